@@ -1,0 +1,101 @@
+//! A version of a resource, compiled for serving. Custom and built-in kinds are the same thing from here on.
+
+use std::sync::Arc;
+
+use crate::schema::structural::Structural;
+
+/// Whether objects live in namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Namespaced,
+    Cluster,
+}
+
+/// What a resource is called.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Names {
+    pub plural: String,
+    pub singular: String,
+    pub kind: String,
+    pub list_kind: String,
+    pub short_names: Vec<String>,
+    pub categories: Vec<String>,
+}
+
+/// One version of one resource: all that a request on it needs to know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServedVersion {
+    /// Empty for the core group.
+    pub group: String,
+    pub version: String,
+    pub names: Names,
+    pub scope: Scope,
+    /// Counts changes of the schema: derived bytes made under another generation are stale.
+    pub schema_generation: i64,
+    /// False for a version that is stored or declared but not served.
+    pub served: bool,
+    /// True for the version that new objects are stored in.
+    pub storage: bool,
+    pub structural: Arc<Structural>,
+    /// `spec.preserveUnknownFields` of a definition from v1beta1 days: nothing is pruned.
+    pub preserve_unknown_fields: bool,
+    /// The `/status` subresource.
+    pub status: bool,
+    pub scale: Option<Scale>,
+    pub columns: Vec<Column>,
+    /// JSON paths, each with its leading dot.
+    pub selectable_fields: Vec<String>,
+    /// The Warning header of a deprecated version.
+    pub deprecation_warning: Option<String>,
+}
+
+/// The `/scale` subresource: where its fields live, as simple JSON paths (`.spec.replicas`).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scale {
+    pub spec_replicas_path: String,
+    pub status_replicas_path: String,
+    pub label_selector_path: Option<String>,
+}
+
+/// A column of the Table representation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Column {
+    pub name: String,
+    /// `integer`, `number`, `string`, `boolean` or `date`.
+    pub type_: String,
+    pub format: String,
+    pub description: String,
+    pub priority: i32,
+    pub json_path: String,
+}
+
+impl ServedVersion {
+    /// `group/version`, or `version` alone for the core group.
+    pub fn api_version(&self) -> String {
+        match self.group.is_empty() {
+            true => self.version.clone(),
+            false => format!("{}/{}", self.group, self.version),
+        }
+    }
+
+    /// `plural.group`, as messages name a resource.
+    pub fn qualified_plural(&self) -> String {
+        qualify(&self.names.plural, &self.group)
+    }
+
+    /// `Kind.group`, as messages name a kind.
+    pub fn qualified_kind(&self) -> String {
+        qualify(&self.names.kind, &self.group)
+    }
+
+    pub fn is_namespaced(&self) -> bool {
+        self.scope == Scope::Namespaced
+    }
+}
+
+fn qualify(name: &str, group: &str) -> String {
+    match group.is_empty() {
+        true => name.to_owned(),
+        false => format!("{name}.{group}"),
+    }
+}

@@ -1,0 +1,30 @@
+//! kubeskiff: a small Kubernetes API server for CustomResourceDefinitions, and the engine behind it as a library.
+//!
+//! The layers, from words to edges, stand in `ARCHITECTURE.md`; `tests/tidy.rs` holds the table of allowed imports.
+
+pub mod value;
+pub mod meta;
+
+pub mod schema;
+pub mod crd;
+pub mod patch;
+pub mod apply;
+
+#[cfg(feature = "server")]
+pub mod store;
+#[cfg(feature = "server")]
+pub mod admission;
+#[cfg(feature = "server")]
+pub mod auth;
+
+#[cfg(feature = "server")]
+pub mod registry;
+#[cfg(feature = "server")]
+pub mod controllers;
+
+#[cfg(feature = "server")]
+pub mod http;
+#[cfg(feature = "server")]
+pub mod server;
+#[cfg(feature = "server")]
+pub mod cli;

@@ -1,0 +1,238 @@
+//! Field paths and field errors, in Kubernetes' words.
+//!
+//! Source: `k8s.io/apimachinery/pkg/util/validation/field`, release 1.37.
+
+use std::fmt;
+
+use crate::value::Value;
+
+/// Where a field stands: `spec.versions[0].schema`, `metadata.labels[a/b]`. Cheap to extend, as it borrows its parent.
+///
+/// The root prints as `<nil>`, as Go's nil path does.
+#[derive(Clone, Copy, Debug)]
+pub struct Path<'a> {
+    parent: Option<&'a Path<'a>>,
+    step: Step<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step<'a> {
+    Root,
+    Child(&'a str),
+    Index(usize),
+    Key(&'a str),
+}
+
+impl<'a> Path<'a> {
+    /// The nil path.
+    pub const ROOT: Path<'static> = Path { parent: None, step: Step::Root };
+
+    /// A path of one field.
+    pub const fn new(name: &'a str) -> Self {
+        Path { parent: None, step: Step::Child(name) }
+    }
+
+    /// The field `name` of this.
+    pub const fn child(&'a self, name: &'a str) -> Path<'a> {
+        Path { parent: Some(self), step: Step::Child(name) }
+    }
+
+    /// The list item at `index`.
+    pub const fn index(&'a self, index: usize) -> Path<'a> {
+        Path { parent: Some(self), step: Step::Index(index) }
+    }
+
+    /// The map entry under `key`.
+    pub const fn key(&'a self, key: &'a str) -> Path<'a> {
+        Path { parent: Some(self), step: Step::Key(key) }
+    }
+
+    pub const fn is_root(&self) -> bool {
+        matches!(self.step, Step::Root)
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parent = self.parent.filter(|parent| !parent.is_root());
+        if let Some(parent) = parent {
+            parent.fmt(out)?;
+        }
+        match self.step {
+            Step::Root => out.write_str("<nil>"),
+            // Go prints a nameless child as an empty subscript.
+            Step::Child("") => out.write_str("[]"),
+            Step::Child(name) if parent.is_some() => write!(out, ".{name}"),
+            Step::Child(name) => out.write_str(name),
+            Step::Index(index) => write!(out, "[{index}]"),
+            Step::Key(key) => write!(out, "[{key}]"),
+        }
+    }
+}
+
+/// What is wrong with a field; named and spelled as Kubernetes' `field.ErrorType`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ErrorType {
+    NotFound,
+    Required,
+    Duplicate,
+    Invalid,
+    NotSupported,
+    Forbidden,
+    TooLong,
+    TooShort,
+    TooMany,
+    TooFew,
+    Internal,
+    TypeInvalid,
+}
+
+impl ErrorType {
+    /// The reason in `details.causes`: `FieldValueInvalid`, …
+    pub const fn reason(self) -> &'static str {
+        match self {
+            ErrorType::NotFound => "FieldValueNotFound",
+            ErrorType::Required => "FieldValueRequired",
+            ErrorType::Duplicate => "FieldValueDuplicate",
+            ErrorType::Invalid => "FieldValueInvalid",
+            ErrorType::NotSupported => "FieldValueNotSupported",
+            ErrorType::Forbidden => "FieldValueForbidden",
+            ErrorType::TooLong => "FieldValueTooLong",
+            ErrorType::TooShort => "FieldValueTooShort",
+            ErrorType::TooMany => "FieldValueTooMany",
+            ErrorType::TooFew => "FieldValueTooFew",
+            ErrorType::Internal => "InternalError",
+            ErrorType::TypeInvalid => "FieldValueTypeInvalid",
+        }
+    }
+
+    /// The words that open the message: `Invalid value`, …
+    pub const fn words(self) -> &'static str {
+        match self {
+            ErrorType::NotFound => "Not found",
+            ErrorType::Required => "Required value",
+            ErrorType::Duplicate => "Duplicate value",
+            ErrorType::Invalid | ErrorType::TypeInvalid => "Invalid value",
+            ErrorType::NotSupported => "Unsupported value",
+            ErrorType::Forbidden => "Forbidden",
+            ErrorType::TooLong => "Too long",
+            ErrorType::TooShort => "Too short",
+            ErrorType::TooMany => "Too many",
+            ErrorType::TooFew => "Too few",
+            ErrorType::Internal => "Internal error",
+        }
+    }
+
+    const fn shows_bad_value(self) -> bool {
+        !matches!(
+            self,
+            ErrorType::Required
+                | ErrorType::Forbidden
+                | ErrorType::TooLong
+                | ErrorType::TooShort
+                | ErrorType::Internal
+        )
+    }
+}
+
+/// One thing that is wrong with one field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Error {
+    pub kind: ErrorType,
+    /// The path as text; `<nil>` at the root.
+    pub field: String,
+    /// `None` where Go has `OmitValueType`: the message then leaves the value out.
+    pub bad_value: Option<Value>,
+    pub detail: String,
+}
+
+pub type ErrorList = Vec<Error>;
+
+impl Error {
+    fn new(kind: ErrorType, path: &Path<'_>, bad_value: Option<Value>, detail: impl Into<String>) -> Self {
+        Error { kind, field: path.to_string(), bad_value, detail: detail.into() }
+    }
+
+    pub fn invalid(path: &Path<'_>, bad_value: impl Into<Value>, detail: impl Into<String>) -> Self {
+        Error::new(ErrorType::Invalid, path, Some(bad_value.into()), detail)
+    }
+
+    /// An invalid value that the message does not show.
+    pub fn invalid_omitted(path: &Path<'_>, detail: impl Into<String>) -> Self {
+        Error::new(ErrorType::Invalid, path, None, detail)
+    }
+
+    pub fn type_invalid(path: &Path<'_>, bad_value: impl Into<Value>, detail: impl Into<String>) -> Self {
+        Error::new(ErrorType::TypeInvalid, path, Some(bad_value.into()), detail)
+    }
+
+    pub fn required(path: &Path<'_>, detail: impl Into<String>) -> Self {
+        Error::new(ErrorType::Required, path, Some(Value::from("")), detail)
+    }
+
+    pub fn duplicate(path: &Path<'_>, bad_value: impl Into<Value>) -> Self {
+        Error::new(ErrorType::Duplicate, path, Some(bad_value.into()), "")
+    }
+
+    pub fn not_found(path: &Path<'_>, bad_value: impl Into<Value>) -> Self {
+        Error::new(ErrorType::NotFound, path, Some(bad_value.into()), "")
+    }
+
+    pub fn not_supported(path: &Path<'_>, bad_value: impl Into<Value>, supported: &[&str]) -> Self {
+        let quoted: Vec<String> = supported.iter().map(|value| crate::value::go_quote(value)).collect();
+        let detail = match quoted.is_empty() {
+            true => String::new(),
+            false => format!("supported values: {}", quoted.join(", ")),
+        };
+        Error::new(ErrorType::NotSupported, path, Some(bad_value.into()), detail)
+    }
+
+    pub fn forbidden(path: &Path<'_>, detail: impl Into<String>) -> Self {
+        Error::new(ErrorType::Forbidden, path, Some(Value::from("")), detail)
+    }
+
+    /// A text or serialised value of more than `bytes_max` bytes.
+    pub fn too_long(path: &Path<'_>, bytes_max: i64) -> Self {
+        let detail = match bytes_max >= 0 {
+            true => format!("may not be more than {bytes_max} byte{}", if bytes_max == 1 { "" } else { "s" }),
+            false => "value is too long".to_owned(),
+        };
+        Error::new(ErrorType::TooLong, path, Some(Value::from("<value omitted>")), detail)
+    }
+
+    /// A list or map of `actual` entries where at most `max` may stand.
+    pub fn too_many(path: &Path<'_>, actual: i64, max: i64) -> Self {
+        let detail = match max >= 0 {
+            true => format!("must have at most {max} item{}", if max == 1 { "" } else { "s" }),
+            false => "has too many items".to_owned(),
+        };
+        let bad_value = if actual >= 0 { Some(Value::Int(actual)) } else { None };
+        Error::new(ErrorType::TooMany, path, bad_value, detail)
+    }
+
+    pub fn internal(path: &Path<'_>, detail: impl Into<String>) -> Self {
+        Error::new(ErrorType::Internal, path, None, detail)
+    }
+
+    /// The message without the field: `Invalid value: "x": must be y`.
+    pub fn body(&self) -> String {
+        let mut body = self.kind.words().to_owned();
+        if let (true, Some(value)) = (self.kind.shows_bad_value(), &self.bad_value) {
+            body.push_str(": ");
+            body.push_str(&crate::value::go_display(value));
+        }
+        if !self.detail.is_empty() {
+            body.push_str(": ");
+            body.push_str(&self.detail);
+        }
+        body
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.field, self.body())
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,107 @@
+//! The structural schema: what every pass works on.
+//!
+//! Structure (types, properties, extensions) stands apart from value validation, and value validation nested under a
+//! junctor (`allOf`, `anyOf`, `oneOf`, `not`) can't add structure. [`super::convert`] makes one from a
+//! [`JsonSchema`](super::json_schema::JsonSchema), [`super::check`] tells whether it is well formed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::json_schema::{ExternalDocs, ValidationRule};
+use super::pattern::Pattern;
+use crate::value::Value;
+
+/// A node of a structural schema.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Structural {
+    pub items: Option<Box<Structural>>,
+    pub properties: BTreeMap<String, Structural>,
+    pub additional_properties: Option<StructuralOrBool>,
+    pub generic: Generic,
+    pub extensions: Extensions,
+    pub validations: Vec<ValidationRule>,
+    /// `None` where no value validation is given at all.
+    pub value_validation: Option<Box<ValueValidation>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum StructuralOrBool {
+    Structural(Box<Structural>),
+    Bool(bool),
+}
+
+impl StructuralOrBool {
+    pub fn structural(&self) -> Option<&Structural> {
+        match self {
+            StructuralOrBool::Structural(schema) => Some(schema),
+            StructuralOrBool::Bool(_) => None,
+        }
+    }
+}
+
+/// What is not allowed under a junctor.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Generic {
+    pub description: String,
+    /// `object`, `array`, `string`, `integer`, `number`, `boolean`, or empty.
+    pub type_: String,
+    pub title: String,
+    pub default: Option<Value>,
+    pub nullable: bool,
+    pub external_docs: Option<ExternalDocs>,
+    pub example: Option<Value>,
+}
+
+/// The `x-kubernetes-*` extensions but for the rules.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Extensions {
+    pub preserve_unknown_fields: bool,
+    pub embedded_resource: bool,
+    pub int_or_string: bool,
+    pub list_map_keys: Vec<String>,
+    /// `atomic`, `set` or `map`.
+    pub list_type: Option<String>,
+    /// `granular` or `atomic`.
+    pub map_type: Option<String>,
+}
+
+/// Keywords that constrain values without adding structure.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ValueValidation {
+    pub format: String,
+    pub maximum: Option<f64>,
+    pub exclusive_maximum: bool,
+    pub minimum: Option<f64>,
+    pub exclusive_minimum: bool,
+    pub max_length: Option<i64>,
+    pub min_length: Option<i64>,
+    pub pattern: String,
+    /// `pattern`, compiled; `None` where there is none or it does not compile.
+    pub compiled_pattern: Option<Arc<Pattern>>,
+    pub max_items: Option<i64>,
+    pub min_items: Option<i64>,
+    pub unique_items: bool,
+    pub multiple_of: Option<f64>,
+    pub enum_: Vec<Value>,
+    pub max_properties: Option<i64>,
+    pub min_properties: Option<i64>,
+    pub required: Vec<String>,
+    pub all_of: Vec<NestedValueValidation>,
+    pub one_of: Vec<NestedValueValidation>,
+    pub any_of: Vec<NestedValueValidation>,
+    pub not: Option<Box<NestedValueValidation>>,
+}
+
+/// Value validation under a junctor.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NestedValueValidation {
+    pub value_validation: ValueValidation,
+    pub validations: Vec<ValidationRule>,
+    pub items: Option<Box<NestedValueValidation>>,
+    pub properties: BTreeMap<String, NestedValueValidation>,
+    pub additional_properties: Option<Box<NestedValueValidation>>,
+    /// Forbidden here, but for the types of the int-or-string pattern.
+    pub forbidden_generics: Generic,
+    /// Forbidden here.
+    pub forbidden_extensions: Extensions,
+}

@@ -1,0 +1,116 @@
+//! The fields of a JSON object, sorted by name in byte order.
+
+use super::Value;
+
+/// Fields in byte order of their names, each name once. Small objects, the common case, are one allocation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Map {
+    fields: Vec<(String, Value)>,
+}
+
+impl Map {
+    pub const fn new() -> Self {
+        Map { fields: Vec::new() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    pub fn contains_key(&self, name: &str) -> bool {
+        self.position(name).is_ok()
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.position(name).ok().map(|at| &self.fields[at].1)
+    }
+
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
+        self.position(name).ok().map(|at| &mut self.fields[at].1)
+    }
+
+    /// Sets `name` and returns what it was before.
+    pub fn insert(&mut self, name: impl Into<String>, value: Value) -> Option<Value> {
+        let name = name.into();
+        // Sorted input, such as our own encoding, only ever appends.
+        if self.fields.last().is_none_or(|(last, _)| *last < name) {
+            self.fields.push((name, value));
+            return None;
+        }
+        match self.position(&name) {
+            Ok(at) => Some(std::mem::replace(&mut self.fields[at].1, value)),
+            Err(at) => {
+                self.fields.insert(at, (name, value));
+                None
+            }
+        }
+    }
+
+    /// The field `name`, made as null when absent.
+    pub fn entry(&mut self, name: &str) -> &mut Value {
+        let at = match self.position(name) {
+            Ok(at) => at,
+            Err(at) => {
+                self.fields.insert(at, (name.to_owned(), Value::Null));
+                at
+            }
+        };
+        &mut self.fields[at].1
+    }
+
+    pub fn remove(&mut self, name: &str) -> Option<Value> {
+        self.position(name).ok().map(|at| self.fields.remove(at).1)
+    }
+
+    pub fn retain(&mut self, mut keep: impl FnMut(&str, &mut Value) -> bool) {
+        self.fields.retain_mut(|(name, value)| keep(name, value));
+    }
+
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &Value)> + ExactSizeIterator {
+        self.fields.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (&str, &mut Value)> + ExactSizeIterator {
+        self.fields.iter_mut().map(|(name, value)| (name.as_str(), value))
+    }
+
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &str> + ExactSizeIterator {
+        self.fields.iter().map(|(name, _)| name.as_str())
+    }
+
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = &Value> + ExactSizeIterator {
+        self.fields.iter().map(|(_, value)| value)
+    }
+
+    pub fn values_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Value> + ExactSizeIterator {
+        self.fields.iter_mut().map(|(_, value)| value)
+    }
+
+    fn position(&self, name: &str) -> Result<usize, usize> {
+        self.fields.binary_search_by(|(field, _)| field.as_str().cmp(name))
+    }
+}
+
+impl IntoIterator for Map {
+    type Item = (String, Value);
+    type IntoIter = std::vec::IntoIter<(String, Value)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.fields.into_iter()
+    }
+}
+
+impl FromIterator<(String, Value)> for Map {
+    /// The last value of a repeated name stays.
+    fn from_iter<I: IntoIterator<Item = (String, Value)>>(fields: I) -> Self {
+        let mut map = Map::new();
+        for (name, value) in fields {
+            map.insert(name, value);
+        }
+        map
+    }
+}

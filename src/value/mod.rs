@@ -1,0 +1,165 @@
+//! Unstructured JSON values, as Kubernetes holds them.
+//!
+//! In: bytes (JSON or YAML). Out: a [`Value`] in which integers and doubles stay apart, objects are sorted by key, and
+//! which prints as Go prints it. This module never knows a schema.
+
+mod map;
+
+pub use map::Map;
+
+/// A JSON value. Integers that fit `i64` stay integers; every other number is a double, never NaN or infinite.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Value {
+    #[default]
+    Null,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    String(String),
+    Array(Vec<Value>),
+    Object(Map),
+}
+
+impl Value {
+    /// The object's fields, if this is an object.
+    pub fn as_object(&self) -> Option<&Map> {
+        match self {
+            Value::Object(fields) => Some(fields),
+            _ => None,
+        }
+    }
+
+    /// The object's fields for writing, if this is an object.
+    pub fn as_object_mut(&mut self) -> Option<&mut Map> {
+        match self {
+            Value::Object(fields) => Some(fields),
+            _ => None,
+        }
+    }
+
+    /// The items, if this is an array.
+    pub fn as_array(&self) -> Option<&[Value]> {
+        match self {
+            Value::Array(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The items for writing, if this is an array.
+    pub fn as_array_mut(&mut self) -> Option<&mut Vec<Value>> {
+        match self {
+            Value::Array(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The text, if this is a string.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The number, if this is an integer.
+    pub fn as_i64(&self) -> Option<i64> {
+        match self {
+            Value::Int(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The truth value, if this is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Value::Bool(truth) => Some(*truth),
+            _ => None,
+        }
+    }
+
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+
+    /// The field `name` of an object; `None` for an absent field and for anything but an object.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.as_object()?.get(name)
+    }
+
+    /// The field `name` of an object, for writing.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
+        self.as_object_mut()?.get_mut(name)
+    }
+
+    /// The value behind a path of field names.
+    pub fn at(&self, path: &[&str]) -> Option<&Value> {
+        path.iter().try_fold(self, |value, name| value.get(name))
+    }
+
+    /// The value behind a path of field names, for writing.
+    pub fn at_mut(&mut self, path: &[&str]) -> Option<&mut Value> {
+        path.iter().try_fold(self, |value, name| value.get_mut(name))
+    }
+
+    /// The text behind a path of field names; `""` where there is none.
+    pub fn str_at(&self, path: &[&str]) -> &str {
+        self.at(path).and_then(Value::as_str).unwrap_or_default()
+    }
+}
+
+impl From<bool> for Value {
+    fn from(truth: bool) -> Self {
+        Value::Bool(truth)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Value::Int(number)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Value::String(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Value::String(text)
+    }
+}
+
+impl From<Map> for Value {
+    fn from(fields: Map) -> Self {
+        Value::Object(fields)
+    }
+}
+
+impl From<Vec<Value>> for Value {
+    fn from(items: Vec<Value>) -> Self {
+        Value::Array(items)
+    }
+}
+
+/// Builds an object: `object! { "kind" => "List", "items" => vec![] }`.
+#[macro_export]
+macro_rules! object {
+    () => { $crate::value::Value::Object($crate::value::Map::new()) };
+    ($($name:expr => $value:expr),+ $(,)?) => {{
+        let mut fields = $crate::value::Map::new();
+        $(fields.insert($name, $crate::value::Value::from($value));)+
+        $crate::value::Value::Object(fields)
+    }};
+}
+
+/// `text` as Go's `%q` prints it.
+pub fn go_quote(text: &str) -> String {
+    format!("{text:?}")
+}
+
+/// A bad value as Go's `field.Error` prints it.
+pub fn go_display(value: &Value) -> String {
+    format!("{value:?}")
+}
