@@ -1,5 +1,17 @@
 //! CustomResourceDefinitions: from what its author wrote to what is served.
 
 mod served;
+pub mod definition;
+pub mod defaults;
+pub mod names;
+pub mod approval;
+pub mod strategy;
+pub mod validate;
+pub mod warnings;
+mod compile;
+pub mod nested;
+pub mod write;
 
+pub use compile::{compile, has_rules, is_served, is_terminating, priority};
+pub use definition::Definition;
 pub use served::{Column, Names, Scale, Scope, ServedVersion};

@@ -2,6 +2,7 @@
 //!
 //! Source: `k8s.io/apimachinery/pkg/util/validation/field`, release 1.37.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use crate::value::Value;
@@ -126,11 +127,7 @@ impl ErrorType {
     const fn shows_bad_value(self) -> bool {
         !matches!(
             self,
-            ErrorType::Required
-                | ErrorType::Forbidden
-                | ErrorType::TooLong
-                | ErrorType::TooShort
-                | ErrorType::Internal
+            ErrorType::Required | ErrorType::Forbidden | ErrorType::TooLong | ErrorType::TooShort | ErrorType::Internal
         )
     }
 }
@@ -143,6 +140,8 @@ pub struct Error {
     pub field: String,
     /// `None` where Go has `OmitValueType`: the message then leaves the value out.
     pub bad_value: Option<Value>,
+    /// How the message shows the bad value, where that is not as JSON with sorted keys: Go prints structs in their order.
+    pub shown: Option<String>,
     pub detail: String,
 }
 
@@ -150,7 +149,7 @@ pub type ErrorList = Vec<Error>;
 
 impl Error {
     fn new(kind: ErrorType, path: &Path<'_>, bad_value: Option<Value>, detail: impl Into<String>) -> Self {
-        Error { kind, field: path.to_string(), bad_value, detail: detail.into() }
+        Error { kind, field: path.to_string(), bad_value, shown: None, detail: detail.into() }
     }
 
     pub fn invalid(path: &Path<'_>, bad_value: impl Into<Value>, detail: impl Into<String>) -> Self {
@@ -210,6 +209,12 @@ impl Error {
         Error::new(ErrorType::TooMany, path, bad_value, detail)
     }
 
+    /// The same error, with its bad value shown as `text`.
+    pub fn shown_as(mut self, text: String) -> Self {
+        self.shown = Some(text);
+        self
+    }
+
     pub fn internal(path: &Path<'_>, detail: impl Into<String>) -> Self {
         Error::new(ErrorType::Internal, path, None, detail)
     }
@@ -219,7 +224,10 @@ impl Error {
         let mut body = self.kind.words().to_owned();
         if let (true, Some(value)) = (self.kind.shows_bad_value(), &self.bad_value) {
             body.push_str(": ");
-            body.push_str(&crate::value::go_display(value));
+            match &self.shown {
+                Some(text) => body.push_str(text),
+                None => body.push_str(&crate::value::go_display(value)),
+            }
         }
         if !self.detail.is_empty() {
             body.push_str(": ");
@@ -236,3 +244,21 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// Several errors as one text, each message once: `[a: Required value, b: Not found: 1]`, and without brackets where there
+/// is only one; empty for none.
+pub fn aggregate(errors: &[Error]) -> String {
+    let mut seen = HashSet::with_capacity(errors.len());
+    let texts: Vec<String> = errors.iter().map(Error::to_string).filter(|text| seen.insert(text.clone())).collect();
+    match texts.as_slice() {
+        [one] => one.clone(),
+        [] => String::new(),
+        several => format!("[{}]", several.join(", ")),
+    }
+}
+
+/// The errors without those that say what one before them says.
+pub fn distinct(errors: ErrorList) -> ErrorList {
+    let mut seen = HashSet::with_capacity(errors.len());
+    errors.into_iter().filter(|error| seen.insert(error.to_string())).collect()
+}

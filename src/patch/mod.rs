@@ -1,1 +1,49 @@
-//! patch
+//! Patches: JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7386), with the leniencies of the reference.
+//!
+//! In: an object and a patch as it was sent. Out: the JSON text of the patched object, which nobody has validated yet. It
+//! may repeat fields, where the patch does, and hold numbers that no double can hold.
+
+pub mod json_patch;
+pub mod merge_patch;
+mod written;
+
+use std::fmt;
+
+use crate::value::json;
+
+/// Why a patch was not applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PatchError {
+    /// 400: it is no patch.
+    Decode(String),
+    /// 413.
+    TooManyOperations(String),
+    /// 422: it does not apply to the object. The reference does not tell why; this does, for our own tools.
+    Apply(String),
+}
+
+impl PatchError {
+    fn decode(why: impl fmt::Display) -> Self {
+        PatchError::Decode(format!("error decoding patch: {why}"))
+    }
+}
+
+impl fmt::Display for PatchError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PatchError::Decode(text) | PatchError::TooManyOperations(text) | PatchError::Apply(text) => {
+                out.write_str(text)
+            }
+        }
+    }
+}
+
+impl std::error::Error for PatchError {}
+
+/// The text of a patch, if it is JSON. Numbers may be out of range.
+fn text_of(bytes: &[u8]) -> Result<String, PatchError> {
+    match json::decode(bytes) {
+        Err(error @ json::Error::Syntax { .. }) => Err(PatchError::decode(error)),
+        Ok(_) | Err(json::Error::Range(_)) => Ok(json::text_of(bytes).into_owned()),
+    }
+}

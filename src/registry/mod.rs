@@ -1,1 +1,132 @@
-//! registry
+//! The registry: what is served, and the steps of each verb, one straight function a verb.
+//!
+//! In: a request that the HTTP edge has parsed. Out: an object, a list or a stream of events, or the [`Status`] to answer
+//! instead. Decisions are made in the verbs' functions; what they call is pure, or a store, or admission.
+
+mod convert;
+mod create;
+mod decode;
+mod definitions;
+mod delete;
+mod derive;
+mod get;
+pub mod kinds;
+mod list;
+mod patch;
+mod resource;
+mod scale;
+mod strategy;
+mod update;
+mod watch;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::admission::Admission;
+use crate::crd::ServedVersion;
+use crate::meta::Status;
+use crate::store::{Storage, StoreError};
+use crate::value::Value;
+
+pub use convert::{Convert, Identity};
+pub use create::CreateRequest;
+pub use decode::{Body, FieldValidation, Format};
+pub use definitions::{Definitions, StoredNamespaces};
+pub use delete::{DeleteOptions, Deletion};
+pub use list::{ListAt, ListPage, ListRequest};
+pub use patch::{PatchRequest, PatchType};
+pub use resource::{Definition, Resource};
+pub use strategy::{Custom, Decoded, Strategy, Subresource};
+pub use update::UpdateRequest;
+pub use watch::{Event, EventType, Start, Watch, WatchRequest};
+
+/// Reads the time; the tests bring their own.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// Everything that serves requests.
+pub struct Registry {
+    pub storage: Storage,
+    pub definitions: Definitions,
+    pub admission: Arc<dyn Admission>,
+    pub convert: Arc<dyn Convert>,
+    pub clock: Clock,
+    /// Whether a write into a namespace is guarded by that namespace.
+    pub guards_namespaces: bool,
+}
+
+/// What a request is about: a resource in a version, and perhaps one object of it.
+#[derive(Clone)]
+pub struct Target {
+    pub resource: Arc<Resource>,
+    pub version: Arc<ServedVersion>,
+    pub subresource: Subresource,
+    /// Empty for cluster scope and for all namespaces.
+    pub namespace: String,
+    /// Empty for a collection.
+    pub name: String,
+}
+
+/// The answer to a write.
+pub struct Written {
+    /// True where the write made the object.
+    pub created: bool,
+    pub object: Value,
+}
+
+/// The texts of Warning headers, each once, in their order.
+#[derive(Clone, Debug, Default)]
+pub struct Warnings(Vec<String>);
+
+impl Warnings {
+    pub fn add(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        if !self.0.contains(&text) {
+            self.0.push(text);
+        }
+    }
+
+    pub fn texts(&self) -> &[String] {
+        &self.0
+    }
+}
+
+impl Extend<String> for Warnings {
+    fn extend<I: IntoIterator<Item = String>>(&mut self, texts: I) {
+        texts.into_iter().for_each(|text| self.add(text));
+    }
+}
+
+impl Target {
+    /// The key of the object in the store: `namespace/name`, or the name alone in cluster scope.
+    pub fn key(&self) -> String {
+        self.key_of(&self.name)
+    }
+
+    fn key_of(&self, name: &str) -> String {
+        match self.version.is_namespaced() {
+            true => format!("{}/{name}", self.namespace),
+            false => name.to_owned(),
+        }
+    }
+
+    fn not_found(&self) -> Status {
+        Status::not_found(&self.version.group, &self.version.names.plural, &self.name)
+    }
+
+    fn conflict(&self, why: &str) -> Status {
+        Status::conflict(&self.version.group, &self.version.names.plural, &self.name, why)
+    }
+}
+
+impl Registry {
+    /// Now, as the API writes times: RFC 3339 in whole seconds.
+    fn now(&self) -> String {
+        crate::meta::time::format_seconds((self.clock)())
+    }
+}
+
+/// What a store that fails looks like from outside.
+fn store_failed(error: StoreError) -> Status {
+    Status::internal_error(&error.to_string())
+}

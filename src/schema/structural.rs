@@ -100,6 +100,8 @@ pub struct NestedValueValidation {
     pub items: Option<Box<NestedValueValidation>>,
     pub properties: BTreeMap<String, NestedValueValidation>,
     pub additional_properties: Option<Box<NestedValueValidation>>,
+    /// `additionalProperties: false`, which structural schemas allow here and which refuses all but `properties`.
+    pub forbids_additional_properties: bool,
     /// Forbidden here, but for the types of the int-or-string pattern.
     pub forbidden_generics: Generic,
     /// Forbidden here.

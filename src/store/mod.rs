@@ -1,1 +1,219 @@
-//! store
+//! Objects and the log of their changes, on one rising revision.
+//!
+//! In: writes with the guards that they were decided under. Out: what is stored, at the newest or at an exact revision, and
+//! every change in commit order without gaps. This module knows no kinds: bytes, keys and revisions are all it sees.
+//!
+//! [`Storage`] is what the registry talks to. Behind it one task commits what is waiting in batches ([`writer`]), each
+//! collection has its present state and its recent changes in memory ([`view`]), older changes are read from the [`log`], and
+//! a [`sql::Store`] keeps everything on disk.
+
+mod compact;
+pub mod continue_token;
+mod encoded;
+mod log;
+mod sql;
+mod sqlite;
+mod storage;
+mod stored;
+mod view;
+mod writer;
+
+use std::error::Error;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::meta::Revision;
+
+pub use encoded::Encoded;
+pub use log::Watch;
+pub use sql::{Counts, Stats};
+pub use storage::Storage;
+pub use stored::{Change, Stored};
+pub use view::Snapshot;
+
+/// The objects of one resource: `group/plural`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Collection(Arc<str>);
+
+impl Collection {
+    pub fn new(group: &str, plural: &str) -> Self {
+        Collection(format!("{group}/{plural}").into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Where the database is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// In memory, gone with the process.
+    Memory,
+    File(PathBuf),
+}
+
+/// When a write counts as done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Once it is on disk.
+    #[default]
+    Full,
+    /// Once the operating system has it: a power cut may lose the newest writes, never the order.
+    Relaxed,
+}
+
+/// How a storage is opened.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub location: Location,
+    pub durability: Durability,
+    /// How long superseded states stay readable.
+    pub history: Duration,
+}
+
+impl Config {
+    /// Superseded states stay for five minutes, as kube-apiserver keeps them.
+    pub const HISTORY: Duration = Duration::from_secs(5 * 60);
+
+    pub fn memory() -> Self {
+        Config { location: Location::Memory, durability: Durability::Full, history: Self::HISTORY }
+    }
+}
+
+/// One change to be made, and what it was decided under.
+#[derive(Clone, Debug)]
+pub struct Write {
+    pub collection: Collection,
+    /// `namespace/name`, or the name alone in cluster scope.
+    pub key: Arc<str>,
+    pub op: Op,
+    pub guards: Vec<Guard>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Op {
+    Put(Put),
+    Delete,
+}
+
+/// A new state.
+#[derive(Clone, Debug)]
+pub struct Put {
+    /// Compact canonical JSON without `metadata.resourceVersion`.
+    pub bytes: Bytes,
+    pub uid: Arc<str>,
+    /// The version that the bytes are in.
+    pub stored_version: Arc<str>,
+    pub schema_generation: i64,
+    /// Milliseconds since 1970 at which the object goes by itself.
+    pub expires_at_ms: Option<i64>,
+}
+
+/// What must hold in the transaction that makes a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// There is no object under the key.
+    Absent,
+    /// The object under the key is at this revision.
+    At { revision: Revision },
+    /// Another object, which the write was decided by, is at this revision.
+    Other { collection: Collection, key: Arc<str>, revision: Revision },
+}
+
+/// A write that is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Committed {
+    pub revision: Revision,
+}
+
+/// Why a write was not made. Nothing of it is stored.
+#[derive(Clone, Debug)]
+pub enum WriteError {
+    /// What it was decided under has changed; it may be decided anew.
+    GuardFailed,
+    /// Too many writes are waiting.
+    Busy,
+    Store(StoreError),
+}
+
+/// Which state is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    Newest,
+    Exact(Revision),
+}
+
+/// Why a state can't be shown.
+#[derive(Clone, Debug)]
+pub enum SnapshotError {
+    /// The log reaches back to this revision only.
+    Expired {
+        compacted: Revision,
+    },
+    Store(StoreError),
+}
+
+/// Why changes can't be followed.
+#[derive(Clone, Debug)]
+pub enum WatchError {
+    /// The log reaches back to this revision only.
+    Expired {
+        compacted: Revision,
+    },
+    Store(StoreError),
+}
+
+/// A database that can't be used. What it held is untouched, and what failed is not in it.
+#[derive(Clone, Debug)]
+pub enum StoreError {
+    /// Another process has the file open.
+    InUse(PathBuf),
+    /// The file could not be opened or made.
+    Open { path: PathBuf, source: Arc<dyn Error + Send + Sync> },
+    /// A newer program has written the database.
+    NewerSchema { found: i64, known: i64 },
+    /// There is no room for what was to be written. Reading goes on, and writing once there is room again.
+    DiskFull,
+    /// The file may be read only.
+    ReadOnly,
+    /// A statement failed otherwise: the disk or the file is damaged.
+    Statement(Arc<dyn Error + Send + Sync>),
+    /// The storage was closed.
+    Closed,
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreError::InUse(path) => write!(out, "another process has the database `{}` open", path.display()),
+            StoreError::Open { path, source } => {
+                write!(out, "the database `{}` can't be opened: {source}", path.display())
+            }
+            StoreError::NewerSchema { found, known } => {
+                write!(out, "the database has schema {found}, this program knows schemas up to {known}")
+            }
+            StoreError::DiskFull => out.write_str("the database is full"),
+            StoreError::ReadOnly => out.write_str("the database is read-only"),
+            StoreError::Statement(source) => write!(out, "the database failed: {source}"),
+            StoreError::Closed => out.write_str("the database is closed"),
+        }
+    }
+}
+
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            StoreError::Open { source, .. } | StoreError::Statement(source) => Some(&**source),
+            StoreError::InUse(_)
+            | StoreError::NewerSchema { .. }
+            | StoreError::DiskFull
+            | StoreError::ReadOnly
+            | StoreError::Closed => None,
+        }
+    }
+}

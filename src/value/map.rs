@@ -13,6 +13,21 @@ impl Map {
         Map { fields: Vec::new() }
     }
 
+    /// The fields in any order; of a repeated name the last value stays. Sorted fields cost nothing.
+    pub fn from_fields(mut fields: Vec<(String, Value)>) -> Self {
+        if !fields.is_sorted_by(|(left, _), (right, _)| left < right) {
+            fields.sort_by(|(left, _), (right, _)| left.cmp(right));
+            fields.dedup_by(|later, kept| {
+                let repeated = later.0 == kept.0;
+                if repeated {
+                    std::mem::swap(later, kept);
+                }
+                repeated
+            });
+        }
+        Map { fields }
+    }
+
     pub fn len(&self) -> usize {
         self.fields.len()
     }
@@ -107,10 +122,6 @@ impl IntoIterator for Map {
 impl FromIterator<(String, Value)> for Map {
     /// The last value of a repeated name stays.
     fn from_iter<I: IntoIterator<Item = (String, Value)>>(fields: I) -> Self {
-        let mut map = Map::new();
-        for (name, value) in fields {
-            map.insert(name, value);
-        }
-        map
+        Map::from_fields(fields.into_iter().collect())
     }
 }

@@ -3,8 +3,14 @@
 //! In: bytes (JSON or YAML). Out: a [`Value`] in which integers and doubles stay apart, objects are sorted by key, and
 //! which prints as Go prints it. This module never knows a schema.
 
+pub mod base64;
+mod go;
+pub mod json;
 mod map;
+pub mod number;
+pub mod yaml;
 
+pub use go::{go_display, go_print, go_quote, go_quote_byte, is_printable};
 pub use map::Map;
 
 /// A JSON value. Integers that fit `i64` stay integers; every other number is a double, never NaN or infinite.
@@ -34,6 +40,17 @@ impl Value {
         match self {
             Value::Object(fields) => Some(fields),
             _ => None,
+        }
+    }
+
+    /// The object's fields for writing; anything but an object becomes an empty one first.
+    pub fn make_object(&mut self) -> &mut Map {
+        if !matches!(self, Value::Object(_)) {
+            *self = Value::Object(Map::new());
+        }
+        match self {
+            Value::Object(fields) => fields,
+            _ => unreachable!("it is an object now"),
         }
     }
 
@@ -154,12 +171,49 @@ macro_rules! object {
     }};
 }
 
-/// `text` as Go's `%q` prints it.
-pub fn go_quote(text: &str) -> String {
-    format!("{text:?}")
-}
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
 
-/// A bad value as Go's `field.Error` prints it.
-pub fn go_display(value: &Value) -> String {
-    format!("{value:?}")
+    use super::*;
+
+    /// Values of every shape. A whole double is an integer once it is written, so there is none.
+    fn values() -> impl Strategy<Value = Value> {
+        let scalar = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::Bool),
+            any::<i64>().prop_map(Value::Int),
+            any::<f64>()
+                .prop_filter("JSON has no such number", |number| number.is_finite() && number.fract() != 0.0)
+                .prop_map(Value::Float),
+            any::<String>().prop_map(Value::String),
+            "[-yn~ :#'\"\\[{|>&*!%@0-9.ex_\n\t]{0,9}".prop_map(Value::String),
+        ];
+        scalar.prop_recursive(5, 60, 6, |inner| {
+            let fields = prop::collection::vec((any::<String>(), inner.clone()), 0..6);
+            prop_oneof![
+                prop::collection::vec(inner, 0..6).prop_map(Value::Array),
+                fields.prop_map(|fields| Value::Object(Map::from_fields(fields))),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_as_json_reads_back(value in values()) {
+            prop_assert_eq!(json::decode(&json::encode(&value)), Ok(value.clone()));
+            prop_assert_eq!(json::decode(&json::indent(&json::encode(&value))), Ok(value));
+        }
+
+        #[test]
+        fn what_is_written_as_yaml_reads_back(value in values()) {
+            prop_assert_eq!(yaml::decode(yaml::encode(&value).as_bytes()), Ok(value));
+        }
+
+        #[test]
+        fn no_bytes_break_the_readers(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            let _ = json::decode_strict(&bytes);
+            let _ = yaml::decode_all(&bytes);
+        }
+    }
 }

@@ -1,0 +1,70 @@
+//! `NamespaceLifecycle`: nothing is written into a namespace that does not exist, nothing created in one that ends.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle`, release 1.37.
+
+use async_trait::async_trait;
+
+use super::{Admission, Attributes, Operation};
+use crate::meta::{Cause, Status};
+use crate::value::Value;
+
+/// Namespaces that can't be deleted.
+const IMMORTAL: [&str; 3] = ["default", "kube-public", "kube-system"];
+
+/// Whether a namespace still takes new content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Active,
+    Terminating,
+}
+
+/// Where the plugin learns of namespaces.
+#[async_trait]
+pub trait Namespaces: Send + Sync {
+    /// The phase of the namespace `name`; `None` where there is none.
+    async fn phase(&self, name: &str) -> Result<Option<Phase>, Status>;
+}
+
+pub struct NamespaceLifecycle<N> {
+    pub namespaces: N,
+}
+
+#[async_trait]
+impl<N: Namespaces> Admission for NamespaceLifecycle<N> {
+    async fn mutate(&self, attributes: &Attributes<'_>, _object: &mut Value) -> Result<(), Status> {
+        let version = attributes.version;
+        if version.group.is_empty() && version.names.plural == "namespaces" {
+            let refused = attributes.operation == Operation::Delete && IMMORTAL.contains(&attributes.name);
+            return match refused {
+                true => Err(forbidden(attributes, "this namespace may not be deleted")),
+                false => Ok(()),
+            };
+        }
+        let namespace = attributes.namespace;
+        if namespace.is_empty() || attributes.operation == Operation::Delete {
+            return Ok(());
+        }
+        match self.namespaces.phase(namespace).await? {
+            None => Err(Status::not_found("", "namespaces", namespace)),
+            Some(Phase::Terminating) if attributes.operation == Operation::Create => {
+                let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
+                let mut status = forbidden(attributes, &why);
+                status.details.get_or_insert_default().causes.push(Cause {
+                    reason: "NamespaceTerminating".into(),
+                    message: format!("namespace {namespace} is being terminated"),
+                    field: "metadata.namespace".into(),
+                });
+                Err(status)
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    async fn validate(&self, _attributes: &Attributes<'_>, _object: &Value) -> Result<(), Status> {
+        Ok(())
+    }
+}
+
+fn forbidden(attributes: &Attributes<'_>, why: &str) -> Status {
+    Status::forbidden(&attributes.version.group, &attributes.version.names.plural, attributes.name, why)
+}

@@ -1,0 +1,213 @@
+//! What differs between two objects of one type, in one walk that only builds what differs.
+//!
+//! Source: structured-merge-diff v6.4.2, `typed.Compare`.
+
+use std::collections::BTreeMap;
+
+use super::field_set::{FieldSet, Node};
+use super::path::{PathElement, equal_values};
+use super::type_schema::{Items, ListType, MapType, TypeId, TypeSchema};
+use super::typed::{Candidates, Kind};
+use crate::value::{Map, Value};
+
+/// Fields that differ; none stands in two of the sets.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Comparison {
+    pub removed: FieldSet,
+    pub modified: FieldSet,
+    pub added: FieldSet,
+}
+
+impl Comparison {
+    /// Leaves out the fields of `excluded` and all below them.
+    pub fn excluding(self, excluded: &FieldSet) -> Comparison {
+        Comparison {
+            removed: self.removed.recursive_difference(excluded),
+            modified: self.modified.recursive_difference(excluded),
+            added: self.added.recursive_difference(excluded),
+        }
+    }
+
+    /// What the new object sets to something else.
+    pub fn set(&self) -> FieldSet {
+        self.modified.union(&self.added)
+    }
+}
+
+impl TypeSchema {
+    /// Compares two objects that conform.
+    pub(super) fn compare(&self, old: &Value, new: &Value) -> Comparison {
+        let mut root = Difference::default();
+        self.compare_values(self.root(), Some(old), Some(new), &mut root);
+        Comparison {
+            removed: FieldSet::from_unsorted(root.removed.below),
+            modified: FieldSet::from_unsorted(root.modified.below),
+            added: FieldSet::from_unsorted(root.added.below),
+        }
+    }
+
+    fn compare_values(&self, id: TypeId, old: Option<&Value>, new: Option<&Value>, out: &mut Difference) {
+        let type_ = self.get(id);
+        let (old_kind, new_kind) = (Candidates::of(type_, old), Candidates::of(type_, new));
+        let mut compare = |kind: Candidates| match kind.first(type_) {
+            Some(Kind::Map(map)) => self.compare_maps(map, old, new, out),
+            Some(Kind::Scalar(_)) => out.leaf(old, new),
+            Some(Kind::List(list)) => self.compare_lists(list, old, new, out),
+            None => true,
+        };
+        let is_leaf = match (old, new) {
+            (_, None) => compare(old_kind),
+            (None, _) => compare(new_kind),
+            _ if old_kind == new_kind => compare(new_kind),
+            _ => {
+                compare(old_kind);
+                compare(new_kind)
+            }
+        };
+        if !is_leaf {
+            out.added.itself |= old.is_none();
+            out.removed.itself |= old.is_some() && new.is_none();
+        }
+    }
+
+    /// Returns whether the field is a leaf: atomic, or empty on both sides.
+    fn compare_maps(&self, map: &MapType, old: Option<&Value>, new: Option<&Value>, out: &mut Difference) -> bool {
+        let (old_fields, new_fields) = (fields_of(old), fields_of(new));
+        if map.atomic || (old_fields.is_none() && new_fields.is_none()) {
+            return out.leaf(old, new);
+        }
+        for_each_field(old_fields, new_fields, |name, old, new| {
+            if let Some(id) = map.value(name) {
+                let mut child = Difference::default();
+                self.compare_values(id, old, new, &mut child);
+                child.move_below(out, || PathElement::field(name));
+            }
+        });
+        false
+    }
+
+    fn compare_lists(&self, list: &ListType, old: Option<&Value>, new: Option<&Value>, out: &mut Difference) -> bool {
+        let old_items = old.and_then(Value::as_array).unwrap_or_default();
+        let new_items = new.and_then(Value::as_array).unwrap_or_default();
+        if matches!(list.items, Items::Atomic) || (old_items.is_empty() && new_items.is_empty()) {
+            return out.leaf(old, new);
+        }
+        let same =
+            old_items.len() == new_items.len() && old_items.iter().zip(new_items).all(|(a, b)| equal_values(a, b));
+        if same {
+            return false;
+        }
+        let mut pairs: BTreeMap<PathElement, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
+        for item in old_items {
+            if let Ok(element) = list.element_of(item) {
+                pairs.entry(element).or_default().0.push(item);
+            }
+        }
+        for item in new_items {
+            if let Ok(element) = list.element_of(item) {
+                pairs.entry(element).or_default().1.push(item);
+            }
+        }
+        for (element, (old, new)) in pairs {
+            let mut child = Difference::default();
+            match (old.as_slice(), new.as_slice()) {
+                ([] | [_], [] | [_]) => {
+                    self.compare_values(list.element, old.first().copied(), new.first().copied(), &mut child);
+                }
+                // Items that stand several times on both sides count as one leaf.
+                ([_, _, ..], [_, _, ..]) => {
+                    let same = old.len() == new.len() && old.iter().zip(&new).all(|(a, b)| equal_values(a, b));
+                    child.modified.itself = !same;
+                }
+                ([_, _, ..], _) => {
+                    if let Some(new) = new.first() {
+                        self.compare_values(list.element, None, Some(new), &mut child);
+                    }
+                    child.removed.itself = true;
+                }
+                (_, _) => {
+                    if let Some(old) = old.first() {
+                        self.compare_values(list.element, Some(old), None, &mut child);
+                    }
+                    child.added.itself = true;
+                }
+            }
+            child.move_below(out, || element.clone());
+        }
+        false
+    }
+}
+
+/// The fields of a map that has some.
+fn fields_of(value: Option<&Value>) -> Option<&Map> {
+    value.and_then(Value::as_object).filter(|fields| !fields.is_empty())
+}
+
+/// Calls `visit` with every field of either side, in order.
+pub(super) fn for_each_field<'a>(
+    left: Option<&'a Map>,
+    right: Option<&'a Map>,
+    mut visit: impl FnMut(&'a str, Option<&'a Value>, Option<&'a Value>),
+) {
+    let mut left = left.into_iter().flat_map(Map::iter).peekable();
+    let mut right = right.into_iter().flat_map(Map::iter).peekable();
+    loop {
+        match (left.peek().copied(), right.peek().copied()) {
+            (None, None) => return,
+            (Some((name, value)), other) if other.is_none_or(|(right_name, _)| name < right_name) => {
+                left.next();
+                visit(name, Some(value), None);
+            }
+            (other, Some((name, value))) if other.is_none_or(|(left_name, _)| name < left_name) => {
+                right.next();
+                visit(name, None, Some(value));
+            }
+            (left_field, right_field) => {
+                left.next();
+                right.next();
+                let name = left_field.or(right_field).map(|(name, _)| name).unwrap_or_default();
+                visit(name, left_field.map(|(_, value)| value), right_field.map(|(_, value)| value));
+            }
+        }
+    }
+}
+
+/// What differs at a field and below it.
+#[derive(Default)]
+struct Difference {
+    removed: Part,
+    modified: Part,
+    added: Part,
+}
+
+#[derive(Default)]
+struct Part {
+    itself: bool,
+    below: Vec<Node>,
+}
+
+impl Difference {
+    /// Compares the field as a whole. Returns true.
+    fn leaf(&mut self, old: Option<&Value>, new: Option<&Value>) -> bool {
+        match (old, new) {
+            (None, _) => self.added.itself = true,
+            (_, None) => self.removed.itself = true,
+            (Some(old), Some(new)) => self.modified.itself |= !equal_values(old, new),
+        }
+        true
+    }
+
+    fn move_below(self, parent: &mut Difference, element: impl Fn() -> PathElement) {
+        let parts = [
+            (self.removed, &mut parent.removed),
+            (self.modified, &mut parent.modified),
+            (self.added, &mut parent.added),
+        ];
+        for (part, parent) in parts {
+            if part.itself || !part.below.is_empty() {
+                let children = FieldSet::from_unsorted(part.below);
+                parent.below.push(Node { element: element(), member: part.itself, children });
+            }
+        }
+    }
+}

@@ -1,0 +1,497 @@
+//! Sets of fields: what a manager owns.
+//!
+//! In: paths, or the `fieldsV1` of a managedFields entry. Out: the same. A set is a tree; a field can be a member and
+//! have members below it. Membership of a field says nothing about its children.
+//!
+//! Source: structured-merge-diff v6.4.2, package `fieldpath`.
+
+use std::cmp::Ordering;
+
+use super::path::{PathElement, PathElementError};
+use super::type_schema::{TypeId, TypeSchema};
+use crate::value::{Map, Value};
+
+/// A set of field paths. The root of the object is never a member.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldSet {
+    // INVARIANT: sorted by element, each once; every node is a member or has children.
+    nodes: Vec<Node>,
+}
+
+/// A step of the tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Node {
+    pub element: PathElement,
+    pub member: bool,
+    pub children: FieldSet,
+}
+
+impl Node {
+    fn is_empty(&self) -> bool {
+        !self.member && self.children.is_empty()
+    }
+}
+
+impl FieldSet {
+    pub const fn new() -> Self {
+        FieldSet { nodes: Vec::new() }
+    }
+
+    /// The set of these paths of field names.
+    pub fn of_fields(paths: &[&[&str]]) -> Self {
+        let mut set = FieldSet::new();
+        for path in paths {
+            let path: Vec<PathElement> = path.iter().map(|name| PathElement::field(name)).collect();
+            set.insert(&path);
+        }
+        set
+    }
+
+    /// A set of nodes that come in the order of their elements, but for empty ones, which are left out.
+    pub(super) fn from_sorted(nodes: Vec<Node>) -> Self {
+        debug_assert!(nodes.windows(2).all(|pair| pair[0].element < pair[1].element));
+        FieldSet { nodes }
+    }
+
+    /// A set of nodes in any order; the members and children of nodes with the same element come together.
+    pub(super) fn from_unsorted(mut nodes: Vec<Node>) -> Self {
+        nodes.sort_by(|a, b| a.element.cmp(&b.element));
+        nodes.dedup_by(|next, kept| {
+            let same = next.element == kept.element;
+            if same {
+                kept.member |= next.member;
+                kept.children = kept.children.union(&next.children);
+            }
+            same
+        });
+        FieldSet { nodes }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    pub(super) fn nodes_mut(&mut self) -> &mut [Node] {
+        &mut self.nodes
+    }
+
+    /// Adds the field at `path`, but none of its parents.
+    pub fn insert(&mut self, path: &[PathElement]) {
+        let Some((element, rest)) = path.split_first() else { return };
+        let at = match self.nodes.binary_search_by(|node| node.element.cmp(element)) {
+            Ok(at) => at,
+            Err(at) => {
+                let node = Node { element: element.clone(), member: false, children: FieldSet::new() };
+                self.nodes.insert(at, node);
+                at
+            }
+        };
+        match rest.is_empty() {
+            true => self.nodes[at].member = true,
+            false => self.nodes[at].children.insert(rest),
+        }
+    }
+
+    /// Whether the field at `path` is a member.
+    pub fn contains(&self, path: &[PathElement]) -> bool {
+        match path.split_first() {
+            None => false,
+            Some((element, [])) => self.node(element).is_some_and(|node| node.member),
+            Some((element, rest)) => self.node(element).is_some_and(|node| node.children.contains(rest)),
+        }
+    }
+
+    pub(super) fn node(&self, element: &PathElement) -> Option<&Node> {
+        self.nodes.binary_search_by(|node| node.element.cmp(element)).ok().map(|at| &self.nodes[at])
+    }
+
+    /// The node of a field by its name.
+    pub(super) fn field(&self, name: &str) -> Option<&Node> {
+        let order = |node: &Node| match &node.element {
+            PathElement::Field(field) => (**field).cmp(name),
+            // Fields come before every other kind of element.
+            _ => Ordering::Greater,
+        };
+        self.nodes.binary_search_by(order).ok().map(|at| &self.nodes[at])
+    }
+
+    /// What is in `self` or in `other`.
+    pub fn union(&self, other: &FieldSet) -> FieldSet {
+        if other.is_empty() {
+            return self.clone();
+        }
+        let mut nodes = Vec::with_capacity(self.nodes.len().max(other.nodes.len()));
+        for pair in Pairs::of(self, other) {
+            nodes.push(match pair {
+                Pair::Left(node) | Pair::Right(node) => node.clone(),
+                Pair::Both(left, right) => Node {
+                    element: left.element.clone(),
+                    member: left.member || right.member,
+                    children: left.children.union(&right.children),
+                },
+            });
+        }
+        FieldSet { nodes }
+    }
+
+    /// What is in both.
+    pub fn intersection(&self, other: &FieldSet) -> FieldSet {
+        let mut nodes = Vec::new();
+        for pair in Pairs::of(self, other) {
+            if let Pair::Both(left, right) = pair {
+                let member = left.member && right.member;
+                let children = left.children.intersection(&right.children);
+                if member || !children.is_empty() {
+                    nodes.push(Node { element: left.element.clone(), member, children });
+                }
+            }
+        }
+        FieldSet { nodes }
+    }
+
+    /// What is in `self` but not in `other`. Children of fields in `other` stay.
+    pub fn difference(&self, other: &FieldSet) -> FieldSet {
+        self.without(other, false)
+    }
+
+    /// What is in `self` but neither in `other` nor below a field of it.
+    pub fn recursive_difference(&self, other: &FieldSet) -> FieldSet {
+        self.without(other, true)
+    }
+
+    fn without(&self, other: &FieldSet, recursive: bool) -> FieldSet {
+        if other.is_empty() {
+            return self.clone();
+        }
+        let mut nodes = Vec::with_capacity(self.nodes.len());
+        for pair in Pairs::of(self, other) {
+            match pair {
+                Pair::Left(node) => nodes.push(node.clone()),
+                Pair::Right(_) => {}
+                Pair::Both(_, right) if recursive && right.member => {}
+                Pair::Both(left, right) => {
+                    let rest = Node {
+                        element: left.element.clone(),
+                        member: left.member && !right.member,
+                        children: left.children.without(&right.children, recursive),
+                    };
+                    if !rest.is_empty() {
+                        nodes.push(rest);
+                    }
+                }
+            }
+        }
+        FieldSet { nodes }
+    }
+
+    /// Whether every member is a member of `other`.
+    pub fn is_subset(&self, other: &FieldSet) -> bool {
+        Pairs::of(self, other).all(|pair| match pair {
+            Pair::Left(_) => false,
+            Pair::Right(_) => true,
+            Pair::Both(left, right) => (right.member || !left.member) && left.children.is_subset(&right.children),
+        })
+    }
+
+    /// Adds the declared fields above each member: owning `.a.b` counts as owning `.a` where the schema declares `a`,
+    /// not where it is a key of a map.
+    pub(super) fn with_declared_parents(&self, types: &TypeSchema, type_id: Option<TypeId>) -> FieldSet {
+        let (map, list) = match type_id {
+            Some(id) => (types.get(id).map.as_ref(), types.get(id).list.as_ref()),
+            None => (None, None),
+        };
+        let ensure = |node: &Node| {
+            if node.children.is_empty() {
+                return node.clone();
+            }
+            let (declared, child) = match &node.element {
+                PathElement::Field(name) => match map {
+                    Some(map) => match map.field(name) {
+                        Some(id) => (true, Some(id)),
+                        None => (false, map.element),
+                    },
+                    None => (false, None),
+                },
+                PathElement::Key(_) => (false, list.map(|list| list.element)),
+                PathElement::Value(_) | PathElement::Index(_) => (false, None),
+            };
+            Node {
+                element: node.element.clone(),
+                member: node.member || declared,
+                children: node.children.with_declared_parents(types, child),
+            }
+        };
+        FieldSet { nodes: self.nodes.iter().map(ensure).collect() }
+    }
+
+    /// Calls `visit` with each member's path: the members of a level first, then what is below them.
+    pub fn for_each(&self, visit: &mut dyn FnMut(&[PathElement])) {
+        self.for_each_below(&mut Vec::new(), visit);
+    }
+
+    fn for_each_below(&self, path: &mut Vec<PathElement>, visit: &mut dyn FnMut(&[PathElement])) {
+        for node in self.nodes.iter().filter(|node| node.member) {
+            path.push(node.element.clone());
+            visit(path);
+            path.pop();
+        }
+        for node in self.nodes.iter().filter(|node| !node.children.is_empty()) {
+            path.push(node.element.clone());
+            node.children.for_each_below(path, visit);
+            path.pop();
+        }
+    }
+
+    /// Reads the `fieldsV1` of a managedFields entry. Elements of unknown kinds are left out.
+    pub fn decode(fields: &Value) -> Result<FieldSet, PathElementError> {
+        Self::decode_node(fields).map(|(set, _)| set)
+    }
+
+    /// The set below, and whether the field itself is a member.
+    fn decode_node(fields: &Value) -> Result<(FieldSet, bool), PathElementError> {
+        let fields = match fields {
+            Value::Object(fields) => fields,
+            Value::Null => return Ok((FieldSet::new(), true)),
+            _ => return Err(PathElementError::Malformed("expect { or n".to_owned())),
+        };
+        let mut nodes = Vec::with_capacity(fields.len());
+        let mut member = false;
+        let mut sorted = true;
+        for (name, below) in fields.iter() {
+            if name == "." {
+                member = true;
+                continue;
+            }
+            let element = match PathElement::decode(name) {
+                Ok(element) => element,
+                Err(PathElementError::UnknownKind) => continue,
+                Err(malformed) => return Err(malformed),
+            };
+            let (children, member) = Self::decode_node(below)?;
+            sorted &= nodes.last().is_none_or(|last: &Node| last.element < element);
+            nodes.push(Node { element, member, children });
+        }
+        let set = match sorted {
+            true => FieldSet { nodes },
+            false => Self::from_unsorted(nodes),
+        };
+        let member = member || set.is_empty();
+        Ok((set, member))
+    }
+
+    /// Whether [`FieldSet::encode`] of what `fields` decodes to gives `fields` again. Fails where decoding fails.
+    pub(super) fn is_canonical(fields: &Value) -> Result<bool, PathElementError> {
+        let fields = match fields {
+            Value::Object(fields) => fields,
+            _ => return Self::decode(fields).map(|_| false),
+        };
+        let mut canonical = true;
+        for (name, below) in fields.iter() {
+            if name == "." {
+                canonical &= fields.len() > 1 && below.as_object().is_some_and(Map::is_empty);
+                continue;
+            }
+            if !name.starts_with("f:") {
+                match PathElement::decode(name) {
+                    Ok(element) => canonical &= element.encode() == name,
+                    Err(PathElementError::UnknownKind) => {
+                        canonical = false;
+                        continue;
+                    }
+                    Err(malformed) => return Err(malformed),
+                }
+            }
+            canonical &= Self::is_canonical(below)?;
+        }
+        Ok(canonical)
+    }
+
+    /// Whether a member of this may be one of `fields`, which are canonical. May err on the side of yes.
+    pub(super) fn touches(&self, fields: &Value) -> bool {
+        let Some(fields) = fields.as_object().filter(|fields| !fields.is_empty()) else { return false };
+        self.nodes.iter().any(|node| {
+            if node.element.is_beyond_doubles() {
+                return true;
+            }
+            let Some(below) = fields.get(&node.element.encode()) else { return false };
+            let is_member = below.as_object().is_none_or(|below| below.is_empty() || below.contains_key("."));
+            (node.member && is_member) || node.children.touches(below)
+        })
+    }
+
+    /// Takes the members of the top level that are fields with such names; their children stay.
+    pub(super) fn remove_members(&mut self, is_removed: impl Fn(&str) -> bool) {
+        self.nodes.retain_mut(|node| {
+            if let PathElement::Field(name) = &node.element {
+                node.member &= !is_removed(name);
+            }
+            !node.is_empty()
+        });
+    }
+
+    /// What stands below the field `name`, for changing; the node goes if it ends up empty.
+    pub(super) fn change_below(&mut self, name: &str, change: impl Fn(&mut FieldSet)) {
+        self.nodes.retain_mut(|node| {
+            if matches!(&node.element, PathElement::Field(field) if **field == *name) {
+                change(&mut node.children);
+            }
+            !node.is_empty()
+        });
+    }
+
+    /// The `fieldsV1` form.
+    pub fn encode(&self) -> Value {
+        self.encode_node(false)
+    }
+
+    fn encode_node(&self, member: bool) -> Value {
+        let mut fields = Map::new();
+        if member && !self.is_empty() {
+            fields.insert(".", Value::Object(Map::new()));
+        }
+        for node in &self.nodes {
+            fields.insert(node.element.encode(), node.children.encode_node(node.member));
+        }
+        Value::Object(fields)
+    }
+}
+
+/// The nodes of two sets side by side, in order.
+struct Pairs<'a> {
+    left: &'a [Node],
+    right: &'a [Node],
+}
+
+enum Pair<'a> {
+    Left(&'a Node),
+    Right(&'a Node),
+    Both(&'a Node, &'a Node),
+}
+
+impl<'a> Pairs<'a> {
+    fn of(left: &'a FieldSet, right: &'a FieldSet) -> Self {
+        Pairs { left: &left.nodes, right: &right.nodes }
+    }
+}
+
+impl<'a> Iterator for Pairs<'a> {
+    type Item = Pair<'a>;
+
+    fn next(&mut self) -> Option<Pair<'a>> {
+        let order = match (self.left.first(), self.right.first()) {
+            (None, None) => return None,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(left), Some(right)) => left.element.cmp(&right.element),
+        };
+        let left = self.left.first().filter(|_| order.is_le());
+        let right = self.right.first().filter(|_| order.is_ge());
+        self.left = &self.left[usize::from(left.is_some())..];
+        self.right = &self.right[usize::from(right.is_some())..];
+        match (left, right) {
+            (Some(left), Some(right)) => Some(Pair::Both(left, right)),
+            (Some(left), None) => Some(Pair::Left(left)),
+            (None, Some(right)) => Some(Pair::Right(right)),
+            (None, None) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::value::json;
+
+    fn set(fields: &str) -> FieldSet {
+        FieldSet::decode(&json::decode(fields.as_bytes()).unwrap()).unwrap()
+    }
+
+    fn check(actual: &FieldSet, expected: &str) {
+        assert_eq!(json::encode_to_string(&actual.encode()), expected);
+    }
+
+    #[test]
+    fn a_field_without_children_is_a_member() {
+        check(&set(r#"{"f:a":{},"f:b":{"f:c":null}}"#), r#"{"f:a":{},"f:b":{"f:c":{}}}"#);
+    }
+
+    #[test]
+    fn a_dot_makes_a_parent_a_member() {
+        let owned = set(r#"{"f:a":{".":{},"f:b":{}}}"#);
+        assert!(owned.contains(&[PathElement::field("a")]));
+        assert!(!set(r#"{"f:a":{"f:b":{}}}"#).contains(&[PathElement::field("a")]));
+        check(&owned, r#"{"f:a":{".":{},"f:b":{}}}"#);
+    }
+
+    #[test]
+    fn elements_of_unknown_kinds_are_left_out() {
+        check(&set(r#"{"f:a":{"x:?":{"f:b":{}}},"z:1":1}"#), r#"{"f:a":{}}"#);
+    }
+
+    #[test]
+    fn malformed_sets_are_refused() {
+        for fields in [r#"{"f:a":1}"#, r#"{"a":{}}"#, r#"{"":{}}"#, "[]", r#""f:a""#] {
+            assert!(FieldSet::decode(&json::decode(fields.as_bytes()).unwrap()).is_err(), "{fields}");
+        }
+    }
+
+    #[test]
+    fn difference_keeps_children_of_removed_parents() {
+        let all = set(r#"{"f:a":{".":{},"f:b":{}},"f:c":{}}"#);
+        check(&all.difference(&set(r#"{"f:a":{}}"#)), r#"{"f:a":{"f:b":{}},"f:c":{}}"#);
+        check(&all.recursive_difference(&set(r#"{"f:a":{}}"#)), r#"{"f:c":{}}"#);
+    }
+
+    #[test]
+    fn members_of_a_level_come_before_what_is_below() {
+        let mut paths = Vec::new();
+        set(r#"{"f:a":{"f:x":{}},"f:b":{},"f:c":{".":{},"f:y":{}}}"#)
+            .for_each(&mut |path| paths.push(path.iter().map(ToString::to_string).collect::<String>()));
+        assert_eq!(paths, [".b", ".c", ".a.x", ".c.y"]);
+    }
+
+    fn element() -> impl Strategy<Value = PathElement> {
+        let scalar = prop_oneof![
+            any::<bool>().prop_map(Value::Bool),
+            any::<i32>().prop_map(|number| Value::Int(number.into())),
+            ".{0,6}".prop_map(Value::String),
+            Just(Value::Null),
+        ];
+        prop_oneof![
+            4 => "[a-d]{1,2}".prop_map(|name| PathElement::field(&name)),
+            1 => ".{0,4}".prop_map(|name| PathElement::field(&name)),
+            1 => scalar.clone().prop_map(|value| PathElement::Value(value.into())),
+            1 => any::<u8>().prop_map(|index| PathElement::Index(index.into())),
+            1 => scalar.prop_map(|value| PathElement::key(vec![
+                super::super::path::KeyField { name: "name".into(), value },
+            ])),
+        ]
+    }
+
+    fn sets() -> impl Strategy<Value = FieldSet> {
+        prop::collection::vec(prop::collection::vec(element(), 1..4), 0..8).prop_map(|paths| {
+            let mut set = FieldSet::new();
+            paths.iter().for_each(|path| set.insert(path));
+            set
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn sets_survive_encoding(set in sets()) {
+            prop_assert_eq!(FieldSet::decode(&set.encode()).unwrap(), set);
+        }
+
+        #[test]
+        fn difference_and_intersection_part_a_set(a in sets(), b in sets()) {
+            let (rest, common) = (a.difference(&b), a.intersection(&b));
+            prop_assert_eq!(rest.union(&common), a.clone());
+            prop_assert!(rest.intersection(&b).is_empty());
+            prop_assert!(common.is_subset(&b));
+            prop_assert_eq!(a.difference(&b).is_empty(), a.is_subset(&b));
+            prop_assert_eq!(a.union(&b), b.union(&a));
+        }
+    }
+}

@@ -1,0 +1,438 @@
+//! `metadata.managedFields`: who owns which fields, since when.
+//!
+//! Source: apimachinery 1.37, `util/managedfields/internal`.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use jiff::Timestamp;
+
+use super::field_set::FieldSet;
+use super::path::PathElementError;
+use super::type_schema::TypeSchema;
+use crate::value::{Map, Value, go_quote, json};
+
+/// How many managers of updates an object keeps; older ones become one entry.
+const UPDATE_MANAGERS_MAX: usize = 10;
+/// The manager that older updates are put under.
+const ANCIENT_CHANGES: &str = "ancient-changes";
+
+/// What a manager did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Operation {
+    Apply,
+    Update,
+}
+
+impl Operation {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Operation::Apply => "Apply",
+            Operation::Update => "Update",
+        }
+    }
+}
+
+/// What tells managers apart. One that applies in two versions is the same, one that updates in two versions is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ManagerId {
+    pub name: String,
+    pub operation: Operation,
+    /// Empty for one that applies.
+    pub api_version: String,
+    /// Empty for the main resource.
+    pub subresource: String,
+}
+
+impl ManagerId {
+    /// The text that Kubernetes keeps managers under; it gives the order where managers are sorted.
+    pub(super) fn sort_key(&self) -> String {
+        let mut key = Vec::with_capacity(64);
+        let mut field = |name: &str, value: &str| {
+            if !value.is_empty() {
+                key.push(if key.is_empty() { b'{' } else { b',' });
+                json::encode_string(name, &mut key);
+                key.push(b':');
+                json::encode_string(value, &mut key);
+            }
+        };
+        field("manager", &self.name);
+        field("operation", self.operation.as_str());
+        field("apiVersion", &self.api_version);
+        field("subresource", &self.subresource);
+        key.push(b'}');
+        String::from_utf8_lossy(&key).into_owned()
+    }
+}
+
+/// As conflicts name a manager: `"alpha"`, `"kubectl-edit" with subresource "status" using example.com/v1`.
+impl fmt::Display for ManagerId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&go_quote(&self.name))?;
+        if !self.subresource.is_empty() {
+            write!(out, " with subresource {}", go_quote(&self.subresource))?;
+        }
+        match self.operation {
+            Operation::Apply => Ok(()),
+            Operation::Update => write!(out, " using {}", self.api_version),
+        }
+    }
+}
+
+/// A point in time, in whole seconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Time {
+    seconds: i64,
+    text: String,
+}
+
+impl Time {
+    /// Reads RFC 3339.
+    pub fn parse(text: &str) -> Option<Time> {
+        let timestamp: Timestamp = text.parse().ok()?;
+        let seconds = timestamp.as_second();
+        let is_canonical = text.len() == "2006-01-02T15:04:05Z".len() && text.ends_with('Z') && text.contains('T');
+        let text = match is_canonical {
+            true => text.to_owned(),
+            false => Timestamp::from_second(seconds).ok()?.to_string(),
+        };
+        Some(Time { seconds, text })
+    }
+}
+
+/// What one manager owns.
+#[derive(Clone, Debug)]
+pub(super) struct Entry<'a> {
+    pub manager: ManagerId,
+    /// The version that the paths of `fields` are in.
+    pub api_version: String,
+    pub fields: Fields<'a>,
+    pub time: Option<Time>,
+}
+
+/// A set of fields in the form that it came in, until it has to change.
+#[derive(Clone, Debug)]
+pub(super) enum Fields<'a> {
+    // INVARIANT: canonical.
+    Encoded(Cow<'a, Value>),
+    Set(FieldSet),
+}
+
+impl<'a> Fields<'a> {
+    pub const NONE: Fields<'static> = Fields::Set(FieldSet::new());
+
+    fn decode(fields: &'a Value) -> Result<Self, PathElementError> {
+        match FieldSet::is_canonical(fields)? {
+            true => Ok(Fields::Encoded(Cow::Borrowed(fields))),
+            false => FieldSet::decode(fields).map(Fields::Set),
+        }
+    }
+
+    fn encode(self) -> Value {
+        match self {
+            Fields::Encoded(fields) => fields.into_owned(),
+            Fields::Set(set) => set.encode(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Fields::Encoded(fields) => fields.as_object().is_none_or(Map::is_empty),
+            Fields::Set(set) => set.is_empty(),
+        }
+    }
+
+    pub fn set(&self) -> Cow<'_, FieldSet> {
+        match self {
+            // What is canonical can be decoded.
+            Fields::Encoded(fields) => Cow::Owned(FieldSet::decode(fields).unwrap_or_default()),
+            Fields::Set(set) => Cow::Borrowed(set),
+        }
+    }
+
+    pub fn set_mut(&mut self) -> &mut FieldSet {
+        if let Fields::Encoded(_) = self {
+            *self = Fields::Set(self.set().into_owned());
+        }
+        match self {
+            Fields::Set(set) => set,
+            Fields::Encoded(_) => unreachable!("the line above made it a set"),
+        }
+    }
+
+    /// Whether a member of `set` may be one of these. May err on the side of yes.
+    pub fn touched_by(&self, set: &FieldSet) -> bool {
+        match self {
+            Fields::Encoded(fields) => set.touches(fields),
+            Fields::Set(_) => true,
+        }
+    }
+
+    /// Fits the set to the schema of today.
+    pub fn reconcile(&mut self, types: &TypeSchema) {
+        match self {
+            Fields::Encoded(fields) if !types.may_reconcile(fields) => {}
+            _ => types.reconcile(self.set_mut()),
+        }
+    }
+}
+
+impl Entry<'_> {
+    fn seconds(&self) -> i64 {
+        self.time.as_ref().map_or(0, |time| time.seconds)
+    }
+}
+
+/// All managers of an object, each once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Managers<'a> {
+    pub entries: Vec<Entry<'a>>,
+}
+
+/// Why managedFields can't be used; the text is Kubernetes'.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecodeError(String);
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+/// Fields that tell objects apart, or that only the server sets, are nobody's.
+pub(super) fn without_identity(mut set: FieldSet) -> FieldSet {
+    set.change_below("metadata", |metadata| {
+        metadata.remove_members(|name| {
+            matches!(
+                name,
+                "name"
+                    | "namespace"
+                    | "creationTimestamp"
+                    | "selfLink"
+                    | "uid"
+                    | "clusterName"
+                    | "generation"
+                    | "managedFields"
+                    | "resourceVersion"
+            )
+        });
+    });
+    set.remove_members(|name| matches!(name, "apiVersion" | "kind" | "metadata"));
+    set
+}
+
+/// An item of `metadata.managedFields` as it stands.
+#[derive(Default)]
+pub(super) struct RawEntry<'a> {
+    manager: &'a str,
+    operation: &'a str,
+    api_version: &'a str,
+    time: Option<Time>,
+    fields_type: &'a str,
+    fields: Option<&'a Value>,
+    subresource: &'a str,
+}
+
+impl<'a> RawEntry<'a> {
+    fn read(item: &'a Value) -> Option<RawEntry<'a>> {
+        let fields = item.as_object()?;
+        let mut entry = RawEntry::default();
+        for (name, value) in fields.iter() {
+            let text = match value {
+                Value::Null => Some(""),
+                _ => value.as_str(),
+            };
+            match name {
+                "manager" => entry.manager = text?,
+                "operation" => entry.operation = text?,
+                "apiVersion" => entry.api_version = text?,
+                "fieldsType" => entry.fields_type = text?,
+                "subresource" => entry.subresource = text?,
+                "fieldsV1" => entry.fields = Some(value).filter(|fields| !fields.is_null()),
+                "time" if value.is_null() => {}
+                "time" => entry.time = Some(Time::parse(text?)?),
+                _ => {}
+            }
+        }
+        Some(entry)
+    }
+
+    fn is_empty(&self) -> bool {
+        let texts = [self.manager, self.operation, self.api_version, self.fields_type, self.subresource];
+        texts.iter().all(|text| text.is_empty()) && self.time.is_none() && self.fields.is_none()
+    }
+}
+
+/// The items of a `managedFields` list; `None` where there is none, or one that is not well formed.
+pub(super) fn read(list: Option<&Value>) -> Option<Vec<RawEntry<'_>>> {
+    list?.as_array()?.iter().map(RawEntry::read).collect()
+}
+
+/// Whether a client asks for ownership to be forgotten: with `[]` or `[{}]`.
+pub(super) fn is_reset(entries: Option<&[RawEntry<'_>]>) -> bool {
+    match entries {
+        Some([]) => true,
+        Some([entry]) => entry.is_empty(),
+        _ => false,
+    }
+}
+
+/// Checks what a webhook made of `metadata.managedFields`; the message goes into the warning that says it was undone.
+pub fn validate(object: &Value) -> Result<(), DecodeError> {
+    let entries = read(object.at(&["metadata", "managedFields"])).unwrap_or_default();
+    Managers::decode(&entries).map(|_| ())
+}
+
+impl<'a> Managers<'a> {
+    pub fn decode(entries: &[RawEntry<'a>]) -> Result<Managers<'a>, DecodeError> {
+        let mut managers = Managers { entries: Vec::with_capacity(entries.len() + 1) };
+        for (index, raw) in entries.iter().enumerate() {
+            let operation = match raw.operation {
+                "Apply" => Operation::Apply,
+                "Update" => Operation::Update,
+                _ => return Err(DecodeError("operation must be `Apply` or `Update`".to_owned())),
+            };
+            if raw.api_version.is_empty() {
+                return Err(DecodeError("apiVersion must not be empty".to_owned()));
+            }
+            match raw.fields_type {
+                "FieldsV1" => {}
+                "" => return Err(DecodeError(format!("missing fieldsType in managed fields entry {index}"))),
+                other => {
+                    let other = go_quote(other);
+                    return Err(DecodeError(format!("invalid fieldsType {other} in managed fields entry {index}")));
+                }
+            }
+            let fields = match raw.fields {
+                Some(fields) => Fields::decode(fields).map_err(|error| {
+                    let reason = match error {
+                        PathElementError::Malformed(reason) => reason,
+                        PathElementError::UnknownKind => "unknown path element type".to_owned(),
+                    };
+                    DecodeError(format!(
+                        "error decoding versioned set of {}: error decoding set: {reason}",
+                        raw.manager
+                    ))
+                })?,
+                None => Fields::NONE,
+            };
+            managers.put(Entry {
+                manager: ManagerId {
+                    name: raw.manager.to_owned(),
+                    operation,
+                    api_version: match operation {
+                        Operation::Apply => String::new(),
+                        Operation::Update => raw.api_version.to_owned(),
+                    },
+                    subresource: raw.subresource.to_owned(),
+                },
+                api_version: raw.api_version.to_owned(),
+                fields,
+                time: raw.time.clone(),
+            });
+        }
+        Ok(managers)
+    }
+
+    /// The list for `metadata.managedFields`; `None` where nothing is managed.
+    pub fn encode(mut self) -> Option<Value> {
+        if self.entries.is_empty() {
+            return None;
+        }
+        self.entries.sort_by(|a, b| {
+            (a.manager.operation, a.seconds(), &a.manager.name, &a.api_version, &a.manager.subresource).cmp(&(
+                b.manager.operation,
+                b.seconds(),
+                &b.manager.name,
+                &b.api_version,
+                &b.manager.subresource,
+            ))
+        });
+        let encode = |entry: Entry<'_>| {
+            let mut fields = Map::new();
+            fields.insert("apiVersion", Value::String(entry.api_version));
+            fields.insert("fieldsType", Value::from("FieldsV1"));
+            fields.insert("fieldsV1", entry.fields.encode());
+            if !entry.manager.name.is_empty() {
+                fields.insert("manager", Value::String(entry.manager.name));
+            }
+            fields.insert("operation", Value::from(entry.manager.operation.as_str()));
+            if !entry.manager.subresource.is_empty() {
+                fields.insert("subresource", Value::String(entry.manager.subresource));
+            }
+            if let Some(time) = entry.time {
+                fields.insert("time", Value::String(time.text));
+            }
+            Value::Object(fields)
+        };
+        Some(Value::Array(self.entries.into_iter().map(encode).collect()))
+    }
+
+    pub fn get(&self, manager: &ManagerId) -> Option<&Entry<'a>> {
+        self.position(manager).map(|at| &self.entries[at])
+    }
+
+    pub fn get_mut(&mut self, manager: &ManagerId) -> Option<&mut Entry<'a>> {
+        self.position(manager).map(|at| &mut self.entries[at])
+    }
+
+    /// Adds `entry`, or replaces the one of the same manager.
+    pub fn put(&mut self, entry: Entry<'a>) {
+        match self.position(&entry.manager) {
+            Some(at) => self.entries[at] = entry,
+            None => self.entries.push(entry),
+        }
+    }
+
+    pub fn take(&mut self, manager: &ManagerId) -> Option<Entry<'a>> {
+        self.position(manager).map(|at| self.entries.remove(at))
+    }
+
+    fn position(&self, manager: &ManagerId) -> Option<usize> {
+        self.entries.iter().position(|entry| entry.manager == *manager)
+    }
+
+    /// Puts the oldest updates of each version under one manager, so that at most ten remain.
+    pub fn cap(&mut self) {
+        let updates = || self.entries.iter().filter(|entry| entry.manager.operation == Operation::Update);
+        let mut count = updates().count();
+        if count <= UPDATE_MANAGERS_MAX {
+            return;
+        }
+        let mut oldest: Vec<(i64, String, ManagerId)> =
+            updates().map(|entry| (entry.seconds(), entry.manager.sort_key(), entry.manager.clone())).collect();
+        oldest.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+        let mut first_of_version: Vec<(String, ManagerId)> = Vec::new();
+        for (_, _, manager) in oldest {
+            if count <= UPDATE_MANAGERS_MAX {
+                return;
+            }
+            let Some(entry) = self.get(&manager).cloned() else { continue };
+            let version = &entry.api_version;
+            let Some((_, first)) = first_of_version.iter().find(|(seen, _)| seen == version) else {
+                first_of_version.push((version.clone(), manager));
+                continue;
+            };
+            let bucket = ManagerId {
+                name: ANCIENT_CHANGES.to_owned(),
+                operation: Operation::Update,
+                api_version: version.clone(),
+                subresource: String::new(),
+            };
+            if self.get(&bucket).is_none()
+                && let Some(first) = self.take(first)
+            {
+                self.put(Entry { manager: bucket.clone(), ..first });
+            }
+            if let Some(merged) = self.get_mut(&bucket) {
+                merged.fields = Fields::Set(entry.fields.set().union(&merged.fields.set()));
+                // The later of the two, as the oldest come first.
+                merged.time = entry.time;
+            }
+            self.take(&manager);
+            count -= 1;
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Ownership written under an older schema: what has become atomic since is owned whole.
+//!
+//! Source: structured-merge-diff v6.4.2, `typed.ReconcileFieldSetWithSchema`.
+
+use super::field_set::FieldSet;
+use super::path::PathElement;
+use super::type_schema::{Items, TypeId, TypeSchema};
+use crate::value::Value;
+
+impl TypeSchema {
+    /// Replaces what `set` owns below a field that is atomic by the field itself. The other way, from atomic to
+    /// granular, changes nothing: the manager keeps the field alone.
+    pub(super) fn reconcile(&self, set: &mut FieldSet) {
+        // The root is never owned, so its becoming atomic changes nothing.
+        self.reconcile_below(self.root(), set, false);
+    }
+
+    /// Whether the field that `set` stands below must be owned whole.
+    fn reconcile_below(&self, id: TypeId, set: &mut FieldSet, is_leaf: bool) -> bool {
+        let type_ = self.get(id);
+        if let Some(map) = &type_.map {
+            if self.is_undeclared(map) {
+                return false;
+            }
+            if !is_leaf && map.atomic {
+                return !set.is_empty();
+            }
+            self.reconcile_nodes(set, |element| match element {
+                PathElement::Field(name) => map.value(name),
+                _ => map.element,
+            });
+        } else if let (None, Some(list)) = (type_.scalar, &type_.list) {
+            if !is_leaf && matches!(list.items, Items::Atomic) {
+                return true;
+            }
+            self.reconcile_nodes(set, |_| Some(list.element));
+        }
+        false
+    }
+
+    /// Whether [`TypeSchema::reconcile`] may change the set of these `fields`, which are canonical.
+    pub(super) fn may_reconcile(&self, fields: &Value) -> bool {
+        self.may_reconcile_below(self.root(), fields)
+    }
+
+    fn may_reconcile_below(&self, id: TypeId, fields: &Value) -> bool {
+        let Some(fields) = fields.as_object().filter(|fields| !fields.is_empty()) else { return false };
+        let type_ = self.get(id);
+        let below = |type_of: &dyn Fn(&str) -> Option<TypeId>| {
+            fields.iter().any(|(name, below)| type_of(name).is_some_and(|id| self.may_reconcile_below(id, below)))
+        };
+        match (&type_.map, type_.scalar, &type_.list) {
+            (Some(map), _, _) if self.is_undeclared(map) => false,
+            (Some(map), _, _) => {
+                map.atomic || below(&|name| name.strip_prefix("f:").map_or(map.element, |name| map.value(name)))
+            }
+            (None, None, Some(list)) => matches!(list.items, Items::Atomic) || below(&|_| Some(list.element)),
+            _ => false,
+        }
+    }
+
+    fn reconcile_nodes(&self, set: &mut FieldSet, type_of: impl Fn(&PathElement) -> Option<TypeId>) {
+        for node in set.nodes_mut() {
+            let Some(id) = type_of(&node.element) else { continue };
+            let is_leaf = node.member && node.children.is_empty();
+            if self.reconcile_below(id, &mut node.children, is_leaf) {
+                node.member = true;
+                node.children = FieldSet::new();
+            }
+        }
+    }
+}

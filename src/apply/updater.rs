@@ -1,0 +1,349 @@
+//! Ownership after an update, and the object and ownership after an apply.
+//!
+//! Source: structured-merge-diff v6.4.2, `merge.Updater`.
+
+use std::borrow::Cow;
+
+use super::compare::Comparison;
+use super::conflict::{ApplyError, Conflicts};
+use super::field_set::FieldSet;
+use super::managed_fields::{Entry, Fields, ManagerId, Managers, without_identity};
+use super::path::equal_values;
+use super::type_schema::TypeSchema;
+use super::{ConvertError, ResetFields, Versions};
+use crate::value::Value;
+
+/// What the steps of one request need.
+pub(super) struct Updater<'a> {
+    pub versions: &'a dyn Versions,
+    /// The version of the request.
+    pub version: &'a str,
+    pub reset_fields: &'a ResetFields,
+}
+
+/// An object that conforms to the types of its version.
+#[derive(Clone)]
+pub(super) struct Typed<'a> {
+    pub object: Cow<'a, Value>,
+    pub types: &'a TypeSchema,
+}
+
+impl<'a> Typed<'a> {
+    fn with(&self, object: Value) -> Typed<'a> {
+        Typed { object: Cow::Owned(object), types: self.types }
+    }
+
+    fn without(&self, taken: &FieldSet) -> Typed<'a> {
+        self.with(self.types.without(&self.object, taken))
+    }
+
+    /// Every leaf and item, with the declared fields above them.
+    fn all_fields(&self) -> FieldSet {
+        self.with_parents(&self.types.field_set(&self.object))
+    }
+
+    fn with_parents(&self, set: &FieldSet) -> FieldSet {
+        set.with_declared_parents(self.types, Some(self.types.root()))
+    }
+}
+
+/// An object in the versions that were asked for so far.
+struct InVersions<'a> {
+    object: Typed<'a>,
+    converted: Vec<(String, Typed<'a>)>,
+}
+
+impl<'a> InVersions<'a> {
+    fn new(object: Typed<'a>) -> Self {
+        InVersions { object, converted: Vec::new() }
+    }
+
+    fn get(&mut self, updater: &Updater<'a>, version: &str) -> Result<&Typed<'a>, ConvertError> {
+        if self.object.object.str_at(&["apiVersion"]) == version {
+            return Ok(&self.object);
+        }
+        let at = match self.converted.iter().position(|(known, _)| known == version) {
+            Some(at) => at,
+            None => {
+                let typed = updater.convert_to_other(&self.object, version)?;
+                self.converted.push((version.to_owned(), typed));
+                self.converted.len() - 1
+            }
+        };
+        Ok(&self.converted[at].1)
+    }
+}
+
+impl<'a> Updater<'a> {
+    /// Takes what the update changes from its owners, and returns what it sets. Both objects are in the version of the
+    /// request.
+    pub fn update(&self, live: Typed<'a>, new: Typed<'a>, managers: &mut Managers<'_>) -> Result<FieldSet, ApplyError> {
+        let mut live = InVersions::new(live);
+        self.reconcile(&mut live, managers)?;
+        let mut new = InVersions::new(new);
+        let comparison = self.compare(&live.object, &new.object);
+        let set = comparison.set();
+        self.take_changed(&mut live, &mut new, comparison, managers, None, true)?;
+        Ok(set)
+    }
+
+    /// Merges `applied` into `live`. Returns the new object, or `None` where the apply changes nothing but ownership.
+    pub fn apply(
+        &self,
+        live: Typed<'a>,
+        applied: Typed<'a>,
+        managers: &mut Managers<'_>,
+        manager: &ManagerId,
+        force: bool,
+    ) -> Result<Option<Value>, ApplyError> {
+        let mut live = InVersions::new(live);
+        self.reconcile(&mut live, managers)?;
+        let merged = live.object.with(live.object.types.merge(&live.object.object, &applied.object));
+        let mut set = applied.types.field_set(&applied.object);
+        if let Some(reset) = self.reset_fields.get(self.version) {
+            set = set.recursive_difference(reset);
+        }
+        let owned = without_identity(set.clone()).encode();
+        let last = managers.take(manager);
+        managers.put(Entry {
+            manager: manager.clone(),
+            api_version: self.version.to_owned(),
+            fields: Fields::Set(set),
+            time: last.as_ref().and_then(|last| last.time.clone()),
+        });
+        let new = match last {
+            Some(last) if !self.drops_nothing(&last, &owned, managers, manager) => self
+                .prune(merged, managers, &last)
+                .map_err(|error| ApplyError::Failed(format!("failed to prune fields: {error}")))?,
+            _ => merged,
+        };
+        let same = equal_values(&live.object.object, &new.object);
+        let mut new = InVersions::new(new);
+        let comparison = match same {
+            true => Comparison::default(),
+            false => self.compare(&live.object, &new.object),
+        };
+        self.take_changed(&mut live, &mut new, comparison, managers, Some(manager), force)?;
+        if let Some(entry) = managers.get_mut(manager) {
+            entry.fields = Fields::Encoded(Cow::Owned(owned));
+        }
+        managers.entries.retain(|entry| !entry.fields.is_empty());
+        Ok((!same).then(|| new.object.object.into_owned()))
+    }
+
+    fn compare(&self, old: &Typed<'_>, new: &Typed<'_>) -> Comparison {
+        self.without_reset(old.types.compare(&old.object, &new.object), self.version)
+    }
+
+    fn without_reset(&self, comparison: Comparison, version: &str) -> Comparison {
+        match self.reset_fields.get(version) {
+            Some(reset) => comparison.excluding(reset),
+            None => comparison,
+        }
+    }
+
+    /// `object` in another version than its own.
+    fn convert_to_other(&self, object: &Typed<'_>, version: &str) -> Result<Typed<'a>, ConvertError> {
+        if object.object.as_object().is_none() {
+            let message = "failed to convert value to unstructured for type <nil>";
+            return Err(ConvertError::Failed(message.to_owned()));
+        }
+        let converted = self.versions.convert(&object.object, version)?;
+        let types = self.versions.types(version).ok_or(ConvertError::MissingVersion)?;
+        types.validate(&converted, false).map_err(|errors| ConvertError::Failed(errors.to_string()))?;
+        Ok(Typed { object: Cow::Owned(converted), types })
+    }
+
+    fn convert(&self, object: &Typed<'a>, version: &str) -> Result<Typed<'a>, ConvertError> {
+        match object.object.str_at(&["apiVersion"]) == version {
+            true => Ok(object.clone()),
+            false => self.convert_to_other(object, version),
+        }
+    }
+
+    /// Fits what is owned to the schemas of today. Managers of versions that are gone are dropped.
+    fn reconcile(&self, live: &mut InVersions<'a>, managers: &mut Managers<'_>) -> Result<(), ApplyError> {
+        let mut reconciled = Vec::with_capacity(managers.entries.len() + 1);
+        for mut entry in managers.entries.drain(..) {
+            match live.get(self, &entry.api_version) {
+                Ok(live) => entry.fields.reconcile(live.types),
+                Err(ConvertError::MissingVersion) => continue,
+                Err(ConvertError::Failed(message)) => return Err(ApplyError::Failed(message)),
+            }
+            reconciled.push(entry);
+        }
+        managers.entries = reconciled;
+        Ok(())
+    }
+
+    /// Takes changed and removed fields from every manager but `own`. Without `force`, a changed one is a conflict.
+    fn take_changed(
+        &self,
+        live: &mut InVersions<'a>,
+        new: &mut InVersions<'a>,
+        comparison: Comparison,
+        managers: &mut Managers<'_>,
+        own: Option<&ManagerId>,
+        force: bool,
+    ) -> Result<(), ApplyError> {
+        let mut changes = vec![(self.version.to_owned(), Changes::of(comparison))];
+        let mut conflicts: Vec<(ManagerId, FieldSet)> = Vec::new();
+        let mut taken: Vec<(ManagerId, FieldSet)> = Vec::new();
+        let mut gone: Vec<ManagerId> = Vec::new();
+        for entry in managers.entries.iter_mut().filter(|entry| own != Some(&entry.manager)) {
+            let version = &entry.api_version;
+            let at = match changes.iter().position(|(known, _)| known == version) {
+                Some(at) => at,
+                None => {
+                    let converted = match (live.get(self, version), new.get(self, version)) {
+                        (Ok(live), Ok(new)) => Ok(live.types.compare(&live.object, &new.object)),
+                        (Err(ConvertError::Failed(message)), _) => Err(("old", message)),
+                        (_, Err(ConvertError::Failed(message))) => Err(("new", message)),
+                        (Err(ConvertError::MissingVersion), _) | (_, Err(ConvertError::MissingVersion)) => {
+                            gone.push(entry.manager.clone());
+                            continue;
+                        }
+                    };
+                    let comparison = converted.map_err(|(which, message)| {
+                        ApplyError::Failed(format!("failed to convert {which} object: {message}"))
+                    })?;
+                    changes.push((version.clone(), Changes::of(self.without_reset(comparison, version))));
+                    changes.len() - 1
+                }
+            };
+            let changes = &changes[at].1;
+            if !entry.fields.touched_by(&changes.set) && !entry.fields.touched_by(&changes.removed) {
+                continue;
+            }
+            let set = entry.fields.set_mut();
+            let changed = set.intersection(&changes.set);
+            let lost = set.intersection(&changes.removed);
+            if !changed.is_empty() {
+                conflicts.push((entry.manager.clone(), changed));
+            }
+            if !lost.is_empty() {
+                taken.push((entry.manager.clone(), lost));
+            }
+        }
+        if !force && !conflicts.is_empty() {
+            return Err(ApplyError::Conflicts(Conflicts::of(conflicts)));
+        }
+        for (manager, fields) in conflicts.iter().chain(&taken) {
+            if let Some(entry) = managers.get_mut(manager) {
+                let set = entry.fields.set_mut();
+                *set = set.difference(fields);
+            }
+        }
+        managers.entries.retain(|entry| !entry.fields.is_empty() && !gone.contains(&entry.manager));
+        Ok(())
+    }
+
+    /// Whether the manager applies all that it applied last time, so that nothing can be pruned.
+    ///
+    /// Ownership in other versions takes the long way, as a conversion may fail there.
+    fn drops_nothing(&self, last: &Entry<'_>, owned: &Value, managers: &Managers<'_>, manager: &ManagerId) -> bool {
+        if !managers.entries.iter().chain([last]).all(|entry| entry.api_version == self.version) {
+            return false;
+        }
+        match (&last.fields, managers.get(manager)) {
+            (Fields::Encoded(fields), _) if **fields == *owned => true,
+            (fields, Some(now)) => fields.set().is_subset(&now.fields.set()),
+            (_, None) => false,
+        }
+    }
+
+    /// Removes what the manager applied last time, no longer applies, and nobody else owns.
+    fn prune(&self, merged: Typed<'a>, managers: &Managers<'_>, last: &Entry<'_>) -> Result<Typed<'a>, String> {
+        let last_set = last.fields.set();
+        if last_set.is_empty() {
+            return Ok(merged);
+        }
+        let failed = |error: &str, what: &str| format!("failed to convert {what}: {error}");
+        let merged_at_last = match self.convert(&merged, &last.api_version) {
+            Ok(converted) => converted,
+            Err(ConvertError::MissingVersion) => return Ok(merged),
+            Err(ConvertError::Failed(error)) => return Err(failed(&error, "merged object to last applied version")),
+        };
+        let pruned = merged_at_last.without(&merged_at_last.with_parents(&last_set));
+        let pruned = self
+            .add_back_owned(&merged_at_last, pruned, &last.api_version, managers)
+            .map_err(|error| format!("failed add back owned items: {error}"))?;
+        let pruned = match self.add_back_dangling(&merged_at_last, &pruned, &last_set, &last.api_version) {
+            Ok(rest) => rest.unwrap_or(merged_at_last),
+            Err(error) => return Err(format!("failed add back dangling items: {error}")),
+        };
+        match self.convert(&pruned, self.version) {
+            Ok(converted) => Ok(converted),
+            Err(ConvertError::Failed(error)) => Err(error),
+            Err(ConvertError::MissingVersion) => Err(format!("no corresponding type for {}", self.version)),
+        }
+    }
+
+    /// Puts back what any manager owns, in each version that something is owned in.
+    fn add_back_owned(
+        &self,
+        merged: &Typed<'a>,
+        pruned: Typed<'a>,
+        pruned_version: &str,
+        managers: &Managers<'_>,
+    ) -> Result<Typed<'a>, String> {
+        let mut owned: Vec<(&str, FieldSet)> = Vec::new();
+        for entry in &managers.entries {
+            match owned.iter_mut().find(|(version, _)| *version == entry.api_version) {
+                Some((_, set)) => *set = set.union(&entry.fields.set()),
+                None => owned.push((&entry.api_version, entry.fields.set().into_owned())),
+            }
+        }
+        // Its own version first, as a conversion may need fields that were pruned.
+        owned.sort_by_key(|(version, _)| *version != pruned_version);
+        let mut merged = merged.clone();
+        let mut pruned = pruned;
+        for (version, set) in owned {
+            let converted = |object: &Typed<'a>, what: &str| match self.convert(object, version) {
+                Ok(typed) => Ok(Some(typed)),
+                Err(ConvertError::MissingVersion) => Ok(None),
+                Err(ConvertError::Failed(error)) => {
+                    Err(format!("failed to convert {what} object at version {version}: {error}"))
+                }
+            };
+            let Some(merged_here) = converted(&merged, "merged")? else { continue };
+            merged = merged_here;
+            let Some(pruned_here) = converted(&pruned, "pruned")? else { continue };
+            let kept = pruned_here.all_fields().union(&merged.with_parents(&set));
+            pruned = merged.without(&merged.all_fields().difference(&kept));
+        }
+        Ok(pruned)
+    }
+
+    /// Puts back what the manager did not own last time. `None` where the version of last time is gone.
+    fn add_back_dangling(
+        &self,
+        merged: &Typed<'a>,
+        pruned: &Typed<'a>,
+        last_set: &FieldSet,
+        last_version: &str,
+    ) -> Result<Option<Typed<'a>>, String> {
+        let pruned = match self.convert(pruned, last_version) {
+            Ok(pruned) => pruned,
+            Err(ConvertError::MissingVersion) => return Ok(None),
+            Err(ConvertError::Failed(error)) => {
+                return Err(format!("failed to convert pruned object to last applied version: {error}"));
+            }
+        };
+        let dropped = merged.all_fields().difference(&pruned.all_fields());
+        Ok(Some(merged.without(&dropped.intersection(&merged.with_parents(last_set)))))
+    }
+}
+
+/// What an operation does to the fields of one version.
+struct Changes {
+    /// Changed or added.
+    set: FieldSet,
+    removed: FieldSet,
+}
+
+impl Changes {
+    fn of(comparison: Comparison) -> Self {
+        Changes { set: comparison.set(), removed: comparison.removed }
+    }
+}

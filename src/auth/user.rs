@@ -1,0 +1,49 @@
+//! The user behind a request.
+
+use std::collections::BTreeMap;
+
+/// A user as authentication found them, with the names that `authentication.k8s.io/v1` UserInfo has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UserInfo {
+    pub name: String,
+    pub uid: String,
+    pub groups: Vec<String>,
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+impl UserInfo {
+    /// The group whose members may do everything.
+    pub const MASTERS: &str = "system:masters";
+    /// The group of everyone who is known.
+    pub const AUTHENTICATED: &str = "system:authenticated";
+
+    /// A user who proved to be `name`, in `groups` and in `system:authenticated`.
+    pub fn authenticated(name: impl Into<String>, groups: Vec<String>) -> Self {
+        let mut user = UserInfo { name: name.into(), groups, ..UserInfo::default() };
+        if !user.is_in(Self::AUTHENTICATED) {
+            user.groups.push(Self::AUTHENTICATED.to_owned());
+        }
+        user
+    }
+
+    /// The user of a port without TLS: whoever reaches it is an administrator.
+    pub fn unsecured() -> Self {
+        UserInfo::authenticated("system:unsecured", vec![Self::MASTERS.to_owned()])
+    }
+
+    pub fn is_in(&self, group: &str) -> bool {
+        self.groups.iter().any(|own| own == group)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everyone_who_is_known_is_authenticated_once() {
+        let user = UserInfo::authenticated("jane", vec![UserInfo::AUTHENTICATED.to_owned()]);
+        assert_eq!(user.groups, ["system:authenticated"]);
+        assert!(UserInfo::unsecured().is_in(UserInfo::MASTERS));
+    }
+}

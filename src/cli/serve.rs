@@ -1,0 +1,270 @@
+//! `skiff serve`: the API server.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::{fmt, fs, io};
+
+use async_trait::async_trait;
+use clap::{Args, ValueEnum};
+use jiff::Timestamp;
+use tokio::net::TcpListener;
+
+use super::manifests;
+use crate::admission::{Chain, NamespaceLifecycle};
+use crate::auth::{MastersOnly, UserInfo};
+use crate::http::{self, App};
+use crate::meta::Status;
+use crate::registry::{Definitions, Identity, Registry, StoredNamespaces, kinds};
+use crate::server::{Authority, Connections, Gate, Kubeconfig, Secrets, SecretsError, Tls, stop_requested};
+use crate::store::{Config, Durability, Location, Storage};
+use crate::controllers;
+
+/// The user in the kubeconfig.
+const ADMIN: &str = "skiff-admin";
+const NAMESPACE_LIFECYCLE: &str = "NamespaceLifecycle";
+
+/// Serve the Kubernetes API for CustomResourceDefinitions and their objects
+///
+/// Starts an API server with TLS, writes a kubeconfig for it, and says when it is ready.
+#[derive(Args)]
+#[command(after_help = "Example:\n  skiff serve --crds crd-examples\n  export KUBECONFIG=.skiff/kubeconfig\n  kubectl api-resources")]
+pub struct Serve {
+    /// Where the database and the kubeconfig are kept
+    #[arg(long, value_name = "DIR", default_value = ".skiff")]
+    data_dir: PathBuf,
+
+    /// Where objects are stored: in a file of the data folder, or in memory until the process ends
+    #[arg(long, value_enum, default_value_t = Store::Sqlite)]
+    store: Store,
+
+    /// Address and port to listen on; port 0 picks a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:6443")]
+    listen: SocketAddr,
+
+    /// Also serve plain HTTP on this loopback address: every local process then has admin rights
+    #[arg(long, value_name = "ADDR:PORT")]
+    insecure_listen: Option<SocketAddr>,
+
+    /// The kubeconfig to write [default: kubeconfig in the data folder]
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// Files or folders with CustomResourceDefinitions to register before the server is ready
+    #[arg(long, value_name = "PATH")]
+    crds: Vec<PathBuf>,
+
+    /// When a write counts as done: once it is on disk, or once the operating system has it
+    #[arg(long, value_enum, default_value_t = DurabilityArg::Full)]
+    durability: DurabilityArg,
+
+    /// Admission plugins to switch off, by kube-apiserver's names; NamespaceLifecycle lets objects be made in namespaces
+    /// that do not exist
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    disable_admission_plugins: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Store {
+    Sqlite,
+    Memory,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DurabilityArg {
+    Full,
+    Relaxed,
+}
+
+/// What is worth telling before the process ends.
+struct Failure(String);
+
+impl<E: fmt::Display> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Failure(error.to_string())
+    }
+}
+
+impl Serve {
+    /// Serves until it is told to stop. Exit codes: 0 for a clean end, 1 for a failure, 2 for wrong use.
+    pub async fn run(self) -> ExitCode {
+        if let Some(unknown) = self.disable_admission_plugins.iter().find(|name| *name != NAMESPACE_LIFECYCLE) {
+            eprintln!("skiff: unknown admission plugin `{unknown}`; known is: {NAMESPACE_LIFECYCLE}");
+            return ExitCode::from(2);
+        }
+        if self.insecure_listen.is_some_and(|address| !address.ip().is_loopback()) {
+            eprintln!("skiff: --insecure-listen takes a loopback address, as every process that reaches it has admin rights");
+            return ExitCode::from(2);
+        }
+        tracing_subscriber::fmt()
+            .with_writer(io::stderr)
+            .with_ansi(io::stderr().is_terminal())
+            .with_env_filter(tracing_subscriber::EnvFilter::try_from_env("SKIFF_LOG").unwrap_or_else(|_| "warn".into()))
+            .init();
+        match self.serve().await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(Failure(message)) => {
+                eprintln!("skiff: {message}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    async fn serve(self) -> Result<(), Failure> {
+        let listener = TcpListener::bind(self.listen)
+            .await
+            .map_err(|error| Failure(format!("can't listen on {}: {error}", self.listen)))?;
+        let address = listener.local_addr()?;
+        fs::create_dir_all(&self.data_dir)
+            .map_err(|error| Failure(format!("can't make the folder `{}`: {error}", self.data_dir.display())))?;
+        let storage = Storage::open(&self.config()).await?;
+        let authority = Authority::load(&StoredSecrets(storage.clone())).await?;
+        let registry = Arc::new(self.registry(storage.clone()));
+        self.populate(&registry).await?;
+        let controllers = controllers::start(Arc::clone(&registry));
+
+        let app = App::new(Arc::clone(&registry), Arc::new(MastersOnly));
+        let connections = Connections::new(http::router(app), Gate::default());
+        let tls = Tls::new(&authority, &authority.issue_server(&server_names(address))?)?;
+        let url = format!("https://{}", shown(address));
+        let kubeconfig = self.kubeconfig.clone().unwrap_or_else(|| self.data_dir.join("kubeconfig"));
+        let identity = authority.issue_client(ADMIN, &[UserInfo::MASTERS])?;
+        Kubeconfig { server: &url, authority_pem: authority.certificate_pem(), user: ADMIN, identity: &identity }
+            .write(&kubeconfig)
+            .map_err(|error| Failure(format!("can't write `{}`: {error}", kubeconfig.display())))?;
+        connections.listen(listener, tls);
+        if let Some(address) = self.insecure_listen {
+            let listener = TcpListener::bind(address).await?;
+            eprintln!("skiff: plain HTTP on http://{} gives admin rights to every local process", listener.local_addr()?);
+            connections.listen_insecure(listener);
+        }
+        self.announce(&registry, &url, &kubeconfig).await?;
+
+        let signal = stop_requested().await?;
+        tracing::info!(signal, "stopping");
+        connections.shut_down().await;
+        controllers.abort();
+        storage.close().await;
+        Ok(())
+    }
+
+    fn config(&self) -> Config {
+        Config {
+            location: match self.store {
+                Store::Memory => Location::Memory,
+                Store::Sqlite => Location::File(self.data_dir.join("state.db")),
+            },
+            durability: match self.durability {
+                DurabilityArg::Full => Durability::Full,
+                DurabilityArg::Relaxed => Durability::Relaxed,
+            },
+            history: Config::HISTORY,
+        }
+    }
+
+    fn registry(&self, storage: Storage) -> Registry {
+        let guards_namespaces = !self.disable_admission_plugins.iter().any(|name| name == NAMESPACE_LIFECYCLE);
+        let mut chain = Chain::default();
+        if guards_namespaces {
+            chain.0.push(Box::new(NamespaceLifecycle { namespaces: StoredNamespaces(storage.clone()) }));
+        }
+        Registry {
+            storage,
+            definitions: Definitions::new(kinds::all()),
+            admission: Arc::new(chain),
+            convert: Arc::new(Identity),
+            clock: Arc::new(Timestamp::now),
+            guards_namespaces,
+        }
+    }
+
+    /// Makes the first namespaces, and registers the definitions of `--crds`.
+    async fn populate(&self, registry: &Arc<Registry>) -> Result<(), Failure> {
+        let refused = |what: &str, status: Status| Failure(format!("{what}: {}", status.message));
+        registry.make_initial_namespaces().await.map_err(|status| refused("the first namespaces can't be made", status))?;
+        if self.crds.is_empty() {
+            return Ok(());
+        }
+        let (mut registered, mut others) = (0, 0);
+        for path in &self.crds {
+            for document in manifests::read(path)? {
+                if document.str_at(&["kind"]) != crate::crd::definition::KIND {
+                    others += 1;
+                    continue;
+                }
+                let name = document.str_at(&["metadata", "name"]).to_owned();
+                let done = registry.register(document).await;
+                done.map_err(|status| refused(&format!("`{}`: {name}", path.display()), status))?;
+                registered += 1;
+            }
+        }
+        eprintln!("skiff: registered {registered} CustomResourceDefinitions; {others} other documents left alone");
+        Ok(())
+    }
+
+    /// Says that the server is ready: in a line for programs, in some more for people.
+    async fn announce(&self, registry: &Registry, url: &str, kubeconfig: &std::path::Path) -> Result<(), Failure> {
+        if !io::stdout().is_terminal() {
+            return say(&format!("ready {url}\n"));
+        }
+        let mut text = format!("skiff {} serves the Kubernetes API on {url}\n", env!("CARGO_PKG_VERSION"));
+        for resource in registry.resources().await.unwrap_or_default() {
+            let version = resource.storage();
+            text.push_str(&format!("  {:<40} {}\n", version.qualified_plural(), version.api_version()));
+        }
+        text.push_str(&format!("\n  export KUBECONFIG={}\n\n", kubeconfig.display()));
+        say(&text)
+    }
+}
+
+fn say(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+/// The address as clients reach it: one that stands for all addresses is reached on this machine.
+fn shown(address: SocketAddr) -> String {
+    match address.ip().is_unspecified() {
+        true => format!("127.0.0.1:{}", address.port()),
+        false => address.to_string(),
+    }
+}
+
+/// The names that the server's certificate is for.
+fn server_names(address: SocketAddr) -> Vec<String> {
+    let mut names: Vec<String> = [
+        "localhost",
+        "kubernetes",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+        "kubernetes.default.svc.cluster.local",
+        "127.0.0.1",
+        "::1",
+    ]
+    .map(str::to_owned)
+    .into();
+    if !address.ip().is_unspecified() && !address.ip().is_loopback() {
+        names.push(address.ip().to_string());
+    }
+    if let Ok(host) = fs::read_to_string("/etc/hostname") {
+        names.extend(Some(host.trim().to_owned()).filter(|host| !host.is_empty()));
+    }
+    names
+}
+
+/// Secrets in the database that every process on it shares.
+struct StoredSecrets(Storage);
+
+#[async_trait]
+impl Secrets for StoredSecrets {
+    async fn read(&self, name: &str) -> Result<Option<Vec<u8>>, SecretsError> {
+        Ok(self.0.read_secret(name).await?)
+    }
+
+    async fn insert_if_absent(&self, name: &str, candidate: Vec<u8>) -> Result<Vec<u8>, SecretsError> {
+        Ok(self.0.insert_secret(name, &candidate).await?)
+    }
+}

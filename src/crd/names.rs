@@ -1,0 +1,194 @@
+//! Which of the names that a definition asks for it gets.
+//!
+//! Source: the naming and establishing controllers of apiextensions-apiserver 1.37.
+
+use std::collections::BTreeSet;
+
+use super::Names;
+use super::definition::{Condition, Definition};
+use super::validate::ca_bundle;
+use crate::value::{base64, go_quote};
+
+/// The definition with its names decided, given all definitions of its group (itself may be among them); `None` where
+/// nothing changes.
+///
+/// `now` is RFC 3339.
+pub fn accept<'d>(
+    definition: &Definition,
+    group: impl IntoIterator<Item = &'d Definition>,
+    now: &str,
+) -> Option<Definition> {
+    let (asked, accepted) = (&definition.spec.names, &definition.status.accepted_names);
+    if asked == accepted {
+        return None;
+    }
+    let taken = Taken::by(group);
+    let mut names = accepted.clone();
+    let mut fault = None;
+    let mut decide =
+        |wanted: &str, had: &str, used: &BTreeSet<String>, reason: &'static str, name: &mut String| match wanted != had
+            && used.contains(wanted)
+        {
+            true => fault = Some((reason, in_use(wanted))),
+            false => *name = wanted.to_owned(),
+        };
+    decide(&asked.plural, &accepted.plural, &taken.resources, "PluralConflict", &mut names.plural);
+    decide(&asked.singular, &accepted.singular, &taken.resources, "SingularConflict", &mut names.singular);
+    if asked.short_names != accepted.short_names {
+        let foreign = asked.short_names.iter().filter(|name| !accepted.short_names.contains(name));
+        let conflicts: Vec<String> =
+            foreign.filter(|name| taken.resources.contains(*name)).map(|name| in_use(name)).collect();
+        match conflicts.as_slice() {
+            [] => names.short_names = asked.short_names.clone(),
+            [one] => fault = Some(("ShortNamesConflict", one.clone())),
+            several => fault = Some(("ShortNamesConflict", format!("[{}]", several.join(", ")))),
+        }
+    }
+    let mut decide = |wanted: &str, had: &str, reason: &'static str, name: &mut String| match wanted != had
+        && taken.kinds.contains(wanted)
+    {
+        true => fault = Some((reason, in_use(wanted))),
+        false => *name = wanted.to_owned(),
+    };
+    decide(&asked.kind, &accepted.kind, "KindConflict", &mut names.kind);
+    decide(&asked.list_kind, &accepted.list_kind, "ListKindConflict", &mut names.list_kind);
+    names.categories = asked.categories.clone();
+    let condition = match fault {
+        None => condition("NamesAccepted", "True", "NoConflicts", "no conflicts found"),
+        Some((reason, message)) => condition("NamesAccepted", "False", reason, &message),
+    };
+    decided(definition, names, condition, now)
+}
+
+fn decided(definition: &Definition, names: Names, accepted: Condition, now: &str) -> Option<Definition> {
+    let known = definition.condition("NamesAccepted");
+    let same = known.is_some_and(|known| known.says_same(&accepted));
+    if same && names == definition.status.accepted_names {
+        return None;
+    }
+    let is_accepted = accepted.status == "True";
+    let mut established = definition
+        .condition("Established")
+        .cloned()
+        .unwrap_or_else(|| condition("Established", "False", "NotAccepted", "not all names are accepted"));
+    if established.status != "True" && is_accepted {
+        established = condition("Established", "False", "Installing", "the initial names have been accepted");
+    }
+    let mut decided = definition.clone();
+    decided.status.accepted_names = names;
+    decided.set_condition(accepted, now);
+    decided.set_condition(established, now);
+    Some(decided)
+}
+
+/// The definition as established, or told why it can't be; `None` where nothing changes, or its names are not accepted.
+pub fn establish(definition: &Definition, now: &str) -> Option<Definition> {
+    if !definition.is_true("NamesAccepted") || definition.is_true("Established") {
+        return None;
+    }
+    let established = match has_bad_bundle(definition) {
+        true => condition("Established", "False", "InvalidCABundle", "The conversion webhook CABundle is invalid"),
+        false => {
+            let message = "the initial names have been accepted";
+            condition("Established", "True", "InitialNamesAccepted", message)
+        }
+    };
+    definition.with_condition(established, now)
+}
+
+/// Whether the conversion webhook comes with certificates that can't be used.
+fn has_bad_bundle(definition: &Definition) -> bool {
+    let webhook = definition.spec.conversion.as_ref().and_then(|conversion| conversion.webhook.as_ref());
+    let bundle = webhook.and_then(|webhook| webhook.client_config.as_ref()?.ca_bundle.as_deref());
+    bundle.is_some_and(|bundle| base64::decode(bundle).map_or(true, |bytes| ca_bundle::fault(&bytes).is_some()))
+}
+
+/// A condition that has no time yet.
+pub fn condition(type_: &str, status: &str, reason: &str, message: &str) -> Condition {
+    Condition {
+        type_: type_.to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        ..Condition::default()
+    }
+}
+
+fn in_use(name: &str) -> String {
+    format!("{} is already in use", go_quote(name))
+}
+
+/// The names that are accepted in a group.
+struct Taken {
+    resources: BTreeSet<String>,
+    kinds: BTreeSet<String>,
+}
+
+impl Taken {
+    fn by<'d>(group: impl IntoIterator<Item = &'d Definition>) -> Self {
+        let mut taken = Taken { resources: BTreeSet::new(), kinds: BTreeSet::new() };
+        for definition in group {
+            let names = &definition.status.accepted_names;
+            taken.resources.extend([names.plural.clone(), names.singular.clone()]);
+            taken.resources.extend(names.short_names.iter().cloned());
+            taken.kinds.extend([names.kind.clone(), names.list_kind.clone()]);
+        }
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn definition(plural: &str, kind: &str, short_names: &[&str]) -> Definition {
+        let mut definition = Definition::default();
+        definition.spec.names = Names {
+            plural: plural.to_owned(),
+            singular: kind.to_lowercase(),
+            kind: kind.to_owned(),
+            list_kind: format!("{kind}List"),
+            short_names: short_names.iter().map(|name| (*name).to_owned()).collect(),
+            categories: Vec::new(),
+        };
+        definition
+    }
+
+    /// What `second` is told after `first` has its names.
+    fn check(first: &Definition, second: &Definition, expected: [&str; 3]) -> Definition {
+        let first = accept(first, [first], "1").expect("the first of a group gets its names");
+        assert!(first.is_true("NamesAccepted"));
+        let second = accept(second, [&first, second], "2").expect("names are decided");
+        let told = second.condition("NamesAccepted").expect("the condition was set");
+        assert_eq!([told.status.as_str(), told.reason.as_str(), told.message.as_str()], expected);
+        second
+    }
+
+    #[test]
+    fn names_that_nobody_has_are_accepted_and_then_established() {
+        let told = ["True", "NoConflicts", "no conflicts found"];
+        let accepted = check(&definition("foos", "Foo", &["f"]), &definition("bars", "Bar", &["b"]), told);
+        assert_eq!(accepted.status.accepted_names, accepted.spec.names);
+        assert_eq!(accepted.condition("Established").map(|known| known.reason.as_str()), Some("Installing"));
+        let established = establish(&accepted, "3").expect("accepted names are established");
+        assert!(established.is_true("Established"));
+        assert_eq!(accept(&established, [&established], "4"), None);
+        assert_eq!(establish(&established, "4"), None);
+    }
+
+    #[test]
+    fn of_several_conflicts_the_last_is_told_and_the_rest_is_accepted() {
+        let told = ["False", "ListKindConflict", "\"FooList\" is already in use"];
+        let second = check(&definition("foos", "Foo", &[]), &definition("quxes", "Foo", &[]), told);
+        let names = &second.status.accepted_names;
+        assert_eq!((names.plural.as_str(), names.kind.as_str(), names.singular.as_str()), ("quxes", "", ""));
+        assert_eq!(second.condition("Established").map(|known| known.reason.as_str()), Some("NotAccepted"));
+    }
+
+    #[test]
+    fn a_taken_short_name_keeps_all_of_them_back() {
+        let told = ["False", "ShortNamesConflict", "\"f\" is already in use"];
+        let second = check(&definition("foos", "Foo", &["f"]), &definition("bars", "Bar", &["b", "f"]), told);
+        assert!(second.status.accepted_names.short_names.is_empty());
+    }
+}

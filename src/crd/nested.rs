@@ -1,0 +1,109 @@
+//! Reading and setting nested fields, with Go's words for values of another type.
+//!
+//! Source: `k8s.io/apimachinery/pkg/apis/meta/v1/unstructured`, release 1.37: messages that clients see quote Go's types.
+
+use crate::value::{Map, Value, go_print};
+
+/// The integer behind `fields`; `None` where a field on the way is absent.
+pub fn nested_int(object: &Value, fields: &[&str]) -> Result<Option<i64>, String> {
+    match nested(object, fields)? {
+        None => Ok(None),
+        Some(Value::Int(number)) => Ok(Some(*number)),
+        Some(other) => Err(wrong_type(fields, other, "int64")),
+    }
+}
+
+/// The text behind `fields`; `None` where a field on the way is absent.
+pub fn nested_str<'v>(object: &'v Value, fields: &[&str]) -> Result<Option<&'v str>, String> {
+    match nested(object, fields)? {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(other) => Err(wrong_type(fields, other, "string")),
+    }
+}
+
+/// Sets the field behind `fields`, making the objects on the way.
+pub fn set_nested(object: &mut Value, fields: &[&str], value: Value) -> Result<(), String> {
+    let Some((last, way)) = fields.split_last() else { return Ok(()) };
+    let mut at = object;
+    for (depth, name) in way.iter().enumerate() {
+        let Value::Object(map) = at else {
+            return Err(format!(
+                "value cannot be set because {} is not a map[string]interface{{}}",
+                json_path(&fields[..depth])
+            ));
+        };
+        at = map.entry(name);
+        if at.is_null() {
+            *at = Value::Object(Map::new());
+        }
+    }
+    match at {
+        Value::Object(map) => {
+            map.insert(*last, value);
+            Ok(())
+        }
+        _ => Err(format!("value cannot be set because {} is not a map[string]interface{{}}", json_path(way))),
+    }
+}
+
+/// The parts of a simple path such as `.spec.replicas`.
+pub fn split_path(path: &str) -> Vec<&str> {
+    path.strip_prefix('.').unwrap_or(path).split('.').collect()
+}
+
+fn nested<'v>(object: &'v Value, fields: &[&str]) -> Result<Option<&'v Value>, String> {
+    let mut at = object;
+    for (depth, name) in fields.iter().enumerate() {
+        match at {
+            Value::Object(map) => match map.get(name) {
+                Some(value) => at = value,
+                None => return Ok(None),
+            },
+            Value::Null => return Ok(None),
+            other => return Err(wrong_type(&fields[..=depth], other, "map[string]interface {}")),
+        }
+    }
+    Ok(Some(at))
+}
+
+fn wrong_type(fields: &[&str], value: &Value, expected: &str) -> String {
+    format!("{} accessor error: {} is of the type {}, expected {expected}", json_path(fields), go_print(value), go_type(value))
+}
+
+fn json_path(fields: &[&str]) -> String {
+    format!(".{}", fields.join("."))
+}
+
+/// What Go calls the type of an unstructured value.
+pub fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Int(_) => "int64",
+        Value::Float(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object;
+
+    #[test]
+    fn a_value_of_another_type_is_named_with_its_type_in_go() {
+        let object = object! { "spec" => object! { "replicas" => "three" } };
+        let error = nested_int(&object, &["spec", "replicas"]).expect_err("a string is no integer");
+        assert_eq!(error, ".spec.replicas accessor error: three is of the type string, expected int64");
+    }
+
+    #[test]
+    fn setting_makes_the_objects_on_the_way() {
+        let mut object = object! {};
+        set_nested(&mut object, &["spec", "replicas"], Value::Int(3)).expect("nothing stands in the way");
+        assert_eq!(nested_int(&object, &["spec", "replicas"]), Ok(Some(3)));
+    }
+}

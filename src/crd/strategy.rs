@@ -1,0 +1,61 @@
+//! How definitions are prepared for being stored.
+//!
+//! Source: the strategies of apiextensions-apiserver 1.37.
+
+use super::definition::{Definition, Status};
+use super::names::condition;
+use crate::value::Value;
+
+/// The finalizer that holds a definition until its objects are gone.
+pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// A new definition has no status but its storage version, and the first generation.
+pub fn prepare_create(definition: &mut Definition) {
+    definition.status = Status::default();
+    definition.metadata.make_object().insert("generation", Value::Int(1));
+    note_storage_version(definition);
+}
+
+/// A write keeps the status; one that changes the spec raises the generation.
+pub fn prepare_update(new: &mut Definition, old: &Definition) {
+    new.status = old.status.clone();
+    if new.spec != old.spec {
+        let generation = old.metadata.get("generation").and_then(Value::as_i64).unwrap_or_default();
+        new.metadata.make_object().insert("generation", Value::Int(generation.saturating_add(1)));
+    }
+    note_storage_version(new);
+}
+
+/// A write to `/status` keeps the spec, and the metadata but for finalizers and ownership.
+pub fn prepare_status_update(new: &mut Definition, old: &Definition) {
+    new.spec = old.spec.clone();
+}
+
+/// What the first deletion makes of a definition; `None` where it is being deleted already.
+pub fn begin_delete(definition: &Definition, now: &str) -> Option<Definition> {
+    if definition.is_being_deleted() {
+        return None;
+    }
+    let mut marked = definition.clone();
+    let metadata = marked.metadata.make_object();
+    metadata.insert("deletionTimestamp", Value::from(now));
+    let finalizers = metadata.entry("finalizers");
+    if !matches!(finalizers, Value::Array(_)) {
+        *finalizers = Value::Array(Vec::new());
+    }
+    if let Value::Array(finalizers) = finalizers
+        && !finalizers.iter().any(|name| name.as_str() == Some(CLEANUP_FINALIZER))
+    {
+        finalizers.push(Value::from(CLEANUP_FINALIZER));
+    }
+    let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+    marked.set_condition(condition("Terminating", "True", "InstanceDeletionPending", message), now);
+    Some(marked)
+}
+
+fn note_storage_version(definition: &mut Definition) {
+    let Some(storage) = definition.spec.versions.iter().find(|version| version.storage) else { return };
+    if !definition.status.stored_versions.contains(&storage.name) {
+        definition.status.stored_versions.push(storage.name.clone());
+    }
+}

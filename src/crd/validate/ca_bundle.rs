@@ -1,0 +1,156 @@
+//! Bundles of certificates, as far as Go's TLS library would take one.
+//!
+//! A bundle will do when one of its certificates is well formed. The fields of a certificate are looked at, what is in them
+//! is not.
+
+use crate::value::base64;
+
+const BEGIN: &str = "-----BEGIN ";
+const END: &str = "-----END ";
+const DASHES: &str = "-----";
+
+/// Why a bundle can't be used, in Go's words; `None` for a good one.
+pub fn fault(bundle: &[u8]) -> Option<String> {
+    certificates_fault(bundle).map(|fault| format!("unable to load root certificates: {fault}"))
+}
+
+fn certificates_fault(bundle: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(bundle);
+    let mut first_fault = None;
+    let mut rest = text.as_ref();
+    while !rest.is_empty() {
+        let Some((block, after)) = next_block(rest) else {
+            return Some(first_fault.unwrap_or_else(|| "unable to parse bytes as PEM block".to_owned()));
+        };
+        rest = after;
+        if block.type_ != "CERTIFICATE" || block.has_headers {
+            continue;
+        }
+        match check_certificate(&block.bytes) {
+            Ok(()) => return None,
+            Err(fault) => _ = first_fault.get_or_insert_with(|| format!("failed to parse certificate: x509: {fault}")),
+        }
+    }
+    Some(first_fault.unwrap_or_else(|| "no valid certificate authority data seen".to_owned()))
+}
+
+/// A block of PEM.
+struct Block<'t> {
+    type_: &'t str,
+    has_headers: bool,
+    bytes: Vec<u8>,
+}
+
+/// The next well-formed block and what follows it.
+fn next_block(text: &str) -> Option<(Block<'_>, &str)> {
+    let mut rest = text;
+    let mut at_start = true;
+    loop {
+        rest = match rest.strip_prefix(BEGIN).filter(|_| at_start) {
+            Some(after) => after,
+            None => rest.split_once("\n-----BEGIN ")?.1,
+        };
+        at_start = false;
+        let (line, after) = split_line(rest);
+        rest = after;
+        let Some(type_) = line.strip_suffix(DASHES) else { continue };
+        let mut has_headers = false;
+        while let (line, after) = split_line(rest)
+            && line.contains(':')
+        {
+            has_headers = true;
+            rest = after;
+        }
+        let (body, end) = match rest.strip_prefix(END).filter(|_| !has_headers) {
+            Some(end) => ("", end),
+            None => match rest.split_once("\n-----END ") {
+                Some(parts) => parts,
+                None => continue,
+            },
+        };
+        let Some(end) = end.strip_prefix(type_).and_then(|end| end.strip_prefix(DASHES)) else { continue };
+        let (line, after) = split_line(end);
+        let body = body.replace([' ', '\t'], "");
+        if let (true, Ok(bytes)) = (line.is_empty(), base64::decode(&body)) {
+            return Some((Block { type_, has_headers, bytes }, after));
+        }
+    }
+}
+
+/// The first line, without the white space at its end, and the lines after it.
+fn split_line(text: &str) -> (&str, &str) {
+    let (line, rest) = text.split_once('\n').unwrap_or((text, ""));
+    (line.trim_end_matches([' ', '\t', '\r']), rest)
+}
+
+const INTEGER: u8 = 0x02;
+const BIT_STRING: u8 = 0x03;
+const SEQUENCE: u8 = 0x30;
+const VERSION: u8 = 0xa0;
+
+/// Whether the outer fields of a certificate are there, in Go's words.
+fn check_certificate(bytes: &[u8]) -> Result<(), &'static str> {
+    const MALFORMED: &str = "malformed certificate";
+    let (mut certificate, rest) = element(bytes, SEQUENCE).ok_or(MALFORMED)?;
+    if !rest.is_empty() {
+        return Err("trailing data");
+    }
+    let mut tbs = take(&mut certificate, SEQUENCE).ok_or("malformed tbs certificate")?;
+    if tbs.first() == Some(&VERSION) {
+        let version = take(&mut tbs, VERSION).and_then(|inner| element(inner, INTEGER));
+        match version.ok_or("malformed version")?.0 {
+            [0..=2] => {}
+            _ => return Err("invalid version"),
+        }
+    }
+    take(&mut tbs, INTEGER).ok_or("malformed serial number")?;
+    let inner = take(&mut tbs, SEQUENCE).ok_or("malformed signature algorithm identifier")?;
+    if take(&mut certificate, SEQUENCE).ok_or("malformed algorithm identifier")? != inner {
+        return Err("inner and outer signature algorithm identifiers don't match");
+    }
+    take(&mut tbs, SEQUENCE).ok_or("malformed issuer")?;
+    take(&mut tbs, SEQUENCE).ok_or("malformed validity")?;
+    take(&mut tbs, SEQUENCE).ok_or("malformed issuer")?;
+    take(&mut tbs, SEQUENCE).ok_or("malformed spki")?;
+    take(&mut certificate, BIT_STRING).ok_or("malformed signature")?;
+    Ok(())
+}
+
+/// Takes an element of DER off the front of `bytes` and returns what is in it.
+fn take<'b>(bytes: &mut &'b [u8], tag: u8) -> Option<&'b [u8]> {
+    let (inner, rest) = element(bytes, tag)?;
+    *bytes = rest;
+    Some(inner)
+}
+
+fn element(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
+    let (&[found, length], rest) = bytes.split_first_chunk()?;
+    if found != tag {
+        return None;
+    }
+    if length < 0x80 {
+        return rest.split_at_checked(usize::from(length));
+    }
+    let (digits, rest) = rest.split_at_checked(usize::from(length & 0x7f)).filter(|(digits, _)| digits.len() <= 4)?;
+    let length = digits.iter().fold(0_usize, |length, digit| length << 8 | usize::from(*digit));
+    // Whatever has a shorter form must use it.
+    let is_shortest = length >= 0x80 && digits.first() != Some(&0);
+    rest.split_at_checked(length).filter(|_| is_shortest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_certificate_is_told_in_gos_words() {
+        let check =
+            |bundle: &str, expected: &str| assert_eq!(certificates_fault(bundle.as_bytes()).as_deref(), Some(expected));
+        check("nonsense", "unable to parse bytes as PEM block");
+        check(
+            "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+            "failed to parse certificate: x509: malformed certificate",
+        );
+        check("-----BEGIN KEY-----\nAAAA\n-----END KEY-----\n", "no valid certificate authority data seen");
+    }
+}

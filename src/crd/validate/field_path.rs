@@ -1,0 +1,167 @@
+//! Paths into a schema, such as `.spec.list[0]` would be into an object: `.spec.ports`, `.spec['a.b']`.
+//!
+//! Source: answers recorded from apiextensions-apiserver 1.37.
+
+use crate::schema::structural::{Structural, StructuralOrBool};
+
+/// A path that leads somewhere.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolved<'s> {
+    /// As messages print it: `spec.ports`, `spec.map[key]`.
+    pub text: String,
+    /// The first step.
+    pub root: String,
+    /// What specifies the field; `None` below `additionalProperties: true`.
+    pub schema: Option<&'s Structural>,
+}
+
+/// Whether `['name']` may stand for `.name`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Brackets {
+    Allowed,
+    Forbidden,
+}
+
+/// Follows `path` into `schema`.
+///
+/// # Errors
+///
+/// Kubernetes' words for a path that is malformed or leads nowhere.
+pub fn resolve<'s>(path: &str, schema: &'s Structural, brackets: Brackets) -> Result<Resolved<'s>, String> {
+    const END: &str = "unexpected end of JSON path";
+    let mut resolved = Resolved { text: String::new(), root: String::new(), schema: Some(schema) };
+    let mut tokens = Tokens(path);
+    while let Some(token) = tokens.next() {
+        match token {
+            "." => resolved.step(tokens.next().ok_or(END)?)?,
+            "[" => {
+                if brackets == Brackets::Forbidden {
+                    return Err("array notation is not allowed".to_owned());
+                }
+                let token = tokens.next().ok_or(END)?;
+                let quoted = token.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+                let quoted = quoted.ok_or_else(|| format!("expected single quoted string but got {token}"))?;
+                resolved.step(&unescape(quoted).map_err(|error| format!("invalid string literal: {error}"))?)?;
+                match tokens.next().ok_or(END)? {
+                    "]" => {}
+                    other => return Err(format!("expected ] but got {other}")),
+                }
+            }
+            other => return Err(format!("expected [ or . but got: {other}")),
+        }
+    }
+    Ok(resolved)
+}
+
+impl Resolved<'_> {
+    fn step(&mut self, name: &str) -> Result<(), String> {
+        const NOWHERE: &str = "does not refer to a valid field";
+        let schema = self.schema.ok_or(NOWHERE)?;
+        let text = match &schema.additional_properties {
+            _ if !schema.properties.is_empty() => {
+                self.schema = Some(schema.properties.get(name).ok_or(NOWHERE)?);
+                match self.text.is_empty() {
+                    true => name.to_owned(),
+                    false => format!(".{name}"),
+                }
+            }
+            Some(values) => {
+                self.schema = StructuralOrBool::structural(values);
+                format!("[{name}]")
+            }
+            None => return Err(NOWHERE.to_owned()),
+        };
+        if self.text.is_empty() {
+            self.root.clone_from(&text);
+        }
+        self.text.push_str(&text);
+        Ok(())
+    }
+}
+
+/// Dots, brackets, quoted texts, and whatever stands between these.
+struct Tokens<'t>(&'t str);
+
+impl<'t> Iterator for Tokens<'t> {
+    type Item = &'t str;
+
+    fn next(&mut self) -> Option<&'t str> {
+        let text = self.0;
+        let first = text.chars().next()?;
+        let length = match first {
+            '.' | '[' | ']' => 1,
+            '\'' => closing_quote(text).map_or(text.len(), |at| at + 1),
+            _ => text.find(['.', '[', ']']).unwrap_or(text.len()),
+        };
+        let (token, rest) = text.split_at(length);
+        self.0 = rest;
+        Some(token)
+    }
+}
+
+/// Where the quote that opens `text` is closed.
+fn closing_quote(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    (1..bytes.len()).find(|&at| bytes[at] == b'\'' && bytes[at - 1] != b'\\')
+}
+
+fn unescape(text: &str) -> Result<String, String> {
+    let mut plain = String::new();
+    let mut fault = None;
+    let mut chars = text.chars();
+    while let Some(char) = chars.next() {
+        // A backslash before a line break or at the end stands for itself.
+        let escaped = if char == '\\' { chars.clone().next().filter(|next| *next != '\n') } else { None };
+        let Some(escaped) = escaped else {
+            plain.push(char);
+            continue;
+        };
+        chars.next();
+        match escaped {
+            'a' => plain.push('\x07'),
+            'b' => plain.push('\x08'),
+            'f' => plain.push('\x0c'),
+            'n' => plain.push('\n'),
+            'r' => plain.push('\r'),
+            't' => plain.push('\t'),
+            'v' => plain.push('\x0b'),
+            '\'' | '\\' => plain.push(escaped),
+            other => fault = Some(format!("invalid escape char \\{other}")),
+        }
+    }
+    fault.map_or(Ok(plain), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::convert::to_structural;
+    use crate::schema::json_schema;
+    use crate::value::json;
+
+    #[track_caller]
+    fn check(path: &str, expected: Result<&str, &str>) {
+        let schema = br#"{"type":"object","properties":{"a":{"type":"object","properties":{"b.c":{"type":"string"}}},
+            "map":{"type":"object","additionalProperties":{"type":"string"}}}}"#;
+        let schema = json_schema::decode(&json::decode(schema).expect("the test is JSON")).expect("and a schema").0;
+        let schema = to_structural(&schema).expect("and structural");
+        let resolved = resolve(path, &schema, Brackets::Allowed);
+        assert_eq!(resolved.map(|resolved| resolved.text), expected.map(str::to_owned).map_err(str::to_owned));
+    }
+
+    #[test]
+    fn fields_and_keys_are_followed() {
+        check(".a['b.c']", Ok("a.b.c"));
+        check(".map.x", Ok("map[x]"));
+        check(".map['\\'']", Ok("map[']"));
+    }
+
+    #[test]
+    fn a_path_that_leads_nowhere_is_an_error() {
+        check("a", Err("expected [ or . but got: a"));
+        check(".x", Err("does not refer to a valid field"));
+        check(".a.", Err("unexpected end of JSON path"));
+        check(".a[b", Err("expected single quoted string but got b"));
+        check(".a['b.c'", Err("unexpected end of JSON path"));
+    }
+}

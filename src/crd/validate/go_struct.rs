@@ -1,0 +1,199 @@
+//! Bad values that are structs in Kubernetes: messages show them as JSON of the internal types, whose fields have Go's
+//! names, in their order, none left out.
+//!
+//! Source: `apiextensions` types, release 1.37.
+
+use std::collections::BTreeMap;
+
+use super::internal::{Content, InternalVersion};
+use crate::crd::{Column, Scale};
+use crate::meta::field::{Error, Path};
+use crate::schema::json_schema::{JsonSchema, SchemaOrArray, SchemaOrBool, SchemaOrStrings, ValidationRule};
+use crate::value::{Value, json, number};
+
+/// An error about a value that is shown as `shown`, which is JSON.
+pub fn invalid(path: &Path<'_>, shown: String, detail: impl Into<String>) -> Error {
+    // What was just written as JSON is JSON.
+    let value = json::decode(shown.as_bytes()).unwrap_or_default();
+    Error::invalid(path, value, detail).shown_as(shown)
+}
+
+/// `error` with its bad value shown as JSON, as Go shows a text behind a pointer or under a type of its own.
+pub fn shown_as_json(error: Error) -> Error {
+    match error.bad_value.as_ref().map(json::encode_to_string) {
+        Some(shown) => error.shown_as(shown),
+        None => error,
+    }
+}
+
+pub fn show_versions(versions: &[InternalVersion<'_>]) -> String {
+    list(versions, |version| {
+        let Content { schema, subresources, columns, selectable_fields } = version.own;
+        let version = version.version;
+        structure(&[
+            ("Name", text(&version.name)),
+            ("Served", version.served.to_string()),
+            ("Storage", version.storage.to_string()),
+            ("Deprecated", version.deprecated.to_string()),
+            ("DeprecationWarning", pointer(version.deprecation_warning.as_deref(), text)),
+            (
+                "Schema",
+                pointer(schema, |schema| structure(&[("OpenAPIV3Schema", pointer(schema.as_ref(), show_schema))])),
+            ),
+            (
+                "Subresources",
+                pointer(subresources, |subresources| {
+                    structure(&[
+                        ("Status", if subresources.status { "{}".to_owned() } else { "null".to_owned() }),
+                        ("Scale", pointer(subresources.scale.as_ref(), show_scale)),
+                    ])
+                }),
+            ),
+            ("AdditionalPrinterColumns", list_or_null(columns, show_column)),
+            ("SelectableFields", list_or_null(selectable_fields, |path| structure(&[("JSONPath", text(path))]))),
+        ])
+    })
+}
+
+fn show_scale(scale: &Scale) -> String {
+    structure(&[
+        ("SpecReplicasPath", text(&scale.spec_replicas_path)),
+        ("StatusReplicasPath", text(&scale.status_replicas_path)),
+        ("LabelSelectorPath", pointer(scale.label_selector_path.as_deref(), text)),
+    ])
+}
+
+fn show_column(column: &Column) -> String {
+    structure(&[
+        ("Name", text(&column.name)),
+        ("Type", text(&column.type_)),
+        ("Format", text(&column.format)),
+        ("Description", text(&column.description)),
+        ("Priority", column.priority.to_string()),
+        ("JSONPath", text(&column.json_path)),
+    ])
+}
+
+pub fn show_schema(schema: &JsonSchema) -> String {
+    // What is absent is null, what was given is shown even if empty.
+    let null_unless_given = |keyword: &str, shown: String| match shown.as_str() {
+        "[]" | "{}" if !schema.given_empty.contains(keyword) => "null".to_owned(),
+        _ => shown,
+    };
+    structure(&[
+        ("ID", text(&schema.id)),
+        ("Schema", text(&schema.schema)),
+        ("Ref", pointer(schema.reference.as_deref(), text)),
+        ("Description", text(&schema.description)),
+        ("Type", text(&schema.type_)),
+        ("Nullable", schema.nullable.to_string()),
+        ("Format", text(&schema.format)),
+        ("Title", text(&schema.title)),
+        ("Default", pointer(schema.default.as_ref(), json::encode_to_string)),
+        ("Maximum", pointer(schema.maximum, number::format_float)),
+        ("ExclusiveMaximum", schema.exclusive_maximum.to_string()),
+        ("Minimum", pointer(schema.minimum, number::format_float)),
+        ("ExclusiveMinimum", schema.exclusive_minimum.to_string()),
+        ("MaxLength", integer(schema.max_length)),
+        ("MinLength", integer(schema.min_length)),
+        ("Pattern", text(&schema.pattern)),
+        ("MaxItems", integer(schema.max_items)),
+        ("MinItems", integer(schema.min_items)),
+        ("UniqueItems", schema.unique_items.to_string()),
+        ("MultipleOf", pointer(schema.multiple_of, number::format_float)),
+        ("Enum", null_unless_given("enum", list(&schema.enum_, json::encode_to_string))),
+        ("MaxProperties", integer(schema.max_properties)),
+        ("MinProperties", integer(schema.min_properties)),
+        ("Required", null_unless_given("required", list(&schema.required, |name| text(name)))),
+        ("Items", pointer(schema.items.as_ref(), |items| show_items(items, schema))),
+        ("AllOf", null_unless_given("allOf", list(&schema.all_of, show_schema))),
+        ("OneOf", null_unless_given("oneOf", list(&schema.one_of, show_schema))),
+        ("AnyOf", null_unless_given("anyOf", list(&schema.any_of, show_schema))),
+        ("Not", pointer(schema.not.as_deref(), show_schema)),
+        ("Properties", null_unless_given("properties", map(&schema.properties, show_schema))),
+        ("AdditionalProperties", pointer(schema.additional_properties.as_ref(), show_schema_or_bool)),
+        ("PatternProperties", null_unless_given("patternProperties", map(&schema.pattern_properties, show_schema))),
+        ("Dependencies", null_unless_given("dependencies", map(&schema.dependencies, show_dependency))),
+        ("AdditionalItems", pointer(schema.additional_items.as_ref(), show_schema_or_bool)),
+        ("Definitions", null_unless_given("definitions", map(&schema.definitions, show_schema))),
+        (
+            "ExternalDocs",
+            pointer(schema.external_docs.as_ref(), |docs| {
+                structure(&[("Description", text(&docs.description)), ("URL", text(&docs.url))])
+            }),
+        ),
+        ("Example", pointer(schema.example.as_ref(), json::encode_to_string)),
+        ("XPreserveUnknownFields", pointer(schema.preserve_unknown_fields, |truth| truth.to_string())),
+        ("XEmbeddedResource", schema.embedded_resource.to_string()),
+        ("XIntOrString", schema.int_or_string.to_string()),
+        ("XListMapKeys", null_unless_given("x-kubernetes-list-map-keys", list(&schema.list_map_keys, |key| text(key)))),
+        ("XListType", pointer(schema.list_type.as_deref(), text)),
+        ("XMapType", pointer(schema.map_type.as_deref(), text)),
+        ("XValidations", null_unless_given("x-kubernetes-validations", list(&schema.validations, show_rule))),
+    ])
+}
+
+pub fn show_rule(rule: &ValidationRule) -> String {
+    structure(&[
+        ("Rule", text(&rule.rule)),
+        ("Message", text(&rule.message)),
+        ("MessageExpression", text(&rule.message_expression)),
+        ("Reason", pointer(rule.reason.as_deref(), text)),
+        ("FieldPath", text(&rule.field_path)),
+        ("OptionalOldSelf", pointer(rule.optional_old_self, |truth| truth.to_string())),
+    ])
+}
+
+/// The `items` of `schema`.
+pub fn show_items(items: &SchemaOrArray, schema: &JsonSchema) -> String {
+    let array = match schema.given_empty.contains("items") {
+        true => "[]".to_owned(),
+        false => list_or_null(items.array(), show_schema),
+    };
+    structure(&[("Schema", pointer(items.schema(), show_schema)), ("JSONSchemas", array)])
+}
+
+fn show_schema_or_bool(schema: &SchemaOrBool) -> String {
+    structure(&[("Allows", schema.allows().to_string()), ("Schema", pointer(schema.schema(), show_schema))])
+}
+
+fn show_dependency(dependency: &SchemaOrStrings) -> String {
+    let names: &[String] = match dependency {
+        SchemaOrStrings::Schema(_) => &[],
+        SchemaOrStrings::Strings(names) => names,
+    };
+    structure(&[
+        ("Schema", pointer(dependency.schema(), show_schema)),
+        ("Property", list_or_null(names, |name| text(name))),
+    ])
+}
+
+fn text(text: &str) -> String {
+    json::encode_to_string(&Value::from(text))
+}
+
+fn integer(number: Option<i64>) -> String {
+    pointer(number, |number| number.to_string())
+}
+
+fn pointer<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| "null".to_owned(), show)
+}
+
+fn structure(fields: &[(&str, String)]) -> String {
+    let fields: Vec<String> = fields.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+    format!("{{{}}}", fields.join(","))
+}
+
+fn list<T>(items: &[T], show: impl Fn(&T) -> String) -> String {
+    format!("[{}]", items.iter().map(show).collect::<Vec<_>>().join(","))
+}
+
+fn list_or_null<T>(items: &[T], show: impl Fn(&T) -> String) -> String {
+    if items.is_empty() { "null".to_owned() } else { list(items, show) }
+}
+
+fn map<T>(entries: &BTreeMap<String, T>, show: impl Fn(&T) -> String) -> String {
+    let entries: Vec<String> = entries.iter().map(|(key, entry)| format!("{}:{}", text(key), show(entry))).collect();
+    format!("{{{}}}", entries.join(","))
+}

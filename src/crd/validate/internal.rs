@@ -1,0 +1,114 @@
+//! A spec in the form that Kubernetes validates: what all versions have in common stands once, beside the versions.
+//!
+//! That decides where errors are: `spec.validation.openAPIV3Schema` for a schema that all versions share, so always for a
+//! single version, and `spec.versions[1].schema.openAPIV3Schema` otherwise.
+//!
+//! Source: the internal version of `apiextensions.k8s.io`, release 1.37, and its conversion from v1.
+
+use crate::crd::Column;
+use crate::crd::definition::{Conversion, Definition, Spec, Subresources, Version, Webhook};
+use crate::schema::json_schema::JsonSchema;
+
+/// The fields that either all versions share or each has its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Content<'d> {
+    /// As in [`Version::schema`].
+    pub schema: Option<&'d Option<JsonSchema>>,
+    pub subresources: Option<&'d Subresources>,
+    pub columns: &'d [Column],
+    pub selectable_fields: &'d [String],
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct InternalVersion<'d> {
+    pub version: &'d Version,
+    pub own: Content<'d>,
+}
+
+#[derive(Clone, Debug)]
+pub struct InternalSpec<'d> {
+    pub spec: &'d Spec,
+    /// The name of the first version; empty where there is none.
+    pub version: &'d str,
+    pub shared: Content<'d>,
+    pub versions: Vec<InternalVersion<'d>>,
+}
+
+impl<'d> Content<'d> {
+    fn of(version: &'d Version) -> Self {
+        Content {
+            schema: version.schema.as_ref(),
+            subresources: version.subresources.as_ref(),
+            columns: &version.columns,
+            selectable_fields: &version.selectable_fields,
+        }
+    }
+
+    /// `openAPIV3Schema`.
+    pub fn open_api_schema(&self) -> Option<&'d JsonSchema> {
+        self.schema.and_then(Option::as_ref)
+    }
+
+    pub fn has_status(&self) -> bool {
+        self.subresources.is_some_and(|subresources| subresources.status)
+    }
+}
+
+impl<'d> InternalSpec<'d> {
+    pub fn of(definition: &'d Definition) -> Self {
+        let spec = &definition.spec;
+        let mut versions: Vec<InternalVersion<'d>> =
+            spec.versions.iter().map(|version| InternalVersion { version, own: Content::of(version) }).collect();
+        let Some(first) = versions.first().map(|version| version.own) else {
+            return InternalSpec { spec, version: "", shared: Content::default(), versions };
+        };
+        let mut shared = Content::default();
+        if versions.iter().all(|version| version.own.schema == first.schema) {
+            shared.schema = first.schema;
+            versions.iter_mut().for_each(|version| version.own.schema = None);
+        }
+        if versions.iter().all(|version| version.own.subresources == first.subresources) {
+            shared.subresources = first.subresources;
+            versions.iter_mut().for_each(|version| version.own.subresources = None);
+        }
+        if versions.iter().all(|version| version.own.columns == first.columns) {
+            shared.columns = first.columns;
+            versions.iter_mut().for_each(|version| version.own.columns = &[]);
+        }
+        if versions.iter().all(|version| version.own.selectable_fields == first.selectable_fields) {
+            shared.selectable_fields = first.selectable_fields;
+            versions.iter_mut().for_each(|version| version.own.selectable_fields = &[]);
+        }
+        InternalSpec { spec, version: &spec.versions[0].name, shared, versions }
+    }
+
+    /// Every `openAPIV3Schema`, the shared one first.
+    pub fn schemas(&self) -> impl Iterator<Item = &'d JsonSchema> {
+        let own = self.versions.iter().map(|version| &version.own);
+        std::iter::once(&self.shared).chain(own).filter_map(Content::open_api_schema)
+    }
+
+    /// Whether `test` holds for a schema, or for one at any depth within.
+    pub fn any_schema(&self, mut test: impl FnMut(&JsonSchema) -> bool) -> bool {
+        self.schemas().any(|schema| schema.any(&mut test))
+    }
+
+    /// Whether objects of `version` have `/status`. Of versions with the same name the first one counts.
+    pub fn has_status(&self, version: &str) -> bool {
+        if self.versions.iter().all(|version| version.own.subresources.is_none()) {
+            return self.shared.has_status();
+        }
+        let named = self.versions.iter().find(|candidate| candidate.version.name == version);
+        named.is_some_and(|version| version.own.has_status())
+    }
+
+    /// Whether objects of any version have `/status`.
+    pub fn any_has_status(&self) -> bool {
+        self.shared.has_status() || self.versions.iter().any(|version| version.own.has_status())
+    }
+}
+
+/// `conversionReviewVersions`.
+pub fn review_versions(conversion: &Conversion) -> &[String] {
+    conversion.webhook.as_ref().map_or(&[], |webhook: &Webhook| &webhook.review_versions)
+}

@@ -1,0 +1,339 @@
+//! What is wrong with a definition.
+//!
+//! In: a definition with its defaults, prepared for being stored; for an update also the one before. Out: all errors, in
+//! Kubernetes' words and order. Rules are checked but for their expressions.
+//!
+//! Source: apiextensions-apiserver 1.37, answers recorded from it.
+
+mod internal;
+mod options;
+
+mod approval;
+pub(in crate::crd) mod ca_bundle;
+mod columns;
+mod conversion;
+mod names;
+mod selectable;
+pub(in crate::crd) mod url;
+mod versions;
+
+mod defaults;
+mod field_path;
+mod list_type;
+mod rules;
+mod schema;
+mod walk;
+
+mod go_struct;
+
+use std::collections::BTreeMap;
+
+use internal::InternalSpec;
+use options::Options;
+
+use super::definition::{Definition, Spec, Status, Version};
+use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::names::name_is_dns1123_subdomain;
+use crate::meta::object_meta;
+use crate::schema::json_schema::JsonSchema;
+use crate::value::Value;
+
+const METADATA: Path<'static> = Path::new("metadata");
+const SPEC: Path<'static> = Path::new("spec");
+const STATUS: Path<'static> = Path::new("status");
+
+const SCOPES: [&str; 2] = ["Cluster", "Namespaced"];
+
+/// What is wrong with a new definition.
+pub fn create(definition: &Definition) -> ErrorList {
+    let required_name = format!("{}.{}", definition.spec.names.plural, definition.spec.group);
+    let name_check = |name: &str, prefix: bool| {
+        let mut faults = name_is_dns1123_subdomain(name, prefix);
+        if name != required_name {
+            faults.push("must be spec.names.plural+\".\"+spec.group".to_owned());
+        }
+        faults
+    };
+    let mut errors = object_meta::validate(&definition.metadata, false, name_check, &METADATA);
+    errors.extend(validate_spec(definition, &Options::for_create()));
+    errors.extend(validate_rest(definition, None));
+    errors
+}
+
+/// What is wrong with `new` in place of `old`.
+pub fn update(new: &Definition, old: &Definition) -> ErrorList {
+    let options = Options::for_update(new, old);
+    let mut errors = object_meta::validate_update(&new.metadata, &old.metadata, &METADATA);
+    errors.extend(validate_spec(new, &options));
+    errors.extend(validate_immutable(&new.spec, &old.spec, options.require_immutable_names));
+    errors.extend(validate_rest(new, Some(old)));
+    errors
+}
+
+/// What is wrong with a write to `/status`.
+pub fn update_status(new: &Definition, old: &Definition) -> ErrorList {
+    let mut errors = object_meta::validate_update(&new.metadata, &old.metadata, &METADATA);
+    errors.extend(validate_status(&new.status));
+    errors
+}
+
+/// Every schema of a definition; one that all versions share comes once.
+pub fn schemas(definition: &Definition) -> Vec<&JsonSchema> {
+    InternalSpec::of(definition).schemas().collect()
+}
+
+/// What comes after the spec.
+fn validate_rest(new: &Definition, old: Option<&Definition>) -> ErrorList {
+    let mut errors = validate_status(&new.status);
+    let stored_path = STATUS.child("storedVersions");
+    errors.extend(validate_stored_versions(&new.status.stored_versions, &new.spec.versions, &stored_path));
+    errors.extend(approval::validate_approval(new, old));
+    if new.spec.preserve_unknown_fields && !old.is_some_and(|old| old.spec.preserve_unknown_fields) {
+        let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema \
+                      instead";
+        errors.push(Error::invalid(&SPEC.child("preserveUnknownFields"), true, detail));
+    }
+    errors
+}
+
+fn validate_status(status: &Status) -> ErrorList {
+    names::validate_names(&status.accepted_names, &STATUS.child("acceptedNames"))
+}
+
+/// Versions that something may be stored in must stay, and the storage version is one of them.
+fn validate_stored_versions(stored: &[String], versions: &[Version], path: &Path<'_>) -> ErrorList {
+    if stored.is_empty() {
+        return vec![Error::invalid(path, Value::Null, "must have at least one stored version")];
+    }
+    let mut errors = ErrorList::new();
+    let mut unmet: BTreeMap<&str, usize> =
+        stored.iter().enumerate().map(|(index, name)| (name.as_str(), index)).collect();
+    for version in versions {
+        // A further version of the same name no longer counts as stored.
+        if unmet.remove(version.name.as_str()).is_none() && version.storage {
+            let shown: Vec<Value> = stored.iter().map(|name| name.as_str().into()).collect();
+            errors.push(Error::invalid(path, shown, format!("must have the storage version {}", version.name)));
+        }
+    }
+    for (name, index) in unmet {
+        let detail = format!(
+            "missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until \
+             a storage migration ensures no data remains persisted in {name} and removes {name} from \
+             status.storedVersions"
+        );
+        errors.push(Error::invalid(&path.index(index), name, detail));
+    }
+    errors
+}
+
+fn validate_spec(definition: &Definition, options: &Options) -> ErrorList {
+    let spec = InternalSpec::of(definition);
+    let written = spec.spec;
+    let mut options = options.clone();
+    let mut errors = ErrorList::new();
+    errors.extend(names::validate_group(&written.group, &SPEC.child("group")));
+    errors.extend(validate_scope(&written.scope, &SPEC.child("scope")));
+    // Without a schema everything would be pruned.
+    if !written.preserve_unknown_fields {
+        options.require_structural = true;
+    }
+    errors.extend(validate_schema_presence(&spec, &options));
+    if spec.schemas().any(options::has_defaults) {
+        options.require_structural = true;
+        if written.preserve_unknown_fields {
+            let detail = "must be false in order to use defaults in the schema";
+            errors.push(Error::invalid(&SPEC.child("preserveUnknownFields"), true, detail));
+        }
+    }
+    options.require_structural |= spec.any_schema(schema::has_extensions);
+
+    errors.extend(versions::validate_versions(&spec, &options, &SPEC.child("versions")));
+    if let Some(error) = names::validate_label(&SPEC.child("version"), spec.version) {
+        errors.push(error);
+    }
+    let names_path = SPEC.child("names");
+    errors.extend(names::validate_presence(&written.names, &names_path));
+    errors.extend(names::validate_names(&written.names, &names_path));
+    errors.extend(versions::validate_content(&spec.shared, spec.any_has_status(), &options, "validation", &SPEC));
+    errors.extend(validate_shared_selectable(&spec, &options));
+    if let Some(conversion) = &written.conversion {
+        let path = SPEC.child("conversion");
+        if conversion.strategy != "None" && written.preserve_unknown_fields {
+            let detail = "must be None if spec.preserveUnknownFields is true";
+            let error = Error::invalid(&path.child("strategy"), conversion.strategy.as_str(), detail);
+            errors.push(go_struct::shown_as_json(error));
+        }
+        errors.extend(conversion::validate_conversion(conversion, &options, &path));
+    }
+    errors
+}
+
+fn validate_scope(scope: &str, path: &Path<'_>) -> Option<Error> {
+    match scope {
+        "" => Some(Error::required(path, "")),
+        scope if SCOPES.contains(&scope) => None,
+        scope => Some(Error::not_supported(path, scope, &SCOPES)),
+    }
+}
+
+/// Every version has a schema; of definitions that were stored without, those that are served and pruned.
+fn validate_schema_presence(spec: &InternalSpec<'_>, options: &Options) -> ErrorList {
+    let mut errors = ErrorList::new();
+    if spec.shared.open_api_schema().is_some() || !options.require_schema && spec.spec.preserve_unknown_fields {
+        return errors;
+    }
+    let versions_path = SPEC.child("versions");
+    for (index, version) in spec.versions.iter().enumerate() {
+        if version.own.open_api_schema().is_none() && (options.require_schema || version.version.served) {
+            let path = versions_path.index(index);
+            let path = path.child("schema");
+            let detail = if options.require_schema { "" } else { "because otherwise all fields are pruned" };
+            errors.push(Error::required(&path.child("openAPIV3Schema"), detail));
+        }
+    }
+    errors
+}
+
+fn validate_shared_selectable(spec: &InternalSpec<'_>, options: &Options) -> ErrorList {
+    let fields = spec.shared.selectable_fields;
+    if fields.is_empty() {
+        return ErrorList::new();
+    }
+    match (spec.shared.schema, spec.shared.open_api_schema()) {
+        (_, Some(schema)) => versions::validate_selectable_in(fields, schema, options, "", &SPEC),
+        // That there is no schema was told already.
+        (Some(_), None) => ErrorList::new(),
+        (None, _) => {
+            let detail = "may only be set when validations.schema is included";
+            vec![Error::invalid(&SPEC.child("selectableFields"), "", detail)]
+        }
+    }
+}
+
+/// Group and plural are in the name, which never changes; scope and kind are in what is stored.
+fn validate_immutable(new: &Spec, old: &Spec, is_established: bool) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let mut check = |path: &Path<'_>, new: &str, old: &str| {
+        if new != old {
+            errors.push(go_struct::shown_as_json(Error::invalid(path, new, "field is immutable")));
+        }
+    };
+    let names_path = SPEC.child("names");
+    if is_established {
+        check(&SPEC.child("scope"), &new.scope, &old.scope);
+        check(&names_path.child("kind"), &new.names.kind, &old.names.kind);
+    }
+    check(&SPEC.child("group"), &new.group, &old.group);
+    check(&names_path.child("plural"), &new.names.plural, &old.names.plural);
+    errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crd::{defaults, definition, strategy};
+    use crate::object;
+    use crate::value::json;
+
+    /// A definition with these versions, as it would be stored.
+    fn definition(versions: &str) -> Definition {
+        let value = object! {
+            "metadata" => object! { "name" => "foos.example.com", "resourceVersion" => "1" },
+            "spec" => object! {
+                "group" => "example.com",
+                "scope" => "Namespaced",
+                "names" => object! { "plural" => "foos", "kind" => "Foo" },
+                "versions" => json::decode(versions.as_bytes()).expect("the test is JSON"),
+            },
+        };
+        let mut definition = definition::decode(&value).expect("the test is a definition").0;
+        defaults::set_defaults(&mut definition);
+        strategy::prepare_create(&mut definition);
+        definition
+    }
+
+    fn texts(errors: ErrorList) -> Vec<String> {
+        errors.iter().map(Error::to_string).collect()
+    }
+
+    #[track_caller]
+    fn check(versions: &str, expected: &[&str]) {
+        assert_eq!(texts(create(&definition(versions))), expected);
+    }
+
+    #[test]
+    fn a_schema_of_all_versions_has_its_errors_in_one_place() {
+        let expected = ["spec.validation.openAPIV3Schema.properties[a].type: Required value: must not be empty for \
+                         specified object fields"];
+        let schema = r#""schema":{"openAPIV3Schema":{"type":"object","properties":{"a":{}}}}"#;
+        check(&format!(r#"[{{"name":"v1","served":true,"storage":true,{schema}}}]"#), &expected);
+        let two = format!(r#"[{{"name":"v1","storage":true,{schema}}},{{"name":"v2",{schema}}}]"#);
+        check(&two, &expected);
+    }
+
+    #[test]
+    fn a_schema_of_its_own_has_its_errors_at_its_version() {
+        check(
+            r#"[{"name":"v1","storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}},
+                {"name":"v2","schema":{"openAPIV3Schema":{"type":"object","nullable":true}}}]"#,
+            &["spec.versions[1].schema.openAPIV3Schema.nullable: Forbidden: nullable cannot be true at the root"],
+        );
+    }
+
+    #[test]
+    fn versions_are_shown_as_the_internal_type() {
+        let shown = concat!(
+            r#"[{"Name":"v1","Served":false,"Storage":false,"Deprecated":false,"DeprecationWarning":null,"#,
+            r#""Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null}]"#,
+        );
+        check(
+            r#"[{"name":"v1","schema":{"openAPIV3Schema":{"type":"object"}}}]"#,
+            &[
+                &format!(
+                    "spec.versions: Invalid value: {shown}: must have exactly one version marked as storage version"
+                ),
+                "status.storedVersions: Invalid value: null: must have at least one stored version",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_default_must_be_pruned_and_valid() {
+        check(
+            r#"[{"name":"v1","storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{
+                "a":{"type":"object","properties":{"x":{"type":"integer"}},"default":{"x":"y","z":1}}}}}}]"#,
+            &[
+                r#"spec.validation.openAPIV3Schema.properties[a].default: Invalid value: {"x":"y","z":1}: must not have unknown fields"#,
+                r#"spec.validation.openAPIV3Schema.properties[a].default.x: Invalid value: "string": x in body must be of type integer: "string""#,
+            ],
+        );
+    }
+
+    #[test]
+    fn an_update_keeps_the_faults_that_were_stored() {
+        let keys = |more: &str| {
+            definition(&format!(
+                r#"[{{"name":"v1","storage":true,"schema":{{"openAPIV3Schema":{{"type":"object","properties":{{
+                    "a":{{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],
+                    "items":{{"type":"object","properties":{{"k":{{"type":"string"}}}}}}}}{more}}}}}}}}}]"#
+            ))
+        };
+        let plain = definition(r#"[{"name":"v1","storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]"#);
+        let changed = keys(r#","b":{"type":"string"}"#);
+        assert_eq!(texts(update(&changed, &keys(""))), [""; 0]);
+        let expected = "spec.validation.openAPIV3Schema.properties[a].items.properties[k].default: Required value: this \
+                        property is in x-kubernetes-list-map-keys, so it must have a default or be a required property";
+        assert_eq!(texts(update(&changed, &plain)), [expected]);
+    }
+
+    #[test]
+    fn what_is_in_use_can_not_change_its_kind() {
+        let versions = r#"[{"name":"v1","storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]"#;
+        let (mut new, mut old) = (definition(versions), definition(versions));
+        new.spec.names.kind = "Bar".to_owned();
+        assert_eq!(texts(update(&new, &old)), [""; 0]);
+        let established = crate::crd::names::condition("Established", "True", "", "");
+        old.set_condition(established, "2026-01-01T00:00:00Z");
+        assert_eq!(texts(update(&new, &old)), [r#"spec.names.kind: Invalid value: "Bar": field is immutable"#]);
+    }
+}

@@ -1,0 +1,125 @@
+//! How strict validation is. New definitions get all of it; a definition that is updated may keep the faults it was stored
+//! with, from the days when they were allowed.
+//!
+//! Source: apiextensions-apiserver 1.37.
+
+use super::conversion::{is_valid_ca_bundle, names_known_review_version};
+use super::internal::{InternalSpec, review_versions};
+use super::list_type;
+use super::selectable::SELECTABLE_FIELDS_MAX;
+use super::walk::is_valid_type;
+use crate::crd::definition::{Definition, Version};
+use crate::meta::field::Path;
+use crate::schema::check::validate_structural;
+use crate::schema::convert::to_structural;
+use crate::schema::default::prune_defaults;
+use crate::schema::json_schema::JsonSchema;
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Webhooks must name a version of ConversionReview that the server knows.
+    pub require_known_review_version: bool,
+    /// Scope and kind can't change.
+    pub require_immutable_names: bool,
+    /// Every version must have a schema.
+    pub require_schema: bool,
+    pub require_valid_property_type: bool,
+    pub require_structural: bool,
+    pub require_pruned_defaults: bool,
+    /// Items of sets must be atomic.
+    pub require_atomic_set_type: bool,
+    /// Items of sets and maps must not be null, and keys of maps must be there.
+    pub require_map_list_keys_map_set: bool,
+    pub require_valid_ca_bundle: bool,
+    /// Versions that may have more selectable fields than the limit; the empty name stands for what versions share.
+    pub any_number_of_selectable_fields: Vec<String>,
+}
+
+impl Options {
+    pub fn for_create() -> Self {
+        Options {
+            require_known_review_version: true,
+            require_immutable_names: false,
+            require_schema: true,
+            require_valid_property_type: true,
+            require_structural: true,
+            require_pruned_defaults: true,
+            require_atomic_set_type: true,
+            require_map_list_keys_map_set: true,
+            // Until it is established, a definition may still wait for its bundle.
+            require_valid_ca_bundle: false,
+            any_number_of_selectable_fields: Vec::new(),
+        }
+    }
+
+    pub fn for_update(new: &Definition, old: &Definition) -> Self {
+        let spec = InternalSpec::of(old);
+        let reviews = old.spec.conversion.as_ref().map_or(&[][..], review_versions);
+        let is_established = old.is_true("Established");
+        let has_items_fault =
+            |schema: &JsonSchema| !list_type::validate_items_of_sets_and_maps(schema, &Path::ROOT).is_empty();
+        Options {
+            require_known_review_version: reviews.is_empty() || names_known_review_version(reviews),
+            require_immutable_names: is_established,
+            require_schema: all_versions_have_schema(&spec),
+            require_valid_property_type: !spec.any_schema(|schema| !is_valid_type(&schema.type_)),
+            require_structural: spec.schemas().all(is_structural),
+            require_pruned_defaults: !spec.schemas().any(has_unpruned_defaults),
+            require_atomic_set_type: !spec.any_schema(list_type::has_non_atomic_items),
+            require_map_list_keys_map_set: !spec.any_schema(has_items_fault),
+            require_valid_ca_bundle: is_established && has_valid_ca_bundle(old),
+            any_number_of_selectable_fields: unchanged_beyond_limit(&InternalSpec::of(new), &spec),
+        }
+    }
+}
+
+fn all_versions_have_schema(spec: &InternalSpec<'_>) -> bool {
+    spec.shared.open_api_schema().is_some()
+        || spec.versions.iter().all(|version| version.own.open_api_schema().is_some())
+}
+
+fn is_structural(schema: &JsonSchema) -> bool {
+    to_structural(schema).is_ok_and(|schema| validate_structural(&Path::ROOT, &schema).is_empty())
+}
+
+fn has_unpruned_defaults(schema: &JsonSchema) -> bool {
+    if !has_defaults(schema) {
+        return false;
+    }
+    let Ok(schema) = to_structural(schema) else { return false };
+    if !validate_structural(&Path::ROOT, &schema).is_empty() {
+        return false;
+    }
+    let mut pruned = schema.clone();
+    prune_defaults(&mut pruned);
+    pruned != schema
+}
+
+/// Whether there is a default anywhere.
+pub fn has_defaults(schema: &JsonSchema) -> bool {
+    schema.any(&mut |schema| schema.default.is_some())
+}
+
+/// True also where there is none.
+fn has_valid_ca_bundle(definition: &Definition) -> bool {
+    let webhook = definition.spec.conversion.as_ref().and_then(|conversion| conversion.webhook.as_ref());
+    let bundle = webhook.and_then(|webhook| webhook.client_config.as_ref()?.ca_bundle.as_deref());
+    bundle.is_none_or(is_valid_ca_bundle)
+}
+
+fn unchanged_beyond_limit(new: &InternalSpec<'_>, old: &InternalSpec<'_>) -> Vec<String> {
+    let is_kept = |new: &[String], old: &[String]| old.len() > SELECTABLE_FIELDS_MAX && new == old;
+    let mut kept = Vec::new();
+    if is_kept(new.shared.selectable_fields, old.shared.selectable_fields) {
+        kept.push(String::new());
+    }
+    for new in &new.versions {
+        let Version { name, .. } = new.version;
+        // Of versions with the same name the last one counts.
+        let old = old.versions.iter().rev().find(|old| old.version.name == *name);
+        if old.is_some_and(|old| is_kept(new.own.selectable_fields, old.own.selectable_fields)) {
+            kept.push(name.clone());
+        }
+    }
+    kept
+}

@@ -1,0 +1,70 @@
+//! `x-kubernetes-validations`: everything about a rule but its expressions.
+
+use super::field_path::{Brackets, resolve};
+use super::go_struct;
+use crate::meta::field::{Error, ErrorList, Path};
+use crate::schema::convert::to_structural;
+use crate::schema::json_schema::{JsonSchema, ValidationRule};
+
+const REASONS: [&str; 4] = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
+
+/// What is wrong with the rules of `schema`, which are at `path`.
+pub fn validate_rules(schema: &JsonSchema, path: &Path<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    for (index, rule) in schema.validations.iter().enumerate() {
+        let path = path.index(index);
+        errors.extend(validate_texts(rule, &path));
+        if !rule.message_expression.is_empty() && rule.message_expression.trim().is_empty() {
+            let detail = "messageExpression must be non-empty if specified";
+            errors.push(Error::required(&path.child("messageExpression"), detail));
+        }
+        if let Some(reason) = rule.reason.as_deref().filter(|reason| !REASONS.contains(reason)) {
+            let error = Error::not_supported(&path.child("reason"), reason, &REASONS);
+            errors.push(go_struct::shown_as_json(error));
+        }
+        errors.extend(validate_field_path(&rule.field_path, schema, &path.child("fieldPath")));
+    }
+    errors
+}
+
+/// The first fault of the rule and its message.
+fn validate_texts(rule: &ValidationRule, path: &Path<'_>) -> Option<Error> {
+    let message_path = path.child("message");
+    let (expression, message) = (rule.rule.trim(), rule.message.trim());
+    let invalid = |detail: &str| Some(Error::invalid(&message_path, rule.message.as_str(), detail));
+    if expression.is_empty() {
+        Some(Error::required(&path.child("rule"), "rule is not specified"))
+    } else if !rule.message.is_empty() && message.is_empty() {
+        invalid("must be non-empty if specified")
+    } else if has_line_break(message) {
+        invalid("must not contain line breaks")
+    } else if has_line_break(expression) && message.is_empty() {
+        Some(Error::required(&message_path, "message must be specified if rule contains line breaks"))
+    } else {
+        None
+    }
+}
+
+fn validate_field_path(field_path: &str, schema: &JsonSchema, path: &Path<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    if field_path.is_empty() {
+        return errors;
+    }
+    let mut refuse = |detail: &str| errors.push(Error::invalid(path, field_path, detail));
+    if field_path.trim().is_empty() {
+        refuse("must be non-empty if specified");
+    }
+    if has_line_break(field_path) {
+        refuse("must not contain line breaks");
+    }
+    // Nothing can be said about a schema that is not structural.
+    let leads_nowhere = |schema| resolve(field_path, &schema, Brackets::Allowed).is_err();
+    if to_structural(schema).is_ok_and(leads_nowhere) {
+        refuse("must be a valid path");
+    }
+    errors
+}
+
+fn has_line_break(text: &str) -> bool {
+    text.contains(['\n', '\r'])
+}

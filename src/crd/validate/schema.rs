@@ -1,0 +1,95 @@
+//! The schema of a version, or the one that all versions share.
+//!
+//! Source: Kubernetes documentation, "Specifying a structural schema"; apiextensions-apiserver 1.37.
+
+use super::defaults::validate_defaults;
+use super::go_struct;
+use super::options::Options;
+use super::walk::validate_open_api;
+use crate::meta::field::{Error, ErrorList, Path};
+use crate::schema::check::validate_structural;
+use crate::schema::convert::to_structural;
+use crate::schema::json_schema::JsonSchema;
+
+/// What is wrong with `schema`, whose `openAPIV3Schema` would be at `path`. Rules are left uncompiled.
+pub fn validate_schema(schema: &JsonSchema, has_status: bool, options: &Options, path: &Path<'_>) -> ErrorList {
+    let schema_path = path.child("openAPIV3Schema");
+    let mut errors = ErrorList::new();
+    if has_status {
+        errors.extend(validate_root_with_status(schema, &schema_path));
+    }
+    if schema.nullable {
+        errors.push(Error::forbidden(&schema_path.child("nullable"), "nullable cannot be true at the root"));
+    }
+    let mut not_convertible = None;
+    if options.require_structural {
+        match to_structural(schema) {
+            Err(error) => not_convertible = Some(Error::invalid(&schema_path, "", error.to_string())),
+            Ok(structural) => {
+                let found = validate_structural(&schema_path, &structural);
+                errors.extend(match found.is_empty() {
+                    true => validate_defaults(&structural, options.require_pruned_defaults, &schema_path),
+                    false => found,
+                });
+            }
+        }
+    }
+    errors.extend(validate_open_api(schema, options, &schema_path));
+    // The walk over all nodes mostly tells the same in better words.
+    if errors.is_empty() {
+        errors.extend(not_convertible);
+    }
+    errors
+}
+
+/// Whether `schema` itself has an extension that only structural schemas may have.
+pub fn has_extensions(schema: &JsonSchema) -> bool {
+    schema.embedded_resource
+        || schema.preserve_unknown_fields.is_some()
+        || schema.int_or_string
+        || !schema.list_map_keys.is_empty()
+        || schema.list_type.is_some()
+        || !schema.validations.is_empty()
+}
+
+/// The status is validated alone, by `properties.status`, so the root must not say anything about it.
+fn validate_root_with_status(schema: &JsonSchema, path: &Path<'_>) -> Option<Error> {
+    let forbidden = || {
+        let detail = "only [Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength \
+                      MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs \
+                      Example XPreserveUnknownFields XValidations] fields are allowed at the root of the schema if the \
+                      status subresource is enabled";
+        Some(go_struct::invalid(path, go_struct::show_schema(schema), detail))
+    };
+    if !schema.id.is_empty() || !schema.schema.is_empty() || schema.reference.is_some() {
+        return forbidden();
+    }
+    if !schema.type_.is_empty() && schema.type_ != "object" {
+        let detail =
+            "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled";
+        return Some(Error::invalid(&path.child("type"), schema.type_.as_str(), detail));
+    }
+    let names_list = [
+        ("enum", schema.enum_.is_empty()),
+        ("allOf", schema.all_of.is_empty()),
+        ("oneOf", schema.one_of.is_empty()),
+        ("anyOf", schema.any_of.is_empty()),
+        ("patternProperties", schema.pattern_properties.is_empty()),
+        ("dependencies", schema.dependencies.is_empty()),
+        ("definitions", schema.definitions.is_empty()),
+        ("x-kubernetes-list-map-keys", schema.list_map_keys.is_empty()),
+    ];
+    let names_more = names_list.iter().any(|(keyword, is_empty)| !is_empty || schema.given_empty.contains(keyword))
+        || schema.nullable
+        || schema.default.is_some()
+        || schema.max_properties.is_some()
+        || schema.min_properties.is_some()
+        || schema.not.is_some()
+        || schema.additional_properties.is_some()
+        || schema.additional_items.is_some()
+        || schema.embedded_resource
+        || schema.int_or_string
+        || schema.list_type.is_some()
+        || schema.map_type.is_some();
+    if names_more { forbidden() } else { None }
+}

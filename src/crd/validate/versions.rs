@@ -1,0 +1,117 @@
+//! The versions of a definition, each alone and all together.
+
+use std::collections::BTreeSet;
+
+use super::columns::{validate_columns, validate_subresources};
+use super::go_struct::{self, show_versions};
+use super::internal::{Content, InternalSpec, InternalVersion};
+use super::names::validate_required_label;
+use super::options::Options;
+use super::schema::validate_schema;
+use super::selectable::validate_selectable_fields;
+use crate::meta::field::{Error, ErrorList, Path};
+use crate::schema::convert::to_structural;
+use crate::schema::json_schema::JsonSchema;
+use crate::value::is_printable;
+
+const DEPRECATION_WARNING_BYTES_MAX: usize = 256;
+
+/// Every version, at `path` with its index.
+pub fn validate_versions(spec: &InternalSpec<'_>, options: &Options, path: &Path<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    for (index, version) in spec.versions.iter().enumerate() {
+        let path = path.index(index);
+        let name = &version.version.name;
+        errors.extend(validate_required_label(&path.child("name"), name));
+        errors.extend(validate_deprecation_warning(version, &path.child("deprecationWarning")));
+        errors.extend(validate_content(&version.own, spec.has_status(name), options, "schema", &path));
+        errors.extend(validate_selectable(version, options, &path));
+    }
+    let mut names = BTreeSet::new();
+    let all_differ = spec.versions.iter().all(|version| names.insert(&version.version.name));
+    if !all_differ {
+        errors.push(invalid_versions(spec, "must contain unique version names", path));
+    }
+    if spec.versions.iter().filter(|version| version.version.storage).count() != 1 {
+        errors.push(invalid_versions(spec, "must have exactly one version marked as storage version", path));
+    }
+    errors
+}
+
+fn invalid_versions(spec: &InternalSpec<'_>, detail: &str, path: &Path<'_>) -> Error {
+    let shown = if spec.spec.names_versions { show_versions(&spec.versions) } else { "null".to_owned() };
+    go_struct::invalid(path, shown, detail)
+}
+
+/// The schema, under the name that it has there, the subresources and the columns.
+pub fn validate_content(
+    content: &Content<'_>,
+    has_status: bool,
+    options: &Options,
+    schema_name: &str,
+    path: &Path<'_>,
+) -> ErrorList {
+    let mut errors = ErrorList::new();
+    if let Some(schema) = content.open_api_schema() {
+        errors.extend(validate_schema(schema, has_status, options, &path.child(schema_name)));
+    }
+    if let Some(subresources) = content.subresources {
+        errors.extend(validate_subresources(subresources, &path.child("subresources")));
+    }
+    errors.extend(validate_columns(content.columns, &path.child("additionalPrinterColumns")));
+    errors
+}
+
+fn validate_selectable(version: &InternalVersion<'_>, options: &Options, path: &Path<'_>) -> ErrorList {
+    let fields = version.own.selectable_fields;
+    if fields.is_empty() {
+        return ErrorList::new();
+    }
+    match version.own.open_api_schema() {
+        Some(schema) => validate_selectable_in(fields, schema, options, &version.version.name, path),
+        None => {
+            let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
+            vec![Error::invalid(&path.child("selectableFields"), "", detail)]
+        }
+    }
+}
+
+/// Selectable fields of `version`, which is empty for those that all versions share.
+pub fn validate_selectable_in(
+    fields: &[String],
+    schema: &JsonSchema,
+    options: &Options,
+    version: &str,
+    path: &Path<'_>,
+) -> ErrorList {
+    let any_number = options.any_number_of_selectable_fields.iter().any(|name| name == version);
+    match to_structural(schema) {
+        Ok(schema) => validate_selectable_fields(fields, &schema, any_number, &path.child("selectableFields")),
+        Err(error) => {
+            let schema_path = path.child("schema");
+            vec![Error::invalid(&schema_path.child("openAPIV3Schema"), "", error.to_string())]
+        }
+    }
+}
+
+fn validate_deprecation_warning(version: &InternalVersion<'_>, path: &Path<'_>) -> ErrorList {
+    let Some(warning) = &version.version.deprecation_warning else { return ErrorList::new() };
+    let mut faults = Vec::new();
+    if !version.version.deprecated {
+        faults.push("can only be set for deprecated versions".to_owned());
+    } else {
+        if warning.len() > DEPRECATION_WARNING_BYTES_MAX {
+            faults.push(format!("must be <= {DEPRECATION_WARNING_BYTES_MAX} characters long"));
+        }
+        if warning.is_empty() {
+            faults.push("must not be an empty string".to_owned());
+        }
+        if let Some((at, _)) = warning.char_indices().find(|(_, char)| !is_printable(*char)) {
+            faults.push(format!(
+                "must only contain printable UTF-8 characters; non-printable character found at index {at}"
+            ));
+        }
+    }
+    let errors = faults.into_iter().map(|fault| Error::invalid(path, warning.as_str(), fault));
+    errors.map(go_struct::shown_as_json).collect()
+}

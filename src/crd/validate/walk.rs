@@ -1,0 +1,158 @@
+//! Every node of a schema as its author wrote it: keywords that definitions don't have, and extensions that don't fit.
+//!
+//! Source: apiextensions-apiserver 1.37, answers recorded from it.
+
+use super::options::Options;
+use super::{list_type, rules};
+use crate::meta::field::{Error, ErrorList, Path};
+use crate::schema::json_schema::{JsonSchema, SchemaOrBool, SchemaOrStrings};
+
+const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
+
+/// Whether a type is one of OpenAPI v3; none at all passes.
+pub fn is_valid_type(type_: &str) -> bool {
+    type_.is_empty() || TYPES.contains(&type_)
+}
+
+/// What is wrong with `schema`, the root of a version.
+pub fn validate_open_api(schema: &JsonSchema, options: &Options, path: &Path<'_>) -> ErrorList {
+    let mut walk = Walk { options, errors: ErrorList::new() };
+    walk.enter(schema, Place { is_root: true, inside_meta: false, no_default_reason: None }, path);
+    walk.errors
+}
+
+/// What the way to a node tells about it.
+#[derive(Clone, Copy)]
+struct Place {
+    is_root: bool,
+    /// Within `apiVersion`, `kind` or `metadata` of an object.
+    inside_meta: bool,
+    /// Where that is, if there must be no default.
+    no_default_reason: Option<&'static str>,
+}
+
+struct Walk<'o> {
+    options: &'o Options,
+    errors: ErrorList,
+}
+
+impl Walk<'_> {
+    fn enter(&mut self, schema: &JsonSchema, place: Place, path: &Path<'_>) {
+        self.check_keywords(schema, place, path);
+        if schema.unique_items {
+            let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
+            self.errors.push(Error::forbidden(&path.child("uniqueItems"), detail));
+        }
+        self.enter_children(schema, place, path);
+        if schema.preserve_unknown_fields == Some(false) {
+            let path = path.child("x-kubernetes-preserve-unknown-fields");
+            self.errors.push(Error::invalid(&path, false, "must be true or undefined"));
+        }
+        self.errors.extend(list_type::validate_map_type(schema, path));
+        self.errors.extend(list_type::validate_list_type(schema, self.options.require_atomic_set_type, path));
+        if self.options.require_map_list_keys_map_set {
+            self.errors.extend(list_type::validate_items_of_sets_and_maps(schema, path));
+        }
+        self.errors.extend(rules::validate_rules(schema, &path.child("x-kubernetes-validations")));
+    }
+
+    fn enter_children(&mut self, schema: &JsonSchema, place: Place, path: &Path<'_>) {
+        let inner = Place { is_root: false, ..place };
+        if let Some(additional) = &schema.additional_properties {
+            let path = path.child("additionalProperties");
+            if !schema.properties.is_empty() && *additional != SchemaOrBool::Bool(true) {
+                let detail = "additionalProperties and properties are mutual exclusive";
+                self.errors.push(Error::forbidden(&path, detail));
+            }
+            if let Some(values) = additional.schema() {
+                let mut place = inner;
+                if place.inside_meta {
+                    place.no_default_reason = Some("inside additionalProperties applying to object metadata");
+                }
+                self.enter(values, place, &path);
+            }
+        }
+        let properties_path = path.child("properties");
+        for (name, property) in &schema.properties {
+            self.enter(property, property_place(schema, name, place), &properties_path.key(name));
+        }
+        if let Some(not) = &schema.not {
+            self.enter(not, inner, &path.child("not"));
+        }
+        for (name, junctor) in [("allOf", &schema.all_of), ("oneOf", &schema.one_of), ("anyOf", &schema.any_of)] {
+            let path = path.child(name);
+            for (index, schema) in junctor.iter().enumerate() {
+                self.enter(schema, inner, &path.index(index));
+            }
+        }
+        let definitions_path = path.child("definitions");
+        for (name, definition) in &schema.definitions {
+            self.enter(definition, inner, &definitions_path.key(name));
+        }
+        if let Some(items) = &schema.items {
+            let path = path.child("items");
+            if let Some(items) = items.schema() {
+                self.enter(items, inner, &path);
+            }
+            for (index, item) in items.array().iter().enumerate() {
+                self.enter(item, inner, &path.index(index));
+            }
+        }
+        let dependencies_path = path.child("dependencies");
+        for (name, dependency) in &schema.dependencies {
+            if let SchemaOrStrings::Schema(schema) = dependency {
+                self.enter(schema, inner, &dependencies_path.key(name));
+            }
+        }
+    }
+
+    /// What this language of schemas leaves out of JSON schema, and where defaults and types don't belong.
+    fn check_keywords(&mut self, schema: &JsonSchema, place: Place, path: &Path<'_>) {
+        let type_ = schema.type_.as_str();
+        if self.options.require_valid_property_type && !is_valid_type(type_) {
+            self.errors.push(Error::not_supported(&path.child("type"), type_, &TYPES));
+        }
+        if let (Some(_), Some(reason)) = (&schema.default, place.no_default_reason) {
+            self.errors.push(Error::forbidden(&path.child("default"), format!("must not be set {reason}")));
+        }
+        let unsupported = [
+            ("id", !schema.id.is_empty()),
+            ("additionalItems", schema.additional_items.is_some()),
+            ("patternProperties", !schema.pattern_properties.is_empty()),
+            ("definitions", !schema.definitions.is_empty()),
+            ("dependencies", !schema.dependencies.is_empty() || schema.given_empty.contains("dependencies")),
+            ("$ref", schema.reference.is_some()),
+        ];
+        for (keyword, _) in unsupported.into_iter().filter(|(_, is_set)| *is_set) {
+            self.errors.push(Error::forbidden(&path.child(keyword), format!("{keyword} is not supported")));
+        }
+        if type_ == "null" {
+            let detail = "type cannot be set to null, use nullable as an alternative";
+            self.errors.push(Error::forbidden(&path.child("type"), detail));
+        }
+        if schema.items.as_ref().is_some_and(|items| !items.array().is_empty()) {
+            let detail = "items must be a schema object and not an array";
+            self.errors.push(Error::forbidden(&path.child("items"), detail));
+        }
+        if place.inside_meta && schema.embedded_resource {
+            let path = path.child("x-kubernetes-embedded-resource");
+            self.errors.push(Error::forbidden(&path, "must not be used inside of resource meta"));
+        }
+    }
+}
+
+/// The place of the property `name` of `schema`, which is at `outer`.
+fn property_place(schema: &JsonSchema, name: &str, outer: Place) -> Place {
+    let mut place = Place { is_root: false, ..outer };
+    let reason = match name {
+        "apiVersion" => "in top-level apiVersion",
+        "kind" => "in top-level kind",
+        "metadata" => "in top-level metadata",
+        _ => return place,
+    };
+    place.inside_meta |= outer.is_root || schema.embedded_resource;
+    if outer.is_root {
+        place.no_default_reason = Some(reason);
+    }
+    place
+}

@@ -1,0 +1,63 @@
+//! What is allowed in a definition, yet surely not meant.
+//!
+//! Source: apiextensions-apiserver 1.37, answers recorded from it.
+
+use std::collections::BTreeSet;
+
+use super::definition::Definition;
+use super::validate::schemas;
+use crate::schema::format::Format;
+use crate::schema::json_schema::SchemaOrArray;
+use crate::value::go_quote;
+
+/// Warnings about a new definition.
+pub fn create(definition: &Definition) -> Vec<String> {
+    let formats = unrecognized_formats(definition).into_iter().map(format_warning);
+    formats.chain(set_warnings(definition)).collect()
+}
+
+/// Warnings about what `new` has and `old` had not.
+pub fn update(new: &Definition, old: &Definition) -> Vec<String> {
+    let old_formats = unrecognized_formats(old);
+    let formats = unrecognized_formats(new).into_iter().filter(|format| !old_formats.contains(format));
+    let old_sets = set_warnings(old);
+    let sets = set_warnings(new).into_iter().filter(|warning| !old_sets.contains(warning));
+    formats.map(format_warning).chain(sets).collect()
+}
+
+fn format_warning(format: String) -> String {
+    format!("unrecognized format {}", go_quote(&format))
+}
+
+/// Formats that mean nothing for the type they stand with, as often as they occur.
+fn unrecognized_formats(definition: &Definition) -> Vec<String> {
+    let mut formats = Vec::new();
+    for schema in schemas(definition) {
+        schema.any(&mut |schema| {
+            if !schema.format.is_empty() && Format::effective(&schema.type_, &schema.format).is_empty() {
+                formats.push(schema.format.clone());
+            }
+            false
+        });
+    }
+    formats
+}
+
+/// Sets of lists and maps, each kind once.
+fn set_warnings(definition: &Definition) -> BTreeSet<String> {
+    let mut warnings = BTreeSet::new();
+    for schema in schemas(definition) {
+        schema.any(&mut |schema| {
+            let items = schema.items.as_ref().and_then(SchemaOrArray::schema);
+            let type_ = items.map_or("", |items| items.type_.as_str());
+            if schema.list_type.as_deref() == Some("set") && matches!(type_, "object" | "array") {
+                warnings.insert(format!(
+                    "x-kubernetes-list-type: set for items of type \"{type_}\" is not supported by server-side apply or \
+                     CEL validation rules"
+                ));
+            }
+            false
+        });
+    }
+    warnings
+}

@@ -1,0 +1,325 @@
+//! How a custom resource is written, up to admission: decode, prepare, validate.
+//!
+//! In: an object as a client sent it, or as it was stored. Out: the object in the form that is stored and answered, with
+//! every error and warning that Kubernetes has for it. The registry, the command line and the vectors runner all call this;
+//! it never reads a clock or a database.
+//!
+//! Source: the strategies of apiextensions-apiserver 1.37, and answers recorded from it.
+
+use std::sync::Arc;
+
+use super::ServedVersion;
+use super::nested::{nested_int, nested_str, split_path};
+use crate::meta::field::{self, ErrorList, ErrorType, Path};
+use crate::meta::{names, object_meta};
+use crate::object;
+use crate::schema::structural::Structural;
+use crate::schema::{coerce, default, list_type, prune, rules, validate};
+use crate::value::Value;
+
+const METADATA: Path<'static> = Path::new("metadata");
+const REPLICAS_MAX: i64 = i32::MAX as i64;
+
+/// Where an object comes from, which decides how strictly its metadata is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A client: metadata of a wrong type is an error.
+    Request,
+    /// The store: malformed metadata from before it was checked is dropped, a missing generation repaired.
+    Store,
+}
+
+/// Brings `object` into the form of the version that it names: metadata as Go's `ObjectMeta` reads and writes it, unknown
+/// fields pruned, needless nulls dropped, embedded metadata coerced, defaults set.
+///
+/// Returns the paths of unknown fields: of the metadata, of the object, of embedded metadata. `versions` are all versions
+/// of the resource; an object of another group or kind only has its metadata read.
+///
+/// Errors are Go's texts, for a 400.
+pub fn decode(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origin) -> Result<Vec<String>, String> {
+    let unknown = coerce(object, versions, origin)?;
+    if let Some(version) = own_version(object, versions) {
+        default::apply(object, &version.structural);
+    }
+    Ok(unknown)
+}
+
+/// [`decode`] without the defaults: what happens to an object after conversion.
+pub fn coerce(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origin) -> Result<Vec<String>, String> {
+    let kind = nested_str(object, &["kind"])?.map(str::to_owned);
+    let api_version = nested_str(object, &["apiVersion"])?.map(str::to_owned);
+    let mut unknown = Vec::new();
+    let mut metadata = match object.get("metadata") {
+        None | Some(Value::Null) => None,
+        Some(metadata) => match object_meta::decode(metadata) {
+            Ok((metadata, fields)) => {
+                unknown = fields.iter().map(|path| format!("metadata.{path}")).collect();
+                Some(metadata)
+            }
+            Err(_) if origin == Origin::Store => Some(object_meta::decode_leniently(metadata)),
+            Err(error) => return Err(error),
+        },
+    };
+    let (group, _) = split_api_version(api_version.as_deref().unwrap_or_default())?;
+    let Some(first) = versions.first() else { return Ok(unknown) };
+    if group == first.group && kind.as_deref() == Some(&first.names.kind) {
+        let nothing_specified = Structural::default();
+        let version = own_version(object, versions);
+        let schema = version.map_or(&nothing_specified, |version| &version.structural);
+        if !version.is_some_and(|version| version.preserve_unknown_fields) {
+            unknown.extend(prune::prune(object, schema, true));
+            default::prune_non_nullable_nulls(object, schema);
+        }
+        let drop_invalid = origin == Origin::Store;
+        let embedded = coerce::coerce(&Path::ROOT, object, schema, false, drop_invalid);
+        unknown.extend(embedded.map_err(|error| error.to_string())?);
+        if let (Origin::Store, Some(Value::Object(metadata))) = (origin, &mut metadata)
+            && metadata.get("generation").and_then(Value::as_i64).unwrap_or_default() == 0
+        {
+            metadata.insert("generation", Value::Int(1));
+        }
+    }
+    if let (Some(metadata), Value::Object(fields)) = (metadata, &mut *object) {
+        fields.insert("metadata", metadata);
+    }
+    if let Value::Object(fields) = object {
+        for (name, text) in [("kind", kind), ("apiVersion", api_version)] {
+            if let Some(text) = text {
+                fields.insert(name, Value::String(text));
+            }
+        }
+    }
+    Ok(unknown)
+}
+
+fn own_version<'v>(object: &Value, versions: &'v [Arc<ServedVersion>]) -> Option<&'v ServedVersion> {
+    let api_version = object.str_at(&["apiVersion"]);
+    let kind = object.str_at(&["kind"]);
+    versions.iter().map(Arc::as_ref).find(|version| version.names.kind == kind && version.api_version() == api_version)
+}
+
+/// The group and version of an `apiVersion`.
+pub fn split_api_version(api_version: &str) -> Result<(&str, &str), String> {
+    match api_version.matches('/').count() {
+        0 => Ok(("", api_version)),
+        1 => Ok(api_version.split_once('/').unwrap_or(("", api_version))),
+        _ => Err(format!("unexpected GroupVersion string: {api_version}")),
+    }
+}
+
+/// Prepares an object for creation: no status where `/status` owns it, the first generation.
+pub fn prepare_create(version: &ServedVersion, object: &mut Value) {
+    let Value::Object(fields) = object else { return };
+    if version.status {
+        fields.remove("status");
+    }
+    set_generation(object, 1);
+}
+
+/// Prepares a write to the main resource: the old status stays where `/status` owns it; any change but one of the metadata
+/// raises the generation.
+pub fn prepare_update(version: &ServedVersion, new: &mut Value, old: &Value) {
+    let Value::Object(fields) = new else { return };
+    if version.status {
+        match old.get("status") {
+            Some(status) => _ = fields.insert("status", status.clone()),
+            None => _ = fields.remove("status"),
+        }
+    }
+    if differs_beside_metadata(new, old) {
+        set_generation(new, generation(old).saturating_add(1));
+    }
+}
+
+/// Prepares a write to `/status`: everything but the status and the managed fields is the old object's.
+pub fn prepare_status_update(new: &mut Value, old: &Value) {
+    let status = new.as_object_mut().and_then(|fields| fields.remove("status"));
+    let managed_fields = new.at_mut(&["metadata"]).and_then(Value::as_object_mut).and_then(|m| m.remove("managedFields"));
+    *new = old.clone();
+    let Value::Object(fields) = new else { return };
+    match status {
+        Some(status) => _ = fields.insert("status", status),
+        None => _ = fields.remove("status"),
+    }
+    if let Some(Value::Object(metadata)) = fields.get_mut("metadata") {
+        match managed_fields {
+            Some(entries) => _ = metadata.insert("managedFields", entries),
+            None => _ = metadata.remove("managedFields"),
+        }
+    }
+}
+
+/// Every error of an object to be created.
+pub fn validate_create(version: &ServedVersion, object: &Value) -> ErrorList {
+    let mut errors = validate_type_meta(version, object);
+    if !errors.is_empty() {
+        return errors;
+    }
+    errors.extend(object_meta::validate(metadata(object), version.is_namespaced(), names::name_is_dns1123_subdomain, &METADATA));
+    errors.extend(validate::validate(&Path::ROOT, object, &version.structural));
+    validate_scale_spec(version, object, &mut errors);
+    validate_scale_status(version, object, &mut errors);
+    errors.extend(coerce::validate_embedded(&Path::ROOT, object, &version.structural, false));
+    errors.extend(list_type::validate(&Path::ROOT, object, &version.structural));
+    note_unchecked_rules(version, &mut errors);
+    errors
+}
+
+/// Every error of a write to the main resource over `old`.
+pub fn validate_update(version: &ServedVersion, new: &Value, old: &Value) -> ErrorList {
+    let mut errors = validate_type_meta(version, new);
+    if !errors.is_empty() {
+        return errors;
+    }
+    errors.extend(validate_metadata_update(new, old));
+    errors.extend(validate::validate_update(&Path::ROOT, new, old, &version.structural));
+    validate_scale_spec(version, new, &mut errors);
+    validate_scale_status(version, new, &mut errors);
+    errors.extend(coerce::validate_embedded(&Path::ROOT, new, &version.structural, false));
+    validate_list_types_update(version, new, old, &mut errors);
+    note_unchecked_rules(version, &mut errors);
+    errors
+}
+
+/// Every error of a write to `/status` over `old`.
+pub fn validate_status_update(version: &ServedVersion, new: &Value, old: &Value) -> ErrorList {
+    let mut errors = validate_type_meta(version, new);
+    if !errors.is_empty() {
+        return errors;
+    }
+    errors.extend(validate_metadata_update(new, old));
+    if let (Some(status), Some(schema)) = (new.get("status"), version.structural.properties.get("status")) {
+        let old_status = old.get("status").unwrap_or(&Value::Null);
+        errors.extend(validate::validate_update(&Path::new("status"), status, old_status, schema));
+    }
+    validate_scale_status(version, new, &mut errors);
+    validate_list_types_update(version, new, old, &mut errors);
+    note_unchecked_rules(version, &mut errors);
+    errors
+}
+
+/// Warnings on finalizers that `new` has and `old` had not.
+pub fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
+    let old: Vec<&str> = old.map(finalizers).unwrap_or_default();
+    let mut added: Vec<&str> = finalizers(new).into_iter().filter(|name| !old.contains(name)).collect();
+    added.sort_unstable();
+    added.dedup();
+    added.into_iter().flat_map(finalizer_warnings).collect()
+}
+
+fn finalizer_warnings(name: &str) -> Vec<String> {
+    const STANDARD: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
+    let quoted = crate::value::go_quote(name);
+    let mut warnings: Vec<String> = names::is_qualified_name(name)
+        .into_iter()
+        .map(|message| format!("metadata.finalizers: {quoted}: {message}"))
+        .collect();
+    if !name.contains('/') && !STANDARD.contains(&name) {
+        let how = if name.contains('.') { " including a path (/)" } else { "" };
+        warnings.push(format!(
+            "metadata.finalizers: {quoted}: prefer a domain-qualified finalizer name{how} to avoid accidental conflicts \
+             with other finalizer writers"
+        ));
+    }
+    warnings
+}
+
+fn finalizers(object: &Value) -> Vec<&str> {
+    let list = object.at(&["metadata", "finalizers"]).and_then(Value::as_array).unwrap_or_default();
+    list.iter().filter_map(Value::as_str).collect()
+}
+
+fn metadata(object: &Value) -> &Value {
+    object.get("metadata").unwrap_or(&Value::Null)
+}
+
+fn generation(object: &Value) -> i64 {
+    object.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default()
+}
+
+fn set_generation(object: &mut Value, generation: i64) {
+    let Value::Object(fields) = object else { return };
+    let metadata = fields.entry("metadata");
+    if metadata.is_null() {
+        *metadata = object! {};
+    }
+    if let Value::Object(metadata) = metadata {
+        metadata.insert("generation", Value::Int(generation));
+    }
+}
+
+/// Whether anything but the metadata differs.
+pub fn differs_beside_metadata(new: &Value, old: &Value) -> bool {
+    let (Some(new), Some(old)) = (new.as_object(), old.as_object()) else { return new != old };
+    let beside = |map: &crate::value::Map| map.len() - usize::from(map.contains_key("metadata"));
+    beside(new) != beside(old) || new.iter().any(|(name, value)| name != "metadata" && old.get(name) != Some(value))
+}
+
+fn validate_type_meta(version: &ServedVersion, object: &Value) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let kind = object.str_at(&["kind"]);
+    if kind != version.names.kind {
+        errors.push(field::Error::invalid(&Path::new("kind"), kind, format!("must be {}", version.names.kind)));
+    }
+    let (api_version, expected) = (object.str_at(&["apiVersion"]), version.api_version());
+    if api_version != expected {
+        errors.push(field::Error::invalid(&Path::new("apiVersion"), api_version, format!("must be {expected}")));
+    }
+    errors
+}
+
+fn validate_metadata_update(new: &Value, old: &Value) -> ErrorList {
+    object_meta::validate_update(metadata(new), metadata(old), &METADATA)
+}
+
+/// List-type errors of the new object count only where the old one had none.
+fn validate_list_types_update(version: &ServedVersion, new: &Value, old: &Value, errors: &mut ErrorList) {
+    let found = list_type::validate(&Path::ROOT, new, &version.structural);
+    if !found.is_empty() && list_type::validate(&Path::ROOT, old, &version.structural).is_empty() {
+        errors.extend(found);
+    }
+}
+
+fn validate_scale_spec(version: &ServedVersion, object: &Value, errors: &mut ErrorList) {
+    if let Some(scale) = &version.scale {
+        validate_replicas(&scale.spec_replicas_path, object, errors);
+    }
+}
+
+fn validate_scale_status(version: &ServedVersion, object: &Value, errors: &mut ErrorList) {
+    let Some(scale) = &version.scale else { return };
+    validate_replicas(&scale.status_replicas_path, object, errors);
+    if let Some(path) = &scale.label_selector_path
+        && let Err(error) = nested_str(object, &split_path(path))
+    {
+        errors.push(field::Error::invalid(&Path::new(path), "", error));
+    }
+}
+
+fn validate_replicas(path: &str, object: &Value, errors: &mut ErrorList) {
+    let at = Path::new(path);
+    match nested_int(object, &split_path(path)) {
+        Err(error) => errors.push(field::Error::invalid(&at, 0, error)),
+        Ok(Some(replicas)) if replicas < 0 => {
+            errors.push(field::Error::invalid(&at, replicas, "should be a non-negative integer"));
+        }
+        Ok(Some(replicas)) if replicas > REPLICAS_MAX => {
+            errors.push(field::Error::invalid(&at, replicas, format!("should be less than or equal to {REPLICAS_MAX}")));
+        }
+        Ok(_) => {}
+    }
+}
+
+/// Rules don't run over an object whose structure is broken, and the answer says so.
+fn note_unchecked_rules(version: &ServedVersion, errors: &mut ErrorList) {
+    const BLOCKING: [ErrorType; 5] =
+        [ErrorType::NotSupported, ErrorType::Required, ErrorType::TooLong, ErrorType::TooMany, ErrorType::TypeInvalid];
+    if rules::any(&version.structural) && errors.iter().any(|error| BLOCKING.contains(&error.kind)) {
+        errors.push(field::Error::invalid(
+            &Path::ROOT,
+            Value::Null,
+            "some validation rules were not checked because the object was invalid; correct the existing errors to \
+             complete validation",
+        ));
+    }
+}

@@ -1,0 +1,114 @@
+//! Answers: objects, lists and statuses in the form that the client accepts.
+
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
+
+use crate::meta::{Status, layout};
+use crate::value::{Value, json, yaml};
+
+use super::exchange::Exchange;
+use super::frame::{GZIP_THRESHOLD_BYTES, gzip};
+use super::negotiate::{self, Encoding, Format};
+
+const TEXT_PLAIN: &str = "text/plain; charset=utf-8";
+
+/// What is answered, before it has a form.
+pub(super) enum Content {
+    Value(Value),
+    /// Compact JSON.
+    Json(Vec<u8>),
+}
+
+/// An object or list in the form chosen.
+pub(super) fn content(exchange: &Exchange, code: u16, format: Format, content: Content) -> Response<Body> {
+    let bytes = match (format.encoding, content) {
+        (Encoding::Yaml, content) => yaml::encode(&value(content)).into_bytes(),
+        (_, content) => {
+            let mut bytes = match content {
+                Content::Json(bytes) => layout::lay_out(bytes),
+                Content::Value(value) => json::encode_as(&value, layout::of(&value)),
+            };
+            if format.pretty {
+                json::indent(&bytes)
+            } else {
+                bytes.push(b'\n');
+                bytes
+            }
+        }
+    };
+    let content_type = match format.encoding {
+        Encoding::Protobuf => Encoding::Json.content_type(),
+        encoding => encoding.content_type(),
+    };
+    body(exchange, code, content_type, bytes)
+}
+
+fn value(content: Content) -> Value {
+    match content {
+        Content::Value(value) => value,
+        // Our own encoding; what can't be read back is shown as nothing.
+        Content::Json(bytes) => json::decode(&bytes).unwrap_or_default(),
+    }
+}
+
+/// A Status, in the form that the client accepts.
+pub(super) fn status(exchange: &Exchange, status: &Status) -> Response<Body> {
+    let mut format = negotiate::error_format(&exchange.accept, &exchange.user_agent, &exchange.query);
+    format.transform = None;
+    let mut response = content(exchange, status.code, format, Content::Value(status.to_value()));
+    if let Some(seconds) = status.retry_after_seconds() {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+/// Plain text.
+pub(super) fn text(exchange: &Exchange, code: u16, text: impl Into<String>) -> Response<Body> {
+    let mut response = body(exchange, code, TEXT_PLAIN, text.into().into_bytes());
+    if code == 404 || code == 500 {
+        response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    }
+    response
+}
+
+/// Bytes of a given type.
+pub(super) fn body(exchange: &Exchange, code: u16, content_type: &str, bytes: Vec<u8>) -> Response<Body> {
+    let compress = bytes.len() >= GZIP_THRESHOLD_BYTES && negotiate::accepts_gzip(&exchange.accept_encoding);
+    let compressed = if compress { gzip(&bytes).ok() } else { None };
+    let is_compressed = compressed.is_some();
+    let mut response = Response::new(Body::from(compressed.unwrap_or(bytes)));
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    if let Ok(content_type) = HeaderValue::from_str(content_type) {
+        headers.insert(header::CONTENT_TYPE, content_type);
+    }
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    if is_compressed {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+    }
+    add_warnings(exchange, headers);
+    response
+}
+
+/// Warning headers in the form of RFC 7234: code 299, no agent, the text quoted.
+pub(super) fn add_warnings(exchange: &Exchange, headers: &mut axum::http::HeaderMap) {
+    const WARNING: HeaderName = header::WARNING;
+    let warnings = exchange.warnings.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    for text in warnings.texts() {
+        let mut quoted = String::with_capacity(text.len() + 10);
+        quoted.push_str("299 - \"");
+        for character in text.chars() {
+            match character {
+                '"' | '\\' => quoted.extend(['\\', character]),
+                // Line breaks and other controls can't stand in a header.
+                character if character.is_control() => {}
+                character => quoted.push(character),
+            }
+        }
+        quoted.push('"');
+        if let Ok(value) = HeaderValue::from_bytes(quoted.as_bytes()) {
+            headers.append(WARNING, value);
+        }
+    }
+}

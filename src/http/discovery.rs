@@ -1,0 +1,388 @@
+//! Discovery: which groups, versions and resources there are.
+//!
+//! In: the resources that are established, in all of their versions. Out: the documents under `/api`, `/apis` and
+//! `/version`, plain and aggregated, as values.
+//! Source: documents recorded from apiextensions-apiserver 1.37; Kubernetes documentation, "API discovery".
+
+use std::cmp::{Ordering, Reverse};
+use std::sync::Arc;
+
+use base64::Engine;
+use sha2::{Digest, Sha256};
+
+use super::negotiate;
+use crate::crd::ServedVersion;
+use crate::object;
+use crate::value::{Map, Value};
+
+/// A version of a resource, and what can be done with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resource {
+    pub version: Arc<ServedVersion>,
+    pub verbs: &'static [&'static str],
+    pub subresources: Vec<Subresource>,
+}
+
+/// A part of a resource with verbs of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Subresource {
+    pub name: &'static str,
+    pub verbs: &'static [&'static str],
+    /// Group, version and kind, where they are not the resource's.
+    pub kind: Option<(&'static str, &'static str, &'static str)>,
+}
+
+const CUSTOM_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+const TERMINATING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
+const SUBRESOURCE_VERBS: &[&str] = &["get", "patch", "update"];
+
+/// Groups that come before custom ones, first ones first.
+const GROUPS_FIRST: &[&str] = &[
+    "",
+    "apps",
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "rbac.authorization.k8s.io",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "coordination.k8s.io",
+];
+
+impl Resource {
+    /// A custom resource. While its definition is terminating, only what takes objects away is on offer.
+    pub fn custom(version: Arc<ServedVersion>, is_terminating: bool) -> Self {
+        let verbs = if is_terminating { TERMINATING_VERBS } else { CUSTOM_VERBS };
+        let subresource = |name, kind| Subresource { name, verbs: SUBRESOURCE_VERBS, kind };
+        let status = version.status.then(|| subresource("status", None));
+        let scale = version.scale.as_ref().map(|_| subresource("scale", Some(("autoscaling", "v1", "Scale"))));
+        let subresources = status.into_iter().chain(scale).collect();
+        Resource { version, verbs, subresources }
+    }
+
+    fn is_of(&self, group: &str, version: &str) -> bool {
+        self.version.served && self.version.group == group && self.version.version == version
+    }
+}
+
+/// `/api`. `server_address` is `HOST:PORT`.
+pub fn core_versions(server_address: &str) -> Value {
+    let address = object! { "clientCIDR" => "0.0.0.0/0", "serverAddress" => server_address };
+    object! {
+        "kind" => "APIVersions",
+        "versions" => vec![Value::from("v1")],
+        "serverAddressByClientCIDRs" => vec![address],
+    }
+}
+
+/// `/apis`.
+pub fn groups(resources: &[Resource]) -> Value {
+    let groups = group_names(resources).into_iter().filter(|name| !name.is_empty());
+    let groups: Vec<Value> = groups.filter_map(|name| group_fields(name, resources)).map(Value::from).collect();
+    object! { "kind" => "APIGroupList", "apiVersion" => "v1", "groups" => groups }
+}
+
+/// `/apis/GROUP`; `None` if no version of it is served.
+pub fn group(name: &str, resources: &[Resource]) -> Option<Value> {
+    let mut fields = group_fields(name, resources)?;
+    fields.insert("kind", "APIGroup".into());
+    fields.insert("apiVersion", "v1".into());
+    Some(fields.into())
+}
+
+/// `/apis/GROUP/VERSION` and `/api/VERSION`; `None` if nothing in it is served.
+pub fn group_version(group: &str, version: &str, resources: &[Resource]) -> Option<Value> {
+    let mut listed = Vec::new();
+    for resource in resources.iter().filter(|resource| resource.is_of(group, version)) {
+        list_resource(resource, storage_version_hash(&resource.version, resources), &mut listed);
+    }
+    if listed.is_empty() {
+        return None;
+    }
+    let group_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+    Some(object! {
+        "kind" => "APIResourceList",
+        "apiVersion" => "v1",
+        "groupVersion" => group_version,
+        "resources" => listed,
+    })
+}
+
+/// The aggregated form of `/api` (`core`) and `/apis`, in the version that [`wants_aggregated`] found.
+pub fn aggregated(core: bool, version: &str, resources: &[Resource]) -> Value {
+    let items = group_names(resources).into_iter().filter(|group| group.is_empty() == core).map(|group| {
+        let versions = versions(group, resources).into_iter().map(|version| {
+            let mut resources: Vec<&Resource> =
+                resources.iter().filter(|resource| resource.is_of(group, version)).collect();
+            resources.sort_by(|left, right| left.version.names.plural.cmp(&right.version.names.plural));
+            let resources: Vec<Value> = resources.into_iter().map(aggregate_resource).collect();
+            object! { "version" => version, "resources" => resources, "freshness" => "Current" }
+        });
+        // The core group has no name to show.
+        let metadata = if core {
+            object! {}
+        } else {
+            object! { "name" => group }
+        };
+        object! { "metadata" => metadata, "versions" => versions.collect::<Vec<_>>() }
+    });
+    object! {
+        "kind" => "APIGroupDiscoveryList",
+        "apiVersion" => format!("apidiscovery.k8s.io/{version}"),
+        "metadata" => object! {},
+        "items" => items.collect::<Vec<_>>(),
+    }
+}
+
+/// The version of aggregated discovery that the client prefers to the plain form, if any.
+pub fn wants_aggregated(accept: &str) -> Option<&'static str> {
+    negotiate::clauses(accept).iter().find_map(|clause| {
+        if !clause.takes("application", "json") {
+            return None;
+        }
+        match ["as", "g", "v"].map(|name| clause.parameter(name)) {
+            [None, None, None] => Some(None),
+            [Some("APIGroupDiscoveryList"), Some("apidiscovery.k8s.io"), Some("v2")] => Some(Some("v2")),
+            [Some("APIGroupDiscoveryList"), Some("apidiscovery.k8s.io"), Some("v2beta1")] => Some(Some("v2beta1")),
+            _ => None,
+        }
+    })?
+}
+
+/// The Content-Type of aggregated discovery.
+pub fn aggregated_content_type(version: &str) -> String {
+    format!("application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList")
+}
+
+/// `/version`. kubectl reads major and minor, and warns when they are too far from its own.
+pub fn version(git_version: &str) -> Value {
+    object! {
+        "major" => "1",
+        "minor" => "37",
+        "emulationMajor" => "1",
+        "emulationMinor" => "37",
+        "minCompatibilityMajor" => "1",
+        "minCompatibilityMinor" => "36",
+        "gitVersion" => git_version,
+        "gitCommit" => "",
+        "gitTreeState" => "clean",
+        "buildDate" => "1970-01-01T00:00:00Z",
+        "goVersion" => "",
+        "compiler" => "rustc",
+        "platform" => format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+    }
+}
+
+/// Orders versions best first: stable before beta before alpha, higher numbers first, anything else after them by name.
+pub fn compare_versions(left: &str, right: &str) -> Ordering {
+    match (version_rank(left), version_rank(right)) {
+        (Some(left), Some(right)) => right.cmp(&left),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => left.cmp(right),
+    }
+}
+
+/// Stability (2 is stable), major, minor of `v1`, `v1beta2`, `v1alpha3`.
+fn version_rank(version: &str) -> Option<(u8, u64, u64)> {
+    let rest = version.strip_prefix('v')?;
+    let (major, stability, minor) = match (rest.split_once("beta"), rest.split_once("alpha")) {
+        (Some((major, minor)), _) => (major, 1, minor),
+        (_, Some((major, minor))) => (major, 0, minor),
+        _ => (rest, 2, "0"),
+    };
+    let number = |text: &str| match text.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => text.parse().ok(),
+        false => None,
+    };
+    Some((stability, number(major)?, number(minor)?))
+}
+
+fn group_names(resources: &[Resource]) -> Vec<&str> {
+    let mut names: Vec<&str> = resources
+        .iter()
+        .filter(|resource| resource.version.served)
+        .map(|resource| resource.version.group.as_str())
+        .collect();
+    let rank = |name: &str| Reverse(GROUPS_FIRST.iter().rev().position(|first| *first == name));
+    names.sort_by(|left, right| rank(left).cmp(&rank(right)).then_with(|| left.cmp(right)));
+    names.dedup();
+    names
+}
+
+/// The served versions of a group, best first.
+fn versions<'a>(group: &str, resources: &'a [Resource]) -> Vec<&'a str> {
+    let of_group = resources.iter().filter(|resource| resource.version.served && resource.version.group == group);
+    let mut versions: Vec<&str> = of_group.map(|resource| resource.version.version.as_str()).collect();
+    versions.sort_by(|left, right| compare_versions(left, right));
+    versions.dedup();
+    versions
+}
+
+fn group_fields(name: &str, resources: &[Resource]) -> Option<Map> {
+    let versions = versions(name, resources).into_iter();
+    let versions: Vec<Value> = versions
+        .map(|version| object! { "groupVersion" => format!("{name}/{version}"), "version" => version })
+        .collect();
+    let mut fields = Map::new();
+    fields.insert("name", name.into());
+    fields.insert("preferredVersion", versions.first()?.clone());
+    fields.insert("versions", versions.into());
+    Some(fields)
+}
+
+fn list_resource(resource: &Resource, storage_version_hash: Option<String>, listed: &mut Vec<Value>) {
+    let version = &resource.version;
+    let names = &version.names;
+    let mut fields = Map::new();
+    fields.insert("name", names.plural.as_str().into());
+    fields.insert("singularName", names.singular.as_str().into());
+    fields.insert("namespaced", version.is_namespaced().into());
+    fields.insert("kind", names.kind.as_str().into());
+    fields.insert("verbs", texts(resource.verbs));
+    insert_names(resource, &mut fields);
+    if let Some(hash) = storage_version_hash {
+        fields.insert("storageVersionHash", hash.into());
+    }
+    listed.push(fields.into());
+    for subresource in &resource.subresources {
+        let mut fields = Map::new();
+        fields.insert("name", format!("{}/{}", names.plural, subresource.name).into());
+        fields.insert("singularName", "".into());
+        fields.insert("namespaced", version.is_namespaced().into());
+        fields.insert("kind", names.kind.as_str().into());
+        if let Some((group, version, kind)) = subresource.kind {
+            fields.insert("group", group.into());
+            fields.insert("version", version.into());
+            fields.insert("kind", kind.into());
+        }
+        fields.insert("verbs", texts(subresource.verbs));
+        listed.push(fields.into());
+    }
+}
+
+fn aggregate_resource(resource: &Resource) -> Value {
+    let version = &resource.version;
+    let names = &version.names;
+    let kind = |group: &str, version: &str, kind: &str| {
+        object! { "group" => group, "version" => version, "kind" => kind }
+    };
+    let own_kind = kind(&version.group, &version.version, &names.kind);
+    let mut fields = Map::new();
+    fields.insert("resource", names.plural.as_str().into());
+    fields.insert("responseKind", own_kind.clone());
+    fields.insert("scope", if version.is_namespaced() { "Namespaced" } else { "Cluster" }.into());
+    fields.insert("singularResource", names.singular.as_str().into());
+    fields.insert("verbs", texts(resource.verbs));
+    insert_names(resource, &mut fields);
+    let subresources = resource.subresources.iter().map(|subresource| {
+        let response =
+            subresource.kind.map_or_else(|| own_kind.clone(), |(group, version, name)| kind(group, version, name));
+        object! { "subresource" => subresource.name, "responseKind" => response, "verbs" => texts(subresource.verbs) }
+    });
+    let subresources: Vec<Value> = subresources.collect();
+    if !subresources.is_empty() {
+        fields.insert("subresources", subresources.into());
+    }
+    fields.into()
+}
+
+fn insert_names(resource: &Resource, fields: &mut Map) {
+    let names = &resource.version.names;
+    for (field, names) in [("shortNames", &names.short_names), ("categories", &names.categories)] {
+        if !names.is_empty() {
+            fields.insert(field, texts(names));
+        }
+    }
+}
+
+fn texts(texts: &[impl AsRef<str>]) -> Value {
+    texts.iter().map(|text| Value::from(text.as_ref())).collect::<Vec<_>>().into()
+}
+
+/// Stands for the version that objects are stored in; `None` while that is not served.
+fn storage_version_hash(version: &ServedVersion, resources: &[Resource]) -> Option<String> {
+    let is_storage = |other: &&ServedVersion| {
+        other.storage && other.served && other.group == version.group && other.names.plural == version.names.plural
+    };
+    let storage = resources.iter().map(|resource| resource.version.as_ref()).find(is_storage)?;
+    let name = format!("{}/{}/{}", storage.group, storage.version, storage.names.kind);
+    Some(base64::engine::general_purpose::STANDARD.encode(&Sha256::digest(name.as_bytes())[..8]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crd::{Names, Scale, Scope};
+
+    fn foo(version: &str, storage: bool) -> Resource {
+        let names = Names {
+            plural: "foos".into(),
+            singular: "foo".into(),
+            kind: "Foo".into(),
+            list_kind: "FooList".into(),
+            short_names: vec!["f".into()],
+            categories: Vec::new(),
+        };
+        let version = ServedVersion {
+            group: "discovery-group.example.com".into(),
+            version: version.into(),
+            names,
+            scope: Scope::Namespaced,
+            schema_generation: 1,
+            served: true,
+            storage,
+            structural: Arc::default(),
+            preserve_unknown_fields: false,
+            status: true,
+            scale: Some(Scale::default()),
+            columns: Vec::new(),
+            selectable_fields: Vec::new(),
+            deprecation_warning: None,
+        };
+        Resource::custom(Arc::new(version), false)
+    }
+
+    #[test]
+    fn versions_sort_by_stability_then_number() {
+        let mut versions = ["foo1", "v1beta1", "v10", "v2", "v11alpha2", "v1beta10", "bar"];
+        versions.sort_by(|left, right| compare_versions(left, right));
+        assert_eq!(versions, ["v10", "v2", "v1beta10", "v1beta1", "v11alpha2", "bar", "foo1"]);
+    }
+
+    #[test]
+    fn a_group_prefers_its_best_version() {
+        let resources = [foo("v1beta1", false), foo("v2", false), foo("v1", true)];
+        let group = group("discovery-group.example.com", &resources).expect("it is served");
+        assert_eq!(group.str_at(&["preferredVersion", "version"]), "v2");
+        assert_eq!(super::group("other.example.com", &resources), None);
+    }
+
+    #[test]
+    fn resources_are_listed_with_their_subresources() {
+        let resources = [foo("v1beta1", true)];
+        let list = group_version("discovery-group.example.com", "v1beta1", &resources).expect("it is served");
+        let resources = list.get("resources").and_then(Value::as_array).expect("a list");
+        let names: Vec<&str> = resources.iter().map(|resource| resource.str_at(&["name"])).collect();
+        assert_eq!(names, ["foos", "foos/status", "foos/scale"]);
+        assert_eq!(resources[2].str_at(&["group"]), "autoscaling");
+    }
+
+    #[test]
+    fn the_client_chooses_aggregated_discovery() {
+        let aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+        assert_eq!(wants_aggregated(aggregated), Some("v2"));
+        assert_eq!([wants_aggregated("application/json"), wants_aggregated("*/*"), wants_aggregated("")], [None; 3]);
+    }
+
+    #[test]
+    fn the_core_group_and_other_groups_are_aggregated_apart() {
+        let resources = [foo("v1", true)];
+        let groups = aggregated(false, "v2", &resources);
+        let items = groups.get("items").and_then(Value::as_array).expect("a list");
+        assert_eq!(items.len(), 1);
+        assert_eq!(aggregated(true, "v2", &resources).get("items"), Some(&Vec::new().into()));
+    }
+}

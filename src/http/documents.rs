@@ -1,0 +1,214 @@
+//! Documents: discovery, OpenAPI, the version.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Response, header};
+
+use crate::crd::ServedVersion;
+use crate::meta::{Status, layout};
+use crate::object;
+use crate::value::json::Layout;
+use crate::value::{Value, json};
+
+use super::answer::{self, Content};
+use super::exchange::Exchange;
+use super::negotiate::{self, Encoding, Endpoint};
+use super::path::{NOT_FOUND_TEXT, Target};
+use super::router::App;
+use super::{discovery, openapi};
+
+/// What the server says it is: clients compare it with their own version.
+pub const SERVER_VERSION: &str = concat!("v1.37.2+skiff-", env!("CARGO_PKG_VERSION"));
+
+/// OpenAPI documents, made when they are first asked for, and again when what they describe has changed.
+#[derive(Default)]
+pub(super) struct Documents {
+    made: Mutex<BTreeMap<String, Made>>,
+}
+
+#[derive(Clone)]
+struct Made {
+    hash: String,
+    document: Arc<Vec<u8>>,
+}
+
+impl Documents {
+    fn get(&self, name: &str, hash: &str, make: impl FnOnce() -> Value) -> Arc<Vec<u8>> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = made.get(name).filter(|made| made.hash == hash) {
+            return Arc::clone(&made.document);
+        }
+        let document = Arc::new(json::encode(&make()));
+        made.insert(name.to_owned(), Made { hash: hash.to_owned(), document: Arc::clone(&document) });
+        document
+    }
+}
+
+/// A version that is served, and what its documents depend on.
+struct Served {
+    version: Arc<ServedVersion>,
+    terminating: bool,
+    /// Changes whenever the definition does.
+    mark: String,
+}
+
+/// Answers a request for a document.
+pub(super) async fn serve(app: &App, exchange: &Exchange, target: &Target) -> Response<Body> {
+    match document(app, exchange, target).await {
+        Ok(response) => response,
+        Err(status) => answer::status(exchange, &status),
+    }
+}
+
+async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, Status> {
+    let served = served(app).await?;
+    let not_found = || answer::text(exchange, 404, NOT_FOUND_TEXT);
+    Ok(match target {
+        Target::Root => {
+            let mut paths: Vec<String> =
+                ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
+                    .map(str::to_owned)
+                    .into();
+            paths.extend(served.iter().map(|served| format!("/{}", document_path(&served.version))));
+            paths.sort();
+            paths.dedup();
+            let paths: Vec<Value> = paths.into_iter().map(Value::String).collect();
+            raw_json(exchange, &object! { "paths" => paths }, &Layout::Sorted)
+        }
+        Target::Version => raw_json(exchange, &discovery::version(SERVER_VERSION), &layout::VERSION),
+        Target::CoreVersions | Target::Groups => {
+            let resources = resources(&served);
+            let core = *target == Target::CoreVersions;
+            match discovery::wants_aggregated(&exchange.accept) {
+                Some(version) => {
+                    let bytes = layout::lay_out(json::encode(&discovery::aggregated(core, version, &resources)));
+                    tagged(exchange, &discovery::aggregated_content_type(version), &bytes)
+                }
+                None if core => value(exchange, discovery::core_versions(""))?,
+                None => value(exchange, discovery::groups(&resources))?,
+            }
+        }
+        Target::Group(group) => match discovery::group(group, &resources(&served)) {
+            Some(found) => value(exchange, found)?,
+            None => not_found(),
+        },
+        Target::GroupVersion { group, version } => {
+            match discovery::group_version(group, version, &resources(&served)) {
+                Some(found) => value(exchange, found)?,
+                None => not_found(),
+            }
+        }
+        Target::OpenApiV2 => open_api_v2(app, exchange, &served)?,
+        Target::OpenApiV3Index => {
+            let documents = v3_documents(&served);
+            let index = documents.iter().map(|(path, (hash, _))| (path.as_str(), hash.as_str()));
+            let bytes = json::encode(&openapi::v3_index(index));
+            tagged(exchange, Encoding::Json.content_type(), &bytes)
+        }
+        Target::OpenApiV3(path) => open_api_v3(app, exchange, &served, path),
+        _ => not_found(),
+    })
+}
+
+/// A document in the encoding that the client accepts.
+fn value(exchange: &Exchange, value: Value) -> Result<Response<Body>, Status> {
+    let format = negotiate::format(&exchange.accept, &exchange.user_agent, &exchange.query, Endpoint::Plain)
+        .map_err(|error| Status::not_acceptable(&error.to_string()))?;
+    Ok(answer::content(exchange, 200, format, Content::Value(value)))
+}
+
+/// Pretty JSON, whatever the client accepts.
+fn raw_json(exchange: &Exchange, value: &Value, layout: &Layout) -> Response<Body> {
+    let bytes = json::indent(&json::encode_as(value, layout));
+    answer::body(exchange, 200, Encoding::Json.content_type(), bytes)
+}
+
+/// JSON with a tag: a client that has it already gets 304.
+fn tagged(exchange: &Exchange, content_type: &str, bytes: &[u8]) -> Response<Body> {
+    let tag = format!("\"{}\"", openapi::etag(bytes));
+    let known = exchange.if_none_match.split(',').any(|known| known.trim() == tag);
+    let mut response = match known {
+        true => answer::body(exchange, 304, content_type, Vec::new()),
+        false => answer::body(exchange, 200, content_type, bytes.to_vec()),
+    };
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
+    response
+}
+
+fn open_api_v2(app: &App, exchange: &Exchange, served: &[Served]) -> Result<Response<Body>, Status> {
+    if !negotiate::clauses(&exchange.accept).is_empty()
+        && !negotiate::clauses(&exchange.accept).iter().any(|clause| clause.takes("application", "json"))
+    {
+        return Err(Status::not_acceptable("only the following media types are accepted: application/json"));
+    }
+    let hash = served.iter().map(|served| served.mark.as_str()).collect::<Vec<_>>().join(",");
+    let document = app.documents.get("v2", &hash, || {
+        let versions: Vec<_> = served.iter().map(|served| Arc::clone(&served.version)).collect();
+        openapi::v2_document(&versions, SERVER_VERSION)
+    });
+    Ok(tagged(exchange, Encoding::Json.content_type(), &document))
+}
+
+fn open_api_v3(app: &App, exchange: &Exchange, served: &[Served], path: &str) -> Response<Body> {
+    let documents = v3_documents(served);
+    let Some((hash, versions)) = documents.get(path) else { return answer::text(exchange, 404, NOT_FOUND_TEXT) };
+    if exchange.query.first("hash").is_some_and(|asked| !asked.is_empty() && asked != hash) {
+        let mut moved = answer::text(exchange, 301, "");
+        if let Ok(location) = HeaderValue::from_str(&openapi::v3_url(path, hash)) {
+            moved.headers_mut().insert(header::LOCATION, location);
+        }
+        return moved;
+    }
+    let served: Vec<_> = versions.iter().filter(|version| version.served).cloned().collect();
+    if served.is_empty() {
+        let mut empty = Response::new(Body::empty());
+        empty.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        return empty;
+    }
+    let document = app.documents.get(path, hash, || openapi::v3_document(&served));
+    tagged(exchange, Encoding::Json.content_type(), &document)
+}
+
+/// The v3 documents there are: path, hash, versions. A version that is declared but not served has an empty one.
+fn v3_documents(served: &[Served]) -> BTreeMap<String, (String, Vec<Arc<ServedVersion>>)> {
+    let mut documents: BTreeMap<String, (String, Vec<Arc<ServedVersion>>)> = BTreeMap::new();
+    for one in served {
+        let (marks, versions) = documents.entry(document_path(&one.version)).or_default();
+        marks.push_str(&one.mark);
+        versions.push(Arc::clone(&one.version));
+    }
+    for (marks, _) in documents.values_mut() {
+        *marks = openapi::etag(marks.as_bytes());
+    }
+    documents
+}
+
+fn document_path(version: &ServedVersion) -> String {
+    openapi::document_path(&version.group, &version.version)
+}
+
+async fn served(app: &App) -> Result<Vec<Served>, Status> {
+    let mut served = Vec::new();
+    for resource in app.registry.resources().await? {
+        for version in &resource.versions {
+            let revision = resource.definition.as_ref().map(|definition| definition.revision);
+            served.push(Served {
+                version: Arc::clone(version),
+                terminating: resource.definition.as_ref().is_some_and(|definition| definition.terminating),
+                mark: format!("{}/{}@{}", version.qualified_plural(), version.version, revision.unwrap_or_default()),
+            });
+        }
+    }
+    Ok(served)
+}
+
+fn resources(served: &[Served]) -> Vec<discovery::Resource> {
+    let resources =
+        served.iter().map(|served| discovery::Resource::custom(Arc::clone(&served.version), served.terminating));
+    resources.collect()
+}

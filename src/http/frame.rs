@@ -1,0 +1,51 @@
+//! The outer form of answers: bodies and watch events made of objects that are already encoded.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::registry::EventType;
+
+/// Bodies of more bytes are compressed for clients that accept it.
+pub const GZIP_THRESHOLD_BYTES: usize = 128 * 1024;
+
+/// Appends one line of a JSON watch: `{"type":"ADDED","object":…}` and a line break. `object` is compact JSON.
+pub fn write_event(event: EventType, object: &[u8], out: &mut Vec<u8>) {
+    out.reserve(object.len() + 40);
+    out.extend_from_slice(br#"{"type":""#);
+    out.extend_from_slice(event.as_str().as_bytes());
+    out.extend_from_slice(br#"","object":"#);
+    out.extend_from_slice(object);
+    out.extend_from_slice(b"}\n");
+}
+
+/// Compresses `bytes` at level 1, which costs the least time.
+pub fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::fast());
+    encoder.write_all(bytes)?;
+    encoder.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    #[test]
+    fn an_event_is_a_line() {
+        let mut out = Vec::new();
+        write_event(EventType::Bookmark, br#"{"a":1}"#, &mut out);
+        assert_eq!(out, b"{\"type\":\"BOOKMARK\",\"object\":{\"a\":1}}\n");
+    }
+
+    #[test]
+    fn compressed_bytes_come_back() {
+        let bytes = vec![b'x'; 200_000];
+        let mut back = Vec::new();
+        let packed = gzip(&bytes).expect("memory does not fail");
+        flate2::read::GzDecoder::new(packed.as_slice()).read_to_end(&mut back).expect("it is gzip");
+        assert!(packed.len() < 2_000 && back == bytes);
+    }
+}

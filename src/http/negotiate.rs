@@ -1,0 +1,539 @@
+//! Content negotiation: in which form an answer goes out, in which form a body came in.
+//!
+//! In: header values as they were sent. Out: encodings and transformations, or the text of a 406 or 415. Nothing is
+//! encoded here.
+//! Source: answers recorded from apiserver 1.37.
+
+use std::fmt;
+
+use super::query::Query;
+
+/// How bytes stand for objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    Json,
+    Yaml,
+    Protobuf,
+}
+
+impl Encoding {
+    /// In the order of preference, which is also the order in which messages list them.
+    pub const ALL: [Encoding; 3] = [Encoding::Json, Encoding::Yaml, Encoding::Protobuf];
+
+    /// The Content-Type of a body.
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Encoding::Json => "application/json",
+            Encoding::Yaml => "application/yaml",
+            Encoding::Protobuf => "application/vnd.kubernetes.protobuf",
+        }
+    }
+
+    /// The Content-Type of a watch.
+    pub const fn stream_content_type(self) -> &'static str {
+        match self {
+            Encoding::Json => "application/json",
+            Encoding::Yaml => "application/yaml;stream=watch",
+            Encoding::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
+        }
+    }
+
+    const fn streams(self) -> bool {
+        !matches!(self, Encoding::Yaml)
+    }
+
+    fn subtype(self) -> &'static str {
+        &self.content_type()["application/".len()..]
+    }
+}
+
+/// What to answer in place of the object or list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transform {
+    pub kind: TransformKind,
+    /// `v1` or `v1beta1` of the group `meta.k8s.io`.
+    pub version: &'static str,
+}
+
+impl Transform {
+    /// The apiVersion of what is answered.
+    pub fn api_version(self) -> String {
+        format!("meta.k8s.io/{}", self.version)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransformKind {
+    Table,
+    PartialObjectMetadata,
+    PartialObjectMetadataList,
+}
+
+/// How an answer goes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
+    pub encoding: Encoding,
+    /// JSON with line breaks and two spaces of indentation.
+    pub pretty: bool,
+    pub transform: Option<Transform>,
+}
+
+/// What an endpoint can answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// Objects in JSON and YAML, transformations in protobuf as well.
+    Custom,
+    /// Objects in any encoding, and transformations.
+    BuiltIn,
+    /// Statuses and documents: any encoding, no transformation.
+    Plain,
+}
+
+/// 406: nothing that the client accepts is offered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotAcceptable {
+    offered: Vec<String>,
+}
+
+impl fmt::Display for NotAcceptable {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "only the following media types are accepted: {}", self.offered.join(", "))
+    }
+}
+
+/// 415: the body is of a type that is not read here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnsupportedMediaType {
+    accepted: Vec<&'static str>,
+}
+
+impl fmt::Display for UnsupportedMediaType {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let accepted = self.accepted.join(", ");
+        write!(out, "the body of the request was in an unknown format - accepted media types include: {accepted}")
+    }
+}
+
+/// Chooses the form of an answer. An absent Accept header is the empty text.
+pub fn format(accept: &str, user_agent: &str, query: &Query, endpoint: Endpoint) -> Result<Format, NotAcceptable> {
+    let offered = || NotAcceptable { offered: Encoding::ALL.map(|encoding| encoding.content_type().to_owned()).into() };
+    let (encoding, parameters) = choose(accept, endpoint).ok_or_else(offered)?;
+    let pretty = parameters.pretty || wants_pretty(user_agent, query);
+    Ok(Format { encoding, pretty: pretty && encoding == Encoding::Json, transform: parameters.transform })
+}
+
+/// Checks that a watch can go out in the form chosen.
+pub fn stream(format: Format) -> Result<Format, NotAcceptable> {
+    match format.encoding.streams() {
+        true => Ok(format),
+        false => {
+            let streams = Encoding::ALL.into_iter().filter(|encoding| encoding.streams());
+            let offered = streams.map(|encoding| format!("{};stream=watch", encoding.content_type())).collect();
+            Err(NotAcceptable { offered })
+        }
+    }
+}
+
+/// The form of an error. Where the client accepts nothing that is offered, it is indented JSON all the same.
+pub fn error_format(accept: &str, user_agent: &str, query: &Query) -> Format {
+    let fallback = Format { encoding: Encoding::Json, pretty: true, transform: None };
+    format(accept, user_agent, query, Endpoint::Plain).unwrap_or(fallback)
+}
+
+/// Whether the answer may be compressed: only the bare, lower-case word `gzip` counts.
+pub fn accepts_gzip(accept_encoding: &str) -> bool {
+    accept_encoding.split(',').any(|token| token.trim() == "gzip")
+}
+
+/// The encoding of a body. An absent Content-Type is JSON.
+pub fn body_encoding(content_type: &str) -> Result<Encoding, UnsupportedMediaType> {
+    if content_type.is_empty() {
+        return Ok(Encoding::Json);
+    }
+    media_type(content_type)
+        .and_then(|media_type| Encoding::ALL.into_iter().find(|encoding| encoding.content_type() == media_type))
+        .ok_or_else(|| UnsupportedMediaType { accepted: Encoding::ALL.map(Encoding::content_type).into() })
+}
+
+/// What kind of patch a body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchType {
+    Json,
+    Merge,
+    Strategic,
+    Apply,
+}
+
+impl PatchType {
+    /// Of custom resources, in the order in which messages list them.
+    pub const CUSTOM: &'static [PatchType] = &[PatchType::Json, PatchType::Merge, PatchType::Apply];
+    /// Of built-in resources.
+    pub const BUILT_IN: &'static [PatchType] =
+        &[PatchType::Json, PatchType::Merge, PatchType::Strategic, PatchType::Apply];
+
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            PatchType::Json => "application/json-patch+json",
+            PatchType::Merge => "application/merge-patch+json",
+            PatchType::Strategic => "application/strategic-merge-patch+json",
+            PatchType::Apply => "application/apply-patch+yaml",
+        }
+    }
+
+    /// Reads the Content-Type of a PATCH: the letters' case counts, parameters don't.
+    pub fn decode(content_type: &str, supported: &[PatchType]) -> Result<PatchType, UnsupportedMediaType> {
+        let name = match content_type.find(';') {
+            Some(at) if at > 0 => &content_type[..at],
+            _ => content_type,
+        };
+        let found = supported.iter().find(|patch_type| patch_type.content_type() == name);
+        let accepted = || supported.iter().map(|patch_type| patch_type.content_type()).collect();
+        found.copied().ok_or_else(|| UnsupportedMediaType { accepted: accepted() })
+    }
+}
+
+/// The routes of built-in resources check headers once more, and before all else.
+///
+/// Their errors have `details: {}` and texts of their own. `application/*` is nothing to them.
+pub mod built_in_route {
+    use super::{Encoding, PatchType};
+
+    /// The message of a 415 on PATCH.
+    pub const UNSUPPORTED_MEDIA_TYPE: &str = "415: Unsupported Media Type";
+
+    /// Whether a PATCH with this Content-Type finds a route.
+    pub fn takes_patch(content_type: &str) -> bool {
+        content_type
+            .split(',')
+            .filter_map(|media_type| media_type.split(';').next())
+            .any(|media_type| PatchType::BUILT_IN.iter().any(|known| known.content_type() == media_type.trim()))
+    }
+
+    /// The message of a 406, if the client accepts nothing. Lists and watches, `streams`, offer more.
+    pub fn not_acceptable(accept: &str, streams: bool) -> Option<String> {
+        let mut offered: Vec<String> = Encoding::ALL.map(|encoding| encoding.content_type().to_owned()).into();
+        if streams {
+            let encodings = Encoding::ALL.into_iter().filter(|encoding| encoding.streams());
+            offered.extend(encodings.map(|encoding| format!("{};stream=watch", encoding.content_type())));
+        }
+        let is_offered = |media_type: &str| media_type == "*/*" || offered.iter().any(|offer| offer == media_type);
+        let accepted = accept.split(',').filter_map(|media_type| media_type.split(';').next()).map(str::trim);
+        match accept.is_empty() || accepted.into_iter().any(is_offered) {
+            true => None,
+            false => Some(format!("406: Not Acceptable\n\nAvailable representations: {}", offered.join(", "))),
+        }
+    }
+}
+
+/// One media range of an Accept header.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Clause<'a> {
+    pub type_: &'a str,
+    pub subtype: &'a str,
+    quality: f32,
+    /// Everything but `q`; of a repeated one the last counts.
+    parameters: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Clause<'a> {
+    /// The value of a parameter.
+    pub fn parameter(&self, name: &str) -> Option<&'a str> {
+        self.parameters.iter().rev().find(|(parameter, _)| *parameter == name).map(|(_, value)| *value)
+    }
+
+    /// Whether the range holds `type_/subtype`.
+    pub fn takes(&self, type_: &str, subtype: &str) -> bool {
+        (self.type_ == type_ && (self.subtype == subtype || self.subtype == "*"))
+            || (self.type_ == "*" && self.subtype == "*")
+    }
+
+    fn parse(clause: &'a str) -> Option<Self> {
+        let mut parts = clause.split(';');
+        let range = parts.next()?;
+        let (type_, subtype) = match range.split_once('/') {
+            Some((_, subtype)) if subtype.contains('/') => return None,
+            Some((type_, subtype)) => (type_.trim_matches(' '), subtype.trim_matches(' ')),
+            None => (range.trim_matches(' '), ""),
+        };
+        let subtype = match (type_, subtype) {
+            ("*", "") => "*",
+            (_, "") => return None,
+            (_, subtype) => subtype,
+        };
+        let mut found = Clause { type_, subtype, quality: 1.0, parameters: Vec::new() };
+        for parameter in parts {
+            match parameter.split_once('=') {
+                Some((_, value)) if value.is_empty() || value.contains('=') => {}
+                Some((name, value)) if name.trim_matches(' ') == "q" => found.quality = value.parse().unwrap_or(0.0),
+                Some((name, value)) => found.parameters.push((name.trim_matches(' '), value.trim_matches(' '))),
+                None => {}
+            }
+        }
+        Some(found)
+    }
+
+    fn goes_before(&self, other: &Clause<'_>) -> bool {
+        self.quality > other.quality
+            || (self.type_ != "*" && other.type_ == "*")
+            || (self.subtype != "*" && other.subtype == "*")
+    }
+}
+
+/// The media ranges of an Accept header, best first. What is no media range is left out.
+pub fn clauses(accept: &str) -> Vec<Clause<'_>> {
+    let mut clauses: Vec<Clause<'_>> =
+        accept.split(',').filter_map(|clause| Clause::parse(clause.trim_matches(' '))).collect();
+    // `goes_before` is no order, as quality and wildcards pull both ways; the outcome is that of inserting one by one.
+    for end in 1..clauses.len() {
+        let mut at = end;
+        while at > 0 && clauses[at].goes_before(&clauses[at - 1]) {
+            clauses.swap(at, at - 1);
+            at -= 1;
+        }
+    }
+    clauses
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Parameters {
+    pretty: bool,
+    transform: Option<Transform>,
+}
+
+/// The longest Accept header that is sorted; ranges beyond it are ignored, as sorting takes quadratic time.
+const ACCEPT_BYTES_MAX: usize = 8192;
+
+fn choose(accept: &str, endpoint: Endpoint) -> Option<(Encoding, Parameters)> {
+    if accept.is_empty() {
+        return Some((Encoding::Json, Parameters::default()));
+    }
+    let accept = match accept.char_indices().nth(ACCEPT_BYTES_MAX) {
+        Some((end, _)) => &accept[..end],
+        None => accept,
+    };
+    clauses(accept).iter().find_map(|clause| {
+        Encoding::ALL
+            .into_iter()
+            .filter(|encoding| clause.takes("application", encoding.subtype()))
+            .find_map(|encoding| Some((encoding, parameters(clause, encoding, endpoint)?)))
+    })
+}
+
+/// Reads the parameters of a media range; `None` where the endpoint can't answer it.
+fn parameters(clause: &Clause<'_>, encoding: Encoding, endpoint: Endpoint) -> Option<Parameters> {
+    if clause.parameter("stream").is_some_and(|schema| schema != "watch" || !encoding.streams()) {
+        return None;
+    }
+    if clause.parameter("sv").is_some() {
+        return None;
+    }
+    let pretty = clause.parameter("pretty") == Some("1");
+    let (kind, group, version) = (clause.parameter("as"), clause.parameter("g"), clause.parameter("v"));
+    if (kind, group, version) == (None, None, None) {
+        let is_offered = endpoint != Endpoint::Custom || encoding != Encoding::Protobuf;
+        return is_offered.then_some(Parameters { pretty, transform: None });
+    }
+    if endpoint == Endpoint::Plain || group != Some("meta.k8s.io") {
+        return None;
+    }
+    let kind = match kind? {
+        "Table" if encoding != Encoding::Protobuf => TransformKind::Table,
+        "PartialObjectMetadata" => TransformKind::PartialObjectMetadata,
+        "PartialObjectMetadataList" => TransformKind::PartialObjectMetadataList,
+        _ => return None,
+    };
+    let version = match version? {
+        "v1" => "v1",
+        "v1beta1" => "v1beta1",
+        _ => return None,
+    };
+    Some(Parameters { pretty, transform: Some(Transform { kind, version }) })
+}
+
+/// `?pretty=` decides; without it, tools that people look at get line breaks.
+fn wants_pretty(user_agent: &str, query: &Query) -> bool {
+    match query.first("pretty") {
+        Some(pretty) if !pretty.is_empty() => matches!(pretty, "1" | "t" | "T" | "true" | "TRUE" | "True"),
+        _ => ["curl", "Wget", "Mozilla/5.0"].iter().any(|tool| user_agent.starts_with(tool)),
+    }
+}
+
+/// The media type of a Content-Type header in lower case; `None` where the header is malformed.
+fn media_type(content_type: &str) -> Option<String> {
+    let (media_type, mut rest) = match content_type.find(';') {
+        Some(at) => content_type.split_at(at),
+        None => (content_type, ""),
+    };
+    let media_type = media_type.trim().to_lowercase();
+    let mut seen: Vec<String> = Vec::new();
+    while !rest.trim_start().is_empty() {
+        let Some((name, next)) = media_parameter(rest) else {
+            // One semicolon at the end is forgiven.
+            return (rest.trim() == ";").then_some(media_type);
+        };
+        let name = name.to_lowercase();
+        if seen.contains(&name) {
+            return None;
+        }
+        seen.push(name);
+        rest = next;
+    }
+    let (type_, subtype) = media_type.split_once('/')?;
+    (is_token(type_) && is_token(subtype)).then_some(media_type)
+}
+
+/// `;name=value` in front of `rest`: the name, and what follows.
+fn media_parameter(rest: &str) -> Option<(&str, &str)> {
+    let rest = rest.trim_start().strip_prefix(';')?.trim_start();
+    let (name, rest) = rest.split_once('=')?;
+    let name = name.trim_end();
+    let rest = rest.trim_start();
+    if !is_token(name) {
+        return None;
+    }
+    let Some(quoted) = rest.strip_prefix('"') else {
+        let end = rest.find(|character| !is_token_character(character)).unwrap_or(rest.len());
+        return (end > 0).then(|| (name, &rest[end..]));
+    };
+    let mut escaped = false;
+    for (at, character) in quoted.char_indices() {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return Some((name, &quoted[at + 1..])),
+            '\r' | '\n' => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(is_token_character)
+}
+
+fn is_token_character(character: char) -> bool {
+    character.is_ascii_graphic() && !"()<>@,;:\\\"/[]?=".contains(character)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(accept: &str, endpoint: Endpoint, expected: Option<(Encoding, Option<TransformKind>)>) {
+        let found = format(accept, "test", &Query::default(), endpoint).ok();
+        assert_eq!(found.map(|format| (format.encoding, format.transform.map(|to| to.kind))), expected, "{accept}");
+    }
+
+    #[test]
+    fn the_first_range_that_is_offered_wins() {
+        let json = Some((Encoding::Json, None));
+        for accept in [
+            "",
+            "*/*",
+            "application/*",
+            "text/html, application/json",
+            "application/json;q=0",
+            "text/html;q=0.9, */*;q=0.1",
+        ] {
+            check(accept, Endpoint::Custom, json);
+        }
+        check("application/yaml;q=0.1, application/json;q=0.9", Endpoint::Custom, json);
+        check("application/yaml, application/json", Endpoint::Custom, Some((Encoding::Yaml, None)));
+        for accept in ["APPLICATION/JSON", "junk", "text/*", "application/cbor"] {
+            check(accept, Endpoint::Custom, None);
+        }
+    }
+
+    #[test]
+    fn custom_objects_are_not_offered_in_protobuf_but_their_metadata_is() {
+        check("application/vnd.kubernetes.protobuf", Endpoint::Custom, None);
+        check("application/vnd.kubernetes.protobuf, application/json", Endpoint::Custom, Some((Encoding::Json, None)));
+        check("application/vnd.kubernetes.protobuf", Endpoint::BuiltIn, Some((Encoding::Protobuf, None)));
+        check(
+            "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+            Endpoint::Custom,
+            Some((Encoding::Protobuf, Some(TransformKind::PartialObjectMetadata))),
+        );
+    }
+
+    #[test]
+    fn a_table_is_asked_for_by_kind_group_and_version() {
+        let table = Some((Encoding::Json, Some(TransformKind::Table)));
+        check("application/json;as=Table;g=meta.k8s.io;v=v1", Endpoint::Custom, table);
+        check("application/json;as=Table;g=meta.k8s.io;v=v1beta1,application/json", Endpoint::Custom, table);
+        check(
+            "application/json;as=Table;g=other;v=v1, application/json",
+            Endpoint::Custom,
+            Some((Encoding::Json, None)),
+        );
+        check("application/json;as=Table;g=meta.k8s.io;v=v2", Endpoint::Custom, None);
+        check("application/json;as=Table", Endpoint::Custom, None);
+    }
+
+    #[test]
+    fn a_watch_has_no_yaml() {
+        let format = format("application/yaml, application/json", "", &Query::default(), Endpoint::Custom);
+        let error = format.and_then(stream).expect_err("YAML does not stream").to_string();
+        assert!(
+            error.ends_with("application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn people_get_line_breaks() {
+        let pretty = |accept, agent, query| error_format(accept, agent, &Query::parse(query)).pretty;
+        assert!(
+            pretty("", "curl/8.0", "") && pretty("", "", "pretty=1") && pretty("application/json;pretty=1", "", "")
+        );
+        assert!(!pretty("", "curl/8.0", "pretty=false") && !pretty("", "", "pretty") && !pretty("", "", "pretty=junk"));
+    }
+
+    #[test]
+    fn only_the_bare_word_asks_for_gzip() {
+        assert!(accepts_gzip("gzip, deflate, br"));
+        for header in ["", "gzip;q=0.5", "GZIP", "*", "identity"] {
+            assert!(!accepts_gzip(header), "{header}");
+        }
+    }
+
+    #[test]
+    fn content_types_are_read_without_their_case() {
+        for header in [
+            "",
+            "APPLICATION/JSON",
+            "application/json; charset=utf-8",
+            "application/json;foo=\"a;b\"",
+            "application/json;",
+        ] {
+            assert_eq!(body_encoding(header), Ok(Encoding::Json), "{header}");
+        }
+        for header in ["text/plain", "garbage", "*/*", "application/json; charset", "application/merge-patch+json"] {
+            assert!(body_encoding(header).is_err(), "{header}");
+        }
+    }
+
+    #[test]
+    fn patches_are_known_by_their_exact_type() {
+        let decode = |header| PatchType::decode(header, PatchType::CUSTOM);
+        assert_eq!(decode("application/merge-patch+json; charset=utf-8"), Ok(PatchType::Merge));
+        let error = decode("application/strategic-merge-patch+json").expect_err("custom resources have none");
+        assert!(
+            error
+                .to_string()
+                .ends_with("application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml")
+        );
+    }
+
+    #[test]
+    fn built_in_routes_answer_in_their_own_words() {
+        let expected = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, \
+                        application/vnd.kubernetes.protobuf, application/json;stream=watch, \
+                        application/vnd.kubernetes.protobuf;stream=watch";
+        assert_eq!(built_in_route::not_acceptable("text/html", true).as_deref(), Some(expected));
+        assert_eq!(built_in_route::not_acceptable("application/json;as=Table;v=v9;g=meta.k8s.io", true), None);
+        assert!(!built_in_route::takes_patch("application/json"));
+    }
+}

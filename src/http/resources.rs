@@ -1,0 +1,603 @@
+//! Requests for resources: from the path to the verb, and from what the verb returns to the answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::Response;
+use jiff::Timestamp;
+
+use crate::auth::{Attributes, Decision, ResourceAttributes};
+use crate::meta::selector::{FieldSelector, LabelSelector};
+use crate::meta::{Revision, Status, field, parse_uint};
+use crate::object;
+use crate::registry::{
+    Body as RequestBody, CreateRequest, DeleteOptions, Deletion, Format as BodyFormat, ListAt, ListPage, ListRequest,
+    PatchRequest, PatchType, Start, Subresource, Target, UpdateRequest, Warnings, WatchRequest,
+};
+use crate::store::continue_token::ContinueToken;
+use crate::value::{Value, json, yaml};
+
+use super::answer::{self, Content};
+use super::exchange::{Exchange, read_body};
+use super::negotiate::{self, Encoding, Endpoint, Format, Transform, TransformKind, built_in_route};
+use super::path::{NOT_FOUND_TEXT, ResourcePath, Verb};
+use super::query::{self, IncludeObject, ListOptions, QueryError, WriteOptions, default_field_manager};
+use super::router::App;
+use super::table::{self, Columns};
+use super::watch_stream;
+
+/// A watch that names no timeout ends after this long, and up to twice that.
+const WATCH_TIMEOUT_MIN: Duration = Duration::from_secs(30 * 60);
+
+/// Why there is no object to answer.
+pub(super) enum Refusal {
+    Status(Box<Status>),
+    /// Nothing is there, in plain text.
+    NotFoundText,
+}
+
+impl From<Status> for Refusal {
+    fn from(status: Status) -> Self {
+        Refusal::Status(Box::new(status))
+    }
+}
+
+impl From<QueryError> for Refusal {
+    fn from(error: QueryError) -> Self {
+        Refusal::from(match error {
+            QueryError::BadRequest(message) => Status::bad_request(&message),
+            QueryError::Invalid { kind, errors } => Status::invalid("meta.k8s.io", kind, "", &errors),
+        })
+    }
+}
+
+/// Answers a request for a resource.
+pub(super) async fn serve(app: &App, exchange: &Exchange, path: ResourcePath, body: Body) -> Response<Body> {
+    match route(app, exchange, &path, body).await {
+        Ok(response) => response,
+        Err(Refusal::Status(status)) => answer::status(exchange, &status),
+        Err(Refusal::NotFoundText) => answer::text(exchange, 404, NOT_FOUND_TEXT),
+    }
+}
+
+async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) -> Result<Response<Body>, Refusal> {
+    let verb = path.verb(exchange.method.as_str(), exchange.query.flag("watch").unwrap_or_default());
+    authorize(app, exchange, path, verb)?;
+    let resource = app.registry.resolve(&path.group, &path.resource).await?;
+    let Some(resource) = resource else {
+        return Err(match app.registry.definitions.is_built_in(&path.group) {
+            true => Status::not_found_generic().into(),
+            false => Refusal::NotFoundText,
+        });
+    };
+    let built_in = resource.definition.is_none();
+    let Some(version) = resource.served(&path.version).cloned() else {
+        return Err(match built_in {
+            true => Status::not_found_generic().into(),
+            false => Refusal::NotFoundText,
+        });
+    };
+    let namespaced = version.is_namespaced();
+    let is_namespaces = path.group.is_empty() && path.resource == "namespaces";
+    if !is_namespaces && !path.fits_scope(namespaced, verb) {
+        return Err(match built_in {
+            true => Status::not_found_generic().into(),
+            false => Refusal::NotFoundText,
+        });
+    }
+    if built_in {
+        check_built_in_route(exchange, path, &version, verb)?;
+    }
+    let subresource = match path.subresource.as_str() {
+        "" => Subresource::Main,
+        "status" if version.status => Subresource::Status,
+        "scale" if version.scale.is_some() => Subresource::Scale,
+        "finalize" if is_namespaces => Subresource::Finalize,
+        _ if built_in => return Err(Status::not_found_generic().into()),
+        _ => return Err(Status::not_found(&version.group, &version.names.plural, &path.name).into()),
+    };
+    if let Some(text) = &version.deprecation_warning {
+        let mut warnings = Warnings::default();
+        warnings.add(text.clone());
+        exchange.warn(warnings);
+    }
+    let target = Target {
+        resource,
+        version,
+        subresource,
+        namespace: if namespaced { path.namespace.clone() } else { String::new() },
+        name: path.name.clone(),
+    };
+    dispatch(app, exchange, target, verb, body).await
+}
+
+async fn dispatch(
+    app: &App,
+    exchange: &Exchange,
+    target: Target,
+    verb: Verb,
+    body: Body,
+) -> Result<Response<Body>, Refusal> {
+    let unsupported = || Status::method_not_allowed(&target.version.group, &target.version.names.plural, verb.as_str());
+    match (target.subresource, verb) {
+        (Subresource::Main, Verb::List) => list(app, exchange, &target).await,
+        (Subresource::Main, Verb::Watch) => watch(app, exchange, target).await,
+        (Subresource::Main, Verb::Create) => create(app, exchange, &target, body).await,
+        (Subresource::Main, Verb::Delete) => delete(app, exchange, &target, body).await,
+        (Subresource::Main, Verb::DeleteCollection) => delete_collection(app, exchange, &target, body).await,
+        (_, Verb::Get) => get(app, exchange, &target).await,
+        (_, Verb::Update) => update(app, exchange, &target, body).await,
+        (_, Verb::Patch) => patch(app, exchange, &target, body).await,
+        _ => Err(unsupported().into()),
+    }
+}
+
+fn authorize(app: &App, exchange: &Exchange, path: &ResourcePath, verb: Verb) -> Result<(), Refusal> {
+    let attributes = Attributes::Resource(ResourceAttributes {
+        verb: verb.as_str(),
+        group: &path.group,
+        version: &path.version,
+        resource: &path.resource,
+        subresource: &path.subresource,
+        namespace: &path.namespace,
+        name: &path.name,
+    });
+    match app.authorizer.authorize(&exchange.user, &attributes) {
+        Decision::Allow => Ok(()),
+        Decision::Deny { reason } => {
+            let why = attributes.refusal(&exchange.user, &reason);
+            Err(Status::forbidden(&path.group, &path.resource, &path.name, &why).into())
+        }
+    }
+}
+
+/// The routes of built-in resources know their methods, and read some headers before the verb does.
+fn check_built_in_route(
+    exchange: &Exchange,
+    path: &ResourcePath,
+    version: &crate::crd::ServedVersion,
+    verb: Verb,
+) -> Result<(), Refusal> {
+    let known = match path.subresource.as_str() {
+        "" => true,
+        "status" => version.status,
+        "finalize" => version.group.is_empty() && version.names.plural == "namespaces",
+        _ => false,
+    };
+    if !known || !path.rest.is_empty() {
+        return Err(Status::not_found_generic().into());
+    }
+    let allowed = match (path.subresource.is_empty(), path.name.is_empty()) {
+        (true, true) => matches!(verb, Verb::List | Verb::Watch | Verb::Create | Verb::DeleteCollection),
+        (true, false) => matches!(verb, Verb::Get | Verb::Watch | Verb::Update | Verb::Patch | Verb::Delete),
+        (false, _) => matches!(verb, Verb::Get | Verb::Update | Verb::Patch),
+    };
+    if !allowed {
+        return Err(Status::method_not_allowed_generic().into());
+    }
+    if verb == Verb::Patch && !built_in_route::takes_patch(&exchange.content_type) {
+        return Err(Status::unsupported_media_type_route(built_in_route::UNSUPPORTED_MEDIA_TYPE).into());
+    }
+    let streams = matches!(verb, Verb::List | Verb::Watch);
+    match built_in_route::not_acceptable(&exchange.accept, streams) {
+        Some(message) => Err(Status::not_acceptable_route(&message).into()),
+        None => Ok(()),
+    }
+}
+
+fn endpoint(target: &Target) -> Endpoint {
+    match target.resource.definition.is_some() {
+        true => Endpoint::Custom,
+        false => Endpoint::BuiltIn,
+    }
+}
+
+/// The form of the answer. Protobuf is not spoken: a client that offers it beside others gets one of those.
+fn negotiate(exchange: &Exchange, target: &Target) -> Result<(Format, Shape), Refusal> {
+    let format = negotiate::format(&exchange.accept, &exchange.user_agent, &exchange.query, endpoint(target))
+        .map_err(|error| Status::not_acceptable(&error.to_string()))?;
+    let is_table = format.transform.is_some_and(|transform| transform.kind == TransformKind::Table);
+    let include = if is_table { IncludeObject::decode(&exchange.query)? } else { IncludeObject::default() };
+    let columns = is_table.then(|| Arc::new(columns(target)));
+    Ok((format, Shape { transform: format.transform, include, columns }))
+}
+
+fn columns(target: &Target) -> Columns {
+    let version = &target.version;
+    match (target.resource.definition.is_some(), version.names.plural.as_str()) {
+        (true, _) => Columns::custom(&version.columns),
+        (false, "namespaces") => Columns::namespace(),
+        (false, "customresourcedefinitions") => Columns::definition(),
+        (false, _) => Columns::name_and_creation(),
+    }
+}
+
+/// What an answer makes of objects.
+#[derive(Clone)]
+pub(super) struct Shape {
+    transform: Option<Transform>,
+    include: IncludeObject,
+    /// Of a Table.
+    columns: Option<Arc<Columns>>,
+}
+
+impl Shape {
+    /// Whether objects go out as they are.
+    pub fn is_plain(&self) -> bool {
+        self.transform.is_none()
+    }
+
+    /// One object, or the object of an event; column definitions go with the first event of a Table alone.
+    pub fn object(&self, object: Value, with_definitions: bool) -> Value {
+        match (self.transform, &self.columns) {
+            (Some(transform), Some(columns)) => {
+                let metadata = object.get("metadata").cloned().unwrap_or_default();
+                table::table(columns, transform, &metadata, [&object], self.include, with_definitions, Timestamp::now())
+            }
+            (Some(transform), None) => table::partial(&object, transform),
+            (None, _) => object,
+        }
+    }
+}
+
+/// Answers one object.
+fn object(exchange: &Exchange, code: u16, format: Format, shape: &Shape, object: Content) -> Result<Response<Body>, Refusal> {
+    let value = match (shape.transform.map(|transform| transform.kind), object) {
+        (None, object) => return Ok(answer::content(exchange, code, format, object)),
+        (Some(TransformKind::PartialObjectMetadataList), _) => {
+            return Err(Status::plain(500, table::PARTIAL_LIST_OF_AN_OBJECT).into());
+        }
+        (Some(_), Content::Value(value)) => value,
+        (Some(_), Content::Json(bytes)) => json::decode(&bytes).unwrap_or_default(),
+    };
+    Ok(answer::content(exchange, code, format, Content::Value(shape.object(value, true))))
+}
+
+async fn get(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, Refusal> {
+    let (format, shape) = negotiate(exchange, target)?;
+    let options = query::GetOptions::decode(&exchange.query)?;
+    let revision = match options.resource_version.as_str() {
+        "" | "0" => None,
+        text => Some(revision(resource_version(text).map_err(|error| Status::plain(500, &error))?)),
+    };
+    let content = match target.subresource {
+        Subresource::Scale => Content::Value(app.registry.get_value(target, revision).await?),
+        _ => {
+            let (stored, encoded) = app.registry.get(target, revision).await?;
+            let mut bytes = Vec::with_capacity(encoded.len_max());
+            encoded.write_to(&mut bytes, stored.revision);
+            Content::Json(bytes)
+        }
+    };
+    object(exchange, 200, format, &shape, content)
+}
+
+/// A resourceVersion in a query; the error is Kubernetes' text.
+fn resource_version(text: &str) -> Result<u64, String> {
+    let path = field::Path::new("resourceVersion");
+    parse_uint(text).map_err(|error| field::Error::invalid(&path, text, error).to_string())
+}
+
+fn revision(number: u64) -> Revision {
+    Revision::new(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+/// The options of a list or watch, and the selectors in them.
+fn list_options(exchange: &Exchange, target: &Target) -> Result<(ListOptions, ListRequest), Refusal> {
+    let mut options = ListOptions::decode(&exchange.query)?;
+    let labels = LabelSelector::parse(&options.label_selector).map_err(|error| Status::bad_request(&error))?;
+    let fields = FieldSelector::parse(&options.field_selector).map_err(|error| Status::bad_request(&error))?;
+    options.validate()?;
+    for field in fields.fields() {
+        let selectable = match field {
+            "metadata.name" => true,
+            "metadata.namespace" => target.version.is_namespaced(),
+            other => target.version.selectable_fields.iter().any(|path| path.strip_prefix('.') == Some(other)),
+        };
+        if !selectable {
+            return Err(Status::bad_request(&format!("field label not supported: {field}")).into());
+        }
+    }
+    let fields = match target.name.is_empty() {
+        true => fields,
+        false => match fields.requires_exact("metadata.name") {
+            None if fields.is_empty() => FieldSelector::exactly("metadata.name", &target.name),
+            Some(name) if name == target.name => fields,
+            _ => return Err(Status::bad_request("fieldSelector metadata.name doesn't match requested name").into()),
+        },
+    };
+    let limit = usize::try_from(options.limit).unwrap_or_default();
+    Ok((options, ListRequest { at: ListAt::Newest, limit, labels, fields }))
+}
+
+/// Which revision a list shows. Source: the table of the Kubernetes documentation, "Resource versions".
+fn list_at(options: &ListOptions, target: &Target) -> Result<ListAt, Status> {
+    let text = options.resource_version.as_str();
+    if !options.continue_token.is_empty() {
+        if !matches!(text, "" | "0") {
+            return Err(Status::bad_request("specifying resource version is not allowed when using continue"));
+        }
+        let prefix = match target.version.is_namespaced() && !target.namespace.is_empty() {
+            true => format!("{}/", target.namespace),
+            false => String::new(),
+        };
+        let token = ContinueToken::decode(&options.continue_token, &prefix)
+            .map_err(|error| Status::bad_request(&format!("invalid continue token: {error}")))?;
+        return Ok(ListAt::Continue(token));
+    }
+    let given = match text {
+        "" => return Ok(ListAt::Newest),
+        text => resource_version(text)
+            .map_err(|error| Status::bad_request(&format!("invalid resource version: {error}")))?,
+    };
+    Ok(match options.resource_version_match.as_str() {
+        "Exact" => ListAt::Exact(revision(given)),
+        "NotOlderThan" => ListAt::AtLeast(revision(given)),
+        _ if given > 0 && options.limit > 0 => ListAt::Exact(revision(given)),
+        _ => ListAt::AtLeast(revision(given)),
+    })
+}
+
+async fn list(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, Refusal> {
+    let (format, shape) = negotiate(exchange, target)?;
+    let (options, mut request) = list_options(exchange, target)?;
+    request.at = list_at(&options, target)?;
+    if request.at == ListAt::AtLeast(Revision::new(0)) {
+        // Any state will do, and the reference answers from memory, where it knows no pages.
+        request.limit = 0;
+    }
+    let page = app.registry.list(target, &request).await?;
+    answer_page(exchange, target, format, &shape, &page)
+}
+
+fn answer_page(
+    exchange: &Exchange,
+    target: &Target,
+    format: Format,
+    shape: &Shape,
+    page: &ListPage,
+) -> Result<Response<Body>, Refusal> {
+    let mut metadata = object! { "continue" => page.continue_token.clone(), "resourceVersion" => page.revision.to_string() };
+    if let (Some(remaining), Value::Object(metadata)) = (page.remaining, &mut metadata) {
+        metadata.insert("remainingItemCount", Value::Int(remaining as i64));
+    }
+    let Some(transform) = shape.transform else {
+        return Ok(answer::content(exchange, 200, format, Content::Json(encode_page(target, &metadata, page))));
+    };
+    let items = page.items.iter().map(|(stored, encoded)| {
+        let mut bytes = Vec::with_capacity(encoded.len_max());
+        encoded.write_to(&mut bytes, stored.revision);
+        json::decode(&bytes).unwrap_or_default()
+    });
+    let items: Vec<Value> = items.collect();
+    let shaped = match (transform.kind, &shape.columns) {
+        (TransformKind::Table, Some(columns)) => {
+            table::table(columns, transform, &metadata, &items, shape.include, true, Timestamp::now())
+        }
+        (TransformKind::PartialObjectMetadata, _) => return Err(Status::not_acceptable(table::PARTIAL_OF_A_LIST).into()),
+        _ => table::partial_list(&metadata, &items, transform),
+    };
+    Ok(answer::content(exchange, 200, format, Content::Value(shaped)))
+}
+
+/// A list as JSON: a copy of its items' bytes.
+fn encode_page(target: &Target, metadata: &Value, page: &ListPage) -> Vec<u8> {
+    let size: usize = page.items.iter().map(|(_, encoded)| encoded.len_max() + 1).sum();
+    let mut out = Vec::with_capacity(size + 256);
+    out.extend_from_slice(b"{\"apiVersion\":");
+    json::encode_into(&Value::String(target.version.api_version()), &mut out);
+    out.extend_from_slice(b",\"items\":[");
+    for (at, (stored, encoded)) in page.items.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        encoded.write_to(&mut out, stored.revision);
+    }
+    out.extend_from_slice(b"],\"kind\":");
+    json::encode_into(&Value::from(target.version.names.list_kind.as_str()), &mut out);
+    out.extend_from_slice(b",\"metadata\":");
+    json::encode_into(metadata, &mut out);
+    out.push(b'}');
+    out
+}
+
+async fn watch(app: &App, exchange: &Exchange, target: Target) -> Result<Response<Body>, Refusal> {
+    let (format, shape) = negotiate(exchange, &target)?;
+    let (options, select) = list_options(exchange, &target)?;
+    let format = negotiate::stream(format).map_err(|error| Status::not_acceptable(&error.to_string()))?;
+    let given = match options.resource_version.as_str() {
+        "" => None,
+        text => Some(resource_version(text).map_err(|error| Status::plain(500, &error))?),
+    };
+    let start = match (options.send_initial_events, given) {
+        (Some(true), given) => Start::State(given.filter(|given| *given > 0).map(revision)),
+        (Some(false), None | Some(0)) => Start::Now,
+        (None, None | Some(0)) => Start::State(None),
+        (_, Some(given)) => Start::After(revision(given)),
+    };
+    let timeout = match options.timeout_seconds.and_then(|seconds| u64::try_from(seconds).ok()) {
+        None | Some(0) => WATCH_TIMEOUT_MIN + WATCH_TIMEOUT_MIN.mul_f64(spread()),
+        Some(seconds) => Duration::from_secs(seconds),
+    };
+    let request = WatchRequest {
+        start,
+        select,
+        bookmarks: options.allow_watch_bookmarks,
+        marks_initial_end: options.send_initial_events == Some(true),
+        timeout,
+    };
+    let watch = app.registry.watch(&target, &request).await?;
+    Ok(watch_stream::answer(exchange, format, shape, target, watch))
+}
+
+/// A share between 0 and 1, so that watches that began together do not end together.
+fn spread() -> f64 {
+    let random = uuid::Uuid::new_v4().as_u128() as u32;
+    f64::from(random) / f64::from(u32::MAX)
+}
+
+async fn request_body(exchange: &Exchange, body: Body) -> Result<RequestBody, Refusal> {
+    let format = match negotiate::body_encoding(&exchange.content_type) {
+        Ok(Encoding::Json) => BodyFormat::Json,
+        Ok(Encoding::Yaml) => BodyFormat::Yaml,
+        // Protobuf comes with the core kinds.
+        Ok(Encoding::Protobuf) => return Err(Status::unsupported_media_type(&unsupported(&exchange.content_type)).into()),
+        Err(error) => return Err(Status::unsupported_media_type(&error.to_string()).into()),
+    };
+    Ok(RequestBody { bytes: read_body(body).await?, format })
+}
+
+fn unsupported(content_type: &str) -> String {
+    format!(
+        "the body of the request was in an unknown format ({content_type}) - accepted media types include: \
+         application/json, application/yaml"
+    )
+}
+
+fn manager(exchange: &Exchange, options: &WriteOptions) -> String {
+    match options.field_manager.is_empty() {
+        true => default_field_manager(&exchange.user_agent),
+        false => options.field_manager.clone(),
+    }
+}
+
+async fn create(app: &App, exchange: &Exchange, target: &Target, body: Body) -> Result<Response<Body>, Refusal> {
+    let (format, shape) = negotiate(exchange, target)?;
+    let body = request_body(exchange, body).await?;
+    let options = WriteOptions::create(&exchange.query)?;
+    let request = CreateRequest {
+        body,
+        field_validation: options.field_validation,
+        manager: manager(exchange, &options),
+        dry_run: options.dry_run,
+    };
+    let mut warnings = Warnings::default();
+    let result = app.registry.create(target, &exchange.user, &request, &mut warnings).await;
+    exchange.warn(warnings);
+    object(exchange, 201, format, &shape, Content::Value(result?.object))
+}
+
+async fn update(app: &App, exchange: &Exchange, target: &Target, body: Body) -> Result<Response<Body>, Refusal> {
+    if target.name.is_empty() {
+        return Err(Status::bad_request("name must be provided").into());
+    }
+    let (format, shape) = negotiate(exchange, target)?;
+    let bytes = request_body(exchange, body).await?;
+    let options = WriteOptions::update(&exchange.query)?;
+    let request = UpdateRequest {
+        body: bytes,
+        field_validation: options.field_validation,
+        manager: manager(exchange, &options),
+        dry_run: options.dry_run,
+    };
+    let mut warnings = Warnings::default();
+    let result = match target.subresource {
+        Subresource::Scale => app.registry.update_scale(target, &exchange.user, &request, &mut warnings).await,
+        _ => app.registry.update(target, &exchange.user, &request, &mut warnings).await,
+    };
+    exchange.warn(warnings);
+    object(exchange, 200, format, &shape, Content::Value(result?.object))
+}
+
+async fn patch(app: &App, exchange: &Exchange, target: &Target, body: Body) -> Result<Response<Body>, Refusal> {
+    let supported = match target.resource.definition.is_some() {
+        true => negotiate::PatchType::CUSTOM,
+        false => negotiate::PatchType::BUILT_IN,
+    };
+    let patch_type = negotiate::PatchType::decode(&exchange.content_type, supported)
+        .map_err(|error| Status::unsupported_media_type(&error.to_string()))?;
+    if target.name.is_empty() {
+        return Err(Status::bad_request("name must be provided").into());
+    }
+    let (format, shape) = negotiate(exchange, target)?;
+    let bytes = read_body(body).await?;
+    let options = WriteOptions::patch(&exchange.query, patch_type == negotiate::PatchType::Apply)?;
+    let request = PatchRequest {
+        patch_type: match patch_type {
+            negotiate::PatchType::Json => PatchType::Json,
+            negotiate::PatchType::Merge => PatchType::Merge,
+            negotiate::PatchType::Strategic => PatchType::StrategicMerge,
+            negotiate::PatchType::Apply => PatchType::Apply,
+        },
+        bytes,
+        field_validation: options.field_validation,
+        manager: manager(exchange, &options),
+        force: options.force,
+        dry_run: options.dry_run,
+    };
+    let mut warnings = Warnings::default();
+    let result = app.registry.patch(target, &exchange.user, &request, &mut warnings).await;
+    exchange.warn(warnings);
+    let written = result?;
+    let code = if written.created { 201 } else { 200 };
+    object(exchange, code, format, &shape, Content::Value(written.object))
+}
+
+/// The options of a DELETE: in the body, or in the query where there is none.
+async fn delete_options(exchange: &Exchange, body: Body) -> Result<query::DeleteOptions, Refusal> {
+    let bytes = read_body(body).await?;
+    let options = match bytes.is_empty() {
+        true => query::DeleteOptions::decode(&exchange.query)?,
+        false => {
+            let decoded = match negotiate::body_encoding(&exchange.content_type) {
+                Ok(Encoding::Json) => json::decode(&bytes)
+                    .map_err(|error| format!("couldn't get version/kind; json parse error: {error}")),
+                Ok(Encoding::Yaml) => yaml::decode(&bytes).map_err(|error| error.to_string()),
+                Ok(Encoding::Protobuf) => {
+                    return Err(Status::unsupported_media_type(&unsupported(&exchange.content_type)).into());
+                }
+                Err(error) => return Err(Status::unsupported_media_type(&error.to_string()).into()),
+            };
+            let body = decoded.map_err(|error| Status::bad_request(&error))?;
+            query::DeleteOptions::from_body(&body).map_err(|error| Status::bad_request(&error))?
+        }
+    };
+    options.validate()?;
+    Ok(options)
+}
+
+fn deletion(options: &query::DeleteOptions) -> DeleteOptions {
+    DeleteOptions {
+        uid: options.precondition_uid.clone(),
+        resource_version: options.precondition_resource_version.clone(),
+        propagation_policy: options.propagation_policy.clone(),
+        orphan_dependents: options.orphan_dependents,
+        dry_run: !options.dry_run.is_empty(),
+    }
+}
+
+async fn delete(app: &App, exchange: &Exchange, target: &Target, body: Body) -> Result<Response<Body>, Refusal> {
+    let (format, shape) = negotiate(exchange, target)?;
+    let options = delete_options(exchange, body).await?;
+    match app.registry.delete(target, &exchange.user, &deletion(&options)).await? {
+        Deletion::Gone(status) => {
+            let format = Format { transform: None, ..format };
+            Ok(answer::content(exchange, 200, format, Content::Value(status.to_value())))
+        }
+        Deletion::Stays(value) => {
+            let code = if options.orphan_dependents == Some(false) { 202 } else { 200 };
+            object(exchange, code, format, &shape, Content::Value(value))
+        }
+    }
+}
+
+async fn delete_collection(
+    app: &App,
+    exchange: &Exchange,
+    target: &Target,
+    body: Body,
+) -> Result<Response<Body>, Refusal> {
+    let (format, shape) = negotiate(exchange, target)?;
+    let (options, mut request) = list_options(exchange, target)?;
+    request.at = list_at(&options, target)?;
+    let options = delete_options(exchange, body).await?;
+    if options.ignore_store_read_error == Some(true) {
+        let path = field::Path::new("ignoreStoreReadErrorWithClusterBreakingPotential");
+        let detail = "is not allowed with DELETECOLLECTION, try again after removing the option";
+        let error = field::Error::invalid(&path, true, detail);
+        return Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", &[error]).into());
+    }
+    let page = app.registry.delete_collection(target, &exchange.user, &request, &deletion(&options)).await?;
+    answer_page(exchange, target, format, &shape, &page)
+}

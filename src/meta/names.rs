@@ -1,0 +1,198 @@
+//! What names may look like, with Kubernetes' words for those that don't.
+//!
+//! Every function returns what is wrong, one message a fault; nothing for a good name.
+//! Source: `k8s.io/apimachinery/pkg/api/validate/content`, release 1.37.
+
+use std::borrow::Cow;
+
+const LABEL_BYTES_MAX: usize = 63;
+const SUBDOMAIN_BYTES_MAX: usize = 253;
+
+const LABEL_PATTERN: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+const QUALIFIED_PATTERN: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
+const QUALIFIED_WORDS: &str =
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+
+/// A label of a DNS name: RFC 1123, lower case.
+pub fn is_dns1123_label(name: &str) -> Vec<String> {
+    let mut faults = too_long(name, LABEL_BYTES_MAX, "characters");
+    if !is_label(name) {
+        // What would do as a subdomain, were it not for its length, only has dots too many.
+        faults.push(match has_labels_only(name) {
+            true => "must not contain dots".to_owned(),
+            false => mismatch(
+                "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and \
+                 end with an alphanumeric character",
+                LABEL_PATTERN,
+                &["my-name", "123-abc"],
+            ),
+        });
+    }
+    faults
+}
+
+/// A DNS name: RFC 1123, lower case.
+pub fn is_dns1123_subdomain(name: &str) -> Vec<String> {
+    subdomain(name, "characters")
+}
+
+/// The reference counts bytes everywhere, but calls them characters in names of objects.
+fn subdomain(name: &str, unit: &str) -> Vec<String> {
+    let mut faults = too_long(name, SUBDOMAIN_BYTES_MAX, unit);
+    if !has_labels_only(name) {
+        faults.push(mismatch(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start \
+             and end with an alphanumeric character",
+            &format!("{LABEL_PATTERN}(\\.{LABEL_PATTERN})*"),
+            &["example.com"],
+        ));
+    }
+    faults
+}
+
+/// A label of a DNS name that begins with a letter: RFC 1035.
+pub fn is_dns1035_label(name: &str) -> Vec<String> {
+    let mut faults = too_long(name, LABEL_BYTES_MAX, "characters");
+    if !is_label(name) || !name.starts_with(|first: char| first.is_ascii_lowercase()) {
+        faults.push(mismatch(
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
+             character, and end with an alphanumeric character",
+            "[a-z]([-a-z0-9]*[a-z0-9])?",
+            &["my-name", "abc-123"],
+        ));
+    }
+    faults
+}
+
+/// The key of a label: a name, perhaps with a DNS name and a slash before it.
+pub fn is_qualified_name(name: &str) -> Vec<String> {
+    let examples = ["MyName", "my.name", "123-abc"];
+    let parts: Vec<&str> = name.split('/').collect();
+    let (mut faults, name) = match parts.as_slice() {
+        [name] => (Vec::new(), *name),
+        ["", name] => (vec!["prefix part must be non-empty".to_owned()], *name),
+        [prefix, name] => {
+            (subdomain(prefix, "bytes").iter().map(|fault| format!("prefix part {fault}")).collect(), *name)
+        }
+        _ => {
+            let fault = mismatch(QUALIFIED_WORDS, QUALIFIED_PATTERN, &examples);
+            return vec![format!(
+                "a valid label key {fault} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+            )];
+        }
+    };
+    if name.is_empty() {
+        faults.push("name part must be non-empty".to_owned());
+    }
+    faults.extend(too_long(name, LABEL_BYTES_MAX, "bytes").iter().map(|fault| format!("name part {fault}")));
+    if !is_name_part(name) {
+        faults.push(format!("name part {}", mismatch(QUALIFIED_WORDS, QUALIFIED_PATTERN, &examples)));
+    }
+    faults
+}
+
+/// The value of a label.
+pub fn is_valid_label_value(value: &str) -> Vec<String> {
+    let mut faults = too_long(value, LABEL_BYTES_MAX, "bytes");
+    if !value.is_empty() && !is_name_part(value) {
+        faults.push(mismatch(
+            &format!("a valid label must be an empty string or {}", QUALIFIED_WORDS.trim_start_matches("must ")),
+            &format!("({QUALIFIED_PATTERN})?"),
+            &["MyValue", "my_value", "12345"],
+        ));
+    }
+    faults
+}
+
+/// A name that can stand in a path. A prefix may be anything that is no complete name.
+pub fn is_path_segment(name: &str, prefix: bool) -> Vec<String> {
+    if !prefix && matches!(name, "." | "..") {
+        return vec![format!("may not be '{name}'")];
+    }
+    ["/", "%"].into_iter().filter(|part| name.contains(part)).map(|part| format!("may not contain '{part}'")).collect()
+}
+
+/// The name of an object: a DNS name.
+pub fn name_is_dns1123_subdomain(name: &str, prefix: bool) -> Vec<String> {
+    is_dns1123_subdomain(&masked(name, prefix))
+}
+
+/// The name of an object that is a label, such as a namespace.
+pub fn name_is_dns1123_label(name: &str, prefix: bool) -> Vec<String> {
+    is_dns1123_label(&masked(name, prefix))
+}
+
+/// A prefix may end in a dash, since characters follow it.
+fn masked(name: &str, prefix: bool) -> Cow<'_, str> {
+    match name.strip_suffix('-').filter(|rest| prefix && !rest.is_empty()) {
+        None => Cow::Borrowed(name),
+        // The reference also replaces the character before the dash, which may then be a dash or a dot.
+        Some(rest) => match rest.strip_suffix(|last: char| last.is_ascii()) {
+            Some(begin) => Cow::Owned(format!("{begin}a")),
+            None => Cow::Borrowed(rest),
+        },
+    }
+}
+
+fn is_label(name: &str) -> bool {
+    let is_edge = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = name.as_bytes();
+    bytes.first().is_some_and(is_edge)
+        && bytes.last().is_some_and(is_edge)
+        && bytes.iter().all(|byte| is_edge(byte) || *byte == b'-')
+}
+
+/// Labels with dots between them, of any length.
+fn has_labels_only(name: &str) -> bool {
+    name.split('.').all(is_label)
+}
+
+fn is_name_part(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    bytes.first().is_some_and(u8::is_ascii_alphanumeric)
+        && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+}
+
+fn too_long(name: &str, bytes_max: usize, unit: &str) -> Vec<String> {
+    match name.len() > bytes_max {
+        true => vec![format!("must be no more than {bytes_max} {unit}")],
+        false => Vec::new(),
+    }
+}
+
+/// The reference shows its regular expression, and a comma before each further example.
+fn mismatch(words: &str, pattern: &str, examples: &[&str]) -> String {
+    let examples: Vec<String> = examples.iter().map(|example| format!("'{example}', ")).collect();
+    format!("{words} (e.g. {}regex used for validation is '{pattern}')", examples.join(" or "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn good_names_have_no_faults() {
+        for name in ["a", "a-b.c", "1.2"] {
+            assert_eq!(is_dns1123_subdomain(name), Vec::<String>::new(), "{name}");
+        }
+        assert!(is_qualified_name("example.com/My_Name").is_empty());
+        assert!(is_valid_label_value("").is_empty());
+        assert!(name_is_dns1123_subdomain("prefix-", true).is_empty());
+    }
+
+    #[test]
+    fn dots_are_what_is_wrong_with_a_label_of_any_length() {
+        assert_eq!(is_dns1123_label("a.b"), ["must not contain dots"]);
+        let long = format!("a.{}", "b".repeat(SUBDOMAIN_BYTES_MAX));
+        assert_eq!(is_dns1123_label(&long), ["must be no more than 63 characters", "must not contain dots"]);
+    }
+
+    #[test]
+    fn several_examples_are_joined_as_the_reference_joins_them() {
+        let expected = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
+                        alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
+                        '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+        assert_eq!(is_qualified_name("bad key"), [expected]);
+    }
+}

@@ -1,0 +1,28 @@
+//! Revisions: what a resourceVersion is, inside.
+
+use std::fmt;
+
+/// A point in the order of all writes of one database. Clients see it as an opaque resourceVersion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Revision(i64);
+
+impl Revision {
+    pub const fn new(number: i64) -> Self {
+        Revision(number)
+    }
+
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+
+    /// The one after this.
+    pub const fn next(self) -> Self {
+        Revision(self.0.saturating_add(1))
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}

@@ -1,0 +1,392 @@
+//! Label and field selectors.
+//!
+//! Source: `k8s.io/apimachinery/pkg/labels` and `pkg/fields`, release 1.37, whose errors clients see.
+
+use std::collections::BTreeSet;
+
+use super::field::{Error, ErrorList, Path, aggregate};
+use super::names::{is_qualified_name, is_valid_label_value};
+
+/// Selects objects by their labels; the default selects all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LabelSelector {
+    requirements: Vec<Requirement>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Requirement {
+    key: String,
+    test: Test,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Test {
+    In(Vec<String>),
+    NotIn(Vec<String>),
+    Exists,
+    Absent,
+    Greater(i64),
+    Less(i64),
+}
+
+impl LabelSelector {
+    /// Reads `a=b,c!=d,e in (f,g),h notin (),!i,j,k>1,l<2`.
+    ///
+    /// # Errors
+    ///
+    /// Kubernetes' text: `found ',', expected: identifier after ','`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut parser = Parser { tokens: tokens(text), at: 0 };
+        let requirements = parser.selector()?;
+        Ok(LabelSelector { requirements })
+    }
+
+    /// Whether it selects everything.
+    pub fn is_empty(&self) -> bool {
+        self.requirements.is_empty()
+    }
+
+    /// Whether it selects an object whose labels are as `label` says.
+    pub fn matches<'l>(&self, label: impl Fn(&str) -> Option<&'l str>) -> bool {
+        self.requirements.iter().all(|requirement| {
+            let value = label(&requirement.key);
+            let number = || value.and_then(|value| value.parse::<i64>().ok());
+            match &requirement.test {
+                Test::In(values) => value.is_some_and(|value| values.iter().any(|wanted| wanted == value)),
+                Test::NotIn(values) => value.is_none_or(|value| values.iter().all(|unwanted| unwanted != value)),
+                Test::Exists => value.is_some(),
+                Test::Absent => value.is_none(),
+                Test::Greater(than) => number().is_some_and(|number| number > *than),
+                Test::Less(than) => number().is_some_and(|number| number < *than),
+            }
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token<'t> {
+    Word(&'t str),
+    Symbol(&'static str),
+    End,
+}
+
+impl<'t> Token<'t> {
+    fn text(self) -> &'t str {
+        match self {
+            Token::Word(text) => text,
+            Token::Symbol(text) => text,
+            Token::End => "",
+        }
+    }
+
+    fn begins_requirement(self) -> bool {
+        matches!(self, Token::Word(_) | Token::Symbol("!"))
+    }
+}
+
+/// The longer ones first.
+const SYMBOLS: [&str; 9] = ["==", "!=", "=", "!", ">", "<", "(", ")", ","];
+
+/// The tokens, of which the last is the end. A NUL ends a token and is gone, or ends everything where a token would begin.
+fn tokens(text: &str) -> Vec<Token<'_>> {
+    let is_space = |character: char| matches!(character, ' ' | '\t' | '\r' | '\n');
+    let ends_word = |character: char| is_space(character) || "=!(),><\0".contains(character);
+    let mut tokens = Vec::new();
+    let mut rest = text.trim_start_matches(is_space);
+    while !rest.is_empty() && !rest.starts_with('\0') {
+        let token = match SYMBOLS.into_iter().find(|symbol| rest.starts_with(symbol)) {
+            Some(symbol) => Token::Symbol(symbol),
+            None => Token::Word(&rest[..rest.find(ends_word).unwrap_or(rest.len())]),
+        };
+        rest = &rest[token.text().len()..];
+        rest = rest.strip_prefix('\0').unwrap_or(rest).trim_start_matches(is_space);
+        tokens.push(token);
+    }
+    tokens.push(Token::End);
+    tokens
+}
+
+struct Parser<'t> {
+    tokens: Vec<Token<'t>>,
+    at: usize,
+}
+
+impl<'t> Parser<'t> {
+    fn peek(&self) -> Token<'t> {
+        self.tokens.get(self.at).copied().unwrap_or(Token::End)
+    }
+
+    fn take(&mut self) -> Token<'t> {
+        let token = self.peek();
+        self.at += 1;
+        token
+    }
+
+    fn selector(&mut self) -> Result<Vec<Requirement>, String> {
+        let mut requirements = Vec::new();
+        loop {
+            match self.peek() {
+                Token::End => return Ok(requirements),
+                token if token.begins_requirement() => {}
+                other => {
+                    return Err(format!("found '{}', expected: !, identifier, or 'end of string'", other.text()));
+                }
+            }
+            let requirement = self.requirement();
+            requirements.push(requirement.map_err(|error| format!("unable to parse requirement: {error}"))?);
+            match self.take() {
+                Token::End => return Ok(requirements),
+                Token::Symbol(",") => {
+                    let next = self.peek();
+                    if !next.begins_requirement() {
+                        return Err(format!("found '{}', expected: identifier after ','", next.text()));
+                    }
+                }
+                other => return Err(format!("found '{}', expected: ',' or 'end of string'", other.text())),
+            }
+        }
+    }
+
+    fn requirement(&mut self) -> Result<Requirement, String> {
+        let absent = self.peek() == Token::Symbol("!");
+        if absent {
+            self.at += 1;
+        }
+        let key = match self.take() {
+            Token::Word(key) => key.to_owned(),
+            other => return Err(format!("found '{}', expected: identifier", other.text())),
+        };
+        let faults = is_qualified_name(&key);
+        if !faults.is_empty() {
+            return Err(Error::invalid(&Path::ROOT, key, faults.join("; ")).to_string());
+        }
+        if absent {
+            return Ok(Requirement { key, test: Test::Absent });
+        }
+        if let Token::End | Token::Symbol(",") = self.peek() {
+            return Ok(Requirement { key, test: Test::Exists });
+        }
+        let test = match self.take() {
+            Token::Word("in") => Test::In(checked(&key, self.values()?)?),
+            Token::Word("notin") => Test::NotIn(checked(&key, self.values()?)?),
+            Token::Symbol("=" | "==") => Test::In(checked(&key, vec![self.value()?])?),
+            Token::Symbol("!=") => Test::NotIn(checked(&key, vec![self.value()?])?),
+            Token::Symbol(">") => Test::Greater(number(&key, self.value()?)?),
+            Token::Symbol("<") => Test::Less(number(&key, self.value()?)?),
+            other => return Err(format!("found '{}', expected: in, notin, =, ==, !=, gt, lt", other.text())),
+        };
+        Ok(Requirement { key, test })
+    }
+
+    /// A single value; it may be missing at the end of a requirement.
+    fn value(&mut self) -> Result<String, String> {
+        if let Token::End | Token::Symbol(",") = self.peek() {
+            return Ok(String::new());
+        }
+        match self.take() {
+            Token::Word(value) => Ok(value.to_owned()),
+            other => Err(format!("found '{}', expected: identifier", other.text())),
+        }
+    }
+
+    /// `(a,b)`, sorted; a value may be missing, or all.
+    fn values(&mut self) -> Result<Vec<String>, String> {
+        match self.take() {
+            Token::Symbol("(") => {}
+            other => return Err(format!("found '{}' expected: '('", other.text())),
+        }
+        let mut values = BTreeSet::new();
+        match self.peek() {
+            Token::Word(_) | Token::Symbol(",") => {}
+            Token::Symbol(")") => _ = values.insert(""),
+            other => return Err(format!("found '{}', expected: ',', ')' or identifier", other.text())),
+        }
+        while self.peek() != Token::Symbol(")") {
+            match self.take() {
+                Token::Word(value) => {
+                    values.insert(value);
+                    let next = self.peek();
+                    if !matches!(next, Token::Symbol("," | ")")) {
+                        return Err(format!("found '{}', expected: ',' or ')'", next.text()));
+                    }
+                }
+                Token::Symbol(",") => {
+                    if values.is_empty() || matches!(self.peek(), Token::Symbol("," | ")")) {
+                        values.insert("");
+                    }
+                }
+                other => return Err(format!("found '{}', expected: ',', or identifier", other.text())),
+            }
+        }
+        self.at += 1;
+        Ok(values.into_iter().map(str::to_owned).collect())
+    }
+}
+
+/// The values, if all may be values of labels.
+fn checked(key: &str, values: Vec<String>) -> Result<Vec<String>, String> {
+    match value_errors(key, &values) {
+        errors if errors.is_empty() => Ok(values),
+        errors => Err(aggregate(&errors)),
+    }
+}
+
+fn number(key: &str, value: String) -> Result<i64, String> {
+    let number = value.parse();
+    let mut errors = ErrorList::new();
+    if number.is_err() {
+        let detail = "for 'Gt', 'Lt' operators, the value must be an integer";
+        errors.push(Error::invalid(&Path::new("values").index(0), value.as_str(), detail));
+    }
+    errors.extend(value_errors(key, &[value]));
+    number.ok().filter(|_| errors.is_empty()).ok_or_else(|| aggregate(&errors))
+}
+
+fn value_errors(key: &str, values: &[String]) -> ErrorList {
+    let path = Path::new("values");
+    let faults = values.iter().enumerate().map(|(index, value)| (index, value, is_valid_label_value(value)));
+    faults
+        .filter(|(_, _, faults)| !faults.is_empty())
+        .map(|(index, value, faults)| Error::invalid(&path.index(index).key(key), value.as_str(), faults.join("; ")))
+        .collect()
+}
+
+/// Selects objects by fields; the default selects all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldSelector {
+    terms: Vec<Term>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Term {
+    field: String,
+    value: String,
+    equal: bool,
+}
+
+impl FieldSelector {
+    /// Reads `a=b,c!=d,e==f`; a backslash takes the meaning from a comma, an equals sign and a backslash.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut parts = split_terms(text);
+        // The error that is told is that of the first part in byte order.
+        parts.sort_unstable();
+        let mut terms = Vec::new();
+        for part in parts.into_iter().filter(|part| !part.is_empty()) {
+            let (field, equal, value) =
+                split_operator(part).ok_or_else(|| format!("invalid selector: '{text}'; can't understand '{part}'"))?;
+            terms.push(Term { field: field.to_owned(), value: unescape(value)?, equal });
+        }
+        // A term without field and value selects everything.
+        terms.retain(|term| !term.field.is_empty() || !term.value.is_empty());
+        Ok(FieldSelector { terms })
+    }
+
+    /// Selects the objects whose field has a value.
+    pub fn exactly(field: &str, value: &str) -> Self {
+        FieldSelector { terms: vec![Term { field: field.to_owned(), value: value.to_owned(), equal: true }] }
+    }
+
+    /// Whether it selects everything.
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// The fields that it looks at.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        self.terms.iter().map(|term| term.field.as_str())
+    }
+
+    /// Whether it selects an object whose fields are as `field` says.
+    pub fn matches(&self, field: impl Fn(&str) -> String) -> bool {
+        self.terms.iter().all(|term| (field(&term.field) == term.value) == term.equal)
+    }
+
+    /// The value that `field` must have, if there is one.
+    pub fn requires_exact(&self, field: &str) -> Option<&str> {
+        self.terms.iter().find(|term| term.equal && term.field == field).map(|term| term.value.as_str())
+    }
+}
+
+/// Splits at commas that no backslash stands before.
+fn split_terms(text: &str) -> Vec<&str> {
+    let (mut terms, mut start, mut escaped) = (Vec::new(), 0, false);
+    for (at, character) in text.char_indices() {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            ',' => {
+                terms.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    terms.push(&text[start..]);
+    terms
+}
+
+fn split_operator(term: &str) -> Option<(&str, bool, &str)> {
+    let at = term.find("!=").into_iter().chain(term.find('=')).min()?;
+    let (field, rest) = term.split_at(at);
+    ["!=", "==", "="].into_iter().find_map(|operator| Some((field, operator != "!=", rest.strip_prefix(operator)?)))
+}
+
+fn unescape(value: &str) -> Result<String, String> {
+    let mut plain = String::with_capacity(value.len());
+    let mut characters = value.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => match characters.next() {
+                Some(escaped @ ('\\' | ',' | '=')) => plain.push(escaped),
+                Some(other) => return Err(format!("invalid field selector: invalid escape sequence: \\{other}")),
+                None => return Err("invalid field selector: invalid escape sequence: \\".to_owned()),
+            },
+            ',' | '=' => {
+                return Err(format!("invalid field selector: unescaped character in value: {}", u32::from(character)));
+            }
+            other => plain.push(other),
+        }
+    }
+    Ok(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(selector: &str, labels: &[(&str, &str)], expect: bool) {
+        let selector = LabelSelector::parse(selector).expect("the selector is well formed");
+        let label = |name: &str| labels.iter().find(|(label, _)| *label == name).map(|(_, value)| *value);
+        assert_eq!(selector.matches(label), expect);
+    }
+
+    #[test]
+    fn every_operator_selects() {
+        check("a=1", &[("a", "1")], true);
+        check("a!=1", &[], true);
+        check("a in (1,2), b notin (3)", &[("a", "2")], true);
+        check("a,!b", &[("a", "")], true);
+        check("a>5,a<7", &[("a", "6")], true);
+        check("a in ()", &[("a", "")], true);
+    }
+
+    #[test]
+    fn errors_say_what_was_found_and_expected() {
+        for (selector, error) in [
+            ("a=b=c", "found '=', expected: ',' or 'end of string'"),
+            ("a in b", "unable to parse requirement: found 'b' expected: '('"),
+            ("a,,b", "found ',', expected: identifier after ','"),
+            ("!!a", "unable to parse requirement: found '!', expected: identifier"),
+        ] {
+            assert_eq!(LabelSelector::parse(selector).expect_err("malformed"), error);
+        }
+    }
+
+    #[test]
+    fn field_selectors_unescape_values() {
+        let selector = FieldSelector::parse(r"metadata.name=a\,b,x!=y").expect("well formed");
+        assert_eq!(selector.requires_exact("metadata.name"), Some("a,b"));
+        assert_eq!(FieldSelector::parse("a").expect_err("no operator"), "invalid selector: 'a'; can't understand 'a'");
+    }
+}

@@ -1,0 +1,310 @@
+//! `Status`: what a request is answered with when there is no object to answer.
+//!
+//! Source: `k8s.io/apimachinery/pkg/api/errors` and answers recorded from Kubernetes 1.37, byte for byte, since clients
+//! parse them and people compare them.
+
+use super::Revision;
+use super::field::{Error, aggregate};
+use crate::object;
+use crate::value::{Map, Value, go_quote};
+
+/// A failure, or the success of a deletion.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Status {
+    /// The HTTP status code; 200 for a success, which its body leaves out.
+    pub code: u16,
+    /// What machines read; empty where the reference gives none.
+    pub reason: String,
+    pub message: String,
+    pub details: Option<Box<Details>>,
+    /// A token for a list that has to go on at another revision.
+    pub continue_token: String,
+}
+
+/// What the status is about.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Details {
+    pub name: String,
+    pub group: String,
+    pub kind: String,
+    pub uid: String,
+    pub causes: Vec<Cause>,
+    /// 0 for none.
+    pub retry_after_seconds: u32,
+}
+
+/// One of several things that are wrong.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cause {
+    pub reason: String,
+    pub message: String,
+    pub field: String,
+}
+
+impl Status {
+    fn new(code: u16, reason: &str, message: impl Into<String>) -> Self {
+        Status { code, reason: reason.to_owned(), message: message.into(), ..Status::default() }
+    }
+
+    /// About the object `name` of a resource (or kind) of `group`.
+    fn about(mut self, group: &str, kind: &str, name: &str) -> Self {
+        let (group, kind, name) = (group.to_owned(), kind.to_owned(), name.to_owned());
+        self.details = Some(Box::new(Details { group, kind, name, ..Details::default() }));
+        self
+    }
+
+    /// With `details: {}`, as routes answer that find no handler.
+    fn with_empty_details(mut self) -> Self {
+        self.details = Some(Box::default());
+        self
+    }
+
+    /// The success that a deletion is answered with.
+    pub fn success(details: Details) -> Self {
+        Status { code: 200, details: Some(Box::new(details)), ..Status::default() }
+    }
+
+    /// A bare error: neither reason nor details.
+    pub fn plain(code: u16, message: &str) -> Self {
+        Status::new(code, "", message)
+    }
+
+    pub fn not_found(group: &str, plural: &str, name: &str) -> Self {
+        let message = format!("{} {} not found", qualified(group, plural), go_quote(name));
+        Status::new(404, "NotFound", message).about(group, plural, name)
+    }
+
+    /// No such resource.
+    pub fn not_found_generic() -> Self {
+        Status::new(404, "NotFound", "the server could not find the requested resource").with_empty_details()
+    }
+
+    pub fn already_exists(group: &str, plural: &str, name: &str) -> Self {
+        let message = format!("{} {} already exists", qualified(group, plural), go_quote(name));
+        Status::new(409, "AlreadyExists", message).about(group, plural, name)
+    }
+
+    pub fn is_already_exists(&self) -> bool {
+        self.reason == "AlreadyExists"
+    }
+
+    pub fn conflict(group: &str, plural: &str, name: &str, why: &str) -> Self {
+        let of = qualified(group, plural);
+        let message = format!("Operation cannot be fulfilled on {of} {}: {why}", go_quote(name));
+        Status::new(409, "Conflict", message).about(group, plural, name)
+    }
+
+    pub fn forbidden(group: &str, plural: &str, name: &str, why: &str) -> Self {
+        let message = match (plural.is_empty(), name.is_empty()) {
+            (true, _) => format!("forbidden: {why}"),
+            (false, true) => format!("{} is forbidden: {why}", qualified(group, plural)),
+            (false, false) => format!("{} {} is forbidden: {why}", qualified(group, plural), go_quote(name)),
+        };
+        Status::new(403, "Forbidden", message).about(group, plural, name)
+    }
+
+    /// A path that a user may not use.
+    pub fn forbidden_path(why: &str) -> Self {
+        Status::forbidden("", "", "", why)
+    }
+
+    /// An object with errors. The message names each error once, the causes list them all.
+    pub fn invalid(group: &str, kind: &str, name: &str, errors: &[Error]) -> Self {
+        let why = match errors.is_empty() {
+            true => String::new(),
+            false => format!(": {}", aggregate(errors)),
+        };
+        let message = format!("{} {} is invalid{why}", qualified(group, kind), go_quote(name));
+        let mut status = Status::new(422, "Invalid", message).about(group, kind, name);
+        let causes = errors.iter().map(|error| Cause {
+            reason: error.kind.reason().to_owned(),
+            message: error.body(),
+            field: error.field.clone(),
+        });
+        status.details.get_or_insert_default().causes = causes.collect();
+        status
+    }
+
+    /// A patch that does not apply; the reference says no more.
+    pub fn unprocessable() -> Self {
+        let message = "the server rejected our request due to an error in our request";
+        Status::new(422, "Invalid", message).with_empty_details()
+    }
+
+    pub fn bad_request(message: &str) -> Self {
+        Status::new(400, "BadRequest", message)
+    }
+
+    pub fn unauthorized() -> Self {
+        Status::new(401, "Unauthorized", "Unauthorized")
+    }
+
+    /// `verb` is empty for methods that are no verb.
+    pub fn method_not_allowed(group: &str, plural: &str, verb: &str) -> Self {
+        let of = go_quote(&qualified(group, plural));
+        let message = format!("{verb} is not supported on resources of kind {of}");
+        Status::new(405, "MethodNotAllowed", message).about(group, plural, "")
+    }
+
+    /// A method that the route of a built-in resource does not have.
+    pub fn method_not_allowed_generic() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        Status::new(405, "MethodNotAllowed", message).with_empty_details()
+    }
+
+    pub fn not_acceptable(message: &str) -> Self {
+        Status::new(406, "NotAcceptable", message)
+    }
+
+    /// A 406 of the route of a built-in resource.
+    pub fn not_acceptable_route(message: &str) -> Self {
+        Status::not_acceptable(message).with_empty_details()
+    }
+
+    pub fn unsupported_media_type(message: &str) -> Self {
+        Status::new(415, "UnsupportedMediaType", message)
+    }
+
+    /// A 415 of the route of a built-in resource.
+    pub fn unsupported_media_type_route(message: &str) -> Self {
+        Status::unsupported_media_type(message).with_empty_details()
+    }
+
+    pub fn request_entity_too_large(why: &str) -> Self {
+        Status::new(413, "RequestEntityTooLarge", format!("Request entity too large: {why}"))
+    }
+
+    pub fn internal_error(why: &str) -> Self {
+        let mut status = Status::new(500, "InternalError", format!("Internal error occurred: {why}"));
+        let cause = Cause { message: why.to_owned(), ..Cause::default() };
+        status.details = Some(Box::new(Details { causes: vec![cause], ..Details::default() }));
+        status
+    }
+
+    pub fn timeout(why: &str) -> Self {
+        Status::new(504, "Timeout", format!("Timeout: {why}")).with_empty_details()
+    }
+
+    /// A read at a revision that is not there yet.
+    pub fn too_large_resource_version(wanted: Revision, current: Revision) -> Self {
+        let mut status = Status::timeout(&format!("Too large resource version: {wanted}, current: {current}"));
+        let cause = Cause {
+            reason: "ResourceVersionTooLarge".to_owned(),
+            message: "Too large resource version".to_owned(),
+            field: String::new(),
+        };
+        status.details = Some(Box::new(Details { causes: vec![cause], retry_after_seconds: 1, ..Details::default() }));
+        status
+    }
+
+    pub fn too_many_requests(message: &str, retry_after_seconds: u32) -> Self {
+        let mut status = Status::new(429, "TooManyRequests", message);
+        status.details = Some(Box::new(Details { retry_after_seconds, ..Details::default() }));
+        status
+    }
+
+    /// A revision that is gone.
+    pub fn expired(message: &str) -> Self {
+        Status::new(410, "Expired", message)
+    }
+
+    /// A page whose revision is gone, with a token to go on at the newest.
+    pub fn expired_continue(token: String) -> Self {
+        let message = "The provided continue parameter is too old to display a consistent list result. You can start a new \
+                       list without the continue parameter, or use the continue token in this response to retrieve the \
+                       remainder of the results. Continuing with the provided token results in an inconsistent list - \
+                       objects that were created, modified, or deleted between the time the first chunk was returned and \
+                       now may show up in the list.";
+        Status { continue_token: token, ..Status::expired(message) }
+    }
+
+    /// How long the client should wait, for the header of that name.
+    pub fn retry_after_seconds(&self) -> Option<u32> {
+        self.details.as_ref().map(|details| details.retry_after_seconds).filter(|seconds| *seconds > 0)
+    }
+
+    /// The object as it is sent.
+    pub fn to_value(&self) -> Value {
+        let failed = self.code >= 300;
+        let mut status = object! {
+            "apiVersion" => "v1",
+            "kind" => "Status",
+            "metadata" => object! {},
+            "status" => if failed { "Failure" } else { "Success" },
+        };
+        let fields = status.make_object();
+        if !self.continue_token.is_empty() {
+            fields.insert("metadata", object! { "continue" => self.continue_token.clone() });
+        }
+        insert_text(fields, "message", &self.message);
+        insert_text(fields, "reason", &self.reason);
+        if let Some(details) = &self.details {
+            fields.insert("details", details.to_value());
+        }
+        if failed {
+            fields.insert("code", Value::Int(self.code.into()));
+        }
+        status
+    }
+}
+
+impl Details {
+    fn to_value(&self) -> Value {
+        let mut fields = Map::new();
+        for (name, text) in [("name", &self.name), ("group", &self.group), ("kind", &self.kind), ("uid", &self.uid)] {
+            insert_text(&mut fields, name, text);
+        }
+        if !self.causes.is_empty() {
+            let causes = self.causes.iter().map(|cause| {
+                let mut fields = Map::new();
+                for (name, text) in [("reason", &cause.reason), ("message", &cause.message), ("field", &cause.field)] {
+                    insert_text(&mut fields, name, text);
+                }
+                Value::Object(fields)
+            });
+            fields.insert("causes", Value::Array(causes.collect()));
+        }
+        if self.retry_after_seconds > 0 {
+            fields.insert("retryAfterSeconds", Value::Int(self.retry_after_seconds.into()));
+        }
+        Value::Object(fields)
+    }
+}
+
+fn insert_text(fields: &mut Map, name: &str, text: &str) {
+    if !text.is_empty() {
+        fields.insert(name, Value::from(text));
+    }
+}
+
+/// `plural.group`, or the plural alone for the core group.
+fn qualified(group: &str, plural: &str) -> String {
+    match group.is_empty() {
+        true => plural.to_owned(),
+        false => format!("{plural}.{group}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meta::field::Path;
+    use crate::value::json;
+
+    #[test]
+    fn an_error_that_is_found_twice_stands_once_in_the_message() {
+        let error = Error::invalid(&Path::new("metadata"), "x", "field is immutable");
+        let status = Status::invalid("example.com", "Widget", "a", &[error.clone(), error]);
+        let expected = r#"Widget.example.com "a" is invalid: metadata: Invalid value: "x": field is immutable"#;
+        assert_eq!(status.message, expected);
+        assert_eq!(status.details.map(|details| details.causes.len()), Some(2));
+    }
+
+    #[test]
+    fn what_is_empty_is_left_out() {
+        let text = json::encode_to_string(&Status::plain(500, "no reason").to_value());
+        let expected =
+            r#"{"apiVersion":"v1","code":500,"kind":"Status","message":"no reason","metadata":{},"status":"Failure"}"#;
+        assert_eq!(text, expected);
+    }
+}

@@ -1,0 +1,140 @@
+//! JSON Merge Patch.
+//!
+//! Source: RFC 7386; answers recorded from Kubernetes 1.37, which keeps nulls in arrays.
+
+use super::written::{Content, Node, StrictErrors, Written};
+use super::{PatchError, text_of};
+use crate::value::Value;
+
+/// A merge patch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Patch {
+    text: String,
+    written: Written,
+}
+
+impl Patch {
+    /// Reads a patch; with `strict`, also tells which fields stand twice.
+    pub fn decode(bytes: &[u8], strict: bool) -> Result<(Patch, Vec<String>), PatchError> {
+        let text = text_of(bytes)?;
+        let written = Written::read(&text);
+        let mut errors = StrictErrors::default();
+        if strict {
+            let of_type = |kind: &str| format!("into Go value of type {kind}");
+            let fault = match &written.content {
+                Content::Object(_) => {
+                    written.out_of_range(&text).map(|number| format!("number {number} {}", of_type("float64")))
+                }
+                Content::Null => None,
+                other => Some(format!("{} {}", other.go_name(), of_type("map[string]interface {}"))),
+            };
+            if let Some(fault) = fault {
+                return Err(PatchError::decode(format_args!("json: cannot unmarshal {fault}")));
+            }
+            written.note_repeated(None, &mut errors);
+        }
+        match written.content {
+            Content::Object(_) | Content::Array(_) => Ok((Patch { text, written }, errors.0)),
+            _ => Err(PatchError::Decode("Invalid JSON Patch".to_owned())),
+        }
+    }
+
+    /// The text of `target` with this merged into it. A list takes its place.
+    pub fn apply(&self, target: &Value) -> String {
+        let patch = Node::written(&self.text, &self.written);
+        match self.written.content {
+            Content::Object(_) => merge(Node::live(target), patch).to_text(),
+            _ => without_nulls(patch).to_text(),
+        }
+    }
+}
+
+/// `target` with `patch` merged into it; neither is null.
+fn merge<'p>(target: Node<'p>, patch: Node<'p>) -> Node<'p> {
+    let Node::Object(mut fields) = target.opened() else { return without_nulls(patch) };
+    let changes = match patch.opened() {
+        Node::Object(changes) => changes,
+        other => return other,
+    };
+    for (name, change) in changes {
+        if change.is_null() {
+            fields.remove(&name);
+            continue;
+        }
+        let merged = match fields.remove(&name) {
+            None | Some(Node::Null) => without_nulls(change),
+            Some(present) => merge(present, change),
+        };
+        fields.insert(name, merged);
+    }
+    Node::Object(fields)
+}
+
+/// What is new takes no nulls along, but for those in lists.
+fn without_nulls(patch: Node<'_>) -> Node<'_> {
+    match patch.opened() {
+        Node::Object(fields) => {
+            let kept = fields.into_iter().filter(|(_, field)| !field.is_null());
+            Node::Object(kept.map(|(name, field)| (name, without_nulls(field))).collect())
+        }
+        Node::Array(items) => Node::Array(items.into_iter().map(without_nulls).collect()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::json;
+
+    #[track_caller]
+    fn check(target: &str, patch: &str, expect: &str) {
+        let target = json::decode(target.as_bytes()).expect("the test is JSON");
+        let (patch, _) = Patch::decode(patch.as_bytes(), true).expect("the test is a patch");
+        assert_eq!(patch.apply(&target), expect);
+    }
+
+    #[track_caller]
+    fn check_error(patch: &str, strict: bool, error: &str) {
+        assert_eq!(Patch::decode(patch.as_bytes(), strict), Err(PatchError::Decode(error.to_owned())));
+    }
+
+    #[test]
+    fn null_removes_and_objects_merge() {
+        check(r#"{"a":{"x":1,"y":2}}"#, r#"{"a":{"x":null,"z":3}}"#, r#"{"a":{"y":2,"z":3}}"#);
+        check(r#"{"a":null}"#, r#"{"a":{"x":null,"z":3}}"#, r#"{"a":{"z":3}}"#);
+    }
+
+    #[test]
+    fn nulls_stay_in_lists_alone() {
+        check(r#"{"l":["c"]}"#, r#"{"l":[null,{"a":null}]}"#, r#"{"l":[null,{}]}"#);
+        check(r#"{"m":"text"}"#, r#"{"m":{"deep":{"gone":null,"kept":1}}}"#, r#"{"m":{"deep":{"kept":1}}}"#);
+    }
+
+    #[test]
+    fn a_list_in_place_of_an_object_stays_as_it_is_written() {
+        check(r#"{"m":{}}"#, r#"{"m": [ {"b":1.0,"a":null} ]}"#, r#"{"m":[{"b":1.0,"a":null}]}"#);
+    }
+
+    #[test]
+    fn repeated_fields_are_told() {
+        let (_, errors) = Patch::decode(br#"{"a":[{"b":1,"b":2}],"a":1}"#, true).expect("the test is a patch");
+        assert_eq!(errors, [r#"duplicate field "a[0].b""#, r#"duplicate field "a""#]);
+    }
+
+    #[test]
+    fn only_objects_merge() {
+        check_error(
+            "[1]",
+            true,
+            "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}",
+        );
+        check_error(
+            r#"{"a":1e400}"#,
+            true,
+            "error decoding patch: json: cannot unmarshal number 1e400 into Go value of type float64",
+        );
+        check_error("null", true, "Invalid JSON Patch");
+        check_error("1", false, "Invalid JSON Patch");
+    }
+}

@@ -1,0 +1,340 @@
+//! JSON that still knows how it was written.
+//!
+//! The reference patches texts, not values, and clients see it: `test` compares numbers as they are written, and the
+//! message about an unfit result quotes it with the fields of the patch in the client's order.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
+
+use crate::value::{Value, go_quote, json};
+
+/// Strict errors are counted up to here and no further.
+const STRICT_ERRORS_MAX: usize = 100;
+
+/// A value in a JSON text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Written {
+    /// Where it stands, without space around it.
+    pub span: Range<usize>,
+    pub content: Content,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    Null,
+    Bool,
+    Number,
+    String,
+    Array(Vec<Written>),
+    /// Fields as they stand; of a repeated name the last one counts.
+    Object(Vec<(String, Written)>),
+}
+
+impl Content {
+    /// What Go's JSON decoder calls it.
+    pub fn go_name(&self) -> &'static str {
+        match self {
+            Content::Null => "null",
+            Content::Bool => "bool",
+            Content::Number => "number",
+            Content::String => "string",
+            Content::Array(_) => "array",
+            Content::Object(_) => "object",
+        }
+    }
+}
+
+impl Written {
+    /// Reads a text that is known to be JSON.
+    pub fn read(text: &str) -> Written {
+        Reader { text, at: 0 }.value()
+    }
+
+    /// The text of a string.
+    pub fn as_string(&self, text: &str) -> Option<String> {
+        match self.content {
+            Content::String => unquoted(&text[self.span.clone()]),
+            _ => None,
+        }
+    }
+
+    /// The first number within this that no double can hold, as it is written.
+    pub fn out_of_range<'t>(&self, text: &'t str) -> Option<&'t str> {
+        match &self.content {
+            Content::Number => {
+                let number = &text[self.span.clone()];
+                let is_infinite = number.parse().is_ok_and(f64::is_infinite);
+                is_infinite.then_some(number)
+            }
+            Content::Array(items) => items.iter().find_map(|item| item.out_of_range(text)),
+            Content::Object(fields) => fields.iter().find_map(|(_, field)| field.out_of_range(text)),
+            _ => None,
+        }
+    }
+
+    /// Notes the fields that stand twice within this, which stands at `path`, or is the whole.
+    pub fn note_repeated(&self, path: Option<&str>, errors: &mut StrictErrors) {
+        match &self.content {
+            Content::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    item.note_repeated(Some(&format!("{}[{index}]", path.unwrap_or_default())), errors);
+                }
+            }
+            Content::Object(fields) => {
+                let mut names = HashSet::with_capacity(fields.len());
+                for (name, field) in fields {
+                    let path = path.map_or_else(|| name.clone(), |path| format!("{path}.{name}"));
+                    if !names.insert(name) {
+                        errors.note("duplicate field", &path);
+                    }
+                    field.note_repeated(Some(&path), errors);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What a strict reader minds, each once.
+#[derive(Default)]
+pub(super) struct StrictErrors(pub Vec<String>);
+
+impl StrictErrors {
+    pub fn note(&mut self, what: &str, path: &str) {
+        let error = format!("{what} {}", go_quote(path));
+        if self.0.len() < STRICT_ERRORS_MAX && !self.0.contains(&error) {
+            self.0.push(error);
+        }
+    }
+}
+
+fn unquoted(quoted: &str) -> Option<String> {
+    match json::decode(quoted.as_bytes()) {
+        Ok(Value::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn peek(&self) -> u8 {
+        self.text.as_bytes().get(self.at).copied().unwrap_or_default()
+    }
+
+    fn skip_space(&mut self) {
+        while matches!(self.peek(), b' ' | b'\n' | b'\t' | b'\r') {
+            self.at += 1;
+        }
+    }
+
+    fn value(&mut self) -> Written {
+        self.skip_space();
+        let start = self.at;
+        let content = match self.peek() {
+            b'{' => self.object(),
+            b'[' => self.array(),
+            b'"' => {
+                self.skip_string();
+                Content::String
+            }
+            first => {
+                while !matches!(self.peek(), b',' | b']' | b'}' | b' ' | b'\n' | b'\t' | b'\r' | 0) {
+                    self.at += 1;
+                }
+                match first {
+                    b'n' => Content::Null,
+                    b't' | b'f' => Content::Bool,
+                    _ => Content::Number,
+                }
+            }
+        };
+        Written { span: start..self.at, content }
+    }
+
+    fn skip_string(&mut self) {
+        self.at += 1;
+        loop {
+            match self.peek() {
+                b'\\' => self.at += 2,
+                b'"' | 0 => break,
+                _ => self.at += 1,
+            }
+        }
+        self.at = self.text.len().min(self.at + 1);
+    }
+
+    /// Whether another item follows; goes behind the comma or the closing bracket, and behind the opening one at first.
+    fn goes_on(&mut self, is_first: bool, close: u8) -> bool {
+        if is_first {
+            self.at += 1;
+        }
+        self.skip_space();
+        let closes = self.peek() == close || self.peek() == 0;
+        if closes || !is_first {
+            self.at = self.text.len().min(self.at + 1);
+        }
+        !closes
+    }
+
+    fn array(&mut self) -> Content {
+        let mut items = Vec::new();
+        while self.goes_on(items.is_empty(), b']') {
+            items.push(self.value());
+        }
+        Content::Array(items)
+    }
+
+    fn object(&mut self) -> Content {
+        let mut fields = Vec::new();
+        while self.goes_on(fields.is_empty(), b'}') {
+            self.skip_space();
+            let start = self.at;
+            self.skip_string();
+            let name = unquoted(&self.text[start..self.at]).unwrap_or_default();
+            self.skip_space();
+            self.at += 1;
+            fields.push((name, self.value()));
+        }
+        Content::Object(fields)
+    }
+}
+
+/// A value that is being patched. What is not looked into stays as it is written.
+#[derive(Clone, Debug)]
+pub(super) enum Node<'p> {
+    Null,
+    /// A part of the patch with this text.
+    Written(&'p str, &'p Written),
+    /// A part of the object that is patched.
+    Live(&'p Value),
+    Array(Vec<Node<'p>>),
+    Object(BTreeMap<String, Node<'p>>),
+}
+
+impl<'p> Node<'p> {
+    pub fn written(text: &'p str, written: &'p Written) -> Self {
+        match written.content {
+            Content::Null => Node::Null,
+            _ => Node::Written(text, written),
+        }
+    }
+
+    pub fn live(value: &'p Value) -> Self {
+        match value {
+            Value::Null => Node::Null,
+            _ => Node::Live(value),
+        }
+    }
+
+    pub fn is_null(&self) -> bool {
+        matches!(self, Node::Null)
+    }
+
+    /// With its items or fields to look at, if it has such.
+    pub fn opened(self) -> Self {
+        match self {
+            Node::Written(text, Written { content: Content::Array(items), .. }) => {
+                Node::Array(items.iter().map(|item| Node::written(text, item)).collect())
+            }
+            Node::Written(text, Written { content: Content::Object(fields), .. }) => {
+                Node::Object(fields.iter().map(|(name, field)| (name.clone(), Node::written(text, field))).collect())
+            }
+            Node::Live(Value::Array(items)) => Node::Array(items.iter().map(Node::live).collect()),
+            Node::Live(Value::Object(fields)) => {
+                Node::Object(fields.iter().map(|(name, field)| (name.to_owned(), Node::live(field))).collect())
+            }
+            other => other,
+        }
+    }
+
+    /// Opens it in its place.
+    pub fn open(&mut self) -> &mut Self {
+        *self = std::mem::replace(self, Node::Null).opened();
+        self
+    }
+
+    /// Whether both have the same fields and items, and texts and numbers that are written alike.
+    pub fn equals(&self, other: &Node<'_>) -> bool {
+        match (self.clone().opened(), other.clone().opened()) {
+            (Node::Null, Node::Null) => true,
+            (Node::Array(left), Node::Array(right)) => {
+                left.len() == right.len() && left.iter().zip(&right).all(|(left, right)| left.equals(right))
+            }
+            (Node::Object(left), Node::Object(right)) => {
+                left.len() == right.len()
+                    && left.iter().all(|(name, left)| right.get(name).is_some_and(|right| left.equals(right)))
+            }
+            (left @ (Node::Written(..) | Node::Live(_)), right @ (Node::Written(..) | Node::Live(_))) => {
+                left.scalar_text() == right.scalar_text()
+            }
+            _ => false,
+        }
+    }
+
+    fn scalar_text(&self) -> String {
+        match self {
+            Node::Written(text, written) => text[written.span.clone()].to_owned(),
+            Node::Live(value) => json::encode_to_string(value),
+            _ => String::new(),
+        }
+    }
+
+    /// The JSON text of it, compact.
+    pub fn to_text(&self) -> String {
+        let mut out = Vec::with_capacity(1024);
+        self.write(&mut out);
+        String::from_utf8(out).expect("JSON texts are UTF-8")
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Node::Null => out.extend_from_slice(b"null"),
+            Node::Written(text, written) => write_compact(&text[written.span.clone()], out),
+            Node::Live(value) => json::encode_into(value, out),
+            Node::Array(items) => {
+                out.push(b'[');
+                for (index, item) in items.iter().enumerate() {
+                    if index > 0 {
+                        out.push(b',');
+                    }
+                    item.write(out);
+                }
+                out.push(b']');
+            }
+            Node::Object(fields) => {
+                out.push(b'{');
+                for (index, (name, field)) in fields.iter().enumerate() {
+                    if index > 0 {
+                        out.push(b',');
+                    }
+                    json::encode_string(name, out);
+                    out.push(b':');
+                    field.write(out);
+                }
+                out.push(b'}');
+            }
+        }
+    }
+}
+
+/// Appends a JSON text without space between its signs, and with what Go escapes escaped.
+fn write_compact(text: &str, out: &mut Vec<u8>) {
+    let mut in_string = false;
+    let mut is_escaped = false;
+    let mut utf8 = [0; 4];
+    for character in text.chars() {
+        match character {
+            ' ' | '\n' | '\t' | '\r' if !in_string => {}
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                out.extend_from_slice(format!("\\u{:04x}", u32::from(character)).as_bytes());
+            }
+            _ => out.extend_from_slice(character.encode_utf8(&mut utf8).as_bytes()),
+        }
+        in_string ^= character == '"' && !is_escaped;
+        is_escaped = character == '\\' && !is_escaped;
+    }
+}

@@ -1,0 +1,265 @@
+//! POST: a new object.
+
+use uuid::Uuid;
+
+use crate::admission::{Attributes, Operation};
+use crate::apply::FieldManager;
+use crate::auth::UserInfo;
+use crate::meta::field::Path;
+use crate::meta::{Status, names, object_meta};
+use crate::store::{self, Guard, WriteError};
+use crate::value::{Value, json};
+
+use super::decode::{Body, FieldValidation, decode_object};
+use super::derive::remove_resource_version;
+use super::update::dedup_owner_references;
+use super::{Registry, Target, Warnings, Written, store_failed, strategy};
+
+/// How often a generated name that is taken is generated anew. Source: Kubernetes 1.37.
+const GENERATED_NAME_TRIES: usize = 8;
+
+/// What a creation needs beside its target.
+pub struct CreateRequest {
+    pub body: Body,
+    pub field_validation: FieldValidation,
+    /// Who owns the fields that this sets.
+    pub manager: String,
+    pub dry_run: bool,
+}
+
+impl Registry {
+    /// Creates an object of `target`.
+    ///
+    /// The name is the target's, or that of the body, or a generated one. Errors: 400 for a body that is none, 403 and 404
+    /// by admission, 409 for a name that is taken, 422 for an invalid object, 429 when too much is being written.
+    pub async fn create(
+        &self,
+        target: &Target,
+        user: &UserInfo,
+        request: &CreateRequest,
+        warnings: &mut Warnings,
+    ) -> Result<Written, Status> {
+        let mut object = decode_object(&request.body, target, request.field_validation, warnings)?;
+        wipe_system_fields(&mut object);
+        ensure_namespace(&mut object, &target.namespace)?;
+        dedup_owner_references(&mut object, "", warnings);
+        let object = self.field_manager(target).update(None, object, &request.manager, &self.now());
+        let generates = object.str_at(&["metadata", "name"]).is_empty()
+            && !object.str_at(&["metadata", "generateName"]).is_empty();
+        let tries = if generates { GENERATED_NAME_TRIES } else { 1 };
+        let mut result = Err(target.not_found());
+        for _ in 0..tries {
+            result = self.create_decoded(target, user, object.clone(), request.dry_run, warnings).await;
+            if !matches!(&result, Err(status) if status.is_already_exists()) {
+                break;
+            }
+        }
+        result
+    }
+
+    /// Admits, prepares, validates and stores a new object, whose metadata the client can no longer influence.
+    ///
+    /// The steps run again when a guard fails: what they were based on has changed.
+    pub(super) async fn create_decoded(
+        &self,
+        target: &Target,
+        user: &UserInfo,
+        object: Value,
+        dry_run: bool,
+        warnings: &mut Warnings,
+    ) -> Result<Written, Status> {
+        let mut target = target.clone();
+        loop {
+            let mut noted = Warnings::default();
+            let attempt = self.create_once(&target, user, object.clone(), dry_run, &mut noted).await?;
+            if let Some(written) = attempt {
+                warnings.extend(noted.texts().iter().cloned());
+                return Ok(written);
+            }
+            target = self.refresh(&target).await?;
+        }
+    }
+
+    /// One attempt; `None` where a guard failed and the steps are to run again.
+    async fn create_once(
+        &self,
+        target: &Target,
+        user: &UserInfo,
+        mut object: Value,
+        dry_run: bool,
+        warnings: &mut Warnings,
+    ) -> Result<Option<Written>, Status> {
+        let (version, strategy) = (&target.version, &target.resource.strategy);
+        let guards = self.guards(target).await?;
+        let name = target.name.clone();
+        let body_name = object.str_at(&["metadata", "name"]).to_owned();
+        let attributes = Attributes {
+            operation: Operation::Create,
+            version,
+            subresource: "",
+            namespace: &target.namespace,
+            name: if name.is_empty() { &body_name } else { &name },
+            old: None,
+            user: user,
+            dry_run,
+        };
+        self.admission.mutate(&attributes, &mut object).await?;
+        dedup_owner_references(&mut object, " after mutating admission happens", warnings);
+        let named = fill_system_fields(&mut object, &self.now());
+        strategy.prepare_create(version, &mut object);
+        let mut errors = strategy.validate_create(version, &object);
+        if errors.is_empty() {
+            let metadata = object.get("metadata").unwrap_or(&Value::Null);
+            let path = Path::new("metadata");
+            errors = object_meta::validate(metadata, version.is_namespaced(), names::is_path_segment, &path);
+        }
+        if !errors.is_empty() {
+            let kind = object.str_at(&["kind"]);
+            return Err(Status::invalid(&version.group, kind, &named, &errors));
+        }
+        warnings.extend(strategy.warnings(version, strategy::Subresource::Main, &object, None));
+        let attributes = Attributes { name: &named, ..attributes };
+        self.admission.validate(&attributes, &object).await?;
+        if target.resource.definition.as_ref().is_some_and(|definition| definition.terminating) {
+            let why = "create not allowed while custom resource definition is terminating";
+            return Err(Status::forbidden(&version.group, &version.names.plural, &named, why));
+        }
+        if !matches!(object.str_at(&["metadata", "resourceVersion"]), "" | "0") {
+            return Err(Status::plain(500, "resourceVersion should not be set on objects to be created"));
+        }
+        self.commit_new(target, object, &named, dry_run, guards).await
+    }
+
+    /// Stores the new object.
+    async fn commit_new(
+        &self,
+        target: &Target,
+        mut object: Value,
+        name: &str,
+        dry_run: bool,
+        mut guards: Vec<Guard>,
+    ) -> Result<Option<Written>, Status> {
+        let (version, resource) = (&target.version, &target.resource);
+        let key = target.key_of(name);
+        let taken = self.storage.get(&resource.collection, &key).await.map_err(store_failed)?;
+        if let Some(existing) = taken {
+            let mut status = Status::already_exists(&version.group, &version.names.plural, name);
+            let existing = self.derive(resource, version, &existing).await?;
+            if existing.at(&["metadata", "deletionTimestamp"]).is_some() {
+                status.message = format!("object is being deleted: {}", status.message);
+            }
+            return Err(status);
+        }
+        remove_resource_version(&mut object);
+        let stored = self.convert_to(resource, resource.storage(), object).await?;
+        if dry_run {
+            let object = self.derive_value(resource, version, stored).await?;
+            return Ok(Some(Written { created: true, object }));
+        }
+        guards.push(Guard::Absent);
+        let write = store::Write {
+            collection: resource.collection.clone(),
+            key: key.as_str().into(),
+            op: self.put(resource, &stored),
+            guards,
+        };
+        match self.storage.write(write).await {
+            Ok(committed) => {
+                let mut object = self.derive_value(resource, version, stored).await?;
+                super::derive::set_resource_version(&mut object, committed.revision);
+                Ok(Some(Written { created: true, object }))
+            }
+            Err(WriteError::GuardFailed) => Ok(None),
+            Err(error) => Err(write_failed(error)),
+        }
+    }
+
+    /// What the store keeps of `object`, which is in its storage version.
+    pub(super) fn put(&self, resource: &super::Resource, object: &Value) -> store::Op {
+        let version = resource.storage();
+        store::Op::Put(store::Put {
+            bytes: json::encode(object).into(),
+            uid: object.str_at(&["metadata", "uid"]).into(),
+            stored_version: version.version.as_str().into(),
+            schema_generation: version.schema_generation,
+            expires_at_ms: None,
+        })
+    }
+
+    /// What owns the fields of `target`.
+    pub(super) fn field_manager<'a>(&self, target: &'a Target) -> FieldManager<'a> {
+        target.resource.field_manager(&target.version, target.subresource)
+    }
+}
+
+/// What a failed write looks like from outside.
+pub(super) fn write_failed(error: WriteError) -> Status {
+    const RETRY_AFTER_SECONDS: u32 = 1;
+    match error {
+        WriteError::Busy => Status::too_many_requests("too many writes are waiting, please try again later", RETRY_AFTER_SECONDS),
+        WriteError::GuardFailed => Status::internal_error("a guard failed that no step can meet"),
+        WriteError::Store(error) => store_failed(error),
+    }
+}
+
+/// Removes what only the server sets.
+pub(super) fn wipe_system_fields(object: &mut Value) {
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        for name in ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+            metadata.remove(name);
+        }
+    }
+}
+
+/// Sets the time and the uid, and generates a name where one is asked for; returns the name.
+fn fill_system_fields(object: &mut Value, now: &str) -> String {
+    let metadata = metadata_mut(object);
+    metadata.insert("creationTimestamp", Value::from(now));
+    metadata.insert("uid", Value::String(Uuid::new_v4().to_string()));
+    let text = |name: &str| metadata.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (mut name, generate_name) = (text("name"), text("generateName"));
+    if name.is_empty() && !generate_name.is_empty() {
+        name = generate(&generate_name);
+        metadata.insert("name", Value::from(name.clone()));
+    }
+    name
+}
+
+/// The metadata of an object, made where there is none.
+pub(super) fn metadata_mut(object: &mut Value) -> &mut crate::value::Map {
+    object.make_object().entry("metadata").make_object()
+}
+
+/// The body's namespace must be that of the path, or nothing, and then becomes it.
+pub(super) fn ensure_namespace(object: &mut Value, namespace: &str) -> Result<(), Status> {
+    let metadata = metadata_mut(object);
+    let own = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
+    if own == namespace {
+        return Ok(());
+    }
+    if !own.is_empty() && !namespace.is_empty() {
+        let message = "the namespace of the provided object does not match the namespace sent on the request";
+        return Err(Status::bad_request(message));
+    }
+    match namespace.is_empty() {
+        true => _ = metadata.remove("namespace"),
+        false => _ = metadata.insert("namespace", Value::from(namespace)),
+    }
+    Ok(())
+}
+
+/// `base` with five random characters behind it, 63 bytes at most.
+fn generate(base: &str) -> String {
+    const SUFFIX_CHARACTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+    const SUFFIX_LENGTH: usize = 5;
+    const BASE_BYTES_MAX: usize = 63 - SUFFIX_LENGTH;
+    let cut = base.floor_char_boundary(BASE_BYTES_MAX);
+    let mut name = base[..cut].to_owned();
+    let mut random = Uuid::new_v4().as_u128();
+    for _ in 0..SUFFIX_LENGTH {
+        let at = random % SUFFIX_CHARACTERS.len() as u128;
+        random /= SUFFIX_CHARACTERS.len() as u128;
+        name.push(char::from(SUFFIX_CHARACTERS[at as usize]));
+    }
+    name
+}

@@ -1,0 +1,217 @@
+//! From the bytes of a body to an object of the kind asked for, with Kubernetes' words for what is wrong with it.
+//!
+//! Source: apimachinery's JSON serializer and apiserver's `transformDecodeError`, release 1.37.
+
+use bytes::Bytes;
+
+use crate::crd::write::split_api_version;
+use crate::meta::Status;
+use crate::schema::strict::in_document_order;
+use crate::value::{Value, go_quote, json, yaml};
+
+use super::{Target, Warnings};
+
+/// How a body is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Json,
+    Yaml,
+}
+
+/// The body of a request.
+#[derive(Clone, Debug)]
+pub struct Body {
+    pub bytes: Bytes,
+    pub format: Format,
+}
+
+/// What happens to fields that are unknown or given twice. Source: the query parameter `fieldValidation`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FieldValidation {
+    Ignore,
+    #[default]
+    Warn,
+    Strict,
+}
+
+/// Go prints the type that it reads apiVersion and kind into.
+const TYPE_META: &str =
+    r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+
+/// The scheme that Go names by the line of source it was made in; clients see it.
+const SCHEME: &str = "pkg/runtime/scheme.go:111";
+
+/// Decodes `body` as an object of `target`.
+///
+/// What strict decoding finds is a warning or an error, as `validation` says. Errors are 400s.
+pub fn decode_object(
+    body: &Body,
+    target: &Target,
+    validation: FieldValidation,
+    warnings: &mut Warnings,
+) -> Result<Value, Status> {
+    let wanted = &target.version;
+    let unrecognized = |error: &str| {
+        let kind = &wanted.names.kind;
+        let summary = summarize(&body.bytes);
+        Status::bad_request(&format!(
+            "the object provided is unrecognized (must be of type {kind}): {error} ({summary})"
+        ))
+    };
+    let Tree { mut object, mut strict, out_of_range } = decode_tree(body).map_err(|error| unrecognized(&error))?;
+    let (mut api_version, mut kind) = type_meta(&object).map_err(|error| unrecognized(&error))?;
+    split_api_version(&api_version).map_err(|error| unrecognized(&error))?;
+    let strategy = &target.resource.strategy;
+    if strategy.may_leave_type_out() {
+        if api_version.is_empty() {
+            api_version = wanted.api_version();
+        }
+        if kind.is_empty() {
+            kind = wanted.names.kind.clone();
+        }
+        if let Value::Object(fields) = &mut object {
+            fields.insert("apiVersion", Value::from(api_version.clone()));
+            fields.insert("kind", Value::from(kind.clone()));
+        } else if object.is_null() {
+            object = crate::object! { "apiVersion" => api_version.clone(), "kind" => kind.clone() };
+        }
+    } else if kind.is_empty() {
+        return Err(unrecognized(&missing_kind(&body.bytes)));
+    }
+    let (_, version) = split_api_version(&api_version).unwrap_or_default();
+    let cannot_be_handled = |error: &str| {
+        let message =
+            format!("{kind} in version {} cannot be handled as a {}: {error}", go_quote(version), wanted.names.kind);
+        Status::bad_request(&message)
+    };
+    if strategy.may_leave_type_out() && (kind != wanted.names.kind || api_version != wanted.api_version()) {
+        return Err(cannot_be_handled(&not_registered(&kind, &api_version)));
+    }
+    if let Some(error) = out_of_range {
+        return Err(cannot_be_handled(&error));
+    }
+    let decoded = strategy.decode(object, &target.resource.versions).map_err(|error| cannot_be_handled(&error))?;
+    if decoded.is_typed && body.format == Format::Json {
+        strict = in_document_order(&body.bytes, strict, &decoded.findings);
+    } else {
+        strict.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field {}", quote_path(path))));
+    }
+    match validation {
+        FieldValidation::Ignore => {}
+        FieldValidation::Warn => strict.iter().for_each(|error| add_strict_warning(error, warnings)),
+        FieldValidation::Strict if strict.is_empty() => {}
+        FieldValidation::Strict => return Err(cannot_be_handled(&strict_error(&strict))),
+    }
+    let expected = wanted.api_version();
+    if api_version != expected {
+        return Err(Status::bad_request(&format!(
+            "the API version in the data ({api_version}) does not match the expected API version ({expected})"
+        )));
+    }
+    Ok(decoded.object)
+}
+
+/// A parsed body.
+struct Tree {
+    object: Value,
+    /// What a strict reader minds.
+    strict: Vec<String>,
+    /// Go's text for a number that no double can hold; apiVersion and kind are read before it.
+    out_of_range: Option<String>,
+}
+
+fn decode_tree(body: &Body) -> Result<Tree, String> {
+    let decoded = match body.format {
+        Format::Json => match json::decode_strict(&body.bytes) {
+            Err(error @ json::Error::Range(_)) => {
+                let object = json::decode_within_range(&body.bytes).unwrap_or_default();
+                return Ok(Tree { object, strict: Vec::new(), out_of_range: Some(error.to_string()) });
+            }
+            decoded => decoded.map_err(|error| format!("couldn't get version/kind; json parse error: {error}")),
+        },
+        Format::Yaml => yaml::decode_strict(&body.bytes).map_err(|error| error.to_string()),
+    };
+    decoded.map(|(object, strict)| Tree { object, strict, out_of_range: None })
+}
+
+/// The apiVersion and kind of a document, as Go reads them before anything else.
+pub fn type_meta(object: &Value) -> Result<(String, String), String> {
+    let fields = match object {
+        Value::Null => return Ok(Default::default()),
+        Value::Object(fields) => fields,
+        other => {
+            let found = json_type(other);
+            return Err(format!(
+                "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type {TYPE_META}"
+            ));
+        }
+    };
+    let text = |name: &str| match fields.get(name) {
+        None | Some(Value::Null) => Ok(String::new()),
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(other) => Err(format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go struct field .{name} of type string",
+            json_type(other)
+        )),
+    };
+    Ok((text("apiVersion")?, text("kind")?))
+}
+
+/// What Go's JSON decoder calls a value.
+pub fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Int(_) | Value::Float(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// The message for a body without a kind.
+pub fn missing_kind(bytes: &[u8]) -> String {
+    format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(bytes))
+}
+
+/// The message for a kind that the API group does not have.
+pub fn not_registered(kind: &str, api_version: &str) -> String {
+    format!(
+        "no kind {} is registered for version {} in scheme {}",
+        go_quote(kind),
+        go_quote(api_version),
+        go_quote(SCHEME)
+    )
+}
+
+/// The message of a strict decoding error.
+pub fn strict_error(errors: &[String]) -> String {
+    format!("strict decoding error: {}", errors.join(", "))
+}
+
+/// Warns of one strict decoding error; those of the YAML reader come several in one.
+pub fn add_strict_warning(error: &str, warnings: &mut Warnings) {
+    const PREFIXES: [&str; 2] =
+        ["error converting YAML to JSON: yaml: unmarshal errors:\n", "yaml: unmarshal errors:\n"];
+    match PREFIXES.iter().find_map(|prefix| error.strip_prefix(prefix)) {
+        Some(lines) => lines.split('\n').for_each(|line| warnings.add(line.trim())),
+        None => warnings.add(error),
+    }
+}
+
+/// Field paths stand between quotes as they are.
+fn quote_path(path: &str) -> String {
+    format!("\"{path}\"")
+}
+
+/// The first bytes of a body: as text if it looks like JSON, else in hexadecimal.
+fn summarize(bytes: &[u8]) -> String {
+    const BYTES_MAX: usize = 30;
+    let head = &bytes[..bytes.len().min(BYTES_MAX)];
+    let more = if bytes.len() > BYTES_MAX { " ..." } else { "" };
+    match head.first() {
+        None => "<empty>".to_owned(),
+        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(head)),
+        Some(_) => format!("{}{more}", head.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
+    }
+}

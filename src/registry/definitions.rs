@@ -1,0 +1,222 @@
+//! Which resources there are: the built-in kinds, and what the definitions in the store compile to.
+//!
+//! A custom resource is compiled when it is first asked for, and again when its definition has another revision: so a
+//! changed schema takes effect with the write that changed it, in every process.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use async_trait::async_trait;
+
+use crate::admission::{Namespaces, Phase};
+use crate::auth::UserInfo;
+use crate::crd::{self, definition};
+use crate::meta::Status;
+use crate::object;
+use crate::store::{At, Collection, SnapshotError, Storage, Stored};
+use crate::value::{Value, json};
+
+use super::resource::{Definition, Resource};
+use super::strategy::{Custom, Subresource};
+use super::{
+    Body, CreateRequest, FieldValidation, Format, PatchRequest, PatchType, Registry, Target, Warnings, kinds, store_failed,
+};
+
+/// The group of CustomResourceDefinitions.
+pub const GROUP: &str = "apiextensions.k8s.io";
+/// Their resource.
+pub const PLURAL: &str = "customresourcedefinitions";
+
+/// The table of what is served.
+pub struct Definitions {
+    built_in: Vec<Arc<Resource>>,
+    /// By the name of the definition. A missing one is compiled; a stale one replaced.
+    compiled: RwLock<HashMap<Arc<str>, Arc<Resource>>>,
+}
+
+impl Definitions {
+    pub fn new(built_in: Vec<Arc<Resource>>) -> Self {
+        Definitions { built_in, compiled: RwLock::default() }
+    }
+
+    /// Where definitions are stored.
+    pub fn collection(&self) -> Collection {
+        Collection::new(GROUP, PLURAL)
+    }
+
+    /// Where namespaces are stored.
+    pub fn namespaces(&self) -> Collection {
+        Collection::new("", "namespaces")
+    }
+
+    /// Whether a group's resources come with the server.
+    pub fn is_built_in(&self, group: &str) -> bool {
+        self.built_in.iter().any(|resource| resource.storage().group == group)
+    }
+
+    fn built_in(&self, group: &str, plural: &str) -> Option<&Arc<Resource>> {
+        self.built_in.iter().find(|resource| {
+            let version = resource.storage();
+            version.group == group && version.names.plural == plural
+        })
+    }
+}
+
+impl Registry {
+    /// The resource `plural` of `group`; `None` where there is none, or its names are not accepted yet.
+    pub async fn resolve(&self, group: &str, plural: &str) -> Result<Option<Arc<Resource>>, Status> {
+        if let Some(resource) = self.definitions.built_in(group, plural) {
+            return Ok(Some(Arc::clone(resource)));
+        }
+        if group.is_empty() || self.definitions.is_built_in(group) {
+            return Ok(None);
+        }
+        let name = format!("{plural}.{group}");
+        let stored = self.storage.get(&self.definitions.collection(), &name).await.map_err(store_failed)?;
+        match stored {
+            Some(stored) => self.compile(&stored),
+            None => {
+                self.forget(&name);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Every resource that is served: the built-in ones, then the others in the order of their definitions' names.
+    pub async fn resources(&self) -> Result<Vec<Arc<Resource>>, Status> {
+        let snapshot = self.storage.snapshot(&self.definitions.collection(), At::Newest).await;
+        let snapshot = snapshot.map_err(|error| match error {
+            SnapshotError::Expired { .. } => Status::internal_error("the newest state has expired"),
+            SnapshotError::Store(error) => store_failed(error),
+        })?;
+        let mut resources = self.definitions.built_in.clone();
+        for stored in snapshot.range("", None) {
+            resources.extend(self.compile(stored)?);
+        }
+        Ok(resources)
+    }
+
+    /// The target as its resource is now. Errors: 404 where the resource or its version is gone.
+    pub(super) async fn refresh(&self, target: &Target) -> Result<Target, Status> {
+        if target.resource.definition.is_none() {
+            return Ok(target.clone());
+        }
+        let (group, plural) = (&target.version.group, &target.version.names.plural);
+        let gone = Status::not_found_generic;
+        let resource = self.resolve(group, plural).await?.ok_or_else(gone)?;
+        if Arc::ptr_eq(&resource, &target.resource) {
+            return Ok(target.clone());
+        }
+        let version = Arc::clone(resource.served(&target.version.version).ok_or_else(gone)?);
+        Ok(Target { resource, version, ..target.clone() })
+    }
+
+    /// The resource of a stored definition; `None` while its names are not accepted.
+    fn compile(&self, stored: &Stored) -> Result<Option<Arc<Resource>>, Status> {
+        let known = self.definitions.compiled.read().unwrap_or_else(PoisonError::into_inner).get(&stored.key).cloned();
+        if let Some(resource) = known
+            && resource.definition.as_ref().is_some_and(|definition| definition.revision == stored.revision)
+        {
+            return Ok(Some(resource));
+        }
+        let unreadable = |error: String| Status::internal_error(&format!("definition {}: {error}", stored.key));
+        let object = json::decode(&stored.bytes).map_err(|error| unreadable(error.to_string()))?;
+        let (definition, _) = definition::decode(&object).map_err(unreadable)?;
+        if !crd::is_served(&definition) {
+            self.forget(&stored.key);
+            return Ok(None);
+        }
+        let versions = crd::compile(&definition).into_iter().map(Arc::new).collect::<Vec<_>>();
+        let Some(first) = versions.first() else { return Ok(None) };
+        let collection = Collection::new(&first.group, &first.names.plural);
+        let mut resource = Resource::custom(collection, versions, Arc::new(Custom));
+        resource.definition = Some(Definition {
+            key: Arc::clone(&stored.key),
+            revision: stored.revision,
+            terminating: crd::is_terminating(&definition),
+        });
+        let resource = Arc::new(resource);
+        let mut compiled = self.definitions.compiled.write().unwrap_or_else(PoisonError::into_inner);
+        compiled.insert(Arc::clone(&stored.key), Arc::clone(&resource));
+        Ok(Some(resource))
+    }
+
+    fn forget(&self, name: &str) {
+        let known = self.definitions.compiled.read().unwrap_or_else(PoisonError::into_inner).contains_key(name);
+        if known {
+            self.definitions.compiled.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        }
+    }
+}
+
+/// The namespaces in the store, for admission.
+pub struct StoredNamespaces(pub Storage);
+
+#[async_trait]
+impl Namespaces for StoredNamespaces {
+    async fn phase(&self, name: &str) -> Result<Option<Phase>, Status> {
+        let stored = self.0.get(&Collection::new("", "namespaces"), name).await.map_err(store_failed)?;
+        let Some(stored) = stored else { return Ok(None) };
+        let namespace = json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))?;
+        Ok(Some(match namespace.str_at(&["status", "phase"]) {
+            "Terminating" => Phase::Terminating,
+            _ => Phase::Active,
+        }))
+    }
+}
+
+impl Registry {
+    /// Makes the namespaces that every cluster has, where they are missing.
+    pub async fn make_initial_namespaces(&self) -> Result<(), Status> {
+        for name in kinds::INITIAL_NAMESPACES {
+            let exists = self.storage.get(&self.definitions.namespaces(), name).await.map_err(store_failed)?.is_some();
+            if !exists {
+                self.create_own("", "namespaces", kinds::new_namespace(name)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Registers a definition as `kubectl apply` would: it is made, or its spec brought up to date.
+    pub async fn register(&self, definition: Value) -> Result<(), Status> {
+        match self.create_own(GROUP, PLURAL, definition.clone()).await {
+            Err(status) if status.is_already_exists() => {}
+            other => return other,
+        }
+        let target = self.own_target(GROUP, PLURAL, definition.str_at(&["metadata", "name"])).await?;
+        let request = PatchRequest {
+            patch_type: PatchType::Merge,
+            bytes: json::encode(&object! { "spec" => definition.get("spec").cloned().unwrap_or_default() }).into(),
+            field_validation: FieldValidation::Ignore,
+            manager: OWN_MANAGER.to_owned(),
+            force: false,
+            dry_run: false,
+        };
+        self.patch(&target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
+    }
+
+    async fn create_own(&self, group: &str, plural: &str, object: Value) -> Result<(), Status> {
+        let target = self.own_target(group, plural, "").await?;
+        let request = CreateRequest {
+            body: Body { bytes: json::encode(&object).into(), format: Format::Json },
+            field_validation: FieldValidation::Ignore,
+            manager: OWN_MANAGER.to_owned(),
+            dry_run: false,
+        };
+        self.create(&target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
+    }
+
+    async fn own_target(&self, group: &str, plural: &str, name: &str) -> Result<Target, Status> {
+        let resource = self.resolve(group, plural).await?.ok_or_else(Status::not_found_generic)?;
+        let version = Arc::clone(resource.storage());
+        let (namespace, name) = (String::new(), name.to_owned());
+        Ok(Target { resource, version, subresource: Subresource::Main, namespace, name })
+    }
+}
+
+/// The manager of the fields that the server itself sets.
+const OWN_MANAGER: &str = "skiff";
+
+fn own_user() -> UserInfo {
+    UserInfo::authenticated("system:apiserver", vec![UserInfo::MASTERS.to_owned()])
+}

@@ -1,0 +1,220 @@
+//! PATCH: JSON Patch, JSON Merge Patch and server-side apply.
+
+use bytes::Bytes;
+
+use crate::apply::ApplyError;
+use crate::auth::UserInfo;
+use crate::meta::field::{self, Path};
+use crate::meta::{Cause, Status};
+use crate::object;
+use crate::patch::{PatchError, json_patch, merge_patch};
+use crate::value::{Value, json, yaml};
+
+use super::create::ensure_namespace;
+use super::decode::{FieldValidation, add_strict_warning, strict_error};
+use super::update::{Change, check_name, check_uid_of_absent};
+use super::{Registry, Subresource, Target, Warnings, Written, scale};
+
+/// How a patch is written, by its media type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchType {
+    /// `application/json-patch+json`
+    Json,
+    /// `application/merge-patch+json`
+    Merge,
+    /// `application/strategic-merge-patch+json`, for built-in kinds
+    StrategicMerge,
+    /// `application/apply-patch+yaml`
+    Apply,
+}
+
+/// What a PATCH needs beside its target.
+pub struct PatchRequest {
+    pub patch_type: PatchType,
+    pub bytes: Bytes,
+    pub field_validation: FieldValidation,
+    pub manager: String,
+    pub force: bool,
+    pub dry_run: bool,
+}
+
+impl Registry {
+    /// Patches the object of `target`; server-side apply makes it where there is none.
+    ///
+    /// Errors: 400 for a patch that is none, 404, 409 for conflicts of apply and of resourceVersion, 422 for a patch that does
+    /// not apply and for an invalid result.
+    pub async fn patch(
+        &self,
+        target: &Target,
+        user: &UserInfo,
+        request: &PatchRequest,
+        warnings: &mut Warnings,
+    ) -> Result<Written, Status> {
+        check_document(request)?;
+        let now = self.now();
+        if target.subresource == Subresource::Scale {
+            let change = scale::ScaleChange::Patch(request);
+            return self.change_scale(target, user, &request.manager, request.dry_run, &change, warnings).await;
+        }
+        let change = Change {
+            user,
+            dry_run: request.dry_run,
+            uid: None,
+            creates: request.patch_type == PatchType::Apply && target.subresource == Subresource::Main,
+        };
+        let mut make = |target: &Target, live: &Value, warnings: &mut Warnings| {
+            let fields = self.field_manager(target);
+            let mut object = match request.patch_type {
+                PatchType::Apply => {
+                    let applied = decode_applied(&request.bytes)?;
+                    let live = (!live.is_null()).then_some(live);
+                    let merged = fields.apply(live, &applied, &request.manager, request.force, &now);
+                    let merged = merged.map_err(|error| apply_failed(&error))?;
+                    note_strict_apply(request, warnings)?;
+                    redecode_merged(target, merged)?
+                }
+                _ => {
+                    let patched = patch_object(target, live, request, warnings)?;
+                    fields.update(Some(live), patched, &request.manager, &now)
+                }
+            };
+            if live.is_null() {
+                check_uid_of_absent(target, &object)?;
+            }
+            ensure_namespace(&mut object, &target.namespace)?;
+            check_name(&object, target)?;
+            Ok(object)
+        };
+        self.change(target, &change, &mut make, warnings).await
+    }
+}
+
+/// A patch must be a JSON (or YAML) document before anything else is looked at. What begins like a JSON object is read later.
+fn check_document(request: &PatchRequest) -> Result<(), Status> {
+    let begins_as_object = || String::from_utf8_lossy(&request.bytes).trim_start().starts_with('{');
+    match request.patch_type {
+        PatchType::Apply if begins_as_object() => Ok(()),
+        PatchType::Apply => match yaml::decode(&request.bytes) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Status::bad_request(&format!("error encoding patch: {error}"))),
+        },
+        _ => match json::decode(&request.bytes) {
+            Err(json::Error::Syntax { .. }) => Err(Status::bad_request("invalid JSON patch")),
+            Ok(_) | Err(json::Error::Range(_)) => Ok(()),
+        },
+    }
+}
+
+/// The live object with the patch applied, in the form of its version.
+fn patch_object(
+    target: &Target,
+    live: &Value,
+    request: &PatchRequest,
+    warnings: &mut Warnings,
+) -> Result<Value, Status> {
+    let (text, mut strict) = apply_to_json(live, request)?;
+    let invalid = |detail: &str| unfit(&text, detail);
+    let (patched, repeated) = json::decode_strict(text.as_bytes()).map_err(|error| invalid(&error.to_string()))?;
+    strict.extend(repeated);
+    let (_, kind) = super::decode::type_meta(&patched).map_err(|error| invalid(&error))?;
+    if kind.is_empty() && !target.resource.strategy.may_leave_type_out() {
+        return Err(invalid(&super::decode::missing_kind(text.as_bytes())));
+    }
+    let decoded =
+        target.resource.strategy.decode(patched, &target.resource.versions).map_err(|error| invalid(&error))?;
+    strict.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field \"{path}\"")));
+    match request.field_validation {
+        FieldValidation::Ignore => {}
+        FieldValidation::Warn => strict.iter().for_each(|error| add_strict_warning(error, warnings)),
+        FieldValidation::Strict if strict.is_empty() => {}
+        FieldValidation::Strict => return Err(invalid(&strict_error(&strict))),
+    }
+    Ok(decoded.object)
+}
+
+/// A patched object, as JSON, that is no object of its kind.
+pub(super) fn unfit(text: &str, detail: &str) -> Status {
+    Status::invalid("", "", "", &[field::Error::invalid(&Path::new("patch"), text, detail)])
+}
+
+/// Applies a JSON or merge patch and gives the JSON text of the outcome; also tells what a strict reader minds about the
+/// patch.
+pub(super) fn apply_to_json(live: &Value, request: &PatchRequest) -> Result<(String, Vec<String>), Status> {
+    let strict = request.field_validation != FieldValidation::Ignore;
+    let failed = |error: PatchError| match error {
+        PatchError::Decode(message) => Status::bad_request(&message),
+        PatchError::TooManyOperations(message) => Status::request_entity_too_large(&message),
+        PatchError::Apply(_) => Status::unprocessable(),
+    };
+    match request.patch_type {
+        PatchType::Json => {
+            let (patch, errors) = json_patch::Patch::decode(&request.bytes, strict).map_err(failed)?;
+            Ok((patch.apply(live).map_err(failed)?, errors))
+        }
+        _ => {
+            let (patch, errors) = merge_patch::Patch::decode(&request.bytes, strict).map_err(failed)?;
+            Ok((patch.apply(live), errors))
+        }
+    }
+}
+
+/// The applied configuration: YAML, of which JSON is a part.
+pub(super) fn decode_applied(bytes: &[u8]) -> Result<Value, Status> {
+    let decoded = yaml::decode(bytes);
+    let decoded = decoded.map_err(|error| format!("error decoding patch: error converting YAML to JSON: {error}"));
+    match decoded.map_err(|message| Status::bad_request(&message))? {
+        object @ Value::Object(_) => Ok(object),
+        Value::Null => Ok(object! {}),
+        other => {
+            let found = super::decode::json_type(&other);
+            let message = format!(
+                "error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go \
+                 value of type map[string]interface {{}}"
+            );
+            Err(Status::bad_request(&message))
+        }
+    }
+}
+
+/// Strictness of apply knows duplicate keys alone: unknown fields have failed before.
+fn note_strict_apply(request: &PatchRequest, warnings: &mut Warnings) -> Result<(), Status> {
+    if request.field_validation == FieldValidation::Ignore {
+        return Ok(());
+    }
+    let Ok((_, errors)) = yaml::decode_strict(&request.bytes) else { return Ok(()) };
+    let errors: Vec<String> = errors.iter().map(|error| format!("error converting YAML to JSON: {error}")).collect();
+    match request.field_validation {
+        FieldValidation::Strict if !errors.is_empty() => {
+            Err(Status::bad_request(&format!("error strict decoding patch: {}", errors.join("\n"))))
+        }
+        _ => {
+            errors.iter().for_each(|error| add_strict_warning(error, warnings));
+            Ok(())
+        }
+    }
+}
+
+/// The merged object gets the defaults of its version, which belong to nobody.
+fn redecode_merged(target: &Target, merged: Value) -> Result<Value, Status> {
+    let decoded = target.resource.strategy.decode(merged, &target.resource.versions);
+    decoded.map(|decoded| decoded.object).map_err(|error| Status::plain(500, &error))
+}
+
+/// What a failed apply is answered with.
+pub(super) fn apply_failed(error: &ApplyError) -> Status {
+    match error {
+        ApplyError::Conflicts(conflicts) => {
+            let mut status = Status::plain(409, &conflicts.to_string());
+            status.reason = "Conflict".into();
+            let causes = conflicts.iter().map(|conflict| Cause {
+                reason: "FieldManagerConflict".into(),
+                message: conflict.message(),
+                field: conflict.field(),
+            });
+            status.details.get_or_insert_default().causes = causes.collect();
+            status
+        }
+        ApplyError::BadRequest(message) => Status::bad_request(message),
+        ApplyError::Failed(message) => Status::plain(500, message),
+    }
+}

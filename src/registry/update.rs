@@ -1,0 +1,398 @@
+//! The loop that every change of an object runs in, and PUT.
+//!
+//! A change is made from the newest stored state, admitted, validated and committed under the guard that this state still
+//! holds; when it does not, everything runs again.
+
+use std::sync::Arc;
+
+use crate::apply::keep_times;
+use crate::admission::{Attributes, Operation};
+use crate::auth::UserInfo;
+use crate::meta::field::{self, Path};
+use crate::meta::{Revision, Status, names, object_meta};
+use crate::store::{self, Guard, Stored, WriteError};
+use crate::value::{Value, json};
+
+use super::create::{ensure_namespace, metadata_mut, wipe_system_fields, write_failed};
+use super::decode::{Body, FieldValidation, decode_object};
+use super::derive::{remove_resource_version, set_resource_version};
+use super::{Registry, Target, Warnings, Written, store_failed};
+
+/// What a PUT needs beside its target.
+pub struct UpdateRequest {
+    pub body: Body,
+    pub field_validation: FieldValidation,
+    pub manager: String,
+    pub dry_run: bool,
+}
+
+/// How a change is made and what it must meet.
+pub(super) struct Change<'a> {
+    pub user: &'a UserInfo,
+    pub dry_run: bool,
+    /// The uid that the stored object must have.
+    pub uid: Option<String>,
+    /// Whether an absent object is made (server-side apply).
+    pub creates: bool,
+}
+
+/// Makes the new object from the present one, which is null where there is none.
+pub(super) type Make<'m> = dyn FnMut(&Target, &Value, &mut Warnings) -> Result<Value, Status> + Send + 'm;
+
+impl Registry {
+    /// Replaces the object of `target` by the body.
+    ///
+    /// Errors: 400 for a body that is none, 404, 409 for a resourceVersion or uid that is not the object's, 422 for an
+    /// invalid object or one without resourceVersion.
+    pub async fn update(
+        &self,
+        target: &Target,
+        user: &UserInfo,
+        request: &UpdateRequest,
+        warnings: &mut Warnings,
+    ) -> Result<Written, Status> {
+        let mut object = decode_object(&request.body, target, request.field_validation, warnings)?;
+        ensure_namespace(&mut object, &target.namespace)?;
+        check_name(&object, target)?;
+        dedup_owner_references(&mut object, "", warnings);
+        let uid = Some(object.str_at(&["metadata", "uid"]).to_owned()).filter(|uid| !uid.is_empty());
+        let change = Change { user, dry_run: request.dry_run, uid, creates: false };
+        let now = self.now();
+        let mut make = |target: &Target, live: &Value, _: &mut Warnings| {
+            Ok(self.field_manager(target).update(Some(live), object.clone(), &request.manager, &now))
+        };
+        self.change(target, &change, &mut make, warnings).await
+    }
+
+    /// Writes the status of an object for a controller, over the revision that `object` names.
+    ///
+    /// Errors: 404 and 409 where the object has changed or is gone.
+    pub async fn write_status(
+        &self,
+        target: &Target,
+        user: &UserInfo,
+        manager: &str,
+        object: Value,
+    ) -> Result<Written, Status> {
+        let change = Change { user, dry_run: false, uid: None, creates: false };
+        let now = self.now();
+        let mut make = |target: &Target, live: &Value, _: &mut Warnings| {
+            Ok(self.field_manager(target).update(Some(live), object.clone(), manager, &now))
+        };
+        self.change(target, &change, &mut make, &mut Warnings::default()).await
+    }
+
+    /// Says that the content of a namespace is gone: its own finalizer goes, and with the last one the namespace.
+    pub async fn finalize_namespace(&self, target: &Target, user: &UserInfo) -> Result<Written, Status> {
+        let change = Change { user, dry_run: false, uid: None, creates: false };
+        let mut make = |_: &Target, live: &Value, _: &mut Warnings| {
+            let mut emptied = live.clone();
+            if let Some(Value::Array(finalizers)) = emptied.at_mut(&["spec", "finalizers"]) {
+                finalizers.retain(|name| name.as_str() != Some("kubernetes"));
+            }
+            Ok(emptied)
+        };
+        self.change(target, &change, &mut make, &mut Warnings::default()).await
+    }
+
+    /// Runs a change until it is committed, refused, or turns out to change nothing.
+    pub(super) async fn change(
+        &self,
+        target: &Target,
+        change: &Change<'_>,
+        make: &mut Make<'_>,
+        warnings: &mut Warnings,
+    ) -> Result<Written, Status> {
+        let mut target = target.clone();
+        loop {
+            let mut noted = Warnings::default();
+            let attempt = match self.stored(&target).await? {
+                Some(stored) => self.change_once(&target, change, stored, make, &mut noted).await?,
+                None if change.creates => {
+                    let mut object = make(&target, &Value::Null, &mut noted)?;
+                    wipe_system_fields(&mut object);
+                    remove_resource_version(&mut object);
+                    let written = self.create_decoded(&target, change.user, object, change.dry_run, &mut noted).await;
+                    match written {
+                        // Somebody else was first: the change is made to their object.
+                        Err(status) if status.is_already_exists() && !change.dry_run => None,
+                        other => Some(other?),
+                    }
+                }
+                None => return Err(target.not_found()),
+            };
+            if let Some(written) = attempt {
+                warnings.extend(noted.texts().iter().cloned());
+                return Ok(written);
+            }
+            target = self.refresh(&target).await?;
+        }
+    }
+
+    /// One attempt; `None` where a guard failed and the steps are to run again.
+    async fn change_once(
+        &self,
+        target: &Target,
+        change: &Change<'_>,
+        stored: Arc<Stored>,
+        make: &mut Make<'_>,
+        warnings: &mut Warnings,
+    ) -> Result<Option<Written>, Status> {
+        let (version, strategy) = (&target.version, &target.resource.strategy);
+        let old = self.derive(&target.resource, version, &stored).await?;
+        let old_uid = old.str_at(&["metadata", "uid"]);
+        if let Some(uid) = change.uid.as_deref().filter(|uid| *uid != old_uid) {
+            return Err(target.conflict(&uid_mismatch(target, uid, old_uid)));
+        }
+        let mut new = make(target, &old, warnings)?;
+        let attributes = Attributes {
+            operation: Operation::Update,
+            version,
+            subresource: target.subresource.name(),
+            namespace: &target.namespace,
+            name: &target.name,
+            old: Some(&old),
+            user: change.user,
+            dry_run: change.dry_run,
+        };
+        let guards = self.guards(target).await?;
+        self.admission.mutate(&attributes, &mut new).await?;
+        dedup_owner_references(&mut new, " after mutating admission happens", warnings);
+        self.check_resource_version(target, &mut new, stored.revision)?;
+        ensure_namespace(&mut new, &target.namespace)?;
+        keep_generation(&mut new, &old);
+        strategy.prepare_update(version, target.subresource, &mut new, &old);
+        keep_system_fields(&mut new, &old);
+        let errors = validate(target, &new, &old);
+        if !errors.is_empty() {
+            let name = new.str_at(&["metadata", "name"]);
+            return Err(Status::invalid(&version.group, new.str_at(&["kind"]), name, &errors));
+        }
+        warnings.extend(strategy.warnings(version, target.subresource, &new, Some(&old)));
+        keep_times(&mut new, &old);
+        self.admission.validate(&attributes, &new).await?;
+        if is_deleted_by(&new, &old) && !strategy.must_stay(&new) {
+            return self.delete_now(target, &stored, guards, change.dry_run).await.map(|gone| {
+                gone.then_some(Written { created: false, object: new })
+            });
+        }
+        self.commit_change(target, new, stored, guards, change.dry_run).await
+    }
+
+    /// Stores the changed object, unless its bytes and version are what is stored already.
+    async fn commit_change(
+        &self,
+        target: &Target,
+        new: Value,
+        stored: Arc<Stored>,
+        mut guards: Vec<Guard>,
+        dry_run: bool,
+    ) -> Result<Option<Written>, Status> {
+        let (version, resource) = (&target.version, &target.resource);
+        let mut raw = new;
+        remove_resource_version(&mut raw);
+        let raw = self.convert_to(resource, resource.storage(), raw).await?;
+        let answer = |revision: Revision, object: Value| {
+            let mut object = object;
+            set_resource_version(&mut object, revision);
+            Some(Written { created: false, object })
+        };
+        // No-op is decided against the raw stored bytes: an unchanged PUT persists defaults added since.
+        let unchanged = *stored.stored_version == *resource.storage().version && json::encode(&raw) == *stored.bytes;
+        if unchanged || dry_run {
+            let object = self.derive_value(resource, version, raw).await?;
+            return Ok(answer(stored.revision, object));
+        }
+        guards.push(Guard::At { revision: stored.revision });
+        let write = store::Write {
+            collection: resource.collection.clone(),
+            key: stored.key.clone(),
+            op: self.put(resource, &raw),
+            guards,
+        };
+        match self.storage.write(write).await {
+            Ok(committed) => {
+                let object = self.derive_value(resource, version, raw).await?;
+                Ok(answer(committed.revision, object))
+            }
+            Err(WriteError::GuardFailed) => Ok(None),
+            Err(error) => Err(write_failed(error)),
+        }
+    }
+
+    /// Removes the stored object, as its last finalizer is gone; false where it has changed meanwhile.
+    pub(super) async fn delete_now(
+        &self,
+        target: &Target,
+        stored: &Arc<Stored>,
+        mut guards: Vec<Guard>,
+        dry_run: bool,
+    ) -> Result<bool, Status> {
+        if dry_run {
+            return Ok(true);
+        }
+        guards.push(Guard::At { revision: stored.revision });
+        let write = store::Write {
+            collection: target.resource.collection.clone(),
+            key: stored.key.clone(),
+            op: store::Op::Delete,
+            guards,
+        };
+        match self.storage.write(write).await {
+            Ok(_) => Ok(true),
+            Err(WriteError::GuardFailed) => Ok(false),
+            Err(error) => Err(write_failed(error)),
+        }
+    }
+
+    /// The resourceVersion of the new object must be the stored one's; where it may be left out it is filled in.
+    fn check_resource_version(&self, target: &Target, new: &mut Value, revision: Revision) -> Result<(), Status> {
+        const MODIFIED: &str =
+            "the object has been modified; please apply your changes to the latest version and try again";
+        let given = parse_resource_version(new.str_at(&["metadata", "resourceVersion"]))?;
+        match given {
+            0 if target.resource.strategy.allows_unconditional_update() => {
+                set_resource_version(new, revision);
+                Ok(())
+            }
+            0 => {
+                let metadata = Path::new("metadata");
+                let path = metadata.child("resourceVersion");
+                let error = field::Error::invalid(&path, 0, "must be specified for an update");
+                let version = &target.version;
+                Err(Status::invalid(&version.group, &version.names.plural, &target.name, &[error]))
+            }
+            given if i64::try_from(given).is_ok_and(|given| Revision::new(given) == revision) => Ok(()),
+            _ => Err(target.conflict(MODIFIED)),
+        }
+    }
+}
+
+/// Go parses a resourceVersion as an unsigned integer; its error is a 500 here.
+fn parse_resource_version(text: &str) -> Result<u64, Status> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    crate::meta::parse_uint(text).map_err(|error| Status::plain(500, &error))
+}
+
+fn validate(target: &Target, new: &Value, old: &Value) -> field::ErrorList {
+    let (version, path) = (&target.version, Path::new("metadata"));
+    let null = Value::Null;
+    let metadata = new.get("metadata").unwrap_or(&null);
+    let old_metadata = old.get("metadata").unwrap_or(&null);
+    let mut errors = object_meta::validate(metadata, version.is_namespaced(), names::is_path_segment, &path);
+    errors.extend(object_meta::validate_update(metadata, old_metadata, &path));
+    errors.extend(target.resource.strategy.validate_update(version, target.subresource, new, old));
+    errors
+}
+
+/// The generation is the server's.
+fn keep_generation(new: &mut Value, old: &Value) {
+    match old.at(&["metadata", "generation"]) {
+        Some(generation) => _ = metadata_mut(new).insert("generation", generation.clone()),
+        None => _ = metadata_mut(new).remove("generation"),
+    }
+}
+
+/// An update can't change when and as what an object was made, nor take back its deletion.
+fn keep_system_fields(new: &mut Value, old: &Value) {
+    let metadata = metadata_mut(new);
+    for name in ["creationTimestamp", "deletionTimestamp"] {
+        if let Some(value) = old.at(&["metadata", name]) {
+            metadata.insert(name, value.clone());
+        }
+    }
+    for name in ["uid", "deletionGracePeriodSeconds"] {
+        if let Some(value) = old.at(&["metadata", name])
+            && metadata.get(name).is_none_or(|value| value.is_null() || value.as_str() == Some(""))
+        {
+            metadata.insert(name, value.clone());
+        }
+    }
+    metadata.remove("selfLink");
+}
+
+/// Whether this write takes the last finalizer from an object that is being deleted.
+fn is_deleted_by(new: &Value, old: &Value) -> bool {
+    let finalizers = new.at(&["metadata", "finalizers"]).and_then(Value::as_array).unwrap_or_default();
+    let grace = old.at(&["metadata", "deletionGracePeriodSeconds"]).and_then(Value::as_i64).unwrap_or_default();
+    finalizers.is_empty() && old.at(&["metadata", "deletionTimestamp"]).is_some() && grace == 0
+}
+
+/// The body must name the object of the path. Source: `checkName` of apiserver 1.37.
+pub(super) fn check_name(object: &Value, target: &Target) -> Result<(), Status> {
+    let name = object.str_at(&["metadata", "name"]);
+    let wanted = &target.name;
+    if name.is_empty() {
+        let message = format!("the name of the object ({wanted} based on URL) was undeterminable: name must be provided");
+        return Err(Status::bad_request(&message));
+    }
+    if name != wanted {
+        let message = format!("the name of the object ({name}) does not match the name on the URL ({wanted})");
+        return Err(Status::bad_request(&message));
+    }
+    Ok(())
+}
+
+/// An applied object that names a uid can't be made anew.
+pub(super) fn check_uid_of_absent(target: &Target, object: &Value) -> Result<(), Status> {
+    match object.str_at(&["metadata", "uid"]) {
+        "" => Ok(()),
+        uid => Err(target.conflict(&format!(
+            "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        ))),
+    }
+}
+
+fn uid_mismatch(target: &Target, wanted: &str, found: &str) -> String {
+    let (group, plural) = (&target.version.group, &target.version.names.plural);
+    format!(
+        "StorageError: invalid object, Code: 4, Key: /{group}/{plural}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
+         Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
+        target.key()
+    )
+}
+
+/// Owner references that stand twice, the same in every field, stay once; the client is warned.
+pub(super) fn dedup_owner_references(object: &mut Value, when: &str, warnings: &mut Warnings) {
+    let Some(Value::Array(references)) = object.at_mut(&["metadata", "ownerReferences"]) else { return };
+    let mut kept: Vec<Value> = Vec::with_capacity(references.len());
+    let mut twice = Vec::new();
+    for reference in references.drain(..) {
+        match kept.contains(&reference) {
+            true => twice.push(reference.str_at(&["uid"]).to_owned()),
+            false => kept.push(reference),
+        }
+    }
+    *references = kept;
+    if !twice.is_empty() {
+        warnings.add(format!(
+            ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and \
+             may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+            twice.join(", ")
+        ));
+    }
+}
+
+impl Registry {
+    /// Makes the objects that writes into `target` depend on part of their commit: the definition and the namespace.
+    pub(super) async fn guards(&self, target: &Target) -> Result<Vec<Guard>, Status> {
+        let mut guards = Vec::new();
+        if let Some(definition) = &target.resource.definition {
+            guards.push(Guard::Other {
+                collection: self.definitions.collection(),
+                key: definition.key.clone(),
+                revision: definition.revision,
+            });
+        }
+        if self.guards_namespaces && target.version.is_namespaced() {
+            let collection = self.definitions.namespaces();
+            if let Some(namespace) = self.storage.get(&collection, &target.namespace).await.map_err(store_failed)? {
+                let (key, revision) = (namespace.key.clone(), namespace.revision);
+                guards.push(Guard::Other { collection, key, revision });
+            }
+        }
+        Ok(guards)
+    }
+}

@@ -1,0 +1,60 @@
+//! Schemas and values for properties that hold for all of them.
+
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+
+use super::structural::{Extensions, Generic, Structural, StructuralOrBool};
+use crate::value::Value;
+
+/// Few names, so that values and schemas meet.
+fn name() -> impl Strategy<Value = String> {
+    prop::sample::select(vec!["a", "b", "c", "kind", "metadata"]).prop_map(str::to_owned)
+}
+
+pub fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::Bool),
+        (-2_i64..3).prop_map(Value::Int),
+        (-2_i8..3).prop_map(|half| Value::Float(f64::from(half) / 2.0)),
+        name().prop_map(Value::String),
+    ];
+    leaf.prop_recursive(4, 40, 4, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Value::Array),
+            btree_map(name(), inner, 0..4).prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+/// A schema with every kind of structure, and with defaults anywhere.
+pub fn schema() -> impl Strategy<Value = Structural> {
+    let bare = || (any::<bool>(), any::<bool>(), any::<bool>(), prop::option::of(value()));
+    let leaf = bare().prop_map(|(nullable, preserve_unknown_fields, embedded_resource, default)| Structural {
+        generic: Generic { nullable, default, ..Generic::default() },
+        extensions: Extensions { preserve_unknown_fields, embedded_resource, ..Extensions::default() },
+        ..Structural::default()
+    });
+    leaf.prop_recursive(3, 24, 4, move |inner| {
+        let additional = prop_oneof![
+            any::<bool>().prop_map(StructuralOrBool::Bool),
+            inner.clone().prop_map(|schema| StructuralOrBool::Structural(Box::new(schema))),
+        ];
+        let parts =
+            (btree_map(name(), inner.clone(), 0..4), prop::option::of(inner), prop::option::of(additional), bare());
+        parts.prop_map(|(properties, items, additional_properties, (nullable, preserve, embedded, default))| {
+            Structural {
+                properties,
+                items: items.map(Box::new),
+                additional_properties,
+                generic: Generic { nullable, default, ..Generic::default() },
+                extensions: Extensions {
+                    preserve_unknown_fields: preserve,
+                    embedded_resource: embedded,
+                    ..Extensions::default()
+                },
+                ..Structural::default()
+            }
+        })
+    })
+}

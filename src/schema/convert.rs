@@ -1,0 +1,174 @@
+//! [`JsonSchema`] → [`Structural`]: structure apart from value validation.
+//!
+//! Source: `apiextensions-apiserver/pkg/apiserver/schema`, release 1.37.
+
+use std::sync::Arc;
+
+use super::json_schema::{JsonSchema, SchemaOrArray, SchemaOrBool};
+use super::pattern::Pattern;
+use super::structural::{Extensions, Generic, NestedValueValidation, Structural, StructuralOrBool, ValueValidation};
+
+/// Why a schema can't be made structural, in Kubernetes' words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConvertError {
+    /// A keyword that structural schemas don't have.
+    Unsupported(&'static str),
+    ItemsIsArray,
+    PreserveUnknownFieldsIsFalse,
+}
+
+impl std::fmt::Display for ConvertError {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ConvertError::Unsupported(keyword) => write!(out, "OpenAPIV3Schema '{keyword}' is not supported"),
+            ConvertError::ItemsIsArray => out.write_str("OpenAPIV3Schema 'items' must be a schema, but is an array"),
+            ConvertError::PreserveUnknownFieldsIsFalse => {
+                out.write_str("internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ConvertError {}
+
+/// The structural form of `schema`; a schema that passed validation always has one.
+///
+/// # Errors
+///
+/// A keyword that has no place in it. What is well formed but not structural is for [`super::check`] to tell.
+pub fn to_structural(schema: &JsonSchema) -> Result<Structural, ConvertError> {
+    refuse_unsupported(schema)?;
+    let value_validation = value_validation(schema)?;
+    let extensions = extensions(schema)?;
+    let mut structural = Structural {
+        generic: generic(schema),
+        extensions,
+        validations: schema.validations.clone(),
+        value_validation: (value_validation != ValueValidation::default()).then(|| Box::new(value_validation)),
+        ..Structural::default()
+    };
+    if let Some(items) = single_items(schema)? {
+        structural.items = Some(Box::new(to_structural(items)?));
+    }
+    for (name, property) in &schema.properties {
+        structural.properties.insert(name.clone(), to_structural(property)?);
+    }
+    structural.additional_properties = match &schema.additional_properties {
+        Some(SchemaOrBool::Schema(schema)) => Some(StructuralOrBool::Structural(Box::new(to_structural(schema)?))),
+        Some(SchemaOrBool::Bool(allowed)) => Some(StructuralOrBool::Bool(*allowed)),
+        None => None,
+    };
+    Ok(structural)
+}
+
+fn nested(schema: &JsonSchema) -> Result<NestedValueValidation, ConvertError> {
+    refuse_unsupported(schema)?;
+    let mut nested = NestedValueValidation {
+        value_validation: value_validation(schema)?,
+        validations: schema.validations.clone(),
+        forbidden_generics: generic(schema),
+        forbidden_extensions: extensions(schema)?,
+        forbids_additional_properties: schema.additional_properties == Some(SchemaOrBool::Bool(false)),
+        ..NestedValueValidation::default()
+    };
+    if let Some(items) = single_items(schema)? {
+        nested.items = Some(Box::new(self::nested(items)?));
+    }
+    for (name, property) in &schema.properties {
+        nested.properties.insert(name.clone(), self::nested(property)?);
+    }
+    nested.additional_properties = match &schema.additional_properties {
+        Some(SchemaOrBool::Schema(schema)) => Some(Box::new(self::nested(schema)?)),
+        Some(SchemaOrBool::Bool(true)) => Some(Box::default()),
+        Some(SchemaOrBool::Bool(false)) | None => None,
+    };
+    Ok(nested)
+}
+
+fn refuse_unsupported(schema: &JsonSchema) -> Result<(), ConvertError> {
+    let refused = [
+        ("id", !schema.id.is_empty()),
+        ("schema", !schema.schema.is_empty()),
+        ("$ref", schema.reference.as_ref().is_some_and(|reference| !reference.is_empty())),
+        ("patternProperties", !schema.pattern_properties.is_empty()),
+        ("dependencies", !schema.dependencies.is_empty()),
+        ("additionalItems", schema.additional_items.is_some()),
+        ("definitions", !schema.definitions.is_empty()),
+    ];
+    match refused.into_iter().find(|(_, present)| *present) {
+        Some((keyword, _)) => Err(ConvertError::Unsupported(keyword)),
+        None => Ok(()),
+    }
+}
+
+fn single_items(schema: &JsonSchema) -> Result<Option<&JsonSchema>, ConvertError> {
+    match &schema.items {
+        Some(SchemaOrArray::Schema(items)) => Ok(Some(items)),
+        Some(SchemaOrArray::Array(items)) if !items.is_empty() => Err(ConvertError::ItemsIsArray),
+        Some(SchemaOrArray::Array(_)) | None => Ok(None),
+    }
+}
+
+fn value_validation(schema: &JsonSchema) -> Result<ValueValidation, ConvertError> {
+    let not = schema.not.as_ref().map(|not| nested(not).map(Box::new)).transpose()?;
+    Ok(ValueValidation {
+        format: schema.format.clone(),
+        maximum: schema.maximum,
+        exclusive_maximum: schema.exclusive_maximum,
+        minimum: schema.minimum,
+        exclusive_minimum: schema.exclusive_minimum,
+        max_length: schema.max_length,
+        min_length: schema.min_length,
+        pattern: schema.pattern.clone(),
+        compiled_pattern: compile(&schema.pattern),
+        max_items: schema.max_items,
+        min_items: schema.min_items,
+        unique_items: schema.unique_items,
+        multiple_of: schema.multiple_of,
+        enum_: schema.enum_.clone(),
+        max_properties: schema.max_properties,
+        min_properties: schema.min_properties,
+        required: schema.required.clone(),
+        all_of: all_nested(&schema.all_of)?,
+        any_of: all_nested(&schema.any_of)?,
+        one_of: all_nested(&schema.one_of)?,
+        not,
+    })
+}
+
+fn all_nested(schemas: &[JsonSchema]) -> Result<Vec<NestedValueValidation>, ConvertError> {
+    schemas.iter().map(nested).collect()
+}
+
+fn compile(pattern: &str) -> Option<Arc<Pattern>> {
+    if pattern.is_empty() {
+        return None;
+    }
+    Pattern::new(pattern).ok().map(Arc::new)
+}
+
+fn generic(schema: &JsonSchema) -> Generic {
+    Generic {
+        description: schema.description.clone(),
+        type_: schema.type_.clone(),
+        title: schema.title.clone(),
+        default: schema.default.clone(),
+        nullable: schema.nullable,
+        external_docs: schema.external_docs.clone(),
+        example: schema.example.clone(),
+    }
+}
+
+fn extensions(schema: &JsonSchema) -> Result<Extensions, ConvertError> {
+    if schema.preserve_unknown_fields == Some(false) {
+        return Err(ConvertError::PreserveUnknownFieldsIsFalse);
+    }
+    Ok(Extensions {
+        preserve_unknown_fields: schema.preserve_unknown_fields.is_some(),
+        embedded_resource: schema.embedded_resource,
+        int_or_string: schema.int_or_string,
+        list_map_keys: schema.list_map_keys.clone(),
+        list_type: schema.list_type.clone(),
+        map_type: schema.map_type.clone(),
+    })
+}

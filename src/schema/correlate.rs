@@ -1,0 +1,159 @@
+//! Which old value belongs to which new one.
+//!
+//! In: the new and the old form of a value, and its schema. Out: a [`Correlated`] pair that leads on to fields and list
+//! items. Fields belong together by name, items of lists of type `map` by their keys; items of other lists never do.
+//! Source: Kubernetes documentation, "Validation ratcheting" and "Transition rules"; answers recorded from
+//! apiextensions-apiserver 1.37.
+
+use std::cell::{Cell, OnceCell};
+use std::collections::HashMap;
+
+use super::structural::{Structural, StructuralOrBool};
+use crate::value::{Map, Value};
+
+/// A value before and after an update.
+#[derive(Debug)]
+pub struct Correlated<'v> {
+    pub new: &'v Value,
+    pub old: &'v Value,
+    pub schema: &'v Structural,
+    verdict: Verdict<'v>,
+    old_items: OnceCell<OldItems<'v>>,
+}
+
+/// Whether a value is known to be unchanged, and the verdict on what holds it.
+#[derive(Debug, Default)]
+struct Verdict<'v> {
+    unchanged: Cell<Option<bool>>,
+    parent: Option<&'v Verdict<'v>>,
+}
+
+/// The items of an old list by their keys.
+type OldItems<'v> = HashMap<Key<'v>, &'v Value>;
+
+/// The identity of an item in a list of type `map`.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Key<'v> {
+    Bool(bool),
+    Int(i64),
+    Float(u64),
+    String(&'v str),
+    /// Several keys in a row.
+    Composite(String),
+}
+
+impl<'v> Correlated<'v> {
+    /// The whole of an object before and after.
+    pub fn new(new: &'v Value, old: &'v Value, schema: &'v Structural) -> Self {
+        Correlated { new, old, schema, verdict: Verdict::default(), old_items: OnceCell::new() }
+    }
+
+    fn child<'c>(&'c self, new: &'c Value, old: &'c Value, schema: &'c Structural) -> Correlated<'c> {
+        let verdict = Verdict { parent: Some(&self.verdict), ..Verdict::default() };
+        Correlated { verdict, ..Correlated::new(new, old, schema) }
+    }
+
+    /// The field `name`, if both objects have it and the schema specifies it.
+    pub fn field(&self, name: &str) -> Option<Correlated<'_>> {
+        let new = self.new.get(name)?;
+        let old = self.old.get(name)?;
+        let schema = match self.schema.properties.get(name) {
+            Some(property) => property,
+            None => self.schema.additional_properties.as_ref().and_then(StructuralOrBool::structural)?,
+        };
+        Some(self.child(new, old, schema))
+    }
+
+    /// The item at `index` of the new list, if the lists are of type `map` and the old one has an item with its keys.
+    pub fn item(&self, index: usize) -> Option<Correlated<'_>> {
+        let new = self.new.as_array()?.get(index)?;
+        let key = key_of(new.as_object()?, &self.schema.extensions.list_map_keys)?;
+        let old = *self.old_items()?.get(&key)?;
+        Some(self.child(new, old, self.schema.items.as_deref()?))
+    }
+
+    /// `None` unless both are lists of type `map`.
+    fn old_items(&self) -> Option<&OldItems<'v>> {
+        let (Value::Array(_), Value::Array(old)) = (self.new, self.old) else { return None };
+        if self.schema.extensions.list_type.as_deref() != Some("map") {
+            return None;
+        }
+        Some(self.old_items.get_or_init(|| {
+            let mut items = HashMap::new();
+            if self.schema.generic.type_ != "array" || self.schema.extensions.list_map_keys.is_empty() {
+                return items;
+            }
+            for item in old {
+                if let Some(key) = item.as_object().and_then(|item| key_of(item, &self.schema.extensions.list_map_keys))
+                {
+                    items.entry(key).or_insert(item);
+                }
+            }
+            items
+        }))
+    }
+
+    /// Whether the update left the value as it was. Items of lists of type `map` may change places; objects with fields
+    /// that the schema does not specify always count as changed.
+    pub fn is_unchanged(&self) -> bool {
+        if let Some(unchanged) = self.verdict.unchanged.get() {
+            return unchanged;
+        }
+        let unchanged = self.compare();
+        self.verdict.unchanged.set(Some(unchanged));
+        if !unchanged {
+            // What holds a changed value is changed, and need not be compared again.
+            let mut parent = self.verdict.parent;
+            while let Some(changed) = parent {
+                changed.unchanged.set(Some(false));
+                parent = changed.parent;
+            }
+        }
+        unchanged
+    }
+
+    fn compare(&self) -> bool {
+        match (self.new, self.old) {
+            (Value::Array(new), Value::Array(old)) => {
+                if new.len() != old.len() {
+                    return false;
+                }
+                match self.old_items() {
+                    None => new == old,
+                    Some(_) => (0..new.len()).all(|index| self.item(index).is_some_and(|item| item.is_unchanged())),
+                }
+            }
+            (Value::Object(new), Value::Object(old)) => {
+                new.len() == old.len()
+                    && new.keys().all(|name| self.field(name).is_some_and(|field| field.is_unchanged()))
+            }
+            (new, old) => new == old,
+        }
+    }
+}
+
+/// The identity of `item`, if it has all keys and these are scalars.
+fn key_of<'v>(item: &'v Map, key_names: &[String]) -> Option<Key<'v>> {
+    if let [name] = key_names {
+        return match item.get(name)? {
+            Value::Bool(truth) => Some(Key::Bool(*truth)),
+            Value::Int(number) => Some(Key::Int(*number)),
+            Value::Float(number) => Some(Key::Float((number + 0.0).to_bits())),
+            Value::String(text) => Some(Key::String(text)),
+            Value::Null | Value::Array(_) | Value::Object(_) => None,
+        };
+    }
+    let mut composite = String::new();
+    for name in key_names {
+        composite.push('\0');
+        match item.get(name)? {
+            Value::Bool(truth) => composite.push_str(&truth.to_string()),
+            Value::Int(number) => composite.push_str(&number.to_string()),
+            // Go compares doubles by six decimals here.
+            Value::Float(number) => composite.push_str(&format!("{number:.6}")),
+            Value::String(text) => composite.push_str(&crate::value::go_quote(text)),
+            Value::Null | Value::Array(_) | Value::Object(_) => return None,
+        }
+    }
+    Some(Key::Composite(composite))
+}

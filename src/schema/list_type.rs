@@ -1,0 +1,126 @@
+//! `x-kubernetes-list-type`: no item twice in a set, no key twice in a map.
+//!
+//! In: a value and its schema. Out: what stands twice. Each repeated item is reported once, at its second place.
+
+use std::collections::HashMap;
+
+use super::structural::{Structural, StructuralOrBool};
+use crate::meta::field::{Error, ErrorList, Path};
+use crate::value::{Map, Value, json};
+
+/// Checks lists of type `set` and `map` anywhere in `value`, an object.
+///
+/// Absent and null keys of a map differ; numbers of different types differ when they are items or a lone key
+/// (`1` and `1.0`), but not deeper. Items of a map that are neither objects nor null are invalid.
+/// Source: Kubernetes documentation, "Merge strategy"; answers recorded from apiextensions-apiserver 1.37.
+pub fn validate(path: &Path<'_>, value: &Value, schema: &Structural) -> ErrorList {
+    let mut errors = ErrorList::new();
+    if let Value::Object(fields) = value {
+        check_object(path, fields, schema, &mut errors);
+    }
+    errors
+}
+
+fn check(path: &Path<'_>, value: &Value, schema: &Structural, errors: &mut ErrorList) {
+    match value {
+        Value::Array(items) => check_list(path, items, schema, errors),
+        Value::Object(fields) => check_object(path, fields, schema, errors),
+        _ => {}
+    }
+}
+
+fn check_object(path: &Path<'_>, fields: &Map, schema: &Structural, errors: &mut ErrorList) {
+    if let Some(StructuralOrBool::Structural(schema)) = &schema.additional_properties {
+        for (name, field) in fields.iter() {
+            check(&path.key(name), field, schema, errors);
+        }
+    }
+    if schema.properties.is_empty() {
+        return;
+    }
+    for (name, field) in fields.iter() {
+        if let Some(property) = schema.properties.get(name) {
+            check(&path.child(name), field, property, errors);
+        }
+    }
+}
+
+fn check_list(path: &Path<'_>, items: &[Value], schema: &Structural, errors: &mut ErrorList) {
+    match schema.extensions.list_type.as_deref() {
+        Some("set") => {
+            for index in repeated(items.iter().map(Some)) {
+                errors.push(Error::duplicate(&path.index(index), items[index].clone()));
+            }
+        }
+        Some("map") => check_map(path, items, &schema.extensions.list_map_keys, errors),
+        _ => {}
+    }
+    if let Some(schema) = &schema.items {
+        for (index, item) in items.iter().enumerate() {
+            check(&path.index(index), item, schema, errors);
+        }
+    }
+}
+
+fn check_map(path: &Path<'_>, items: &[Value], key_names: &[String], errors: &mut ErrorList) {
+    if let Some(index) = items.iter().position(|item| !matches!(item, Value::Object(_) | Value::Null)) {
+        let detail = "must be an object for an array of list-type map";
+        errors.push(Error::invalid(&path.index(index), items[index].clone(), detail));
+        return;
+    }
+    let repeated = match key_names {
+        [name] => repeated(items.iter().map(|item| item.get(name))),
+        _ => {
+            let keys: Vec<Value> = items.iter().map(|item| key_of(item, key_names)).collect();
+            repeated(keys.iter().map(Some))
+        }
+    };
+    for index in repeated {
+        errors.push(Error::duplicate(&path.index(index), key_of(&items[index], key_names)));
+    }
+}
+
+/// The key fields that `item` has.
+fn key_of(item: &Value, key_names: &[String]) -> Value {
+    let fields = key_names.iter().filter_map(|name| Some((name.clone(), item.get(name)?.clone())));
+    fields.collect::<Map>().into()
+}
+
+/// A value for comparison: scalars with their type, objects and lists as JSON.
+#[derive(PartialEq, Eq, Hash)]
+enum Identity<'v> {
+    Absent,
+    Null,
+    Bool(bool),
+    Int(i64),
+    Float(u64),
+    String(&'v str),
+    Compound(Vec<u8>),
+}
+
+/// Where a value stands for the second time.
+fn repeated<'v>(values: impl ExactSizeIterator<Item = Option<&'v Value>>) -> Vec<usize> {
+    if values.len() < 2 {
+        return Vec::new();
+    }
+    let mut seen = HashMap::with_capacity(values.len());
+    let mut repeated = Vec::new();
+    for (index, value) in values.enumerate() {
+        let identity = match value {
+            None => Identity::Absent,
+            Some(Value::Null) => Identity::Null,
+            Some(Value::Bool(truth)) => Identity::Bool(*truth),
+            Some(Value::Int(number)) => Identity::Int(*number),
+            // Negative zero equals zero.
+            Some(Value::Float(number)) => Identity::Float((number + 0.0).to_bits()),
+            Some(Value::String(text)) => Identity::String(text),
+            Some(compound) => Identity::Compound(json::encode(compound)),
+        };
+        let times = seen.entry(identity).or_insert(0_u32);
+        *times = times.saturating_add(1);
+        if *times == 2 {
+            repeated.push(index);
+        }
+    }
+    repeated
+}

@@ -1,0 +1,11 @@
+//! `x-kubernetes-validations`: where a schema has rules.
+
+use super::structural::Structural;
+
+/// Whether `schema` has a rule at any node.
+pub fn any(schema: &Structural) -> bool {
+    !schema.validations.is_empty()
+        || schema.items.as_deref().is_some_and(any)
+        || schema.properties.values().any(any)
+        || schema.additional_properties.as_ref().and_then(|schema| schema.structural()).is_some_and(any)
+}

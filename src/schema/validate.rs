@@ -1,0 +1,794 @@
+//! Validation of a value by a schema's keywords: everything but list types and rules.
+//!
+//! In: a value, already pruned and defaulted, and its schema; for an update also the old value. Out: all errors, in
+//! Kubernetes' words and order. Nothing is changed, and a valid value costs no allocation.
+//! Source: answers recorded from apiextensions-apiserver 1.37, whose validator is kube-openapi's.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::fmt;
+
+use super::correlate::Correlated;
+use super::format::Format;
+use super::pattern::Pattern;
+use super::ratchet;
+use super::structural::{NestedValueValidation, Structural, StructuralOrBool, ValueValidation};
+use crate::meta::field::{Error, ErrorList, Path};
+use crate::value::{Map, Value, go_quote, json, number};
+
+/// What is wrong with `value`, which stands at `path`.
+///
+/// Some errors name no field even so (`<nil>` at the root): junctors and numbers out of their format's range.
+pub fn validate(path: &Path<'_>, value: &Value, schema: &Structural) -> ErrorList {
+    let mut outcome = Outcome::default();
+    validate_value(&Place::Root, value, Node::Whole(schema), None, &mut outcome);
+    outcome.into_errors(path)
+}
+
+/// What is wrong with `new` that was not so before: values that the update leaves as they are pass.
+pub fn validate_update(path: &Path<'_>, new: &Value, old: &Value, schema: &Structural) -> ErrorList {
+    let correlated = Correlated::new(new, old, schema);
+    let mut outcome = Outcome::default();
+    validate_value(&Place::Root, new, Node::Whole(schema), Some(&correlated), &mut outcome);
+    outcome.into_errors(path)
+}
+
+/// What is wrong with a default of `schema`, which is held against the schema as it is written: formats that are ignored
+/// in objects count, and `x-kubernetes-int-or-string` alone means no type.
+pub fn validate_default(path: &Path<'_>, default: &Value, schema: &Structural) -> ErrorList {
+    let mut outcome = Outcome { reading: Reading::Written, ..Outcome::default() };
+    validate_value(&Place::Root, default, Node::Whole(schema), None, &mut outcome);
+    outcome.into_errors(path)
+}
+
+/// How a schema is taken.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Reading {
+    /// As for objects.
+    #[default]
+    Served,
+    /// To the letter.
+    Written,
+}
+
+/// Where the walk is, from the value that is validated. It prints as in messages, where the root is empty.
+#[derive(Clone, Copy)]
+enum Place<'p> {
+    Root,
+    Property(&'p Place<'p>, &'p str),
+    /// A field of `additionalProperties`, and one that is missing: it begins with a point even at the root.
+    Other(&'p Place<'p>, &'p str),
+    Item(&'p Place<'p>, usize),
+}
+
+impl Place<'_> {
+    /// Whether it prints as nothing, as only the root and nameless fields of it do.
+    fn is_empty(&self) -> bool {
+        match self {
+            Place::Root => true,
+            Place::Property(parent, name) => name.is_empty() && parent.is_empty(),
+            Place::Other(..) | Place::Item(..) => false,
+        }
+    }
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Root => Ok(()),
+            Place::Property(parent, name) if parent.is_empty() => out.write_str(name),
+            Place::Property(parent, name) | Place::Other(parent, name) => write!(out, "{parent}.{name}"),
+            Place::Item(parent, index) => write!(out, "{parent}[{index}]"),
+        }
+    }
+}
+
+/// The types that a schema names.
+#[derive(Clone, Copy)]
+enum Types<'s> {
+    Any,
+    One(&'s str),
+    IntOrString,
+}
+
+impl<'s> Types<'s> {
+    fn contains(self, name: &str) -> bool {
+        match self {
+            Types::Any => false,
+            Types::One(type_) => type_ == name,
+            Types::IntOrString => matches!(name, "integer" | "string"),
+        }
+    }
+
+    /// The type, if there is but one.
+    fn single(self) -> &'s str {
+        match self {
+            Types::One(type_) => type_,
+            Types::Any | Types::IntOrString => "",
+        }
+    }
+}
+
+impl fmt::Display for Types<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Types::Any => Ok(()),
+            Types::One(type_) => out.write_str(type_),
+            Types::IntOrString => out.write_str("integer,string"),
+        }
+    }
+}
+
+/// A schema, whole or under a junctor.
+#[derive(Clone, Copy)]
+enum Node<'s> {
+    Whole(&'s Structural),
+    Nested(&'s NestedValueValidation),
+}
+
+/// What a schema says of fields that it does not name.
+enum OtherFields<'s> {
+    Ignored,
+    Forbidden,
+    Validated(Node<'s>),
+}
+
+impl<'s> Node<'s> {
+    fn types(self, reading: Reading) -> Types<'s> {
+        let (generic, extensions) = match self {
+            Node::Whole(schema) => (&schema.generic, &schema.extensions),
+            Node::Nested(schema) => (&schema.forbidden_generics, &schema.forbidden_extensions),
+        };
+        match generic.type_.as_str() {
+            _ if extensions.int_or_string && reading == Reading::Served => Types::IntOrString,
+            "" => Types::Any,
+            type_ => Types::One(type_),
+        }
+    }
+
+    fn nullable(self) -> bool {
+        match self {
+            Node::Whole(schema) => schema.generic.nullable,
+            Node::Nested(schema) => schema.forbidden_generics.nullable,
+        }
+    }
+
+    fn value_validation(self) -> Option<&'s ValueValidation> {
+        match self {
+            Node::Whole(schema) => schema.value_validation.as_deref(),
+            Node::Nested(schema) => Some(&schema.value_validation),
+        }
+    }
+
+    fn items(self) -> Option<Node<'s>> {
+        match self {
+            Node::Whole(schema) => schema.items.as_deref().map(Node::Whole),
+            Node::Nested(schema) => schema.items.as_deref().map(Node::Nested),
+        }
+    }
+
+    fn property(self, name: &str) -> Option<Node<'s>> {
+        match self {
+            Node::Whole(schema) => schema.properties.get(name).map(Node::Whole),
+            Node::Nested(schema) => schema.properties.get(name).map(Node::Nested),
+        }
+    }
+
+    fn has_properties(self) -> bool {
+        match self {
+            Node::Whole(schema) => !schema.properties.is_empty(),
+            Node::Nested(schema) => !schema.properties.is_empty(),
+        }
+    }
+
+    fn other_fields(self) -> OtherFields<'s> {
+        match self {
+            Node::Whole(schema) => match &schema.additional_properties {
+                None | Some(StructuralOrBool::Bool(true)) => OtherFields::Ignored,
+                Some(StructuralOrBool::Bool(false)) => OtherFields::Forbidden,
+                Some(StructuralOrBool::Structural(schema)) => OtherFields::Validated(Node::Whole(schema)),
+            },
+            Node::Nested(schema) if schema.forbids_additional_properties => OtherFields::Forbidden,
+            Node::Nested(schema) => match &schema.additional_properties {
+                None => OtherFields::Ignored,
+                Some(schema) => OtherFields::Validated(Node::Nested(schema)),
+            },
+        }
+    }
+}
+
+/// What validation found, and how much it matched: of several alternatives that fail, the one that matched most is told.
+#[derive(Default)]
+struct Outcome {
+    faults: Vec<Fault>,
+    matches: u64,
+    reading: Reading,
+}
+
+/// An error before it is one of a field.
+struct Fault {
+    /// The place; `None` where Kubernetes does not say.
+    place: Option<String>,
+    message: String,
+    kind: FaultKind,
+}
+
+enum FaultKind {
+    Required,
+    NotSupported { value: Value, supported: Vec<String> },
+    TooLong { max: i64 },
+    TooMany { actual: usize, max: i64 },
+    Type { value: Value },
+    Invalid { value: Value },
+}
+
+impl Outcome {
+    fn fault(&mut self, place: &Place<'_>, what: impl fmt::Display, kind: FaultKind) {
+        let place = place.to_string();
+        let message = format!("{place} in body {what}");
+        self.faults.push(Fault { place: Some(place), message, kind });
+    }
+
+    fn invalid(&mut self, place: &Place<'_>, value: impl Into<Value>, what: impl fmt::Display) {
+        self.fault(place, what, FaultKind::Invalid { value: value.into() });
+    }
+
+    /// `given` is the type or the text that was found instead.
+    fn wrong_type(&mut self, place: &Place<'_>, expected: impl fmt::Display, given: &str) {
+        let what = format!("must be of type {expected}: {}", go_quote(given));
+        self.fault(place, what, FaultKind::Type { value: given.into() });
+    }
+
+    fn placeless(&mut self, message: String) {
+        self.faults.push(Fault { place: None, message, kind: FaultKind::Invalid { value: "".into() } });
+    }
+
+    fn is_valid(&self) -> bool {
+        self.faults.is_empty()
+    }
+
+    fn merge(&mut self, mut other: Outcome) {
+        self.faults.append(&mut other.faults);
+        self.matches += other.matches;
+    }
+
+    /// Errors of the same message are one.
+    fn into_errors(self, path: &Path<'_>) -> ErrorList {
+        let mut seen = HashSet::new();
+        let distinct = self.faults.into_iter().filter(|fault| seen.insert(fault.message.clone()));
+        distinct.map(|fault| fault.into_error(path)).collect()
+    }
+}
+
+impl Fault {
+    fn into_error(self, path: &Path<'_>) -> Error {
+        let child;
+        let path = match self.place.as_deref() {
+            None | Some("" | ".") => path,
+            Some(place) => {
+                child = path.child(place.strip_prefix('.').unwrap_or(place));
+                &child
+            }
+        };
+        match self.kind {
+            FaultKind::Required => Error::required(path, ""),
+            FaultKind::NotSupported { value, supported } => {
+                let supported: Vec<&str> = supported.iter().map(String::as_str).collect();
+                Error::not_supported(path, value, &supported)
+            }
+            FaultKind::TooLong { max } => Error::too_long(path, max),
+            FaultKind::TooMany { actual, max } => Error::too_many(path, i64::try_from(actual).unwrap_or(i64::MAX), max),
+            FaultKind::Type { value } => Error::type_invalid(path, value, self.message),
+            FaultKind::Invalid { value } => Error::invalid(path, value, self.message),
+        }
+    }
+}
+
+/// Validates `value`; errors are forgiven if `correlated` tells that it did not change.
+fn validate_value(
+    place: &Place<'_>,
+    value: &Value,
+    schema: Node<'_>,
+    correlated: Option<&Correlated<'_>>,
+    outcome: &mut Outcome,
+) {
+    let faults_before = outcome.faults.len();
+    match value {
+        Value::Null => validate_null(place, schema, outcome),
+        _ => validate_present(place, value, schema, correlated, outcome),
+    }
+    if outcome.faults.len() > faults_before && ratchet::forgives(correlated) {
+        outcome.faults.truncate(faults_before);
+    }
+}
+
+fn validate_null(place: &Place<'_>, schema: Node<'_>, outcome: &mut Outcome) {
+    match schema.types(outcome.reading) {
+        types @ (Types::One(_) | Types::IntOrString) if !schema.nullable() => outcome.wrong_type(place, types, "null"),
+        _ => outcome.matches += 1,
+    }
+    if let Some(keywords) = schema.value_validation() {
+        check_enum(place, &Value::Null, &keywords.enum_, outcome);
+    }
+}
+
+/// Each step that applies counts as a match, whether it finds errors or not, as in the reference.
+fn validate_present(
+    place: &Place<'_>,
+    value: &Value,
+    schema: Node<'_>,
+    correlated: Option<&Correlated<'_>>,
+    outcome: &mut Outcome,
+) {
+    let types = schema.types(outcome.reading);
+    let keywords = schema.value_validation();
+    let format = keywords.map_or("", |keywords| match outcome.reading {
+        Reading::Served => Format::effective(types.single(), &keywords.format),
+        Reading::Written => &keywords.format,
+    });
+    if !matches!(types, Types::Any) || !format.is_empty() {
+        outcome.matches += 1;
+        check_type(place, value, types, format, outcome);
+    }
+    outcome.matches += 2;
+    if let Some(keywords) = keywords {
+        check_junctors(place, value, keywords, outcome);
+    }
+    match value {
+        Value::String(text) => {
+            outcome.matches += 1;
+            if let Some(keywords) = keywords {
+                check_text(place, text, keywords, outcome);
+            }
+            if let Some(known) = Format::named(format) {
+                outcome.matches += 1;
+                if !known.accepts(text) {
+                    outcome.wrong_type(place, format, text);
+                }
+            }
+        }
+        Value::Int(_) | Value::Float(_) => {
+            outcome.matches += 2;
+            check_number(place, value, types.single(), format, keywords, outcome);
+        }
+        Value::Array(items) => {
+            outcome.matches += 2;
+            check_list(place, items, schema, keywords, correlated, outcome);
+        }
+        Value::Null | Value::Bool(_) | Value::Object(_) => {}
+    }
+    outcome.matches += 1;
+    if let Some(keywords) = keywords {
+        check_enum(place, value, &keywords.enum_, outcome);
+    }
+    if let Value::Object(fields) = value {
+        outcome.matches += 1;
+        check_object(place, fields, schema, keywords, correlated, outcome);
+    }
+    outcome.matches += 1;
+}
+
+fn check_type(place: &Place<'_>, value: &Value, types: Types<'_>, format: &str, outcome: &mut Outcome) {
+    let (type_, value_format) = match value {
+        Value::Null => ("null", ""),
+        Value::Bool(_) => ("boolean", ""),
+        Value::Int(_) => ("integer", "int64"),
+        Value::Float(_) => ("number", "float64"),
+        Value::String(_) => ("string", ""),
+        Value::Array(_) => ("array", ""),
+        Value::Object(_) => ("object", ""),
+    };
+    let fits = types.contains(type_)
+        || match value {
+            Value::Float(number) => types.contains("integer") && is_whole(*number),
+            Value::Int(_) => types.contains("number"),
+            _ => false,
+        };
+    let text_or_list = matches!(value, Value::String(_) | Value::Array(_));
+    if !format.is_empty() && !text_or_list && !fits && format != value_format {
+        return outcome.wrong_type(place, format, value_format);
+    }
+    // A format makes lists pass for texts here.
+    let numeric = types.contains("number") || types.contains("integer");
+    if fits || !format.is_empty() && text_or_list && !numeric {
+        outcome.matches += 1;
+        return;
+    }
+    outcome.wrong_type(place, types, type_);
+}
+
+/// Whether a double counts as an integer: nearly whole is enough, and 2^53 is too large.
+fn is_whole(number: f64) -> bool {
+    const WHOLE_MAX: f64 = 9_007_199_254_740_991.0;
+    if !(-WHOLE_MAX..=WHOLE_MAX).contains(&number) {
+        return false;
+    }
+    let rounded = number.round();
+    number == rounded || (rounded != 0.0 && (number - rounded).abs() < 1e-9 * rounded.abs())
+}
+
+fn check_junctors(place: &Place<'_>, value: &Value, keywords: &ValueValidation, outcome: &mut Outcome) {
+    // Nothing is forgiven under a junctor.
+    let reading = outcome.reading;
+    let attempt = |schema: &NestedValueValidation| {
+        let mut attempt = Outcome { reading, ..Outcome::default() };
+        validate_value(place, value, Node::Nested(schema), None, &mut attempt);
+        attempt
+    };
+    let quoted_place = || go_quote(&place.to_string());
+
+    if !keywords.any_of.is_empty() {
+        let mut best: Option<Outcome> = None;
+        for schema in &keywords.any_of {
+            let result = attempt(schema);
+            let found = result.is_valid();
+            if found || best.as_ref().is_none_or(|best| result.matches > best.matches) {
+                best = Some(result);
+            }
+            if found {
+                break;
+            }
+        }
+        if let Some(best) = best {
+            if !best.is_valid() {
+                outcome.placeless(format!("{} must validate at least one schema (anyOf)", quoted_place()));
+            }
+            outcome.merge(best);
+        }
+    }
+
+    if !keywords.one_of.is_empty() {
+        let mut best_failure: Option<Outcome> = None;
+        let mut first_success: Option<Outcome> = None;
+        let mut valid = 0;
+        for schema in &keywords.one_of {
+            let result = attempt(schema);
+            if result.is_valid() {
+                valid += 1;
+                best_failure = None;
+                first_success.get_or_insert(result);
+            } else if valid == 0 && best_failure.as_ref().is_none_or(|best| result.matches > best.matches) {
+                best_failure = Some(result);
+            }
+        }
+        if valid != 1 {
+            let found = match valid {
+                0 => "Found none valid".to_owned(),
+                _ => format!("Found {valid} valid alternatives"),
+            };
+            outcome.placeless(format!("{} must validate one and only one schema (oneOf). {found}", quoted_place()));
+        }
+        let told = if valid == 1 { first_success } else { best_failure };
+        outcome.merge(told.unwrap_or_default());
+    }
+
+    if !keywords.all_of.is_empty() {
+        let mut valid = 0;
+        for schema in &keywords.all_of {
+            let result = attempt(schema);
+            valid += usize::from(result.is_valid());
+            outcome.merge(result);
+        }
+        if valid != keywords.all_of.len() {
+            let none = if valid == 0 { ". None validated" } else { "" };
+            outcome.placeless(format!("{} must validate all the schemas (allOf){none}", quoted_place()));
+        }
+    }
+
+    if let Some(schema) = &keywords.not
+        && attempt(schema).is_valid()
+    {
+        outcome.placeless(format!("{} must not validate the schema (not)", quoted_place()));
+    }
+}
+
+/// Only the first fault of a text is told.
+fn check_text(place: &Place<'_>, text: &str, keywords: &ValueValidation, outcome: &mut Outcome) {
+    if keywords.max_length.is_some() || keywords.min_length.is_some() {
+        let length = length(text.chars().count());
+        if let Some(max) = keywords.max_length.filter(|max| length > *max) {
+            let what = format!("should be at most {max} chars long");
+            return outcome.fault(place, what, FaultKind::TooLong { max });
+        }
+        if let Some(min) = keywords.min_length.filter(|min| length < *min) {
+            return outcome.invalid(place, text, format_args!("should be at least {min} chars long"));
+        }
+    }
+    let pattern = &keywords.pattern;
+    match &keywords.compiled_pattern {
+        _ if pattern.is_empty() => {}
+        Some(compiled) if compiled.is_match(text) => {}
+        Some(_) => outcome.invalid(place, text, format_args!("should match '{pattern}'")),
+        None => {
+            if let Err(error) = Pattern::new(pattern) {
+                outcome.invalid(place, text, format_args!("should match '{pattern}, but pattern is invalid: {error}'"));
+            }
+        }
+    }
+}
+
+fn length(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// What a number is compared with: integers are compared as such unless the limit does not fit the schema's type.
+enum Bound {
+    /// The number and its limit.
+    Int(i64, i64),
+    /// The limit alone.
+    Float(f64),
+}
+
+impl Bound {
+    /// The number, the limit and how they compare; `data` is the number as a double.
+    fn compare(self, data: f64) -> (Value, Value, Ordering) {
+        match self {
+            Bound::Int(number, limit) => (Value::Int(number), Value::Int(limit), number.cmp(&limit)),
+            Bound::Float(limit) => {
+                let order = data.partial_cmp(&limit).expect("JSON has no NaN");
+                (Value::Float(data), Value::Float(limit), order)
+            }
+        }
+    }
+}
+
+fn check_number(
+    place: &Place<'_>,
+    value: &Value,
+    type_: &str,
+    format: &str,
+    keywords: Option<&ValueValidation>,
+    outcome: &mut Outcome,
+) {
+    let data = match value {
+        Value::Int(number) => *number as f64,
+        Value::Float(number) => *number,
+        _ => return,
+    };
+    let fits = match value {
+        Value::Int(number) => type_ != "integer" || format != "int32" || i32::try_from(*number).is_ok(),
+        _ => fits_type(data, type_, format),
+    };
+    if !fits {
+        range_fault(place, "Checked", type_, format, outcome);
+    }
+    let Some(keywords) = keywords else { return };
+    let bound = |limit: f64, name: &str, outcome: &mut Outcome| {
+        let fits = fits_type(limit, type_, format);
+        if !fits {
+            range_fault(place, name, type_, format, outcome);
+        }
+        match value {
+            Value::Int(number) if fits => Bound::Int(*number, to_int(limit)),
+            _ => Bound::Float(limit),
+        }
+    };
+
+    if let Some(factor) = keywords.multiple_of {
+        let (number, factor, positive, multiple) = match bound(factor, "MultipleOf", outcome) {
+            Bound::Int(number, factor) => {
+                (Value::Int(number), Value::Int(factor), factor > 0, factor > 0 && number % factor == 0)
+            }
+            Bound::Float(factor) => {
+                let quotient = if factor < 1.0 { 1.0 / factor * data } else { data / factor };
+                (Value::Float(data), Value::Float(factor), factor > 0.0, factor > 0.0 && is_whole(quotient))
+            }
+        };
+        if !positive {
+            let message = format!("factor MultipleOf declared for {place} must be positive: {}", plain(&factor));
+            let kind = FaultKind::Invalid { value: factor };
+            outcome.faults.push(Fault { place: Some(place.to_string()), message, kind });
+        } else if !multiple {
+            outcome.invalid(place, number, format_args!("should be a multiple of {}", plain(&factor)));
+        }
+    }
+    if let Some(min) = keywords.minimum {
+        let or_equal = if keywords.exclusive_minimum { "" } else { " or equal to" };
+        let (number, min, order) = bound(min, "Minimum boundary", outcome).compare(data);
+        if order.is_lt() || order.is_eq() && keywords.exclusive_minimum {
+            outcome.invalid(place, number, format_args!("should be greater than{or_equal} {}", plain(&min)));
+        }
+    }
+    if let Some(max) = keywords.maximum {
+        let or_equal = if keywords.exclusive_maximum { "" } else { " or equal to" };
+        let (number, max, order) = bound(max, "Maximum boundary", outcome).compare(data);
+        if order.is_gt() || order.is_eq() && keywords.exclusive_maximum {
+            outcome.invalid(place, number, format_args!("should be less than{or_equal} {}", plain(&max)));
+        }
+    }
+}
+
+fn range_fault(place: &Place<'_>, name: &str, type_: &str, format: &str, outcome: &mut Outcome) {
+    let format = match Format::effective(type_, format) {
+        "" => " (default format)".to_owned(),
+        format => format!(" with format {format}"),
+    };
+    outcome.placeless(format!("{name} value must be of type {type_}{format} in {place}"));
+}
+
+fn fits_type(number: f64, type_: &str, format: &str) -> bool {
+    let within = |low: f64, end: f64| number.fract() == 0.0 && (low..end).contains(&number);
+    match (type_, format) {
+        ("integer", "int32") => within(-2_147_483_648.0, 2_147_483_648.0),
+        ("integer", _) => within(-9_223_372_036_854_775_808.0, 9_223_372_036_854_775_808.0),
+        ("number", "float") => (number as f32).is_finite(),
+        _ => true,
+    }
+}
+
+/// A double as an integer, as Go converts it: without its fraction, and the least integer when out of range.
+fn to_int(number: f64) -> i64 {
+    if fits_type(number.trunc(), "integer", "") { number as i64 } else { i64::MIN }
+}
+
+/// A number in a message.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Float(number) => number::format_float_v(*number),
+        Value::Int(number) => number.to_string(),
+        _ => String::new(),
+    }
+}
+
+fn check_list(
+    place: &Place<'_>,
+    items: &[Value],
+    schema: Node<'_>,
+    keywords: Option<&ValueValidation>,
+    correlated: Option<&Correlated<'_>>,
+    outcome: &mut Outcome,
+) {
+    if let Some(schema) = schema.items() {
+        for (index, item) in items.iter().enumerate() {
+            let correlated = ratchet::item(correlated, index);
+            validate_value(&Place::Item(place, index), item, schema, correlated.as_ref(), outcome);
+        }
+    }
+    let Some(keywords) = keywords else { return };
+    let size = length(items.len());
+    if let Some(min) = keywords.min_items.filter(|min| size < *min) {
+        outcome.invalid(place, size, format_args!("should have at least {min} items"));
+    }
+    if let Some(max) = keywords.max_items.filter(|max| size > *max) {
+        let kind = FaultKind::TooMany { actual: items.len(), max };
+        outcome.fault(place, format_args!("should have at most {max} items"), kind);
+    }
+    // Quadratic, which is why no definition may ask for it.
+    if keywords.unique_items && items.iter().enumerate().any(|(index, item)| items[..index].contains(item)) {
+        outcome.invalid(place, "", "shouldn't contain duplicates");
+    }
+}
+
+fn check_enum(place: &Place<'_>, value: &Value, allowed: &[Value], outcome: &mut Outcome) {
+    if allowed.is_empty() || allowed.iter().any(|allowed| is_same(value, allowed)) {
+        return;
+    }
+    let supported: Vec<String> = allowed
+        .iter()
+        .map(|value| match value {
+            Value::String(text) => text.clone(),
+            _ => json::encode_to_string(value),
+        })
+        .collect();
+    let what = format!("should be one of [{}]", supported.join(" "));
+    outcome.fault(place, what, FaultKind::NotSupported { value: value.clone(), supported });
+}
+
+/// Whether `value` is `allowed` once Go has converted it to its type: doubles lose their fraction, integers become the
+/// character that they number. Null is never the same.
+fn is_same(value: &Value, allowed: &Value) -> bool {
+    match (value, allowed) {
+        (Value::Null, _) => false,
+        (Value::Int(number), Value::Float(allowed)) => *number as f64 == *allowed,
+        (Value::Float(number), Value::Int(allowed)) => to_int(*number) == *allowed,
+        (Value::Int(number), Value::String(allowed)) => {
+            let char = u32::try_from(*number).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER);
+            allowed.as_str() == char.encode_utf8(&mut [0; 4])
+        }
+        _ => value == allowed,
+    }
+}
+
+fn check_object(
+    place: &Place<'_>,
+    fields: &Map,
+    schema: Node<'_>,
+    keywords: Option<&ValueValidation>,
+    correlated: Option<&Correlated<'_>>,
+    outcome: &mut Outcome,
+) {
+    if let Some(keywords) = keywords {
+        let size = length(fields.len());
+        if let Some(min) = keywords.min_properties.filter(|min| size < *min) {
+            outcome.invalid(place, size, format_args!("should have at least {min} properties"));
+        }
+        if let Some(max) = keywords.max_properties.filter(|max| size > *max) {
+            let kind = FaultKind::TooMany { actual: fields.len(), max };
+            outcome.fault(place, format_args!("should have at most {max} properties"), kind);
+        }
+    }
+    match schema.other_fields() {
+        OtherFields::Ignored => {}
+        OtherFields::Forbidden => {
+            for name in fields.keys().filter(|name| schema.property(name).is_none()) {
+                let message = format!("{place}.{name} in body is a forbidden property");
+                let kind = FaultKind::Invalid { value: name.into() };
+                outcome.faults.push(Fault { place: Some(place.to_string()), message, kind });
+            }
+        }
+        OtherFields::Validated(other) => {
+            for (name, field) in fields.iter().filter(|(name, _)| schema.property(name).is_none()) {
+                let correlated = ratchet::field(correlated, name, place.is_empty());
+                validate_value(&Place::Other(place, name), field, other, correlated.as_ref(), outcome);
+            }
+        }
+    }
+    if schema.has_properties() {
+        for (name, field) in fields.iter() {
+            let Some(property) = schema.property(name) else { continue };
+            let correlated = ratchet::field(correlated, name, place.is_empty());
+            validate_value(&Place::Property(place, name), field, property, correlated.as_ref(), outcome);
+        }
+    }
+    for name in keywords.into_iter().flat_map(|keywords| &keywords.required) {
+        if !fields.contains_key(name) {
+            outcome.fault(&Place::Other(place, name), "is required", FaultKind::Required);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::schema::{arbitrary, convert, json_schema};
+
+    proptest! {
+        #[test]
+        fn an_update_has_no_errors_that_a_creation_has_not(
+            new in arbitrary::value(), old in arbitrary::value(), schema in arbitrary::schema(),
+        ) {
+            let create = validate(&Path::ROOT, &new, &schema);
+            for error in validate_update(&Path::ROOT, &new, &old, &schema) {
+                prop_assert!(create.contains(&error));
+            }
+        }
+    }
+
+    #[track_caller]
+    fn check(schema: &str, value: &str, expected: &[&str]) {
+        let (schema, value) = (json::decode(schema.as_bytes()).unwrap(), json::decode(value.as_bytes()).unwrap());
+        let schema = convert::to_structural(&json_schema::decode(&schema).unwrap().0).unwrap();
+        let errors: Vec<String> = validate(&Path::ROOT, &value, &schema).iter().map(Error::to_string).collect();
+        assert_eq!(errors, expected);
+    }
+
+    #[test]
+    fn a_fraction_for_an_integer_is_two_errors() {
+        let expected = [
+            r#"a: Invalid value: "number": a in body must be of type integer: "number""#,
+            r#"<nil>: Invalid value: "": Checked value must be of type integer (default format) in a"#,
+        ];
+        check(r#"{"type":"object","properties":{"a":{"type":"integer"}}}"#, r#"{"a":1.5}"#, &expected);
+    }
+
+    #[test]
+    fn null_is_in_no_enum() {
+        let expected = [r#"a: Unsupported value: null: supported values: "x""#];
+        check(r#"{"properties":{"a":{"type":"string","nullable":true,"enum":["x"]}}}"#, r#"{"a":null}"#, &expected);
+    }
+
+    #[test]
+    fn additional_properties_may_be_forbidden_under_a_junctor() {
+        let expected = [
+            r#"<nil>: Invalid value: "b": .b in body is a forbidden property"#,
+            r#"<nil>: Invalid value: "": "" must validate all the schemas (allOf). None validated"#,
+        ];
+        check(
+            r#"{"type":"object","allOf":[{"properties":{"a":{}},"additionalProperties":false}]}"#,
+            r#"{"a":1,"b":1}"#,
+            &expected,
+        );
+    }
+}

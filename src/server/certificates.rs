@@ -1,0 +1,214 @@
+//! The certificate authority and the certificates that it issues, ECDSA P-256 throughout.
+//!
+//! An RSA key alone would spend the start budget.
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+use super::Secrets;
+
+/// The name under which the CA is kept.
+const SECRET: &str = "ca";
+const AUTHORITY_DAYS: u64 = 3650;
+/// Below the 825 days beyond which Apple's clients refuse a server.
+const LEAF_DAYS: u64 = 730;
+/// How far a client's clock may lag behind ours.
+const BACKDATE: Duration = Duration::from_secs(3600);
+
+/// Why a certificate could not be made or read.
+#[derive(Debug)]
+pub enum CertificateError {
+    Generate(rcgen::Error),
+    Parse(rustls_pki_types::pem::Error),
+    Tls(rustls::Error),
+    Verifier(rustls::server::VerifierBuilderError),
+    Secrets(super::SecretsError),
+    NotText,
+}
+
+impl fmt::Display for CertificateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CertificateError::Generate(error) => write!(f, "cannot make a certificate: {error}"),
+            CertificateError::Parse(error) => write!(f, "cannot read a certificate or key: {error}"),
+            CertificateError::Tls(error) => write!(f, "cannot set up TLS: {error}"),
+            CertificateError::Verifier(error) => write!(f, "cannot verify client certificates: {error}"),
+            CertificateError::Secrets(error) => write!(f, "cannot keep the CA: {error}"),
+            CertificateError::NotText => write!(f, "the stored CA is not text"),
+        }
+    }
+}
+
+impl std::error::Error for CertificateError {}
+
+impl From<rcgen::Error> for CertificateError {
+    fn from(error: rcgen::Error) -> Self {
+        CertificateError::Generate(error)
+    }
+}
+
+impl From<rustls_pki_types::pem::Error> for CertificateError {
+    fn from(error: rustls_pki_types::pem::Error) -> Self {
+        CertificateError::Parse(error)
+    }
+}
+
+impl From<rustls::Error> for CertificateError {
+    fn from(error: rustls::Error) -> Self {
+        CertificateError::Tls(error)
+    }
+}
+
+/// A certificate authority: its certificate and its key.
+pub struct Authority {
+    certificate_pem: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+/// A certificate that the authority issued, with its key.
+pub struct Identity {
+    pub certificate_pem: String,
+    pub key_pem: String,
+}
+
+impl Authority {
+    /// The CA among `secrets`; on first start one is made and kept.
+    pub async fn load(secrets: &dyn Secrets) -> Result<Self, CertificateError> {
+        let kept = match secrets.read(SECRET).await.map_err(CertificateError::Secrets)? {
+            Some(kept) => kept,
+            None => {
+                let made = Self::generate()?.into_bytes();
+                secrets.insert_if_absent(SECRET, made).await.map_err(CertificateError::Secrets)?
+            }
+        };
+        Self::from_bytes(kept)
+    }
+
+    /// A new CA.
+    pub fn generate() -> Result<Self, CertificateError> {
+        let mut params = params("skiff-ca", &[], AUTHORITY_DAYS);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+        let key = KeyPair::generate()?;
+        let certificate_pem = params.self_signed(&key)?.pem();
+        Ok(Authority { issuer: Issuer::from_ca_cert_pem(&certificate_pem, key)?, certificate_pem })
+    }
+
+    /// The certificate in PEM, for clients to trust.
+    pub fn certificate_pem(&self) -> &str {
+        &self.certificate_pem
+    }
+
+    /// The certificate in DER.
+    pub fn certificate_der(&self) -> Result<CertificateDer<'static>, CertificateError> {
+        Ok(CertificateDer::from_pem_slice(self.certificate_pem.as_bytes())?)
+    }
+
+    /// Issues a server certificate for `names`, each a host name or an IP address.
+    pub fn issue_server(&self, names: &[String]) -> Result<Identity, CertificateError> {
+        let mut params = params("skiff", &[], LEAF_DAYS);
+        params.subject_alt_names = CertificateParams::new(names)?.subject_alt_names;
+        self.issue(params, ExtendedKeyUsagePurpose::ServerAuth)
+    }
+
+    /// Issues a client certificate for the user `name` in `groups`.
+    pub fn issue_client(&self, name: &str, groups: &[&str]) -> Result<Identity, CertificateError> {
+        self.issue(params(name, groups, LEAF_DAYS), ExtendedKeyUsagePurpose::ClientAuth)
+    }
+
+    fn issue(
+        &self,
+        mut params: CertificateParams,
+        usage: ExtendedKeyUsagePurpose,
+    ) -> Result<Identity, CertificateError> {
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![usage];
+        params.use_authority_key_identifier_extension = true;
+        let key = KeyPair::generate()?;
+        let certificate_pem = params.signed_by(&key, &self.issuer)?.pem();
+        Ok(Identity { certificate_pem, key_pem: key.serialize_pem() })
+    }
+
+    fn into_bytes(self) -> Vec<u8> {
+        (self.certificate_pem + &self.issuer.key().serialize_pem()).into_bytes()
+    }
+
+    fn from_bytes(bytes: Vec<u8>) -> Result<Self, CertificateError> {
+        let text = String::from_utf8(bytes).map_err(|_| CertificateError::NotText)?;
+        let key_at = text.find("-----BEGIN PRIVATE KEY").unwrap_or(text.len());
+        let (certificate_pem, key_pem) = text.split_at(key_at);
+        let issuer = Issuer::from_ca_cert_pem(certificate_pem, KeyPair::from_pem(key_pem)?)?;
+        Ok(Authority { certificate_pem: certificate_pem.to_owned(), issuer })
+    }
+}
+
+impl Identity {
+    /// The chain and the key as rustls takes them.
+    pub fn to_der(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), CertificateError> {
+        let chain = CertificateDer::pem_slice_iter(self.certificate_pem.as_bytes()).collect::<Result<_, _>>()?;
+        Ok((chain, PrivateKeyDer::from_pem_slice(self.key_pem.as_bytes())?))
+    }
+}
+
+fn params(common_name: &str, organizations: &[&str], days: u64) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    let now = SystemTime::now();
+    params.not_before = (now - BACKDATE).into();
+    params.not_after = (now + Duration::from_secs(days * 24 * 3600)).into();
+    params.distinguished_name = DistinguishedName::new();
+    for organization in organizations {
+        params.distinguished_name.push(DnType::OrganizationName, *organization);
+    }
+    params.distinguished_name.push(DnType::CommonName, common_name);
+    params
+}
+
+#[cfg(test)]
+pub mod tests {
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::server::SecretsError;
+
+    /// One secret in memory.
+    #[derive(Default)]
+    struct OneSecret(Mutex<Option<Vec<u8>>>);
+
+    #[async_trait]
+    impl Secrets for OneSecret {
+        async fn read(&self, _: &str) -> Result<Option<Vec<u8>>, SecretsError> {
+            Ok(self.0.lock().expect("no test panics while holding it").clone())
+        }
+
+        async fn insert_if_absent(&self, _: &str, candidate: Vec<u8>) -> Result<Vec<u8>, SecretsError> {
+            Ok(self.0.lock().expect("no test panics while holding it").get_or_insert(candidate).clone())
+        }
+    }
+
+    #[tokio::test]
+    async fn the_authority_outlives_a_start() {
+        let secrets = OneSecret::default();
+        let first = Authority::load(&secrets).await.expect("a CA is made");
+        let second = Authority::load(&secrets).await.expect("the CA is read");
+        assert_eq!(first.certificate_pem(), second.certificate_pem());
+        assert_eq!(first.issuer.key().serialize_pem(), second.issuer.key().serialize_pem());
+    }
+
+    #[test]
+    fn a_client_certificate_names_its_user_and_groups() {
+        let authority = Authority::generate().expect("a CA is made");
+        let identity = authority.issue_client("jane", &["dev"]).expect("a certificate is issued");
+        let (chain, _) = identity.to_der().expect("it is well-formed");
+        let user = crate::auth::user_of_certificate(&chain[0]).expect("it names a user");
+        assert_eq!((user.name.as_str(), user.groups[0].as_str()), ("jane", "dev"));
+    }
+}

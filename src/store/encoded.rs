@@ -1,0 +1,211 @@
+//! Encoded objects, into which the resourceVersion is written as they are sent.
+
+use bytes::Bytes;
+
+use crate::meta::Revision;
+
+/// The compact JSON of an object without its resourceVersion, and the place where that belongs.
+///
+/// The revision is not known before the bytes are stored, and the same bytes serve many answers: so it is spliced in when
+/// they are copied, in the sorted place among the metadata.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encoded {
+    bytes: Bytes,
+    splice: Splice,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Splice {
+    at: usize,
+    comma_before: bool,
+    comma_after: bool,
+}
+
+impl Encoded {
+    /// `bytes` are the compact JSON of an object with sorted keys.
+    pub fn new(bytes: impl Into<Bytes>) -> Self {
+        let bytes = bytes.into();
+        let splice = Scanner { bytes: &bytes, at: 0 }.splice().unwrap_or(Splice {
+            at: bytes.len(),
+            comma_before: false,
+            comma_after: false,
+        });
+        Encoded { bytes, splice }
+    }
+
+    /// Appends the object with its resourceVersion.
+    pub fn write_to(&self, out: &mut Vec<u8>, revision: Revision) {
+        let Splice { at, comma_before, comma_after } = self.splice;
+        if at == self.bytes.len() {
+            out.extend_from_slice(&self.bytes);
+            return;
+        }
+        out.extend_from_slice(&self.bytes[..at]);
+        if comma_before {
+            out.push(b',');
+        }
+        out.extend_from_slice(b"\"resourceVersion\":\"");
+        out.extend_from_slice(revision.to_string().as_bytes());
+        out.push(b'"');
+        if comma_after {
+            out.push(b',');
+        }
+        out.extend_from_slice(&self.bytes[at..]);
+    }
+
+    /// The object without its resourceVersion.
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// How many bytes [`Encoded::write_to`] appends at most.
+    pub fn len_max(&self) -> usize {
+        const RESOURCE_VERSION_BYTES_MAX: usize = 48;
+        self.bytes.len() + RESOURCE_VERSION_BYTES_MAX
+    }
+}
+
+/// The JSON of the labels of `object`, which is compact; nothing else is read.
+pub(super) fn labels_of(object: &[u8]) -> Option<&[u8]> {
+    let mut scanner = Scanner { bytes: object, at: 0 };
+    scanner.enter(b"\"metadata\"")?;
+    scanner.enter(b"\"labels\"")?;
+    let start = scanner.at;
+    scanner.value()?;
+    object.get(start..scanner.at)
+}
+
+/// Walks over compact JSON without reading values.
+struct Scanner<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Scanner<'_> {
+    /// Where the resourceVersion belongs: before the first key of the metadata that sorts behind it.
+    fn splice(mut self) -> Option<Splice> {
+        self.enter(b"\"metadata\"")?;
+        self.expect(b'{')?;
+        if self.peek()? == b'}' {
+            return Some(Splice { at: self.at, comma_before: false, comma_after: false });
+        }
+        loop {
+            let at = self.at;
+            if self.key()? > b"\"resourceVersion\"".as_slice() {
+                return Some(Splice { at, comma_before: false, comma_after: true });
+            }
+            self.expect(b':')?;
+            self.value()?;
+            if self.peek()? == b'}' {
+                return Some(Splice { at: self.at, comma_before: true, comma_after: false });
+            }
+            self.expect(b',')?;
+        }
+    }
+
+    /// Goes to the value of a field of the object that begins here.
+    fn enter(&mut self, quoted_name: &[u8]) -> Option<()> {
+        self.expect(b'{')?;
+        loop {
+            let found = self.key()? == quoted_name;
+            self.expect(b':')?;
+            if found {
+                return Some(());
+            }
+            self.value()?;
+            self.expect(b',')?;
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn expect(&mut self, byte: u8) -> Option<()> {
+        (self.peek()? == byte).then(|| self.at += 1)
+    }
+
+    /// A key with its quotes.
+    fn key(&mut self) -> Option<&[u8]> {
+        let start = self.at;
+        self.string()?;
+        self.bytes.get(start..self.at)
+    }
+
+    fn string(&mut self) -> Option<()> {
+        self.expect(b'"')?;
+        loop {
+            match self.peek()? {
+                b'"' => return self.expect(b'"'),
+                b'\\' => self.at += 2,
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    fn value(&mut self) -> Option<()> {
+        let mut depth = 0_usize;
+        loop {
+            match self.peek()? {
+                b'"' => self.string()?,
+                b'{' | b'[' => {
+                    depth += 1;
+                    self.at += 1;
+                }
+                b'}' | b']' if depth == 0 => return Some(()),
+                b'}' | b']' => {
+                    depth -= 1;
+                    self.at += 1;
+                }
+                b',' if depth == 0 => return Some(()),
+                _ => self.at += 1,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(bytes: &'static str, expect: &str) {
+        let mut out = Vec::new();
+        Encoded::new(bytes).write_to(&mut out, Revision::new(7));
+        assert_eq!(String::from_utf8(out).expect("JSON is UTF-8"), expect);
+    }
+
+    #[test]
+    fn the_resource_version_goes_where_its_name_sorts() {
+        check(
+            r#"{"kind":"A","metadata":{"name":"a","uid":"u"},"spec":{}}"#,
+            r#"{"kind":"A","metadata":{"name":"a","resourceVersion":"7","uid":"u"},"spec":{}}"#,
+        );
+    }
+
+    #[test]
+    fn metadata_inside_other_fields_is_not_the_objects() {
+        check(
+            r#"{"data":{"metadata":{"uid":"x"},"t":"\"}"},"metadata":{"uid":"u"}}"#,
+            r#"{"data":{"metadata":{"uid":"x"},"t":"\"}"},"metadata":{"resourceVersion":"7","uid":"u"}}"#,
+        );
+    }
+
+    #[test]
+    fn it_may_be_the_last_or_the_only_field() {
+        check(r#"{"metadata":{"name":"a"}}"#, r#"{"metadata":{"name":"a","resourceVersion":"7"}}"#);
+        check(r#"{"metadata":{}}"#, r#"{"metadata":{"resourceVersion":"7"}}"#);
+    }
+
+    #[test]
+    fn labels_are_found_in_the_metadata_only() {
+        let labels = |object: &'static str| labels_of(object.as_bytes()).map(String::from_utf8_lossy);
+        let found = labels(r#"{"labels":{"a":"1"},"metadata":{"a":{"labels":{}},"labels":{"b":"}"},"name":"n"}}"#);
+        assert_eq!(found.as_deref(), Some(r#"{"b":"}"}"#));
+        assert_eq!(labels(r#"{"metadata":{"name":"n"},"spec":{"labels":{}}}"#), None);
+    }
+
+    #[test]
+    fn an_object_without_metadata_stays_as_it_is() {
+        check(r#"{"kind":"A"}"#, r#"{"kind":"A"}"#);
+    }
+}

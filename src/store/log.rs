@@ -1,0 +1,209 @@
+//! Changes in their order: from memory as far as it reaches back, then from the database.
+//!
+//! Compaction announces itself before it removes anything, so what was read is whole if its beginning is not compacted yet.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::meta::Revision;
+
+use super::sql::Store;
+use super::view::{Applied, Snapshot, View};
+use super::{Change, Collection, StoreError};
+
+/// How many changes are taken at a time.
+const PAGE_MAX: usize = 256;
+
+/// Part of the log of a collection.
+pub(super) struct Page {
+    pub changes: Vec<Arc<Change>>,
+    /// No change of the collection up to here is missing; the next page begins here.
+    pub end: Revision,
+    /// Everything that was visible is read.
+    pub last: bool,
+}
+
+/// The first visible changes of a loaded collection after `after`; `None` where they are gone.
+async fn page(
+    view: &View,
+    store: &dyn Store,
+    collection: &Collection,
+    after: Revision,
+) -> Result<Option<Page>, StoreError> {
+    if let Some(page) = view.recent(collection, after, PAGE_MAX) {
+        return Ok(Some(page));
+    }
+    let visible = view.revision();
+    let log = store.changes_after(collection, after, PAGE_MAX).await?;
+    if after < log.compacted.max(view.compacted()) {
+        return Ok(None);
+    }
+    let last = log.changes.len() < PAGE_MAX || log.changes.last().is_some_and(|change| change.revision >= visible);
+    let changes = log.changes.into_iter().filter(|change| change.revision <= visible).map(Arc::new);
+    let changes: Vec<_> = changes.collect();
+    let end = match changes.last() {
+        Some(change) if !last => change.revision,
+        _ => visible.max(after),
+    };
+    Ok(Some(Page { changes, end, last }))
+}
+
+/// `present` taken back to its own revision by the changes after it; `None` where they are gone.
+///
+/// `present` holds the objects of some later moment. The first change of a key after the revision tells what the key was
+/// at it: the state before that change.
+pub(super) async fn rebuild(
+    view: &View,
+    store: &dyn Store,
+    mut present: Snapshot,
+) -> Result<Option<Snapshot>, StoreError> {
+    let mut seen: HashSet<Arc<str>> = HashSet::new();
+    let mut after = present.revision();
+    loop {
+        let Some(page) = page(view, store, present.collection(), after).await? else { return Ok(None) };
+        for change in page.changes {
+            if seen.insert(Arc::clone(&change.object.key)) {
+                present.take_back(&change);
+            }
+        }
+        if page.last {
+            return Ok(Some(present));
+        }
+        after = page.end;
+    }
+}
+
+/// Makes visible what the log has beyond the view: the changes of other processes.
+pub(super) async fn poll(view: &View, store: &dyn Store) -> Result<(), StoreError> {
+    loop {
+        let changes = store.log_after(view.revision(), PAGE_MAX).await?;
+        let last = changes.len() < PAGE_MAX;
+        view.publish(changes.into_iter().map(|(collection, change)| (collection, Applied::from(change))).collect());
+        if last {
+            return Ok(());
+        }
+    }
+}
+
+/// The changes of a collection, one after the other.
+///
+/// A watch holds no queue: it reads on from where it is, in memory, and in the log where it is far behind. One that falls
+/// behind what the log keeps ends.
+pub struct Watch {
+    source: Option<Source>,
+    waiting: VecDeque<Arc<Change>>,
+    seen: Revision,
+}
+
+struct Source {
+    view: Arc<View>,
+    store: Arc<dyn Store>,
+    collection: Collection,
+    position: Revision,
+    changed: watch::Receiver<Revision>,
+}
+
+impl Watch {
+    pub(super) fn new(
+        view: Arc<View>,
+        store: Arc<dyn Store>,
+        collection: Collection,
+        position: Revision,
+        changed: watch::Receiver<Revision>,
+    ) -> Self {
+        let source = Source { view, store, collection, position, changed };
+        Watch { source: Some(source), waiting: VecDeque::new(), seen: position }
+    }
+
+    /// A watch that is over.
+    pub fn empty() -> Self {
+        Watch { source: None, waiting: VecDeque::new(), seen: Revision::default() }
+    }
+
+    /// The revision of the last change that was handed out, or where the watch began.
+    pub fn seen(&self) -> Revision {
+        self.seen
+    }
+
+    /// The next change; `None` at the end. Cancel-safe.
+    pub async fn next(&mut self) -> Option<Arc<Change>> {
+        loop {
+            if let Some(change) = self.waiting.pop_front() {
+                self.seen = change.revision;
+                return Some(change);
+            }
+            let source = self.source.as_mut()?;
+            // Marked as seen before reading: a change after this wakes the watch again.
+            source.changed.borrow_and_update();
+            let Some(page) = source.page().await else {
+                self.source = None;
+                return None;
+            };
+            source.position = page.end;
+            if !page.changes.is_empty() {
+                self.waiting.extend(page.changes);
+            } else if page.last && source.changed.changed().await.is_err() {
+                self.source = None;
+            }
+        }
+    }
+}
+
+impl Source {
+    /// The next changes; `None` where they are gone or the database is.
+    async fn page(&self) -> Option<Page> {
+        match page(&self.view, &*self.store, &self.collection, self.position).await {
+            Ok(page) => page,
+            Err(error) => {
+                tracing::warn!(%error, "a watch ends, as the log can't be read");
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::store::sqlite::Sqlite;
+    use crate::store::{Config, Op, Put, Write};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_another_process_writes_becomes_visible_in_order() {
+        let store = Sqlite::open(&Config::memory()).await.expect("a database in memory opens");
+        let (revision, compacted) = store.revisions().await.expect("it reads");
+        let view = View::new(revision, compacted, usize::MAX);
+        let things = Collection::new("", "things");
+        view.begin_loading(&things);
+        view.finish_loading(&things, Vec::new(), revision);
+        let put = Op::Put(Put {
+            bytes: "{}".into(),
+            uid: "u".into(),
+            stored_version: "v1".into(),
+            schema_generation: 1,
+            expires_at_ms: None,
+        });
+        let write = |key: &str, op: &Op| Write {
+            collection: things.clone(),
+            key: key.into(),
+            op: op.clone(),
+            guards: Vec::new(),
+        };
+        store.commit(&[write("a", &put), write("b", &put)]).await.expect("it commits");
+        store.commit(&[write("a", &Op::Delete)]).await.expect("it commits");
+
+        // The writer of this process is handed the last batch first, and must not show it yet.
+        let ahead = Applied { key: "a".into(), revision: Revision::new(revision.get() + 3), stored: None };
+        assert!(!view.publish_next(vec![(things.clone(), ahead)]));
+        assert_eq!(view.revision(), revision);
+
+        poll(&view, &store).await.expect("it polls");
+        assert_eq!(view.revision().get(), revision.get() + 3);
+        let page = view.recent(&things, revision, PAGE_MAX).expect("it is in memory");
+        let seen: Vec<_> = page.changes.iter().map(|change| (&*change.object.key, change.deleted)).collect();
+        assert_eq!(seen, [("a", false), ("b", false), ("a", true)]);
+    }
+}

@@ -1,0 +1,124 @@
+//! What a database must do for the storage. SQLite does it; nothing here is SQLite's.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::meta::Revision;
+
+use super::{Change, Collection, StoreError, Stored, Write};
+
+/// The outcome of one write of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// `created` is the revision of the write that made the object.
+    Committed {
+        revision: Revision,
+        created: Revision,
+    },
+    GuardFailed,
+}
+
+/// Part of a collection's log.
+#[derive(Debug)]
+pub struct Log {
+    /// In order, without gaps from where the log was asked for.
+    pub changes: Vec<Change>,
+    /// The compacted revision, read after the changes: they are whole if it is not above where they begin.
+    pub compacted: Revision,
+}
+
+/// Counts what costs time, for the tests that hold the budgets.
+#[derive(Debug, Default)]
+pub struct Stats {
+    batches: AtomicU64,
+    writes: AtomicU64,
+    statements: AtomicU64,
+    commits: AtomicU64,
+}
+
+/// The counts of a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Batches of writes that were committed.
+    pub batches: u64,
+    /// Writes in those batches.
+    pub writes: u64,
+    /// Statements of any kind, those that begin and end transactions too.
+    pub statements: u64,
+    /// Transactions that changed something: under full durability, each costs a disk sync.
+    pub commits: u64,
+}
+
+impl Stats {
+    pub(super) fn count_batch(&self, writes: usize) {
+        self.batches.fetch_add(1, Ordering::Relaxed);
+        self.writes.fetch_add(writes as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_statement(&self) {
+        self.statements.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_commit(&self) {
+        self.commits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn counts(&self) -> Counts {
+        Counts {
+            batches: self.batches.load(Ordering::Relaxed),
+            writes: self.writes.load(Ordering::Relaxed),
+            statements: self.statements.load(Ordering::Relaxed),
+            commits: self.commits.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// A database: one transaction a batch, the log, and the index of what is live.
+///
+/// Every call is safe to cancel: a transaction that was begun and not finished is rolled back.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// Makes all writes of a batch whose guards hold, in one transaction and in their order; each sees those before it.
+    /// Each takes the next revision, so there are no gaps.
+    ///
+    /// Returns an outcome a write, once they are as durable as was asked for. After an error it is for the log to say
+    /// whether the batch was made.
+    async fn commit(&self, batch: &[Write]) -> Result<Vec<Outcome>, StoreError>;
+
+    /// The newest and the compacted revision.
+    async fn revisions(&self) -> Result<(Revision, Revision), StoreError>;
+
+    /// The live objects of a collection, by key, and the newest revision of the database at that moment.
+    async fn load(&self, collection: &Collection) -> Result<(Vec<Stored>, Revision), StoreError>;
+
+    /// The first `max` changes of a collection after a revision, each with the state before it.
+    async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<Log, StoreError>;
+
+    /// The first `max` changes of the database after a revision, in order.
+    async fn log_after(&self, after: Revision, max: usize) -> Result<Vec<(Collection, Change)>, StoreError>;
+
+    /// How often the log is to be polled; `None` where no other process can write.
+    fn polled_every(&self) -> Option<Duration>;
+
+    /// The live objects of all collections that expire at or before `now_ms`, a bounded number a call.
+    async fn expired(&self, now_ms: i64) -> Result<Vec<(Collection, Stored)>, StoreError>;
+
+    /// Removes superseded rows up to `to`, a bounded number a call; true while there is more to do.
+    async fn compact(&self, to: Revision) -> Result<bool, StoreError>;
+
+    /// The value under `name`; stores `made` where there is none. It is as durable as the first write after it.
+    async fn secret(&self, name: &str, made: &[u8]) -> Result<Vec<u8>, StoreError>;
+
+    /// The value under `name`.
+    async fn read_secret(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Takes or keeps the lease `name` until `expires_at_ms`; false while another holder has it.
+    async fn lease(&self, name: &str, holder: &str, now_ms: i64, expires_at_ms: i64) -> Result<bool, StoreError>;
+
+    /// Writes back what can be, and closes.
+    async fn close(&self);
+
+    fn stats(&self) -> &Stats;
+}

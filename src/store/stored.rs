@@ -1,0 +1,85 @@
+//! A state of an object as it lies in the store, and a change from one state to the next.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use bytes::Bytes;
+
+use crate::meta::Revision;
+use crate::value::json;
+
+use super::Encoded;
+use super::encoded::labels_of;
+
+/// How many derived forms of a state are kept.
+const DERIVED_MAX: usize = 2;
+
+/// One state of one object.
+#[derive(Debug)]
+pub struct Stored {
+    pub key: Arc<str>,
+    pub revision: Revision,
+    pub created: Revision,
+    pub uid: Arc<str>,
+    /// The version that `bytes` are in.
+    pub stored_version: Arc<str>,
+    pub schema_generation: i64,
+    /// Compact canonical JSON without `metadata.resourceVersion`.
+    pub bytes: Bytes,
+    pub expires_at_ms: Option<i64>,
+    pub(super) labels: OnceLock<Box<[(String, String)]>>,
+    pub(super) derived: Mutex<Vec<Derived>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Derived {
+    version: Box<str>,
+    schema_generation: i64,
+    encoded: Encoded,
+}
+
+impl Stored {
+    /// The value of the label `name`. Labels are read once, at the first selection.
+    pub fn label(&self, name: &str) -> Option<&str> {
+        let labels = self.labels.get_or_init(|| {
+            let labels = labels_of(&self.bytes).and_then(|labels| json::decode(labels).ok());
+            let pairs =
+                labels.as_ref().and_then(|labels| labels.as_object()).into_iter().flat_map(|labels| labels.iter());
+            pairs.map(|(name, value)| (name.to_owned(), value.as_str().unwrap_or_default().to_owned())).collect()
+        });
+        labels.iter().find(|(label, _)| label == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The stored bytes, as they are sent where deriving changes nothing.
+    pub fn raw(&self) -> Encoded {
+        Encoded::new(self.bytes.clone())
+    }
+
+    /// The form kept for a served version under this generation of the schemas.
+    pub fn derived(&self, version: &str, schema_generation: i64) -> Option<Encoded> {
+        let derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        let found =
+            derived.iter().find(|kept| *kept.version == *version && kept.schema_generation == schema_generation);
+        found.map(|kept| kept.encoded.clone())
+    }
+
+    /// Keeps a derived form; the oldest goes where there are too many.
+    pub fn keep_derived(&self, version: &str, schema_generation: i64, encoded: Encoded) {
+        let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        derived.retain(|kept| *kept.version != *version);
+        if derived.len() == DERIVED_MAX {
+            derived.remove(0);
+        }
+        derived.push(Derived { version: version.into(), schema_generation, encoded });
+    }
+}
+
+/// One change of one object.
+#[derive(Debug)]
+pub struct Change {
+    pub revision: Revision,
+    /// The state after the change; the last one, where the change is a deletion.
+    pub object: Arc<Stored>,
+    /// The state before; `None` for a creation.
+    pub previous: Option<Arc<Stored>>,
+    pub deleted: bool,
+}

@@ -1,0 +1,450 @@
+//! The present state and the recent changes of each collection, in memory.
+//!
+//! One lock holds them all, so that a batch becomes visible at once and in order: whoever sees a revision sees everything
+//! up to it. What is read under the lock is never copied: the maps are persistent, a snapshot is another handle on one.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Bound;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use imbl::OrdMap;
+use tokio::sync::watch;
+
+use crate::meta::Revision;
+
+use super::log::Page;
+use super::{Change, Collection, Stored};
+
+type Objects = OrdMap<Arc<str>, Arc<Stored>>;
+
+/// How many changes of a collection stay in memory; older ones are read from the log.
+const RECENT_MAX: usize = 2_000;
+/// How many bytes of changes of a collection stay in memory beside the present state.
+const RECENT_BYTES_MAX: usize = 16 << 20;
+/// How many states of a collection are kept for pages.
+const PINS_MAX: usize = 32;
+/// How many bytes of changes a state that is kept for pages may be behind: the most that it keeps in memory.
+const PIN_BYTES_MAX: u64 = 64 << 20;
+/// How many bytes of present state stay in memory. Beyond them, collections that nobody watches are forgotten, those first
+/// that were not read for the longest time.
+pub(super) const OBJECT_BYTES_MAX: usize = 1 << 30;
+
+/// All collections, at one revision.
+pub(super) struct View {
+    state: RwLock<State>,
+    newest: watch::Sender<Revision>,
+    object_bytes_max: usize,
+    /// Counts reads, so that each collection knows when it was read last.
+    reads: AtomicU64,
+}
+
+struct State {
+    revision: Revision,
+    compacted: Revision,
+    collections: HashMap<Collection, CollectionState>,
+}
+
+enum CollectionState {
+    /// Being read from the database; what is committed meanwhile waits.
+    Loading(Vec<Applied>),
+    Loaded(Loaded),
+}
+
+struct Loaded {
+    objects: Objects,
+    object_bytes: usize,
+    /// The newest change of this collection that is in `objects`, or the revision that it was loaded at.
+    revision: Revision,
+    recent: VecDeque<Arc<Change>>,
+    recent_bytes: usize,
+    /// Every change after this revision is in `recent`.
+    recent_from: Revision,
+    pins: VecDeque<Pin>,
+    /// Bytes of all changes since loading.
+    changed_bytes: u64,
+    changed: watch::Sender<Revision>,
+    last_read: AtomicU64,
+}
+
+/// A state that is kept for the next page of a list.
+struct Pin {
+    snapshot: Snapshot,
+    /// [`Loaded::changed_bytes`] when the state was first asked for.
+    changed_bytes: u64,
+}
+
+/// A change on its way into the view.
+pub(super) struct Applied {
+    pub key: Arc<str>,
+    pub revision: Revision,
+    /// The new state; `None` for a deletion.
+    pub stored: Option<Arc<Stored>>,
+}
+
+impl From<Change> for Applied {
+    fn from(change: Change) -> Self {
+        let Change { revision, object, deleted, .. } = change;
+        Applied { key: Arc::clone(&object.key), revision, stored: (!deleted).then_some(object) }
+    }
+}
+
+/// The objects of a collection at one revision.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    collection: Collection,
+    objects: Objects,
+    revision: Revision,
+}
+
+impl Snapshot {
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// The objects whose keys begin with `prefix`, from the key `start` on, in byte order.
+    pub fn range<'s>(&'s self, prefix: &'s str, start: Option<&str>) -> impl Iterator<Item = &'s Arc<Stored>> {
+        let from = start.filter(|start| *start > prefix).unwrap_or(prefix);
+        self.objects
+            .range::<(Bound<&str>, Bound<&str>), str>((Bound::Included(from), Bound::Unbounded))
+            .take_while(move |(key, _)| key.starts_with(prefix))
+            .map(|(_, stored)| stored)
+    }
+
+    pub(super) fn collection(&self) -> &Collection {
+        &self.collection
+    }
+
+    /// Makes the key of `change` what it was before it.
+    pub(super) fn take_back(&mut self, change: &Change) {
+        match &change.previous {
+            Some(previous) => _ = self.objects.insert(Arc::clone(&previous.key), Arc::clone(previous)),
+            None => _ = self.objects.remove(&change.object.key),
+        }
+    }
+}
+
+/// What a view has of a state that is asked for.
+pub(super) enum Found {
+    Snapshot(Snapshot),
+    /// The present objects under the revision that is asked for, to be taken back to it.
+    Present(Snapshot),
+    Expired(Revision),
+    NotLoaded,
+}
+
+impl View {
+    pub fn new(revision: Revision, compacted: Revision, object_bytes_max: usize) -> Self {
+        let state = State { revision, compacted, collections: HashMap::new() };
+        View {
+            state: RwLock::new(state),
+            newest: watch::Sender::new(revision),
+            object_bytes_max,
+            reads: AtomicU64::new(0),
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn revision(&self) -> Revision {
+        self.read().revision
+    }
+
+    pub fn compacted(&self) -> Revision {
+        self.read().compacted
+    }
+
+    /// From now on the log reaches back to `compacted` only.
+    pub fn set_compacted(&self, compacted: Revision) {
+        let mut state = self.write();
+        state.compacted = state.compacted.max(compacted);
+        let compacted = state.compacted;
+        for collection in state.collections.values_mut() {
+            if let CollectionState::Loaded(loaded) = collection {
+                loaded.pins.retain(|pin| pin.snapshot.revision >= compacted);
+            }
+        }
+    }
+
+    /// Follows the newest revision.
+    pub fn newest(&self) -> watch::Receiver<Revision> {
+        self.newest.subscribe()
+    }
+
+    /// Announces that a collection is about to be loaded; false where it is already there.
+    pub fn begin_loading(&self, collection: &Collection) -> bool {
+        let mut state = self.write();
+        if matches!(state.collections.get(collection), Some(CollectionState::Loaded(_))) {
+            return false;
+        }
+        state.collections.insert(collection.clone(), CollectionState::Loading(Vec::new()));
+        true
+    }
+
+    /// Takes a collection in, as it was at `revision`, and what was committed meanwhile.
+    ///
+    /// `revision` must be visible: no reader may find an object that is newer than what they find it at.
+    pub fn finish_loading(&self, collection: &Collection, objects: Vec<Stored>, revision: Revision) {
+        let object_bytes = objects.iter().map(|stored| stored.bytes.len()).sum();
+        let objects = objects.into_iter().map(|stored| (Arc::clone(&stored.key), Arc::new(stored))).collect();
+        let mut loaded = Loaded {
+            objects,
+            object_bytes,
+            revision,
+            recent: VecDeque::new(),
+            recent_bytes: 0,
+            recent_from: revision,
+            pins: VecDeque::new(),
+            changed_bytes: 0,
+            changed: watch::Sender::new(revision),
+            last_read: AtomicU64::new(self.reads.fetch_add(1, Ordering::Relaxed)),
+        };
+        let mut state = self.write();
+        if let Some(CollectionState::Loading(waiting)) = state.collections.remove(collection) {
+            waiting.into_iter().for_each(|applied| loaded.apply(applied));
+        }
+        state.forget_unread(self.object_bytes_max.saturating_sub(loaded.object_bytes));
+        state.collections.insert(collection.clone(), CollectionState::Loaded(loaded));
+    }
+
+    /// Forgets a collection that could not be loaded.
+    pub fn abandon_loading(&self, collection: &Collection) {
+        let mut state = self.write();
+        if matches!(state.collections.get(collection), Some(CollectionState::Loading(_))) {
+            state.collections.remove(collection);
+        }
+    }
+
+    /// Makes a batch visible that the log has next; false, and nothing is visible, where other changes come before it.
+    pub fn publish_next(&self, batch: Vec<(Collection, Applied)>) -> bool {
+        let mut state = self.write();
+        let first = batch.first().map(|(_, applied)| applied.revision);
+        if first.is_some_and(|first| first > state.revision.next()) {
+            return false;
+        }
+        self.apply(&mut state, batch);
+        true
+    }
+
+    /// Makes visible what was read from the log.
+    pub fn publish(&self, changes: Vec<(Collection, Applied)>) {
+        self.apply(&mut self.write(), changes);
+    }
+
+    fn apply(&self, state: &mut State, changes: Vec<(Collection, Applied)>) {
+        for (collection, applied) in changes {
+            // The writer and the poll may both bring a change.
+            if applied.revision <= state.revision {
+                continue;
+            }
+            state.revision = applied.revision;
+            match state.collections.get_mut(&collection) {
+                Some(CollectionState::Loaded(loaded)) => loaded.apply(applied),
+                Some(CollectionState::Loading(waiting)) => waiting.push(applied),
+                None => {}
+            }
+        }
+        // Still under the lock, so that the newest revision never seems to fall.
+        self.newest.send_if_modified(|newest| std::mem::replace(newest, state.revision) != state.revision);
+    }
+
+    /// The object under `key`; the outer `None` where the collection is not loaded.
+    pub fn get(&self, collection: &Collection, key: &str) -> Option<Option<Arc<Stored>>> {
+        let state = self.read();
+        let loaded = self.loaded(&state, collection)?;
+        Some(loaded.objects.get(key).cloned())
+    }
+
+    /// The state of a collection at `revision`, or the newest.
+    pub fn find(&self, collection: &Collection, revision: Option<Revision>) -> Found {
+        let state = self.read();
+        let Some(loaded) = self.loaded(&state, collection) else { return Found::NotLoaded };
+        let present = |revision| Snapshot { collection: collection.clone(), objects: loaded.objects.clone(), revision };
+        let Some(revision) = revision else { return Found::Snapshot(present(state.revision)) };
+        if revision < state.compacted {
+            return Found::Expired(state.compacted);
+        }
+        if revision >= loaded.revision {
+            return Found::Snapshot(present(revision));
+        }
+        match loaded.pins.iter().find(|pin| pin.snapshot.revision == revision) {
+            Some(pin) => Found::Snapshot(pin.snapshot.clone()),
+            None => Found::Present(present(revision)),
+        }
+    }
+
+    /// Keeps a state for the next page.
+    pub fn pin(&self, snapshot: &Snapshot) {
+        let mut state = self.write();
+        let compacted = state.compacted;
+        let Some(CollectionState::Loaded(loaded)) = state.collections.get_mut(&snapshot.collection) else { return };
+        if snapshot.revision < compacted {
+            return;
+        }
+        // A state that is pinned again keeps the age of its objects.
+        let known = loaded.pins.iter().position(|pin| pin.snapshot.revision == snapshot.revision);
+        let changed_bytes = match known.and_then(|at| loaded.pins.remove(at)) {
+            Some(pin) => pin.changed_bytes,
+            None => loaded.changed_bytes,
+        };
+        if loaded.pins.len() == PINS_MAX {
+            loaded.pins.pop_front();
+        }
+        loaded.pins.push_back(Pin { snapshot: snapshot.clone(), changed_bytes });
+    }
+
+    /// The recent changes of a collection after `after`, `max` at most; `None` where memory does not reach back that far.
+    pub fn recent(&self, collection: &Collection, after: Revision, max: usize) -> Option<Page> {
+        let state = self.read();
+        let loaded = self.loaded(&state, collection)?;
+        if loaded.recent_from > after {
+            return None;
+        }
+        let from = loaded.recent.partition_point(|change| change.revision <= after);
+        let changes: Vec<_> = loaded.recent.range(from..).take(max).cloned().collect();
+        let last = changes.len() == loaded.recent.len() - from;
+        let end = match changes.last() {
+            Some(change) if !last => change.revision,
+            _ => state.revision.max(after),
+        };
+        Some(Page { changes, end, last })
+    }
+
+    /// Follows the revision of a loaded collection.
+    pub fn follow(&self, collection: &Collection) -> Option<watch::Receiver<Revision>> {
+        let state = self.read();
+        let loaded = self.loaded(&state, collection)?;
+        Some(loaded.changed.subscribe())
+    }
+
+    fn loaded<'s>(&self, state: &'s State, collection: &Collection) -> Option<&'s Loaded> {
+        match state.collections.get(collection) {
+            Some(CollectionState::Loaded(loaded)) => {
+                loaded.last_read.store(self.reads.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+                Some(loaded)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl State {
+    /// Forgets collections that nobody watches, those first that were not read for the longest time, until the others have
+    /// `bytes_max` at most.
+    fn forget_unread(&mut self, bytes_max: usize) {
+        let mut bytes = 0;
+        let mut unwatched = Vec::new();
+        for (collection, state) in &self.collections {
+            if let CollectionState::Loaded(loaded) = state {
+                bytes += loaded.object_bytes;
+                if loaded.changed.receiver_count() == 0 {
+                    unwatched.push((loaded.last_read.load(Ordering::Relaxed), loaded.object_bytes, collection.clone()));
+                }
+            }
+        }
+        if bytes <= bytes_max {
+            return;
+        }
+        unwatched.sort_by_key(|(last_read, ..)| *last_read);
+        for (_, its_bytes, collection) in unwatched {
+            if bytes <= bytes_max {
+                return;
+            }
+            self.collections.remove(&collection);
+            bytes -= its_bytes;
+        }
+    }
+}
+
+impl Loaded {
+    fn apply(&mut self, applied: Applied) {
+        // What was loaded from the database may already hold a change that is published later.
+        if applied.revision <= self.revision {
+            return;
+        }
+        let Applied { key, revision, stored } = applied;
+        let previous = match &stored {
+            Some(stored) => self.objects.insert(key, Arc::clone(stored)),
+            None => self.objects.remove(&key),
+        };
+        let previous_bytes = previous.as_ref().map_or(0, |previous| previous.bytes.len());
+        self.object_bytes = self.object_bytes.saturating_sub(previous_bytes);
+        let change = match (stored, previous) {
+            (Some(stored), previous) => {
+                self.object_bytes += stored.bytes.len();
+                Change { revision, object: stored, previous, deleted: false }
+            }
+            (None, Some(previous)) => {
+                Change { revision, object: Arc::clone(&previous), previous: Some(previous), deleted: true }
+            }
+            // Nothing was there, and nothing is: the store makes no such change.
+            (None, None) => return,
+        };
+        self.revision = revision;
+        self.changed_bytes += previous_bytes as u64;
+        let oldest = self.changed_bytes.saturating_sub(PIN_BYTES_MAX);
+        self.pins.retain(|pin| pin.changed_bytes >= oldest);
+        self.recent_bytes += change.object.bytes.len();
+        self.recent.push_back(Arc::new(change));
+        while self.recent.len() > RECENT_MAX || self.recent_bytes > RECENT_BYTES_MAX {
+            let Some(oldest) = self.recent.pop_front() else { break };
+            self.recent_bytes -= oldest.object.bytes.len();
+            self.recent_from = oldest.revision;
+        }
+        self.changed.send_replace(revision);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::meta::Revision;
+    use crate::store::{Collection, Stored};
+
+    use super::View;
+
+    #[test]
+    fn collections_that_nobody_reads_or_watches_make_room() {
+        const REVISION: Revision = Revision::new(1);
+        let view = View::new(REVISION, REVISION, 250);
+        let collections = ["watched", "read", "unread", "new"].map(|name| Collection::new("", name));
+        let [watched, read, unread, new] = &collections;
+        let load = |collection: &Collection| {
+            let object = Stored {
+                key: "a".into(),
+                revision: REVISION,
+                created: REVISION,
+                uid: "u".into(),
+                stored_version: "v1".into(),
+                schema_generation: 1,
+                bytes: vec![b' '; 80].into(),
+                expires_at_ms: None,
+                labels: Default::default(),
+                derived: Default::default(),
+            };
+            assert!(view.begin_loading(collection));
+            view.finish_loading(collection, vec![object], REVISION);
+        };
+        load(watched);
+        let _watching = view.follow(watched);
+        load(read);
+        load(unread);
+        assert!(view.get(read, "a").is_some());
+        load(new);
+        let kept = collections.each_ref().map(|collection| view.get(collection, "a").is_some());
+        assert_eq!(kept, [true, true, false, true]);
+    }
+}

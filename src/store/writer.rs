@@ -1,0 +1,100 @@
+//! Group commit: one task takes what is waiting, commits it in one transaction, and makes it visible.
+
+use std::sync::{Arc, OnceLock};
+
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+
+use super::sql::{Outcome, Store};
+use super::view::{Applied, View};
+use super::{Committed, Op, Stored, Write, WriteError, log};
+
+/// How many writes may wait; one more is refused.
+pub(super) const QUEUE_MAX: usize = 1_024;
+/// How many KiB of objects may wait.
+pub(super) const QUEUE_KIB_MAX: usize = 64 << 10;
+/// How many writes one transaction takes.
+const BATCH_MAX: usize = 256;
+
+/// A write and who waits for it.
+pub(super) struct Waiting {
+    pub write: Write,
+    pub done: oneshot::Sender<Result<Committed, WriteError>>,
+    /// The write's share of the queue.
+    pub _share: OwnedSemaphorePermit,
+}
+
+/// How many KiB of the queue a write takes.
+pub(super) fn share_kib(write: &Write) -> u32 {
+    let bytes = match &write.op {
+        Op::Put(put) => put.bytes.len(),
+        Op::Delete => 0,
+    };
+    u32::try_from((bytes >> 10).saturating_add(1).min(QUEUE_KIB_MAX)).unwrap_or(u32::MAX)
+}
+
+/// Commits until nobody can write any more.
+pub(super) async fn run(mut queue: mpsc::Receiver<Waiting>, store: Arc<dyn Store>, view: Arc<View>) {
+    let mut batch = Vec::with_capacity(BATCH_MAX);
+    while queue.recv_many(&mut batch, BATCH_MAX).await > 0 {
+        commit(&mut batch, &*store, &view).await;
+    }
+}
+
+async fn commit(batch: &mut Vec<Waiting>, store: &dyn Store, view: &View) {
+    let mut writes = Vec::with_capacity(batch.len());
+    let mut waiting = Vec::with_capacity(batch.len());
+    for Waiting { write, done, _share } in batch.drain(..) {
+        writes.push(write);
+        waiting.push((done, _share));
+    }
+    let outcomes = match store.commit(&writes).await {
+        Ok(outcomes) => outcomes,
+        Err(error) => {
+            tracing::error!(%error, writes = writes.len(), "a batch of writes failed");
+            // A commit may have failed after it was made. Then its changes are in the log.
+            if let Err(error) = log::poll(view, store).await {
+                tracing::error!(%error, "the log can't be read");
+            }
+            for (done, _) in waiting {
+                // Who no longer waits has hung up.
+                _ = done.send(Err(WriteError::Store(error.clone())));
+            }
+            return;
+        }
+    };
+    let mut applied = Vec::with_capacity(writes.len());
+    for (write, outcome) in writes.into_iter().zip(&outcomes) {
+        if let Outcome::Committed { revision, created } = *outcome {
+            let stored = match write.op {
+                Op::Put(put) => Some(Arc::new(Stored {
+                    key: Arc::clone(&write.key),
+                    revision,
+                    created,
+                    uid: put.uid,
+                    stored_version: put.stored_version,
+                    schema_generation: put.schema_generation,
+                    bytes: put.bytes,
+                    expires_at_ms: put.expires_at_ms,
+                    labels: OnceLock::new(),
+                    derived: Default::default(),
+                })),
+                Op::Delete => None,
+            };
+            applied.push((write.collection, Applied { key: write.key, revision, stored }));
+        }
+    }
+    // Visible before it is acknowledged: who wrote reads what they wrote. What this process committed need not be read
+    // back from the log, unless another process has written in between.
+    if !view.publish_next(applied)
+        && let Err(error) = log::poll(view, store).await
+    {
+        tracing::error!(%error, "the log can't be read");
+    }
+    for ((done, _), outcome) in waiting.into_iter().zip(outcomes) {
+        let result = match outcome {
+            Outcome::Committed { revision, .. } => Ok(Committed { revision }),
+            Outcome::GuardFailed => Err(WriteError::GuardFailed),
+        };
+        _ = done.send(result);
+    }
+}

@@ -1,0 +1,398 @@
+//! Tokens to nodes.
+
+use std::collections::HashMap;
+
+use super::scanner::{Fault, Kind, Scanner};
+
+/// The number of a node in its document.
+pub(super) type Id = usize;
+
+#[derive(Debug)]
+pub(super) enum Content {
+    /// `plain` if without quotes and without a tag; the tag is empty where none is given.
+    Scalar {
+        text: String,
+        tag: String,
+        plain: bool,
+    },
+    Alias {
+        name: String,
+        target: Id,
+    },
+    Sequence(Vec<Id>),
+    Mapping(Vec<(Id, Id)>),
+}
+
+#[derive(Debug)]
+pub(super) struct Node {
+    pub content: Content,
+    /// Where it starts, from 0.
+    pub line: usize,
+}
+
+/// The nodes of a document, an outer one behind its inner ones.
+pub(super) struct Document {
+    pub nodes: Vec<Node>,
+    pub root: Id,
+}
+
+/// Why there is no document.
+pub(super) enum ParseError {
+    Syntax(Fault),
+    UnknownAnchor(String),
+}
+
+impl From<Fault> for ParseError {
+    fn from(fault: Fault) -> Self {
+        ParseError::Syntax(fault)
+    }
+}
+
+type Parsed<T> = Result<T, ParseError>;
+
+pub(super) struct Parser {
+    scanner: Scanner,
+    is_first: bool,
+    /// Prefixes of tags by their handle.
+    tag_prefixes: HashMap<String, String>,
+    anchors: HashMap<String, Id>,
+    nodes: Vec<Node>,
+}
+
+/// Where the values of an open mapping or sequence may end.
+const BLOCK_ITEM_ENDS: &[Kind] = &[Kind::BlockEntry, Kind::BlockEnd];
+const BLOCK_FIELD_ENDS: &[Kind] = &[Kind::Key, Kind::Value, Kind::BlockEnd];
+const INDENTLESS_ITEM_ENDS: &[Kind] = &[Kind::BlockEntry, Kind::Key, Kind::Value, Kind::BlockEnd];
+
+impl Parser {
+    pub fn new(bytes: &[u8]) -> Self {
+        Parser {
+            scanner: Scanner::new(bytes),
+            is_first: true,
+            tag_prefixes: HashMap::new(),
+            anchors: HashMap::new(),
+            nodes: Vec::new(),
+        }
+    }
+
+    /// The next document, if there is one.
+    pub fn document(&mut self) -> Parsed<Option<Document>> {
+        if !self.is_first {
+            while self.peek()? == &Kind::DocumentEnd {
+                self.scanner.take();
+            }
+        }
+        let starts_bare = !matches!(
+            self.peek()?,
+            Kind::VersionDirective(..) | Kind::TagDirective { .. } | Kind::DocumentStart | Kind::StreamEnd
+        );
+        let root = if starts_bare && self.is_first {
+            self.directives()?;
+            self.node(true, false)?
+        } else if self.peek()? == &Kind::StreamEnd {
+            return Ok(None);
+        } else {
+            self.directives()?;
+            if self.peek()? != &Kind::DocumentStart {
+                let line = self.line()?;
+                return fault("did not find expected <document start>", line, 0);
+            }
+            self.scanner.take();
+            match self.peek()? {
+                Kind::VersionDirective(..)
+                | Kind::TagDirective { .. }
+                | Kind::DocumentStart
+                | Kind::DocumentEnd
+                | Kind::StreamEnd => self.empty()?,
+                _ => self.node(true, false)?,
+            }
+        };
+        if self.peek()? == &Kind::DocumentEnd {
+            self.scanner.take();
+        }
+        self.is_first = false;
+        self.tag_prefixes.clear();
+        self.anchors.clear();
+        Ok(Some(Document { nodes: std::mem::take(&mut self.nodes), root }))
+    }
+
+    fn peek(&mut self) -> Parsed<&Kind> {
+        Ok(&self.scanner.peek()?.kind)
+    }
+
+    fn line(&mut self) -> Parsed<usize> {
+        Ok(self.scanner.peek()?.line)
+    }
+
+    fn add(&mut self, content: Content, line: usize) -> Id {
+        self.nodes.push(Node { content, line });
+        self.nodes.len() - 1
+    }
+
+    /// A scalar where nothing stands.
+    fn empty(&mut self) -> Parsed<Id> {
+        let line = self.line()?;
+        Ok(self.empty_at(line))
+    }
+
+    fn empty_at(&mut self, line: usize) -> Id {
+        self.add(Content::Scalar { text: String::new(), tag: String::new(), plain: true }, line)
+    }
+
+    fn directives(&mut self) -> Parsed<()> {
+        let mut has_version = false;
+        loop {
+            let line = self.line()?;
+            match self.peek()? {
+                Kind::VersionDirective(major, minor) => {
+                    if has_version {
+                        return fault("found duplicate %YAML directive", line, 0);
+                    }
+                    if (*major, *minor) != (1, 1) {
+                        return fault("found incompatible YAML document", line, 0);
+                    }
+                    has_version = true;
+                }
+                Kind::TagDirective { handle, prefix } => {
+                    let (handle, prefix) = (handle.clone(), prefix.clone());
+                    if self.tag_prefixes.insert(handle, prefix).is_some() {
+                        return fault("found duplicate %TAG directive", line, 0);
+                    }
+                }
+                _ => break,
+            }
+            self.scanner.take();
+        }
+        for (handle, prefix) in [("!", "!"), ("!!", "tag:yaml.org,2002:")] {
+            self.tag_prefixes.entry(handle.to_owned()).or_insert_with(|| prefix.to_owned());
+        }
+        Ok(())
+    }
+
+    /// A node with its properties. A sequence that is a field's value need not be indented.
+    fn node(&mut self, in_block: bool, may_be_indentless: bool) -> Parsed<Id> {
+        let line = self.line()?;
+        if let Kind::Alias(name) = self.peek()? {
+            let name = name.clone();
+            self.scanner.take();
+            return match self.anchors.get(&name) {
+                Some(&target) => Ok(self.add(Content::Alias { name, target }, line)),
+                None => Err(ParseError::UnknownAnchor(name)),
+            };
+        }
+        let (anchor, tag) = self.properties(line)?;
+        let content_line = self.line()?;
+        // An anchor is known within its own node, so the node gets its number first.
+        let id = self.add(Content::Sequence(Vec::new()), line);
+        if let Some(anchor) = &anchor {
+            self.anchors.insert(anchor.clone(), id);
+        }
+        let content = match self.peek()? {
+            Kind::BlockEntry if may_be_indentless => self.indentless_sequence()?,
+            Kind::Scalar { .. } => match self.scanner.take() {
+                Kind::Scalar { text, plain } => {
+                    let plain = (plain && tag.is_empty()) || tag == "!";
+                    Content::Scalar { text, tag, plain }
+                }
+                _ => unreachable!("a scalar was looked at"),
+            },
+            Kind::FlowSequenceStart => self.flow_sequence(content_line)?,
+            Kind::FlowMappingStart => self.flow_mapping(content_line)?,
+            Kind::BlockSequenceStart if in_block => self.block_sequence(content_line)?,
+            Kind::BlockMappingStart if in_block => self.block_mapping(content_line)?,
+            _ if anchor.is_some() || !tag.is_empty() => {
+                let plain = tag.is_empty();
+                Content::Scalar { text: String::new(), tag, plain }
+            }
+            _ => return fault("did not find expected node content", content_line, line),
+        };
+        self.nodes[id].content = content;
+        Ok(id)
+    }
+
+    /// An anchor and a tag, in any order.
+    fn properties(&mut self, context_line: usize) -> Parsed<(Option<String>, String)> {
+        let mut anchor = None;
+        let mut tag = None;
+        loop {
+            let line = self.line()?;
+            match self.peek()? {
+                Kind::Anchor(name) if anchor.is_none() => anchor = Some(name.clone()),
+                Kind::Tag { handle, suffix } if tag.is_none() => tag = Some((handle.clone(), suffix.clone(), line)),
+                _ => break,
+            }
+            self.scanner.take();
+        }
+        let tag = match tag {
+            None => String::new(),
+            Some((handle, suffix, _)) if handle.is_empty() => suffix,
+            Some((handle, suffix, line)) => match self.tag_prefixes.get(&handle) {
+                Some(prefix) => format!("{prefix}{suffix}"),
+                None => return fault("found undefined tag handle", line, context_line),
+            },
+        };
+        Ok((anchor, tag))
+    }
+
+    /// A node, or an empty one where one of `ends` stands.
+    fn node_before(&mut self, ends: &[Kind], in_block: bool, may_be_indentless: bool, line: usize) -> Parsed<Id> {
+        match ends.contains(self.peek()?) {
+            true => Ok(self.empty_at(line)),
+            false => self.node(in_block, may_be_indentless),
+        }
+    }
+
+    fn block_sequence(&mut self, context_line: usize) -> Parsed<Content> {
+        self.scanner.take();
+        let mut items = Vec::new();
+        loop {
+            let line = self.line()?;
+            match self.peek()? {
+                Kind::BlockEntry => {
+                    self.scanner.take();
+                    items.push(self.node_before(BLOCK_ITEM_ENDS, true, false, line)?);
+                }
+                Kind::BlockEnd => {
+                    self.scanner.take();
+                    return Ok(Content::Sequence(items));
+                }
+                _ => return fault("did not find expected '-' indicator", line, context_line),
+            }
+        }
+    }
+
+    fn indentless_sequence(&mut self) -> Parsed<Content> {
+        let mut items = Vec::new();
+        while self.peek()? == &Kind::BlockEntry {
+            let line = self.line()?;
+            self.scanner.take();
+            items.push(self.node_before(INDENTLESS_ITEM_ENDS, true, false, line)?);
+        }
+        Ok(Content::Sequence(items))
+    }
+
+    fn block_mapping(&mut self, context_line: usize) -> Parsed<Content> {
+        self.scanner.take();
+        let mut fields = Vec::new();
+        loop {
+            let line = self.line()?;
+            match self.peek()? {
+                Kind::Key => {
+                    self.scanner.take();
+                    let key = self.node_before(BLOCK_FIELD_ENDS, true, true, line)?;
+                    let line = self.line()?;
+                    let value = if self.peek()? == &Kind::Value {
+                        self.scanner.take();
+                        self.node_before(BLOCK_FIELD_ENDS, true, true, line)?
+                    } else {
+                        self.empty_at(line)
+                    };
+                    fields.push((key, value));
+                }
+                Kind::BlockEnd => {
+                    self.scanner.take();
+                    return Ok(Content::Mapping(fields));
+                }
+                _ => return fault("did not find expected key", line, context_line),
+            }
+        }
+    }
+
+    fn flow_sequence(&mut self, context_line: usize) -> Parsed<Content> {
+        self.scanner.take();
+        let mut items = Vec::new();
+        loop {
+            if self.peek()? == &Kind::FlowSequenceEnd {
+                break;
+            }
+            if !items.is_empty() {
+                if self.peek()? != &Kind::FlowEntry {
+                    let line = self.line()?;
+                    return fault("did not find expected ',' or ']'", line, context_line);
+                }
+                self.scanner.take();
+            }
+            match self.peek()? {
+                Kind::FlowSequenceEnd => break,
+                Kind::Key => items.push(self.single_pair()?),
+                _ => items.push(self.node(false, false)?),
+            }
+        }
+        self.scanner.take();
+        Ok(Content::Sequence(items))
+    }
+
+    /// `key: value` within a flow sequence.
+    fn single_pair(&mut self) -> Parsed<Id> {
+        const ENDS: &[Kind] = &[Kind::FlowEntry, Kind::FlowSequenceEnd];
+        let line = self.line()?;
+        self.scanner.take();
+        let key_line = self.line()?;
+        let key = match self.peek()? {
+            // The reference loses this token.
+            Kind::Value | Kind::FlowEntry | Kind::FlowSequenceEnd => {
+                self.scanner.take();
+                self.empty_at(key_line)
+            }
+            _ => self.node(false, false)?,
+        };
+        let value = match self.peek()? {
+            Kind::Value => {
+                self.scanner.take();
+                let line = self.line()?;
+                self.node_before(ENDS, false, false, line)?
+            }
+            _ => self.empty()?,
+        };
+        // What stands behind is looked at before the next step.
+        self.peek()?;
+        Ok(self.add(Content::Mapping(vec![(key, value)]), line))
+    }
+
+    fn flow_mapping(&mut self, context_line: usize) -> Parsed<Content> {
+        const ENDS: &[Kind] = &[Kind::FlowEntry, Kind::FlowMappingEnd];
+        const KEY_ENDS: &[Kind] = &[Kind::Value, Kind::FlowEntry, Kind::FlowMappingEnd];
+        self.scanner.take();
+        let mut fields = Vec::new();
+        loop {
+            if self.peek()? == &Kind::FlowMappingEnd {
+                break;
+            }
+            if !fields.is_empty() {
+                if self.peek()? != &Kind::FlowEntry {
+                    let line = self.line()?;
+                    return fault("did not find expected ',' or '}'", line, context_line);
+                }
+                self.scanner.take();
+            }
+            match self.peek()? {
+                Kind::FlowMappingEnd => break,
+                Kind::Key => {
+                    self.scanner.take();
+                    let line = self.line()?;
+                    let key = self.node_before(KEY_ENDS, false, false, line)?;
+                    let value = match self.peek()? {
+                        Kind::Value => {
+                            self.scanner.take();
+                            let line = self.line()?;
+                            self.node_before(ENDS, false, false, line)?
+                        }
+                        _ => self.empty()?,
+                    };
+                    fields.push((key, value));
+                }
+                _ => {
+                    let key = self.node(false, false)?;
+                    let value = self.empty()?;
+                    fields.push((key, value));
+                }
+            }
+        }
+        self.scanner.take();
+        Ok(Content::Mapping(fields))
+    }
+}
+
+fn fault<T>(problem: &str, line: usize, context_line: usize) -> Parsed<T> {
+    Err(ParseError::Syntax(Fault { problem: problem.to_owned(), line, context_line, from_scanner: false }))
+}

@@ -1,0 +1,403 @@
+//! The vectors: schemas, rules and objects with the exact answers of Kubernetes 1.37.
+//!
+//! A file is one JSON object per line, perhaps under gzip. Each operation is one function from a case to what the case's
+//! `expect` should hold. The example `vectors` runs this over files and folders; the test below over `golden/vectors`.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+
+use kubeskiff::crd::write::{self, Origin};
+use kubeskiff::crd::{Names, Scope, ServedVersion};
+use kubeskiff::meta::field::{Error, ErrorList, Path};
+use kubeskiff::object;
+use kubeskiff::schema::json_schema::{self, JsonSchema};
+use kubeskiff::schema::openapi::{self, Dialect, Kind, Options};
+use kubeskiff::schema::structural::{Structural, StructuralOrBool};
+use kubeskiff::schema::{check, coerce, convert, default, list_type, prune, validate};
+use kubeskiff::value::{Map, Value, json};
+
+/// A case whose answer is not the expected one.
+pub struct Difference {
+    pub name: String,
+    pub operation: String,
+    pub expected: Value,
+    /// `None` where the operation is not built.
+    pub actual: Option<Value>,
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(out, "{} ({})", self.name, self.operation)?;
+        writeln!(out, "  expected {}", json::encode_to_string(&self.expected))?;
+        match &self.actual {
+            Some(actual) => write!(out, "  actual   {}", json::encode_to_string(actual)),
+            None => write!(out, "  actual   the operation is not built"),
+        }
+    }
+}
+
+/// What came of one file.
+#[derive(Default)]
+pub struct Tally {
+    pub passed: usize,
+    pub differences: Vec<Difference>,
+}
+
+type Operation = fn(&Case) -> Value;
+
+/// What runs an operation; `None` for one that is not built.
+fn operation(name: &str) -> Option<Operation> {
+    Some(match name {
+        "structural-errors" => structural_errors,
+        "prune" => prune,
+        "default" => default,
+        "prune-nulls" => prune_nulls,
+        "prune-defaults" => prune_defaults,
+        "validate" => validate,
+        "validate-update" => validate_update,
+        "listtype" => list_type,
+        "objectmeta-validate" => validate_object_meta,
+        "objectmeta-coerce" => coerce_object_meta,
+        "openapi-v2" => |case| publish(case, Dialect::V2),
+        "openapi-v3" => |case| publish(case, Dialect::V3),
+        "cr-create" => create,
+        "cr-update" => update,
+        _ => return None,
+    })
+}
+
+/// The files that `paths` name, with those of folders: `*.jsonl` and `*.jsonl.gz`, sorted.
+pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let entries = fs::read_dir(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let mut inner: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
+        inner.retain(|file| file.to_str().is_some_and(|name| name.ends_with(".jsonl") || name.ends_with(".jsonl.gz")));
+        inner.sort();
+        files.append(&mut inner);
+    }
+    Ok(files)
+}
+
+/// Runs all cases of a file.
+pub fn run(file: &FilePath) -> Result<Tally, String> {
+    let complain = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
+    let mut bytes = fs::read(file).map_err(|error| complain(&error))?;
+    if file.extension().is_some_and(|extension| extension == "gz") {
+        let mut unpacked = Vec::new();
+        flate2::read::GzDecoder::new(bytes.as_slice()).read_to_end(&mut unpacked).map_err(|error| complain(&error))?;
+        bytes = unpacked;
+    }
+    let mut tally = Tally::default();
+    for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let case = Case(json::decode(line).map_err(|error| complain(&error))?);
+        match case.judge() {
+            None => tally.passed += 1,
+            Some(difference) => tally.differences.push(difference),
+        }
+    }
+    Ok(tally)
+}
+
+/// One line of a file.
+struct Case(Value);
+
+impl Case {
+    fn judge(&self) -> Option<Difference> {
+        let expected = self.0.get("expect").cloned().unwrap_or_default();
+        let actual = operation(self.operation()).map(|operation| operation(self));
+        // Where the reference walks a map of its own, any order is as good.
+        let ordered = expected.get("unordered").is_none();
+        let same = |actual: &Value| comparable(actual, ordered) == comparable(&expected, ordered);
+        if actual.as_ref().is_some_and(same) {
+            return None;
+        }
+        let name = self.0.str_at(&["name"]).to_owned();
+        Some(Difference { name, operation: self.operation().to_owned(), expected, actual })
+    }
+
+    /// The operation that the case names, or that the format of its file implies.
+    fn operation(&self) -> &str {
+        match self.0.str_at(&["op"]) {
+            "" if self.0.get("crd").is_some() => "compile",
+            "" if self.0.get("object").is_some() => "eval",
+            "" => "cost",
+            operation => operation,
+        }
+    }
+
+    fn json_schema(&self) -> JsonSchema {
+        let schema = self.0.get("schema").cloned().unwrap_or_default();
+        json_schema::decode(&schema).expect("the schema of a case decodes").0
+    }
+
+    fn schema(&self) -> Structural {
+        convert::to_structural(&self.json_schema()).expect("the schema of a case is structural")
+    }
+
+    fn input(&self) -> Value {
+        self.0.get("input").cloned().unwrap_or_default()
+    }
+
+    fn option(&self, name: &str) -> bool {
+        self.0.at(&["options", name]).and_then(Value::as_bool).unwrap_or_default()
+    }
+}
+
+/// `answer` with what may differ without being different made equal: empty lists are left out, errors are sorted unless
+/// `ordered`, and values are as they read back from JSON.
+fn comparable(answer: &Value, ordered: bool) -> Value {
+    let mut answer = json::decode(&json::encode(answer)).expect("what was encoded decodes");
+    if let Some(fields) = answer.as_object_mut() {
+        fields.remove("unordered");
+        for name in ["errors", "warnings", "unknownFields"] {
+            if fields.get(name).and_then(Value::as_array).is_some_and(<[Value]>::is_empty) {
+                fields.remove(name);
+            }
+        }
+        if let (Some(Value::Array(errors)), false) = (fields.get_mut("errors"), ordered) {
+            errors.sort_by(|one, other| one.str_at(&["text"]).cmp(other.str_at(&["text"])));
+        }
+    }
+    answer
+}
+
+fn strings(texts: Vec<String>) -> Value {
+    texts.into_iter().map(Value::from).collect::<Vec<_>>().into()
+}
+
+fn errors(errors: ErrorList) -> Value {
+    object! { "errors" => errors.iter().map(error).collect::<Vec<_>>() }
+}
+
+fn error(error: &Error) -> Value {
+    let mut fields = Map::new();
+    fields.insert("type", error.kind.reason().into());
+    fields.insert("field", error.field.as_str().into());
+    fields.insert("detail", error.detail.as_str().into());
+    fields.insert("text", error.to_string().into());
+    if let (Some(value), false) = (&error.bad_value, matches!(error.kind.words(), "Required value" | "Forbidden")) {
+        fields.insert("badValue", value.clone());
+    }
+    fields.into()
+}
+
+fn structural_errors(case: &Case) -> Value {
+    let spec = Path::new("spec");
+    let validation = spec.child("validation");
+    match convert::to_structural(&case.json_schema()) {
+        Ok(schema) => errors(check::validate_structural(&validation.child("openAPIV3Schema"), &schema)),
+        Err(error) => object! { "convertError" => error.to_string() },
+    }
+}
+
+fn prune(case: &Case) -> Value {
+    let mut value = case.input();
+    let unknown = prune::prune(&mut value, &case.schema(), case.option("isResourceRoot"));
+    object! { "result" => value, "unknownFields" => strings(unknown) }
+}
+
+fn default(case: &Case) -> Value {
+    let mut value = case.input();
+    default::apply(&mut value, &case.schema());
+    object! { "result" => value }
+}
+
+fn prune_nulls(case: &Case) -> Value {
+    let mut value = case.input();
+    default::prune_non_nullable_nulls(&mut value, &case.schema());
+    object! { "result" => value }
+}
+
+fn prune_defaults(case: &Case) -> Value {
+    let mut schema = case.schema();
+    default::prune_defaults(&mut schema);
+    let mut document = case.0.get("schema").cloned().unwrap_or_default();
+    write_defaults(&mut document, &schema);
+    object! { "result" => document }
+}
+
+/// Writes the defaults of `schema` into the document that it was made from.
+fn write_defaults(document: &mut Value, schema: &Structural) {
+    if let (Some(written), Some(default)) = (document.get_mut("default"), &schema.generic.default) {
+        *written = default.clone();
+    }
+    if let (Some(items), Some(schema)) = (document.get_mut("items"), &schema.items) {
+        write_defaults(items, schema);
+    }
+    let values = schema.additional_properties.as_ref().and_then(StructuralOrBool::structural);
+    if let (Some(document), Some(schema)) = (document.get_mut("additionalProperties"), values) {
+        write_defaults(document, schema);
+    }
+    for (name, property) in &schema.properties {
+        if let Some(document) = document.at_mut(&["properties", name]) {
+            write_defaults(document, property);
+        }
+    }
+}
+
+fn validate(case: &Case) -> Value {
+    errors(validate::validate(&Path::ROOT, &case.input(), &case.schema()))
+}
+
+fn validate_update(case: &Case) -> Value {
+    let old = case.0.get("oldInput").cloned().unwrap_or_default();
+    errors(validate::validate_update(&Path::ROOT, &case.input(), &old, &case.schema()))
+}
+
+fn list_type(case: &Case) -> Value {
+    errors(list_type::validate(&Path::ROOT, &case.input(), &case.schema()))
+}
+
+fn validate_object_meta(case: &Case) -> Value {
+    let root = case.option("isResourceRoot");
+    errors(coerce::validate_embedded(&Path::ROOT, &case.input(), &case.schema(), root))
+}
+
+fn coerce_object_meta(case: &Case) -> Value {
+    let mut value = case.input();
+    let (root, drop_invalid) = (case.option("isResourceRoot"), case.option("dropInvalidFields"));
+    match coerce::coerce(&Path::ROOT, &mut value, &case.schema(), root, drop_invalid) {
+        Ok(unknown) => object! { "result" => value, "unknownFields" => strings(unknown) },
+        Err(error) => object! { "error" => error.to_string() },
+    }
+}
+
+fn publish(case: &Case, dialect: Dialect) -> Value {
+    let kind = Kind {
+        group: "vec.example.com",
+        version: "v1",
+        kind: "Widget",
+        list_kind: "WidgetList",
+        plural: "widgets",
+        selectable_fields: &[],
+    };
+    let options = Options {
+        dialect,
+        strip_value_validation: case.option("stripValueValidation"),
+        strip_nullable: case.option("stripNullable"),
+    };
+    object! { "result" => openapi::publish(Some(&case.schema()), &kind, false, options) }
+}
+
+/// The kind whose objects `cr-create` and `cr-update` write.
+fn widgets(case: &Case) -> Arc<ServedVersion> {
+    let mut schema = case.schema();
+    default::prune_defaults(&mut schema);
+    Arc::new(ServedVersion {
+        group: "vec.example.com".to_owned(),
+        version: "v1".to_owned(),
+        names: Names {
+            plural: "widgets".to_owned(),
+            singular: "widget".to_owned(),
+            kind: "Widget".to_owned(),
+            list_kind: "WidgetList".to_owned(),
+            ..Names::default()
+        },
+        scope: Scope::Namespaced,
+        schema_generation: 1,
+        served: true,
+        storage: true,
+        structural: Arc::new(schema),
+        preserve_unknown_fields: false,
+        status: false,
+        scale: None,
+        columns: Vec::new(),
+        selectable_fields: Vec::new(),
+        deprecation_warning: None,
+    })
+}
+
+/// Decodes an object by the schema of the kind even if it names another: a server would leave that alone, but the cases
+/// were made without looking at it.
+fn decode(object: &mut Value, version: &Arc<ServedVersion>) -> Result<Vec<String>, String> {
+    let named = object.get("kind").cloned();
+    if let (Some(fields), Some(Value::String(_))) = (object.as_object_mut(), &named) {
+        fields.insert("kind", version.names.kind.as_str().into());
+    }
+    let unknown = write::decode(object, std::slice::from_ref(version), Origin::Request);
+    if let (Some(fields), Some(Value::String(kind))) = (object.as_object_mut(), named) {
+        fields.insert("kind", kind.into());
+    }
+    unknown
+}
+
+fn create(case: &Case) -> Value {
+    let version = widgets(case);
+    let mut object = case.input();
+    match decode(&mut object, &version) {
+        Ok(unknown) => {
+            write::prepare_create(&version, &mut object);
+            written(write::validate_create(&version, &object), object, unknown)
+        }
+        Err(error) => object! { "error" => error },
+    }
+}
+
+fn update(case: &Case) -> Value {
+    let version = widgets(case);
+    let mut object = case.input();
+    let mut old = case.0.get("oldInput").cloned().unwrap_or_default();
+    let unknown = decode(&mut old, &version).and_then(|_| decode(&mut object, &version));
+    match unknown {
+        Ok(unknown) => {
+            write::prepare_update(&version, &mut object, &old);
+            written(write::validate_update(&version, &object, &old), object, unknown)
+        }
+        Err(error) => object! { "error" => error },
+    }
+}
+
+fn written(found: ErrorList, object: Value, unknown: Vec<String>) -> Value {
+    let mut answer = errors(found);
+    if let Some(fields) = answer.as_object_mut() {
+        fields.insert("result", object);
+        fields.insert("unknownFields", strings(unknown));
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn golden(name: &str) -> PathBuf {
+        FilePath::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+    }
+
+    /// `KNOWN-VECTORS` has a name per line, or an operation and ` *` for all of its cases; `#` opens a comment.
+    #[test]
+    fn all_vectors_pass_but_for_those_known_to_fail() {
+        let known = fs::read_to_string(golden("KNOWN-VECTORS")).expect("the list of known failures is there");
+        let known: BTreeSet<&str> = known
+            .lines()
+            .map(|line| line.split('#').next().unwrap_or_default().trim())
+            .filter(|line| !line.is_empty())
+            .collect();
+        let mut unused = known.clone();
+        let mut new = Vec::new();
+        for file in files(&[golden("vectors")]).expect("the folder of vectors is readable") {
+            for difference in run(&file).expect("a file of vectors is readable").differences {
+                let whole_operation = format!("{} *", difference.operation);
+                let listed =
+                    [difference.name.as_str(), whole_operation.as_str()].into_iter().find(|name| known.contains(name));
+                match listed {
+                    Some(name) => {
+                        unused.remove(name);
+                    }
+                    None => new.push(difference.to_string()),
+                }
+            }
+        }
+        assert!(new.is_empty(), "these vectors fail:\n{}", new.join("\n"));
+        assert!(unused.is_empty(), "these vectors pass now, take them off the list: {unused:#?}");
+    }
+}

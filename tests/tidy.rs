@@ -1,0 +1,106 @@
+//! What no compiler checks: which module may import which, and what must not stand in the source.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The layers, from words to edges. A module imports what stands in a layer above its own, or beside it where the table
+/// below says so.
+const LAYERS: [&[&str]; 5] = [
+    &["value", "meta"],
+    &["schema", "crd", "patch", "apply"],
+    &["store", "admission", "auth"],
+    &["registry", "controllers"],
+    &["http", "server", "cli"],
+];
+
+/// Edges within a layer.
+const BESIDE: [(&str, &str); 11] = [
+    ("meta", "value"),
+    ("value", "meta"),
+    ("crd", "schema"),
+    ("apply", "schema"),
+    ("patch", "schema"),
+    ("admission", "auth"),
+    ("controllers", "registry"),
+    ("server", "http"),
+    ("cli", "http"),
+    ("cli", "server"),
+    ("registry", "registry"),
+];
+
+fn sources(folder: &str) -> Vec<(PathBuf, String)> {
+    let mut files = Vec::new();
+    collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut files);
+    files
+}
+
+fn collect(folder: &Path, files: &mut Vec<(PathBuf, String)>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries {
+        let path = entry.expect("the folder is readable").path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).expect("the source is readable");
+            files.push((path, text));
+        }
+    }
+}
+
+#[test]
+fn modules_import_only_what_stands_above_them() {
+    let layer_of: BTreeMap<&str, usize> =
+        LAYERS.iter().enumerate().flat_map(|(at, modules)| modules.iter().map(move |module| (*module, at))).collect();
+    let mut faults = Vec::new();
+    for (path, text) in sources("src") {
+        let relative = path.strip_prefix(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).expect("it is below src");
+        let module = relative.components().next().and_then(|part| part.as_os_str().to_str()).unwrap_or_default();
+        let Some(layer) = layer_of.get(module) else { continue };
+        for imported in imports(&text) {
+            let Some(other) = layer_of.get(imported.as_str()) else { continue };
+            let beside = BESIDE.contains(&(module, imported.as_str()));
+            if imported != module && other >= layer && !beside {
+                faults.push(format!("{}: {module} must not import {imported}", relative.display()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// The modules that a source names behind `crate::`, outside of its tests.
+fn imports(text: &str) -> Vec<String> {
+    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let mut found = Vec::new();
+    for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+        for rest in line.split("crate::").skip(1) {
+            let rest = rest.trim_start_matches('{');
+            let name: String = rest.chars().take_while(|character| character.is_alphanumeric() || *character == '_').collect();
+            found.push(name);
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+#[test]
+fn every_file_says_what_it_is() {
+    for folder in ["src", "tests", "examples", "benches", "fuzz"] {
+        for (path, text) in sources(folder) {
+            assert!(text.starts_with("//!"), "{} has no module documentation", path.display());
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    let forbidden = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("/wo", "rk/"), concat!("todo", "!("), concat!("dbg", "!(")];
+    for folder in ["src", "tests", "examples", "benches", "fuzz"] {
+        for (path, text) in sources(folder) {
+            for word in forbidden {
+                assert!(!text.contains(word), "{} contains `{word}`", path.display());
+            }
+        }
+    }
+}
