@@ -1,4 +1,5 @@
-//! What a write costs before rules: an object of 2 KB with some fifty fields through decode, prune, default, validate.
+//! What a write costs before rules: an object of 2 KB with some fifty fields through decode, prune, default, validate; and
+//! one of 1 MiB with lists of thousands of items, whose validation stands beside its parsing.
 //!
 //!     cargo bench --no-default-features --bench passes
 
@@ -7,7 +8,7 @@ use std::hint::black_box;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use kubeskiff::meta::field::Path;
 use kubeskiff::schema::structural::Structural;
-use kubeskiff::schema::{convert, default, json_schema, prune, validate};
+use kubeskiff::schema::{convert, default, json_schema, list_type, prune, validate};
 use kubeskiff::value::{Value, json};
 
 const FIELDS: usize = 6;
@@ -77,5 +78,44 @@ fn write(bytes: &[u8], schema: &Structural) -> Value {
     value
 }
 
-criterion_group!(benches, passes);
+/// An object of 1 MiB: a set and a map list of some thousand items each.
+fn large() -> (Structural, Vec<u8>) {
+    const ITEMS: usize = 8_000;
+    let schema = r#"{"type":"object","properties":{"apiVersion":{"type":"string"},"kind":{"type":"string"},
+        "metadata":{"type":"object"},"spec":{"type":"object","properties":{
+            "names":{"type":"array","maxItems":10000,"x-kubernetes-list-type":"set","items":{"type":"string","maxLength":80}},
+            "ports":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name","port"],
+                "items":{"type":"object","required":["name","port"],"properties":{
+                    "name":{"type":"string","pattern":"^[a-z0-9-]+$"},"port":{"type":"integer","minimum":1,"maximum":65535},
+                    "mode":{"type":"string","enum":["fast","safe"]}}}}}}}}"#;
+    let schema = json::decode(schema.as_bytes()).expect("the schema is JSON");
+    let schema = convert::to_structural(&json_schema::decode(&schema).expect("the schema decodes").0);
+    let names = (0..ITEMS).map(|at| format!(r#""a-name-that-is-long-enough-to-make-a-mebibyte-{at}""#));
+    let ports =
+        (0..ITEMS).map(|at| format!(r#"{{"name":"port-number-{at}-of-so-many","port":{},"mode":"safe"}}"#, at + 1));
+    let text = format!(
+        r#"{{"apiVersion":"example.com/v1","kind":"Widget","metadata":{{"name":"a"}},"spec":{{"names":[{}],"ports":[{}]}}}}"#,
+        names.collect::<Vec<_>>().join(","),
+        ports.collect::<Vec<_>>().join(",")
+    );
+    (schema.expect("it is structural"), text.into_bytes())
+}
+
+fn large_passes(criterion: &mut Criterion) {
+    let (schema, bytes) = large();
+    let decoded = json::decode(&bytes).expect("the object is JSON");
+    let mut group = criterion.benchmark_group(format!("{} bytes", bytes.len()));
+    group.sample_size(20);
+    group.bench_function("decode", |bench| bench.iter(|| json::decode(black_box(&bytes))));
+    group.bench_function("validate and list types", |bench| {
+        bench.iter(|| {
+            let value = black_box(&decoded);
+            let errors = validate::validate(&Path::ROOT, value, &schema);
+            (errors, list_type::validate(&Path::ROOT, value, &schema))
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, passes, large_passes);
 criterion_main!(benches);

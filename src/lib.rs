@@ -5,17 +5,25 @@
 pub mod value;
 pub mod meta;
 
+pub mod cel;
 pub mod schema;
 pub mod crd;
 pub mod patch;
 pub mod apply;
+pub mod protobuf;
+
+pub mod author;
 
 #[cfg(feature = "server")]
 pub mod store;
 #[cfg(feature = "server")]
+pub mod webhook;
+#[cfg(feature = "server")]
 pub mod admission;
 #[cfg(feature = "server")]
 pub mod auth;
+#[cfg(feature = "server")]
+pub mod audit;
 
 #[cfg(feature = "server")]
 pub mod registry;

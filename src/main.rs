@@ -12,9 +12,9 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(STACK_BYTES).build();
     match runtime {
         // A task of its own: the main thread has the stack that the system gives it.
-        Ok(runtime) => runtime.block_on(async {
-            tokio::spawn(kubeskiff::cli::run()).await.unwrap_or(ExitCode::FAILURE)
-        }),
+        Ok(runtime) => {
+            runtime.block_on(async { tokio::spawn(kubeskiff::cli::run()).await.unwrap_or(ExitCode::FAILURE) })
+        }
         Err(error) => {
             eprintln!("skiff: the runtime can't be started: {error}");
             ExitCode::FAILURE

@@ -1,9 +1,18 @@
 //! Tests through the real binary, and those that read the whole source.
 
-mod golden;
+mod cost;
+mod kubectl;
 mod server;
+mod api;
+mod examples;
+mod author;
+mod fuzz;
+mod golden;
 mod store;
 mod spec {
+    mod conformance;
+    mod corpus;
     mod vectors;
 }
 mod tidy;
+mod tour;

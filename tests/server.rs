@@ -3,74 +3,146 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long the server may take to be ready, also on a busy machine.
-const READY_MAX: Duration = Duration::from_secs(60);
+/// How long an answer may take, also on a busy machine.
+const READ_MAX: Duration = Duration::from_secs(60);
 
-/// A running `skiff serve`, killed when it goes out of scope.
+/// A running `skiff serve`. When it goes out of scope it is killed, and must not have panicked until then.
 pub struct Server {
     child: Child,
     pub url: String,
     /// Plain HTTP, for the small client below.
     pub plain: SocketAddr,
     pub kubeconfig: PathBuf,
-    pub stderr: String,
+    stderr: Arc<Mutex<String>>,
+    stderr_reader: Option<JoinHandle<()>>,
+}
+
+/// The command that serves with its data in `data_dir`, on free ports unless the arguments say which.
+fn serve(data_dir: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_skiff"));
+    command
+        .args(["serve", "--insecure-listen", "127.0.0.1:0", "--data-dir"])
+        .arg(data_dir)
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    if !arguments.contains(&"--listen") {
+        command.args(["--listen", "127.0.0.1:0"]);
+    }
+    command
 }
 
 impl Server {
     /// Starts the server with its data in `data_dir` and further arguments.
     pub fn start(data_dir: &Path, arguments: &[&str]) -> Server {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_skiff"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--insecure-listen", "127.0.0.1:0", "--data-dir"])
-            .arg(data_dir)
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the binary was built with the tests");
-        let mut stderr = BufReader::new(child.stderr.take().expect("stderr is a pipe"));
-        let mut log = String::new();
-        let plain = loop {
+        let mut child = serve(data_dir, arguments).spawn().expect("the binary was built with the tests");
+        let mut log = BufReader::new(child.stderr.take().expect("stderr is a pipe"));
+        let stderr = Arc::new(Mutex::new(String::new()));
+        let read = Arc::clone(&stderr);
+        let stderr_reader = std::thread::spawn(move || {
             let mut line = String::new();
-            let read = stderr.read_line(&mut line).expect("stderr is readable");
-            assert!(read > 0, "the server ended before it was ready: {log}");
-            log.push_str(&line);
-            if let Some(rest) = line.split("plain HTTP on http://").nth(1) {
-                let address = rest.split(' ').next().unwrap_or_default();
-                break address.parse().expect("an address follows");
+            while log.read_line(&mut line).is_ok_and(|count| count > 0) {
+                read.lock().expect("no thread panics").push_str(&line);
+                line.clear();
             }
-        };
-        // Whatever else the server says must not fill the pipe.
-        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::stderr()));
+        });
         let mut stdout = BufReader::new(child.stdout.take().expect("stdout is a pipe"));
         let mut ready = String::new();
         stdout.read_line(&mut ready).expect("stdout is readable");
-        let url = ready.strip_prefix("ready ").expect("the server says that it is ready").trim().to_owned();
-        Server { child, url, plain, kubeconfig: data_dir.join("kubeconfig"), stderr: log }
+        let mut server = Server {
+            child,
+            url: ready.trim().trim_start_matches("ready ").to_owned(),
+            plain: ([0, 0, 0, 0], 0).into(),
+            kubeconfig: data_dir.join("kubeconfig"),
+            stderr,
+            stderr_reader: Some(stderr_reader),
+        };
+        assert!(ready.starts_with("ready "), "the server ended before it was ready: {}", server.wait().1);
+        server.plain = server.plain_address();
+        server
+    }
+
+    /// Runs a server that is expected not to start; returns its exit code and what it said.
+    pub fn fail_to_start(data_dir: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+        let mut child = serve(data_dir, arguments).spawn().expect("the binary was built with the tests");
+        let mut ready = String::new();
+        let stdout = child.stdout.take().expect("stdout is a pipe");
+        BufReader::new(stdout).read_line(&mut ready).expect("stdout is readable");
+        if !ready.is_empty() {
+            child.kill().expect("the server is running");
+        }
+        let Output { status, stderr, .. } = child.wait_with_output().expect("the server is our child");
+        assert_eq!(ready, "", "it started");
+        (status.code(), String::from_utf8_lossy(&stderr).into_owned())
+    }
+
+    /// The address that the server told on stderr before it was ready.
+    fn plain_address(&self) -> SocketAddr {
+        loop {
+            let stderr = self.stderr();
+            let told = stderr.split("plain HTTP on http://").nth(1).and_then(|rest| rest.split_once(' '));
+            match told {
+                Some((address, _)) => return address.parse().expect("an address follows"),
+                // It was written, but not yet read.
+                None => {
+                    let ended = self.stderr_reader.as_ref().is_none_or(JoinHandle::is_finished);
+                    assert!(!ended, "the server does not tell its address: {stderr}");
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+        }
+    }
+
+    /// What the server said on stderr so far.
+    pub fn stderr(&self) -> String {
+        self.stderr.lock().expect("no thread panics").clone()
+    }
+
+    /// The process, for signals.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Ends the server as `kill -9` does.
-    pub fn kill(&mut self) {
+    pub fn kill(mut self) {
         self.child.kill().expect("the server is running");
-        self.child.wait().expect("the server is our child");
     }
 
-    /// Asks the server to end, and waits until it has; returns its exit code.
-    pub fn terminate(&mut self) -> Option<i32> {
-        let id = self.child.id().to_string();
-        let status = Command::new("kill").args(["-TERM", &id]).status().expect("there is a kill command");
-        assert!(status.success());
-        self.child.wait().expect("the server is our child").code()
+    /// Asks the server to end, and waits until it has; returns its exit code and all that it said on stderr.
+    pub fn terminate(mut self) -> (Option<i32>, String) {
+        self.signal("TERM");
+        self.wait()
+    }
+
+    pub fn signal(&self, name: &str) {
+        let signal = format!("-{name}");
+        let status = Command::new("kill").args([signal, self.id().to_string()]).status();
+        assert!(status.expect("there is a kill command").success());
+    }
+
+    fn wait(&mut self) -> (Option<i32>, String) {
+        let status = self.child.wait().expect("the server is our child");
+        if let Some(reader) = self.stderr_reader.take() {
+            reader.join().expect("the reader does not panic");
+        }
+        (status.code(), self.stderr())
     }
 
     /// Sends a request and reads the whole answer.
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Option<&[u8]>) -> Answer {
-        let mut stream = self.open(method, path, headers, body, READY_MAX);
+        let mut stream = self.open(method, path, headers, body, READ_MAX);
         let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).expect("the server closes the connection");
-        Answer::parse(&bytes)
+        // A connection that breaks shows in the answer that is not complete.
+        _ = stream.read_to_end(&mut bytes);
+        let answer = Answer::parse(&bytes);
+        let whole = answer.as_ref().is_some_and(|answer| answer.complete || method == "HEAD");
+        assert!(whole, "{method} {path} has no whole answer: {}", String::from_utf8_lossy(&bytes));
+        answer.expect("it was just looked at")
     }
 
     /// Sends a request; what is answered is read from the stream.
@@ -101,31 +173,51 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         _ = self.child.kill();
-        _ = self.child.wait();
+        let (_, stderr) = self.wait();
+        if std::thread::panicking() {
+            eprintln!("the server said: {stderr}");
+        } else {
+            assert!(!stderr.contains("panicked"), "the server panicked: {stderr}");
+        }
     }
 }
 
 /// An answer, taken apart.
 pub struct Answer {
     pub status: u16,
+    /// Names are in lower case.
     pub headers: Vec<(String, String)>,
+    /// As far as it has come.
     pub body: Vec<u8>,
+    /// Whether the body has come to its end.
+    pub complete: bool,
 }
 
 impl Answer {
-    pub fn parse(bytes: &[u8]) -> Answer {
-        let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap_or(bytes.len());
+    /// The answer that begins in `bytes`, once its head is there.
+    pub fn parse(bytes: &[u8]) -> Option<Answer> {
+        let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
         let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
         let mut lines = head.split("\r\n");
-        let status = lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|code| code.parse().ok());
-        let headers: Vec<(String, String)> = lines
+        let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
+        let headers = lines
             .filter_map(|line| line.split_once(": "))
             .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
             .collect();
-        let raw = bytes.get(end + 4..).unwrap_or_default();
-        let chunked = headers.iter().any(|(name, value)| name == "transfer-encoding" && value == "chunked");
-        let body = if chunked { unchunk(raw) } else { raw.to_vec() };
-        Answer { status: status.unwrap_or_default(), headers, body }
+        let mut answer = Answer { status, headers, body: Vec::new(), complete: true };
+        let rest = &bytes[end + 4..];
+        if answer.header("transfer-encoding") == "chunked" {
+            (answer.body, answer.complete) = unchunk(rest);
+        } else {
+            answer.body = rest.to_vec();
+            answer.complete = answer.header("content-length").parse().is_ok_and(|length: usize| rest.len() == length);
+        }
+        Some(answer)
+    }
+
+    /// The first header of that name, given in lower case; empty when there is none.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.iter().find(|(header, _)| header == name).map_or("", |(_, value)| value)
     }
 
     pub fn json(&self) -> serde_json::Value {
@@ -133,24 +225,29 @@ impl Answer {
     }
 }
 
-/// What a chunked body holds, as far as it has come.
-pub fn unchunk(mut raw: &[u8]) -> Vec<u8> {
+/// What a chunked body holds as far as it has come, and whether its last chunk is there.
+fn unchunk(mut raw: &[u8]) -> (Vec<u8>, bool) {
     let mut body = Vec::new();
     while let Some(end) = raw.windows(2).position(|window| window == b"\r\n") {
         let size = usize::from_str_radix(&String::from_utf8_lossy(&raw[..end]), 16).unwrap_or_default();
-        let Some(chunk) = raw.get(end + 2..end + 2 + size).filter(|_| size > 0) else { break };
+        if size == 0 {
+            return (body, true);
+        }
+        let Some(chunk) = raw.get(end + 2..end + 2 + size) else { break };
         body.extend_from_slice(chunk);
         raw = raw.get(end + 4 + size..).unwrap_or_default();
     }
-    body
+    (body, false)
 }
 
 /// A folder of its own for a test, removed with it.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
-    pub fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("skiff-test-{name}-{}", std::process::id()));
+    /// Named after the running test.
+    pub fn for_test() -> Folder {
+        let name = std::thread::current().name().unwrap_or("main").replace("::", "-");
+        let path = std::env::temp_dir().join(format!("skiff-{}-{name}", std::process::id()));
         _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("the temporary folder is writable");
         Folder(path)

@@ -6,22 +6,26 @@ use std::path::{Path, PathBuf};
 
 /// The layers, from words to edges. A module imports what stands in a layer above its own, or beside it where the table
 /// below says so.
-const LAYERS: [&[&str]; 5] = [
+const LAYERS: [&[&str]; 6] = [
     &["value", "meta"],
-    &["schema", "crd", "patch", "apply"],
-    &["store", "admission", "auth"],
+    &["cel", "schema", "crd", "patch", "apply", "protobuf"],
+    &["author"],
+    &["store", "webhook", "admission", "auth", "audit"],
     &["registry", "controllers"],
     &["http", "server", "cli"],
 ];
 
 /// Edges within a layer.
-const BESIDE: [(&str, &str); 11] = [
+const BESIDE: [(&str, &str); 14] = [
     ("meta", "value"),
     ("value", "meta"),
+    ("crd", "cel"),
     ("crd", "schema"),
+    ("schema", "cel"),
     ("apply", "schema"),
     ("patch", "schema"),
     ("admission", "auth"),
+    ("audit", "auth"),
     ("controllers", "registry"),
     ("server", "http"),
     ("cli", "http"),
@@ -56,7 +60,13 @@ fn modules_import_only_what_stands_above_them() {
     for (path, text) in sources("src") {
         let relative = path.strip_prefix(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).expect("it is below src");
         let module = relative.components().next().and_then(|part| part.as_os_str().to_str()).unwrap_or_default();
-        let Some(layer) = layer_of.get(module) else { continue };
+        if ["lib.rs", "main.rs"].contains(&module) {
+            continue;
+        }
+        let Some(layer) = layer_of.get(module) else {
+            faults.push(format!("{}: {module} has no layer", relative.display()));
+            continue;
+        };
         for imported in imports(&text) {
             let Some(other) = layer_of.get(imported.as_str()) else { continue };
             let beside = BESIDE.contains(&(module, imported.as_str()));
@@ -75,7 +85,8 @@ fn imports(text: &str) -> Vec<String> {
     for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
         for rest in line.split("crate::").skip(1) {
             let rest = rest.trim_start_matches('{');
-            let name: String = rest.chars().take_while(|character| character.is_alphanumeric() || *character == '_').collect();
+            let name: String =
+                rest.chars().take_while(|character| character.is_alphanumeric() || *character == '_').collect();
             found.push(name);
         }
     }
@@ -95,7 +106,8 @@ fn every_file_says_what_it_is() {
 
 #[test]
 fn nothing_is_left_for_later() {
-    let forbidden = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("/wo", "rk/"), concat!("todo", "!("), concat!("dbg", "!(")];
+    let forbidden =
+        [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("/wo", "rk/"), concat!("todo", "!("), concat!("dbg", "!(")];
     for folder in ["src", "tests", "examples", "benches", "fuzz"] {
         for (path, text) in sources(folder) {
             for word in forbidden {

@@ -47,7 +47,8 @@ impl<N: Namespaces> Admission for NamespaceLifecycle<N> {
         match self.namespaces.phase(namespace).await? {
             None => Err(Status::not_found("", "namespaces", namespace)),
             Some(Phase::Terminating) if attributes.operation == Operation::Create => {
-                let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
+                let why =
+                    format!("unable to create new content in namespace {namespace} because it is being terminated");
                 let mut status = forbidden(attributes, &why);
                 status.details.get_or_insert_default().causes.push(Cause {
                     reason: "NamespaceTerminating".into(),

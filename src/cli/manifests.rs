@@ -35,8 +35,10 @@ pub fn read(path: &Path) -> Result<Vec<Value>, ManifestError> {
     let mut documents = Vec::new();
     for entry in entries {
         let path = entry.path();
-        let is_manifest =
-            path.extension().and_then(|extension| extension.to_str()).is_some_and(|extension| ["yaml", "yml", "json"].contains(&extension));
+        let is_manifest = path
+            .extension()
+            .and_then(|extension| extension.to_str())
+            .is_some_and(|extension| ["yaml", "yml", "json"].contains(&extension));
         if path.is_dir() || is_manifest {
             documents.extend(read(&path)?);
         }

@@ -1,11 +1,27 @@
 //! The command line: one command per file.
 
+mod check;
+mod database;
+mod export;
+mod completion;
+mod cost;
+mod diff;
+mod documents;
+mod explain;
+mod lint;
 mod manifests;
+mod parallel;
+mod report;
 mod serve;
+mod snapshot;
+mod test;
+mod validate;
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 /// A small Kubernetes API server for CustomResourceDefinitions.
 #[derive(Parser)]
@@ -17,12 +33,46 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
+    Snapshot(snapshot::Snapshot),
+    Check(check::Check),
+    Export(export::Export),
+    Import(export::Import),
+    Validate(validate::Validate),
+    Test(test::Test),
+    Cost(cost::Cost),
+    Diff(diff::Diff),
+    Lint(lint::Lint),
+    Explain(explain::Explain),
+    Completion(completion::Completion),
+    Man(completion::Man),
+}
+
+/// The description of the arguments. Behind a link named `kubectl-skiff`, this is a plugin: its help then says `kubectl skiff`.
+fn command(program: Option<&OsString>) -> clap::Command {
+    let is_plugin =
+        program.is_some_and(|program| Path::new(program).file_stem().is_some_and(|stem| stem == "kubectl-skiff"));
+    if is_plugin { Cli::command().bin_name("kubectl skiff") } else { Cli::command() }
 }
 
 /// Runs the command that the arguments name.
 pub async fn run() -> ExitCode {
-    match Cli::parse().command {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let matches = command(arguments.first()).get_matches_from(arguments);
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match cli.command {
         Command::Serve(serve) => serve.run().await,
+        Command::Snapshot(snapshot) => snapshot.run().await,
+        Command::Check(check) => check.run().await,
+        Command::Export(export) => export.run().await,
+        Command::Import(import) => import.run().await,
+        Command::Validate(validate) => validate.run(),
+        Command::Test(test) => test.run(),
+        Command::Cost(cost) => cost.run(),
+        Command::Diff(diff) => diff.run(),
+        Command::Lint(lint) => lint.run(),
+        Command::Explain(explain) => explain.run(),
+        Command::Completion(completion) => completion.run(Cli::command()),
+        Command::Man(man) => man.run(Cli::command()),
     }
 }

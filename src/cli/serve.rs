@@ -5,22 +5,27 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 use std::{fmt, fs, io};
 
 use async_trait::async_trait;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 
+use super::database::Database;
 use super::manifests;
 use crate::admission::{Chain, NamespaceLifecycle};
+use crate::audit;
 use crate::auth::{MastersOnly, UserInfo};
-use crate::http::{self, App};
-use crate::meta::Status;
-use crate::registry::{Definitions, Identity, Registry, StoredNamespaces, kinds};
-use crate::server::{Authority, Connections, Gate, Kubeconfig, Secrets, SecretsError, Tls, stop_requested};
-use crate::store::{Config, Durability, Location, Storage};
 use crate::controllers;
+use crate::http::{self, App, Limits};
+use crate::meta::Status;
+use crate::registry::{Converter, Definitions, Registry, StoredNamespaces, kinds};
+use crate::server::{Authority, Connections, Gate, Kubeconfig, Secrets, SecretsError, Tls, stop_requested};
+use crate::store::{Config, Durability, Storage};
+use crate::webhook::{self, ServiceAddress};
 
 /// The user in the kubeconfig.
 const ADMIN: &str = "skiff-admin";
@@ -30,15 +35,12 @@ const NAMESPACE_LIFECYCLE: &str = "NamespaceLifecycle";
 ///
 /// Starts an API server with TLS, writes a kubeconfig for it, and says when it is ready.
 #[derive(Args)]
-#[command(after_help = "Example:\n  skiff serve --crds crd-examples\n  export KUBECONFIG=.skiff/kubeconfig\n  kubectl api-resources")]
+#[command(
+    after_help = "Example:\n  skiff serve --crds crd-examples\n  export KUBECONFIG=.skiff/kubeconfig\n  kubectl api-resources"
+)]
 pub struct Serve {
-    /// Where the database and the kubeconfig are kept
-    #[arg(long, value_name = "DIR", default_value = ".skiff")]
-    data_dir: PathBuf,
-
-    /// Where objects are stored: in a file of the data folder, or in memory until the process ends
-    #[arg(long, value_enum, default_value_t = Store::Sqlite)]
-    store: Store,
+    #[command(flatten)]
+    database: Database,
 
     /// Address and port to listen on; port 0 picks a free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:6443")]
@@ -60,16 +62,30 @@ pub struct Serve {
     #[arg(long, value_enum, default_value_t = DurabilityArg::Full)]
     durability: DurabilityArg,
 
+    /// Where a service that webhooks are configured with really listens; may be given several times
+    #[arg(long = "webhook-service", value_name = "NAMESPACE/NAME=HOST:PORT")]
+    webhook_services: Vec<ServiceAddress>,
+
     /// Admission plugins to switch off, by kube-apiserver's names; NamespaceLifecycle lets objects be made in namespaces
     /// that do not exist
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     disable_admission_plugins: Vec<String>,
-}
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Store {
-    Sqlite,
-    Memory,
+    /// Where to write a line of audit.k8s.io/v1 JSON for each request; - is standard output
+    #[arg(long, value_name = "FILE")]
+    audit_log_path: Option<PathBuf>,
+
+    /// How many requests that change nothing may be at work at once, watches apart; 0 for any number
+    #[arg(long, value_name = "N", default_value_t = Limits::default().read_only)]
+    max_requests_inflight: usize,
+
+    /// How many requests that change something may be at work at once; 0 for any number
+    #[arg(long, value_name = "N", default_value_t = Limits::default().mutating)]
+    max_mutating_requests_inflight: usize,
+
+    /// How many seconds a request may take, watches apart
+    #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().request_timeout.as_secs())]
+    request_timeout: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -95,7 +111,9 @@ impl Serve {
             return ExitCode::from(2);
         }
         if self.insecure_listen.is_some_and(|address| !address.ip().is_loopback()) {
-            eprintln!("skiff: --insecure-listen takes a loopback address, as every process that reaches it has admin rights");
+            eprintln!(
+                "skiff: --insecure-listen takes a loopback address, as every process that reaches it has admin rights"
+            );
             return ExitCode::from(2);
         }
         tracing_subscriber::fmt()
@@ -117,19 +135,33 @@ impl Serve {
             .await
             .map_err(|error| Failure(format!("can't listen on {}: {error}", self.listen)))?;
         let address = listener.local_addr()?;
-        fs::create_dir_all(&self.data_dir)
-            .map_err(|error| Failure(format!("can't make the folder `{}`: {error}", self.data_dir.display())))?;
+        fs::create_dir_all(&self.database.data_dir).map_err(|error| {
+            Failure(format!("can't make the folder `{}`: {error}", self.database.data_dir.display()))
+        })?;
         let storage = Storage::open(&self.config()).await?;
         let authority = Authority::load(&StoredSecrets(storage.clone())).await?;
         let registry = Arc::new(self.registry(storage.clone()));
+        let begin = Arc::new(Notify::new());
+        let authority_pem = authority.certificate_pem().to_owned();
+        let controllers = controllers::start(Arc::clone(&registry), authority_pem, Arc::clone(&begin));
+        if !self.crds.is_empty() {
+            // They decide on what is registered.
+            begin.notify_one();
+        }
         self.populate(&registry).await?;
-        let controllers = controllers::start(Arc::clone(&registry));
 
-        let app = App::new(Arc::clone(&registry), Arc::new(MastersOnly));
+        let audit = match &self.audit_log_path {
+            Some(path) => Some(
+                audit::Log::open(path)
+                    .map_err(|error| Failure(format!("can't write the audit log `{}`: {error}", path.display())))?,
+            ),
+            None => None,
+        };
+        let app = App::with(Arc::clone(&registry), Arc::new(MastersOnly), self.limits(), audit);
         let connections = Connections::new(http::router(app), Gate::default());
         let tls = Tls::new(&authority, &authority.issue_server(&server_names(address))?)?;
         let url = format!("https://{}", shown(address));
-        let kubeconfig = self.kubeconfig.clone().unwrap_or_else(|| self.data_dir.join("kubeconfig"));
+        let kubeconfig = self.kubeconfig.clone().unwrap_or_else(|| self.database.data_dir.join("kubeconfig"));
         let identity = authority.issue_client(ADMIN, &[UserInfo::MASTERS])?;
         Kubeconfig { server: &url, authority_pem: authority.certificate_pem(), user: ADMIN, identity: &identity }
             .write(&kubeconfig)
@@ -137,10 +169,14 @@ impl Serve {
         connections.listen(listener, tls);
         if let Some(address) = self.insecure_listen {
             let listener = TcpListener::bind(address).await?;
-            eprintln!("skiff: plain HTTP on http://{} gives admin rights to every local process", listener.local_addr()?);
+            eprintln!(
+                "skiff: plain HTTP on http://{} gives admin rights to every local process",
+                listener.local_addr()?
+            );
             connections.listen_insecure(listener);
         }
         self.announce(&registry, &url, &kubeconfig).await?;
+        begin.notify_one();
 
         let signal = stop_requested().await?;
         tracing::info!(signal, "stopping");
@@ -150,12 +186,17 @@ impl Serve {
         Ok(())
     }
 
+    fn limits(&self) -> Limits {
+        Limits {
+            read_only: self.max_requests_inflight,
+            mutating: self.max_mutating_requests_inflight,
+            request_timeout: Duration::from_secs(self.request_timeout.max(1)),
+        }
+    }
+
     fn config(&self) -> Config {
         Config {
-            location: match self.store {
-                Store::Memory => Location::Memory,
-                Store::Sqlite => Location::File(self.data_dir.join("state.db")),
-            },
+            location: self.database.location(),
             durability: match self.durability {
                 DurabilityArg::Full => Durability::Full,
                 DurabilityArg::Relaxed => Durability::Relaxed,
@@ -174,20 +215,24 @@ impl Serve {
             storage,
             definitions: Definitions::new(kinds::all()),
             admission: Arc::new(chain),
-            convert: Arc::new(Identity),
+            convert: Arc::new(Converter(webhook::Client::new(self.webhook_services.clone()))),
             clock: Arc::new(Timestamp::now),
             guards_namespaces,
         }
     }
 
-    /// Makes the first namespaces, and registers the definitions of `--crds`.
+    /// Makes the first namespaces, registers the definitions of `--crds`, and waits until they are served: a client may
+    /// use them as soon as the server is ready.
     async fn populate(&self, registry: &Arc<Registry>) -> Result<(), Failure> {
         let refused = |what: &str, status: Status| Failure(format!("{what}: {}", status.message));
-        registry.make_initial_namespaces().await.map_err(|status| refused("the first namespaces can't be made", status))?;
+        registry
+            .make_initial_namespaces()
+            .await
+            .map_err(|status| refused("the first namespaces can't be made", status))?;
         if self.crds.is_empty() {
             return Ok(());
         }
-        let (mut registered, mut others) = (0, 0);
+        let (mut registered, mut others) = (Vec::new(), 0);
         for path in &self.crds {
             for document in manifests::read(path)? {
                 if document.str_at(&["kind"]) != crate::crd::definition::KIND {
@@ -197,10 +242,17 @@ impl Serve {
                 let name = document.str_at(&["metadata", "name"]).to_owned();
                 let done = registry.register(document).await;
                 done.map_err(|status| refused(&format!("`{}`: {name}", path.display()), status))?;
-                registered += 1;
+                registered.push(name);
             }
         }
-        eprintln!("skiff: registered {registered} CustomResourceDefinitions; {others} other documents left alone");
+        for name in &registered {
+            let served = registry.wait_until_served(name).await;
+            if let Some(why) = served.map_err(|status| refused(name, status))? {
+                eprintln!("skiff: `{name}` is not served: {why}");
+            }
+        }
+        let count = registered.len();
+        eprintln!("skiff: registered {count} CustomResourceDefinitions; {others} other documents left alone");
         Ok(())
     }
 
@@ -210,9 +262,15 @@ impl Serve {
             return say(&format!("ready {url}\n"));
         }
         let mut text = format!("skiff {} serves the Kubernetes API on {url}\n", env!("CARGO_PKG_VERSION"));
-        for resource in registry.resources().await.unwrap_or_default() {
-            let version = resource.storage();
-            text.push_str(&format!("  {:<40} {}\n", version.qualified_plural(), version.api_version()));
+        let resources = registry.resources().await.unwrap_or_default();
+        let rows: Vec<_> = resources
+            .iter()
+            .map(|resource| resource.first())
+            .map(|version| (version.qualified_plural(), version.api_version()))
+            .collect();
+        let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+        for (name, api_version) in rows {
+            text.push_str(&format!("  {name:<width$}  {api_version}\n"));
         }
         text.push_str(&format!("\n  export KUBECONFIG={}\n\n", kubeconfig.display()));
         say(&text)

@@ -1,25 +1,31 @@
 //! Definitions: names are accepted, definitions established, and those being deleted emptied.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use tokio::time::timeout;
 
 use super::{MANAGER, RETRY_AFTER, user};
+use crate::crd::definition::Condition;
 use crate::crd::names::{self, condition};
 use crate::crd::strategy::CLEANUP_FINALIZER;
 use crate::crd::{Definition, approval, definition};
 use crate::meta::{Revision, Status};
 use crate::registry::{DeleteOptions, ListRequest, Registry, Subresource, Target};
-use crate::store::At;
+use crate::store::{At, Stored};
 use crate::value::{Value, json};
+
+/// What was looked at last of each group in which nothing was left to do: its definitions and their revisions.
+///
+/// Names are a matter within a group, so a change is seen to without reading the definitions of all others again.
+type Settled = HashMap<String, Vec<(Arc<str>, Revision)>>;
 
 /// Acts on every change of a definition, and again on what did not come to an end.
 pub(super) async fn run(registry: &Arc<Registry>) {
     let collection = registry.definitions.collection();
-    let mut after = Revision::default();
+    let (mut after, mut settled) = (Revision::default(), Settled::new());
     loop {
-        let pending = match sync(registry).await {
+        let pending = match sync(registry, &mut settled).await {
             Ok((revision, pending)) => {
                 after = after.max(revision);
                 pending
@@ -41,35 +47,62 @@ pub(super) async fn run(registry: &Arc<Registry>) {
 }
 
 /// Brings every definition as far as it goes; returns the revision it looked at, and whether something is left to wait for.
-async fn sync(registry: &Arc<Registry>) -> Result<(Revision, bool), Status> {
-    let failed = |error: &dyn std::fmt::Display| Status::internal_error(&error.to_string());
+async fn sync(registry: &Arc<Registry>, settled: &mut Settled) -> Result<(Revision, bool), Status> {
     let snapshot = registry.storage.snapshot(&registry.definitions.collection(), At::Newest).await;
     let snapshot = snapshot.map_err(|_| failed(&"definitions can't be read"))?;
-    let mut groups: BTreeMap<String, Vec<Definition>> = BTreeMap::new();
+    let mut groups: BTreeMap<&str, Vec<&Stored>> = BTreeMap::new();
     for stored in snapshot.range("", None) {
-        let object = json::decode(&stored.bytes).map_err(|error| failed(&error))?;
-        let (mut definition, _) = definition::decode(&object).map_err(|error| failed(&error))?;
-        let revision = Value::String(stored.revision.to_string());
-        definition.metadata.make_object().insert("resourceVersion", revision);
-        groups.entry(definition.spec.group.clone()).or_default().push(definition);
+        // The name of a definition is `plural.group`.
+        let group = stored.key.split_once('.').map_or("", |(_, group)| group);
+        groups.entry(group).or_default().push(stored);
     }
+    settled.retain(|group, _| groups.contains_key(group.as_str()));
     let mut pending = false;
-    for definitions in groups.values_mut() {
-        for at in 0..definitions.len() {
-            let now = crate::meta::time::format_seconds((registry.clock)());
-            if let Some(decided) = names::accept(&definitions[at], definitions.iter(), &now) {
-                definitions[at] = write(registry, decided).await?;
-            }
-            if let Some(established) = names::establish(&definitions[at], &now) {
-                definitions[at] = write(registry, established).await?;
-            }
-            if let Some(recorded) = approval::record(&definitions[at], &now) {
-                definitions[at] = write(registry, recorded).await?;
-            }
-            pending |= finalize(registry, &definitions[at], &now).await?;
+    for (group, stored) in groups {
+        let seen = stored.iter().map(|stored| (Arc::clone(&stored.key), stored.revision)).collect();
+        if settled.get(group) == Some(&seen) {
+            continue;
+        }
+        match sync_group(registry, &stored).await? {
+            true => pending = true,
+            // A definition that was written has another revision now, and is looked at once more.
+            false => _ = settled.insert(group.to_owned(), seen),
         }
     }
     Ok((snapshot.revision(), pending))
+}
+
+/// Brings the definitions of a group as far as they go; returns whether something is left to wait for.
+async fn sync_group(registry: &Arc<Registry>, stored: &[&Stored]) -> Result<bool, Status> {
+    let mut definitions = stored.iter().map(|stored| decode(stored)).collect::<Result<Vec<_>, _>>()?;
+    let mut pending = false;
+    for at in 0..definitions.len() {
+        let now = crate::meta::time::format_seconds((registry.clock)());
+        if let Some(decided) = names::accept(&definitions[at], definitions.iter(), &now) {
+            definitions[at] = write(registry, decided).await?;
+        }
+        if let Some(established) = names::establish(&definitions[at], &now) {
+            definitions[at] = write(registry, established).await?;
+        }
+        if let Some(recorded) = approval::record(&definitions[at], &now) {
+            definitions[at] = write(registry, recorded).await?;
+        }
+        pending |= finalize(registry, &definitions[at], &now).await?;
+    }
+    Ok(pending)
+}
+
+/// A definition with its resourceVersion.
+fn decode(stored: &Stored) -> Result<Definition, Status> {
+    let object = json::decode(&stored.bytes).map_err(|error| failed(&error))?;
+    let (mut definition, _) = definition::decode(&object).map_err(|error| failed(&error))?;
+    let revision = Value::String(stored.revision.to_string());
+    definition.metadata.make_object().insert("resourceVersion", revision);
+    Ok(definition)
+}
+
+fn failed(error: &dyn std::fmt::Display) -> Status {
+    Status::internal_error(&error.to_string())
 }
 
 /// Writes the status (and finalizers) of a definition; what changed meanwhile wins, and is looked at again.
@@ -96,19 +129,24 @@ async fn finalize(registry: &Arc<Registry>, definition: &Definition, now: &str) 
         return Ok(false);
     }
     let mut marked = definition.clone();
-    if !definition.condition("Terminating").is_some_and(|known| known.reason == "InstanceDeletionInProgress") {
+    if definition.condition("Terminating").is_none_or(|known| !IN_PROGRESS.contains(&known.reason.as_str())) {
         let message = "CustomResource deletion is in progress";
         marked.set_condition(condition("Terminating", "True", "InstanceDeletionInProgress", message), now);
         marked = write(registry, marked).await?;
     }
-    let done = if !definition.is_true("Established") {
-        condition("Terminating", "False", "NeverEstablished", "resource was never established")
-    } else if delete_objects(registry, definition).await? {
-        condition("Terminating", "False", "InstanceDeletionCompleted", "removed all instances")
-    } else {
-        return Ok(true);
+    let emptied = match definition.is_true("Established") {
+        true => delete_objects(registry, definition).await?,
+        false => Emptied::Done(condition("Terminating", "False", "NeverEstablished", "resource was never established")),
     };
-    marked.set_condition(done, now);
+    match emptied {
+        Emptied::Done(condition) => marked.set_condition(condition, now),
+        Emptied::NotYet => return Ok(true),
+        Emptied::Failed(message) => {
+            marked.set_condition(condition("Terminating", "True", "InstanceDeletionFailed", &message), now);
+            write(registry, marked).await?;
+            return Ok(true);
+        }
+    }
     let metadata = marked.metadata.make_object();
     if let Some(Value::Array(finalizers)) = metadata.get_mut("finalizers") {
         finalizers.retain(|name| name.as_str() != Some(CLEANUP_FINALIZER));
@@ -120,14 +158,36 @@ async fn finalize(registry: &Arc<Registry>, definition: &Definition, now: &str) 
     Ok(false)
 }
 
-/// Deletes what is left of a definition's objects; true once none is.
-async fn delete_objects(registry: &Arc<Registry>, definition: &Definition) -> Result<bool, Status> {
+/// Reasons of `Terminating` that stay until the objects are gone.
+const IN_PROGRESS: [&str; 2] = ["InstanceDeletionInProgress", "InstanceDeletionFailed"];
+
+/// How far the objects of a definition are deleted.
+enum Emptied {
+    /// None is left; the condition that says so.
+    Done(Condition),
+    /// Some stay for their finalizers.
+    NotYet,
+    /// They can't be read or deleted, for this reason.
+    Failed(String),
+}
+
+/// Deletes what is left of a definition's objects.
+async fn delete_objects(registry: &Arc<Registry>, definition: &Definition) -> Result<Emptied, Status> {
+    let done = Emptied::Done(condition("Terminating", "False", "InstanceDeletionCompleted", "removed all instances"));
     let names = &definition.status.accepted_names;
-    let Some(resource) = registry.resolve(&definition.spec.group, &names.plural).await? else { return Ok(true) };
+    let Some(resource) = registry.resolve(&definition.spec.group, &names.plural).await? else { return Ok(done) };
     let version = Arc::clone(resource.storage());
     let target =
         Target { resource, version, subresource: Subresource::Main, namespace: String::new(), name: String::new() };
     let everything = ListRequest::default();
-    registry.delete_collection(&target, &user(), &everything, &DeleteOptions::default()).await?;
-    Ok(registry.list(&target, &everything).await?.items.is_empty())
+    if let Err(status) = registry.list(&target, &everything).await {
+        return Ok(Emptied::Failed(format!("could not list instances: {}", status.message)));
+    }
+    if let Err(status) = registry.delete_collection(&target, &user(), &everything, &DeleteOptions::default()).await {
+        return Ok(Emptied::Failed(format!("could not issue all deletes: {}", status.message)));
+    }
+    Ok(match registry.list(&target, &everything).await?.items.is_empty() {
+        true => done,
+        false => Emptied::NotYet,
+    })
 }

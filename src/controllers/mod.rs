@@ -2,12 +2,15 @@
 //!
 //! They run in one process at a time, under a lease row.
 
+mod changes;
 mod definitions;
+mod namespace_content;
 mod namespaces;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
@@ -18,6 +21,8 @@ use crate::registry::Registry;
 const USER: &str = "system:apiserver";
 /// The manager of the fields that they set.
 const MANAGER: &str = "kube-apiserver";
+/// The manager of the fields that the controllers of Kubernetes' controller manager set.
+const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 const LEASE: &str = "controllers";
 const LEASE_TTL: Duration = Duration::from_secs(15);
 const LEASE_RENEWED_EVERY: Duration = Duration::from_secs(5);
@@ -25,14 +30,19 @@ const LEASE_RENEWED_EVERY: Duration = Duration::from_secs(5);
 const RETRY_AFTER: Duration = Duration::from_millis(500);
 
 /// Runs the controllers for as long as this process holds the lease.
-pub fn start(registry: Arc<Registry>) -> JoinHandle<()> {
+///
+/// `authority_pem` is published in every namespace. Nothing is done before `begin` is notified: what controllers write is not
+/// to be waited for by those who only want to start.
+pub fn start(registry: Arc<Registry>, authority_pem: String, begin: Arc<Notify>) -> JoinHandle<()> {
     tokio::spawn(async move {
+        begin.notified().await;
         let holder = Uuid::new_v4().to_string();
         loop {
             if has_lease(&registry, &holder).await {
                 tokio::select! {
                     () = definitions::run(&registry) => {}
                     () = namespaces::run(&registry) => {}
+                    () = namespace_content::run(&registry, &authority_pem) => {}
                     () = lose_lease(&registry, &holder) => {}
                 }
             }

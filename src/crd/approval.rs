@@ -4,7 +4,7 @@
 
 use super::definition::Definition;
 use super::names::condition;
-use super::validate::url;
+use crate::meta::url;
 use crate::value::go_quote;
 
 /// The annotation that tells of the approval.
@@ -27,8 +27,7 @@ impl Approval {
     /// What the annotation of a definition says.
     pub fn of(definition: &Definition) -> Self {
         let annotation = annotation(definition);
-        let is_url =
-            || url::parse_request(annotation).is_some_and(|url| !url.host.is_empty() && !url.scheme.is_empty());
+        let is_url = || url::parse_request(annotation).is_ok_and(|url| !url.host.is_empty() && !url.scheme.is_empty());
         match annotation {
             "" => Approval::Missing,
             text if text.starts_with("unapproved") => Approval::Bypassed,

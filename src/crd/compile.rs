@@ -18,12 +18,6 @@ pub fn is_terminating(definition: &Definition) -> bool {
     definition.is_being_deleted() || definition.is_true("Terminating")
 }
 
-/// Whether any version has rules.
-pub fn has_rules(definition: &Definition) -> bool {
-    let mut schemas = definition.spec.versions.iter().filter_map(|version| version.schema.as_ref()?.as_ref());
-    schemas.any(|schema| to_structural(schema).is_ok_and(|schema| crate::schema::rules::any(&schema)))
-}
-
 /// Every declared version, under the accepted names. A schema that can't be made structural specifies nothing; validation
 /// lets none be stored.
 pub fn compile(definition: &Definition) -> Vec<ServedVersion> {
@@ -40,6 +34,7 @@ pub fn compile(definition: &Definition) -> Vec<ServedVersion> {
             served: version.served,
             storage: version.storage,
             structural: Arc::new(structural(version)),
+            rules: Default::default(),
             preserve_unknown_fields: spec.preserve_unknown_fields,
             status: version.subresources.as_ref().is_some_and(|subresources| subresources.status),
             scale: version.subresources.as_ref().and_then(|subresources| subresources.scale.clone()),

@@ -15,8 +15,7 @@ pub fn set_defaults(definition: &mut Definition) {
     if spec.names.list_kind.is_empty() && !spec.names.kind.is_empty() {
         spec.names.list_kind = format!("{}List", spec.names.kind);
     }
-    let conversion =
-        spec.conversion.get_or_insert_with(|| Conversion { strategy: "None".to_owned(), webhook: None });
+    let conversion = spec.conversion.get_or_insert_with(|| Conversion { strategy: "None".to_owned(), webhook: None });
     let config = conversion.webhook.as_mut().and_then(|webhook| webhook.client_config.as_mut());
     if let Some(service) = config.and_then(|config| config.service.as_mut()) {
         service.port.get_or_insert(WEBHOOK_PORT);

@@ -7,11 +7,13 @@ pub mod names;
 pub mod approval;
 pub mod strategy;
 pub mod validate;
+pub mod bounds;
 pub mod warnings;
 mod compile;
+pub mod conversion_review;
 pub mod nested;
 pub mod write;
 
-pub use compile::{compile, has_rules, is_served, is_terminating, priority};
+pub use compile::{compile, is_served, is_terminating, priority};
 pub use definition::Definition;
 pub use served::{Column, Names, Scale, Scope, ServedVersion};

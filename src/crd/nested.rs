@@ -61,14 +61,19 @@ fn nested<'v>(object: &'v Value, fields: &[&str]) -> Result<Option<&'v Value>, S
                 None => return Ok(None),
             },
             Value::Null => return Ok(None),
-            other => return Err(wrong_type(&fields[..=depth], other, "map[string]interface {}")),
+            other => return Err(wrong_type(&fields[..=depth], other, "map[string]interface{}")),
         }
     }
     Ok(Some(at))
 }
 
 fn wrong_type(fields: &[&str], value: &Value, expected: &str) -> String {
-    format!("{} accessor error: {} is of the type {}, expected {expected}", json_path(fields), go_print(value), go_type(value))
+    format!(
+        "{} accessor error: {} is of the type {}, expected {expected}",
+        json_path(fields),
+        go_print(value),
+        go_type(value)
+    )
 }
 
 fn json_path(fields: &[&str]) -> String {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::schema::rules::{LazyRules, Rules};
 use crate::schema::structural::Structural;
 
 /// Whether objects live in namespaces.
@@ -37,6 +38,8 @@ pub struct ServedVersion {
     /// True for the version that new objects are stored in.
     pub storage: bool,
     pub structural: Arc<Structural>,
+    /// The rules of `structural`, compiled when they are first asked for.
+    pub rules: LazyRules,
     /// `spec.preserveUnknownFields` of a definition from v1beta1 days: nothing is pruned.
     pub preserve_unknown_fields: bool,
     /// The `/status` subresource.
@@ -69,6 +72,17 @@ pub struct Column {
     pub json_path: String,
 }
 
+impl Column {
+    pub fn string(name: &str, description: &str) -> Self {
+        Column {
+            name: name.to_owned(),
+            type_: "string".to_owned(),
+            description: description.to_owned(),
+            ..Column::default()
+        }
+    }
+}
+
 impl ServedVersion {
     /// `group/version`, or `version` alone for the core group.
     pub fn api_version(&self) -> String {
@@ -76,6 +90,11 @@ impl ServedVersion {
             true => self.version.clone(),
             false => format!("{}/{}", self.group, self.version),
         }
+    }
+
+    /// The rules of the version, ready to run.
+    pub fn rules(&self) -> &Rules {
+        self.rules.of(&self.structural)
     }
 
     /// `plural.group`, as messages name a resource.

@@ -13,9 +13,14 @@ use super::nested::{nested_int, nested_str, split_path};
 use crate::meta::field::{self, ErrorList, ErrorType, Path};
 use crate::meta::{names, object_meta};
 use crate::object;
+use crate::schema::correlate::Correlated;
+use crate::schema::rules::{Limits, Run};
 use crate::schema::structural::Structural;
-use crate::schema::{coerce, default, list_type, prune, rules, validate};
+use crate::schema::{coerce, default, list_type, prune, validate};
 use crate::value::Value;
+
+/// Who is told each evaluation of a rule.
+pub type Observe<'o, 'a> = &'o mut dyn FnMut(Run<'_, 'a>);
 
 const METADATA: Path<'static> = Path::new("metadata");
 const REPLICAS_MAX: i64 = i32::MAX as i64;
@@ -38,10 +43,15 @@ pub enum Origin {
 /// Errors are Go's texts, for a 400.
 pub fn decode(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origin) -> Result<Vec<String>, String> {
     let unknown = coerce(object, versions, origin)?;
+    set_defaults(object, versions);
+    Ok(unknown)
+}
+
+/// Sets the defaults of the version that `object` names.
+pub fn set_defaults(object: &mut Value, versions: &[Arc<ServedVersion>]) {
     if let Some(version) = own_version(object, versions) {
         default::apply(object, &version.structural);
     }
-    Ok(unknown)
 }
 
 /// [`decode`] without the defaults: what happens to an object after conversion.
@@ -134,7 +144,8 @@ pub fn prepare_update(version: &ServedVersion, new: &mut Value, old: &Value) {
 /// Prepares a write to `/status`: everything but the status and the managed fields is the old object's.
 pub fn prepare_status_update(new: &mut Value, old: &Value) {
     let status = new.as_object_mut().and_then(|fields| fields.remove("status"));
-    let managed_fields = new.at_mut(&["metadata"]).and_then(Value::as_object_mut).and_then(|m| m.remove("managedFields"));
+    let managed_fields =
+        new.at_mut(&["metadata"]).and_then(Value::as_object_mut).and_then(|m| m.remove("managedFields"));
     *new = old.clone();
     let Value::Object(fields) = new else { return };
     match status {
@@ -151,51 +162,95 @@ pub fn prepare_status_update(new: &mut Value, old: &Value) {
 
 /// Every error of an object to be created.
 pub fn validate_create(version: &ServedVersion, object: &Value) -> ErrorList {
+    validate_create_observed(version, object, &mut |_| {})
+}
+
+/// [`validate_create`]; `observe` is told each evaluation of a rule.
+pub fn validate_create_observed<'a>(
+    version: &'a ServedVersion,
+    object: &'a Value,
+    observe: Observe<'_, 'a>,
+) -> ErrorList {
     let mut errors = validate_type_meta(version, object);
-    if !errors.is_empty() {
-        return errors;
+    // An object of another type is only spared what follows at once.
+    if errors.is_empty() {
+        errors.extend(object_meta::validate(
+            metadata(object),
+            version.is_namespaced(),
+            names::name_is_dns1123_subdomain,
+            &METADATA,
+        ));
+        errors.extend(validate::validate(&Path::ROOT, object, &version.structural));
+        validate_scale_spec(version, object, &mut errors);
+        validate_scale_status(version, object, &mut errors);
     }
-    errors.extend(object_meta::validate(metadata(object), version.is_namespaced(), names::name_is_dns1123_subdomain, &METADATA));
-    errors.extend(validate::validate(&Path::ROOT, object, &version.structural));
-    validate_scale_spec(version, object, &mut errors);
-    validate_scale_status(version, object, &mut errors);
     errors.extend(coerce::validate_embedded(&Path::ROOT, object, &version.structural, false));
     errors.extend(list_type::validate(&Path::ROOT, object, &version.structural));
-    note_unchecked_rules(version, &mut errors);
+    run_rules(version, object, None, &mut errors, &mut Vec::new(), observe);
     errors
 }
 
-/// Every error of a write to the main resource over `old`.
-pub fn validate_update(version: &ServedVersion, new: &Value, old: &Value) -> ErrorList {
+/// Every error of a write to the main resource over `old`. Failures of rules that are forgiven, as `new` left the value
+/// alone, are added to `warnings`.
+pub fn validate_update(version: &ServedVersion, new: &Value, old: &Value, warnings: &mut Vec<String>) -> ErrorList {
+    validate_update_observed(version, new, old, warnings, &mut |_| {})
+}
+
+/// [`validate_update`]; `observe` is told each evaluation of a rule.
+pub fn validate_update_observed<'a>(
+    version: &'a ServedVersion,
+    new: &'a Value,
+    old: &'a Value,
+    warnings: &mut Vec<String>,
+    observe: Observe<'_, 'a>,
+) -> ErrorList {
     let mut errors = validate_type_meta(version, new);
-    if !errors.is_empty() {
-        return errors;
+    if errors.is_empty() {
+        errors.extend(validate_metadata_update(new, old));
+        errors.extend(validate::validate_update(&Path::ROOT, new, old, &version.structural));
+        validate_scale_spec(version, new, &mut errors);
+        validate_scale_status(version, new, &mut errors);
     }
-    errors.extend(validate_metadata_update(new, old));
-    errors.extend(validate::validate_update(&Path::ROOT, new, old, &version.structural));
-    validate_scale_spec(version, new, &mut errors);
-    validate_scale_status(version, new, &mut errors);
     errors.extend(coerce::validate_embedded(&Path::ROOT, new, &version.structural, false));
     validate_list_types_update(version, new, old, &mut errors);
-    note_unchecked_rules(version, &mut errors);
+    run_rules(version, new, Some(old), &mut errors, warnings, observe);
     errors
 }
 
-/// Every error of a write to `/status` over `old`.
-pub fn validate_status_update(version: &ServedVersion, new: &Value, old: &Value) -> ErrorList {
+/// Every error of a write to `/status` over `old`; `warnings` as for [`validate_update`].
+pub fn validate_status_update(
+    version: &ServedVersion,
+    new: &Value,
+    old: &Value,
+    warnings: &mut Vec<String>,
+) -> ErrorList {
+    validate_status_update_observed(version, new, old, warnings, &mut |_| {})
+}
+
+/// [`validate_status_update`]; `observe` is told each evaluation of a rule.
+pub fn validate_status_update_observed<'a>(
+    version: &'a ServedVersion,
+    new: &'a Value,
+    old: &'a Value,
+    warnings: &mut Vec<String>,
+    observe: Observe<'_, 'a>,
+) -> ErrorList {
     let mut errors = validate_type_meta(version, new);
-    if !errors.is_empty() {
-        return errors;
+    if errors.is_empty() {
+        errors.extend(validate_metadata_update(new, old));
+        validate_status(version, new, old, &mut errors);
+        validate_scale_status(version, new, &mut errors);
     }
-    errors.extend(validate_metadata_update(new, old));
+    validate_list_types_update(version, new, old, &mut errors);
+    run_rules(version, new, Some(old), &mut errors, warnings, observe);
+    errors
+}
+
+fn validate_status(version: &ServedVersion, new: &Value, old: &Value, errors: &mut ErrorList) {
     if let (Some(status), Some(schema)) = (new.get("status"), version.structural.properties.get("status")) {
         let old_status = old.get("status").unwrap_or(&Value::Null);
         errors.extend(validate::validate_update(&Path::new("status"), status, old_status, schema));
     }
-    validate_scale_status(version, new, &mut errors);
-    validate_list_types_update(version, new, old, &mut errors);
-    note_unchecked_rules(version, &mut errors);
-    errors
 }
 
 /// Warnings on finalizers that `new` has and `old` had not.
@@ -304,22 +359,42 @@ fn validate_replicas(path: &str, object: &Value, errors: &mut ErrorList) {
             errors.push(field::Error::invalid(&at, replicas, "should be a non-negative integer"));
         }
         Ok(Some(replicas)) if replicas > REPLICAS_MAX => {
-            errors.push(field::Error::invalid(&at, replicas, format!("should be less than or equal to {REPLICAS_MAX}")));
+            errors.push(field::Error::invalid(
+                &at,
+                replicas,
+                format!("should be less than or equal to {REPLICAS_MAX}"),
+            ));
         }
         Ok(_) => {}
     }
 }
 
-/// Rules don't run over an object whose structure is broken, and the answer says so.
-fn note_unchecked_rules(version: &ServedVersion, errors: &mut ErrorList) {
+/// Runs the rules. Over an object whose structure is broken they don't run, and the answer says so.
+fn run_rules<'a>(
+    version: &'a ServedVersion,
+    new: &'a Value,
+    old: Option<&'a Value>,
+    errors: &mut ErrorList,
+    warnings: &mut Vec<String>,
+    observe: Observe<'_, 'a>,
+) {
     const BLOCKING: [ErrorType; 5] =
         [ErrorType::NotSupported, ErrorType::Required, ErrorType::TooLong, ErrorType::TooMany, ErrorType::TypeInvalid];
-    if rules::any(&version.structural) && errors.iter().any(|error| BLOCKING.contains(&error.kind)) {
+    let rules = version.rules();
+    if rules.is_empty() {
+        return;
+    }
+    if errors.iter().any(|error| BLOCKING.contains(&error.kind)) {
         errors.push(field::Error::invalid(
             &Path::ROOT,
             Value::Null,
             "some validation rules were not checked because the object was invalid; correct the existing errors to \
              complete validation",
         ));
+        return;
     }
+    let correlated = old.map(|old| Correlated::new(new, old, &version.structural));
+    let findings = rules.evaluate(&Path::ROOT, new, old, correlated.as_ref(), Limits::default(), observe);
+    errors.extend(findings.errors);
+    warnings.extend(findings.warnings);
 }

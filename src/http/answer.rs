@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
 
 use crate::meta::{Status, layout};
+use crate::protobuf;
 use crate::value::{Value, json, yaml};
 
 use super::exchange::Exchange;
@@ -19,28 +20,32 @@ pub(super) enum Content {
     Json(Vec<u8>),
 }
 
-/// An object or list in the form chosen.
+/// An object or list in the form chosen. A kind that has no message goes out as JSON in place of protobuf.
 pub(super) fn content(exchange: &Exchange, code: u16, format: Format, content: Content) -> Response<Body> {
-    let bytes = match (format.encoding, content) {
-        (Encoding::Yaml, content) => yaml::encode(&value(content)).into_bytes(),
-        (_, content) => {
-            let mut bytes = match content {
-                Content::Json(bytes) => layout::lay_out(bytes),
-                Content::Value(value) => json::encode_as(&value, layout::of(&value)),
-            };
-            if format.pretty {
-                json::indent(&bytes)
-            } else {
-                bytes.push(b'\n');
-                bytes
+    let (encoding, bytes) = match format.encoding {
+        Encoding::Json => (Encoding::Json, to_json(format, content)),
+        Encoding::Yaml => (Encoding::Yaml, yaml::encode(&value(content)).into_bytes()),
+        Encoding::Protobuf => {
+            let value = value(content);
+            match protobuf::seal(&value) {
+                Some(bytes) => (Encoding::Protobuf, bytes),
+                None => (Encoding::Json, to_json(format, Content::Value(value))),
             }
         }
     };
-    let content_type = match format.encoding {
-        Encoding::Protobuf => Encoding::Json.content_type(),
-        encoding => encoding.content_type(),
+    body(exchange, code, encoding.content_type(), bytes)
+}
+
+fn to_json(format: Format, content: Content) -> Vec<u8> {
+    let mut bytes = match content {
+        Content::Json(bytes) => layout::lay_out(bytes),
+        Content::Value(value) => json::encode_as(&value, layout::of(&value)),
     };
-    body(exchange, code, content_type, bytes)
+    if format.pretty {
+        return json::indent(&bytes);
+    }
+    bytes.push(b'\n');
+    bytes
 }
 
 fn value(content: Content) -> Value {
@@ -55,6 +60,7 @@ fn value(content: Content) -> Value {
 pub(super) fn status(exchange: &Exchange, status: &Status) -> Response<Body> {
     let mut format = negotiate::error_format(&exchange.accept, &exchange.user_agent, &exchange.query);
     format.transform = None;
+    exchange.observe(|observed| observed.refused(status));
     let mut response = content(exchange, status.code, format, Content::Value(status.to_value()));
     if let Some(seconds) = status.retry_after_seconds() {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));

@@ -34,6 +34,9 @@ pub struct Subresource {
 
 const CUSTOM_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const TERMINATING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
+const BUILT_IN_VERBS: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+/// Of a kind whose objects can't be deleted together.
+const SINGLE_VERBS: &[&str] = &["create", "delete", "get", "list", "patch", "update", "watch"];
 const SUBRESOURCE_VERBS: &[&str] = &["get", "patch", "update"];
 
 /// Groups that come before custom ones, first ones first.
@@ -59,6 +62,16 @@ impl Resource {
         let status = version.status.then(|| subresource("status", None));
         let scale = version.scale.as_ref().map(|_| subresource("scale", Some(("autoscaling", "v1", "Scale"))));
         let subresources = status.into_iter().chain(scale).collect();
+        Resource { version, verbs, subresources }
+    }
+
+    /// A built-in resource.
+    pub fn built_in(version: Arc<ServedVersion>, deletes_collections: bool) -> Self {
+        let verbs = if deletes_collections { BUILT_IN_VERBS } else { SINGLE_VERBS };
+        let is_namespaces = version.group.is_empty() && version.names.plural == "namespaces";
+        let finalize = is_namespaces.then_some(Subresource { name: "finalize", verbs: &["update"], kind: None });
+        let status = version.status.then_some(Subresource { name: "status", verbs: SUBRESOURCE_VERBS, kind: None });
+        let subresources = finalize.into_iter().chain(status).collect();
         Resource { version, verbs, subresources }
     }
 
@@ -307,7 +320,12 @@ fn storage_version_hash(version: &ServedVersion, resources: &[Resource]) -> Opti
     let is_storage = |other: &&ServedVersion| {
         other.storage && other.served && other.group == version.group && other.names.plural == version.names.plural
     };
-    let storage = resources.iter().map(|resource| resource.version.as_ref()).find(is_storage)?;
+    // The two groups of events are stored in one.
+    let stored_elsewhere = |other: &&ServedVersion| {
+        !version.storage && other.storage && version.group == "events.k8s.io" && other.names.kind == version.names.kind
+    };
+    let versions = || resources.iter().map(|resource| resource.version.as_ref());
+    let storage = versions().find(is_storage).or_else(|| versions().find(stored_elsewhere))?;
     let name = format!("{}/{}/{}", storage.group, storage.version, storage.names.kind);
     Some(base64::engine::general_purpose::STANDARD.encode(&Sha256::digest(name.as_bytes())[..8]))
 }
@@ -335,6 +353,7 @@ mod tests {
             served: true,
             storage,
             structural: Arc::default(),
+            rules: Default::default(),
             preserve_unknown_fields: false,
             status: true,
             scale: Some(Scale::default()),

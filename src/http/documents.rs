@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Body;
-use axum::http::{HeaderValue, Response, header};
+use axum::http::{HeaderValue, Method, Response, StatusCode, header};
 
 use crate::crd::ServedVersion;
 use crate::meta::{Status, layout};
 use crate::object;
+use crate::protobuf;
+use crate::registry::Resource;
 use crate::value::json::Layout;
 use crate::value::{Value, json};
 
@@ -35,12 +37,12 @@ struct Made {
 }
 
 impl Documents {
-    fn get(&self, name: &str, hash: &str, make: impl FnOnce() -> Value) -> Arc<Vec<u8>> {
+    fn get(&self, name: &str, hash: &str, make: impl FnOnce() -> Vec<u8>) -> Arc<Vec<u8>> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(made) = made.get(name).filter(|made| made.hash == hash) {
             return Arc::clone(&made.document);
         }
-        let document = Arc::new(json::encode(&make()));
+        let document = Arc::new(make());
         made.insert(name.to_owned(), Made { hash: hash.to_owned(), document: Arc::clone(&document) });
         document
     }
@@ -49,7 +51,7 @@ impl Documents {
 /// A version that is served, and what its documents depend on.
 struct Served {
     version: Arc<ServedVersion>,
-    terminating: bool,
+    resource: Arc<Resource>,
     /// Changes whenever the definition does.
     mark: String,
 }
@@ -63,14 +65,26 @@ pub(super) async fn serve(app: &App, exchange: &Exchange, target: &Target) -> Re
 }
 
 async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, Status> {
+    if exchange.method != Method::GET && is_route(app, target) {
+        return Err(Status::method_not_allowed_generic());
+    }
     let served = served(app).await?;
     let not_found = || answer::text(exchange, 404, NOT_FOUND_TEXT);
     Ok(match target {
         Target::Root => {
-            let mut paths: Vec<String> =
-                ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
-                    .map(str::to_owned)
-                    .into();
+            let mut paths: Vec<String> = [
+                "/api",
+                "/apis",
+                "/healthz",
+                "/livez",
+                "/metrics",
+                "/openapi/v2",
+                "/openapi/v3",
+                "/readyz",
+                "/version",
+            ]
+            .map(str::to_owned)
+            .into();
             paths.extend(served.iter().map(|served| format!("/{}", document_path(&served.version))));
             paths.sort();
             paths.dedup();
@@ -100,7 +114,7 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
                 None => not_found(),
             }
         }
-        Target::OpenApiV2 => open_api_v2(app, exchange, &served)?,
+        Target::OpenApiV2 => open_api_v2(app, exchange, &served),
         Target::OpenApiV3Index => {
             let documents = v3_documents(&served);
             let index = documents.iter().map(|(path, (hash, _))| (path.as_str(), hash.as_str()));
@@ -110,6 +124,15 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
         Target::OpenApiV3(path) => open_api_v3(app, exchange, &served, path),
         _ => not_found(),
     })
+}
+
+/// Whether a document is behind a route for GET. Others answer any method as they answer GET.
+fn is_route(app: &App, target: &Target) -> bool {
+    match target {
+        Target::Version | Target::CoreVersions | Target::Groups => true,
+        Target::Group(group) | Target::GroupVersion { group, .. } => app.registry.definitions.is_built_in(group),
+        _ => false,
+    }
 }
 
 /// A document in the encoding that the client accepts.
@@ -140,18 +163,24 @@ fn tagged(exchange: &Exchange, content_type: &str, bytes: &[u8]) -> Response<Bod
     response
 }
 
-fn open_api_v2(app: &App, exchange: &Exchange, served: &[Served]) -> Result<Response<Body>, Status> {
-    if !negotiate::clauses(&exchange.accept).is_empty()
-        && !negotiate::clauses(&exchange.accept).iter().any(|clause| clause.takes("application", "json"))
-    {
-        return Err(Status::not_acceptable("only the following media types are accepted: application/json"));
-    }
+fn open_api_v2(app: &App, exchange: &Exchange, served: &[Served]) -> Response<Body> {
+    let Some(encoding) = negotiate::open_api_v2(&exchange.accept) else {
+        let mut refused = Response::new(Body::empty());
+        *refused.status_mut() = StatusCode::NOT_ACCEPTABLE;
+        refused.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
+        return refused;
+    };
     let hash = served.iter().map(|served| served.mark.as_str()).collect::<Vec<_>>().join(",");
-    let document = app.documents.get("v2", &hash, || {
+    let document = || {
         let versions: Vec<_> = served.iter().map(|served| Arc::clone(&served.version)).collect();
         openapi::v2_document(&versions, SERVER_VERSION)
-    });
-    Ok(tagged(exchange, Encoding::Json.content_type(), &document))
+    };
+    if encoding == Encoding::Protobuf {
+        let make = || protobuf::encode(&protobuf::messages::OPEN_API_V2, &document());
+        return tagged(exchange, negotiate::OPEN_API_V2_PROTOBUF, &app.documents.get("v2-protobuf", &hash, make));
+    }
+    let document = app.documents.get("v2", &hash, || json::encode(&document()));
+    tagged(exchange, Encoding::Json.content_type(), &document)
 }
 
 fn open_api_v3(app: &App, exchange: &Exchange, served: &[Served], path: &str) -> Response<Body> {
@@ -170,7 +199,7 @@ fn open_api_v3(app: &App, exchange: &Exchange, served: &[Served], path: &str) ->
         empty.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
         return empty;
     }
-    let document = app.documents.get(path, hash, || openapi::v3_document(&served));
+    let document = app.documents.get(path, hash, || json::encode(&openapi::v3_document(&served)));
     tagged(exchange, Encoding::Json.content_type(), &document)
 }
 
@@ -193,13 +222,17 @@ fn document_path(version: &ServedVersion) -> String {
 }
 
 async fn served(app: &App) -> Result<Vec<Served>, Status> {
+    // Where the database is away, what is known is told.
+    _ = app.registry.catch_up().await;
     let mut served = Vec::new();
     for resource in app.registry.resources().await? {
-        for version in &resource.versions {
+        // A kind in two groups is stored in one of them, and served in the other by another resource.
+        let own = |version: &&Arc<ServedVersion>| version.group == resource.first().group;
+        for version in resource.versions.iter().filter(own) {
             let revision = resource.definition.as_ref().map(|definition| definition.revision);
             served.push(Served {
                 version: Arc::clone(version),
-                terminating: resource.definition.as_ref().is_some_and(|definition| definition.terminating),
+                resource: Arc::clone(&resource),
                 mark: format!("{}/{}@{}", version.qualified_plural(), version.version, revision.unwrap_or_default()),
             });
         }
@@ -208,7 +241,12 @@ async fn served(app: &App) -> Result<Vec<Served>, Status> {
 }
 
 fn resources(served: &[Served]) -> Vec<discovery::Resource> {
-    let resources =
-        served.iter().map(|served| discovery::Resource::custom(Arc::clone(&served.version), served.terminating));
+    let resources = served.iter().map(|served| {
+        let version = Arc::clone(&served.version);
+        match &served.resource.definition {
+            Some(definition) => discovery::Resource::custom(version, definition.terminating),
+            None => discovery::Resource::built_in(version, served.resource.strategy.deletes_collections()),
+        }
+    });
     resources.collect()
 }

@@ -1,6 +1,7 @@
 //! One request, read once: what every endpoint asks of its headers.
 
-use std::sync::Mutex;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderName, Method, Request, header};
@@ -11,10 +12,16 @@ use crate::meta::Status;
 use crate::registry::Warnings;
 
 use super::Stopping;
+use super::observe::Observed;
 use super::query::Query;
+use super::websocket::Upgrade;
 
 /// The largest body, as kube-apiserver takes it.
 pub const BODY_BYTES_MAX: usize = 3 << 20;
+
+/// The other end of the connection that a request came by, among its extensions.
+#[derive(Clone, Copy, Debug)]
+pub struct PeerAddress(pub SocketAddr);
 
 /// A request without its body.
 pub(super) struct Exchange {
@@ -31,12 +38,21 @@ pub(super) struct Exchange {
     pub user: UserInfo,
     pub stopping: Option<Stopping>,
     pub warnings: Mutex<Warnings>,
+    /// What names the request in the audit log: the client's word for it, or a new one.
+    pub audit_id: String,
+    /// Whom the request came through, the first sender first.
+    pub source_ips: Vec<String>,
+    /// Where a WebSocket is asked for.
+    pub upgrade: Option<Upgrade>,
+    /// Set once the path is read.
+    pub observed: OnceLock<Arc<Observed>>,
 }
 
 impl Exchange {
     /// Takes a request apart.
     pub fn read(request: Request<Body>) -> (Self, Body) {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
+        let upgrade = Upgrade::of(&mut parts);
         let user = parts.extensions.get::<UserInfo>().cloned();
         let exchange = Exchange {
             method: parts.method,
@@ -51,8 +67,19 @@ impl Exchange {
             user: user.unwrap_or_default(),
             stopping: parts.extensions.get::<Stopping>().cloned(),
             warnings: Mutex::default(),
+            audit_id: super::audit_id(&parts.headers),
+            source_ips: source_ips(&parts.headers, parts.extensions.get::<PeerAddress>().copied()),
+            upgrade,
+            observed: OnceLock::new(),
         };
         (exchange, body)
+    }
+
+    /// Tells what is observed, where anything is.
+    pub fn observe(&self, tell: impl FnOnce(&Observed)) {
+        if let Some(observed) = self.observed.get() {
+            tell(observed);
+        }
     }
 
     /// Adds the warnings that a verb found.
@@ -75,6 +102,21 @@ pub(super) async fn read_body(body: Body) -> Result<Bytes, Status> {
         Err(error) if error.is::<LengthLimitError>() => {
             Err(Status::request_entity_too_large(&format!("limit is {BODY_BYTES_MAX}")))
         }
-        Err(error) => Err(Status::bad_request(&error.to_string())),
+        // What a library says of a body that breaks off is not for clients.
+        Err(_) => Err(Status::plain(500, "unexpected EOF")),
     }
+}
+
+/// Whom a request came through: what proxies wrote down, then the other end of the connection.
+fn source_ips(headers: &HeaderMap, peer: Option<PeerAddress>) -> Vec<String> {
+    let address = |text: &str| text.trim().parse::<IpAddr>().ok().map(|address| address.to_string());
+    let forwarded = text(headers, HeaderName::from_static("x-forwarded-for"));
+    let mut addresses: Vec<String> = forwarded.split(',').filter_map(address).collect();
+    let real = address(&text(headers, HeaderName::from_static("x-real-ip")));
+    let real = real.filter(|real| !addresses.contains(real));
+    addresses.extend(real);
+    let peer = peer.map(|PeerAddress(peer)| peer.ip().to_string());
+    let peer = peer.filter(|peer| addresses.last() != Some(peer));
+    addresses.extend(peer);
+    addresses
 }

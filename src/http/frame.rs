@@ -10,13 +10,20 @@ use crate::registry::EventType;
 /// Bodies of more bytes are compressed for clients that accept it.
 pub const GZIP_THRESHOLD_BYTES: usize = 128 * 1024;
 
-/// Appends one line of a JSON watch: `{"type":"ADDED","object":…}` and a line break. `object` is compact JSON.
-pub fn write_event(event: EventType, object: &[u8], out: &mut Vec<u8>) {
-    out.reserve(object.len() + 40);
+/// Appends one line of a JSON watch: `{"type":"ADDED","object":…}` and a line break.
+///
+/// `write_object` appends the object as compact JSON, `size_bytes_max` bytes at most.
+pub fn write_event(
+    event: EventType,
+    size_bytes_max: usize,
+    out: &mut Vec<u8>,
+    write_object: impl FnOnce(&mut Vec<u8>),
+) {
+    out.reserve(size_bytes_max + 40);
     out.extend_from_slice(br#"{"type":""#);
     out.extend_from_slice(event.as_str().as_bytes());
     out.extend_from_slice(br#"","object":"#);
-    out.extend_from_slice(object);
+    write_object(out);
     out.extend_from_slice(b"}\n");
 }
 
@@ -36,7 +43,7 @@ mod tests {
     #[test]
     fn an_event_is_a_line() {
         let mut out = Vec::new();
-        write_event(EventType::Bookmark, br#"{"a":1}"#, &mut out);
+        write_event(EventType::Bookmark, 7, &mut out, |out| out.extend_from_slice(br#"{"a":1}"#));
         assert_eq!(out, b"{\"type\":\"BOOKMARK\",\"object\":{\"a\":1}}\n");
     }
 

@@ -134,6 +134,29 @@ pub fn stream(format: Format) -> Result<Format, NotAcceptable> {
     }
 }
 
+/// The Content-Type of the OpenAPI v2 document in protobuf.
+pub const OPEN_API_V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
+/// Chooses the form of the OpenAPI v2 document; `None` where the client accepts neither JSON nor protobuf, which also has
+/// an older name.
+pub fn open_api_v2(accept: &str) -> Option<Encoding> {
+    if accept.is_empty() {
+        return Some(Encoding::Json);
+    }
+    clauses(accept).iter().find_map(|clause| {
+        let of_any_type = ["application", "*"].contains(&clause.type_);
+        match clause.subtype {
+            "json" | "*" if of_any_type => Some(Encoding::Json),
+            "com.github.proto-openapi.spec.v2.v1.0+protobuf" | "com.github.proto-openapi.spec.v2@v1.0+protobuf"
+                if of_any_type =>
+            {
+                Some(Encoding::Protobuf)
+            }
+            _ => None,
+        }
+    })
+}
+
 /// The form of an error. Where the client accepts nothing that is offered, it is indented JSON all the same.
 pub fn error_format(accept: &str, user_agent: &str, query: &Query) -> Format {
     let fallback = Format { encoding: Encoding::Json, pretty: true, transform: None };
@@ -480,6 +503,22 @@ mod tests {
             error.ends_with("application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn the_open_api_document_has_a_protobuf_of_its_own() {
+        for (accept, expected) in [
+            ("", Some(Encoding::Json)),
+            ("*/*", Some(Encoding::Json)),
+            ("application/com.github.proto-openapi.spec.v2@v1.0+protobuf", Some(Encoding::Protobuf)),
+            (
+                "application/json;q=0.5, application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+                Some(Encoding::Protobuf),
+            ),
+            ("application/vnd.kubernetes.protobuf", None),
+        ] {
+            assert_eq!(open_api_v2(accept), expected, "{accept}");
+        }
     }
 
     #[test]

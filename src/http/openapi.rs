@@ -140,7 +140,8 @@ fn insert_definitions(version: &ServedVersion, dialect: Dialect, definitions: &m
         kind: &version.names.kind,
         list_kind: &version.names.list_kind,
         plural: &version.names.plural,
-        selectable_fields: &version.selectable_fields,
+        // What built-in kinds are selected by is not published.
+        selectable_fields: if is_built_in(&version.group) { &[] } else { &version.selectable_fields },
     };
     let name = definition_name(kind.group, kind.version, kind.kind);
     if SHARED.definitions.contains_key(&name) {
@@ -251,12 +252,15 @@ const fn operation(method: &'static str, action: &'static str, verb: &'static st
 const LIST: Operation = operation("get", "list", "list");
 const COLLECTION: [Operation; 3] =
     [LIST, operation("post", "post", "create"), operation("delete", "deletecollection", "deletecollection")];
+/// Of kinds whose objects can't be deleted together.
+const SINGLE_COLLECTION: [Operation; 2] = [LIST, operation("post", "post", "create")];
 const ITEM: [Operation; 4] = [
     operation("get", "get", "read"),
     operation("put", "put", "replace"),
     operation("delete", "delete", "delete"),
     operation("patch", "patch", "patch"),
 ];
+const FINALIZE: [Operation; 1] = [operation("put", "put", "replace")];
 const SUBRESOURCE: [Operation; 3] =
     [operation("get", "get", "read"), operation("put", "put", "replace"), operation("patch", "patch", "patch")];
 
@@ -273,8 +277,13 @@ fn insert_paths(version: &ServedVersion, dialect: Dialect, paths: &mut Map) {
     };
     let namespace: &[&str] = if version.is_namespaced() { &["namespace"] } else { &[] };
     let item: &[&str] = if version.is_namespaced() { &["name", "namespace"] } else { &["name"] };
-    paths.insert(root.clone(), writer.path(&COLLECTION, "", namespace, ""));
+    let is_namespaces = version.group.is_empty() && plural == "namespaces";
+    let collection: &[Operation] = if is_namespaces { &SINGLE_COLLECTION } else { &COLLECTION };
+    paths.insert(root.clone(), writer.path(collection, "", namespace, ""));
     paths.insert(format!("{root}/{{name}}"), writer.path(&ITEM, "", item, ""));
+    if is_namespaces {
+        paths.insert(format!("{root}/{{name}}/finalize"), writer.path(&FINALIZE, "finalize", item, ""));
+    }
     if version.status {
         paths.insert(format!("{root}/{{name}}/status"), writer.path(&SUBRESOURCE, "status", item, ""));
     }
@@ -592,6 +601,7 @@ mod tests {
             served: true,
             storage: true,
             structural: Arc::default(),
+            rules: Default::default(),
             preserve_unknown_fields: false,
             status: true,
             scale: None,

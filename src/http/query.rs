@@ -4,9 +4,13 @@
 //! Unknown parameters are ignored; of a repeated one the first counts, but for `dryRun`, which is a list.
 //! Source: answers recorded from apiserver 1.37.
 
-use crate::registry::FieldValidation;
+use std::time::Duration;
+
 use crate::meta::field::{self, ErrorList, Path};
 use crate::meta::object_meta::{MANAGER_BYTES_MAX, validate_manager};
+use crate::object;
+use crate::protobuf;
+use crate::registry::{FieldValidation, not_registered, type_meta};
 use crate::value::{Value, is_printable};
 
 /// The parameters of a query, decoded, in the order they were sent.
@@ -55,6 +59,14 @@ impl Query {
 
     fn integer(&self, name: &str) -> Result<Option<i64>, QueryError> {
         self.first(name).map(|text| parse_int(text).map_err(QueryError::BadRequest)).transpose()
+    }
+
+    /// How long the client wants to wait; 0 and less are no wish. The error is the text of Go's `time.ParseDuration`.
+    pub fn timeout(&self) -> Result<Option<Duration>, String> {
+        match self.first("timeout") {
+            None | Some("") => Ok(None),
+            Some(text) => Ok(go_duration(text)?.filter(|timeout| !timeout.is_zero())),
+        }
     }
 
     fn list(&self, name: &str) -> Vec<String> {
@@ -307,6 +319,8 @@ pub struct DeleteOptions {
     pub dry_run: Vec<String>,
     pub precondition_uid: Option<String>,
     pub precondition_resource_version: Option<String>,
+    /// Whether a body has preconditions at all, be they empty.
+    pub has_preconditions: bool,
     pub ignore_store_read_error: Option<bool>,
 }
 
@@ -321,12 +335,18 @@ impl DeleteOptions {
             dry_run: query.list("dryRun"),
             precondition_uid: non_empty("uid"),
             precondition_resource_version: non_empty("resourceVersion"),
+            has_preconditions: ["uid", "resourceVersion"].into_iter().any(|name| non_empty(name).is_some()),
             ignore_store_read_error: query.flag("ignoreStoreReadErrorWithClusterBreakingPotential"),
         })
     }
 
     /// Decodes a `DeleteOptions` object. The error is the text that Go's decoder gives for a wrong type.
     pub fn from_body(body: &Value) -> Result<Self, String> {
+        let (api_version, kind) = type_meta(body)?;
+        // The options are in every group and version; another kind is in none.
+        if !matches!(kind.as_str(), "" | "DeleteOptions") {
+            return Err(not_registered(&kind, if api_version.is_empty() { "v1" } else { &api_version }));
+        }
         let preconditions = body.get("preconditions");
         if let Some(other) = preconditions.filter(|value| !matches!(value, Value::Object(_) | Value::Null)) {
             return Err(mismatch(other, "DeleteOptions.preconditions", "v1.Preconditions"));
@@ -359,8 +379,21 @@ impl DeleteOptions {
             dry_run,
             precondition_uid: text_field(preconditions, "uid", "Preconditions", "types.UID")?,
             precondition_resource_version: text_field(preconditions, "resourceVersion", "Preconditions", "string")?,
+            has_preconditions: matches!(preconditions, Some(Value::Object(_))),
             ignore_store_read_error: flag("ignoreStoreReadErrorWithClusterBreakingPotential")?,
         })
+    }
+
+    /// The object in a protobuf body. The type is looked at before the options are.
+    pub fn open(body: &[u8]) -> Result<Value, String> {
+        let envelope = protobuf::open(body).map_err(|error| error.to_string())?;
+        let mut options = object! { "apiVersion" => envelope.api_version, "kind" => envelope.kind };
+        Self::from_body(&options)?;
+        let decoded = protobuf::decode(&protobuf::messages::DELETE_OPTIONS, envelope.raw);
+        if let Value::Object(fields) = decoded.map_err(|error| error.to_string())? {
+            fields.into_iter().for_each(|(name, value)| _ = options.make_object().insert(name, value));
+        }
+        Ok(options)
     }
 
     /// Checks values, and which options go together.
@@ -387,12 +420,11 @@ impl DeleteOptions {
             return ErrorList::new();
         }
         let path = Path::new("ignoreStoreReadErrorWithClusterBreakingPotential");
-        let preconditions = self.precondition_uid.is_some() || self.precondition_resource_version.is_some();
         [
             (self.propagation_policy.is_some(), "cannot be set together with .propagationPolicy"),
             (self.orphan_dependents.is_some(), "cannot be set together with .orphanDependents"),
             (self.grace_period_seconds.is_some(), "cannot be set together with .gracePeriodSeconds"),
-            (preconditions, "cannot be set together with .preconditions"),
+            (self.has_preconditions, "cannot be set together with .preconditions"),
         ]
         .into_iter()
         .filter(|(is_set, _)| *is_set)
@@ -464,6 +496,54 @@ fn parse_int(text: &str) -> Result<i64, String> {
         false => "invalid syntax",
     };
     text.parse().map_err(|_| format!("strconv.ParseInt: parsing {}: {reason}", crate::value::go_quote(text)))
+}
+
+/// A duration as Go writes it (`1h2m3.5s`); `None` for a negative one. The error is Go's text.
+fn go_duration(text: &str) -> Result<Option<Duration>, String> {
+    const NANOS: [(&str, f64); 8] = [
+        ("ns", 1.0),
+        ("us", 1e3),
+        ("\u{b5}s", 1e3),
+        ("\u{3bc}s", 1e3),
+        ("ms", 1e6),
+        ("s", 1e9),
+        ("m", 60e9),
+        ("h", 3600e9),
+    ];
+    let quoted = crate::value::go_quote(text);
+    let invalid = || format!("time: invalid duration {quoted}");
+    let is_negative = text.starts_with('-');
+    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if rest == "0" {
+        return Ok(Some(Duration::ZERO));
+    }
+    let mut nanos = 0.0;
+    if rest.is_empty() {
+        return Err(invalid());
+    }
+    while !rest.is_empty() {
+        let number_end = rest.find(|character: char| !character.is_ascii_digit() && character != '.');
+        let (number, behind) = rest.split_at(number_end.unwrap_or(rest.len()));
+        let number: f64 = match number.bytes().any(|byte| byte.is_ascii_digit()) {
+            true => number.parse().map_err(|_| invalid())?,
+            false => return Err(invalid()),
+        };
+        let unit_end = behind.find(|character: char| character.is_ascii_digit() || character == '.');
+        let (unit, behind) = behind.split_at(unit_end.unwrap_or(behind.len()));
+        if unit.is_empty() {
+            return Err(format!("time: missing unit in duration {quoted}"));
+        }
+        let Some((_, factor)) = NANOS.iter().find(|(name, _)| *name == unit) else {
+            return Err(format!("time: unknown unit {} in duration {quoted}", crate::value::go_quote(unit)));
+        };
+        nanos += number * factor;
+        rest = behind;
+    }
+    // What 64 bits of nanoseconds do not hold.
+    if nanos > i64::MAX as f64 {
+        return Err(invalid());
+    }
+    Ok((!is_negative).then(|| Duration::from_nanos(nanos as u64)))
 }
 
 /// Undoes percent-escapes and plus signs; `None` for an escape that is none.
@@ -582,6 +662,23 @@ mod tests {
         let options = DeleteOptions::decode(&Query::parse("propagationPolicy=Sideways")).expect("it decodes");
         let expected = r#"propagationPolicy: Unsupported value: "Sideways": supported values: "Foreground", "Background", "Orphan", "nil""#;
         assert_eq!(options.validate().err().map(texts), Some(vec![expected.to_owned()]));
+    }
+
+    #[test]
+    fn a_timeout_is_a_duration_of_go() {
+        let of = |query: &str| Query::parse(query).timeout();
+        assert_eq!(of("timeout=1m2.5s"), Ok(Some(Duration::from_millis(62_500))));
+        assert_eq!(
+            [of("timeout="), of("timeout=0"), of("timeout=-3s"), of("")],
+            [Ok(None), Ok(None), Ok(None), Ok(None)]
+        );
+        for (query, expected) in [
+            ("timeout=5", r#"time: missing unit in duration "5""#),
+            ("timeout=soon", r#"time: invalid duration "soon""#),
+            ("timeout=5y", r#"time: unknown unit "y" in duration "5y""#),
+        ] {
+            assert_eq!(of(query), Err(expected.to_owned()), "{query}");
+        }
     }
 
     #[test]

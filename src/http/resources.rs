@@ -8,24 +8,26 @@ use axum::http::Response;
 use jiff::Timestamp;
 
 use crate::auth::{Attributes, Decision, ResourceAttributes};
+use crate::crd::ServedVersion;
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Revision, Status, field, parse_uint};
 use crate::object;
 use crate::registry::{
     Body as RequestBody, CreateRequest, DeleteOptions, Deletion, Format as BodyFormat, ListAt, ListPage, ListRequest,
-    PatchRequest, PatchType, Start, Subresource, Target, UpdateRequest, Warnings, WatchRequest,
+    PatchRequest, PatchType, Resource, Start, Subresource, Target, UpdateRequest, Warnings, WatchRequest,
 };
 use crate::store::continue_token::ContinueToken;
-use crate::value::{Value, json, yaml};
+use crate::value::{Map, Value, json, yaml};
 
 use super::answer::{self, Content};
 use super::exchange::{Exchange, read_body};
 use super::negotiate::{self, Encoding, Endpoint, Format, Transform, TransformKind, built_in_route};
+use super::observe::resource_route;
 use super::path::{NOT_FOUND_TEXT, ResourcePath, Verb};
 use super::query::{self, IncludeObject, ListOptions, QueryError, WriteOptions, default_field_manager};
 use super::router::App;
 use super::table::{self, Columns};
-use super::watch_stream;
+use super::watch_stream::{self, Frames};
 
 /// A watch that names no timeout ends after this long, and up to twice that.
 const WATCH_TIMEOUT_MIN: Duration = Duration::from_secs(30 * 60);
@@ -64,7 +66,18 @@ pub(super) async fn serve(app: &App, exchange: &Exchange, path: ResourcePath, bo
 async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) -> Result<Response<Body>, Refusal> {
     let verb = path.verb(exchange.method.as_str(), exchange.query.flag("watch").unwrap_or_default());
     authorize(app, exchange, path, verb)?;
-    let resource = app.registry.resolve(&path.group, &path.resource).await?;
+    // A read that names a revision makes do with what this process has seen, unless it goes on with another's page.
+    let reads = matches!(verb, Verb::Get | Verb::List | Verb::Watch);
+    let given = |name: &str| exchange.query.first(name).is_some_and(|value| !value.is_empty());
+    let makes_do = reads && given("resourceVersion") && !given("continue");
+    if !makes_do {
+        app.registry.catch_up().await?;
+    }
+    let mut resource = app.registry.resolve(&path.group, &path.resource).await?;
+    if resource.is_none() && makes_do {
+        app.registry.catch_up().await?;
+        resource = app.registry.resolve(&path.group, &path.resource).await?;
+    }
     let Some(resource) = resource else {
         return Err(match app.registry.definitions.is_built_in(&path.group) {
             true => Status::not_found_generic().into(),
@@ -87,8 +100,9 @@ async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) 
         });
     }
     if built_in {
-        check_built_in_route(exchange, path, &version, verb)?;
+        check_built_in_route(exchange, path, &resource, verb)?;
     }
+    exchange.observe(|observed| observed.routed(resource_route(exchange, path, verb)));
     let subresource = match path.subresource.as_str() {
         "" => Subresource::Main,
         "status" if version.status => Subresource::Status,
@@ -101,6 +115,7 @@ async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) 
         let mut warnings = Warnings::default();
         warnings.add(text.clone());
         exchange.warn(warnings);
+        exchange.observe(|observed| observed.annotate("k8s.io/deprecated", "true"));
     }
     let target = Target {
         resource,
@@ -143,7 +158,9 @@ fn authorize(app: &App, exchange: &Exchange, path: &ResourcePath, verb: Verb) ->
         namespace: &path.namespace,
         name: &path.name,
     });
-    match app.authorizer.authorize(&exchange.user, &attributes) {
+    let decision = app.authorizer.authorize(&exchange.user, &attributes);
+    exchange.observe(|observed| observed.decided(&decision));
+    match decision {
         Decision::Allow => Ok(()),
         Decision::Deny { reason } => {
             let why = attributes.refusal(&exchange.user, &reason);
@@ -156,20 +173,26 @@ fn authorize(app: &App, exchange: &Exchange, path: &ResourcePath, verb: Verb) ->
 fn check_built_in_route(
     exchange: &Exchange,
     path: &ResourcePath,
-    version: &crate::crd::ServedVersion,
+    resource: &Resource,
     verb: Verb,
 ) -> Result<(), Refusal> {
+    let version = resource.first();
+    let deletes_collections = resource.strategy.deletes_collections();
     let known = match path.subresource.as_str() {
         "" => true,
         "status" => version.status,
-        "finalize" => version.group.is_empty() && version.names.plural == "namespaces",
+        "finalize" => is_namespaces(version),
         _ => false,
     };
     if !known || !path.rest.is_empty() {
         return Err(Status::not_found_generic().into());
     }
     let allowed = match (path.subresource.is_empty(), path.name.is_empty()) {
-        (true, true) => matches!(verb, Verb::List | Verb::Watch | Verb::Create | Verb::DeleteCollection),
+        (true, true) if deletes_collections => {
+            matches!(verb, Verb::List | Verb::Watch | Verb::Create | Verb::DeleteCollection)
+        }
+        (true, true) => matches!(verb, Verb::List | Verb::Watch | Verb::Create),
+        (false, _) if path.subresource == "finalize" => verb == Verb::Update,
         (true, false) => matches!(verb, Verb::Get | Verb::Watch | Verb::Update | Verb::Patch | Verb::Delete),
         (false, _) => matches!(verb, Verb::Get | Verb::Update | Verb::Patch),
     };
@@ -186,6 +209,10 @@ fn check_built_in_route(
     }
 }
 
+fn is_namespaces(version: &ServedVersion) -> bool {
+    version.group.is_empty() && version.names.plural == "namespaces"
+}
+
 fn endpoint(target: &Target) -> Endpoint {
     match target.resource.definition.is_some() {
         true => Endpoint::Custom,
@@ -193,7 +220,7 @@ fn endpoint(target: &Target) -> Endpoint {
     }
 }
 
-/// The form of the answer. Protobuf is not spoken: a client that offers it beside others gets one of those.
+/// The form of the answer.
 fn negotiate(exchange: &Exchange, target: &Target) -> Result<(Format, Shape), Refusal> {
     let format = negotiate::format(&exchange.accept, &exchange.user_agent, &exchange.query, endpoint(target))
         .map_err(|error| Status::not_acceptable(&error.to_string()))?;
@@ -204,12 +231,11 @@ fn negotiate(exchange: &Exchange, target: &Target) -> Result<(Format, Shape), Re
 }
 
 fn columns(target: &Target) -> Columns {
-    let version = &target.version;
-    match (target.resource.definition.is_some(), version.names.plural.as_str()) {
-        (true, _) => Columns::custom(&version.columns),
-        (false, "namespaces") => Columns::namespace(),
-        (false, "customresourcedefinitions") => Columns::definition(),
-        (false, _) => Columns::name_and_creation(),
+    let resource = &target.resource;
+    match (resource.definition.is_some(), resource.strategy.table()) {
+        (true, _) => Columns::custom(&target.version.columns),
+        (false, Some(table)) => Columns::built_in(table),
+        (false, None) => Columns::definition(),
     }
 }
 
@@ -242,7 +268,13 @@ impl Shape {
 }
 
 /// Answers one object.
-fn object(exchange: &Exchange, code: u16, format: Format, shape: &Shape, object: Content) -> Result<Response<Body>, Refusal> {
+fn object(
+    exchange: &Exchange,
+    code: u16,
+    format: Format,
+    shape: &Shape,
+    object: Content,
+) -> Result<Response<Body>, Refusal> {
     let value = match (shape.transform.map(|transform| transform.kind), object) {
         (None, object) => return Ok(answer::content(exchange, code, format, object)),
         (Some(TransformKind::PartialObjectMetadataList), _) => {
@@ -258,7 +290,7 @@ async fn get(app: &App, exchange: &Exchange, target: &Target) -> Result<Response
     let (format, shape) = negotiate(exchange, target)?;
     let options = query::GetOptions::decode(&exchange.query)?;
     let revision = match options.resource_version.as_str() {
-        "" | "0" => None,
+        "" => None,
         text => Some(revision(resource_version(text).map_err(|error| Status::plain(500, &error))?)),
     };
     let content = match target.subresource {
@@ -296,7 +328,9 @@ fn list_options(exchange: &Exchange, target: &Target) -> Result<(ListOptions, Li
             other => target.version.selectable_fields.iter().any(|path| path.strip_prefix('.') == Some(other)),
         };
         if !selectable {
-            return Err(Status::bad_request(&format!("field label not supported: {field}")).into());
+            return Err(
+                Status::bad_request(&target.resource.strategy.unknown_field_label(&target.version, field)).into()
+            );
         }
     }
     let fields = match target.name.is_empty() {
@@ -343,8 +377,9 @@ async fn list(app: &App, exchange: &Exchange, target: &Target) -> Result<Respons
     let (format, shape) = negotiate(exchange, target)?;
     let (options, mut request) = list_options(exchange, target)?;
     request.at = list_at(&options, target)?;
-    if request.at == ListAt::AtLeast(Revision::new(0)) {
-        // Any state will do, and the reference answers from memory, where it knows no pages.
+    let any_state = options.resource_version == "0" && options.resource_version_match != "Exact";
+    if any_state || request.fields.requires_exact("metadata.name").is_some() {
+        // Any state will do, or there is at most one object: the reference answers from memory, where it knows no pages.
         request.limit = 0;
     }
     let page = app.registry.list(target, &request).await?;
@@ -358,24 +393,47 @@ fn answer_page(
     shape: &Shape,
     page: &ListPage,
 ) -> Result<Response<Body>, Refusal> {
-    let mut metadata = object! { "continue" => page.continue_token.clone(), "resourceVersion" => page.revision.to_string() };
-    if let (Some(remaining), Value::Object(metadata)) = (page.remaining, &mut metadata) {
+    let is_typed = target.resource.definition.is_none();
+    let mut metadata = Map::new();
+    metadata.insert("resourceVersion", Value::String(page.revision.to_string()));
+    if !is_typed || !page.continue_token.is_empty() {
+        metadata.insert("continue", Value::from(page.continue_token.as_str()));
+    }
+    if let Some(remaining) = page.remaining {
         metadata.insert("remainingItemCount", Value::Int(remaining as i64));
     }
-    let Some(transform) = shape.transform else {
+    let metadata = Value::Object(metadata);
+    if shape.is_plain() && !is_typed {
         return Ok(answer::content(exchange, 200, format, Content::Json(encode_page(target, &metadata, page))));
-    };
+    }
     let items = page.items.iter().map(|(stored, encoded)| {
         let mut bytes = Vec::with_capacity(encoded.len_max());
         encoded.write_to(&mut bytes, stored.revision);
         json::decode(&bytes).unwrap_or_default()
     });
-    let items: Vec<Value> = items.collect();
+    let mut items: Vec<Value> = items.collect();
+    let Some(transform) = shape.transform else {
+        for item in &mut items {
+            // Go's lists hold the type once, for all items.
+            let fields = item.make_object();
+            fields.remove("apiVersion");
+            fields.remove("kind");
+        }
+        let list = object! {
+            "apiVersion" => target.version.api_version(),
+            "items" => Value::Array(items),
+            "kind" => target.version.names.list_kind.as_str(),
+            "metadata" => metadata,
+        };
+        return Ok(answer::content(exchange, 200, format, Content::Value(list)));
+    };
     let shaped = match (transform.kind, &shape.columns) {
         (TransformKind::Table, Some(columns)) => {
             table::table(columns, transform, &metadata, &items, shape.include, true, Timestamp::now())
         }
-        (TransformKind::PartialObjectMetadata, _) => return Err(Status::not_acceptable(table::PARTIAL_OF_A_LIST).into()),
+        (TransformKind::PartialObjectMetadata, _) => {
+            return Err(Status::not_acceptable(table::PARTIAL_OF_A_LIST).into());
+        }
         _ => table::partial_list(&metadata, &items, transform),
     };
     Ok(answer::content(exchange, 200, format, Content::Value(shaped)))
@@ -428,7 +486,13 @@ async fn watch(app: &App, exchange: &Exchange, target: Target) -> Result<Respons
         timeout,
     };
     let watch = app.registry.watch(&target, &request).await?;
-    Ok(watch_stream::answer(exchange, format, shape, target, watch))
+    let version = &target.version;
+    let counters = app.observer.metrics.watch(&version.group, &version.version, &version.names.plural);
+    let frames = Frames::new(exchange, format.encoding, shape, target, watch, counters);
+    Ok(match &exchange.upgrade {
+        Some(upgrade) => upgrade.answer(frames),
+        None => watch_stream::answer(exchange, format, frames, options.is_watch_list()),
+    })
 }
 
 /// A share between 0 and 1, so that watches that began together do not end together.
@@ -441,18 +505,10 @@ async fn request_body(exchange: &Exchange, body: Body) -> Result<RequestBody, Re
     let format = match negotiate::body_encoding(&exchange.content_type) {
         Ok(Encoding::Json) => BodyFormat::Json,
         Ok(Encoding::Yaml) => BodyFormat::Yaml,
-        // Protobuf comes with the core kinds.
-        Ok(Encoding::Protobuf) => return Err(Status::unsupported_media_type(&unsupported(&exchange.content_type)).into()),
+        Ok(Encoding::Protobuf) => BodyFormat::Protobuf,
         Err(error) => return Err(Status::unsupported_media_type(&error.to_string()).into()),
     };
     Ok(RequestBody { bytes: read_body(body).await?, format })
-}
-
-fn unsupported(content_type: &str) -> String {
-    format!(
-        "the body of the request was in an unknown format ({content_type}) - accepted media types include: \
-         application/json, application/yaml"
-    )
 }
 
 fn manager(exchange: &Exchange, options: &WriteOptions) -> String {
@@ -497,7 +553,9 @@ async fn update(app: &App, exchange: &Exchange, target: &Target, body: Body) -> 
         _ => app.registry.update(target, &exchange.user, &request, &mut warnings).await,
     };
     exchange.warn(warnings);
-    object(exchange, 200, format, &shape, Content::Value(result?.object))
+    let written = result?;
+    let code = if written.created { 201 } else { 200 };
+    object(exchange, code, format, &shape, Content::Value(written.object))
 }
 
 async fn patch(app: &App, exchange: &Exchange, target: &Target, body: Body) -> Result<Response<Body>, Refusal> {
@@ -540,17 +598,16 @@ async fn delete_options(exchange: &Exchange, body: Body) -> Result<query::Delete
     let options = match bytes.is_empty() {
         true => query::DeleteOptions::decode(&exchange.query)?,
         false => {
-            let decoded = match negotiate::body_encoding(&exchange.content_type) {
-                Ok(Encoding::Json) => json::decode(&bytes)
+            let encoding = negotiate::body_encoding(&exchange.content_type)
+                .map_err(|error| Status::unsupported_media_type(&error.to_string()))?;
+            let decoded = match encoding {
+                Encoding::Json => json::decode(&bytes)
                     .map_err(|error| format!("couldn't get version/kind; json parse error: {error}")),
-                Ok(Encoding::Yaml) => yaml::decode(&bytes).map_err(|error| error.to_string()),
-                Ok(Encoding::Protobuf) => {
-                    return Err(Status::unsupported_media_type(&unsupported(&exchange.content_type)).into());
-                }
-                Err(error) => return Err(Status::unsupported_media_type(&error.to_string()).into()),
+                Encoding::Yaml => yaml::decode(&bytes).map_err(|error| error.to_string()),
+                Encoding::Protobuf => query::DeleteOptions::open(&bytes),
             };
-            let body = decoded.map_err(|error| Status::bad_request(&error))?;
-            query::DeleteOptions::from_body(&body).map_err(|error| Status::bad_request(&error))?
+            let options = decoded.and_then(|body| query::DeleteOptions::from_body(&body));
+            options.map_err(|error| Status::bad_request(&error))?
         }
     };
     options.validate()?;
@@ -564,16 +621,47 @@ fn deletion(options: &query::DeleteOptions) -> DeleteOptions {
         propagation_policy: options.propagation_policy.clone(),
         orphan_dependents: options.orphan_dependents,
         dry_run: !options.dry_run.is_empty(),
+        ignore_store_read_error: options.ignore_store_read_error == Some(true),
+    }
+}
+
+/// Deleting what can't be read takes a right of its own, and is told in the audit log.
+fn authorize_unsafe_delete(app: &App, exchange: &Exchange, target: &Target) -> Result<(), Refusal> {
+    exchange.observe(|observed| observed.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", ""));
+    let version = &target.version;
+    let attributes = Attributes::Resource(ResourceAttributes {
+        verb: "unsafe-delete-ignore-read-errors",
+        group: &version.group,
+        version: &version.version,
+        resource: &version.names.plural,
+        subresource: "",
+        namespace: &target.namespace,
+        name: &target.name,
+    });
+    match app.authorizer.authorize(&exchange.user, &attributes) {
+        Decision::Allow => Ok(()),
+        Decision::Deny { reason } => {
+            let why = format!("not permitted to do \"unsafe-delete-ignore-read-errors\", reason: {reason}");
+            Err(Status::forbidden(&version.group, &version.names.plural, &target.name, &why).into())
+        }
     }
 }
 
 async fn delete(app: &App, exchange: &Exchange, target: &Target, body: Body) -> Result<Response<Body>, Refusal> {
     let (format, shape) = negotiate(exchange, target)?;
     let options = delete_options(exchange, body).await?;
+    if options.ignore_store_read_error == Some(true) {
+        authorize_unsafe_delete(app, exchange, target)?;
+    }
     match app.registry.delete(target, &exchange.user, &deletion(&options)).await? {
         Deletion::Gone(status) => {
             let format = Format { transform: None, ..format };
-            Ok(answer::content(exchange, 200, format, Content::Value(status.to_value())))
+            let mut status = status.to_value();
+            if options.ignore_store_read_error == Some(true) {
+                // The reference makes this one elsewhere, with its code.
+                status.make_object().insert("code", Value::Int(200));
+            }
+            Ok(answer::content(exchange, 200, format, Content::Value(status)))
         }
         Deletion::Stays(value) => {
             let code = if options.orphan_dependents == Some(false) { 202 } else { 200 };

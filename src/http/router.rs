@@ -4,31 +4,57 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
-use axum::http::Response;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, header};
+use tokio::time::timeout;
 
+use crate::audit;
 use crate::auth::{Attributes, Authorizer, Decision};
 use crate::meta::Status;
 use crate::registry::Registry;
 
 use super::exchange::Exchange;
+use super::limits::{Kind, Limits, Places};
+use super::metrics::{self, Metrics};
+use super::observe::{Observed, Observer, document_route};
 use super::path::{self, BAD_REQUEST_TEXT, NOT_FOUND_TEXT, Target};
-use super::{answer, documents, resources};
+use super::{answer, documents, health, resources};
 
-/// How long a request may take. A watch is answered at once and then goes on.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+/// The longest that one object's change may take, whatever the limit of a request is.
+const CHANGE_TIMEOUT_MAX: Duration = Duration::from_secs(34);
+/// What clients are told to wait that found no place.
+const RETRY_AFTER: &str = "1";
+const TOO_MANY_REQUESTS_TEXT: &str = "Too many requests, please try again later.\n";
+const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
 /// What requests are answered from.
 pub struct App {
     pub registry: Arc<Registry>,
     pub authorizer: Arc<dyn Authorizer>,
     pub(super) documents: documents::Documents,
+    pub(super) observer: Observer,
+    places: Places,
+    limits: Limits,
 }
 
 impl App {
+    /// An app with the limits of kube-apiserver and no audit log.
     pub fn new(registry: Arc<Registry>, authorizer: Arc<dyn Authorizer>) -> Self {
-        App { registry, authorizer, documents: documents::Documents::default() }
+        App::with(registry, authorizer, Limits::default(), None)
+    }
+
+    /// An app with limits of its own, that writes an audit log where there is one.
+    pub fn with(
+        registry: Arc<Registry>,
+        authorizer: Arc<dyn Authorizer>,
+        limits: Limits,
+        audit: Option<audit::Log>,
+    ) -> Self {
+        let metrics = Arc::new(Metrics::new());
+        let places = Places::new(&limits, &metrics);
+        let observer = Observer { metrics, audit: audit.map(Arc::new) };
+        App { registry, authorizer, documents: documents::Documents::default(), observer, places, limits }
     }
 }
 
@@ -37,31 +63,196 @@ pub fn router(app: App) -> Router {
     Router::new().fallback(handle).with_state(Arc::new(app))
 }
 
+/// What names a request in the audit log and in the header `Audit-Id` of its answer: the client's word, or a new one.
+pub fn audit_id(headers: &HeaderMap) -> String {
+    let given = headers.get(AUDIT_ID).and_then(|value| value.to_str().ok()).filter(|id| !id.is_empty());
+    given.map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned)
+}
+
 async fn handle(State(app): State<Arc<App>>, request: Request) -> Response<Body> {
     let (exchange, body) = Exchange::read(request);
-    match tokio::time::timeout(REQUEST_TIMEOUT, answer(&app, &exchange, body)).await {
+    let target = path::parse(&exchange.path).ok();
+    let observed = Observed::begin(&app.observer, &exchange, target.as_ref());
+    // It is set here alone.
+    _ = exchange.observed.set(Arc::clone(&observed));
+    let mut response = match target {
+        Some(target) => within_limits(&app, &exchange, &observed, target, body).await,
+        None => answer::text(&exchange, 400, BAD_REQUEST_TEXT),
+    };
+    observed.answered(response.status().as_u16(), response.body().size_hint().exact());
+    if let Ok(id) = HeaderValue::from_str(&exchange.audit_id) {
+        response.headers_mut().insert(AUDIT_ID, id);
+    }
+    response
+}
+
+async fn within_limits(
+    app: &App,
+    exchange: &Exchange,
+    observed: &Observed,
+    target: Target,
+    body: Body,
+) -> Response<Body> {
+    if observed.kind() == Kind::LongRunning || matches!(target, Target::Probe { .. }) {
+        return answer(app, exchange, target, body).await;
+    }
+    let allowed = match exchange.query.timeout() {
+        Ok(None) => app.limits.request_timeout,
+        Ok(Some(wanted)) => wanted.min(app.limits.request_timeout),
+        Err(error) => {
+            let message = format!("invalid timeout specified in the request URL - {error}");
+            return answer::status(exchange, &Status::bad_request(&message));
+        }
+    };
+    let Some(_place) = app.places.take(observed.kind()).await else {
+        observed.terminated(429);
+        let mut refusal = answer::text(exchange, 429, TOO_MANY_REQUESTS_TEXT);
+        refusal.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER));
+        refusal.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        return refusal;
+    };
+    let is_change = observed.kind() == Kind::Mutating
+        && matches!(&target, Target::Resource(path) if !path.name.is_empty() || exchange.method == axum::http::Method::POST);
+    let (allowed, why) = match is_change {
+        true => (
+            allowed.min(CHANGE_TIMEOUT_MAX),
+            "request did not complete within requested timeout - context deadline exceeded",
+        ),
+        false => (allowed, "request did not complete within the allotted timeout"),
+    };
+    match timeout(allowed, answer(app, exchange, target, body)).await {
         Ok(response) => response,
-        Err(_) => answer::status(&exchange, &Status::timeout("request did not complete within the allowed duration")),
+        Err(_) => {
+            observed.terminated(504);
+            answer::status(exchange, &Status::timeout(why))
+        }
     }
 }
 
-async fn answer(app: &App, exchange: &Exchange, body: Body) -> Response<Body> {
-    let Ok(target) = path::parse(&exchange.path) else { return answer::text(exchange, 400, BAD_REQUEST_TEXT) };
+async fn answer(app: &App, exchange: &Exchange, target: Target, body: Body) -> Response<Body> {
     if let Target::Resource(path) = target {
         return resources::serve(app, exchange, path, body).await;
     }
-    if let Target::Probe { .. } = target {
-        return answer::text(exchange, 200, "ok");
+    let route = document_route(&target);
+    if let Target::Probe { probe, check } = &target {
+        exchange.observe(|observed| observed.routed(route));
+        return health::serve(app, exchange, *probe, check.as_deref()).await;
     }
     let verb = exchange.method.as_str().to_lowercase();
     let attributes = Attributes::Path { verb: &verb, path: &exchange.path };
-    if let Decision::Deny { reason } = app.authorizer.authorize(&exchange.user, &attributes) {
+    let decision = app.authorizer.authorize(&exchange.user, &attributes);
+    exchange.observe(|observed| observed.decided(&decision));
+    if let Decision::Deny { reason } = decision {
         let why = attributes.refusal(&exchange.user, &reason);
         return answer::status(exchange, &Status::forbidden_path(&why));
     }
-    match target {
+    let response = match target {
         Target::Undetermined => answer::text(exchange, 500, path::undetermined(&exchange.uri)),
         Target::Unknown => answer::text(exchange, 404, NOT_FOUND_TEXT),
+        Target::Metrics => {
+            let text = app.observer.metrics.text(&app.registry.storage);
+            answer::body(exchange, 200, metrics::CONTENT_TYPE, text.into_bytes())
+        }
         target => documents::serve(app, exchange, &target).await,
+    };
+    if !route.subresource.is_empty() || (!route.group.is_empty() && response.status().is_success()) {
+        exchange.observe(|observed| observed.routed(route));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+    use tower::ServiceExt as _;
+
+    use crate::auth::{MastersOnly, UserInfo};
+    use crate::controllers;
+    use crate::registry::fixture;
+    use crate::store;
+    use crate::value::json;
+
+    use super::*;
+
+    const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
+
+    /// A router that serves Widgets, of which there are `count`.
+    async fn serve_widgets(count: usize) -> Router {
+        let registry = fixture::registry().await;
+        let definition = br#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+            "metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
+            "names":{"plural":"widgets","kind":"Widget"},"versions":[{"name":"v1","served":true,"storage":true,
+            "schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":
+            {"text":{"type":"string"},"size":{"type":"integer","default":1}}}}}}}]}}"#;
+        let begin = Arc::new(tokio::sync::Notify::new());
+        let controllers = controllers::start(Arc::clone(&registry), String::new(), Arc::clone(&begin));
+        begin.notify_one();
+        registry.register(json::decode(definition).expect("it is JSON")).await.expect("it is valid");
+        let unserved = registry.wait_until_served("widgets.example.com").await.expect("the store works");
+        assert_eq!(unserved, None);
+        // From here on nothing but the requests reads anything on this thread.
+        controllers.abort();
+        let router = router(App::new(registry, Arc::new(MastersOnly)));
+        for at in 0..count {
+            let widget = format!(
+                r#"{{"apiVersion":"example.com/v1","kind":"Widget","metadata":{{"name":"w-{at}"}},"spec":{{"text":"{}"}}}}"#,
+                "x".repeat(500)
+            );
+            assert_eq!(send(&router, "POST", WIDGETS, widget).await.0, 201);
+        }
+        router
+    }
+
+    async fn send(router: &Router, method: &str, uri: &str, body: String) -> (u16, Vec<u8>) {
+        let request = axum::http::Request::builder().method(method).uri(uri).header("content-type", "application/json");
+        let mut request = request.body(Body::from(body)).expect("it is a request");
+        request.extensions_mut().insert(UserInfo::unsecured());
+        let Ok(answer) = router.clone().oneshot(request).await;
+        let code = answer.status().as_u16();
+        (code, answer.into_body().collect().await.expect("it is in memory").to_bytes().to_vec())
+    }
+
+    /// What an answer cost: values read, and bytes of objects copied.
+    async fn cost(router: &Router, uri: &str) -> (usize, usize, usize) {
+        let (decoded, copied) = (json::tally::decoded(), store::tally::copied());
+        let (code, body) = send(router, "GET", uri, String::new()).await;
+        assert_eq!(code, 200, "{}", String::from_utf8_lossy(&body));
+        (json::tally::decoded() - decoded, store::tally::copied() - copied, body.len())
+    }
+
+    #[tokio::test]
+    async fn a_get_reads_nothing_and_copies_its_object_once() {
+        let router = serve_widgets(1).await;
+        let path = format!("{WIDGETS}/w-0");
+        let (first, ..) = cost(&router, &path).await;
+        assert_eq!(first, 1, "what is stored is read when it is first asked for");
+        let (decoded, copied, size) = cost(&router, &path).await;
+        assert_eq!(decoded, 0);
+        assert!((size - 48..size).contains(&copied), "{copied} of {size} bytes");
+    }
+
+    #[tokio::test]
+    async fn a_list_reads_nothing_and_copies_each_object_once() {
+        let router = serve_widgets(50).await;
+        cost(&router, WIDGETS).await;
+        for uri in [WIDGETS.to_owned(), format!("{WIDGETS}?limit=20"), format!("{WIDGETS}?labelSelector=!a")] {
+            let (decoded, copied, size) = cost(&router, &uri).await;
+            // The labels of an object are read once, in the first selection.
+            let (again, ..) = cost(&router, &uri).await;
+            assert_eq!(again, 0, "{uri}, after {decoded}");
+            assert!(copied < size && copied * 10 > size * 9, "{uri}: {copied} of {size} bytes");
+        }
+        let (decoded, ..) = cost(&router, WIDGETS).await;
+        assert_eq!(decoded, 0);
+    }
+
+    #[tokio::test]
+    async fn a_watch_reads_nothing_and_copies_each_object_once() {
+        let router = serve_widgets(20).await;
+        let path = format!("{WIDGETS}?watch=1&timeoutSeconds=1");
+        cost(&router, &path).await;
+        let (decoded, copied, size) = cost(&router, &path).await;
+        assert_eq!(decoded, 0);
+        assert!(copied < size && copied * 10 > size * 8, "{copied} of {size} bytes");
     }
 }

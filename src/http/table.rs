@@ -11,6 +11,7 @@ use super::query::IncludeObject;
 use crate::crd;
 use crate::meta::json_path::{self, JsonPath};
 use crate::object;
+use crate::registry::{Cell, Table};
 use crate::value::{Map, Value};
 
 /// What stands at the head of a column.
@@ -102,33 +103,25 @@ impl Columns {
         Columns::new(definitions, Box::new(cells))
     }
 
-    /// The columns of kinds that have none of their own.
-    pub fn name_and_creation() -> Self {
-        let definitions =
-            vec![ColumnDefinition::name_column(), ColumnDefinition::new("Created At", "date", CREATION_DESCRIPTION, 0)];
-        let cells = |object: &Value, _| {
-            ["name", "creationTimestamp"].map(|field| Value::from(object.str_at(&["metadata", field]))).into()
+    /// The columns of a built-in kind.
+    pub fn built_in(table: Table) -> Self {
+        let definitions = table.columns.into_iter().map(|column| {
+            let description = match (column.format.as_str(), column.name.as_str()) {
+                ("name", _) => NAME_DESCRIPTION,
+                (_, "Age") => CREATION_DESCRIPTION,
+                _ => &column.description,
+            };
+            let definition = ColumnDefinition::new(&column.name, &column.type_, description, column.priority);
+            ColumnDefinition { format: column.format, ..definition }
+        });
+        let cells = move |object: &Value, now| {
+            let print = |cell| match cell {
+                Cell::Value(value) => value,
+                Cell::Since(time) => age(&time, now).unwrap_or_else(|| "<unknown>".to_owned()).into(),
+            };
+            (table.cells)(object).into_iter().map(print).collect()
         };
-        Columns::new(definitions, Box::new(cells))
-    }
-
-    /// The columns of namespaces.
-    pub fn namespace() -> Self {
-        let definitions = vec![
-            ColumnDefinition::name_column(),
-            ColumnDefinition::new("Status", "string", "The status of the namespace", 0),
-            ColumnDefinition::new("Age", "string", CREATION_DESCRIPTION, 0),
-        ];
-        let cells = |object: &Value, now| {
-            vec![
-                object.str_at(&["metadata", "name"]).into(),
-                object.str_at(&["status", "phase"]).into(),
-                age(object.str_at(&["metadata", "creationTimestamp"]), now)
-                    .unwrap_or_else(|| "<unknown>".to_owned())
-                    .into(),
-            ]
-        };
-        Columns::new(definitions, Box::new(cells))
+        Columns::new(definitions.collect(), Box::new(cells))
     }
 
     /// The columns of CustomResourceDefinitions.

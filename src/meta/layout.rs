@@ -15,10 +15,22 @@ pub fn of(object: &Value) -> &'static Layout {
         ("v1", "Status") => &STATUS,
         ("v1", "Namespace") => &NAMESPACE,
         ("v1", "NamespaceList") => &NAMESPACE_LIST,
+        ("v1", "ConfigMap") => &CONFIG_MAP,
+        ("v1", "ConfigMapList") => &CONFIG_MAP_LIST,
+        ("v1", "Secret") => &SECRET,
+        ("v1", "SecretList") => &SECRET_LIST,
+        ("v1", "ServiceAccount") => &SERVICE_ACCOUNT,
+        ("v1", "ServiceAccountList") => &SERVICE_ACCOUNT_LIST,
+        ("v1", "Event") => &CORE_EVENT,
+        ("v1", "EventList") => &CORE_EVENT_LIST,
+        ("events.k8s.io/v1", "Event") => &EVENT,
+        ("events.k8s.io/v1", "EventList") => &EVENT_LIST,
+        ("coordination.k8s.io/v1", "Lease") => &LEASE,
+        ("coordination.k8s.io/v1", "LeaseList") => &LEASE_LIST,
         ("v1", "APIResourceList") => &RESOURCE_LIST,
         ("v1", "APIGroup") => &GROUP,
         ("v1", "APIGroupList") => &GROUP_LIST,
-        ("v1", "APIVersions") => &CORE_VERSIONS,
+        ("", "APIVersions") => &CORE_VERSIONS,
         ("autoscaling/v1", "Scale") => &SCALE,
         ("apiextensions.k8s.io/v1", "CustomResourceDefinition") => &DEFINITION,
         ("apiextensions.k8s.io/v1", "CustomResourceDefinitionList") => &DEFINITION_LIST,
@@ -32,8 +44,15 @@ pub fn of(object: &Value) -> &'static Layout {
 
 /// The sorted JSON of an object in its layout; custom objects cost a look at their first bytes.
 pub fn lay_out(sorted: Vec<u8>) -> Vec<u8> {
-    const GROUPS: [&[u8]; 5] =
-        [b"v1\"", b"apiextensions.k8s.io/", b"autoscaling/", b"meta.k8s.io/", b"apidiscovery.k8s.io/"];
+    const GROUPS: [&[u8]; 7] = [
+        b"v1\"",
+        b"apiextensions.k8s.io/",
+        b"autoscaling/",
+        b"meta.k8s.io/",
+        b"apidiscovery.k8s.io/",
+        b"coordination.k8s.io/",
+        b"events.k8s.io/",
+    ];
     let group = sorted.strip_prefix(b"{\"apiVersion\":\"");
     if !group.is_some_and(|rest| GROUPS.iter().any(|group| rest.starts_with(group))) {
         return sorted;
@@ -234,6 +253,115 @@ static NAMESPACE_CONDITION: Layout = Struct(&[
     ("lastTransitionTime", &Sorted),
     ("reason", &Sorted),
     ("message", &Sorted),
+]);
+
+static CONFIG_MAP_LIST: Layout =
+    Struct(&[("kind", &Sorted), ("apiVersion", &Sorted), ("metadata", &LIST_METADATA), ("items", &CONFIG_MAP)]);
+
+static CONFIG_MAP: Layout = Struct(&[
+    ("kind", &Sorted),
+    ("apiVersion", &Sorted),
+    ("metadata", &OBJECT_METADATA),
+    ("immutable", &Sorted),
+    ("data", &Sorted),
+    ("binaryData", &Sorted),
+]);
+
+static SECRET_LIST: Layout =
+    Struct(&[("kind", &Sorted), ("apiVersion", &Sorted), ("metadata", &LIST_METADATA), ("items", &SECRET)]);
+
+static SECRET: Layout = Struct(&[
+    ("kind", &Sorted),
+    ("apiVersion", &Sorted),
+    ("metadata", &OBJECT_METADATA),
+    ("immutable", &Sorted),
+    ("data", &Sorted),
+    ("stringData", &Sorted),
+    ("type", &Sorted),
+]);
+
+static SERVICE_ACCOUNT_LIST: Layout =
+    Struct(&[("kind", &Sorted), ("apiVersion", &Sorted), ("metadata", &LIST_METADATA), ("items", &SERVICE_ACCOUNT)]);
+
+static SERVICE_ACCOUNT: Layout = Struct(&[
+    ("kind", &Sorted),
+    ("apiVersion", &Sorted),
+    ("metadata", &OBJECT_METADATA),
+    ("secrets", &OBJECT_REFERENCE),
+    ("imagePullSecrets", &Sorted),
+    ("automountServiceAccountToken", &Sorted),
+]);
+
+static OBJECT_REFERENCE: Layout = Struct(&[
+    ("kind", &Sorted),
+    ("namespace", &Sorted),
+    ("name", &Sorted),
+    ("uid", &Sorted),
+    ("apiVersion", &Sorted),
+    ("resourceVersion", &Sorted),
+    ("fieldPath", &Sorted),
+]);
+
+static CORE_EVENT_LIST: Layout =
+    Struct(&[("kind", &Sorted), ("apiVersion", &Sorted), ("metadata", &LIST_METADATA), ("items", &CORE_EVENT)]);
+
+static CORE_EVENT: Layout = Struct(&[
+    ("kind", &Sorted),
+    ("apiVersion", &Sorted),
+    ("metadata", &OBJECT_METADATA),
+    ("involvedObject", &OBJECT_REFERENCE),
+    ("reason", &Sorted),
+    ("message", &Sorted),
+    ("source", &Sorted),
+    ("firstTimestamp", &Sorted),
+    ("lastTimestamp", &Sorted),
+    ("count", &Sorted),
+    ("type", &Sorted),
+    ("eventTime", &Sorted),
+    ("series", &Sorted),
+    ("action", &Sorted),
+    ("related", &OBJECT_REFERENCE),
+    ("reportingComponent", &Sorted),
+    ("reportingInstance", &Sorted),
+]);
+
+static EVENT_LIST: Layout =
+    Struct(&[("kind", &Sorted), ("apiVersion", &Sorted), ("metadata", &LIST_METADATA), ("items", &EVENT)]);
+
+static EVENT: Layout = Struct(&[
+    ("kind", &Sorted),
+    ("apiVersion", &Sorted),
+    ("metadata", &OBJECT_METADATA),
+    ("eventTime", &Sorted),
+    ("series", &Sorted),
+    ("reportingController", &Sorted),
+    ("reportingInstance", &Sorted),
+    ("action", &Sorted),
+    ("reason", &Sorted),
+    ("regarding", &OBJECT_REFERENCE),
+    ("related", &OBJECT_REFERENCE),
+    ("note", &Sorted),
+    ("type", &Sorted),
+    ("deprecatedSource", &Sorted),
+    ("deprecatedFirstTimestamp", &Sorted),
+    ("deprecatedLastTimestamp", &Sorted),
+    ("deprecatedCount", &Sorted),
+]);
+
+static LEASE_LIST: Layout =
+    Struct(&[("kind", &Sorted), ("apiVersion", &Sorted), ("metadata", &LIST_METADATA), ("items", &LEASE)]);
+
+static LEASE: Layout =
+    Struct(&[("kind", &Sorted), ("apiVersion", &Sorted), ("metadata", &OBJECT_METADATA), ("spec", &LEASE_SPEC)]);
+
+static LEASE_SPEC: Layout = Struct(&[
+    ("holderIdentity", &Sorted),
+    ("leaseDurationSeconds", &Sorted),
+    ("acquireTime", &Sorted),
+    ("renewTime", &Sorted),
+    ("leaseTransitions", &Sorted),
+    ("strategy", &Sorted),
+    ("preferredHolder", &Sorted),
 ]);
 
 static SCALE: Layout = Struct(&[

@@ -1,4 +1,5 @@
-//! The words of the Kubernetes API: names, metadata, statuses, selectors, revisions, field errors.
+//! The words of the Kubernetes API: names, metadata, statuses, selectors, revisions, field errors; and the small languages
+//! that its texts are written in: times, durations, quantities, versions, addresses, URLs, patterns, formats.
 
 pub mod field;
 pub mod json_path;
@@ -10,6 +11,13 @@ mod revision;
 pub mod selector;
 mod status;
 pub mod time;
+pub mod duration;
+pub mod quantity;
+pub mod semver;
+pub mod address;
+pub mod url;
+pub mod pattern;
+pub mod format;
 
 pub use number::parse_uint;
 pub use revision::Revision;

@@ -104,6 +104,25 @@ pub fn is_valid_label_value(value: &str) -> Vec<String> {
     faults
 }
 
+/// A key in the data of a ConfigMap or a Secret.
+pub fn is_config_map_key(key: &str) -> Vec<String> {
+    let mut faults = too_long(key, SUBDOMAIN_BYTES_MAX, "bytes");
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+    if key.is_empty() || !key.bytes().all(is_fit) {
+        faults.push(mismatch(
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
+            "[-._a-zA-Z0-9]+",
+            &["key.name", "KEY_NAME", "key-name"],
+        ));
+    }
+    match key {
+        "." | ".." => faults.push(format!("must not be '{key}'")),
+        key if key.starts_with("..") => faults.push("must not start with '..'".to_owned()),
+        _ => {}
+    }
+    faults
+}
+
 /// A name that can stand in a path. A prefix may be anything that is no complete name.
 pub fn is_path_segment(name: &str, prefix: bool) -> Vec<String> {
     if !prefix && matches!(name, "." | "..") {
@@ -120,6 +139,11 @@ pub fn name_is_dns1123_subdomain(name: &str, prefix: bool) -> Vec<String> {
 /// The name of an object that is a label, such as a namespace.
 pub fn name_is_dns1123_label(name: &str, prefix: bool) -> Vec<String> {
     is_dns1123_label(&masked(name, prefix))
+}
+
+/// The name of an object that is a label and begins with a letter, such as a service.
+pub fn name_is_dns1035_label(name: &str, prefix: bool) -> Vec<String> {
+    is_dns1035_label(&masked(name, prefix))
 }
 
 /// A prefix may end in a dash, since characters follow it.

@@ -320,8 +320,9 @@ pub fn validate(
         (false, true) => {}
     }
     errors.extend(validate_generation(metadata, path));
-    errors.extend(validate_labels(metadata, path));
-    errors.extend(validate_annotations(metadata, path));
+    errors.extend(validate_labels(metadata.get("labels").unwrap_or(&Value::Null), &path.child("labels")));
+    errors
+        .extend(validate_annotations(metadata.get("annotations").unwrap_or(&Value::Null), &path.child("annotations")));
     errors.extend(validate_owner_references(metadata, path));
     errors.extend(validate_finalizers(metadata, path));
     errors.extend(validate_managed_fields(metadata, path));
@@ -365,8 +366,8 @@ pub fn validate_update(new: &Value, old: &Value, path: &Path<'_>) -> ErrorList {
             errors.push(Error::invalid(&path.child(name), now.cloned().unwrap_or(absent), "field is immutable"));
         }
     }
-    errors.extend(validate_labels(new, path));
-    errors.extend(validate_annotations(new, path));
+    errors.extend(validate_labels(new.get("labels").unwrap_or(&Value::Null), &path.child("labels")));
+    errors.extend(validate_annotations(new.get("annotations").unwrap_or(&Value::Null), &path.child("annotations")));
     errors.extend(validate_owner_references(new, path));
     errors.extend(validate_managed_fields(new, path));
     errors
@@ -377,9 +378,8 @@ fn texts<'v>(metadata: &'v Value, name: &str) -> Vec<&'v str> {
     list.iter().filter_map(Value::as_str).collect()
 }
 
-fn entries<'v>(metadata: &'v Value, name: &str) -> impl Iterator<Item = (&'v str, &'v str)> {
-    let map = metadata.get(name).and_then(Value::as_object);
-    map.into_iter().flat_map(Map::iter).map(|(key, value)| (key, value.as_str().unwrap_or_default()))
+fn entries(map: &Value) -> impl Iterator<Item = (&str, &str)> {
+    map.as_object().into_iter().flat_map(Map::iter).map(|(key, value)| (key, value.as_str().unwrap_or_default()))
 }
 
 fn validate_generation(metadata: &Value, path: &Path<'_>) -> Option<Error> {
@@ -387,28 +387,28 @@ fn validate_generation(metadata: &Value, path: &Path<'_>) -> Option<Error> {
     Some(Error::invalid(&path.child("generation"), generation, "must be greater than or equal to 0"))
 }
 
-fn validate_labels(metadata: &Value, path: &Path<'_>) -> ErrorList {
-    let path = path.child("labels");
+/// Every error of `labels`, a map of strings that stands at `path`.
+pub fn validate_labels(labels: &Value, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
-    for (key, value) in entries(metadata, "labels") {
-        errors.extend(names::is_qualified_name(key).into_iter().map(|fault| Error::invalid(&path, key, fault)));
-        errors.extend(names::is_valid_label_value(value).into_iter().map(|fault| Error::invalid(&path, value, fault)));
+    for (key, value) in entries(labels) {
+        errors.extend(names::is_qualified_name(key).into_iter().map(|fault| Error::invalid(path, key, fault)));
+        errors.extend(names::is_valid_label_value(value).into_iter().map(|fault| Error::invalid(path, value, fault)));
     }
     errors
 }
 
-fn validate_annotations(metadata: &Value, path: &Path<'_>) -> ErrorList {
-    let path = path.child("annotations");
+/// Every error of `annotations`, a map of strings that stands at `path`.
+pub fn validate_annotations(annotations: &Value, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut bytes = 0_usize;
-    for (key, value) in entries(metadata, "annotations") {
+    for (key, value) in entries(annotations) {
         bytes += key.len() + value.len();
         let lower: String = key.chars().filter_map(|character| character.to_lowercase().next()).collect();
         let faults = names::is_qualified_name(&lower).into_iter();
-        errors.extend(faults.map(|fault| Error::invalid(&path, key, fault)));
+        errors.extend(faults.map(|fault| Error::invalid(path, key, fault)));
     }
     if i64::try_from(bytes).is_ok_and(|bytes| bytes > ANNOTATIONS_BYTES_MAX) {
-        errors.push(Error::too_long(&path, ANNOTATIONS_BYTES_MAX));
+        errors.push(Error::too_long(path, ANNOTATIONS_BYTES_MAX));
     }
     errors
 }

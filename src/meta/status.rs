@@ -84,6 +84,15 @@ impl Status {
         Status::new(409, "AlreadyExists", message).about(group, plural, name)
     }
 
+    /// An object whose metadata has a `generateName`, under a name that is taken: another try may find a free one.
+    pub fn generate_name_conflict(group: &str, plural: &str, name: &str) -> Self {
+        const RETRY_AFTER_SECONDS: u32 = 1;
+        let mut status = Status::already_exists(group, plural, name);
+        status.message.push_str(", the server was not able to generate a unique name for the object");
+        status.details.get_or_insert_default().retry_after_seconds = RETRY_AFTER_SECONDS;
+        status
+    }
+
     pub fn is_already_exists(&self) -> bool {
         self.reason == "AlreadyExists"
     }

@@ -5,11 +5,26 @@
 use jiff::civil::{self, DateTime};
 use jiff::{SignedDuration, Timestamp};
 
-const LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
+/// What Go calls the forms of a time.
+const RFC_3339: &str = "2006-01-02T15:04:05Z07:00";
+const MICRO: &str = "2006-01-02T15:04:05.000000Z07:00";
+const LOCAL: &str = "2006-01-02T15:04:05";
+const DATE: &str = "2006-01-02";
 
 /// RFC 3339 in whole seconds and UTC: `2026-01-02T03:04:05Z`.
 pub fn format_seconds(time: Timestamp) -> String {
     Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
+}
+
+/// A moment, with the offset that it was written with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Whole seconds since 1970, rounded down.
+    pub unix_seconds: i64,
+    /// 0 to 999,999,999.
+    pub nanos: u32,
+    /// Seconds to the east of UTC.
+    pub offset_seconds: i32,
 }
 
 /// Reads RFC 3339 and gives the same time in UTC, in whole seconds and with a `Z` behind it; `None` for the first second
@@ -19,47 +34,120 @@ pub fn format_seconds(time: Timestamp) -> String {
 ///
 /// Go's text: `parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`.
 pub fn normalize(text: &str) -> Result<Option<String>, String> {
-    let mut reader = Reader { text, rest: text.as_bytes() };
-    let year = reader.year()?;
-    reader.literal(b'-')?;
-    let month = reader.number("01", 1..=12, "month")?;
-    reader.literal(b'-')?;
-    let day = reader.number("02", 0..=99, "day")?;
-    reader.literal(b'T')?;
-    let hour = reader.hour()?;
-    reader.literal(b':')?;
-    let minute = reader.number("04", 0..=59, "minute")?;
-    reader.literal(b':')?;
-    let second = reader.number("05", 0..=59, "second")?;
-    let has_fraction = reader.fraction();
-    let offset_seconds = reader.offset()?;
-    if !reader.rest.is_empty() {
-        return Err(reader.fail(&format!(": extra text: {}", quote(reader.rest))));
-    }
-    let out_of_range = || reader.fail(": day out of range");
-    let date = civil::Date::new(year, month, day).map_err(|_| out_of_range())?;
-    let local = date.at(hour, minute, second, 0);
+    Ok(in_utc(text, parse(text)?)?.map(|utc| format!("{utc}Z")))
+}
+
+/// [`normalize`] for times with exactly six digits behind the second, Go's `MicroTime`.
+///
+/// # Errors
+///
+/// Go's text: `parsing time "x" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "x" as "2006"`.
+pub fn normalize_micro(text: &str) -> Result<Option<String>, String> {
+    let moment = parse_as(text, MICRO)?;
+    let microseconds = moment.nanos / 1_000;
+    Ok(in_utc(text, moment)?.map(|utc| format!("{utc}.{microseconds:06}Z")))
+}
+
+/// The whole seconds of a moment, in UTC; `None` for Go's "no time".
+fn in_utc(text: &str, moment: Moment) -> Result<Option<DateTime>, String> {
     // Go goes past four digits of a year here, and then can't read what it wrote.
-    let utc = local.checked_sub(SignedDuration::from_secs(offset_seconds)).ok().filter(|utc| utc.year() >= 0);
-    let utc = utc.ok_or_else(out_of_range)?;
-    let is_zero = utc == DateTime::constant(1, 1, 1, 0, 0, 0, 0) && !has_fraction;
-    Ok((!is_zero).then(|| format!("{utc}Z")))
+    let utc = civil::Date::constant(1970, 1, 1).at(0, 0, 0, 0);
+    let utc = utc.checked_add(SignedDuration::from_secs(moment.unix_seconds)).ok().filter(|utc| utc.year() >= 0);
+    let utc = utc.ok_or_else(|| format!("parsing time {}: day out of range", quote(text.as_bytes())))?;
+    let is_zero = utc == DateTime::constant(1, 1, 1, 0, 0, 0, 0) && moment.nanos == 0;
+    Ok((!is_zero).then_some(utc))
+}
+
+/// Reads RFC 3339.
+///
+/// # Errors
+///
+/// As [`normalize`].
+pub fn parse(text: &str) -> Result<Moment, String> {
+    parse_as(text, RFC_3339)
+}
+
+fn parse_as(text: &str, layout: &'static str) -> Result<Moment, String> {
+    let mut reader = Reader::new(text, layout);
+    let (date, second_of_day, nanos) = reader.date_and_clock()?;
+    let offset_seconds = reader.offset()?;
+    let day = reader.end(date)?;
+    Ok(Moment { unix_seconds: day + second_of_day - i64::from(offset_seconds), nanos, offset_seconds })
+}
+
+/// Reads RFC 3339 without an offset, as the time in UTC.
+///
+/// # Errors
+///
+/// As [`normalize`], with the form that is expected here.
+pub fn parse_local(text: &str) -> Result<Moment, String> {
+    let mut reader = Reader::new(text, LOCAL);
+    let (date, second_of_day, nanos) = reader.date_and_clock()?;
+    Ok(Moment { unix_seconds: reader.end(date)? + second_of_day, nanos, offset_seconds: 0 })
+}
+
+/// Reads `2006-01-02`, as the start of the day in UTC.
+///
+/// # Errors
+///
+/// As [`normalize`], with the form that is expected here.
+pub fn parse_date(text: &str) -> Result<Moment, String> {
+    let mut reader = Reader::new(text, DATE);
+    let date = reader.date()?;
+    Ok(Moment { unix_seconds: reader.end(date)?, nanos: 0, offset_seconds: 0 })
 }
 
 struct Reader<'t> {
     text: &'t str,
     rest: &'t [u8],
+    layout: &'static str,
 }
 
-impl Reader<'_> {
+impl<'t> Reader<'t> {
+    fn new(text: &'t str, layout: &'static str) -> Self {
+        Reader { text, rest: text.as_bytes(), layout }
+    }
+
     fn fail(&self, message: &str) -> String {
         format!("parsing time {}{message}", quote(self.text.as_bytes()))
     }
 
     /// What is left does not begin with `element` of the layout.
     fn mismatch(&self, element: &str) -> String {
-        let (layout, rest) = (quote(LAYOUT.as_bytes()), quote(self.rest));
+        let (layout, rest) = (quote(self.layout.as_bytes()), quote(self.rest));
         self.fail(&format!(" as {layout}: cannot parse {rest} as {}", quote(element.as_bytes())))
+    }
+
+    /// A day; `None` if the month has no such, which is told at the end.
+    fn date(&mut self) -> Result<Option<civil::Date>, String> {
+        let year = self.year()?;
+        self.literal(b'-')?;
+        let month = self.number("01", 1..=12, "month")?;
+        self.literal(b'-')?;
+        let day = self.number("02", 0..=99, "day")?;
+        Ok(civil::Date::new(year, month, day).ok())
+    }
+
+    /// A day as [`Reader::date`] has it, the second of it, and nanoseconds.
+    fn date_and_clock(&mut self) -> Result<(Option<civil::Date>, i64, u32), String> {
+        let date = self.date()?;
+        self.literal(b'T')?;
+        let hour = self.hour()?;
+        self.literal(b':')?;
+        let minute = self.number("04", 0..=59, "minute")?;
+        self.literal(b':')?;
+        let second = self.number("05", 0..=59, "second")?;
+        let nanos = if self.layout == MICRO { self.microseconds()? * 1_000 } else { self.fraction() };
+        Ok((date, i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second), nanos))
+    }
+
+    /// The start of `date` in seconds from the start of 1970, if nothing is left.
+    fn end(&self, date: Option<civil::Date>) -> Result<i64, String> {
+        if !self.rest.is_empty() {
+            return Err(self.fail(&format!(": extra text: {}", quote(self.rest))));
+        }
+        let date = date.ok_or_else(|| self.fail(": day out of range"))?;
+        Ok(date.duration_since(civil::Date::constant(1970, 1, 1)).as_secs())
     }
 
     fn literal(&mut self, byte: u8) -> Result<(), String> {
@@ -103,20 +191,31 @@ impl Reader<'_> {
         }
     }
 
-    /// Skips `.5` and tells whether it is more than nothing.
-    fn fraction(&mut self) -> bool {
-        let [b'.' | b',', digits @ ..] = self.rest else { return false };
+    /// A point and six digits.
+    fn microseconds(&mut self) -> Result<u32, String> {
+        match self.rest.split_at_checked(7) {
+            Some(([b'.' | b',', digits @ ..], rest)) if digits.iter().all(u8::is_ascii_digit) => {
+                self.rest = rest;
+                Ok(digits.iter().fold(0, |number, digit| number * 10 + u32::from(digit - b'0')))
+            }
+            _ => Err(self.mismatch(".000000")),
+        }
+    }
+
+    /// The nanoseconds of `.5`; what is finer is lost.
+    fn fraction(&mut self) -> u32 {
+        let [b'.' | b',', digits @ ..] = self.rest else { return 0 };
         let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let (fraction, rest) = digits.split_at(count);
         if count > 0 {
             self.rest = rest;
         }
-        // Nanoseconds are as fine as Go's times are.
-        fraction.iter().take(9).any(|digit| *digit != b'0')
+        let digits = fraction.iter().map(|digit| u32::from(digit - b'0')).chain(std::iter::repeat(0));
+        digits.take(9).fold(0, |nanos, digit| nanos * 10 + digit)
     }
 
     /// `Z` or `+01:00`, in seconds to the east.
-    fn offset(&mut self) -> Result<i64, String> {
+    fn offset(&mut self) -> Result<i32, String> {
         if let [b'Z', rest @ ..] = self.rest {
             self.rest = rest;
             return Ok(0);
@@ -136,8 +235,8 @@ impl Reader<'_> {
             return Err(self.fail(": time zone offset minute out of range"));
         }
         match (sign, hours, minutes) {
-            (b'+', Some(hours), Some(minutes)) => Ok(i64::from(hours) * 3600 + i64::from(minutes) * 60),
-            (b'-', Some(hours), Some(minutes)) => Ok(-(i64::from(hours) * 3600 + i64::from(minutes) * 60)),
+            (b'+', Some(hours), Some(minutes)) => Ok(i32::from(hours) * 3600 + i32::from(minutes) * 60),
+            (b'-', Some(hours), Some(minutes)) => Ok(-(i32::from(hours) * 3600 + i32::from(minutes) * 60)),
             _ => {
                 self.rest = before;
                 Err(self.mismatch(element))
@@ -195,6 +294,9 @@ mod tests {
         check("2026-01-02T03:04:05", Err(&fail("2026-01-02T03:04:05", "", "Z07:00")));
         check("2026-13-02T03:04:05Z", Err("parsing time \"2026-13-02T03:04:05Z\": month out of range"));
         check("2026-02-30T03:04:05Z", Err("parsing time \"2026-02-30T03:04:05Z\": day out of range"));
+        let date = |text: &str| parse_date(text).err().unwrap_or_default();
+        assert_eq!(date("2026-1"), r#"parsing time "2026-1" as "2006-01-02": cannot parse "1" as "01""#);
+        assert_eq!(date("2026-01-02T"), r#"parsing time "2026-01-02T": extra text: "T""#);
         check("2026-01-02T03:04:05Z!", Err("parsing time \"2026-01-02T03:04:05Z!\": extra text: \"!\""));
     }
 }

@@ -1,10 +1,12 @@
-//! Patches: JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7386), with the leniencies of the reference.
+//! Patches: JSON Patch (RFC 6902), JSON Merge Patch (RFC 7386) and strategic merge patch, with the leniencies of the
+//! reference.
 //!
-//! In: an object and a patch as it was sent. Out: the JSON text of the patched object, which nobody has validated yet. It
-//! may repeat fields, where the patch does, and hold numbers that no double can hold.
+//! In: an object and a patch as it was sent. Out: the patched object, which nobody has validated yet; of the first two as
+//! JSON text, which may repeat fields, where the patch does, and hold numbers that no double can hold.
 
 pub mod json_patch;
 pub mod merge_patch;
+pub mod strategic_merge;
 mod written;
 
 use std::fmt;

@@ -1,27 +1,169 @@
-//! Conversion between the versions of a resource.
+//! Conversion between the versions of a resource: by its apiVersion alone, or by the webhook of its definition.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
 
 use async_trait::async_trait;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use uuid::Uuid;
 
-use crate::crd::ServedVersion;
-use crate::meta::Status;
+use crate::apply::{ConvertError, TypeSchema, Versions};
+use crate::crd::conversion_review::{Review, ReviewVersion};
+use crate::crd::definition::{ClientConfig, Definition};
 use crate::value::Value;
+use crate::webhook::{Address, Client, Endpoint};
+
+use super::Resource;
+
+/// How long a webhook may take. Source: Kubernetes documentation, "Webhook conversion".
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The port of a service that names none.
+const SERVICE_PORT: u16 = 443;
+
+/// How objects of a resource get from one version to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Conversion {
+    /// Only `apiVersion` changes.
+    None,
+    Webhook(ConversionWebhook),
+}
+
+/// The conversion webhook of a definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConversionWebhook {
+    endpoint: Endpoint,
+    /// What the definition's review versions come to.
+    version: Result<ReviewVersion, String>,
+}
+
+impl Conversion {
+    /// What `definition` says.
+    pub fn of(definition: &Definition) -> Self {
+        let conversion = definition.spec.conversion.as_ref().filter(|conversion| conversion.strategy == "Webhook");
+        let Some(webhook) = conversion.and_then(|conversion| conversion.webhook.as_ref()) else {
+            return Conversion::None;
+        };
+        let Some(config) = &webhook.client_config else { return Conversion::None };
+        Conversion::Webhook(ConversionWebhook {
+            endpoint: endpoint(config),
+            version: ReviewVersion::choose(&webhook.review_versions),
+        })
+    }
+}
+
+fn endpoint(config: &ClientConfig) -> Endpoint {
+    let ca_bundle = config.ca_bundle.as_deref().and_then(|text| STANDARD.decode(text).ok()).unwrap_or_default();
+    let address = match (&config.url, &config.service) {
+        (Some(url), _) => Address::Url(url.clone()),
+        (None, service) => {
+            let service = service.clone().unwrap_or_default();
+            Address::Service {
+                namespace: service.namespace,
+                name: service.name,
+                port: service.port.and_then(|port| u16::try_from(port).ok()).unwrap_or(SERVICE_PORT),
+                path: service.path.unwrap_or_default(),
+            }
+        }
+    };
+    Endpoint { address, ca_bundle }
+}
 
 /// Brings objects from one version of a resource to another. Every read and every write passes here.
 #[async_trait]
 pub trait Convert: Send + Sync {
-    /// `object` in the version `to`; it must not be called for an object that is there already.
-    async fn convert(&self, object: Value, to: &ServedVersion) -> Result<Value, Status>;
+    /// `object` in the version `to` (`group/version`).
+    ///
+    /// # Errors
+    ///
+    /// Kubernetes' words for a conversion that failed.
+    async fn convert(&self, resource: &Resource, object: Value, to: &str) -> Result<Value, String>;
 }
 
-/// The strategy `None`: only `apiVersion` changes.
-pub struct Identity;
+/// Converts as the definitions say.
+pub struct Converter(pub Client);
 
 #[async_trait]
-impl Convert for Identity {
-    async fn convert(&self, mut object: Value, to: &ServedVersion) -> Result<Value, Status> {
-        if let Value::Object(fields) = &mut object {
-            fields.insert("apiVersion", Value::String(to.api_version()));
+impl Convert for Converter {
+    async fn convert(&self, resource: &Resource, mut object: Value, to: &str) -> Result<Value, String> {
+        if object.str_at(&["apiVersion"]) == to {
+            return Ok(object);
         }
-        Ok(object)
+        let webhook = match &resource.conversion {
+            Conversion::None => {
+                object.make_object().insert("apiVersion", Value::from(to));
+                return Ok(object);
+            }
+            Conversion::Webhook(webhook) => webhook,
+        };
+        let uid = Uuid::new_v4().to_string();
+        let review = Review { version: webhook.version.clone()?, uid: &uid, desired: to, object: &object };
+        let answer = self.0.post(&webhook.endpoint, review.request().into(), TIMEOUT).await;
+        review.response(&answer.map_err(|why| review.failed(&why))?)
+    }
+}
+
+/// The versions of a resource for one computation of field ownership, which is pure: a conversion that it needs and a
+/// webhook has to make is noted, made outside, and the computation runs again.
+pub(super) struct Conversions<'r> {
+    resource: &'r Resource,
+    made: Vec<Made>,
+    wanted: Mutex<Option<(Value, String)>>,
+}
+
+struct Made {
+    object: Value,
+    to: String,
+    outcome: Result<Value, String>,
+}
+
+impl<'r> Conversions<'r> {
+    pub fn new(resource: &'r Resource) -> Self {
+        Conversions { resource, made: Vec::new(), wanted: Mutex::default() }
+    }
+
+    /// What the last computation lacked; what it came to is then worth nothing.
+    pub fn take_wanted(&mut self) -> Option<(Value, String)> {
+        self.wanted.get_mut().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Notes what the conversion of `object` came to.
+    pub fn add(&mut self, object: Value, to: String, outcome: Result<Value, String>) {
+        self.made.push(Made { object, to, outcome });
+    }
+}
+
+impl Versions for Conversions<'_> {
+    fn types(&self, api_version: &str) -> Option<&TypeSchema> {
+        self.resource.types_of(api_version)
+    }
+
+    fn convert(&self, object: &Value, api_version: &str) -> Result<Value, ConvertError> {
+        if self.resource.types_of(api_version).is_none() {
+            return Err(match self.resource.definition {
+                None => ConvertError::MissingVersion,
+                Some(_) => {
+                    ConvertError::Failed(format!("request to convert CR to an invalid group/version: {api_version}"))
+                }
+            });
+        }
+        if let Some(converted) = self.resource.strategy.convert(object, api_version) {
+            return Ok(converted);
+        }
+        if self.resource.conversion == Conversion::None || object.str_at(&["apiVersion"]) == api_version {
+            let mut converted = object.clone();
+            converted.make_object().insert("apiVersion", Value::from(api_version));
+            return Ok(converted);
+        }
+        match self.made.iter().find(|made| made.to == api_version && made.object == *object) {
+            Some(made) => made.outcome.clone().map_err(ConvertError::Failed),
+            None => {
+                let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+                wanted.get_or_insert_with(|| (object.clone(), api_version.to_owned()));
+                Err(ConvertError::Failed("not converted yet".to_owned()))
+            }
+        }
     }
 }

@@ -10,8 +10,9 @@ use crate::meta::{Status, names, object_meta};
 use crate::store::{self, Guard, WriteError};
 use crate::value::{Value, json};
 
+use super::convert::Conversions;
 use super::decode::{Body, FieldValidation, decode_object};
-use super::derive::remove_resource_version;
+use super::derive::{Undecodable, remove_resource_version};
 use super::update::dedup_owner_references;
 use super::{Registry, Target, Warnings, Written, store_failed, strategy};
 
@@ -43,9 +44,13 @@ impl Registry {
         wipe_system_fields(&mut object);
         ensure_namespace(&mut object, &target.namespace)?;
         dedup_owner_references(&mut object, "", warnings);
-        let object = self.field_manager(target).update(None, object, &request.manager, &self.now());
-        let generates = object.str_at(&["metadata", "name"]).is_empty()
-            && !object.str_at(&["metadata", "generateName"]).is_empty();
+        let zero = own_zero(target);
+        let now = self.now();
+        let object = self
+            .manage_fields(target, |fields| fields.update(Some(&zero), object.clone(), &request.manager, &now))
+            .await;
+        let generates =
+            object.str_at(&["metadata", "name"]).is_empty() && !object.str_at(&["metadata", "generateName"]).is_empty();
         let tries = if generates { GENERATED_NAME_TRIES } else { 1 };
         let mut result = Err(target.not_found());
         for _ in 0..tries {
@@ -71,10 +76,10 @@ impl Registry {
         let mut target = target.clone();
         loop {
             let mut noted = Warnings::default();
-            let attempt = self.create_once(&target, user, object.clone(), dry_run, &mut noted).await?;
-            if let Some(written) = attempt {
+            let attempt = self.create_once(&target, user, object.clone(), dry_run, &mut noted).await;
+            if let Some(outcome) = attempt.transpose() {
                 warnings.extend(noted.texts().iter().cloned());
-                return Ok(written);
+                return outcome;
             }
             target = self.refresh(&target).await?;
         }
@@ -100,7 +105,7 @@ impl Registry {
             namespace: &target.namespace,
             name: if name.is_empty() { &body_name } else { &name },
             old: None,
-            user: user,
+            user,
             dry_run,
         };
         self.admission.mutate(&attributes, &mut object).await?;
@@ -143,17 +148,21 @@ impl Registry {
         let key = target.key_of(name);
         let taken = self.storage.get(&resource.collection, &key).await.map_err(store_failed)?;
         if let Some(existing) = taken {
-            let mut status = Status::already_exists(&version.group, &version.names.plural, name);
-            let existing = self.derive(resource, version, &existing).await?;
+            let mut status = match object.str_at(&["metadata", "generateName"]) {
+                "" => Status::already_exists(&version.group, &version.names.plural, name),
+                _ => Status::generate_name_conflict(&version.group, &version.names.plural, name),
+            };
+            let existing =
+                self.derive(resource, version, &existing).await.map_err(|error| error.refuse_change(&existing))?;
             if existing.at(&["metadata", "deletionTimestamp"]).is_some() {
                 status.message = format!("object is being deleted: {}", status.message);
             }
             return Err(status);
         }
         remove_resource_version(&mut object);
-        let stored = self.convert_to(resource, resource.storage(), object).await?;
+        let stored = self.convert_to(resource, resource.storage(), object).await.map_err(Undecodable::refuse_write)?;
         if dry_run {
-            let object = self.derive_value(resource, version, stored).await?;
+            let object = self.derive_value(resource, version, stored).await.map_err(Undecodable::refuse_write)?;
             return Ok(Some(Written { created: true, object }));
         }
         guards.push(Guard::Absent);
@@ -165,7 +174,8 @@ impl Registry {
         };
         match self.storage.write(write).await {
             Ok(committed) => {
-                let mut object = self.derive_value(resource, version, stored).await?;
+                let object = self.derive_value(resource, version, stored).await;
+                let mut object = object.map_err(Undecodable::refuse_write)?;
                 super::derive::set_resource_version(&mut object, committed.revision);
                 Ok(Some(Written { created: true, object }))
             }
@@ -182,21 +192,49 @@ impl Registry {
             uid: object.str_at(&["metadata", "uid"]).into(),
             stored_version: version.version.as_str().into(),
             schema_generation: version.schema_generation,
-            expires_at_ms: None,
+            expires_at_ms: resource.strategy.lifetime().map(|lifetime| {
+                let lifetime_ms = i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX);
+                (self.clock)().as_millisecond().saturating_add(lifetime_ms)
+            }),
         })
     }
 
-    /// What owns the fields of `target`.
-    pub(super) fn field_manager<'a>(&self, target: &'a Target) -> FieldManager<'a> {
-        target.resource.field_manager(&target.version, target.subresource)
+    /// Computes who owns which fields of `target`; again where a webhook had to convert something for it first.
+    pub(super) async fn manage_fields<T>(
+        &self,
+        target: &Target,
+        mut compute: impl FnMut(&FieldManager<'_>) -> T + Send,
+    ) -> T
+    where
+        T: Send,
+    {
+        let resource = &target.resource;
+        let mut conversions = Conversions::new(resource);
+        loop {
+            let computed = compute(&resource.field_manager(&target.version, target.subresource, &conversions));
+            let Some((object, to)) = conversions.take_wanted() else { return computed };
+            let outcome = self.convert.convert(resource, object.clone(), &to).await;
+            conversions.add(object, to, outcome);
+        }
     }
+}
+
+/// What Go has before it reads an object of `target`'s kind.
+pub(super) fn own_zero(target: &Target) -> Value {
+    let mut zero = target.resource.strategy.zero(&target.version);
+    let fields = zero.make_object();
+    fields.insert("apiVersion", Value::from(target.version.api_version()));
+    fields.insert("kind", Value::from(target.version.names.kind.as_str()));
+    zero
 }
 
 /// What a failed write looks like from outside.
 pub(super) fn write_failed(error: WriteError) -> Status {
     const RETRY_AFTER_SECONDS: u32 = 1;
     match error {
-        WriteError::Busy => Status::too_many_requests("too many writes are waiting, please try again later", RETRY_AFTER_SECONDS),
+        WriteError::Busy => {
+            Status::too_many_requests("too many writes are waiting, please try again later", RETRY_AFTER_SECONDS)
+        }
         WriteError::GuardFailed => Status::internal_error("a guard failed that no step can meet"),
         WriteError::Store(error) => store_failed(error),
     }

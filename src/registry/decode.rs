@@ -1,11 +1,12 @@
 //! From the bytes of a body to an object of the kind asked for, with Kubernetes' words for what is wrong with it.
 //!
-//! Source: apimachinery's JSON serializer and apiserver's `transformDecodeError`, release 1.37.
+//! Source: apimachinery's serializers and apiserver's `transformDecodeError`, release 1.37.
 
 use bytes::Bytes;
 
 use crate::crd::write::split_api_version;
 use crate::meta::Status;
+use crate::protobuf;
 use crate::schema::strict::in_document_order;
 use crate::value::{Value, go_quote, json, yaml};
 
@@ -16,6 +17,8 @@ use super::{Target, Warnings};
 pub enum Format {
     Json,
     Yaml,
+    /// An object in its envelope.
+    Protobuf,
 }
 
 /// The body of a request.
@@ -38,6 +41,9 @@ pub enum FieldValidation {
 const TYPE_META: &str =
     r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 
+/// What Go says of a custom object in protobuf.
+const NO_MESSAGE: &str = "Object 'Kind' is missing in 'object has no kind field '";
+
 /// The scheme that Go names by the line of source it was made in; clients see it.
 const SCHEME: &str = "pkg/runtime/scheme.go:111";
 
@@ -58,7 +64,12 @@ pub fn decode_object(
             "the object provided is unrecognized (must be of type {kind}): {error} ({summary})"
         ))
     };
-    let Tree { mut object, mut strict, out_of_range } = decode_tree(body).map_err(|error| unrecognized(&error))?;
+    let Tree { mut object, mut strict, unfit } = match body.format {
+        Format::Json => decode_json(&body.bytes),
+        Format::Yaml => decode_yaml(&body.bytes),
+        Format::Protobuf => decode_protobuf(&body.bytes, target),
+    }
+    .map_err(|error| unrecognized(&error))?;
     let (mut api_version, mut kind) = type_meta(&object).map_err(|error| unrecognized(&error))?;
     split_api_version(&api_version).map_err(|error| unrecognized(&error))?;
     let strategy = &target.resource.strategy;
@@ -87,7 +98,7 @@ pub fn decode_object(
     if strategy.may_leave_type_out() && (kind != wanted.names.kind || api_version != wanted.api_version()) {
         return Err(cannot_be_handled(&not_registered(&kind, &api_version)));
     }
-    if let Some(error) = out_of_range {
+    if let Some(error) = unfit {
         return Err(cannot_be_handled(&error));
     }
     let decoded = strategy.decode(object, &target.resource.versions).map_err(|error| cannot_be_handled(&error))?;
@@ -116,22 +127,50 @@ struct Tree {
     object: Value,
     /// What a strict reader minds.
     strict: Vec<String>,
-    /// Go's text for a number that no double can hold; apiVersion and kind are read before it.
-    out_of_range: Option<String>,
+    /// Why the body is no object of its kind, found while parsing; the type of the object is looked at before it.
+    unfit: Option<String>,
 }
 
-fn decode_tree(body: &Body) -> Result<Tree, String> {
-    let decoded = match body.format {
-        Format::Json => match json::decode_strict(&body.bytes) {
-            Err(error @ json::Error::Range(_)) => {
-                let object = json::decode_within_range(&body.bytes).unwrap_or_default();
-                return Ok(Tree { object, strict: Vec::new(), out_of_range: Some(error.to_string()) });
-            }
-            decoded => decoded.map_err(|error| format!("couldn't get version/kind; json parse error: {error}")),
-        },
-        Format::Yaml => yaml::decode_strict(&body.bytes).map_err(|error| error.to_string()),
+fn decode_json(bytes: &[u8]) -> Result<Tree, String> {
+    match json::decode_strict(bytes) {
+        Ok((object, strict)) => Ok(Tree { object, strict, unfit: None }),
+        // A number that no double can hold.
+        Err(error @ json::Error::Range(_)) => {
+            let object = json::decode_within_range(bytes).unwrap_or_default();
+            Ok(Tree { object, strict: Vec::new(), unfit: Some(error.to_string()) })
+        }
+        Err(error) => Err(format!("couldn't get version/kind; json parse error: {error}")),
+    }
+}
+
+fn decode_yaml(bytes: &[u8]) -> Result<Tree, String> {
+    let (object, strict) = yaml::decode_strict(bytes).map_err(|error| error.to_string())?;
+    Ok(Tree { object, strict, unfit: None })
+}
+
+/// An envelope may leave the type out, and an apiVersion that is none counts as left out. Fields that are unknown can't be
+/// told from those of a later release, so a strict reader minds nothing.
+fn decode_protobuf(bytes: &[u8], target: &Target) -> Result<Tree, String> {
+    let wanted = &target.version;
+    let envelope = protobuf::open(bytes).map_err(|error| error.to_string())?;
+    let api_version = match split_api_version(&envelope.api_version) {
+        Ok(_) if !envelope.api_version.is_empty() => envelope.api_version,
+        _ => wanted.api_version(),
     };
-    decoded.map(|(object, strict)| Tree { object, strict, out_of_range: None })
+    let kind = if envelope.kind.is_empty() { wanted.names.kind.clone() } else { envelope.kind };
+    let is_custom = target.resource.definition.is_some();
+    let decoded = match protobuf::message_of(&wanted.api_version(), &wanted.names.kind) {
+        Some(message) if !is_custom => protobuf::decode(message, envelope.raw).map_err(|error| error.to_string()),
+        _ => Err(NO_MESSAGE.to_owned()),
+    };
+    let (mut object, unfit) = match decoded {
+        Ok(object) => (object, None),
+        Err(error) => (Value::default(), Some(error)),
+    };
+    let fields = object.make_object();
+    fields.insert("apiVersion", Value::from(api_version));
+    fields.insert("kind", Value::from(kind));
+    Ok(Tree { object, strict: Vec::new(), unfit })
 }
 
 /// The apiVersion and kind of a document, as Go reads them before anything else.

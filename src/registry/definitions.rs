@@ -7,19 +7,23 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
+use futures_util::future::try_join_all;
 
 use crate::admission::{Namespaces, Phase};
 use crate::auth::UserInfo;
 use crate::crd::{self, definition};
 use crate::meta::Status;
 use crate::object;
-use crate::store::{At, Collection, SnapshotError, Storage, Stored};
+use crate::store::{At, Collection, SnapshotError, Storage, Stored, WatchError};
 use crate::value::{Value, json};
 
+use super::convert::Conversion;
+use super::kinds::BuiltIn;
 use super::resource::{Definition, Resource};
 use super::strategy::{Custom, Subresource};
 use super::{
-    Body, CreateRequest, FieldValidation, Format, PatchRequest, PatchType, Registry, Target, Warnings, kinds, store_failed,
+    Body, CreateRequest, FieldValidation, Format, PatchRequest, PatchType, Registry, Target, Warnings, kinds,
+    store_failed,
 };
 
 /// The group of CustomResourceDefinitions.
@@ -29,13 +33,13 @@ pub const PLURAL: &str = "customresourcedefinitions";
 
 /// The table of what is served.
 pub struct Definitions {
-    built_in: Vec<Arc<Resource>>,
+    built_in: Vec<BuiltIn>,
     /// By the name of the definition. A missing one is compiled; a stale one replaced.
     compiled: RwLock<HashMap<Arc<str>, Arc<Resource>>>,
 }
 
 impl Definitions {
-    pub fn new(built_in: Vec<Arc<Resource>>) -> Self {
+    pub fn new(built_in: Vec<BuiltIn>) -> Self {
         Definitions { built_in, compiled: RwLock::default() }
     }
 
@@ -51,14 +55,12 @@ impl Definitions {
 
     /// Whether a group's resources come with the server.
     pub fn is_built_in(&self, group: &str) -> bool {
-        self.built_in.iter().any(|resource| resource.storage().group == group)
+        self.built_in.iter().any(|built_in| built_in.group == group)
     }
 
     fn built_in(&self, group: &str, plural: &str) -> Option<&Arc<Resource>> {
-        self.built_in.iter().find(|resource| {
-            let version = resource.storage();
-            version.group == group && version.names.plural == plural
-        })
+        let found = self.built_in.iter().find(|built_in| built_in.group == group && built_in.plural == plural);
+        found.map(BuiltIn::resource)
     }
 }
 
@@ -68,7 +70,7 @@ impl Registry {
         if let Some(resource) = self.definitions.built_in(group, plural) {
             return Ok(Some(Arc::clone(resource)));
         }
-        if group.is_empty() || self.definitions.is_built_in(group) {
+        if group.is_empty() {
             return Ok(None);
         }
         let name = format!("{plural}.{group}");
@@ -89,7 +91,8 @@ impl Registry {
             SnapshotError::Expired { .. } => Status::internal_error("the newest state has expired"),
             SnapshotError::Store(error) => store_failed(error),
         })?;
-        let mut resources = self.definitions.built_in.clone();
+        let mut resources: Vec<_> =
+            self.definitions.built_in.iter().map(|built_in| Arc::clone(built_in.resource())).collect();
         for stored in snapshot.range("", None) {
             resources.extend(self.compile(stored)?);
         }
@@ -135,6 +138,7 @@ impl Registry {
             revision: stored.revision,
             terminating: crd::is_terminating(&definition),
         });
+        resource.conversion = Conversion::of(&definition);
         let resource = Arc::new(resource);
         let mut compiled = self.definitions.compiled.write().unwrap_or_else(PoisonError::into_inner);
         compiled.insert(Arc::clone(&stored.key), Arc::clone(&resource));
@@ -167,19 +171,32 @@ impl Namespaces for StoredNamespaces {
 
 impl Registry {
     /// Makes the namespaces that every cluster has, where they are missing.
-    pub async fn make_initial_namespaces(&self) -> Result<(), Status> {
-        for name in kinds::INITIAL_NAMESPACES {
-            let exists = self.storage.get(&self.definitions.namespaces(), name).await.map_err(store_failed)?.is_some();
-            if !exists {
-                self.create_own("", "namespaces", kinds::new_namespace(name)).await?;
-            }
+    ///
+    /// They are made together, so that they are on disk at the cost of one: in a task of their own, since who writes runs
+    /// on the same thread behind it, and then finds them all.
+    pub async fn make_initial_namespaces(self: &Arc<Self>) -> Result<(), Status> {
+        let registry = Arc::clone(self);
+        let made = tokio::spawn(async move {
+            try_join_all(kinds::INITIAL_NAMESPACES.map(|name| registry.make_initial_namespace(name))).await
+        });
+        made.await.map_err(|error| Status::internal_error(&error.to_string()))?.map(drop)
+    }
+
+    async fn make_initial_namespace(&self, name: &str) -> Result<(), Status> {
+        let exists = self.storage.get(&self.definitions.namespaces(), name).await.map_err(store_failed)?.is_some();
+        if exists {
+            return Ok(());
         }
-        Ok(())
+        match self.create_own("", "namespaces", "", OWN_MANAGER, kinds::new_namespace(name)).await {
+            // Another server on the same database was faster.
+            Err(status) if status.is_already_exists() => Ok(()),
+            done => done,
+        }
     }
 
     /// Registers a definition as `kubectl apply` would: it is made, or its spec brought up to date.
     pub async fn register(&self, definition: Value) -> Result<(), Status> {
-        match self.create_own(GROUP, PLURAL, definition.clone()).await {
+        match self.create_own(GROUP, PLURAL, "", OWN_MANAGER, definition.clone()).await {
             Err(status) if status.is_already_exists() => {}
             other => return other,
         }
@@ -195,12 +212,48 @@ impl Registry {
         self.patch(&target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
     }
 
-    async fn create_own(&self, group: &str, plural: &str, object: Value) -> Result<(), Status> {
-        let target = self.own_target(group, plural, "").await?;
+    /// Waits until the controllers have decided on the definition `name`: its objects are served then. Returns why they are
+    /// not, where they are not: another has its names, or it is gone.
+    pub async fn wait_until_served(&self, name: &str) -> Result<Option<String>, Status> {
+        let collection = self.definitions.collection();
+        loop {
+            let seen = self.storage.revision();
+            let Some(stored) = self.storage.get(&collection, name).await.map_err(store_failed)? else {
+                return Ok(Some("it has been deleted".to_owned()));
+            };
+            let unreadable = |error: String| Status::internal_error(&format!("definition {name}: {error}"));
+            let object = json::decode(&stored.bytes).map_err(|error| unreadable(error.to_string()))?;
+            let (definition, _) = definition::decode(&object).map_err(unreadable)?;
+            if definition.is_true("Established") {
+                return Ok(None);
+            }
+            if let Some(refused) = definition.condition("NamesAccepted").filter(|known| known.status == "False") {
+                return Ok(Some(refused.message.clone()));
+            }
+            match self.storage.watch(&collection, seen).await {
+                Ok(mut changes) => _ = changes.next().await,
+                // So much has happened that it is best to look again.
+                Err(WatchError::Expired { .. }) => {}
+                Err(WatchError::Store(error)) => return Err(store_failed(error)),
+            }
+        }
+    }
+
+    /// Creates an object for the server itself; `namespace` is empty in cluster scope.
+    pub async fn create_own(
+        &self,
+        group: &str,
+        plural: &str,
+        namespace: &str,
+        manager: &str,
+        object: Value,
+    ) -> Result<(), Status> {
+        let mut target = self.own_target(group, plural, "").await?;
+        target.namespace = namespace.to_owned();
         let request = CreateRequest {
             body: Body { bytes: json::encode(&object).into(), format: Format::Json },
             field_validation: FieldValidation::Ignore,
-            manager: OWN_MANAGER.to_owned(),
+            manager: manager.to_owned(),
             dry_run: false,
         };
         self.create(&target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
@@ -208,7 +261,7 @@ impl Registry {
 
     async fn own_target(&self, group: &str, plural: &str, name: &str) -> Result<Target, Status> {
         let resource = self.resolve(group, plural).await?.ok_or_else(Status::not_found_generic)?;
-        let version = Arc::clone(resource.storage());
+        let version = Arc::clone(resource.first());
         let (namespace, name) = (String::new(), name.to_owned());
         Ok(Target { resource, version, subresource: Subresource::Main, namespace, name })
     }

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use futures_util::stream::{FuturesOrdered, StreamExt as _};
+
 use crate::admission::{Attributes, Operation};
 use crate::auth::UserInfo;
 use crate::meta::{Details, Status};
@@ -11,10 +13,12 @@ use crate::store::{self, Guard, Stored, WriteError};
 use crate::value::{Value, json};
 
 use super::create::{metadata_mut, write_failed};
-use super::derive::{remove_resource_version, set_resource_version};
+use super::derive::{Undecodable, readable, remove_resource_version, set_resource_version};
 use super::list::{ListPage, ListRequest};
 use super::{Registry, Subresource, Target};
 
+/// How many objects of a collection are deleted at once: as many as one transaction takes.
+const DELETIONS_AT_ONCE: usize = 256;
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
@@ -28,6 +32,8 @@ pub struct DeleteOptions {
     /// The deprecated form of the policy.
     pub orphan_dependents: Option<bool>,
     pub dry_run: bool,
+    /// Deletes an object that can't be read, and only such a one.
+    pub ignore_store_read_error: bool,
 }
 
 /// What a deletion is answered with.
@@ -46,7 +52,11 @@ impl Registry {
         let mut target = target.clone();
         loop {
             let stored = self.stored(&target).await?.ok_or_else(|| target.not_found())?;
-            if let Some(deletion) = self.delete_once(&target, user, options, stored).await? {
+            let deletion = match options.ignore_store_read_error {
+                true => self.delete_unreadable(&target, options, stored).await?,
+                false => self.delete_once(&target, user, options, stored).await?,
+            };
+            if let Some(deletion) = deletion {
                 return Ok(deletion);
             }
             target = self.refresh(&target).await?;
@@ -62,7 +72,8 @@ impl Registry {
         stored: Arc<Stored>,
     ) -> Result<Option<Deletion>, Status> {
         let strategy = &target.resource.strategy;
-        let old = self.derive(&target.resource, &target.version, &stored).await?;
+        let old = self.derive(&target.resource, &target.version, &stored).await;
+        let old = old.map_err(|error| error.refuse_read(&target.resource.collection, &stored))?;
         check_preconditions(target, options, &old)?;
         let attributes = Attributes {
             operation: Operation::Delete,
@@ -71,7 +82,7 @@ impl Registry {
             namespace: &target.namespace,
             name: &target.name,
             old: Some(&old),
-            user: user,
+            user,
             dry_run: options.dry_run,
         };
         self.admission.mutate(&attributes, &mut Value::Null).await?;
@@ -80,14 +91,39 @@ impl Registry {
         if let Some(marked) = strategy.begin_delete(&old, &now) {
             return self.commit_marked(target, marked, &stored, options.dry_run).await;
         }
+        if strategy.must_stay(&old) && old.at(&["metadata", "deletionTimestamp"]).is_some() {
+            return Ok(Some(Deletion::Stays(old)));
+        }
         let mut marked = old.clone();
-        set_policy_finalizers(&mut marked, options);
+        if strategy.collects_garbage() {
+            set_policy_finalizers(&mut marked, options);
+        }
         if finalizers(&marked).is_empty() && !strategy.must_stay(&marked) {
             let gone = self.delete_now(target, &stored, Vec::new(), options.dry_run).await?;
             return Ok(gone.then(|| Deletion::Gone(gone_status(target, &old))));
         }
         mark(&mut marked, &now);
         self.commit_marked(target, marked, &stored, options.dry_run).await
+    }
+
+    /// Removes an object that can't be brought into the version asked for; `None` where it has changed meanwhile.
+    ///
+    /// Neither finalizers nor admission are asked, as nobody can tell them what the object is. One that can be read is a
+    /// conflict.
+    /// Source: `k8s.io/apiserver/pkg/registry/generic/registry/corrupt_obj_deleter.go`, release 1.37.
+    async fn delete_unreadable(
+        &self,
+        target: &Target,
+        options: &DeleteOptions,
+        stored: Arc<Stored>,
+    ) -> Result<Option<Deletion>, Status> {
+        if self.derive(&target.resource, &target.version, &stored).await.is_ok() {
+            return Err(target.conflict(&readable(&target.resource.collection, &stored)));
+        }
+        let gone = self.delete_now(target, &stored, Vec::new(), options.dry_run).await?;
+        let details =
+            Details { name: target.name.clone(), kind: target.version.names.kind.clone(), ..Details::default() };
+        Ok(gone.then(|| Deletion::Gone(Status::success(details))))
     }
 
     /// Stores the object that was marked as being deleted.
@@ -101,7 +137,7 @@ impl Registry {
         let resource = &target.resource;
         let mut raw = marked.clone();
         remove_resource_version(&mut raw);
-        let raw = self.convert_to(resource, resource.storage(), raw).await?;
+        let raw = self.convert_to(resource, resource.storage(), raw).await.map_err(Undecodable::refuse_write)?;
         if dry_run || json::encode(&raw) == *stored.bytes {
             return Ok(Some(Deletion::Stays(marked)));
         }
@@ -113,7 +149,8 @@ impl Registry {
         };
         match self.storage.write(write).await {
             Ok(committed) => {
-                let mut object = self.derive_value(resource, &target.version, raw).await?;
+                let object = self.derive_value(resource, &target.version, raw).await;
+                let mut object = object.map_err(Undecodable::refuse_write)?;
                 set_resource_version(&mut object, committed.revision);
                 Ok(Some(Deletion::Stays(object)))
             }
@@ -131,18 +168,31 @@ impl Registry {
         options: &DeleteOptions,
     ) -> Result<ListPage, Status> {
         let page = self.list(target, list).await?;
+        // Together they go to disk in batches; in the order of their keys.
+        let mut deletions = FuturesOrdered::new();
         for (stored, _) in &page.items {
+            if deletions.len() == DELETIONS_AT_ONCE {
+                deletions.next().await.unwrap_or(Ok(()))?;
+            }
             let mut one = target.clone();
             match stored.key.split_once('/') {
                 Some((namespace, name)) => (one.namespace, one.name) = (namespace.to_owned(), name.to_owned()),
                 None => one.name = stored.key.to_string(),
             }
-            match self.delete(&one, user, options).await {
-                Err(status) if status.code == 404 => {}
-                other => drop(other?),
-            }
+            deletions.push_back(self.delete_if_there(one, user, options));
         }
+        while let Some(outcome) = deletions.next().await {
+            outcome?;
+        }
+        drop(deletions);
         Ok(page)
+    }
+
+    async fn delete_if_there(&self, target: Target, user: &UserInfo, options: &DeleteOptions) -> Result<(), Status> {
+        match self.delete(&target, user, options).await {
+            Err(status) if status.code == 404 => Ok(()),
+            other => other.map(drop),
+        }
     }
 }
 
@@ -159,26 +209,29 @@ fn gone_status(target: &Target, object: &Value) -> Status {
 }
 
 fn check_preconditions(target: &Target, options: &DeleteOptions, object: &Value) -> Result<(), Status> {
-    let conflict = |why: String| {
-        let version = &target.version;
-        // The reference names the kind here, where every other conflict names the resource.
-        Err(Status::conflict(&version.group, &version.names.kind, &target.name, &why))
-    };
-    let (uid, found) = (&options.uid, object.str_at(&["metadata", "uid"]));
-    if let Some(uid) = uid.as_deref().filter(|uid| *uid != found) {
-        return conflict(format!(
-            "the UID in the precondition ({uid}) does not match the UID in record ({found}). The object might have been \
-             deleted and then recreated"
-        ));
-    }
-    let (version, found) = (&options.resource_version, object.str_at(&["metadata", "resourceVersion"]));
-    if let Some(version) = version.as_deref().filter(|version| *version != found) {
-        return conflict(format!(
-            "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({found}). \
-             The object might have been modified"
-        ));
+    let conditions = [("UID", &options.uid, "uid"), ("ResourceVersion", &options.resource_version, "resourceVersion")];
+    for (what, wanted, name) in conditions {
+        let found = object.str_at(&["metadata", name]);
+        if let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != found) {
+            return Err(precondition_failed(target, what, wanted, found));
+        }
     }
     Ok(())
+}
+
+fn precondition_failed(target: &Target, what: &str, wanted: &str, found: &str) -> Status {
+    if let Some(failed) = target.resource.strategy.precondition_failed() {
+        return target.conflict(&format!("{failed}: {what} in precondition: {wanted}, {what} in object meta: {found}"));
+    }
+    let hint = match what {
+        "UID" => "The object might have been deleted and then recreated",
+        _ => "The object might have been modified",
+    };
+    let why =
+        format!("the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). {hint}");
+    let version = &target.version;
+    // The reference names the kind here, where every other conflict names the resource.
+    Status::conflict(&version.group, &version.names.kind, &target.name, &why)
 }
 
 /// The finalizers that the garbage collector acts on follow from the policy; without one they stay as they are.

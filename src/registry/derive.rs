@@ -8,11 +8,89 @@ use std::sync::Arc;
 
 use crate::crd::ServedVersion;
 use crate::crd::write::{self, Origin};
-use crate::meta::{Revision, Status};
-use crate::store::{Encoded, Stored};
+use crate::meta::{Cause, Revision, Status};
+use crate::store::{Collection, Encoded, Stored};
 use crate::value::{Value, json};
 
 use super::{Registry, Resource};
+
+/// Why an object can't be brought into a version: Kubernetes' words for what failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undecodable(String);
+
+impl Undecodable {
+    /// What a write is answered with whose object can't be converted.
+    pub fn refuse_write(self) -> Status {
+        Status::plain(500, &self.0)
+    }
+
+    /// What a change is answered with that can't read what is stored.
+    pub fn refuse_change(self, stored: &Stored) -> Status {
+        Status::plain(500, &format!("object not decodable revision={}: {}", stored.revision, self.0))
+    }
+
+    /// What a read of one object is answered with.
+    pub fn refuse_read(self, collection: &Collection, stored: &Stored) -> Status {
+        let why = self.describe(collection, stored);
+        let mut status = Status::internal_error(&why);
+        status.details.get_or_insert_default().causes = vec![Cause { message: why, ..Cause::default() }];
+        status
+    }
+
+    /// What the store says of the object.
+    fn describe(&self, collection: &Collection, stored: &Stored) -> String {
+        format!(
+            "StorageError: corrupt object, Code: 7, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: object not decodable \
+             revision={}: {}",
+            store_key(collection, stored),
+            stored.revision,
+            self.0
+        )
+    }
+}
+
+/// What a list is answered with that holds unreadable objects: the first is told, all are causes.
+pub(super) fn refuse_list(resource: &Resource, unreadable: &[(Arc<Stored>, Undecodable)]) -> Status {
+    let version = resource.storage();
+    let collection = &resource.collection;
+    let causes: Vec<Cause> = unreadable
+        .iter()
+        .map(|(stored, error)| Cause {
+            reason: "UnexpectedServerResponse".into(),
+            field: store_key(collection, stored),
+            message: error.describe(collection, stored),
+        })
+        .collect();
+    let first = causes.first().map(|cause| cause.message.as_str()).unwrap_or_default();
+    let others = match causes.len() {
+        0 | 1 => String::new(),
+        count => format!(" (and {} more)", count - 1),
+    };
+    let plural = version.qualified_plural();
+    let message = format!("failed to read one or more {plural} from the storage: {first}{others}");
+    let mut status = Status::plain(500, &message);
+    status.reason = "StorageReadError".into();
+    let details = status.details.get_or_insert_default();
+    details.name = "list".to_owned();
+    details.group = version.group.clone();
+    details.kind = version.names.plural.clone();
+    details.causes = causes;
+    status
+}
+
+/// Why an object that can be read is not deleted as one that can't.
+pub(super) fn readable(collection: &Collection, stored: &Stored) -> String {
+    format!(
+        "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: unsafe deletion is not \
+         allowed because the object is decodable from storage",
+        store_key(collection, stored)
+    )
+}
+
+/// The key of an object as messages show it.
+fn store_key(collection: &Collection, stored: &Stored) -> String {
+    format!("/{}/{}", collection.as_str(), stored.key)
+}
 
 impl Registry {
     /// The object of `stored` in `version`, ready to be sent; its resourceVersion is put in as it is written.
@@ -21,54 +99,108 @@ impl Registry {
         resource: &Resource,
         version: &ServedVersion,
         stored: &Arc<Stored>,
-    ) -> Result<Encoded, Status> {
-        let generation = resource.schema_generation();
-        if let Some(encoded) = stored.derived(&version.version, generation) {
-            return Ok(encoded);
+    ) -> Result<Encoded, Undecodable> {
+        match stored.derived(resource.api_version_of(version), resource.schema_generation()) {
+            Some(encoded) => Ok(encoded),
+            None => self.encoded_anew(resource, version, stored).await,
         }
+    }
+
+    /// [`Registry::encoded`] as it is now: a webhook is asked, whatever it said before.
+    pub async fn encoded_anew(
+        &self,
+        resource: &Resource,
+        version: &ServedVersion,
+        stored: &Arc<Stored>,
+    ) -> Result<Encoded, Undecodable> {
+        let generation = resource.schema_generation();
         let raw = decode_stored(stored)?;
         let derived = self.derive_value(resource, version, raw.clone()).await?;
         let encoded = match derived == raw {
             true => stored.raw(),
             false => Encoded::new(json::encode(&derived)),
         };
-        stored.keep_derived(&version.version, generation, encoded.clone());
+        stored.keep_derived(resource.api_version_of(version), generation, encoded.clone());
         Ok(encoded)
     }
 
     /// The object of `stored` in `version`, with its resourceVersion.
-    pub async fn derive(&self, resource: &Resource, version: &ServedVersion, stored: &Stored) -> Result<Value, Status> {
+    pub async fn derive(
+        &self,
+        resource: &Resource,
+        version: &ServedVersion,
+        stored: &Stored,
+    ) -> Result<Value, Undecodable> {
         let mut object = self.derive_value(resource, version, decode_stored(stored)?).await?;
         set_resource_version(&mut object, stored.revision);
         Ok(object)
     }
 
+    /// The object of `stored` as a change begins with it.
+    ///
+    /// What a webhook has converted before is taken as it was then, after it has been converted back: so Kubernetes does
+    /// with what its watch cache holds, and so it fails.
+    pub(super) async fn derive_live(
+        &self,
+        resource: &Resource,
+        version: &ServedVersion,
+        stored: &Stored,
+    ) -> Result<Value, Status> {
+        let known = stored.derived(resource.api_version_of(version), resource.schema_generation());
+        let Some(encoded) = known.filter(|_| resource.is_converted_by_webhook(version, stored)) else {
+            return self.derive(resource, version, stored).await.map_err(|error| error.refuse_change(stored));
+        };
+        let mut object = decode_derived(&encoded).map_err(|error| error.refuse_change(stored))?;
+        let back = self.convert_to(resource, resource.storage(), object.clone()).await;
+        back.map_err(Undecodable::refuse_write)?;
+        set_resource_version(&mut object, stored.revision);
+        Ok(object)
+    }
+
     /// What a client gets for the stored form `raw`.
-    pub async fn derive_value(&self, resource: &Resource, version: &ServedVersion, mut raw: Value) -> Result<Value, Status> {
+    pub async fn derive_value(
+        &self,
+        resource: &Resource,
+        version: &ServedVersion,
+        mut raw: Value,
+    ) -> Result<Value, Undecodable> {
         if resource.definition.is_none() {
-            return Ok(raw);
+            return self.convert_to(resource, version, raw).await;
         }
-        write::decode(&mut raw, &resource.versions, Origin::Store).map_err(|error| Status::internal_error(&error))?;
+        write::decode(&mut raw, &resource.versions, Origin::Store).map_err(Undecodable)?;
         self.convert_to(resource, version, raw).await
     }
 
     /// `object` in `version`; the unknown fields that conversion brought are gone.
-    pub async fn convert_to(&self, resource: &Resource, version: &ServedVersion, object: Value) -> Result<Value, Status> {
-        if object.str_at(&["apiVersion"]) == version.api_version() {
+    pub async fn convert_to(
+        &self,
+        resource: &Resource,
+        version: &ServedVersion,
+        object: Value,
+    ) -> Result<Value, Undecodable> {
+        let api_version = version.api_version();
+        if object.str_at(&["apiVersion"]) == api_version {
             return Ok(object);
         }
-        let mut converted = self.convert.convert(object, version).await?;
+        if let Some(converted) = resource.strategy.convert(&object, &api_version) {
+            return Ok(converted);
+        }
+        let mut converted = self.convert.convert(resource, object, &api_version).await.map_err(Undecodable)?;
         if resource.definition.is_some() {
-            write::coerce(&mut converted, &resource.versions, Origin::Request)
-                .map_err(|error| Status::internal_error(&error))?;
+            write::coerce(&mut converted, &resource.versions, Origin::Request).map_err(Undecodable)?;
         }
         Ok(converted)
     }
 }
 
 /// The stored form of an object.
-fn decode_stored(stored: &Stored) -> Result<Value, Status> {
-    json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))
+fn decode_stored(stored: &Stored) -> Result<Value, Undecodable> {
+    json::decode(&stored.bytes).map_err(|error| Undecodable(error.to_string()))
+}
+
+/// The object in its derived form, without its resourceVersion.
+pub(super) fn decode_derived(encoded: &Encoded) -> Result<Value, Undecodable> {
+    json::decode(encoded.bytes()).map_err(|error| Undecodable(error.to_string()))
 }
 
 /// Writes `revision` into the metadata.

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::json_path::JsonPath;
+use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Revision, Status};
 use crate::store::continue_token::ContinueToken;
 use crate::store::{At, Encoded, Snapshot, SnapshotError, Stored};
-use crate::value::{Value, json};
+use crate::value::Value;
 
+use super::derive::{Undecodable, decode_derived, refuse_list};
 use super::{Registry, Target, store_failed};
 
 /// Which revision a list shows.
@@ -64,7 +65,7 @@ impl Registry {
             ListAt::Continue(token) => {
                 let at = token.revision.map_or(At::Newest, At::Exact);
                 let snapshot = self.storage.snapshot(collection, at).await;
-                let snapshot = snapshot.map_err(|error| continue_failed(error, token))?;
+                let snapshot = snapshot.map_err(|error| continue_failed(error, token, &key_prefix(target)))?;
                 (snapshot, Some(token.start.clone()))
             }
         };
@@ -87,10 +88,7 @@ impl Registry {
         snapshot: &Snapshot,
         start: Option<&str>,
     ) -> Result<ListPage, Status> {
-        let prefix = match target.version.is_namespaced() && !target.namespace.is_empty() {
-            true => format!("{}/", target.namespace),
-            false => String::new(),
-        };
+        let prefix = key_prefix(target);
         let selects_all = request.labels.is_empty() && request.fields.is_empty();
         let limit = if request.limit == 0 { usize::MAX } else { request.limit };
         let mut items = Vec::new();
@@ -102,10 +100,17 @@ impl Registry {
                 more = true;
                 break;
             }
-            if !selects_all && !self.selects(target, request, stored).await? {
-                continue;
+            match selects_all {
+                true => {}
+                false => match self.selects(target, request, stored).await {
+                    Ok(true) => {}
+                    Ok(false) => continue,
+                    Err(_) => return Err(self.unreadable(target, snapshot, &prefix).await),
+                },
             }
-            let encoded = self.encoded(&target.resource, &target.version, stored).await?;
+            let Ok(encoded) = self.encoded(&target.resource, &target.version, stored).await else {
+                return Err(self.unreadable(target, snapshot, &prefix).await);
+            };
             items.push((Arc::clone(stored), encoded));
             last_key = &stored.key;
         }
@@ -120,9 +125,25 @@ impl Registry {
         Ok(ListPage { items, revision, continue_token, remaining })
     }
 
+    /// What a list is answered with that found an object unreadable: all of them are told, on whatever page they stand.
+    async fn unreadable(&self, target: &Target, snapshot: &Snapshot, prefix: &str) -> Status {
+        let mut unreadable = Vec::new();
+        for stored in snapshot.range(prefix, None) {
+            if let Err(error) = self.encoded(&target.resource, &target.version, stored).await {
+                unreadable.push((Arc::clone(stored), error));
+            }
+        }
+        refuse_list(&target.resource, &unreadable)
+    }
+
     /// Whether the selectors select `stored` in the version asked for.
-    pub(super) async fn selects(&self, target: &Target, request: &ListRequest, stored: &Arc<Stored>) -> Result<bool, Status> {
-        if !request.labels.is_empty() && !request.labels.matches(|name| stored.label(name)) {
+    pub(super) async fn selects(
+        &self,
+        target: &Target,
+        request: &ListRequest,
+        stored: &Arc<Stored>,
+    ) -> Result<bool, Undecodable> {
+        if !request.labels.is_empty() && !self.selects_labels(target, request, stored).await? {
             return Ok(false);
         }
         if request.fields.is_empty() {
@@ -138,8 +159,25 @@ impl Registry {
             return Ok(request.fields.matches(|field| by_key(field).unwrap_or_default()));
         }
         let encoded = self.encoded(&target.resource, &target.version, stored).await?;
-        let object = json::decode(&encoded.bytes()).map_err(|error| Status::internal_error(&error.to_string()))?;
-        Ok(request.fields.matches(|field| by_key(field).unwrap_or_else(|| select_field(&object, field))))
+        let object = decode_derived(&encoded)?;
+        let strategy = &target.resource.strategy;
+        let select = |field: &str| strategy.select(&object, field).unwrap_or_else(|| select_field(&object, field));
+        Ok(request.fields.matches(|field| by_key(field).unwrap_or_else(|| select(field))))
+    }
+
+    /// Whether the labels match: those that a webhook gives the object, where one converts it.
+    async fn selects_labels(
+        &self,
+        target: &Target,
+        request: &ListRequest,
+        stored: &Arc<Stored>,
+    ) -> Result<bool, Undecodable> {
+        if !target.resource.is_converted_by_webhook(&target.version, stored) {
+            return Ok(request.labels.matches(|name| stored.label(name)));
+        }
+        let encoded = self.encoded(&target.resource, &target.version, stored).await?;
+        let object = decode_derived(&encoded)?;
+        Ok(request.labels.matches(|name| object.at(&["metadata", "labels", name]).and_then(Value::as_str)))
     }
 }
 
@@ -152,6 +190,14 @@ fn select_field(object: &Value, field: &str) -> String {
     found.unwrap_or_default()
 }
 
+/// What the keys of `target`'s collection begin with.
+fn key_prefix(target: &Target) -> String {
+    match target.version.is_namespaced() && !target.namespace.is_empty() {
+        true => format!("{}/", target.namespace),
+        false => String::new(),
+    }
+}
+
 /// The namespace and the name in a key.
 pub(super) fn split_key<'k>(target: &Target, key: &'k str) -> (&'k str, &'k str) {
     match target.version.is_namespaced() {
@@ -161,12 +207,93 @@ pub(super) fn split_key<'k>(target: &Target, key: &'k str) -> (&'k str, &'k str)
 }
 
 /// A token whose revision is gone: the client may go on, but no longer at that revision.
-fn continue_failed(error: SnapshotError, token: &ContinueToken) -> Status {
+fn continue_failed(error: SnapshotError, token: &ContinueToken, prefix: &str) -> Status {
     match error {
         SnapshotError::Expired { .. } => {
             let onward = ContinueToken { revision: None, start: token.start.clone() };
-            Status::expired_continue(onward.encode(""))
+            Status::expired_continue(onward.encode(prefix))
         }
         SnapshotError::Store(error) => store_failed(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{create_namespace, registry, target};
+    use super::*;
+
+    fn names(page: &ListPage) -> Vec<&str> {
+        page.items.iter().map(|(stored, _)| &*stored.key).collect()
+    }
+
+    async fn page(registry: &Registry, target: &Target, at: ListAt) -> Result<ListPage, Status> {
+        registry.list(target, &ListRequest { at, limit: 2, ..ListRequest::default() }).await
+    }
+
+    fn token(text: &str) -> ListAt {
+        ListAt::Continue(ContinueToken::decode(text, "").expect("it is ours"))
+    }
+
+    #[tokio::test]
+    async fn pages_show_the_state_of_the_first_one() {
+        let registry = registry().await;
+        let namespaces = target(&registry, "", "namespaces").await;
+        let first = page(&registry, &namespaces, ListAt::Newest).await.expect("it lists");
+        assert_eq!((names(&first), first.remaining), (vec!["default", "kube-node-lease"], Some(2)));
+
+        create_namespace(&registry, "kube-z").await;
+        let second = page(&registry, &namespaces, token(&first.continue_token)).await.expect("it goes on");
+
+        assert_eq!((names(&second), second.remaining), (vec!["kube-public", "kube-system"], None));
+        assert_eq!((second.revision, second.continue_token.as_str()), (first.revision, ""));
+    }
+
+    #[tokio::test]
+    async fn a_token_whose_state_is_gone_comes_back_as_one_for_the_newest() {
+        let registry = registry().await;
+        let namespaces = target(&registry, "", "namespaces").await;
+        let first = page(&registry, &namespaces, ListAt::Newest).await.expect("it lists");
+        create_namespace(&registry, "kube-z").await;
+        registry.storage.compact(registry.storage.revision()).await.expect("it compacts");
+
+        let gone = page(&registry, &namespaces, token(&first.continue_token)).await.err().expect("it is too old");
+        assert_eq!((gone.code, gone.reason.as_str()), (410, "Expired"));
+        assert!(gone.message.starts_with("The provided continue parameter is too old"), "{}", gone.message);
+
+        let onward = page(&registry, &namespaces, token(&gone.continue_token)).await.expect("it goes on");
+        assert_eq!(names(&onward), ["kube-public", "kube-system"]);
+        assert!(onward.revision > first.revision);
+        let last = page(&registry, &namespaces, token(&onward.continue_token)).await.expect("it goes on");
+        assert_eq!((names(&last), last.revision), (vec!["kube-z"], onward.revision));
+    }
+
+    #[tokio::test]
+    async fn a_token_for_the_newest_is_of_the_same_namespace() {
+        let prefix = "team/";
+        let token = ContinueToken { revision: Some(Revision::new(1)), start: "team/a\0".to_owned() };
+        let gone = continue_failed(SnapshotError::Expired { compacted: Revision::new(2) }, &token, prefix);
+        let onward = ContinueToken::decode(&gone.continue_token, prefix);
+        assert_eq!(onward, Ok(ContinueToken { revision: None, start: "team/a\0".to_owned() }));
+    }
+
+    #[tokio::test]
+    async fn a_state_that_is_gone_is_too_old_and_one_to_come_too_large() {
+        let registry = registry().await;
+        let namespaces = target(&registry, "", "namespaces").await;
+        let before = registry.storage.revision();
+        create_namespace(&registry, "team").await;
+
+        let exact = page(&registry, &namespaces, ListAt::Exact(before)).await.expect("it is there");
+        assert_eq!(exact.revision, before);
+        registry.storage.compact(registry.storage.revision()).await.expect("it compacts");
+        let gone = page(&registry, &namespaces, ListAt::Exact(before)).await.err().expect("it is too old");
+        assert_eq!(gone, Status::expired("The resourceVersion for the provided list is too old."));
+
+        let newest = registry.storage.revision();
+        let to_come = Revision::new(newest.get() + 1_000);
+        for at in [ListAt::Exact(to_come), ListAt::AtLeast(to_come)] {
+            let early = page(&registry, &namespaces, at).await.err().expect("it is not there yet");
+            assert_eq!(early, Status::too_large_resource_version(to_come, newest));
+        }
     }
 }

@@ -19,6 +19,9 @@ mod strategy;
 mod update;
 mod watch;
 
+#[cfg(test)]
+pub(crate) mod fixture;
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -29,15 +32,16 @@ use crate::meta::Status;
 use crate::store::{Storage, StoreError};
 use crate::value::Value;
 
-pub use convert::{Convert, Identity};
+pub use convert::{Conversion, Convert, Converter};
 pub use create::CreateRequest;
-pub use decode::{Body, FieldValidation, Format};
+pub use decode::{Body, FieldValidation, Format, not_registered, type_meta};
 pub use definitions::{Definitions, StoredNamespaces};
 pub use delete::{DeleteOptions, Deletion};
+pub use derive::Undecodable;
 pub use list::{ListAt, ListPage, ListRequest};
 pub use patch::{PatchRequest, PatchType};
 pub use resource::{Definition, Resource};
-pub use strategy::{Custom, Decoded, Strategy, Subresource};
+pub use strategy::{Cell, Custom, Decoded, Strategy, Subresource, Table};
 pub use update::UpdateRequest;
 pub use watch::{Event, EventType, Start, Watch, WatchRequest};
 

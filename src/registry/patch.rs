@@ -1,12 +1,13 @@
-//! PATCH: JSON Patch, JSON Merge Patch and server-side apply.
+//! PATCH: JSON Patch, JSON Merge Patch, strategic merge patch and server-side apply.
 
 use bytes::Bytes;
 
-use crate::apply::ApplyError;
+use crate::apply::{ApplyError, FieldManager};
 use crate::auth::UserInfo;
 use crate::meta::field::{self, Path};
 use crate::meta::{Cause, Status};
 use crate::object;
+use crate::patch::strategic_merge::{self, MergeError};
 use crate::patch::{PatchError, json_patch, merge_patch};
 use crate::value::{Value, json, yaml};
 
@@ -62,8 +63,7 @@ impl Registry {
             uid: None,
             creates: request.patch_type == PatchType::Apply && target.subresource == Subresource::Main,
         };
-        let mut make = |target: &Target, live: &Value, warnings: &mut Warnings| {
-            let fields = self.field_manager(target);
+        let mut make = |target: &Target, fields: &FieldManager<'_>, live: &Value, warnings: &mut Warnings| {
             let mut object = match request.patch_type {
                 PatchType::Apply => {
                     let applied = decode_applied(&request.bytes)?;
@@ -71,9 +71,13 @@ impl Registry {
                     let merged = fields.apply(live, &applied, &request.manager, request.force, &now);
                     let merged = merged.map_err(|error| apply_failed(&error))?;
                     note_strict_apply(request, warnings)?;
-                    redecode_merged(target, merged)?
+                    set_defaults(target, merged)?
                 }
-                _ => {
+                PatchType::StrategicMerge => {
+                    let patched = merge_strategically(target, live, request, warnings)?;
+                    fields.update(Some(live), patched, &request.manager, &now)
+                }
+                PatchType::Json | PatchType::Merge => {
                     let patched = patch_object(target, live, request, warnings)?;
                     fields.update(Some(live), patched, &request.manager, &now)
                 }
@@ -128,6 +132,41 @@ fn patch_object(
         FieldValidation::Warn => strict.iter().for_each(|error| add_strict_warning(error, warnings)),
         FieldValidation::Strict if strict.is_empty() => {}
         FieldValidation::Strict => return Err(invalid(&strict_error(&strict))),
+    }
+    Ok(decoded.object)
+}
+
+/// The live object with a strategic merge patch applied, in the form of its version.
+fn merge_strategically(
+    target: &Target,
+    live: &Value,
+    request: &PatchRequest,
+    warnings: &mut Warnings,
+) -> Result<Value, Status> {
+    let strict = request.field_validation != FieldValidation::Ignore;
+    let decoded = strategic_merge::Patch::decode(&request.bytes, strict);
+    let (patch, mut errors) = decoded.map_err(|error| Status::bad_request(&error.to_string()))?;
+    let version = &target.version;
+    let patched = patch.apply(live, &version.names.kind, &version.structural).map_err(|error| match error {
+        MergeError::Malformed(message) => Status::bad_request(message),
+        MergeError::Unprocessable => Status::unprocessable(),
+        MergeError::Failed(message) => Status::plain(500, &message),
+    })?;
+    let unfit = |detail: &str| {
+        let error = field::Error::invalid(&Path::new("patch"), patch.printed(), detail);
+        Status::invalid("", "", "", &[error])
+    };
+    let strategy = &target.resource.strategy;
+    let message = strategy.message(&version.api_version());
+    if let Some(error) = message.and_then(|message| message.restore_error(&patched)) {
+        return Err(unfit(&error));
+    }
+    let decoded = strategy.decode(patched, &target.resource.versions).map_err(|error| unfit(&error))?;
+    errors.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field \"{path}\"")));
+    match request.field_validation {
+        FieldValidation::Strict if !errors.is_empty() => return Err(unfit(&strict_error(&errors))),
+        FieldValidation::Warn => errors.iter().for_each(|error| add_strict_warning(error, warnings)),
+        FieldValidation::Ignore | FieldValidation::Strict => {}
     }
     Ok(decoded.object)
 }
@@ -195,9 +234,9 @@ fn note_strict_apply(request: &PatchRequest, warnings: &mut Warnings) -> Result<
 }
 
 /// The merged object gets the defaults of its version, which belong to nobody.
-fn redecode_merged(target: &Target, merged: Value) -> Result<Value, Status> {
-    let decoded = target.resource.strategy.decode(merged, &target.resource.versions);
-    decoded.map(|decoded| decoded.object).map_err(|error| Status::plain(500, &error))
+fn set_defaults(target: &Target, merged: Value) -> Result<Value, Status> {
+    let strategy = &target.resource.strategy;
+    strategy.set_defaults(merged, &target.resource.versions).map_err(|error| Status::plain(500, &error))
 }
 
 /// What a failed apply is answered with.

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::apply::{ConvertError, FieldManager, FieldSet, ResetFields, TypeSchema, Versions};
+use crate::apply::{FieldManager, FieldSet, ResetFields, TypeSchema};
 use crate::crd::ServedVersion;
 use crate::meta::Revision;
-use crate::store::Collection;
-use crate::value::Value;
+use crate::store::{Collection, Stored};
 
+use super::convert::{Conversion, Conversions};
 use super::strategy::{Strategy, Subresource};
 
 /// One resource, compiled.
@@ -25,6 +25,7 @@ pub struct Resource {
     pub strategy: Arc<dyn Strategy>,
     /// The definition behind a custom resource; `None` for a built-in kind.
     pub definition: Option<Definition>,
+    pub conversion: Conversion,
 }
 
 /// The CustomResourceDefinition that a resource was compiled from.
@@ -48,8 +49,7 @@ impl Resource {
         let api_versions: Vec<_> = versions.iter().map(|version| version.api_version()).collect();
         let of = |version: &Arc<ServedVersion>, subresource| {
             let fields = strategy.reset_fields(version, subresource);
-            let paths: Vec<&[&str]> = fields.iter().map(std::slice::from_ref).collect();
-            (!fields.is_empty()).then(|| (version.api_version(), FieldSet::of_fields(&paths)))
+            (!fields.is_empty()).then(|| (version.api_version(), FieldSet::of_fields(fields)))
         };
         // The main resource resets what its own version says, `/status` what any version does.
         let status: Vec<_> = versions.iter().filter_map(|version| of(version, Subresource::Status)).collect();
@@ -58,23 +58,37 @@ impl Resource {
             [main, ResetFields::new(status.clone())]
         });
         let reset_fields = reset_fields.collect();
-        Resource { collection, versions, api_versions, types, reset_fields, strategy, definition: None }
+        Resource {
+            collection,
+            versions,
+            api_versions,
+            types,
+            reset_fields,
+            strategy,
+            definition: None,
+            conversion: Conversion::None,
+        }
     }
 
     /// A custom resource.
     pub fn custom(collection: Collection, versions: Vec<Arc<ServedVersion>>, strategy: Arc<dyn Strategy>) -> Self {
-        let types = versions.iter().map(|version| {
-            TypeSchema::of_custom_resource(&version.structural, version.preserve_unknown_fields)
-        });
+        let types = versions
+            .iter()
+            .map(|version| TypeSchema::of_custom_resource(&version.structural, version.preserve_unknown_fields));
         let types = types.collect();
         Resource::new(collection, versions, types, strategy)
     }
 
     /// What records who owns the fields of objects of `version`.
-    pub fn field_manager<'a>(&'a self, version: &'a ServedVersion, subresource: Subresource) -> FieldManager<'a> {
+    pub(super) fn field_manager<'a>(
+        &'a self,
+        version: &'a ServedVersion,
+        subresource: Subresource,
+        conversions: &'a Conversions<'_>,
+    ) -> FieldManager<'a> {
         let at = self.versions.iter().position(|known| known.version == version.version).unwrap_or_default();
         FieldManager {
-            versions: self,
+            versions: conversions,
             version: &self.api_versions[at],
             kind: &version.names.kind,
             subresource: subresource.name(),
@@ -87,33 +101,35 @@ impl Resource {
         self.versions.iter().find(|version| version.version == name && version.served)
     }
 
+    /// The version that the resource is served in first: its group is that of the resource.
+    pub fn first(&self) -> &Arc<ServedVersion> {
+        &self.versions[0]
+    }
+
+    /// The `group/version` of a version of this resource.
+    pub fn api_version_of(&self, version: &ServedVersion) -> &str {
+        let is_it = |known: &Arc<ServedVersion>| known.version == version.version && known.group == version.group;
+        let at = self.versions.iter().position(is_it).unwrap_or_default();
+        &self.api_versions[at]
+    }
+
     /// The version that objects are stored in.
     pub fn storage(&self) -> &Arc<ServedVersion> {
         self.versions.iter().find(|version| version.storage).unwrap_or(&self.versions[0])
     }
 
-    /// The newest generation of the schemas: derived bytes of an older one are stale.
-    pub fn schema_generation(&self) -> i64 {
-        self.storage().schema_generation
-    }
-}
-
-impl Versions for Resource {
-    fn types(&self, api_version: &str) -> Option<&TypeSchema> {
+    /// The types of `api_version` (`group/version`), if it is a declared version.
+    pub(super) fn types_of(&self, api_version: &str) -> Option<&TypeSchema> {
         self.api_versions.iter().position(|known| known == api_version).map(|at| &self.types[at])
     }
 
-    fn convert(&self, object: &Value, api_version: &str) -> Result<Value, ConvertError> {
-        if !self.api_versions.iter().any(|known| known == api_version) {
-            return Err(match self.definition {
-                None => ConvertError::MissingVersion,
-                Some(_) => ConvertError::Failed(format!(
-                    "request to convert CR to an invalid group/version: {api_version}"
-                )),
-            });
-        }
-        let mut converted = object.clone();
-        converted.make_object().insert("apiVersion", Value::from(api_version));
-        Ok(converted)
+    /// Whether it takes a webhook to bring `stored` into `version`.
+    pub(super) fn is_converted_by_webhook(&self, version: &ServedVersion, stored: &Stored) -> bool {
+        self.conversion != Conversion::None && *stored.stored_version != *version.version
+    }
+
+    /// The newest generation of the schemas: derived bytes of an older one are stale.
+    pub fn schema_generation(&self) -> i64 {
+        self.storage().schema_generation
     }
 }

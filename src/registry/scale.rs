@@ -8,6 +8,7 @@ use crate::crd::Scale;
 use crate::crd::nested::{nested_int, nested_str, set_nested, split_path};
 use crate::meta::Status;
 use crate::object;
+use crate::protobuf;
 use crate::value::{Value, go_quote, json};
 
 use super::create::metadata_mut;
@@ -18,6 +19,8 @@ use super::{Body, Format, PatchRequest, PatchType, Registry, Subresource, Target
 
 const API_VERSION: &str = "autoscaling/v1";
 const KIND: &str = "Scale";
+/// What Go says of a body whose type it does not find.
+const NO_SCALE: &str = "no kind is registered for the type v1.Scale in scheme \"pkg/runtime/scheme.go:111\"";
 
 /// What is to become of a Scale.
 pub(super) enum ScaleChange<'a> {
@@ -115,7 +118,7 @@ impl Registry {
     ) -> Result<Written, Status> {
         let change = Change { user, dry_run, uid: None, creates: false };
         let now = self.now();
-        let mut make = |target: &Target, live: &Value, _: &mut Warnings| {
+        let mut make = |target: &Target, _: &FieldManager<'_>, live: &Value, _: &mut Warnings| {
             let scale = declared(target)?;
             let paths = replicas_paths(target);
             let failed = |error: String| Status::plain(500, &error);
@@ -192,22 +195,38 @@ fn replicas_paths(target: &Target) -> Vec<(String, Option<Vec<PathElement>>)> {
 /// The body of a PUT: a Scale.
 fn decode(body: &Body) -> Result<Value, Status> {
     let decoded = match body.format {
-        Format::Json => json::decode(&body.bytes)
-            .map_err(|error| format!("couldn't get version/kind; json parse error: {error}")),
+        Format::Json => {
+            json::decode(&body.bytes).map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))
+        }
         Format::Yaml => crate::value::yaml::decode(&body.bytes).map_err(|error| error.to_string()),
+        Format::Protobuf => decode_protobuf(&body.bytes),
     };
     let object = decoded.map_err(|error| Status::bad_request(&error))?;
     let (api_version, kind) = type_meta(&object).map_err(|error| Status::bad_request(&error))?;
-    let is_scale = |given: &str, wanted: &str| given.is_empty() || given == wanted;
-    if !is_scale(&api_version, API_VERSION) || !is_scale(&kind, KIND) {
+    if !is_scale(&api_version, &kind) {
         let message = match api_version.as_str() {
             "" | API_VERSION => not_registered(&kind, API_VERSION),
-            _ => "no kind is registered for the type v1.Scale in scheme \"pkg/runtime/scheme.go:111\"".to_owned(),
+            _ => NO_SCALE.to_owned(),
         };
         return Err(Status::bad_request(&message));
     }
     wanted_replicas(&object)?;
     Ok(object)
+}
+
+/// A Scale in its envelope. Whatever is wrong with it, Go fails to name its type.
+fn decode_protobuf(bytes: &[u8]) -> Result<Value, String> {
+    let message = protobuf::message_of(API_VERSION, KIND).ok_or(NO_SCALE)?;
+    let envelope = protobuf::open(bytes).map_err(|_| NO_SCALE)?;
+    if !is_scale(&envelope.api_version, &envelope.kind) {
+        return Err(NO_SCALE.to_owned());
+    }
+    protobuf::decode(message, envelope.raw).map_err(|_| NO_SCALE.to_owned())
+}
+
+/// Whether a type, either half of which may be left out, is that of a Scale.
+fn is_scale(api_version: &str, kind: &str) -> bool {
+    matches!(api_version, "" | API_VERSION) && matches!(kind, "" | KIND)
 }
 
 /// `spec.replicas`, 0 where it is left out.

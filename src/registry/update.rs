@@ -5,18 +5,18 @@
 
 use std::sync::Arc;
 
-use crate::apply::keep_times;
 use crate::admission::{Attributes, Operation};
+use crate::apply::{FieldManager, keep_times};
 use crate::auth::UserInfo;
 use crate::meta::field::{self, Path};
 use crate::meta::{Revision, Status, names, object_meta};
 use crate::store::{self, Guard, Stored, WriteError};
 use crate::value::{Value, json};
 
-use super::create::{ensure_namespace, metadata_mut, wipe_system_fields, write_failed};
+use super::create::{ensure_namespace, metadata_mut, own_zero, wipe_system_fields, write_failed};
 use super::decode::{Body, FieldValidation, decode_object};
-use super::derive::{remove_resource_version, set_resource_version};
-use super::{Registry, Target, Warnings, Written, store_failed};
+use super::derive::{Undecodable, remove_resource_version, set_resource_version};
+use super::{Registry, Subresource, Target, Warnings, Written, store_failed};
 
 /// What a PUT needs beside its target.
 pub struct UpdateRequest {
@@ -36,8 +36,10 @@ pub(super) struct Change<'a> {
     pub creates: bool,
 }
 
-/// Makes the new object from the present one, which is null where there is none.
-pub(super) type Make<'m> = dyn FnMut(&Target, &Value, &mut Warnings) -> Result<Value, Status> + Send + 'm;
+/// Makes the new object from the present one, which is null where there is none. It may be called again for the same
+/// outcome.
+pub(super) type Make<'m> =
+    dyn FnMut(&Target, &FieldManager<'_>, &Value, &mut Warnings) -> Result<Value, Status> + Send + 'm;
 
 impl Registry {
     /// Replaces the object of `target` by the body.
@@ -56,10 +58,12 @@ impl Registry {
         check_name(&object, target)?;
         dedup_owner_references(&mut object, "", warnings);
         let uid = Some(object.str_at(&["metadata", "uid"]).to_owned()).filter(|uid| !uid.is_empty());
-        let change = Change { user, dry_run: request.dry_run, uid, creates: false };
+        let creates = target.subresource == Subresource::Main && target.resource.strategy.creates_on_update();
+        let change = Change { user, dry_run: request.dry_run, uid, creates };
         let now = self.now();
-        let mut make = |target: &Target, live: &Value, _: &mut Warnings| {
-            Ok(self.field_manager(target).update(Some(live), object.clone(), &request.manager, &now))
+        let mut make = |target: &Target, fields: &FieldManager<'_>, live: &Value, _: &mut Warnings| {
+            let zero = live.is_null().then(|| own_zero(target));
+            Ok(fields.update(Some(zero.as_ref().unwrap_or(live)), object.clone(), &request.manager, &now))
         };
         self.change(target, &change, &mut make, warnings).await
     }
@@ -76,8 +80,8 @@ impl Registry {
     ) -> Result<Written, Status> {
         let change = Change { user, dry_run: false, uid: None, creates: false };
         let now = self.now();
-        let mut make = |target: &Target, live: &Value, _: &mut Warnings| {
-            Ok(self.field_manager(target).update(Some(live), object.clone(), manager, &now))
+        let mut make = |_: &Target, fields: &FieldManager<'_>, live: &Value, _: &mut Warnings| {
+            Ok(fields.update(Some(live), object.clone(), manager, &now))
         };
         self.change(target, &change, &mut make, &mut Warnings::default()).await
     }
@@ -85,7 +89,7 @@ impl Registry {
     /// Says that the content of a namespace is gone: its own finalizer goes, and with the last one the namespace.
     pub async fn finalize_namespace(&self, target: &Target, user: &UserInfo) -> Result<Written, Status> {
         let change = Change { user, dry_run: false, uid: None, creates: false };
-        let mut make = |_: &Target, live: &Value, _: &mut Warnings| {
+        let mut make = |_: &Target, _: &FieldManager<'_>, live: &Value, _: &mut Warnings| {
             let mut emptied = live.clone();
             if let Some(Value::Array(finalizers)) = emptied.at_mut(&["spec", "finalizers"]) {
                 finalizers.retain(|name| name.as_str() != Some("kubernetes"));
@@ -106,27 +110,48 @@ impl Registry {
         let mut target = target.clone();
         loop {
             let mut noted = Warnings::default();
-            let attempt = match self.stored(&target).await? {
-                Some(stored) => self.change_once(&target, change, stored, make, &mut noted).await?,
-                None if change.creates => {
-                    let mut object = make(&target, &Value::Null, &mut noted)?;
-                    wipe_system_fields(&mut object);
-                    remove_resource_version(&mut object);
-                    let written = self.create_decoded(&target, change.user, object, change.dry_run, &mut noted).await;
-                    match written {
-                        // Somebody else was first: the change is made to their object.
-                        Err(status) if status.is_already_exists() && !change.dry_run => None,
-                        other => Some(other?),
-                    }
-                }
-                None => return Err(target.not_found()),
-            };
-            if let Some(written) = attempt {
+            let attempt = self.attempt_change(&target, change, make, &mut noted).await;
+            if let Some(outcome) = attempt.transpose() {
                 warnings.extend(noted.texts().iter().cloned());
-                return Ok(written);
+                return outcome;
             }
             target = self.refresh(&target).await?;
         }
+    }
+
+    /// One attempt on what is stored now, if anything; `None` where it has changed meanwhile.
+    async fn attempt_change(
+        &self,
+        target: &Target,
+        change: &Change<'_>,
+        make: &mut Make<'_>,
+        warnings: &mut Warnings,
+    ) -> Result<Option<Written>, Status> {
+        if let Some(stored) = self.stored(target).await? {
+            return self.change_once(target, change, stored, make, warnings).await;
+        }
+        if !change.creates {
+            return Err(target.not_found());
+        }
+        let mut object = self.make(target, make, &Value::Null, warnings).await?;
+        wipe_system_fields(&mut object);
+        remove_resource_version(&mut object);
+        match self.create_decoded(target, change.user, object, change.dry_run, warnings).await {
+            // Somebody else was first: the change is made to their object.
+            Err(status) if status.is_already_exists() && !change.dry_run => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
+    /// The new object, with the conversions that it takes to tell who owns its fields.
+    async fn make(
+        &self,
+        target: &Target,
+        make: &mut Make<'_>,
+        live: &Value,
+        warnings: &mut Warnings,
+    ) -> Result<Value, Status> {
+        self.manage_fields(target, |fields| make(target, fields, live, warnings)).await
     }
 
     /// One attempt; `None` where a guard failed and the steps are to run again.
@@ -139,12 +164,12 @@ impl Registry {
         warnings: &mut Warnings,
     ) -> Result<Option<Written>, Status> {
         let (version, strategy) = (&target.version, &target.resource.strategy);
-        let old = self.derive(&target.resource, version, &stored).await?;
+        let old = self.derive_live(&target.resource, version, &stored).await?;
         let old_uid = old.str_at(&["metadata", "uid"]);
         if let Some(uid) = change.uid.as_deref().filter(|uid| *uid != old_uid) {
             return Err(target.conflict(&uid_mismatch(target, uid, old_uid)));
         }
-        let mut new = make(target, &old, warnings)?;
+        let mut new = self.make(target, make, &old, warnings).await?;
         let attributes = Attributes {
             operation: Operation::Update,
             version,
@@ -163,7 +188,9 @@ impl Registry {
         keep_generation(&mut new, &old);
         strategy.prepare_update(version, target.subresource, &mut new, &old);
         keep_system_fields(&mut new, &old);
-        let errors = validate(target, &new, &old);
+        let mut forgiven = Vec::new();
+        let errors = validate(target, &new, &old, &mut forgiven);
+        warnings.extend(forgiven);
         if !errors.is_empty() {
             let name = new.str_at(&["metadata", "name"]);
             return Err(Status::invalid(&version.group, new.str_at(&["kind"]), name, &errors));
@@ -172,9 +199,10 @@ impl Registry {
         keep_times(&mut new, &old);
         self.admission.validate(&attributes, &new).await?;
         if is_deleted_by(&new, &old) && !strategy.must_stay(&new) {
-            return self.delete_now(target, &stored, guards, change.dry_run).await.map(|gone| {
-                gone.then_some(Written { created: false, object: new })
-            });
+            return self
+                .delete_now(target, &stored, guards, change.dry_run)
+                .await
+                .map(|gone| gone.then_some(Written { created: false, object: new }));
         }
         self.commit_change(target, new, stored, guards, change.dry_run).await
     }
@@ -191,7 +219,7 @@ impl Registry {
         let (version, resource) = (&target.version, &target.resource);
         let mut raw = new;
         remove_resource_version(&mut raw);
-        let raw = self.convert_to(resource, resource.storage(), raw).await?;
+        let raw = self.convert_to(resource, resource.storage(), raw).await.map_err(Undecodable::refuse_write)?;
         let answer = |revision: Revision, object: Value| {
             let mut object = object;
             set_resource_version(&mut object, revision);
@@ -200,7 +228,7 @@ impl Registry {
         // No-op is decided against the raw stored bytes: an unchanged PUT persists defaults added since.
         let unchanged = *stored.stored_version == *resource.storage().version && json::encode(&raw) == *stored.bytes;
         if unchanged || dry_run {
-            let object = self.derive_value(resource, version, raw).await?;
+            let object = self.derive_value(resource, version, raw).await.map_err(Undecodable::refuse_write)?;
             return Ok(answer(stored.revision, object));
         }
         guards.push(Guard::At { revision: stored.revision });
@@ -212,7 +240,7 @@ impl Registry {
         };
         match self.storage.write(write).await {
             Ok(committed) => {
-                let object = self.derive_value(resource, version, raw).await?;
+                let object = self.derive_value(resource, version, raw).await.map_err(Undecodable::refuse_write)?;
                 Ok(answer(committed.revision, object))
             }
             Err(WriteError::GuardFailed) => Ok(None),
@@ -276,14 +304,15 @@ fn parse_resource_version(text: &str) -> Result<u64, Status> {
     crate::meta::parse_uint(text).map_err(|error| Status::plain(500, &error))
 }
 
-fn validate(target: &Target, new: &Value, old: &Value) -> field::ErrorList {
+fn validate(target: &Target, new: &Value, old: &Value, forgiven: &mut Vec<String>) -> field::ErrorList {
     let (version, path) = (&target.version, Path::new("metadata"));
     let null = Value::Null;
     let metadata = new.get("metadata").unwrap_or(&null);
     let old_metadata = old.get("metadata").unwrap_or(&null);
     let mut errors = object_meta::validate(metadata, version.is_namespaced(), names::is_path_segment, &path);
     errors.extend(object_meta::validate_update(metadata, old_metadata, &path));
-    errors.extend(target.resource.strategy.validate_update(version, target.subresource, new, old));
+    let strategy = &target.resource.strategy;
+    errors.extend(strategy.validate_update_and_warn(version, target.subresource, new, old, forgiven));
     errors
 }
 
@@ -325,7 +354,8 @@ pub(super) fn check_name(object: &Value, target: &Target) -> Result<(), Status> 
     let name = object.str_at(&["metadata", "name"]);
     let wanted = &target.name;
     if name.is_empty() {
-        let message = format!("the name of the object ({wanted} based on URL) was undeterminable: name must be provided");
+        let message =
+            format!("the name of the object ({wanted} based on URL) was undeterminable: name must be provided");
         return Err(Status::bad_request(&message));
     }
     if name != wanted {

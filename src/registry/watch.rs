@@ -9,6 +9,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use crate::meta::{Revision, Status};
 use crate::store::{self, At, Encoded, Stored, WatchError};
 
+use super::derive::Undecodable;
 use super::list::{ListRequest, split_key};
 use super::{Registry, Target, store_failed};
 
@@ -17,6 +18,9 @@ const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 
 /// How long before its end a watch tells how far it is.
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
+
+/// How often a watch tries again to convert what could not be converted. Source: answers recorded from Kubernetes 1.37.
+const RETRY_EVERY: Duration = Duration::from_millis(100);
 
 /// Where a watch begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,8 +69,15 @@ impl EventType {
 /// One event, ready to be framed.
 pub enum Event {
     /// An object in the state after the change, or, for a deletion, before it; the revision is that of the change.
-    Object { kind: EventType, object: Encoded, revision: Revision },
-    Bookmark { revision: Revision, initial_end: bool },
+    Object {
+        kind: EventType,
+        object: Encoded,
+        revision: Revision,
+    },
+    Bookmark {
+        revision: Revision,
+        initial_end: bool,
+    },
     /// The last event of a watch that can't go on.
     Error(Status),
 }
@@ -79,6 +90,8 @@ pub struct Watch {
     events: store::Watch,
     waiting: VecDeque<Event>,
     initial: Option<Initial>,
+    /// The change that is being turned into an event.
+    change: Option<Arc<store::Change>>,
     bookmarks: Option<Bookmarks>,
     ends: Instant,
     ended: bool,
@@ -86,16 +99,29 @@ pub struct Watch {
 
 /// Objects still to be sent as ADDED.
 struct Initial {
-    rows: std::vec::IntoIter<Arc<Stored>>,
+    rows: VecDeque<Arc<Stored>>,
     revision: Revision,
     marks_end: bool,
+}
+
+/// Why there is no event.
+enum Unmade {
+    /// An object can't be brought into the version of the watch now.
+    Undecodable,
+    Refused(Status),
+}
+
+impl From<Undecodable> for Unmade {
+    fn from(_: Undecodable) -> Self {
+        Unmade::Undecodable
+    }
 }
 
 struct Bookmarks {
     interval: Interval,
     before_end: Option<Instant>,
-    /// The revision that the client knows.
-    told: Revision,
+    /// Where the watch began: the client knows so much.
+    start: Revision,
 }
 
 impl Registry {
@@ -119,7 +145,7 @@ impl Registry {
                 };
                 let rows: Vec<_> = snapshot.range(&prefix, None).cloned().collect();
                 let revision = snapshot.revision();
-                initial = Some(Initial { rows: rows.into_iter(), revision, marks_end: request.marks_initial_end });
+                initial = Some(Initial { rows: rows.into(), revision, marks_end: request.marks_initial_end });
                 revision
             }
             Start::After(revision) => revision,
@@ -139,7 +165,7 @@ impl Registry {
             let mut interval = interval_at(Instant::now() + BOOKMARK_EVERY, BOOKMARK_EVERY);
             interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
             let before_end = (request.timeout > BOOKMARK_BEFORE_END).then(|| ends - BOOKMARK_BEFORE_END);
-            Bookmarks { interval, before_end, told: after }
+            Bookmarks { interval, before_end, start: after }
         });
         Ok(Watch {
             registry: Arc::clone(self),
@@ -148,6 +174,7 @@ impl Registry {
             events,
             waiting,
             initial,
+            change: None,
             bookmarks,
             ends,
             ended,
@@ -165,32 +192,60 @@ impl Watch {
             if self.ended {
                 return None;
             }
-            if let Some(initial) = &mut self.initial {
-                match initial.rows.next() {
-                    Some(stored) => self.add_initial(stored).await,
-                    None => self.finish_initial(),
-                }
+            if self.initial.is_some() || self.change.is_some() {
+                self.make_event().await;
                 continue;
             }
             tokio::select! {
                 biased;
                 change = self.events.next() => match change {
-                    Some(change) => self.add_change(change).await,
+                    Some(change) => self.change = Some(change),
                     None => self.ended = true,
                 },
-                () = tick(&mut self.bookmarks) => self.add_bookmark(),
+                due = tick(&mut self.bookmarks) => self.add_bookmark(due),
                 () = tokio::time::sleep_until(self.ends) => self.ended = true,
             }
         }
     }
 
-    async fn add_initial(&mut self, stored: Arc<Stored>) {
-        match self.selected(&stored).await {
-            Ok(Some(object)) => {
-                self.waiting.push_back(Event::Object { kind: EventType::Added, object, revision: stored.revision });
+    /// Turns the next initial object or the change at hand into an event. One that can't be converted stalls the watch
+    /// until it can, as nothing may be left out.
+    async fn make_event(&mut self) {
+        let made = tokio::select! {
+            biased;
+            made = self.try_make_event() => made,
+            () = tokio::time::sleep_until(self.ends) => return self.ended = true,
+        };
+        match made {
+            Ok(event) => {
+                self.waiting.extend(event);
+                match &mut self.initial {
+                    Some(initial) => {
+                        if initial.rows.pop_front().is_none() {
+                            self.finish_initial();
+                        }
+                    }
+                    None => self.change = None,
+                }
             }
-            Ok(None) => {}
-            Err(status) => self.fail(status),
+            Err(Unmade::Undecodable) => {
+                let again = Instant::now() + RETRY_EVERY;
+                tokio::time::sleep_until(again.min(self.ends)).await;
+                self.ended = Instant::now() >= self.ends;
+            }
+            Err(Unmade::Refused(status)) => self.fail(status),
+        }
+    }
+
+    async fn try_make_event(&self) -> Result<Option<Event>, Unmade> {
+        match (&self.initial, &self.change) {
+            (Some(initial), _) => {
+                let Some(stored) = initial.rows.front() else { return Ok(None) };
+                let object = self.selected(stored).await?;
+                Ok(object.map(|object| Event::Object { kind: EventType::Added, object, revision: stored.revision }))
+            }
+            (None, Some(change)) => self.event_of(change).await,
+            (None, None) => Ok(None),
         }
     }
 
@@ -201,38 +256,26 @@ impl Watch {
         }
     }
 
-    /// Turns a change into an event: what an object is for this watch depends on whether the selectors selected it before
-    /// and select it now.
-    async fn add_change(&mut self, change: Arc<store::Change>) {
+    /// What a change is for this watch depends on whether the selectors selected its object before and select it now.
+    async fn event_of(&self, change: &store::Change) -> Result<Option<Event>, Unmade> {
         if !self.concerns(&change.object) {
-            return;
+            return Ok(None);
         }
-        let result = async {
-            let now = match change.deleted {
-                true => None,
-                false => self.selected(&change.object).await?,
-            };
-            let before = match &change.previous {
-                Some(previous) => self.selected(previous).await?,
-                None => None,
-            };
-            Ok(match (now, before) {
-                (Some(object), None) => Some((EventType::Added, object)),
-                (Some(object), Some(_)) => Some((EventType::Modified, object)),
-                (None, Some(object)) => Some((EventType::Deleted, object)),
-                (None, None) => None,
-            })
+        let now = match change.deleted {
+            true => None,
+            false => self.selected(&change.object).await?,
         };
-        match result.await {
-            Ok(Some((kind, object))) => {
-                self.waiting.push_back(Event::Object { kind, object, revision: change.revision });
-                if let Some(bookmarks) = &mut self.bookmarks {
-                    bookmarks.told = change.revision;
-                }
-            }
-            Ok(None) => {}
-            Err(status) => self.fail(status),
-        }
+        let before = match &change.previous {
+            Some(previous) => self.selected(previous).await?,
+            None => None,
+        };
+        let (kind, object) = match (now, before) {
+            (Some(object), None) => (EventType::Added, object),
+            (Some(object), Some(_)) => (EventType::Modified, object),
+            (None, Some(object)) => (EventType::Deleted, object),
+            (None, None) => return Ok(None),
+        };
+        Ok(Some(Event::Object { kind, object, revision: change.revision }))
     }
 
     fn concerns(&self, stored: &Stored) -> bool {
@@ -241,20 +284,25 @@ impl Watch {
     }
 
     /// The object as it is sent, if the selectors select it.
-    async fn selected(&self, stored: &Arc<Stored>) -> Result<Option<Encoded>, Status> {
-        let target = self.registry.refresh(&self.target).await?;
+    async fn selected(&self, stored: &Arc<Stored>) -> Result<Option<Encoded>, Unmade> {
+        let target = self.registry.refresh(&self.target).await.map_err(Unmade::Refused)?;
         match self.registry.selects(&target, &self.select, stored).await? {
-            true => self.registry.encoded(&target.resource, &target.version, stored).await.map(Some),
+            true => Ok(Some(self.registry.encoded(&target.resource, &target.version, stored).await?)),
             false => Ok(None),
         }
     }
 
-    /// Tells how far the watch is, if the client does not know.
-    fn add_bookmark(&mut self) {
-        let seen = self.events.seen();
-        let Some(bookmarks) = &mut self.bookmarks else { return };
-        if seen > bookmarks.told {
-            bookmarks.told = seen;
+    /// Tells how far the watch is, once that is further than its beginning.
+    ///
+    /// Each minute that is how far the whole database is, so that a quiet watch does not grow too old to be taken up
+    /// again. Before the end it is the last change of the collection: Kubernetes learns of others only now and then, and
+    /// so sends no bookmark at the end of a short and quiet watch.
+    fn add_bookmark(&mut self, due: Due) {
+        let seen = match due {
+            Due::Minute => self.events.progress(),
+            Due::End => self.events.seen(),
+        };
+        if self.bookmarks.as_ref().is_some_and(|bookmarks| seen > bookmarks.start) {
             self.waiting.push_back(Event::Bookmark { revision: seen, initial_end: false });
         }
     }
@@ -268,14 +316,178 @@ impl Watch {
     }
 }
 
+/// Why a bookmark is due.
+#[derive(Clone, Copy)]
+enum Due {
+    Minute,
+    End,
+}
+
 /// Waits for the next time to tell how far a watch is; forever where it does not tell.
-async fn tick(bookmarks: &mut Option<Bookmarks>) {
+async fn tick(bookmarks: &mut Option<Bookmarks>) -> Due {
     let Some(bookmarks) = bookmarks else { return std::future::pending().await };
     match bookmarks.before_end {
         Some(before_end) => tokio::select! {
-            _ = bookmarks.interval.tick() => {}
-            () = tokio::time::sleep_until(before_end) => bookmarks.before_end = None,
+            _ = bookmarks.interval.tick() => Due::Minute,
+            () = tokio::time::sleep_until(before_end) => {
+                bookmarks.before_end = None;
+                Due::End
+            }
         },
-        None => _ = bookmarks.interval.tick().await,
+        None => {
+            bookmarks.interval.tick().await;
+            Due::Minute
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{create_namespace, registry, target};
+    use super::*;
+
+    fn request(start: Start, timeout: Duration) -> WatchRequest {
+        let select = ListRequest::default();
+        WatchRequest { start, select, bookmarks: true, marks_initial_end: false, timeout }
+    }
+
+    /// What an event tells: its type and, of an object, its key or, of a bookmark, its revision.
+    fn tell(event: Option<Event>) -> String {
+        match event {
+            None => "end".to_owned(),
+            Some(Event::Bookmark { revision, initial_end }) => format!("BOOKMARK {revision} {initial_end}"),
+            Some(Event::Error(status)) => format!("ERROR {} {}", status.code, status.message),
+            Some(Event::Object { kind, object, .. }) => {
+                let object = crate::value::json::decode(object.bytes()).expect("it is our JSON");
+                format!("{} {}", kind.as_str(), object.str_at(&["metadata", "name"]))
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn bookmarks_come_each_minute_and_before_the_end() {
+        let registry = registry().await;
+        let namespaces = target(&registry, "", "namespaces").await;
+        let start = Start::After(registry.storage.revision());
+        let watch = registry.watch(&namespaces, &request(start, Duration::from_secs(150))).await;
+        let mut watch = watch.expect("it starts");
+        create_namespace(&registry, "team").await;
+        assert_eq!(tell(watch.next().await), "ADDED team");
+        let bookmark = format!("BOOKMARK {} false", registry.storage.revision());
+
+        tokio::time::pause();
+        let begun = Instant::now();
+        for after_seconds in [60, 120, 148] {
+            assert_eq!(tell(watch.next().await), bookmark);
+            let after = begun.elapsed().as_secs_f64();
+            assert!((after - f64::from(after_seconds)).abs() < 3.0, "{after} instead of {after_seconds}");
+        }
+        assert_eq!(tell(watch.next().await), "end");
+    }
+
+    #[tokio::test]
+    async fn a_quiet_watch_learns_how_far_others_are() {
+        let registry = registry().await;
+        let definitions = target(&registry, "apiextensions.k8s.io", "customresourcedefinitions").await;
+        let begin = registry.storage.revision();
+        let mut watches = Vec::new();
+        for timeout in [90, 30] {
+            let request = request(Start::After(begin), Duration::from_secs(timeout));
+            watches.push(registry.watch(&definitions, &request).await.expect("it starts"));
+        }
+        create_namespace(&registry, "team").await;
+        let newest = registry.storage.revision();
+        assert!(newest > begin);
+
+        tokio::time::pause();
+        let [long, short] = &mut watches[..] else { panic!("there are two") };
+        assert_eq!(tell(short.next().await), "end");
+        assert_eq!(tell(long.next().await), format!("BOOKMARK {newest} false"));
+    }
+
+    #[tokio::test]
+    async fn who_asks_for_no_bookmarks_gets_none() {
+        let registry = registry().await;
+        let namespaces = target(&registry, "", "namespaces").await;
+        let request = WatchRequest {
+            bookmarks: false,
+            marks_initial_end: true,
+            ..request(Start::State(None), Duration::from_secs(200))
+        };
+        let mut watch = registry.watch(&namespaces, &request).await.expect("it starts");
+        let mut told = Vec::new();
+        for _ in 0..4 {
+            told.push(tell(watch.next().await));
+        }
+        assert_eq!(told, ["ADDED default", "ADDED kube-node-lease", "ADDED kube-public", "ADDED kube-system"]);
+        tokio::time::pause();
+        assert_eq!(tell(watch.next().await), "end");
+    }
+
+    #[tokio::test]
+    async fn the_end_of_the_initial_events_is_marked() {
+        let registry = registry().await;
+        let namespaces = target(&registry, "", "namespaces").await;
+        let request = WatchRequest { marks_initial_end: true, ..request(Start::State(None), Duration::from_secs(200)) };
+        let mut watch = registry.watch(&namespaces, &request).await.expect("it starts");
+        for _ in 0..4 {
+            assert!(tell(watch.next().await).starts_with("ADDED"));
+        }
+        assert_eq!(tell(watch.next().await), format!("BOOKMARK {} true", registry.storage.revision()));
+    }
+
+    #[tokio::test]
+    async fn a_watch_from_a_state_that_is_gone_is_told_so_and_ends() {
+        let registry = registry().await;
+        let namespaces = target(&registry, "", "namespaces").await;
+        let begin = registry.storage.revision();
+        create_namespace(&registry, "team").await;
+        let newest = registry.storage.revision();
+        registry.storage.compact(newest).await.expect("it compacts");
+
+        let watch = registry.watch(&namespaces, &request(Start::After(begin), Duration::from_secs(60))).await;
+        let mut watch = watch.expect("it starts");
+
+        assert_eq!(tell(watch.next().await), format!("ERROR 410 too old resource version: {begin} ({newest})"));
+        assert_eq!(tell(watch.next().await), "end");
+    }
+
+    #[tokio::test]
+    async fn a_watch_that_falls_behind_the_log_ends() {
+        let registry = registry().await;
+        let namespaces = target(&registry, "", "namespaces").await;
+        let start = Start::After(registry.storage.revision());
+        let mut slow = registry.watch(&namespaces, &request(start, Duration::from_secs(600))).await.expect("it starts");
+        // More than memory keeps, and then the log is cut behind it.
+        let collection = namespaces.resource.collection.clone();
+        for at in 0..2_100 {
+            let put = store::Put {
+                bytes: "{}".into(),
+                uid: "u".into(),
+                stored_version: "v1".into(),
+                schema_generation: 0,
+                expires_at_ms: None,
+            };
+            let write = store::Write {
+                collection: collection.clone(),
+                key: format!("n-{at}").into(),
+                op: store::Op::Put(put),
+                guards: Vec::new(),
+            };
+            registry.storage.write(write).await.expect("it is written");
+        }
+        registry.storage.compact(registry.storage.revision()).await.expect("it compacts");
+
+        assert_eq!(tell(slow.next().await), "end");
+    }
+
+    #[tokio::test]
+    async fn initial_events_of_a_state_to_come_are_refused() {
+        let registry = registry().await;
+        let namespaces = target(&registry, "", "namespaces").await;
+        let to_come = Revision::new(registry.storage.revision().get() + 1_000);
+        let start = Start::State(Some(to_come));
+        let refused = registry.watch(&namespaces, &request(start, Duration::from_secs(60))).await.err();
+        assert_eq!(refused, Some(Status::too_large_resource_version(to_come, registry.storage.revision())));
     }
 }

@@ -21,15 +21,42 @@ pub struct Correlated<'v> {
     old_items: OnceCell<OldItems<'v>>,
 }
 
+/// The items of an old list, to be found by their keys.
+#[derive(Debug, Default)]
+pub struct OldItems<'v> {
+    items: HashMap<Key<'v>, &'v Value>,
+    key_names: &'v [String],
+}
+
+impl<'v> OldItems<'v> {
+    /// The items of `old`, told apart by the fields `key_names`; without these none can be found.
+    pub fn new(old: &'v [Value], key_names: &'v [String]) -> Self {
+        let mut items = HashMap::new();
+        if !key_names.is_empty() {
+            for item in old {
+                if let Some(key) = item.as_object().and_then(|fields| key_of(fields, key_names)) {
+                    items.entry(key).or_insert(item);
+                }
+            }
+        }
+        OldItems { items, key_names }
+    }
+
+    /// The old item with the keys of `item`.
+    pub fn get(&self, item: &Value) -> Option<&'v Value> {
+        if self.items.is_empty() {
+            return None;
+        }
+        self.items.get(&key_of(item.as_object()?, self.key_names)?).copied()
+    }
+}
+
 /// Whether a value is known to be unchanged, and the verdict on what holds it.
 #[derive(Debug, Default)]
 struct Verdict<'v> {
     unchanged: Cell<Option<bool>>,
     parent: Option<&'v Verdict<'v>>,
 }
-
-/// The items of an old list by their keys.
-type OldItems<'v> = HashMap<Key<'v>, &'v Value>;
 
 /// The identity of an item in a list of type `map`.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -67,8 +94,7 @@ impl<'v> Correlated<'v> {
     /// The item at `index` of the new list, if the lists are of type `map` and the old one has an item with its keys.
     pub fn item(&self, index: usize) -> Option<Correlated<'_>> {
         let new = self.new.as_array()?.get(index)?;
-        let key = key_of(new.as_object()?, &self.schema.extensions.list_map_keys)?;
-        let old = *self.old_items()?.get(&key)?;
+        let old = self.old_items()?.get(new)?;
         Some(self.child(new, old, self.schema.items.as_deref()?))
     }
 
@@ -78,18 +104,9 @@ impl<'v> Correlated<'v> {
         if self.schema.extensions.list_type.as_deref() != Some("map") {
             return None;
         }
-        Some(self.old_items.get_or_init(|| {
-            let mut items = HashMap::new();
-            if self.schema.generic.type_ != "array" || self.schema.extensions.list_map_keys.is_empty() {
-                return items;
-            }
-            for item in old {
-                if let Some(key) = item.as_object().and_then(|item| key_of(item, &self.schema.extensions.list_map_keys))
-                {
-                    items.entry(key).or_insert(item);
-                }
-            }
-            items
+        Some(self.old_items.get_or_init(|| match self.schema.generic.type_.as_str() {
+            "array" => OldItems::new(old, &self.schema.extensions.list_map_keys),
+            _ => OldItems::default(),
         }))
     }
 

@@ -1,14 +1,14 @@
 //! Structural schemas: one file per pass over a [`structural::Structural`] and a value.
 
 pub mod typed;
+pub mod message;
 pub mod strict;
 pub mod json_schema;
 pub mod structural;
 pub mod convert;
 pub mod check;
 
-pub mod pattern;
-pub mod format;
+pub use crate::meta::{format, pattern};
 
 pub mod coerce;
 pub mod prune;
@@ -17,6 +17,9 @@ pub mod validate;
 pub mod correlate;
 pub mod ratchet;
 pub mod list_type;
+pub mod field_path;
+pub mod declare;
+pub mod form;
 pub mod rules;
 
 pub mod openapi;

@@ -1,4 +1,12 @@
-//! `x-kubernetes-validations`: where a schema has rules.
+//! `x-kubernetes-validations`: the rules of a schema, compiled once and run over each object.
+
+pub mod compile;
+mod tree;
+mod evaluate;
+pub mod trace;
+
+pub use evaluate::{Findings, Limits, Run};
+pub use tree::{LazyRules, Rules};
 
 use super::structural::Structural;
 

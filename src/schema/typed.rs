@@ -18,9 +18,9 @@ pub struct Stop(pub String);
 #[derive(Debug, Default)]
 pub struct Typed<'v> {
     steps: Vec<Step<'v>>,
-    struct_name: &'static str,
+    struct_name: &'v str,
     /// Inside a type that decodes itself Go forgets its position: the struct and the steps of the way in.
-    frozen: Option<(&'static str, usize)>,
+    frozen: Option<(&'v str, usize)>,
     saved: Option<String>,
     unknown: Vec<String>,
     opaque: Vec<String>,
@@ -57,7 +57,7 @@ impl<'v> Typed<'v> {
     pub fn structure(
         &mut self,
         value: &'v Value,
-        name: &'static str,
+        name: &'v str,
         mut field: impl FnMut(&mut Self, &'v str, &'v Value) -> Result<bool, Stop>,
     ) -> Result<(), Stop> {
         let Value::Object(fields) = value else {
@@ -250,7 +250,7 @@ impl<'v> Typed<'v> {
     }
 
     /// The innermost struct and the fields on the way, without keys and indices.
-    fn position(&self) -> (&'static str, String) {
+    fn position(&self) -> (&'v str, String) {
         let (name, depth) = self.frozen.unwrap_or((self.struct_name, self.steps.len()));
         let fields: Vec<&str> = self.steps[..depth]
             .iter()

@@ -610,7 +610,10 @@ fn fits_type(number: f64, type_: &str, format: &str) -> bool {
     let within = |low: f64, end: f64| number.fract() == 0.0 && (low..end).contains(&number);
     match (type_, format) {
         ("integer", "int32") => within(-2_147_483_648.0, 2_147_483_648.0),
-        ("integer", _) => within(-9_223_372_036_854_775_808.0, 9_223_372_036_854_775_808.0),
+        // The reference reads the shortest text of the double, and that of the least integer is below it.
+        ("integer", _) => {
+            number != -9_223_372_036_854_775_808.0 && within(-9_223_372_036_854_775_808.0, 9_223_372_036_854_775_808.0)
+        }
         ("number", "float") => (number as f32).is_finite(),
         _ => true,
     }

@@ -20,9 +20,10 @@ use tower::ServiceExt;
 
 use super::gate::{self, Gate};
 use super::loopback;
+use super::stall::CutStalled;
 use super::tls::{Peer, Tls};
 use crate::auth::UserInfo;
-use crate::http::{Stop, Stopping};
+use crate::http::{PeerAddress, Stop, Stopping};
 
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 const HEADERS_READ_MAX: Duration = Duration::from_secs(32);
@@ -34,6 +35,8 @@ const STREAMS_MAX: u32 = 1000;
 const RESET_STREAMS_MAX: usize = 4 * STREAMS_MAX as usize;
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_ANSWER_MAX: Duration = Duration::from_secs(15);
+/// How long a client may take to read something of what it is sent.
+const STALLED_MAX: Duration = Duration::from_secs(30);
 /// How long requests may take to finish once the server stops.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 /// How long to wait when the process has no file descriptor left for another connection.
@@ -83,13 +86,15 @@ impl<S: Service> Connections<S> {
         self.accept(listener, move |stream| {
             let (acceptor, tls, connection) = (acceptor.clone(), tls.clone(), connection.clone());
             async move {
+                let address = stream.peer_addr().ok().map(PeerAddress);
+                let stream = CutStalled::new(stream, STALLED_MAX);
                 let stream = match timeout(HANDSHAKE_MAX, acceptor.accept(stream)).await {
                     Ok(Ok(stream)) => stream,
                     Ok(Err(error)) => return tracing::debug!(%error, "TLS handshake failed"),
                     Err(_) => return tracing::debug!("TLS handshake took too long"),
                 };
                 let peer = tls.peer(stream.get_ref().1);
-                connection.serve(stream, Door::Tls(peer)).await;
+                connection.serve(stream, Door::Tls(peer), address).await;
             }
         });
     }
@@ -99,7 +104,10 @@ impl<S: Service> Connections<S> {
         let connection = self.connection();
         self.accept(listener, move |stream| {
             let connection = connection.clone();
-            async move { connection.serve(stream, Door::Loopback).await }
+            async move {
+                let address = stream.peer_addr().ok().map(PeerAddress);
+                connection.serve(CutStalled::new(stream, STALLED_MAX), Door::Loopback, address).await;
+            }
         });
     }
 
@@ -164,11 +172,21 @@ struct Connection<S> {
 
 impl<S: Service> Connection<S> {
     /// Serves one connection until its client or the server ends it.
-    async fn serve(self, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, door: Door) {
+    async fn serve(
+        self,
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        door: Door,
+        address: Option<PeerAddress>,
+    ) {
         let mut stopping = self.stopping.clone();
-        let answer = service_fn(|request| self.answer(request, &door));
+        let answer = service_fn(|mut request: Request<Incoming>| {
+            if let Some(address) = address {
+                request.extensions_mut().insert(address);
+            }
+            self.answer(request, &door)
+        });
         let builder = builder();
-        let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), answer));
+        let mut serving = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), answer));
         let mut draining = false;
         loop {
             tokio::select! {
@@ -205,6 +223,7 @@ impl<S: Service> Connection<S> {
                 None => (!gate::is_health_path(request.uri().path())).then(gate::unauthorized),
             },
         };
+        let refused = refused.map(|refusal| gate::with_audit_id(refusal, request.headers()));
         request.extensions_mut().insert(self.stopping.clone());
         let service = self.service.clone();
         async move {

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use axum::body::Body;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 
 use super::tls::Peer;
 use crate::auth::{TokenFile, UserInfo};
+use crate::http::{audit_id, websocket};
 
 /// Paths that answer whoever asks.
 const HEALTH_PATHS: [&str; 3] = ["/healthz", "/livez", "/readyz"];
@@ -34,11 +37,26 @@ impl Gate {
             Peer::User(user) => Some(user.clone()),
             Peer::Refused => None,
             Peer::Unnamed => {
-                let authorization = headers.get(AUTHORIZATION)?.to_str().ok()?;
-                self.tokens.as_ref()?.user_of_header(authorization).cloned()
+                let tokens = self.tokens.as_ref()?;
+                match headers.get(AUTHORIZATION) {
+                    Some(authorization) => tokens.user_of_header(authorization.to_str().ok()?).cloned(),
+                    None => tokens.user_of_header(&format!("Bearer {}", websocket_token(headers)?)).cloned(),
+                }
             }
         }
     }
+}
+
+/// The token among the sub-protocols of a WebSocket, beside which there must be another one to answer with.
+fn websocket_token(headers: &HeaderMap) -> Option<String> {
+    if !websocket::is_upgrade(headers) {
+        return None;
+    }
+    let (tokens, others): (Vec<&str>, Vec<&str>) =
+        websocket::protocols(headers).partition(|protocol| protocol.starts_with(websocket::TOKEN_PROTOCOL));
+    let [token] = tokens[..] else { return None };
+    let token = URL_SAFE_NO_PAD.decode(token.strip_prefix(websocket::TOKEN_PROTOCOL)?).ok()?;
+    (!others.is_empty()).then(|| String::from_utf8(token).ok())?
 }
 
 /// Whether `path` is a health check, or one check of several (`/readyz/ping`).
@@ -57,6 +75,14 @@ pub fn unauthorized() -> Response<Body> {
 pub fn not_local() -> Response<Body> {
     let text = "this port answers programs on this machine only: the Host header must be a loopback name\n";
     refusal(StatusCode::FORBIDDEN, "text/plain; charset=utf-8", text)
+}
+
+/// Names the refusal as the audit log would.
+pub fn with_audit_id(mut refusal: Response<Body>, headers: &HeaderMap) -> Response<Body> {
+    if let Ok(id) = HeaderValue::from_str(&audit_id(headers)) {
+        refusal.headers_mut().insert("audit-id", id);
+    }
+    refusal
 }
 
 fn refusal(status: StatusCode, content_type: &'static str, body: &'static str) -> Response<Body> {
@@ -90,5 +116,20 @@ mod tests {
         assert_eq!(gate.who(&Peer::Refused, &headers), None);
         assert_eq!(gate.who(&Peer::Unnamed, &headers).map(|user| user.name).as_deref(), Some("jane"));
         assert_eq!(gate.who(&Peer::Unnamed, &HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn a_websocket_may_bring_its_token_as_a_sub_protocol() {
+        let gate = Gate::with_tokens(TokenFile::parse("s3cret,jane,u-1").expect("well-formed"));
+        let who = |protocols: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("upgrade", HeaderValue::from_static("websocket"));
+            headers.insert("connection", HeaderValue::from_static("keep-alive, Upgrade"));
+            headers.insert("sec-websocket-protocol", HeaderValue::from_static(protocols));
+            gate.who(&Peer::Unnamed, &headers).map(|user| user.name)
+        };
+        assert_eq!(who("base64url.bearer.authorization.k8s.io.czNjcmV0, v1").as_deref(), Some("jane"));
+        assert_eq!(who("base64url.bearer.authorization.k8s.io.czNjcmV0"), None);
+        assert_eq!(who("base64url.bearer.authorization.k8s.io.b3RoZXI, v1"), None);
     }
 }

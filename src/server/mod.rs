@@ -12,6 +12,7 @@ mod kubeconfig;
 mod loopback;
 mod secrets;
 mod signals;
+mod stall;
 mod tls;
 
 pub use certificates::{Authority, CertificateError, Identity};

@@ -4,6 +4,24 @@ use bytes::Bytes;
 
 use crate::meta::Revision;
 
+/// Counts the bytes of objects that were copied on this thread, for the tests that hold the budgets.
+#[cfg(test)]
+pub(crate) mod tally {
+    use std::cell::Cell;
+
+    thread_local! {
+        static COPIED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) fn count(bytes: usize) {
+        COPIED.set(COPIED.get() + bytes);
+    }
+
+    pub fn copied() -> usize {
+        COPIED.get()
+    }
+}
+
 /// The compact JSON of an object without its resourceVersion, and the place where that belongs.
 ///
 /// The revision is not known before the bytes are stored, and the same bytes serve many answers: so it is spliced in when
@@ -35,6 +53,8 @@ impl Encoded {
 
     /// Appends the object with its resourceVersion.
     pub fn write_to(&self, out: &mut Vec<u8>, revision: Revision) {
+        #[cfg(test)]
+        tally::count(self.bytes.len());
         let Splice { at, comma_before, comma_after } = self.splice;
         if at == self.bytes.len() {
             out.extend_from_slice(&self.bytes);

@@ -37,7 +37,9 @@ async fn page(
     }
     let visible = view.revision();
     let log = store.changes_after(collection, after, PAGE_MAX).await?;
-    if after < log.compacted.max(view.compacted()) {
+    // Another process may have compacted.
+    view.set_compacted(log.compacted);
+    if after < view.compacted() {
         return Ok(None);
     }
     let last = log.changes.len() < PAGE_MAX || log.changes.last().is_some_and(|change| change.revision >= visible);
@@ -127,6 +129,18 @@ impl Watch {
         self.seen
     }
 
+    /// The newest revision up to which every change of the collection was handed out: it rises while others change.
+    pub fn progress(&self) -> Revision {
+        if !self.waiting.is_empty() {
+            return self.seen;
+        }
+        let Some(source) = &self.source else { return self.seen };
+        match source.view.recent(&source.collection, source.position, 1) {
+            Some(page) if page.changes.is_empty() => self.seen.max(page.end),
+            _ => self.seen,
+        }
+    }
+
     /// The next change; `None` at the end. Cancel-safe.
     pub async fn next(&mut self) -> Option<Arc<Change>> {
         loop {
@@ -167,13 +181,13 @@ impl Source {
 #[cfg(test)]
 mod tests {
     use crate::store::sqlite::Sqlite;
-    use crate::store::{Config, Op, Put, Write};
+    use crate::store::{Durability, Op, Put, Write};
 
     use super::*;
 
     #[tokio::test]
     async fn what_another_process_writes_becomes_visible_in_order() {
-        let store = Sqlite::open(&Config::memory()).await.expect("a database in memory opens");
+        let store = Sqlite::open(None, Durability::Full).await.expect("a database in memory opens");
         let (revision, compacted) = store.revisions().await.expect("it reads");
         let view = View::new(revision, compacted, usize::MAX);
         let things = Collection::new("", "things");

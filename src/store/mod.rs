@@ -7,10 +7,14 @@
 //! collection has its present state and its recent changes in memory ([`view`]), older changes are read from the [`log`], and
 //! a [`sql::Store`] keeps everything on disk.
 
+mod batch;
 mod compact;
 pub mod continue_token;
+pub mod copy;
 mod encoded;
 mod log;
+mod postgres;
+mod rows;
 mod sql;
 mod sqlite;
 mod storage;
@@ -29,7 +33,10 @@ use bytes::Bytes;
 use crate::meta::Revision;
 
 pub use encoded::Encoded;
+#[cfg(test)]
+pub(crate) use encoded::tally;
 pub use log::Watch;
+pub use postgres::PostgresUrl;
 pub use sql::{Counts, Stats};
 pub use storage::Storage;
 pub use stored::{Change, Stored};
@@ -55,6 +62,8 @@ pub enum Location {
     /// In memory, gone with the process.
     Memory,
     File(PathBuf),
+    /// In a Postgres, which other processes may share.
+    Postgres(PostgresUrl),
 }
 
 /// When a write counts as done.
@@ -175,8 +184,22 @@ pub enum StoreError {
     InUse(PathBuf),
     /// The file could not be opened or made.
     Open { path: PathBuf, source: Arc<dyn Error + Send + Sync> },
+    /// What names the database is not understood.
+    Url(String),
+    /// No connection is made: nobody answers, or the database refuses.
+    Connect(Arc<dyn Error + Send + Sync>),
+    /// The connection is lost, or there is none to be had.
+    Unreachable(Arc<dyn Error + Send + Sync>),
+    /// The database is of an earlier major version than the least that will do.
+    TooOld { found: u32, least: u32 },
     /// A newer program has written the database.
     NewerSchema { found: i64, known: i64 },
+    /// What would be overwritten is there already.
+    Exists(PathBuf),
+    /// Memory alone keeps nothing that could be saved, restored or checked.
+    NothingKept,
+    /// A saved database is not whole.
+    Damaged { path: PathBuf, faults: Vec<String> },
     /// There is no room for what was to be written. Reading goes on, and writing once there is room again.
     DiskFull,
     /// The file may be read only.
@@ -194,8 +217,19 @@ impl fmt::Display for StoreError {
             StoreError::Open { path, source } => {
                 write!(out, "the database `{}` can't be opened: {source}", path.display())
             }
+            StoreError::Url(why) => write!(out, "the URL of the database is not understood: {why}"),
+            StoreError::Connect(source) => write!(out, "the database can't be reached: {source}"),
+            StoreError::Unreachable(source) => write!(out, "the connection to the database is lost: {source}"),
+            StoreError::TooOld { found, least } => {
+                write!(out, "the database is Postgres {found}, this program needs {least} or later")
+            }
             StoreError::NewerSchema { found, known } => {
                 write!(out, "the database has schema {found}, this program knows schemas up to {known}")
+            }
+            StoreError::Exists(path) => write!(out, "`{}` holds something already", path.display()),
+            StoreError::NothingKept => out.write_str("a database in memory is gone with its process"),
+            StoreError::Damaged { path, faults } => {
+                write!(out, "`{}` is damaged: {}", path.display(), faults.join("; "))
             }
             StoreError::DiskFull => out.write_str("the database is full"),
             StoreError::ReadOnly => out.write_str("the database is read-only"),
@@ -208,12 +242,27 @@ impl fmt::Display for StoreError {
 impl Error for StoreError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            StoreError::Open { source, .. } | StoreError::Statement(source) => Some(&**source),
+            StoreError::Open { source, .. }
+            | StoreError::Connect(source)
+            | StoreError::Unreachable(source)
+            | StoreError::Statement(source) => Some(&**source),
             StoreError::InUse(_)
+            | StoreError::Url(_)
+            | StoreError::Exists(_)
+            | StoreError::NothingKept
+            | StoreError::Damaged { .. }
+            | StoreError::TooOld { .. }
             | StoreError::NewerSchema { .. }
             | StoreError::DiskFull
             | StoreError::ReadOnly
             | StoreError::Closed => None,
         }
+    }
+}
+
+impl StoreError {
+    /// Whether the same may succeed a little later, without anybody's help.
+    fn may_pass(&self) -> bool {
+        matches!(self, StoreError::Connect(_) | StoreError::Unreachable(_))
     }
 }

@@ -1,5 +1,6 @@
-//! What a database must do for the storage. SQLite does it; nothing here is SQLite's.
+//! What a database must do for the storage. SQLite and Postgres do it; nothing here is one's own.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -102,6 +103,9 @@ pub trait Store: Send + Sync {
     /// How often the log is to be polled; `None` where no other process can write.
     fn polled_every(&self) -> Option<Duration>;
 
+    /// Waits until another process seems to have written. It may miss one, and may wake for nothing. Cancel-safe.
+    async fn written_elsewhere(&self);
+
     /// The live objects of all collections that expire at or before `now_ms`, a bounded number a call.
     async fn expired(&self, now_ms: i64) -> Result<Vec<(Collection, Stored)>, StoreError>;
 
@@ -121,4 +125,44 @@ pub trait Store: Send + Sync {
     async fn close(&self);
 
     fn stats(&self) -> &Stats;
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        const SQLITE_READ_ONLY: u32 = 8;
+        const SQLITE_FULL: u32 = 13;
+        let Some(reported) = error.as_database_error() else {
+            return match error {
+                sqlx::Error::Io(_)
+                | sqlx::Error::Tls(_)
+                | sqlx::Error::Protocol(_)
+                | sqlx::Error::PoolTimedOut
+                | sqlx::Error::PoolClosed
+                | sqlx::Error::WorkerCrashed => StoreError::Unreachable(Arc::new(error)),
+                error => StoreError::Statement(Arc::new(error)),
+            };
+        };
+        let code = reported.code().unwrap_or_default();
+        if reported.try_downcast_ref::<sqlx::postgres::PgDatabaseError>().is_some() {
+            return match &*code {
+                "53100" => StoreError::DiskFull,
+                "25006" => StoreError::ReadOnly,
+                // The connection ends, by itself or as the server stops or was told to end it; it has too many; or
+                // another process holds a lock for longer than it should.
+                code if code.starts_with("08")
+                    || code.starts_with("57P")
+                    || matches!(code, "25P03" | "53300" | "55P03") =>
+                {
+                    StoreError::Unreachable(Arc::new(error))
+                }
+                _ => StoreError::Statement(Arc::new(error)),
+            };
+        }
+        // The low byte of an extended result code is the kind of the error.
+        match code.parse::<u32>().ok().map(|code| code & 0xff) {
+            Some(SQLITE_READ_ONLY) => StoreError::ReadOnly,
+            Some(SQLITE_FULL) => StoreError::DiskFull,
+            _ => StoreError::Statement(Arc::new(error)),
+        }
+    }
 }

@@ -5,13 +5,13 @@
 
 use std::collections::HashMap;
 use std::fs::{File, TryLockError};
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as SyncMutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow};
@@ -21,11 +21,13 @@ use uuid::Uuid;
 
 use crate::meta::Revision;
 
+use super::batch::{DELETE, Keys, Live, NewChange, decide, keys_of};
+use super::rows::{LogRow as _, count, read_change, read_collection, read_revision, read_stored};
 use super::sql::{Log, Outcome, Stats, Store};
-use super::{Change, Collection, Config, Durability, Guard, Location, Op, StoreError, Stored, Write};
+use super::{Change, Collection, Durability, StoreError, Stored, Write};
 
 /// Each migration once, in order; `user_version` counts those made.
-const MIGRATIONS: [&str; 1] = [include_str!("../../migrations/sqlite/0001_log.sql")];
+pub(super) const MIGRATIONS: [&str; 1] = [include_str!("../../migrations/sqlite/0001_log.sql")];
 
 /// The revision of a database without changes.
 const FIRST_REVISION: i64 = 2;
@@ -52,10 +54,6 @@ const INDEX: &str = "INSERT INTO objects (resource, key, resource_version) SELEC
 const UNINDEX: &str = "DELETE FROM objects WHERE (resource, key, resource_version) IN (SELECT resource, key, \
                        resource_version FROM changes WHERE resource_version > ? AND resource_version <= ? AND operation = ?)";
 
-const CREATE: i64 = 0;
-const UPDATE: i64 = 1;
-const DELETE: i64 = 2;
-
 /// A SQLite database.
 pub struct Sqlite {
     writing: Mutex<Option<Connection>>,
@@ -75,7 +73,7 @@ pub struct Sqlite {
 }
 
 /// What is open beside SQLite.
-struct Files {
+pub(super) struct Files {
     database: Arc<File>,
     _lock: File,
 }
@@ -86,27 +84,27 @@ struct Lease {
 }
 
 impl Sqlite {
-    /// Opens or makes the database.
+    /// Opens or makes the database in the file `path`, or in memory.
     ///
     /// Errors: the file is another process's, can't be opened, or was written by a newer program.
-    pub async fn open(config: &Config) -> Result<Self, StoreError> {
+    pub async fn open(path: Option<&Path>, durability: Durability) -> Result<Self, StoreError> {
         let stats = Arc::new(Stats::default());
         let mut options = SqliteConnectOptions::new().disable_statement_logging();
         let mut files = None;
-        match &config.location {
-            Location::Memory => options = options.in_memory(true),
-            Location::File(path) => {
+        match path {
+            None => options = options.in_memory(true),
+            Some(path) => {
                 files = Some(Files::open(path)?);
                 // SQLite keeps the size of its log file otherwise, whatever it has grown to.
                 options = options.filename(path).pragma("journal_size_limit", "67108864");
             }
         }
-        let open_failed = |error| match (&config.location, error) {
-            (Location::File(path), StoreError::Statement(source)) => StoreError::Open { path: path.clone(), source },
+        let open_failed = |error| match (path, error) {
+            (Some(path), StoreError::Statement(source)) => StoreError::Open { path: path.to_owned(), source },
             (_, error) => error,
         };
         let mut writing = Connection::open(&options, &stats).await.map_err(open_failed)?;
-        let current = writing.set_up(config).await.map_err(open_failed)?;
+        let current = writing.set_up(path.is_some(), durability).await.map_err(open_failed)?;
         Ok(Sqlite {
             writing: Mutex::new(Some(writing)),
             reading: files.is_some().then(Mutex::default),
@@ -116,9 +114,7 @@ impl Sqlite {
             writer: Uuid::new_v4().to_string().into(),
             batch: SyncMutex::new(0),
             leases: SyncMutex::default(),
-            unsynced: AtomicBool::new(
-                files.is_some() && current == FIRST_REVISION && config.durability == Durability::Full,
-            ),
+            unsynced: AtomicBool::new(files.is_some() && current == FIRST_REVISION && durability == Durability::Full),
             files: SyncMutex::new(files),
         })
     }
@@ -166,27 +162,29 @@ impl Sqlite {
 
 impl Files {
     /// Opens or makes the file `path`, and keeps other processes from it.
-    fn open(path: &Path) -> Result<Self, StoreError> {
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
         let failed = |source| StoreError::Open { path: path.to_owned(), source: Arc::new(source) };
-        let open = |path: &Path| {
-            let mut options = File::options();
-            options.create(true).read(true).write(true).truncate(false);
-            // The keys that the server signs with are in the database. SQLite's other files take over its mode.
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            options.open(path)
-        };
         // A lock beside the database: SQLite's own locks let a second process in between two writes.
-        let lock = open(&path.with_extension("lock")).map_err(failed)?;
+        let lock = open_private(&path.with_extension("lock")).map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(StoreError::InUse(path.to_owned())),
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
         // Stays open for as long as SQLite has the file: on POSIX systems, closing it would take SQLite's locks away.
-        let database = Arc::new(open(path).map_err(failed)?);
+        let database = Arc::new(open_private(path).map_err(failed)?);
         Ok(Files { database, _lock: lock })
     }
+}
+
+/// Opens or makes a file that its owner alone may read: the keys that the server signs with are in the database. SQLite's
+/// other files take over its mode.
+pub(super) fn open_private(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.create(true).read(true).write(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 type Statement<'q> = Query<'q, sqlx::Sqlite, SqliteArguments>;
@@ -208,13 +206,13 @@ impl Connection {
     ///
     /// A new file is made without waiting for the disk: until its first write nobody was promised anything. That write
     /// waits for all before it ([`Sqlite::sync_new_file`]).
-    async fn set_up(&mut self, config: &Config) -> Result<i64, StoreError> {
+    async fn set_up(&mut self, in_file: bool, durability: Durability) -> Result<i64, StoreError> {
         let found: i64 = self.fetch_one(sqlx::query("PRAGMA user_version")).await?.try_get(0)?;
         let known = MIGRATIONS.len() as i64;
         if found > known {
             return Err(StoreError::NewerSchema { found, known });
         }
-        if config.location != Location::Memory {
+        if in_file {
             if found == 0 {
                 self.execute(sqlx::query("PRAGMA synchronous = OFF")).await?;
             }
@@ -229,7 +227,7 @@ impl Connection {
             self.commit().await?;
         }
         let current: i64 = self.fetch_one(sqlx::query("SELECT current_revision FROM meta")).await?.try_get(0)?;
-        let synchronous = match config.durability {
+        let synchronous = match durability {
             Durability::Full if current == FIRST_REVISION => "PRAGMA synchronous = OFF",
             Durability::Full => "PRAGMA synchronous = FULL",
             Durability::Relaxed => "PRAGMA synchronous = NORMAL",
@@ -295,39 +293,6 @@ impl Connection {
     }
 }
 
-impl From<sqlx::Error> for StoreError {
-    fn from(error: sqlx::Error) -> Self {
-        const READ_ONLY: u32 = 8;
-        const FULL: u32 = 13;
-        // The low byte of an extended result code is the kind of the error.
-        let code = error.as_database_error().and_then(|error| error.code()).and_then(|code| code.parse::<u32>().ok());
-        match code.map(|code| code & 0xff) {
-            Some(READ_ONLY) => StoreError::ReadOnly,
-            Some(FULL) => StoreError::DiskFull,
-            _ => StoreError::Statement(Arc::new(error)),
-        }
-    }
-}
-
-/// What the index knows of a key while a batch runs.
-#[derive(Clone)]
-struct Live {
-    revision: Revision,
-    created: Revision,
-    uid: Arc<str>,
-}
-
-type Keys = HashMap<(Collection, Arc<str>), Option<Live>>;
-
-/// A row of `changes` to be inserted.
-struct NewChange<'w> {
-    revision: Revision,
-    write: &'w Write,
-    created: Revision,
-    uid: Arc<str>,
-    previous: Option<Revision>,
-}
-
 #[async_trait]
 impl Store for Sqlite {
     async fn commit(&self, batch: &[Write]) -> Result<Vec<Outcome>, StoreError> {
@@ -372,7 +337,7 @@ impl Store for Sqlite {
              WHERE c.resource = ? AND c.resource_version > ? ORDER BY c.resource_version LIMIT ?",
         );
         let changes = changes.bind(collection.as_str()).bind(after.get()).bind(count(max));
-        let changes = connection.fetch(changes, read_change).await?;
+        let changes = connection.fetch(changes, |row| read_change(row)).await?;
         let row = connection.fetch_one(sqlx::query("SELECT compacted_revision FROM meta")).await?;
         Ok(Log { changes, compacted: Revision::new(row.try_get(0)?) })
     }
@@ -393,6 +358,10 @@ impl Store for Sqlite {
     fn polled_every(&self) -> Option<Duration> {
         // One process owns the file.
         None
+    }
+
+    async fn written_elsewhere(&self) {
+        std::future::pending().await
     }
 
     async fn expired(&self, now_ms: i64) -> Result<Vec<(Collection, Stored)>, StoreError> {
@@ -475,7 +444,7 @@ impl Sqlite {
         self.insert_changes(connection, &changes).await?;
         let between = |statement: &'static str| sqlx::query(statement).bind(before.get()).bind(last.get());
         connection.execute(between(INDEX)).await?;
-        if changes.iter().any(|change| matches!(change.write.op, Op::Delete)) {
+        if changes.iter().any(|change| change.put().is_none()) {
             connection.execute(between(UNINDEX).bind(DELETE)).await?;
         }
         connection.execute(sqlx::query("UPDATE meta SET current_revision = ?").bind(last.get())).await?;
@@ -489,21 +458,12 @@ impl Sqlite {
         for chunk in chunks(changes) {
             let mut statement = sqlx::query(insert_statement(chunk.len()));
             for change in chunk {
-                let write = change.write;
-                let put = match &write.op {
-                    Op::Put(put) => Some(put),
-                    Op::Delete => None,
-                };
-                let operation = match (put, change.previous) {
-                    (Some(_), None) => CREATE,
-                    (Some(_), Some(_)) => UPDATE,
-                    (None, _) => DELETE,
-                };
+                let (write, put) = (change.write, change.put());
                 statement = statement
                     .bind(change.revision.get())
                     .bind(Arc::clone(&write.collection.0))
                     .bind(Arc::clone(&write.key))
-                    .bind(operation)
+                    .bind(change.operation())
                     .bind(Arc::clone(&change.uid))
                     .bind(change.created.get())
                     .bind(put.map_or("", |put| &put.stored_version))
@@ -520,64 +480,9 @@ impl Sqlite {
     }
 }
 
-/// What becomes of each write of a batch, and the changes that are made. Each write sees those before it.
-fn decide<'w>(batch: &'w [Write], keys: &mut Keys, before: Revision) -> (Vec<Outcome>, Vec<NewChange<'w>>) {
-    let mut revision = before;
-    let mut outcomes = Vec::with_capacity(batch.len());
-    let mut changes = Vec::with_capacity(batch.len());
-    for write in batch {
-        let at = (write.collection.clone(), Arc::clone(&write.key));
-        let live = keys.get(&at).cloned().flatten();
-        let holds = write.guards.iter().all(|guard| guard_holds(guard, live.as_ref(), keys));
-        let next = revision.next();
-        let (created, uid, now) = match (&write.op, &live) {
-            _ if !holds => {
-                outcomes.push(Outcome::GuardFailed);
-                continue;
-            }
-            (Op::Put(put), live) => {
-                let created = live.as_ref().map_or(next, |live| live.created);
-                let uid = Arc::clone(&put.uid);
-                (created, Arc::clone(&uid), Some(Live { revision: next, created, uid }))
-            }
-            (Op::Delete, Some(live)) => (live.created, Arc::clone(&live.uid), None),
-            // There is nothing to be deleted.
-            (Op::Delete, None) => {
-                outcomes.push(Outcome::GuardFailed);
-                continue;
-            }
-        };
-        revision = next;
-        changes.push(NewChange { revision, write, created, uid, previous: live.map(|live| live.revision) });
-        outcomes.push(Outcome::Committed { revision, created });
-        keys.insert(at, now);
-    }
-    (outcomes, changes)
-}
-
-/// Whether a guard of a write to a key in the state `live` holds.
-fn guard_holds(guard: &Guard, live: Option<&Live>, keys: &Keys) -> bool {
-    match guard {
-        Guard::Absent => live.is_none(),
-        Guard::At { revision } => live.is_some_and(|live| live.revision == *revision),
-        Guard::Other { collection, key, revision } => {
-            let other = keys.get(&(collection.clone(), Arc::clone(key))).and_then(Option::as_ref);
-            other.is_some_and(|live| live.revision == *revision)
-        }
-    }
-}
-
 /// The present state of every key that a batch writes or is guarded by.
 async fn live_keys(connection: &mut Connection, batch: &[Write]) -> Result<Keys, StoreError> {
-    let mut keys: Keys = HashMap::new();
-    for write in batch {
-        keys.insert((write.collection.clone(), Arc::clone(&write.key)), None);
-        for guard in &write.guards {
-            if let Guard::Other { collection, key, .. } = guard {
-                keys.insert((collection.clone(), Arc::clone(key)), None);
-            }
-        }
-    }
+    let mut keys = keys_of(batch);
     let wanted: Vec<_> = keys.keys().cloned().collect();
     for chunk in wanted.chunks(KEYS[0]) {
         let size = KEYS.into_iter().rev().find(|size| *size >= chunk.len()).unwrap_or(KEYS[0]);
@@ -589,12 +494,8 @@ async fn live_keys(connection: &mut Connection, batch: &[Write]) -> Result<Keys,
                 .bind(wanted.map(|(_, key)| Arc::clone(key)));
         }
         let found = connection.fetch(statement, |row| {
-            let live = Live {
-                revision: Revision::new(row.try_get(2)?),
-                created: Revision::new(row.try_get(3)?),
-                uid: read_text(row, 4)?,
-            };
-            Ok(((read_collection(row, 0)?, read_text(row, 1)?), Some(live)))
+            let live = Live { revision: read_revision(row, 2)?, created: read_revision(row, 3)?, uid: row.text(4)? };
+            Ok(((read_collection(row, 0)?, row.text(1)?), Some(live)))
         });
         keys.extend(found.await?);
     }
@@ -673,55 +574,12 @@ fn insert_statement(rows: usize) -> &'static str {
     })
 }
 
-fn count(max: usize) -> i64 {
-    i64::try_from(max).unwrap_or(i64::MAX)
-}
-
-fn read_text(row: &SqliteRow, at: usize) -> Result<Arc<str>, StoreError> {
-    Ok(row.try_get::<&str, _>(at)?.into())
-}
-
-fn read_collection(row: &SqliteRow, at: usize) -> Result<Collection, StoreError> {
-    Ok(Collection(read_text(row, at)?))
-}
-
-/// A state from eight columns that begin at `at`.
-fn read_stored(row: &SqliteRow, at: usize) -> Result<Stored, StoreError> {
-    Ok(Stored {
-        key: read_text(row, at)?,
-        revision: Revision::new(row.try_get(at + 1)?),
-        created: Revision::new(row.try_get(at + 2)?),
-        uid: read_text(row, at + 3)?,
-        stored_version: read_text(row, at + 4)?,
-        schema_generation: row.try_get(at + 5)?,
-        bytes: Bytes::from(row.try_get::<Vec<u8>, _>(at + 6)?),
-        expires_at_ms: row.try_get(at + 7)?,
-        labels: OnceLock::new(),
-        derived: SyncMutex::default(),
-    })
-}
-
-fn read_change(row: &SqliteRow) -> Result<Change, StoreError> {
-    let after = Arc::new(read_stored(row, 0)?);
-    let deleted = row.try_get::<i64, _>(8)? == DELETE;
-    let previous = match row.try_get::<Option<i64>, _>(10)? {
-        Some(_) => Some(Arc::new(read_stored(row, 9)?)),
-        None => None,
-    };
-    let revision = after.revision;
-    let object = match (&previous, deleted) {
-        (Some(previous), true) => Arc::clone(previous),
-        _ => after,
-    };
-    Ok(Change { revision, object, previous, deleted })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     async fn in_memory() -> Sqlite {
-        Sqlite::open(&Config::memory()).await.expect("a database in memory opens")
+        Sqlite::open(None, Durability::Full).await.expect("a database in memory opens")
     }
 
     #[tokio::test]
@@ -737,7 +595,7 @@ mod tests {
     }
 
     fn put(key: &str, bytes: usize) -> Write {
-        let op = Op::Put(crate::store::Put {
+        let op = crate::store::Op::Put(crate::store::Put {
             bytes: vec![b' '; bytes].into(),
             uid: "u".into(),
             stored_version: "v1".into(),

@@ -1,5 +1,6 @@
 //! What the registry talks to.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
 use std::time::Duration;
 
@@ -9,13 +10,14 @@ use tokio::task::JoinHandle;
 
 use crate::meta::Revision;
 
+use super::postgres::Postgres;
 use super::sql::{Stats, Store};
 use super::sqlite::Sqlite;
 use super::view::{Found, OBJECT_BYTES_MAX, Snapshot, View};
 use super::writer::{self, QUEUE_KIB_MAX, QUEUE_MAX, Waiting};
 use super::{
-    At, Collection, Committed, Config, SnapshotError, StoreError, Stored, Watch, WatchError, Write, WriteError,
-    compact, log,
+    At, Collection, Committed, Config, Location, SnapshotError, StoreError, Stored, Watch, WatchError, Write,
+    WriteError, compact, log,
 };
 
 /// The store, its view and the task that writes. Cheap to clone.
@@ -33,12 +35,25 @@ struct Inner {
     /// Collections are loaded one at a time.
     loading: Mutex<()>,
     tasks: SyncMutex<Vec<JoinHandle<()>>>,
+    probe: Probe,
+}
+
+/// Readings of the newest revision: who asks while one runs shares the next.
+#[derive(Default)]
+struct Probe {
+    begun: AtomicU64,
+    /// The last that succeeded, counted from 1.
+    done: Mutex<u64>,
 }
 
 impl Storage {
     /// Opens the database and starts to write.
     pub async fn open(config: &Config) -> Result<Self, StoreError> {
-        let store: Arc<dyn Store> = Arc::new(Sqlite::open(config).await?);
+        let store: Arc<dyn Store> = match &config.location {
+            Location::Postgres(url) => Arc::new(Postgres::open(url, config).await?),
+            Location::Memory => Arc::new(Sqlite::open(None, config.durability).await?),
+            Location::File(path) => Arc::new(Sqlite::open(Some(path), config.durability).await?),
+        };
         let (revision, compacted) = store.revisions().await?;
         let view = Arc::new(View::new(revision, compacted, OBJECT_BYTES_MAX));
         let (queue, waiting) = mpsc::channel(QUEUE_MAX);
@@ -50,6 +65,7 @@ impl Storage {
             queue_kib: Arc::new(Semaphore::new(QUEUE_KIB_MAX)),
             loading: Mutex::new(()),
             tasks: SyncMutex::new(vec![writing]),
+            probe: Probe::default(),
         });
         let storage = Storage { inner };
         storage.tasks().push(tokio::spawn(compact::run(storage.downgrade(), config.history)));
@@ -83,7 +99,12 @@ impl Storage {
                 mpsc::error::TrySendError::Closed(_) => closed(),
             })?;
         }
-        result.await.unwrap_or_else(|_| Err(closed()))
+        let result = result.await.unwrap_or_else(|_| Err(closed()));
+        if matches!(result, Err(WriteError::GuardFailed)) {
+            // Who decides anew must see what it failed by, also where another process wrote that.
+            self.catch_up().await.map_err(WriteError::Store)?;
+        }
+        result
     }
 
     /// The newest state of the object under `key`.
@@ -143,6 +164,26 @@ impl Storage {
         self.inner.view.revision()
     }
 
+    /// Waits until everything is visible that was acknowledged anywhere before this was called. At once where no other
+    /// process can write.
+    ///
+    /// Errors: the database does not answer. What is visible can be read all the same.
+    pub async fn catch_up(&self) -> Result<(), StoreError> {
+        if self.inner.store.polled_every().is_none() {
+            return Ok(());
+        }
+        let probe = &self.inner.probe;
+        let wanted = probe.begun.load(Ordering::SeqCst) + 1;
+        let mut done = probe.done.lock().await;
+        if *done >= wanted {
+            return Ok(());
+        }
+        let number = probe.begun.fetch_add(1, Ordering::SeqCst) + 1;
+        log::poll(&self.inner.view, &*self.inner.store).await?;
+        *done = number;
+        Ok(())
+    }
+
     /// The revision that the log reaches back to.
     pub fn compacted(&self) -> Revision {
         self.inner.view.compacted()
@@ -174,6 +215,16 @@ impl Storage {
 
     pub fn stats(&self) -> &Stats {
         self.inner.store.stats()
+    }
+
+    /// How many objects each collection in memory has.
+    pub fn object_counts(&self) -> Vec<(Collection, usize)> {
+        self.inner.view.object_counts()
+    }
+
+    /// Whether the database answers.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        self.inner.store.revisions().await.map(drop)
     }
 
     /// Commits what is waiting and closes; later writes fail.
@@ -243,7 +294,10 @@ impl Inner {
 /// Polls the log until the storage is gone.
 async fn poll(storage: WeakStorage, every: Duration) {
     loop {
-        tokio::time::sleep(every).await;
+        let Some(store) = storage.upgrade().map(|storage| Arc::clone(&storage.inner.store)) else { return };
+        // Told at once as a rule; the timer is for what gets lost on the way.
+        _ = tokio::time::timeout(every, store.written_elsewhere()).await;
+        drop(store);
         let Some(storage) = storage.upgrade() else { return };
         if let Err(error) = log::poll(&storage.inner.view, &*storage.inner.store).await {
             tracing::warn!(%error, "the log can't be polled, it will be tried again");

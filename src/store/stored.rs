@@ -62,9 +62,12 @@ impl Stored {
         found.map(|kept| kept.encoded.clone())
     }
 
-    /// Keeps a derived form; the oldest goes where there are too many.
+    /// Keeps a derived form, unless there is one already; the oldest goes where there are too many.
     pub fn keep_derived(&self, version: &str, schema_generation: i64, encoded: Encoded) {
         let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        if derived.iter().any(|kept| *kept.version == *version && kept.schema_generation == schema_generation) {
+            return;
+        }
         derived.retain(|kept| *kept.version != *version);
         if derived.len() == DERIVED_MAX {
             derived.remove(0);

@@ -324,6 +324,16 @@ impl View {
         Some(Page { changes, end, last })
     }
 
+    /// How many objects each loaded collection has.
+    pub fn object_counts(&self) -> Vec<(Collection, usize)> {
+        let state = self.read();
+        let counts = state.collections.iter().filter_map(|(collection, state)| match state {
+            CollectionState::Loaded(loaded) => Some((collection.clone(), loaded.objects.len())),
+            CollectionState::Loading(_) => None,
+        });
+        counts.collect()
+    }
+
     /// Follows the revision of a loaded collection.
     pub fn follow(&self, collection: &Collection) -> Option<watch::Receiver<Revision>> {
         let state = self.read();

@@ -1,4 +1,4 @@
-//! Base64 as Go's decoder reads it: padded, with line breaks anywhere, and its words for what it can't read.
+//! Base64 as Go reads and writes it: padded, with line breaks anywhere, and its words for what it can't read.
 
 /// The bytes that `text` stands for.
 ///
@@ -36,6 +36,21 @@ pub fn decode(text: &str) -> Result<Vec<u8>, String> {
     if count == 0 { Ok(bytes) } else { corrupt(input.len() - count) }
 }
 
+/// `bytes` in base64, padded and in one line.
+pub fn encode(bytes: &[u8]) -> String {
+    const SYMBOLS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or_default());
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for symbol in 0..4 {
+            let index = (bits >> (18 - 6 * symbol)) as usize & 63;
+            text.push(if symbol <= group.len() { char::from(SYMBOLS[index]) } else { '=' });
+        }
+    }
+    text
+}
+
 fn value_of(byte: u8) -> Option<u8> {
     match byte {
         b'A'..=b'Z' => Some(byte - b'A'),
@@ -55,6 +70,7 @@ mod tests {
     fn text_is_decoded() {
         for (text, bytes) in [("", ""), ("YQ==", "a"), ("YWI=", "ab"), ("YW\nJj", "abc"), ("YWJjZA==\n", "abcd")] {
             assert_eq!(decode(text).as_deref(), Ok(bytes.as_bytes()), "{text}");
+            assert_eq!(encode(bytes.as_bytes()), text.replace('\n', ""));
         }
     }
 

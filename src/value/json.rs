@@ -36,6 +36,24 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// Counts values that were read on this thread, for the tests that hold the budgets.
+#[cfg(test)]
+pub(crate) mod tally {
+    use std::cell::Cell;
+
+    thread_local! {
+        static DECODED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) fn count() {
+        DECODED.set(DECODED.get() + 1);
+    }
+
+    pub fn decoded() -> usize {
+        DECODED.get()
+    }
+}
+
 /// Reads one JSON value. Integers that fit `i64` and have neither point nor exponent are integers, other numbers doubles.
 pub fn decode(bytes: &[u8]) -> Result<Value, Error> {
     Decoder::new(bytes).decode()?.within_range().map(|decoded| decoded.value)
@@ -100,6 +118,8 @@ impl<'a> Decoder<'a> {
     }
 
     fn decode(mut self) -> Result<Decoded, Error> {
+        #[cfg(test)]
+        tally::count();
         let mut has_repeated_fields = false;
         let mut open: Vec<Open> = Vec::new();
         let mut names: Vec<String> = Vec::new();

@@ -21,6 +21,138 @@ pub fn format_float_v(number: f64) -> String {
     }
 }
 
+/// Reads a double as Go's `strconv.ParseFloat` does: also `0x1p-2`, `1_000`, `inf` and `NaN` in any case. `None` for what
+/// is none or too large.
+pub fn parse_float(text: &str) -> Option<f64> {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let size = match unsigned.to_ascii_lowercase().as_str() {
+        "inf" | "infinity" => f64::INFINITY,
+        // A sign is not for what is no number.
+        "nan" => return (unsigned.len() == text.len()).then_some(f64::NAN),
+        lower if lower.starts_with(['+', '-']) => return None,
+        lower => parse_size(lower)?,
+    };
+    Some(if text.starts_with('-') { -size } else { size })
+}
+
+/// `text` is in lower case and without a sign.
+fn parse_size(text: &str) -> Option<f64> {
+    let hexadecimal = text.strip_prefix("0x");
+    let is_digit = |byte: u8| byte.is_ascii_digit() || hexadecimal.is_some() && byte.is_ascii_hexdigit();
+    // Underscores stand between digits; a prefix counts as one.
+    let bytes = text.as_bytes();
+    let fits = |at: usize| {
+        let before = at.checked_sub(1).is_some_and(|at| is_digit(bytes[at]) || at == 1 && hexadecimal.is_some());
+        before && bytes.get(at + 1).is_some_and(|byte| is_digit(*byte))
+    };
+    if !bytes.iter().enumerate().filter(|(_, byte)| **byte == b'_').all(|(at, _)| fits(at)) {
+        return None;
+    }
+    let plain = text.replace('_', "");
+    let number = match plain.strip_prefix("0x") {
+        Some(digits) => parse_hexadecimal(digits)?,
+        None if plain.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'+' | b'-')) => {
+            plain.parse().ok()?
+        }
+        None => return None,
+    };
+    number.is_finite().then_some(number)
+}
+
+/// `1.8p-2`, the exponent being of two.
+fn parse_hexadecimal(text: &str) -> Option<f64> {
+    const BITS_MAX: u32 = 60;
+    let (mantissa, exponent) = text.split_once('p')?;
+    let digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let exponent: i64 = digits.parse().unwrap_or(i64::from(u32::MAX)).min(i64::from(u32::MAX));
+    let mut exponent = if text.contains("p-") { -exponent } else { exponent };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if whole.len() + fraction.len() == 0 {
+        return None;
+    }
+    let mut bits = 0_u64;
+    let places = whole.chars().map(|digit| (digit, 0)).chain(fraction.chars().map(|digit| (digit, 4)));
+    for (digit, shift) in places {
+        let digit = u64::from(digit.to_digit(16)?);
+        exponent -= shift;
+        match bits >> BITS_MAX {
+            0 => bits = bits << 4 | digit,
+            // What does not fit counts as a last bit, so that a tie is told from more.
+            _ => {
+                exponent += 4;
+                bits |= u64::from(digit != 0);
+            }
+        }
+    }
+    Some(scale(bits, exponent))
+}
+
+/// `bits * 2^exponent`, rounded once.
+fn scale(bits: u64, exponent: i64) -> f64 {
+    const DIGITS: i64 = 53;
+    const EXPONENT_MIN: i64 = -1074;
+    if bits == 0 {
+        return 0.0;
+    }
+    let length = 64 - i64::from(bits.leading_zeros());
+    // The place of the last bit that a double of this size has.
+    let last = (exponent + length - DIGITS).max(EXPONENT_MIN);
+    let cut = last - exponent;
+    let kept = match cut {
+        ..=0 => return bits as f64 * power_of_two(exponent),
+        1..64 => {
+            let (kept, rest, half) = (bits >> cut, bits & ((1 << cut) - 1), 1_u64 << (cut - 1));
+            kept + u64::from(rest > half || rest == half && kept & 1 == 1)
+        }
+        64 => u64::from(bits > 1 << 63),
+        _ => 0,
+    };
+    kept as f64 * power_of_two(last)
+}
+
+/// Of exponents that doubles have; infinite and nothing beyond.
+fn power_of_two(exponent: i64) -> f64 {
+    let half = i32::try_from(exponent / 2).unwrap_or(if exponent < 0 { -2000 } else { 2000 });
+    let rest = i32::try_from(exponent - exponent / 2).unwrap_or(half);
+    // A double does not hold the power of the smallest ones on the way.
+    2.0_f64.powi(half) * 2.0_f64.powi(rest)
+}
+
+/// A double as Go's `strconv` prints it with `'f'`: never with an exponent.
+pub fn format_float_f(number: f64) -> String {
+    Decimal::of(number).plain()
+}
+
+/// The digits for a double that is just between two of the shortest decimals: Go takes the even one.
+fn even_of_two(number: f64, digits: String) -> String {
+    /// No two decimals with fewer digits stand for the same double.
+    const DIGITS_MIN: usize = 16;
+    /// What differs from a tie does so in these many digits.
+    const DIGITS_SURE: usize = 60;
+    let is_odd = digits.bytes().last().is_some_and(|digit| digit % 2 == 1);
+    if digits.len() < DIGITS_MIN || !is_odd {
+        return digits;
+    }
+    let exact = format!("{number:.DIGITS_SURE$e}");
+    let (mantissa, exponent) = exact.split_once('e').expect("the exponent form of a finite double has an `e`");
+    let exact = mantissa.replace('.', "");
+    let (kept, rest) = exact.split_at(digits.len());
+    if !rest.starts_with('5') || !rest[1..].bytes().all(|digit| digit == b'0') {
+        return digits;
+    }
+    let below: u64 = kept.parse().expect("it is 17 digits at most");
+    let even = (below + below % 2).to_string();
+    let places = i64::try_from(even.len()).unwrap_or(0) - 1;
+    let exponent: i64 = exponent.parse().expect("a double's exponent is a small integer");
+    match format!("{even}e{}", exponent - places).parse() == Ok(number) && even.len() == digits.len() {
+        true => even,
+        false => digits,
+    }
+}
+
 /// The shortest decimal that reads back as one double: `digits[0].digits[1..] * 10^exponent`.
 struct Decimal {
     negative: bool,
@@ -32,9 +164,10 @@ impl Decimal {
     fn of(number: f64) -> Self {
         let text = format!("{:e}", number.abs());
         let (mantissa, exponent) = text.split_once('e').expect("the exponent form of a finite double has an `e`");
+        let digits = mantissa.replace('.', "");
         Decimal {
             negative: number.is_sign_negative(),
-            digits: mantissa.replace('.', ""),
+            digits: even_of_two(number.abs(), digits),
             exponent: exponent.parse().expect("a double's exponent is a small integer"),
         }
     }

@@ -12,6 +12,7 @@ fn pattern(text: &str) -> Regex {
 
 static TIME: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$"));
 static TIME_IN_TEXT: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"));
+static CLIENT: LazyLock<Regex> = LazyLock::new(|| pattern(r"127\.0\.0\.1:\d+->"));
 static UUID: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"));
 static RV_IN_TEXT: LazyLock<Regex> = LazyLock::new(|| pattern(r#"(resourceVersion"?: ?")[1-9]\d*""#));
@@ -24,15 +25,9 @@ static MESSAGES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (pattern(r"Key: /\S+, ResourceVersion"), "Key: <key>, ResourceVersion"),
         (pattern(r"(ResourceVersion in (?:the precondition|record) \()\d+"), "${1}<rv>"),
         (pattern(r#"(\\?"resourceVersion\\?":\\?")\d+"#), "${1}<rv>"),
-        (
-            pattern(r#"(\\?"(?:creationTimestamp|deletionTimestamp|time)\\?":\\?")\d{4}-[-0-9T:.]+Z"#),
-            "${1}<time>",
-        ),
+        (pattern(r#"(\\?"(?:creationTimestamp|deletionTimestamp|time)\\?":\\?")\d{4}-[-0-9T:.]+Z"#), "${1}<time>"),
         (pattern(r"(too old resource version: )\d+ \(\d+\)"), "${1}<rv> (<rv>)"),
-        (
-            pattern(r"(resource version: |resourceVersion |current: |ResourceVersion in object meta: )\d+"),
-            "${1}<rv>",
-        ),
+        (pattern(r"(resource version: |resourceVersion |current: |ResourceVersion in object meta: )\d+"), "${1}<rv>"),
     ]
 });
 
@@ -40,16 +35,34 @@ static MESSAGES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
 #[derive(Default)]
 pub struct Placeholders {
     uids: HashMap<String, String>,
+    /// Texts of this run (ports, certificates), and what stands for them.
+    known: Vec<(String, String)>,
 }
 
 impl Placeholders {
+    /// From now on `placeholder` stands for `text`.
+    pub fn stands_for(&mut self, text: String, placeholder: String) {
+        self.known.retain(|(known, _)| *known != text);
+        self.known.push((text, placeholder));
+    }
+
+    fn known_in(&self, text: &str) -> String {
+        if self.known.is_empty() {
+            return text.to_owned();
+        }
+        let known = self.known.iter();
+        let text = known.fold(text.to_owned(), |text, (known, placeholder)| text.replace(known, placeholder));
+        CLIENT.replace_all(&text, "<client>->").into_owned()
+    }
+
     fn uid(&mut self, value: &str) -> String {
         let next = format!("<uid{}>", self.uids.len() + 1);
         self.uids.entry(value.to_owned()).or_insert(next).clone()
     }
 
     fn uids_in(&mut self, text: &str) -> String {
-        UUID.replace_all(text, |found: &Captures<'_>| self.uid(&found[0])).into_owned()
+        let text = self.known_in(text);
+        UUID.replace_all(&text, |found: &Captures<'_>| self.uid(&found[0])).into_owned()
     }
 
     /// `value` with placeholders; `key` is the field that it is in.
@@ -82,7 +95,9 @@ impl Placeholders {
             }
             Some("field") if text.starts_with('/') => return "<key>".to_owned(),
             Some("continue") if !text.is_empty() => return "<continue>".to_owned(),
-            Some("manager") if ["crdserver", "kube-apiserver", "skiff"].contains(&text) => return "<server>".to_owned(),
+            Some("manager") if ["crdserver", "kube-apiserver", "skiff"].contains(&text) => {
+                return "<server>".to_owned();
+            }
             Some(key) if TIMES.contains(&key) && TIME.is_match(text) => return "<time>".to_owned(),
             _ => {}
         }

@@ -1,9 +1,13 @@
 //! The recorded conversations of a Kubernetes 1.37 CRD server, against the real binary.
 //!
 //! `KNOWN` lists those that do not hold, with the cause: the test fails when one of them begins to hold, and when another
-//! ceases to. `SKIFF_GOLDEN=name` shows the first differences of the conversations whose names contain it.
+//! ceases to. `SKIFF_GOLDEN=name` shows the first differences of the conversations whose names contain it;
+//! `SKIFF_GOLDEN_STORE=sqlite` plays them against another store than memory.
 
-mod compare;
+pub mod compare;
+mod request;
+mod watch;
+mod webhook;
 mod run;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,8 +20,10 @@ use serde_json::Value;
 
 use crate::server::{Folder, Server};
 
-/// How many conversations run side by side.
-const AT_A_TIME: usize = 8;
+/// How many conversations run side by side: many, as they wait more than they compute.
+const AT_A_TIME: usize = 32;
+/// How many differences are shown of a conversation that was asked for.
+const SHOWN_MAX: usize = 3;
 
 #[test]
 fn conversations_hold_but_for_the_known_ones() {
@@ -26,11 +32,15 @@ fn conversations_hold_but_for_the_known_ones() {
     let mut files = Vec::new();
     collect(&root.join("conversations"), &mut files);
     let known = known(&root.join("KNOWN"));
-    let folder = Folder::new("golden");
-    let server = Server::start(
-        &folder.0,
-        &["--store", "memory", "--disable-admission-plugins", "NamespaceLifecycle"],
-    );
+    let folder = Folder::for_test();
+    let store = std::env::var("SKIFF_GOLDEN_STORE").unwrap_or_else(|_| "memory".to_owned());
+    let start = |data: &str| {
+        let arguments = ["--store", &store, "--disable-admission-plugins", "NamespaceLifecycle"];
+        Server::start(&folder.0.join(data), &arguments)
+    };
+    let server = start("data");
+    // Of the others it counts only whether they differ; what comes after the first difference often waits in vain.
+    let problems_max = if only.is_some() { SHOWN_MAX } else { 1 };
     let next = AtomicUsize::new(0);
     let problems: Mutex<BTreeMap<String, Vec<String>>> = Mutex::default();
     let work = || {
@@ -41,7 +51,12 @@ fn conversations_hold_but_for_the_known_ones() {
             if only.as_ref().is_some_and(|only| !name.contains(only)) {
                 continue;
             }
-            let found = run::play(&server, &conversation);
+            let mut found = run::play(&server, &conversation, problems_max);
+            if !found.is_empty() && only.is_none() && !known.contains_key(&name) {
+                // Some answers depend on whether two writes meet the same second.
+                println!("{name} is played again, alone, as it differed: {}", found[0]);
+                found = run::play(&start(&name), &conversation, problems_max);
+            }
             problems.lock().expect("no thread panics").insert(name, found);
         }
     };
@@ -54,7 +69,7 @@ fn conversations_hold_but_for_the_known_ones() {
     if let Some(only) = only {
         for (name, found) in &problems {
             println!("{name}: {}", if found.is_empty() { "holds" } else { "differs" });
-            found.iter().take(3).for_each(|problem| println!("   {problem}"));
+            found.iter().for_each(|problem| println!("   {problem}"));
         }
         assert!(!problems.is_empty(), "no conversation is called `{only}`");
         return;

@@ -8,15 +8,21 @@ use std::io::Read;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
+use kubeskiff::cel::eval::{EvalError, Value as Cel};
+use kubeskiff::crd::validate::expressions::{RuleCosts, SchemaCosts};
 use kubeskiff::crd::write::{self, Origin};
-use kubeskiff::crd::{Names, Scope, ServedVersion};
-use kubeskiff::meta::field::{Error, ErrorList, Path};
+use kubeskiff::crd::{self, Definition, Names, Scope, ServedVersion};
+use kubeskiff::meta::field::{Error, ErrorList, ErrorType, Path};
 use kubeskiff::object;
+use kubeskiff::schema::correlate::Correlated;
+use kubeskiff::schema::declare::declare;
 use kubeskiff::schema::json_schema::{self, JsonSchema};
 use kubeskiff::schema::openapi::{self, Dialect, Kind, Options};
+use kubeskiff::schema::rules::compile::{self as rules, CompiledRule, Preexisting};
+use kubeskiff::schema::rules::{Limits, Rules};
 use kubeskiff::schema::structural::{Structural, StructuralOrBool};
 use kubeskiff::schema::{check, coerce, convert, default, list_type, prune, validate};
-use kubeskiff::value::{Map, Value, json};
+use kubeskiff::value::{Map, Value, go_quote, json};
 
 /// A case whose answer is not the expected one.
 pub struct Difference {
@@ -62,6 +68,10 @@ fn operation(name: &str) -> Option<Operation> {
         "objectmeta-coerce" => coerce_object_meta,
         "openapi-v2" => |case| publish(case, Dialect::V2),
         "openapi-v3" => |case| publish(case, Dialect::V3),
+        "crd-schema" => create_definition,
+        "compile" => compile,
+        "cost" => cost,
+        "eval" => evaluate,
         "cr-create" => create,
         "cr-update" => update,
         _ => return None,
@@ -180,12 +190,24 @@ fn error(error: &Error) -> Value {
     let mut fields = Map::new();
     fields.insert("type", error.kind.reason().into());
     fields.insert("field", error.field.as_str().into());
-    fields.insert("detail", error.detail.as_str().into());
-    fields.insert("text", error.to_string().into());
-    if let (Some(value), false) = (&error.bad_value, matches!(error.kind.words(), "Required value" | "Forbidden")) {
-        fields.insert("badValue", value.clone());
+    fields.insert("detail", timeless(&error.detail).into());
+    fields.insert("text", timeless(&error.to_string()).into());
+    match error.kind {
+        ErrorType::Required | ErrorType::Forbidden => {}
+        // A Go error, which is no JSON.
+        ErrorType::Internal => drop(fields.insert("badValue", object! {})),
+        _ => {
+            if let Some(value) = &error.bad_value {
+                fields.insert("badValue", value.clone());
+            }
+        }
     }
     fields.into()
+}
+
+/// `text` with the name of the type of `self` as the cases have it, without a moment.
+fn timeless(text: &str) -> String {
+    text.replace(rules::SELF_TYPE, "selfType")
 }
 
 fn structural_errors(case: &Case) -> Value {
@@ -286,6 +308,190 @@ fn publish(case: &Case, dialect: Dialect) -> Value {
     object! { "result" => openapi::publish(Some(&case.schema()), &kind, false, options) }
 }
 
+/// A definition of the kind with the schema of the case.
+fn create_definition(case: &Case) -> Value {
+    let mut version = object! {
+        "name" => "v1",
+        "served" => true,
+        "storage" => true,
+        "schema" => object! { "openAPIV3Schema" => case.0.get("schema").cloned().unwrap_or_default() },
+    };
+    if let (true, Some(fields)) = (case.option("statusSubresource"), version.as_object_mut()) {
+        fields.insert("subresources", object! { "status" => object! {} });
+    }
+    let definition = object! {
+        "metadata" => object! { "name" => "widgets.vec.example.com" },
+        "spec" => object! {
+            "group" => "vec.example.com",
+            "scope" => "Namespaced",
+            "names" => object! { "plural" => "widgets", "kind" => "Widget" },
+            "versions" => vec![version],
+        },
+    };
+    let definition = new_definition(&definition);
+    with_warnings(crd::validate::create(&definition), crd::warnings::create(&definition))
+}
+
+fn with_warnings(found: ErrorList, warnings: Vec<String>) -> Value {
+    let mut answer = errors(found);
+    if let Some(fields) = answer.as_object_mut() {
+        fields.insert("warnings", strings(warnings));
+    }
+    answer
+}
+
+/// A definition as it comes to be stored.
+fn new_definition(value: &Value) -> Definition {
+    let mut definition = crd::definition::decode(value).expect("the definition of a case decodes").0;
+    crd::defaults::set_defaults(&mut definition);
+    crd::strategy::prepare_create(&mut definition);
+    definition
+}
+
+fn compile(case: &Case) -> Value {
+    let value = case.0.get("crd").cloned().unwrap_or_default();
+    let new = new_definition(&value);
+    let (mut answer, costs) = match case.0.get("oldCrd") {
+        None => {
+            let (found, costs) = crd::validate::create_with_costs(&new);
+            (with_warnings(found, crd::warnings::create(&new)), costs)
+        }
+        Some(old) => {
+            let old = new_definition(old);
+            let mut new = new;
+            crd::strategy::prepare_update(&mut new, &old);
+            let (found, costs) = crd::validate::update_with_costs(&new, &old);
+            (with_warnings(found, crd::warnings::update(&new, &old)), costs)
+        }
+    };
+    if let Some(fields) = answer.as_object_mut() {
+        write_costs(fields, &costs);
+    }
+    answer
+}
+
+/// One total stands alone, several stand with their schemas.
+fn write_costs(fields: &mut Map, costs: &[SchemaCosts]) {
+    let mut rules: Vec<&RuleCosts> = costs.iter().flat_map(|costs| &costs.rules).collect();
+    rules.sort_by_key(|rule| rule.path.rsplit_once('[').map(|(node, _)| node));
+    fields.insert("rules", rules.into_iter().map(rule_costs).collect::<Vec<_>>().into());
+    fields.insert("totalEstimatedCost", Value::Null);
+    match costs {
+        [] => {}
+        [one] => drop(fields.insert("totalEstimatedCost", unsigned(one.total))),
+        several => {
+            let total = |costs: &SchemaCosts| {
+                object! { "path" => costs.path.as_str(), "total" => unsigned(costs.total) }
+            };
+            fields.insert("totals", several.iter().map(total).collect::<Vec<_>>().into());
+        }
+    }
+}
+
+fn rule_costs(costs: &RuleCosts) -> Value {
+    let mut answer = compiled_rule(&costs.compiled, costs.request_cardinality);
+    if let Some(fields) = answer.as_object_mut() {
+        fields.insert("path", costs.path.as_str().into());
+        fields.insert("rule", costs.rule.rule.as_str().into());
+        fields.insert("schemaMaxCardinality", costs.schema_cardinality.map_or(Value::Null, unsigned));
+        fields.insert("expressionCost", unsigned(costs.cost));
+        match &costs.compiled.message {
+            Some(Ok(message)) => drop(fields.insert("messageExpressionCost", unsigned(message.cost_max))),
+            Some(Err(error)) => drop(fields.insert("messageExpressionError", timeless(error).into())),
+            None => {}
+        }
+        if !costs.compiled.field_path.is_empty() {
+            fields.insert("normalizedFieldPath", costs.compiled.field_path.as_str().into());
+        }
+    }
+    answer
+}
+
+fn compiled_rule(rule: &CompiledRule, cardinality: u64) -> Value {
+    let mut answer = object! {
+        "estimatedCost" => unsigned(rule.cost_max()),
+        "ruleMaxCardinality" => unsigned(if rule.expression.is_some() { cardinality } else { 0 }),
+        "usesOldSelf" => rule.uses_old_self,
+    };
+    if let (Some(fields), Some(error)) = (answer.as_object_mut(), &rule.error) {
+        fields.insert("error", timeless(error).into());
+    }
+    answer
+}
+
+/// As JSON reads the number: one that is no int64 is a float.
+fn unsigned(number: u64) -> Value {
+    i64::try_from(number).map_or_else(|_| Value::Float(number as f64), Value::Int)
+}
+
+/// The rules of a schema's top node, whatever else is wrong with it.
+fn cost(case: &Case) -> Value {
+    let schema = case.schema();
+    let is_root = case.0.get("isResourceRoot").and_then(Value::as_bool).unwrap_or_default();
+    let rules = declare(&schema, is_root).map_or_else(Vec::new, |decl| {
+        let origin = rules::Origin::Written(&Preexisting::default());
+        let compiled = rules::compile(&schema.validations, &schema, &decl, origin);
+        let cardinality = rules::cardinality_max(&decl);
+        compiled.iter().map(|rule| compiled_rule(rule, cardinality)).collect()
+    });
+    object! { "rules" => rules }
+}
+
+/// Rules over an object, and over the object that it was.
+fn evaluate(case: &Case) -> Value {
+    let schema = case.schema();
+    let flag = |name: &str| case.0.get(name).and_then(Value::as_bool).unwrap_or_default();
+    let mut object = case.0.get("object").cloned().unwrap_or_default();
+    let mut old = case.0.get("oldObject").cloned();
+    if flag("default") {
+        for object in std::iter::once(&mut object).chain(&mut old) {
+            default::prune_non_nullable_nulls(object, &schema);
+            default::apply(object, &schema);
+        }
+    }
+    let number = |name: &str, default: i64| case.0.get(name).and_then(Value::as_i64).unwrap_or(default);
+    let limits =
+        Limits { call: number("perCallLimit", 1_000_000).cast_unsigned(), object: number("budget", 10_000_000) };
+    let path = match case.0.get("fieldPath").and_then(Value::as_str) {
+        Some(path) => Path::new(path),
+        None => Path::ROOT,
+    };
+    let correlated = old.as_ref().filter(|_| flag("ratcheting")).map(|old| Correlated::new(&object, old, &schema));
+    let rules = Rules::compile(&schema, flag("isResourceRoot"));
+    let mut runs = Vec::new();
+    let findings = rules.evaluate(&path, &object, old.as_ref(), correlated.as_ref(), limits, &mut |run| {
+        runs.push(object! {
+            "path" => if run.is_message { "messageExpression".to_owned() } else { run.path.to_string() },
+            "index" => if run.is_message { -1 } else { run.index as i64 },
+            "cost" => unsigned(run.cost),
+            "result" => show(run.result),
+        });
+    });
+    let mut answer = errors(findings.errors);
+    if let Some(fields) = answer.as_object_mut() {
+        fields.insert("warnings", strings(findings.warnings));
+        fields.insert("runtimeCost", findings.left.map_or(Value::Null, |left| Value::Int(limits.object - left)));
+        if findings.left.is_none() {
+            fields.insert("exhausted", true.into());
+        }
+        if !runs.is_empty() {
+            fields.insert("ruleCosts", runs.into());
+        }
+    }
+    answer
+}
+
+/// A result as the vectors tell it: long strings by their length.
+fn show(result: &Result<Cel<'_>, EvalError>) -> String {
+    match result {
+        Ok(Cel::Bool(truth)) => truth.to_string(),
+        Ok(Cel::String(text)) if text.len() > 200 => format!("string of {} bytes", text.len()),
+        Ok(Cel::String(text)) => go_quote(text),
+        Ok(other) => format!("{other:?}"),
+        Err(error) => format!("error: {error}"),
+    }
+}
+
 /// The kind whose objects `cr-create` and `cr-update` write.
 fn widgets(case: &Case) -> Arc<ServedVersion> {
     let mut schema = case.schema();
@@ -305,6 +511,7 @@ fn widgets(case: &Case) -> Arc<ServedVersion> {
         served: true,
         storage: true,
         structural: Arc::new(schema),
+        rules: Default::default(),
         preserve_unknown_fields: false,
         status: false,
         scale: None,
@@ -348,7 +555,7 @@ fn update(case: &Case) -> Value {
     match unknown {
         Ok(unknown) => {
             write::prepare_update(&version, &mut object, &old);
-            written(write::validate_update(&version, &object, &old), object, unknown)
+            written(write::validate_update(&version, &object, &old, &mut Vec::new()), object, unknown)
         }
         Err(error) => object! { "error" => error },
     }

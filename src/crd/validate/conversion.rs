@@ -5,10 +5,11 @@
 use std::collections::BTreeSet;
 
 use super::internal::review_versions;
-use super::{ca_bundle, go_struct, options::Options, url};
+use super::{ca_bundle, go_struct, options::Options};
 use crate::crd::definition::{ClientConfig, Conversion, ServiceReference};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::names::{is_dns1035_label, is_dns1123_subdomain};
+use crate::meta::url;
 use crate::value::{Value, base64};
 
 const STRATEGIES: [&str; 2] = ["None", "Webhook"];

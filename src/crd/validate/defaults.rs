@@ -1,17 +1,19 @@
-//! Defaults of a schema: pruned, valid, and good metadata where they stand in metadata.
+//! Defaults of a schema: pruned, valid, good metadata where they stand in metadata, and held to their rules.
 //!
 //! Source: apiextensions-apiserver 1.37, answers recorded from it.
 
 use crate::meta::field::{Error, ErrorList, Path, aggregate};
+use crate::schema::rules::{Limits, Rules};
 use crate::schema::structural::Structural;
 use crate::schema::{coerce, prune, validate};
 use crate::value::{Map, Value};
 
 /// What is wrong with the defaults of `schema`, the root of a version. Defaults in `additionalProperties` are not visited.
 pub fn validate_defaults(schema: &Structural, require_pruned: bool, path: &Path<'_>) -> ErrorList {
-    let mut visit = Visit { require_pruned, errors: ErrorList::new() };
+    let mut visit = Visit { require_pruned, errors: ErrorList::new(), limits: Limits::default() };
     let resource = Resource { schema, way: None };
-    visit.enter(schema, &resource, true, false, path);
+    // Where the rules became too dear, no further default is looked at.
+    let _ = visit.enter(schema, &resource, true, false, path);
     visit.errors
 }
 
@@ -54,48 +56,86 @@ impl Resource<'_> {
 struct Visit {
     require_pruned: bool,
     errors: ErrorList,
+    /// What the rules may still cost.
+    limits: Limits,
 }
 
+/// The rules of defaults became too dear.
+struct Exhausted;
+
 impl Visit {
-    fn enter(&mut self, schema: &Structural, outer: &Resource<'_>, is_root: bool, inside_meta: bool, path: &Path<'_>) {
+    fn enter(
+        &mut self,
+        schema: &Structural,
+        outer: &Resource<'_>,
+        is_root: bool,
+        inside_meta: bool,
+        path: &Path<'_>,
+    ) -> Result<(), Exhausted> {
         let is_resource = is_root || schema.extensions.embedded_resource;
         let inside_meta = inside_meta && !is_resource;
         let resource = if is_resource { Resource { schema, way: None } } else { *outer };
         if let Some(default) = schema.generic.default.as_ref().filter(|default| !default.is_null()) {
             let path = path.child("default");
-            match inside_meta {
+            let valid = match inside_meta {
                 true => self.check_meta_default(default, schema, &resource, &path),
                 false => self.check_default(default, schema, is_resource, &path),
+            };
+            if let Some(default) = valid {
+                self.run_rules(&default, schema, is_resource, &path)?;
             }
         }
         if let Some(items) = &schema.items {
             let way = Way { name: None, before: resource.way };
             let within = Resource { way: Some(&way), ..resource };
-            self.enter(items, &within, false, inside_meta, &path.child("items"));
+            self.enter(items, &within, false, inside_meta, &path.child("items"))?;
         }
         let properties_path = path.child("properties");
         for (name, property) in &schema.properties {
             let is_meta = is_resource && matches!(name.as_str(), "metadata" | "apiVersion" | "kind");
             let way = Way { name: Some(name), before: resource.way };
             let within = Resource { way: Some(&way), ..resource };
-            self.enter(property, &within, false, inside_meta || is_meta, &properties_path.key(name));
+            self.enter(property, &within, false, inside_meta || is_meta, &properties_path.key(name))?;
         }
+        Ok(())
     }
 
-    fn check_meta_default(&mut self, default: &Value, schema: &Structural, resource: &Resource<'_>, path: &Path<'_>) {
+    /// The default, if only rules are left to be checked.
+    fn check_meta_default(
+        &mut self,
+        default: &Value,
+        schema: &Structural,
+        resource: &Resource<'_>,
+        path: &Path<'_>,
+    ) -> Option<Value> {
         let mut object = resource.surround(default);
         let found = match coerce::coerce(&Path::ROOT, &mut object, resource.schema, true, false) {
             Err(error) => vec![error],
             Ok(_) => coerce::validate_embedded(&Path::ROOT, &object, resource.schema, true),
         };
         if found.is_empty() {
-            return self.errors.extend(validate::validate_default(path, default, schema));
+            return self.check_values(default.clone(), schema, path);
         }
         let detail = format!("must result in valid metadata: {}", aggregate(&found));
         self.errors.push(Error::invalid(path, default.clone(), detail));
+        None
     }
 
-    fn check_default(&mut self, default: &Value, schema: &Structural, is_resource: bool, path: &Path<'_>) {
+    fn check_values(&mut self, default: Value, schema: &Structural, path: &Path<'_>) -> Option<Value> {
+        let found = validate::validate_default(path, &default, schema);
+        let is_valid = found.is_empty();
+        self.errors.extend(found);
+        is_valid.then_some(default)
+    }
+
+    /// The default, if only rules are left to be checked.
+    fn check_default(
+        &mut self,
+        default: &Value,
+        schema: &Structural,
+        is_resource: bool,
+        path: &Path<'_>,
+    ) -> Option<Value> {
         let mut pruned = default.clone();
         prune::prune(&mut pruned, schema, is_resource);
         let is_pruned = !self.require_pruned || pruned == *default;
@@ -106,12 +146,39 @@ impl Visit {
             self.errors.push(Error::invalid(path, default.clone(), "must not have unknown fields"));
         }
         if let Err(error) = coerced {
-            return self.errors.push(error);
+            self.errors.push(error);
+            return None;
         }
         let found = coerce::validate_embedded(path, &default, schema, is_resource);
-        match found.is_empty() {
-            true => self.errors.extend(validate::validate_default(path, &default, schema)),
-            false => self.errors.extend(found),
+        if found.is_empty() {
+            return self.check_values(default, schema, path);
         }
+        self.errors.extend(found);
+        None
+    }
+
+    /// Runs the rules over a default: as if it had always been there, then as if it was new.
+    fn run_rules(
+        &mut self,
+        default: &Value,
+        schema: &Structural,
+        is_resource: bool,
+        path: &Path<'_>,
+    ) -> Result<(), Exhausted> {
+        let rules = Rules::compile(schema, is_resource);
+        if rules.is_empty() {
+            return Ok(());
+        }
+        let kept = rules.evaluate(path, default, Some(default), None, self.limits, &mut |_| {});
+        let mut left = kept.left;
+        let holds = kept.errors.is_empty();
+        self.errors.extend(kept.errors);
+        if holds {
+            let new = rules.evaluate(path, default, None, None, self.limits, &mut |_| {});
+            self.errors.extend(new.errors);
+            left = left.min(new.left);
+        }
+        self.limits.object = left.ok_or(Exhausted)?;
+        Ok(())
     }
 }

@@ -93,6 +93,15 @@ impl<'d> InternalSpec<'d> {
         self.schemas().any(|schema| schema.any(&mut test))
     }
 
+    /// The schema of a version, be it shared; `None` if there is no such version. Of versions with the same name the first
+    /// one counts.
+    pub fn schema_of(&self, version: &str) -> Option<Option<&'d Option<JsonSchema>>> {
+        if self.versions.iter().all(|version| version.own.schema.is_none()) {
+            return Some(self.shared.schema);
+        }
+        Some(self.versions.iter().find(|candidate| candidate.version.name == version)?.own.schema)
+    }
+
     /// Whether objects of `version` have `/status`. Of versions with the same name the first one counts.
     pub fn has_status(&self, version: &str) -> bool {
         if self.versions.iter().all(|version| version.own.subresources.is_none()) {

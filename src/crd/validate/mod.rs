@@ -1,7 +1,7 @@
 //! What is wrong with a definition.
 //!
 //! In: a definition with its defaults, prepared for being stored; for an update also the one before. Out: all errors, in
-//! Kubernetes' words and order. Rules are checked but for their expressions.
+//! Kubernetes' words and order; or what the rules cost.
 //!
 //! Source: apiextensions-apiserver 1.37, answers recorded from it.
 
@@ -14,11 +14,10 @@ mod columns;
 mod conversion;
 mod names;
 mod selectable;
-pub(in crate::crd) mod url;
 mod versions;
 
 mod defaults;
-mod field_path;
+pub mod expressions;
 mod list_type;
 mod rules;
 mod schema;
@@ -28,6 +27,7 @@ mod go_struct;
 
 use std::collections::BTreeMap;
 
+use expressions::SchemaCosts;
 use internal::InternalSpec;
 use options::Options;
 
@@ -46,6 +46,11 @@ const SCOPES: [&str; 2] = ["Cluster", "Namespaced"];
 
 /// What is wrong with a new definition.
 pub fn create(definition: &Definition) -> ErrorList {
+    create_with_costs(definition).0
+}
+
+/// What is wrong with a new definition, and what the rules of each of its schemas cost.
+pub fn create_with_costs(definition: &Definition) -> (ErrorList, Vec<SchemaCosts>) {
     let required_name = format!("{}.{}", definition.spec.names.plural, definition.spec.group);
     let name_check = |name: &str, prefix: bool| {
         let mut faults = name_is_dns1123_subdomain(name, prefix);
@@ -55,19 +60,26 @@ pub fn create(definition: &Definition) -> ErrorList {
         faults
     };
     let mut errors = object_meta::validate(&definition.metadata, false, name_check, &METADATA);
-    errors.extend(validate_spec(definition, &Options::for_create()));
+    let (found, costs) = validate_spec(definition, &Options::for_create());
+    errors.extend(found);
     errors.extend(validate_rest(definition, None));
-    errors
+    (errors, costs)
 }
 
 /// What is wrong with `new` in place of `old`.
 pub fn update(new: &Definition, old: &Definition) -> ErrorList {
+    update_with_costs(new, old).0
+}
+
+/// What is wrong with `new` in place of `old`, and what the rules of each of its schemas cost.
+pub fn update_with_costs(new: &Definition, old: &Definition) -> (ErrorList, Vec<SchemaCosts>) {
     let options = Options::for_update(new, old);
     let mut errors = object_meta::validate_update(&new.metadata, &old.metadata, &METADATA);
-    errors.extend(validate_spec(new, &options));
+    let (found, costs) = validate_spec(new, &options);
+    errors.extend(found);
     errors.extend(validate_immutable(&new.spec, &old.spec, options.require_immutable_names));
     errors.extend(validate_rest(new, Some(old)));
-    errors
+    (errors, costs)
 }
 
 /// What is wrong with a write to `/status`.
@@ -126,7 +138,8 @@ fn validate_stored_versions(stored: &[String], versions: &[Version], path: &Path
     errors
 }
 
-fn validate_spec(definition: &Definition, options: &Options) -> ErrorList {
+fn validate_spec(definition: &Definition, options: &Options) -> (ErrorList, Vec<SchemaCosts>) {
+    let mut costs = Vec::new();
     let spec = InternalSpec::of(definition);
     let written = spec.spec;
     let mut options = options.clone();
@@ -147,14 +160,23 @@ fn validate_spec(definition: &Definition, options: &Options) -> ErrorList {
     }
     options.require_structural |= spec.any_schema(schema::has_extensions);
 
-    errors.extend(versions::validate_versions(&spec, &options, &SPEC.child("versions")));
+    errors.extend(versions::validate_versions(&spec, &options, &mut costs, &SPEC.child("versions")));
     if let Some(error) = names::validate_label(&SPEC.child("version"), spec.version) {
         errors.push(error);
     }
     let names_path = SPEC.child("names");
     errors.extend(names::validate_presence(&written.names, &names_path));
     errors.extend(names::validate_names(&written.names, &names_path));
-    errors.extend(versions::validate_content(&spec.shared, spec.any_has_status(), &options, "validation", &SPEC));
+    let has_status = spec.any_has_status();
+    let shared_options = options.for_version(spec.version);
+    errors.extend(versions::validate_content(
+        &spec.shared,
+        has_status,
+        &shared_options,
+        "validation",
+        &mut costs,
+        &SPEC,
+    ));
     errors.extend(validate_shared_selectable(&spec, &options));
     if let Some(conversion) = &written.conversion {
         let path = SPEC.child("conversion");
@@ -165,7 +187,7 @@ fn validate_spec(definition: &Definition, options: &Options) -> ErrorList {
         }
         errors.extend(conversion::validate_conversion(conversion, &options, &path));
     }
-    errors
+    (errors, costs)
 }
 
 fn validate_scope(scope: &str, path: &Path<'_>) -> Option<Error> {
@@ -335,5 +357,66 @@ mod tests {
         let established = crate::crd::names::condition("Established", "True", "", "");
         old.set_condition(established, "2026-01-01T00:00:00Z");
         assert_eq!(texts(update(&new, &old)), [r#"spec.names.kind: Invalid value: "Bar": field is immutable"#]);
+    }
+
+    /// A definition whose objects have these fields.
+    fn with_properties(properties: &str) -> Definition {
+        let schema = format!(r#"{{"openAPIV3Schema":{{"type":"object","properties":{{{properties}}}}}}}"#);
+        definition(&format!(r#"[{{"name":"v1","storage":true,"schema":{schema}}}]"#))
+    }
+
+    const UNBOUNDED_TEXTS: &str = r#""a":{"type":"array","items":{"type":"string",
+        "x-kubernetes-validations":[{"rule":"self.contains('a')"}]}}"#;
+
+    #[test]
+    fn an_expression_must_not_be_too_dear_times_its_cardinality() {
+        let rule = "spec.validation.openAPIV3Schema.properties[a].items.x-kubernetes-validations[0].rule: Forbidden: ";
+        let budget = |name: &str, factor: &str| {
+            format!(
+                "{name} exceeds budget by factor of {factor} (try simplifying the rule, or adding maxItems, \
+                 maxProperties, and maxLength where arrays, maps, and strings are declared)"
+            )
+        };
+        let total = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
+        let expected = [
+            format!("{rule}{}", budget("estimated rule cost", "more than 100x")),
+            format!("{rule}contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"),
+            format!("spec.validation.openAPIV3Schema: Forbidden: {}", budget(total, "more than 100x")),
+        ];
+        assert_eq!(texts(create(&with_properties(UNBOUNDED_TEXTS))), expected);
+    }
+
+    #[test]
+    fn an_unchanged_schema_keeps_its_dear_expressions_but_not_their_sum() {
+        let dear = UNBOUNDED_TEXTS.replace("\"string\"", "\"string\",\"maxLength\":40");
+        let (old, mut new) = (with_properties(&dear), with_properties(&dear));
+        let found = texts(create(&new));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(texts(update(&new, &old)), [""; 0]);
+        new = with_properties(&format!(r#"{dear},"b":{{"type":"string"}}"#));
+        assert_eq!(texts(update(&new, &old)), found);
+        let too_dear = with_properties(UNBOUNDED_TEXTS);
+        assert_eq!(texts(update(&too_dear, &too_dear)).len(), 2);
+    }
+
+    #[test]
+    fn an_expression_that_was_there_may_use_what_new_ones_may_not() {
+        let rule = r#""x-kubernetes-validations":[{"rule":"self.includes('a')"}]"#;
+        let list = format!(r#""a":{{"type":"array","maxItems":3,"items":{{"type":"string","maxLength":3}},{rule}}}"#);
+        let old = with_properties(&list);
+        let found = texts(create(&old));
+        assert!(found[0].contains("undeclared reference to 'includes'"), "{found:?}");
+        let new = with_properties(&format!(r#"{list},"b":{{"type":"string"}}"#));
+        assert_eq!(texts(update(&new, &old)), [""; 0]);
+    }
+
+    #[test]
+    fn an_old_value_is_only_named_where_there_is_one_to_find() {
+        let rules = r#""x-kubernetes-validations":[{"rule":"self == oldSelf"}]"#;
+        let list = format!(r#""a":{{"type":"array","maxItems":3,"items":{{"type":"string","maxLength":3,{rules}}}}}"#);
+        let expected = "spec.validation.openAPIV3Schema.properties[a].items.x-kubernetes-validations[0].rule: Invalid \
+                        value: \"self == oldSelf\": oldSelf cannot be used on the uncorrelatable portion of the schema \
+                        within spec.validation.openAPIV3Schema.properties[a]";
+        assert_eq!(texts(create(&with_properties(&list))), [expected]);
     }
 }

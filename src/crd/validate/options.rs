@@ -3,6 +3,8 @@
 //!
 //! Source: apiextensions-apiserver 1.37.
 
+use std::sync::Arc;
+
 use super::conversion::{is_valid_ca_bundle, names_known_review_version};
 use super::internal::{InternalSpec, review_versions};
 use super::list_type;
@@ -14,6 +16,7 @@ use crate::schema::check::validate_structural;
 use crate::schema::convert::to_structural;
 use crate::schema::default::prune_defaults;
 use crate::schema::json_schema::JsonSchema;
+use crate::schema::rules::compile::Preexisting;
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -33,6 +36,12 @@ pub struct Options {
     pub require_valid_ca_bundle: bool,
     /// Versions that may have more selectable fields than the limit; the empty name stands for what versions share.
     pub any_number_of_selectable_fields: Vec<String>,
+    /// Expressions that may use what was there when they were written.
+    pub preexisting_expressions: Arc<Preexisting>,
+    /// Versions whose schema is as it was.
+    versions_as_before: Vec<String>,
+    /// Expressions may cost more than the limit; all together they may not.
+    pub allow_dear_expressions: bool,
 }
 
 impl Options {
@@ -49,11 +58,16 @@ impl Options {
             // Until it is established, a definition may still wait for its bundle.
             require_valid_ca_bundle: false,
             any_number_of_selectable_fields: Vec::new(),
+            preexisting_expressions: Arc::default(),
+            versions_as_before: Vec::new(),
+            allow_dear_expressions: false,
         }
     }
 
     pub fn for_update(new: &Definition, old: &Definition) -> Self {
-        let spec = InternalSpec::of(old);
+        let (new, spec) = (InternalSpec::of(new), InternalSpec::of(old));
+        let mut preexisting_expressions = Preexisting::default();
+        spec.schemas().for_each(|schema| preexisting_expressions.note(schema));
         let reviews = old.spec.conversion.as_ref().map_or(&[][..], review_versions);
         let is_established = old.is_true("Established");
         let has_items_fault =
@@ -68,8 +82,17 @@ impl Options {
             require_atomic_set_type: !spec.any_schema(list_type::has_non_atomic_items),
             require_map_list_keys_map_set: !spec.any_schema(has_items_fault),
             require_valid_ca_bundle: is_established && has_valid_ca_bundle(old),
-            any_number_of_selectable_fields: unchanged_beyond_limit(&InternalSpec::of(new), &spec),
+            any_number_of_selectable_fields: unchanged_beyond_limit(&new, &spec),
+            preexisting_expressions: Arc::new(preexisting_expressions),
+            versions_as_before: with_unchanged_schema(&new, &spec),
+            allow_dear_expressions: false,
         }
+    }
+
+    /// The options for the schema of a version: one that did not change was accepted already, be it by another release.
+    pub fn for_version(&self, name: &str) -> Options {
+        let is_as_before = self.versions_as_before.iter().any(|version| version == name);
+        Options { allow_dear_expressions: is_as_before, ..self.clone() }
     }
 }
 
@@ -105,6 +128,15 @@ fn has_valid_ca_bundle(definition: &Definition) -> bool {
     let webhook = definition.spec.conversion.as_ref().and_then(|conversion| conversion.webhook.as_ref());
     let bundle = webhook.and_then(|webhook| webhook.client_config.as_ref()?.ca_bundle.as_deref());
     bundle.is_none_or(is_valid_ca_bundle)
+}
+
+fn with_unchanged_schema(new: &InternalSpec<'_>, old: &InternalSpec<'_>) -> Vec<String> {
+    let names = new.versions.iter().map(|version| &version.version.name);
+    let is_unchanged = |name: &&String| {
+        let (new, old) = (new.schema_of(name), old.schema_of(name));
+        new.is_some() && new == old
+    };
+    names.filter(is_unchanged).cloned().collect()
 }
 
 fn unchanged_beyond_limit(new: &InternalSpec<'_>, old: &InternalSpec<'_>) -> Vec<String> {

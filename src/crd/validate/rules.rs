@@ -1,9 +1,9 @@
 //! `x-kubernetes-validations`: everything about a rule but its expressions.
 
-use super::field_path::{Brackets, resolve};
 use super::go_struct;
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::schema::convert::to_structural;
+use crate::schema::field_path::{Brackets, resolve};
 use crate::schema::json_schema::{JsonSchema, ValidationRule};
 
 const REASONS: [&str; 4] = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];

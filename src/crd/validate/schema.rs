@@ -3,6 +3,7 @@
 //! Source: Kubernetes documentation, "Specifying a structural schema"; apiextensions-apiserver 1.37.
 
 use super::defaults::validate_defaults;
+use super::expressions::{Context, SchemaCosts};
 use super::go_struct;
 use super::options::Options;
 use super::walk::validate_open_api;
@@ -11,9 +12,16 @@ use crate::schema::check::validate_structural;
 use crate::schema::convert::to_structural;
 use crate::schema::json_schema::JsonSchema;
 
-/// What is wrong with `schema`, whose `openAPIV3Schema` would be at `path`. Rules are left uncompiled.
-pub fn validate_schema(schema: &JsonSchema, has_status: bool, options: &Options, path: &Path<'_>) -> ErrorList {
+/// What is wrong with `schema`, whose `openAPIV3Schema` would be at `path`, and what its rules cost if they could be
+/// compiled.
+pub fn validate_schema(
+    schema: &JsonSchema,
+    has_status: bool,
+    options: &Options,
+    path: &Path<'_>,
+) -> (ErrorList, Option<SchemaCosts>) {
     let schema_path = path.child("openAPIV3Schema");
+    let mut costs = SchemaCosts::new(&schema_path);
     let mut errors = ErrorList::new();
     if has_status {
         errors.extend(validate_root_with_status(schema, &schema_path));
@@ -22,24 +30,29 @@ pub fn validate_schema(schema: &JsonSchema, has_status: bool, options: &Options,
         errors.push(Error::forbidden(&schema_path.child("nullable"), "nullable cannot be true at the root"));
     }
     let mut not_convertible = None;
+    let mut structural = None;
     if options.require_structural {
         match to_structural(schema) {
             Err(error) => not_convertible = Some(Error::invalid(&schema_path, "", error.to_string())),
-            Ok(structural) => {
-                let found = validate_structural(&schema_path, &structural);
-                errors.extend(match found.is_empty() {
-                    true => validate_defaults(&structural, options.require_pruned_defaults, &schema_path),
-                    false => found,
-                });
+            Ok(converted) => {
+                let mut found = validate_structural(&schema_path, &converted);
+                if found.is_empty() {
+                    found = validate_defaults(&converted, options.require_pruned_defaults, &schema_path);
+                }
+                // Rules of a schema with faults would only show faults that go away with them.
+                structural = Some(converted).filter(|_| found.is_empty());
+                errors.extend(found);
             }
         }
     }
-    errors.extend(validate_open_api(schema, options, &schema_path));
+    let context = structural.as_ref().map(|structural| Context::root(schema, structural));
+    errors.extend(validate_open_api(schema, context.as_ref(), &mut costs, options, &schema_path));
     // The walk over all nodes mostly tells the same in better words.
     if errors.is_empty() {
         errors.extend(not_convertible);
     }
-    errors
+    errors.extend(costs.check_total());
+    (errors, context.map(|_| costs))
 }
 
 /// Whether `schema` itself has an extension that only structural schemas may have.

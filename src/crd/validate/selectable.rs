@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::field_path::{Brackets, resolve};
 use crate::meta::field::{Error, ErrorList, Path};
+use crate::schema::field_path::{Brackets, resolve};
 use crate::schema::structural::Structural;
 
 /// How many fields of a version can be selected by.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::columns::{validate_columns, validate_subresources};
+use super::expressions::SchemaCosts;
 use super::go_struct::{self, show_versions};
 use super::internal::{Content, InternalSpec, InternalVersion};
 use super::names::validate_required_label;
@@ -12,20 +13,27 @@ use super::selectable::validate_selectable_fields;
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::schema::convert::to_structural;
 use crate::schema::json_schema::JsonSchema;
+use crate::schema::structural::Structural;
 use crate::value::is_printable;
 
 const DEPRECATION_WARNING_BYTES_MAX: usize = 256;
 
-/// Every version, at `path` with its index.
-pub fn validate_versions(spec: &InternalSpec<'_>, options: &Options, path: &Path<'_>) -> ErrorList {
+/// Every version, at `path` with its index. What rules cost goes to `costs`.
+pub fn validate_versions(
+    spec: &InternalSpec<'_>,
+    options: &Options,
+    costs: &mut Vec<SchemaCosts>,
+    path: &Path<'_>,
+) -> ErrorList {
     let mut errors = ErrorList::new();
     for (index, version) in spec.versions.iter().enumerate() {
         let path = path.index(index);
         let name = &version.version.name;
         errors.extend(validate_required_label(&path.child("name"), name));
         errors.extend(validate_deprecation_warning(version, &path.child("deprecationWarning")));
-        errors.extend(validate_content(&version.own, spec.has_status(name), options, "schema", &path));
-        errors.extend(validate_selectable(version, options, &path));
+        let options = options.for_version(name);
+        errors.extend(validate_content(&version.own, spec.has_status(name), &options, "schema", costs, &path));
+        errors.extend(validate_selectable(version, &options, &path));
     }
     let mut names = BTreeSet::new();
     let all_differ = spec.versions.iter().all(|version| names.insert(&version.version.name));
@@ -43,17 +51,20 @@ fn invalid_versions(spec: &InternalSpec<'_>, detail: &str, path: &Path<'_>) -> E
     go_struct::invalid(path, shown, detail)
 }
 
-/// The schema, under the name that it has there, the subresources and the columns.
+/// The schema, under the name that it has there, the subresources and the columns. What rules cost goes to `costs`.
 pub fn validate_content(
     content: &Content<'_>,
     has_status: bool,
     options: &Options,
     schema_name: &str,
+    costs: &mut Vec<SchemaCosts>,
     path: &Path<'_>,
 ) -> ErrorList {
     let mut errors = ErrorList::new();
     if let Some(schema) = content.open_api_schema() {
-        errors.extend(validate_schema(schema, has_status, options, &path.child(schema_name)));
+        let (found, schema_costs) = validate_schema(schema, has_status, options, &path.child(schema_name));
+        errors.extend(found);
+        costs.extend(schema_costs);
     }
     if let Some(subresources) = content.subresources {
         errors.extend(validate_subresources(subresources, &path.child("subresources")));
@@ -85,13 +96,15 @@ pub fn validate_selectable_in(
     path: &Path<'_>,
 ) -> ErrorList {
     let any_number = options.any_number_of_selectable_fields.iter().any(|name| name == version);
-    match to_structural(schema) {
-        Ok(schema) => validate_selectable_fields(fields, &schema, any_number, &path.child("selectableFields")),
-        Err(error) => {
-            let schema_path = path.child("schema");
-            vec![Error::invalid(&schema_path.child("openAPIV3Schema"), "", error.to_string())]
-        }
-    }
+    let mut errors = ErrorList::new();
+    let schema = to_structural(schema).unwrap_or_else(|error| {
+        let schema_path = path.child("schema");
+        errors.push(Error::invalid(&schema_path.child("openAPIV3Schema"), "", error.to_string()));
+        // Paths that are none are told all the same.
+        Structural::default()
+    });
+    errors.extend(validate_selectable_fields(fields, &schema, any_number, &path.child("selectableFields")));
+    errors
 }
 
 fn validate_deprecation_warning(version: &InternalVersion<'_>, path: &Path<'_>) -> ErrorList {

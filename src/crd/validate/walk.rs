@@ -2,6 +2,7 @@
 //!
 //! Source: apiextensions-apiserver 1.37, answers recorded from it.
 
+use super::expressions::{Context, SchemaCosts};
 use super::options::Options;
 use super::{list_type, rules};
 use crate::meta::field::{Error, ErrorList, Path};
@@ -14,36 +15,53 @@ pub fn is_valid_type(type_: &str) -> bool {
     type_.is_empty() || TYPES.contains(&type_)
 }
 
-/// What is wrong with `schema`, the root of a version.
-pub fn validate_open_api(schema: &JsonSchema, options: &Options, path: &Path<'_>) -> ErrorList {
-    let mut walk = Walk { options, errors: ErrorList::new() };
-    walk.enter(schema, Place { is_root: true, inside_meta: false, no_default_reason: None }, path);
-    walk.errors
+/// What is wrong with `schema`, the root of a version: first with the schema, then with the expressions of its rules.
+///
+/// Rules are compiled where there is a `context`, and only in parts without another fault, the inner ones first. What
+/// they cost goes to `costs`.
+pub fn validate_open_api(
+    schema: &JsonSchema,
+    context: Option<&Context<'_>>,
+    costs: &mut SchemaCosts,
+    options: &Options,
+    path: &Path<'_>,
+) -> ErrorList {
+    let mut walk = Walk { options, costs, errors: ErrorList::new(), rule_errors: ErrorList::new() };
+    let place = Place { is_root: true, inside_meta: false, no_default_reason: None, uncorrelatable: None };
+    walk.enter(schema, place, context, path);
+    let Walk { mut errors, rule_errors, .. } = walk;
+    errors.extend(rule_errors);
+    errors
 }
 
 /// What the way to a node tells about it.
 #[derive(Clone, Copy)]
-struct Place {
+struct Place<'p> {
     is_root: bool,
     /// Within `apiVersion`, `kind` or `metadata` of an object.
     inside_meta: bool,
     /// Where that is, if there must be no default.
     no_default_reason: Option<&'static str>,
+    /// The outermost node whose parts can't be told apart on updates.
+    uncorrelatable: Option<&'p Path<'p>>,
 }
 
 struct Walk<'o> {
     options: &'o Options,
+    costs: &'o mut SchemaCosts,
     errors: ErrorList,
+    rule_errors: ErrorList,
 }
 
 impl Walk<'_> {
-    fn enter(&mut self, schema: &JsonSchema, place: Place, path: &Path<'_>) {
+    fn enter(&mut self, schema: &JsonSchema, place: Place<'_>, context: Option<&Context<'_>>, path: &Path<'_>) {
+        let errors_before = self.errors.len();
         self.check_keywords(schema, place, path);
         if schema.unique_items {
             let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
             self.errors.push(Error::forbidden(&path.child("uniqueItems"), detail));
         }
-        self.enter_children(schema, place, path);
+        self.enter_children(schema, place, context, path);
         if schema.preserve_unknown_fields == Some(false) {
             let path = path.child("x-kubernetes-preserve-unknown-fields");
             self.errors.push(Error::invalid(&path, false, "must be true or undefined"));
@@ -53,10 +71,23 @@ impl Walk<'_> {
         if self.options.require_map_list_keys_map_set {
             self.errors.extend(list_type::validate_items_of_sets_and_maps(schema, path));
         }
-        self.errors.extend(rules::validate_rules(schema, &path.child("x-kubernetes-validations")));
+        let rules_path = path.child("x-kubernetes-validations");
+        self.errors.extend(rules::validate_rules(schema, &rules_path));
+        if let Some(context) = context.filter(|_| !schema.validations.is_empty())
+            && self.errors.len() == errors_before
+        {
+            let found = context.check(self.options, place.uncorrelatable, self.costs, &rules_path);
+            self.rule_errors.extend(found);
+        }
     }
 
-    fn enter_children(&mut self, schema: &JsonSchema, place: Place, path: &Path<'_>) {
+    fn enter_children(
+        &mut self,
+        schema: &JsonSchema,
+        place: Place<'_>,
+        context: Option<&Context<'_>>,
+        path: &Path<'_>,
+    ) {
         let inner = Place { is_root: false, ..place };
         if let Some(additional) = &schema.additional_properties {
             let path = path.child("additionalProperties");
@@ -69,45 +100,58 @@ impl Walk<'_> {
                 if place.inside_meta {
                     place.no_default_reason = Some("inside additionalProperties applying to object metadata");
                 }
-                self.enter(values, place, &path);
+                let context = context.and_then(|context| context.values(values));
+                self.enter(values, place, context.as_ref(), &path);
             }
         }
         let properties_path = path.child("properties");
         for (name, property) in &schema.properties {
-            self.enter(property, property_place(schema, name, place), &properties_path.key(name));
+            let mut place = property_place(schema, name, place);
+            if !list_type::is_correlatable_map(schema) {
+                place.uncorrelatable = place.uncorrelatable.or(Some(path));
+            }
+            let context = context.and_then(|context| context.property(name, property));
+            self.enter(property, place, context.as_ref(), &properties_path.key(name));
         }
+        // Rules can't stand in these.
         if let Some(not) = &schema.not {
-            self.enter(not, inner, &path.child("not"));
+            self.enter(not, inner, None, &path.child("not"));
         }
         for (name, junctor) in [("allOf", &schema.all_of), ("oneOf", &schema.one_of), ("anyOf", &schema.any_of)] {
             let path = path.child(name);
             for (index, schema) in junctor.iter().enumerate() {
-                self.enter(schema, inner, &path.index(index));
+                self.enter(schema, inner, None, &path.index(index));
             }
         }
         let definitions_path = path.child("definitions");
         for (name, definition) in &schema.definitions {
-            self.enter(definition, inner, &definitions_path.key(name));
+            self.enter(definition, inner, None, &definitions_path.key(name));
         }
         if let Some(items) = &schema.items {
+            let mut place = inner;
+            // Items of sets are what they are: an item that changed is another one.
+            if schema.list_type.as_deref() != Some("map") {
+                place.uncorrelatable = place.uncorrelatable.or(Some(path));
+            }
             let path = path.child("items");
             if let Some(items) = items.schema() {
-                self.enter(items, inner, &path);
+                let context = context.and_then(|context| context.items(items));
+                self.enter(items, place, context.as_ref(), &path);
             }
             for (index, item) in items.array().iter().enumerate() {
-                self.enter(item, inner, &path.index(index));
+                self.enter(item, place, None, &path.index(index));
             }
         }
         let dependencies_path = path.child("dependencies");
         for (name, dependency) in &schema.dependencies {
             if let SchemaOrStrings::Schema(schema) = dependency {
-                self.enter(schema, inner, &dependencies_path.key(name));
+                self.enter(schema, inner, None, &dependencies_path.key(name));
             }
         }
     }
 
     /// What this language of schemas leaves out of JSON schema, and where defaults and types don't belong.
-    fn check_keywords(&mut self, schema: &JsonSchema, place: Place, path: &Path<'_>) {
+    fn check_keywords(&mut self, schema: &JsonSchema, place: Place<'_>, path: &Path<'_>) {
         let type_ = schema.type_.as_str();
         if self.options.require_valid_property_type && !is_valid_type(type_) {
             self.errors.push(Error::not_supported(&path.child("type"), type_, &TYPES));
@@ -142,7 +186,7 @@ impl Walk<'_> {
 }
 
 /// The place of the property `name` of `schema`, which is at `outer`.
-fn property_place(schema: &JsonSchema, name: &str, outer: Place) -> Place {
+fn property_place<'p>(schema: &JsonSchema, name: &str, outer: Place<'p>) -> Place<'p> {
     let mut place = Place { is_root: false, ..outer };
     let reason = match name {
         "apiVersion" => "in top-level apiVersion",

@@ -14,9 +14,6 @@ use super::super::Resource;
 use super::super::definitions::{GROUP, PLURAL};
 use super::super::strategy::{Decoded, Strategy, Subresource};
 
-/// What a definition with rules is answered with, until rules are evaluated.
-const RULES_WARNING: &str = "x-kubernetes-validations are not evaluated yet: objects are stored without being checked by them";
-
 pub(super) fn resource() -> Resource {
     let version = ServedVersion {
         group: GROUP.to_owned(),
@@ -35,6 +32,7 @@ pub(super) fn resource() -> Resource {
         storage: true,
         // Its schema is recursive, so not structural: the type itself is the schema.
         structural: Arc::new(Structural::default()),
+        rules: Default::default(),
         preserve_unknown_fields: true,
         status: true,
         scale: None,
@@ -43,7 +41,12 @@ pub(super) fn resource() -> Resource {
         deprecation_warning: None,
     };
     let types = TypeSchema::of_custom_resource_definition();
-    Resource::new(Collection::new(GROUP, PLURAL), vec![Arc::new(version)], vec![types], Arc::new(CustomResourceDefinition))
+    Resource::new(
+        Collection::new(GROUP, PLURAL),
+        vec![Arc::new(version)],
+        vec![types],
+        Arc::new(CustomResourceDefinition),
+    )
 }
 
 struct CustomResourceDefinition;
@@ -67,8 +70,8 @@ impl Strategy for CustomResourceDefinition {
         Ok(Decoded { object: definition.encode(), findings, is_typed: true })
     }
 
-    fn may_leave_type_out(&self) -> bool {
-        true
+    fn zero(&self, _: &ServedVersion) -> Value {
+        Definition::default().encode()
     }
 
     fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
@@ -90,7 +93,9 @@ impl Strategy for CustomResourceDefinition {
     fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
         match subresource {
             Subresource::Status => validate::update_status(&typed(new), &typed(old)),
-            Subresource::Main | Subresource::Scale | Subresource::Finalize => validate::update(&typed(new), &typed(old)),
+            Subresource::Main | Subresource::Scale | Subresource::Finalize => {
+                validate::update(&typed(new), &typed(old))
+            }
         }
     }
 
@@ -99,24 +104,24 @@ impl Strategy for CustomResourceDefinition {
             return Vec::new();
         }
         let new = typed(new);
-        let mut found = match old {
+        match old {
             None => warnings::create(&new),
             Some(old) => warnings::update(&new, &typed(old)),
-        };
-        if crate::crd::has_rules(&new) {
-            found.push(RULES_WARNING.to_owned());
         }
-        found
+    }
+
+    fn precondition_failed(&self) -> Option<&'static str> {
+        Some("precondition failed")
     }
 
     fn allows_unconditional_update(&self) -> bool {
         false
     }
 
-    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static str] {
+    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
         match subresource {
-            Subresource::Status => &["spec"],
-            Subresource::Main | Subresource::Scale | Subresource::Finalize => &["status"],
+            Subresource::Status => &[&["spec"]],
+            Subresource::Main | Subresource::Scale | Subresource::Finalize => &[&["status"]],
         }
     }
 

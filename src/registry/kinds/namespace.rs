@@ -2,30 +2,21 @@
 //!
 //! A namespace is never gone at once: its deletion marks it as terminating, and a controller empties it.
 
-use std::sync::Arc;
-
-use crate::apply::TypeSchema;
-use crate::crd::write::{self, Origin};
-use crate::crd::{Names, Scope, ServedVersion};
-use crate::meta::field::{ErrorList, Path};
-use crate::meta::{names, object_meta};
-use crate::object;
-use crate::schema::convert::to_structural;
-use crate::schema::structural::Structural;
-use crate::schema::{json_schema, validate};
-use crate::store::Collection;
-use crate::value::{Value, yaml};
-
-use super::super::strategy::{Decoded, Strategy, Subresource};
+use super::super::strategy::{Cell, Strategy, Subresource, Table};
 use super::super::{Resource, delete};
+use super::{Kind, metadata};
+use crate::crd::{Column, Scope, ServedVersion};
+use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::names;
+use crate::object;
+use crate::schema::message::Message;
+use crate::value::Value;
 
 /// Namespaces that are there from the start.
 pub const INITIAL: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-const SCHEMA: &str = include_str!("../../../schemas/namespace.yaml");
 /// The finalizer in the spec: the namespace's content goes first.
 const FINALIZER: &str = "kubernetes";
-const METADATA: Path<'static> = Path::new("metadata");
 
 /// A namespace to be created.
 pub fn new(name: &str) -> Value {
@@ -33,50 +24,31 @@ pub fn new(name: &str) -> Value {
 }
 
 pub(super) fn resource() -> Resource {
-    let structural = structural();
-    let types = TypeSchema::of_custom_resource(&structural, false);
-    let version = ServedVersion {
-        group: String::new(),
-        version: "v1".to_owned(),
-        names: Names {
-            plural: "namespaces".to_owned(),
-            singular: "namespace".to_owned(),
-            kind: "Namespace".to_owned(),
-            list_kind: "NamespaceList".to_owned(),
-            short_names: vec!["ns".to_owned()],
-            categories: Vec::new(),
-        },
+    let kind = Kind {
+        plural: "namespaces",
+        singular: "namespace",
+        kind: "Namespace",
+        short_names: &["ns"],
         scope: Scope::Cluster,
-        schema_generation: 0,
-        served: true,
-        storage: true,
-        structural: Arc::new(structural),
-        preserve_unknown_fields: false,
         status: true,
-        scale: None,
-        columns: Vec::new(),
-        selectable_fields: Vec::new(),
-        deprecation_warning: None,
+        selectable_fields: &[".status.phase", ".name"],
+        schema: include_str!("../../../schemas/namespace.yaml"),
+        ..Kind::NAMESPACED
     };
-    Resource::new(Collection::new("", "namespaces"), vec![Arc::new(version)], vec![types], Arc::new(Namespace))
+    kind.resource(|message| Namespace { message })
 }
 
-fn structural() -> Structural {
-    let schema = yaml::decode(SCHEMA.as_bytes()).expect("schemas/namespace.yaml is YAML");
-    let (schema, _) = json_schema::decode(&schema).expect("schemas/namespace.yaml is a schema");
-    to_structural(&schema).expect("schemas/namespace.yaml is structural")
+struct Namespace {
+    message: Message,
 }
-
-struct Namespace;
 
 impl Strategy for Namespace {
-    fn decode(&self, mut object: Value, versions: &[Arc<ServedVersion>]) -> Result<Decoded, String> {
-        let unknown_fields = write::decode(&mut object, versions, Origin::Request)?;
-        Ok(Decoded { is_typed: true, ..Decoded::unstructured(object, unknown_fields) })
+    fn message(&self, _: &str) -> Option<&Message> {
+        Some(&self.message)
     }
 
-    fn may_leave_type_out(&self) -> bool {
-        true
+    fn set_typed_defaults(&self, object: &mut Value) {
+        label_with_name(object);
     }
 
     fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
@@ -95,10 +67,13 @@ impl Strategy for Namespace {
         label_with_name(object);
     }
 
-    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
-        let metadata = object.get("metadata").unwrap_or(&Value::Null);
-        let mut errors = object_meta::validate(metadata, false, names::name_is_dns1123_label, &METADATA);
-        errors.extend(validate::validate(&Path::ROOT, object, &version.structural));
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        let mut errors = metadata::validate(object, false, names::name_is_dns1123_label);
+        let spec = Path::new("spec");
+        let path = spec.child("finalizers");
+        errors.extend(
+            finalizers(object).iter().flat_map(|name| check_finalizer(name.as_str().unwrap_or_default(), &path)),
+        );
         errors
     }
 
@@ -118,22 +93,70 @@ impl Strategy for Namespace {
         label_with_name(new);
     }
 
-    fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, _: &Value) -> ErrorList {
-        validate::validate(&Path::ROOT, new, &version.structural)
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
+        let of_metadata = metadata::validate_update(new, old);
+        let others = match subresource {
+            Subresource::Main | Subresource::Scale => {
+                let mut errors = self.validate_create(version, new);
+                errors.extend(of_metadata);
+                return errors;
+            }
+            Subresource::Finalize => {
+                let spec = Path::new("spec");
+                let path = spec.child("finalizers");
+                let names = finalizers(new).iter().enumerate();
+                let check = |(index, name): (usize, &Value)| {
+                    check_finalizer(name.as_str().unwrap_or_default(), &path.index(index))
+                };
+                names.flat_map(check).collect()
+            }
+            Subresource::Status => {
+                let (wanted, deletion) = match new.at(&["metadata", "deletionTimestamp"]).is_some() {
+                    true => ("Terminating", "is not empty"),
+                    false => ("Active", "is empty"),
+                };
+                let phase = new.str_at(&["status", "phase"]);
+                let status = Path::new("status");
+                let why = format!("may only be '{wanted}' if `deletionTimestamp` {deletion}");
+                let unfit = (phase != wanted).then(|| Error::invalid(&status.child("Phase"), phase, why));
+                unfit.into_iter().collect()
+            }
+        };
+        [of_metadata, others].concat()
     }
 
-    fn warnings(&self, _: &ServedVersion, _: Subresource, _: &Value, _: Option<&Value>) -> Vec<String> {
-        Vec::new()
+    fn unknown_field_label(&self, _: &ServedVersion, field: &str) -> String {
+        format!("field label not supported: {field}")
     }
 
-    fn allows_unconditional_update(&self) -> bool {
-        true
+    fn select(&self, object: &Value, field: &str) -> Option<String> {
+        (field == "name").then(|| object.str_at(&["metadata", "name"]).to_owned())
     }
 
-    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static str] {
+    fn deletes_collections(&self) -> bool {
+        false
+    }
+
+    fn table(&self) -> Option<Table> {
+        Some(Table::named(vec![Column::string("Status", "The status of the namespace")], |object| {
+            Cell::named(object, vec![Cell::text(object.str_at(&["status", "phase"]))])
+        }))
+    }
+
+    fn precondition_failed(&self) -> Option<&'static str> {
+        Some("Precondition failed")
+    }
+
+    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
         match subresource {
-            Subresource::Status => &["spec"],
-            Subresource::Main | Subresource::Scale | Subresource::Finalize => &["status"],
+            Subresource::Status => &[&["spec"]],
+            Subresource::Main | Subresource::Scale | Subresource::Finalize => &[&["status"], &["spec", "finalizers"]],
         }
     }
 
@@ -149,7 +172,7 @@ impl Strategy for Namespace {
     }
 
     fn must_stay(&self, object: &Value) -> bool {
-        object.at(&["spec", "finalizers"]).and_then(Value::as_array).is_some_and(|names| !names.is_empty())
+        !finalizers(object).is_empty()
     }
 }
 
@@ -159,5 +182,18 @@ fn label_with_name(object: &mut Value) {
     if !name.is_empty() {
         let metadata = object.make_object().entry("metadata").make_object();
         metadata.entry("labels").make_object().insert("kubernetes.io/metadata.name", Value::from(name));
+    }
+}
+
+/// Those who must agree before the namespace goes.
+fn finalizers(object: &Value) -> &[Value] {
+    object.at(&["spec", "finalizers"]).and_then(Value::as_array).unwrap_or_default()
+}
+
+fn check_finalizer(name: &str, path: &Path<'_>) -> ErrorList {
+    let faults = names::is_qualified_name(name);
+    match faults.is_empty() {
+        true => metadata::check_finalizer(name, path).into_iter().collect(),
+        false => faults.into_iter().map(|fault| Error::invalid(path, name, fault)).collect(),
     }
 }

@@ -9,6 +9,7 @@
 
 mod emitter;
 mod parser;
+mod place;
 mod scalar;
 mod scanner;
 mod source;
@@ -22,6 +23,7 @@ use scalar::{Scalar, resolve};
 use scanner::Fault;
 
 pub use emitter::encode;
+pub use place::{Located, Place, Repeated, decode_all_located};
 
 /// Why text is no YAML, or has no form in JSON, in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +69,7 @@ pub fn decode(bytes: &[u8]) -> Result<Value, Error> {
 /// Reads the first document; also tells which keys stand twice, in one text as Go's library does.
 pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<String>), Error> {
     match Parser::new(bytes).document()? {
-        Some(document) => decode_document(&document),
+        Some(document) => decode_document(&document).map(|(value, repeated)| (value, strict_errors(&repeated))),
         None => Ok((Value::Null, Vec::new())),
     }
 }
@@ -82,7 +84,16 @@ pub fn decode_all(bytes: &[u8]) -> Result<Vec<Value>, Error> {
     Ok(values)
 }
 
-fn decode_document(document: &Document) -> Result<(Value, Vec<String>), Error> {
+/// What Go's library says of keys that stand twice.
+fn strict_errors(repeated: &[Repeated]) -> Vec<String> {
+    if repeated.is_empty() {
+        return Vec::new();
+    }
+    let lines: Vec<String> = repeated.iter().map(Repeated::to_string).collect();
+    vec![format!("yaml: unmarshal errors:\n  {}", lines.join("\n  "))]
+}
+
+fn decode_document(document: &Document) -> Result<(Value, Vec<Repeated>), Error> {
     let mut decoder = Decoder {
         nodes: &document.nodes,
         open_aliases: Vec::new(),
@@ -102,11 +113,7 @@ fn decode_document(document: &Document) -> Result<(Value, Vec<String>), Error> {
     {
         return Err(Error(format!("json: unsupported value: {}", print_float(number))));
     }
-    let strict_errors = match decoder.repeated.is_empty() {
-        true => Vec::new(),
-        false => vec![format!("yaml: unmarshal errors:\n  {}", decoder.repeated.join("\n  "))],
-    };
-    Ok((value, strict_errors))
+    Ok((value, decoder.repeated))
 }
 
 /// A key of a mapping. Keys of different types are different, though JSON may have the same text for them.
@@ -135,7 +142,7 @@ struct Decoder<'d> {
     open_aliases: Vec<Id>,
     decoded: usize,
     decoded_by_alias: usize,
-    repeated: Vec<String>,
+    repeated: Vec<Repeated>,
     /// A key that JSON has no form for; told if all else is well.
     unsupported: Option<Error>,
     /// A number was read that is infinite or none; it may have been replaced since.
@@ -189,12 +196,14 @@ impl<'d> Decoder<'d> {
                 self.merge(*value, read)?;
                 continue;
             }
+            let column = self.nodes[*key].column;
             let key = self.key(*key)?;
             let line = self.nodes[*value].line;
             let value = self.value(*value)?;
-            if let Some(place) = read.places.get(&key) {
-                self.repeated.push(format!("line {}: key {} already set in map", line + 1, print_key(&key)));
-                read.fields[*place].1 = value;
+            if let Some(before) = read.places.get(&key) {
+                let place = Place { line: line + 1, column: column + 1 };
+                self.repeated.push(Repeated { place, key: print_key(&key) });
+                read.fields[*before].1 = value;
             } else {
                 read.places.insert(key.clone(), read.fields.len());
                 read.fields.push((key, value));

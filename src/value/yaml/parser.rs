@@ -28,6 +28,8 @@ pub(super) struct Node {
     pub content: Content,
     /// Where it starts, from 0.
     pub line: usize,
+    /// In characters, from 0.
+    pub column: usize,
 }
 
 /// The nodes of a document, an outer one behind its inner ones.
@@ -124,8 +126,12 @@ impl Parser {
         Ok(self.scanner.peek()?.line)
     }
 
-    fn add(&mut self, content: Content, line: usize) -> Id {
-        self.nodes.push(Node { content, line });
+    fn column(&mut self) -> Parsed<usize> {
+        Ok(self.scanner.peek()?.column)
+    }
+
+    fn add(&mut self, content: Content, line: usize, column: usize) -> Id {
+        self.nodes.push(Node { content, line, column });
         self.nodes.len() - 1
     }
 
@@ -136,7 +142,7 @@ impl Parser {
     }
 
     fn empty_at(&mut self, line: usize) -> Id {
-        self.add(Content::Scalar { text: String::new(), tag: String::new(), plain: true }, line)
+        self.add(Content::Scalar { text: String::new(), tag: String::new(), plain: true }, line, 0)
     }
 
     fn directives(&mut self) -> Parsed<()> {
@@ -171,19 +177,19 @@ impl Parser {
 
     /// A node with its properties. A sequence that is a field's value need not be indented.
     fn node(&mut self, in_block: bool, may_be_indentless: bool) -> Parsed<Id> {
-        let line = self.line()?;
+        let (line, column) = (self.line()?, self.column()?);
         if let Kind::Alias(name) = self.peek()? {
             let name = name.clone();
             self.scanner.take();
             return match self.anchors.get(&name) {
-                Some(&target) => Ok(self.add(Content::Alias { name, target }, line)),
+                Some(&target) => Ok(self.add(Content::Alias { name, target }, line, column)),
                 None => Err(ParseError::UnknownAnchor(name)),
             };
         }
         let (anchor, tag) = self.properties(line)?;
         let content_line = self.line()?;
         // An anchor is known within its own node, so the node gets its number first.
-        let id = self.add(Content::Sequence(Vec::new()), line);
+        let id = self.add(Content::Sequence(Vec::new()), line, column);
         if let Some(anchor) = &anchor {
             self.anchors.insert(anchor.clone(), id);
         }
@@ -325,7 +331,7 @@ impl Parser {
     /// `key: value` within a flow sequence.
     fn single_pair(&mut self) -> Parsed<Id> {
         const ENDS: &[Kind] = &[Kind::FlowEntry, Kind::FlowSequenceEnd];
-        let line = self.line()?;
+        let (line, column) = (self.line()?, self.column()?);
         self.scanner.take();
         let key_line = self.line()?;
         let key = match self.peek()? {
@@ -346,7 +352,7 @@ impl Parser {
         };
         // What stands behind is looked at before the next step.
         self.peek()?;
-        Ok(self.add(Content::Mapping(vec![(key, value)]), line))
+        Ok(self.add(Content::Mapping(vec![(key, value)]), line, column))
     }
 
     fn flow_mapping(&mut self, context_line: usize) -> Parsed<Content> {

@@ -53,6 +53,8 @@ pub(super) struct Token {
     pub kind: Kind,
     /// The line that it starts in, from 0.
     pub line: usize,
+    /// The column of its line, from 0 in characters.
+    pub column: usize,
 }
 
 /// What is wrong, with lines from 0.
@@ -161,7 +163,7 @@ impl Scanner {
     }
 
     fn push(&mut self, start: Mark, kind: Kind) {
-        self.tokens.push_back(Token { kind, line: start.line });
+        self.tokens.push_back(Token { kind, line: start.line, column: start.column });
     }
 
     /// A token of `length` characters.
@@ -231,7 +233,7 @@ impl Scanner {
             let context = self.keys.last().map(|key| key.mark).unwrap_or_default();
             return self.fault(context, &format!("exceeded max depth of {DEPTH_MAX}"));
         }
-        self.insert(before, Token { kind, line: start.line });
+        self.insert(before, Token { kind, line: start.line, column: start.column });
         Ok(())
     }
 
@@ -379,7 +381,7 @@ impl Scanner {
         let level = self.keys.len() - 1;
         if self.check_key(level)? {
             let KeyStart { token, mark, .. } = self.keys[level];
-            self.insert(Some(token), Token { kind: Kind::Key, line: mark.line });
+            self.insert(Some(token), Token { kind: Kind::Key, line: mark.line, column: mark.column });
             self.open_block(mark.column, Some(token), Kind::BlockMappingStart, mark)?;
             self.keys[level].possible = false;
             self.level_by_token.remove(&token);

@@ -1,0 +1,643 @@
+//! What the server does under load: the release binary on a real disk, clients over TLS, figures on stdout.
+//!
+//!     cargo bench --bench load
+//!     cargo bench --bench load -- soak
+//!
+//! The second takes two minutes: a thousand watches, a write each 10 ms, and one client that does not read.
+//!
+//! It measures from outside, and its clients share the machine with the server: the figures are bounds, to be compared with
+//! others of the same machine. Durable figures stand beside what the disk takes for one fdatasync.
+
+use std::error::Error;
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+const OBJECTS: usize = 5_000;
+const OBJECT_BYTES: usize = 2_048;
+const CLIENTS: usize = 16;
+const WATCHERS: usize = 50;
+const EVENTS: usize = 200;
+/// How many lists a figure is the mean of.
+const LISTS: u32 = 20;
+const SOAK_WATCHES: usize = 1_000;
+const SOAK_WRITES: usize = 6_000;
+const SOAK_WRITE_EVERY: Duration = Duration::from_millis(10);
+const SOAK_OBJECT_BYTES: usize = 500;
+const DEFINITIONS: usize = 500;
+const STARTS: usize = 10;
+/// How long reads are counted.
+const READ_FOR: Duration = Duration::from_secs(4);
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+fn main() -> Result<(), Failure> {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("load");
+    _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder)?;
+    if std::env::args().any(|argument| argument == "soak") {
+        return soak(&folder);
+    }
+    row("fdatasync of 4 KiB, p50", millis(percentile(&mut fdatasyncs(&folder)?, 50)));
+    start(&folder)?;
+    definitions(&folder)?;
+    corpus(&folder)?;
+    objects(&folder, "full")?;
+    objects(&folder, "relaxed")?;
+    events(&folder)?;
+    fs::remove_dir_all(&folder)?;
+    Ok(())
+}
+
+/// From the process's start to `/readyz`, on an empty folder and on one that has been used.
+fn start(folder: &Path) -> Result<(), Failure> {
+    let (mut first, mut again, mut resident) = (Vec::new(), Vec::new(), 0);
+    for at in 0..STARTS {
+        let data = folder.join(format!("start-{at}"));
+        first.push(Server::start(&data, &[])?.ready_after);
+        let server = Server::start(&data, &[])?;
+        again.push(server.ready_after);
+        resident = server.resident_bytes()?;
+    }
+    row("start to /readyz, empty, p50", millis(percentile(&mut first, 50)));
+    row("start to /readyz, again, p50", millis(percentile(&mut again, 50)));
+    row("memory when idle", mebibytes(resident));
+    Ok(())
+}
+
+/// From the POST of a definition to the first list of its objects, and a start with many of them stored.
+fn definitions(folder: &Path) -> Result<(), Failure> {
+    let data = folder.join("definitions");
+    let server = Server::start(&data, &[])?;
+    let before = server.resident_bytes()?;
+    let mut client = server.connect()?;
+    let mut usable = Vec::with_capacity(DEFINITIONS);
+    for at in 0..DEFINITIONS {
+        let group = format!("g{at}.example.com");
+        let begun = Instant::now();
+        client.expect(201, "POST", DEFINITIONS_PATH, &definition(&group))?;
+        let path = format!("/apis/{group}/v1/namespaces/default/widgets");
+        while client.send("GET", &path, b"")?.0 != 200 {}
+        usable.push(begun.elapsed());
+    }
+    for (which, usable) in
+        [("first", 0..50), ("last", DEFINITIONS - 50..DEFINITIONS)].map(|(which, at)| (which, &usable[at]))
+    {
+        for percent in [50, 99] {
+            let figure = millis(percentile(&mut usable.to_vec(), percent));
+            row(&format!("definition POST to usable, {which} 50, p{percent}"), figure);
+        }
+    }
+    let each = server.resident_bytes()?.saturating_sub(before) / DEFINITIONS as u64;
+    row("memory for each definition", format!("{} KiB for {} bytes", each >> 10, definition("g.example.com").len()));
+    drop((client, server));
+    let server = Server::start(&data, &[])?;
+    row("start to /readyz, 500 definitions", millis(server.ready_after));
+    row("memory with 500 definitions", mebibytes(server.resident_bytes()?));
+    Ok(())
+}
+
+/// The definitions of well-known projects, where they are there: each from its POST to the first list of its objects.
+fn corpus(folder: &Path) -> Result<(), Failure> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus/crds.jsonl.gz");
+    let Ok(file) = File::open(file) else {
+        eprintln!("left out: the corpus is not there");
+        return Ok(());
+    };
+    let server = Server::start(&folder.join("corpus"), &["--store", "memory"])?;
+    let before = server.resident_bytes()?;
+    let mut client = server.connect()?;
+    let (mut usable, mut bytes) = (Vec::new(), 0);
+    for line in BufReader::new(flate2::read::GzDecoder::new(file)).lines() {
+        let case: serde_json::Value = serde_json::from_str(&line?)?;
+        let spec = &case["crd"]["spec"];
+        let Some(versions) = spec["versions"].as_array().filter(|_| case.get("mutation").is_none()) else { continue };
+        let Some(served) = versions.iter().find(|version| version["served"] == true) else { continue };
+        let body = case["crd"].to_string();
+        let begun = Instant::now();
+        if client.send("POST", DEFINITIONS_PATH, body.as_bytes())?.0 != 201 {
+            continue;
+        }
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        let (group, version, plural) = (text(&spec["group"]), text(&served["name"]), text(&spec["names"]["plural"]));
+        while client.send("GET", &format!("/apis/{group}/{version}/{plural}?limit=1"), b"")?.0 != 200 {}
+        usable.push(begun.elapsed());
+        bytes += body.len();
+    }
+    let count = usable.len();
+    for percent in [50, 99] {
+        let figure = millis(percentile(&mut usable, percent));
+        row(&format!("{count} well-known definitions, POST to usable, p{percent}"), figure);
+    }
+    let each = server.resident_bytes()?.saturating_sub(before) / count.max(1) as u64;
+    row("memory for each of them", format!("{} KiB for {} KiB", each >> 10, (bytes / count.max(1)) >> 10));
+    Ok(())
+}
+
+/// Creates, gets and lists of all objects by clients side by side.
+fn objects(folder: &Path, durability: &str) -> Result<(), Failure> {
+    let server = Server::start(&folder.join(durability), &["--durability", durability])?;
+    let collection = server.with_widgets()?;
+    let before = server.resident_bytes()?;
+    let next = AtomicUsize::new(0);
+    let label = |what: &str| format!("{what}, durability {durability}");
+
+    let (created, took) = side_by_side(&server, |client| {
+        let mut done = 0;
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= OBJECTS {
+                return Ok(done);
+            }
+            client.expect(201, "POST", &collection, &widget(at))?;
+            done += 1;
+        }
+    })?;
+    row(&label("creates"), per_second(created, took));
+    let grown = server.resident_bytes()?.saturating_sub(before) / OBJECTS as u64;
+    row(&label("memory for each object"), format!("{grown} bytes for {OBJECT_BYTES}"));
+    row(&label("memory with all"), mebibytes(server.resident_bytes()?));
+    if durability != "full" {
+        return Ok(());
+    }
+
+    let (gets, took) = side_by_side(&server, |client| {
+        let (begun, mut done) = (Instant::now(), 0);
+        while begun.elapsed() < READ_FOR {
+            // Far apart, and each object as often as any other.
+            let at = next.fetch_add(1, Ordering::Relaxed).wrapping_mul(997) % OBJECTS;
+            client.expect(200, "GET", &format!("{collection}/w-{at}"), b"")?;
+            done += 1;
+        }
+        Ok(done)
+    })?;
+    row("gets", per_second(gets, took));
+    let (mut client, cpu, begun) = (server.connect()?, server.processor_time()?, Instant::now());
+    for at in 0..OBJECTS {
+        client.expect(200, "GET", &format!("{collection}/w-{at}"), b"")?;
+    }
+    row("get by one client", micros(begun.elapsed() / OBJECTS as u32));
+    row("processor time of the server for a get", micros((server.processor_time()? - cpu) / OBJECTS as u32));
+
+    for (what, path) in [("lists of 5,000", collection.clone()), ("lists of 500", format!("{collection}?limit=500"))] {
+        let cpu = server.processor_time()?;
+        let (lists, took) = side_by_side(&server, |client| {
+            let (begun, mut done) = (Instant::now(), 0);
+            while begun.elapsed() < READ_FOR {
+                client.expect(200, "GET", &path, b"")?;
+                done += 1;
+            }
+            Ok(done)
+        })?;
+        row(what, per_second(lists, took));
+        let each = (server.processor_time()? - cpu) / u32::try_from(lists.max(1))?;
+        row(&format!("processor time of the server, {what}"), millis(each));
+    }
+    row("memory after lists", mebibytes(server.resident_bytes()?));
+    compressed_lists(&server, &collection)?;
+    pages(&server, &collection)?;
+    initial_events(&server, &collection)
+}
+
+/// Lists of all objects under gzip, beside what the compressor takes alone.
+fn compressed_lists(server: &Server, collection: &str) -> Result<(), Failure> {
+    let list = server.connect()?.expect(200, "GET", collection, b"")?;
+    let begun = Instant::now();
+    let mut packed_bytes = 0;
+    for _ in 0..LISTS {
+        let mut encoder = GzEncoder::new(Vec::with_capacity(list.len() / 4), Compression::fast());
+        encoder.write_all(&list)?;
+        packed_bytes = encoder.finish()?.len();
+    }
+    row("gzip alone of a list of 5,000", millis(begun.elapsed() / LISTS));
+    row("a list of 5,000, plain and packed", format!("{} and {packed_bytes} bytes", list.len()));
+    for (what, mut client) in [("identity", server.connect()?), ("gzip", server.connect()?.accepting_gzip())] {
+        let (cpu, begun) = (server.processor_time()?, Instant::now());
+        for _ in 0..LISTS {
+            client.expect(200, "GET", collection, b"")?;
+        }
+        row(&format!("list of 5,000 by one client, {what}"), millis(begun.elapsed() / LISTS));
+        let each = (server.processor_time()? - cpu) / LISTS;
+        row(&format!("processor time of the server for it, {what}"), millis(each));
+    }
+    Ok(())
+}
+
+/// All objects in pages of 500, one after the other.
+fn pages(server: &Server, collection: &str) -> Result<(), Failure> {
+    let mut client = server.connect()?;
+    let (begun, mut count, mut token) = (Instant::now(), 0_u32, String::new());
+    for _ in 0..LISTS {
+        loop {
+            let path = format!("{collection}?limit=500&continue={token}");
+            let page = String::from_utf8(client.expect(200, "GET", &path, b"")?)?;
+            count += 1;
+            let end = page.rsplit_once(r#""continue":""#).ok_or("a page has a field for its token")?.1;
+            token = end.split('"').next().unwrap_or_default().to_owned();
+            if token.is_empty() {
+                break;
+            }
+        }
+    }
+    row("page of 500, by one client", millis(begun.elapsed() / count));
+    Ok(())
+}
+
+/// The initial events of a watch of all objects.
+fn initial_events(server: &Server, collection: &str) -> Result<(), Failure> {
+    let mut took = Vec::new();
+    for _ in 0..LISTS {
+        let (mut client, begun, mut seen) = (server.connect()?, Instant::now(), 0);
+        client.request("GET", &format!("{collection}?watch=1"), b"")?;
+        client.head()?;
+        while seen < OBJECTS {
+            seen += client.chunk()?.iter().filter(|byte| **byte == b'\n').count();
+        }
+        took.push(begun.elapsed());
+    }
+    row("watch with 5,000 initial events, p50", millis(percentile(&mut took, 50)));
+    Ok(())
+}
+
+/// From a write to its event with many watchers, in the order of events.
+fn events(folder: &Path) -> Result<(), Failure> {
+    let server = Server::start(&folder.join("events"), &["--durability", "relaxed"])?;
+    let collection = server.with_widgets()?;
+    let watching = Arc::new(Barrier::new(WATCHERS + 1));
+    thread::scope(|scope| {
+        let watchers: Vec<_> = (0..WATCHERS)
+            .map(|_| {
+                let (watching, path) = (Arc::clone(&watching), format!("{collection}?watch=1&resourceVersion=0"));
+                let server = &server;
+                scope.spawn(move || -> Result<Vec<Instant>, Failure> {
+                    let mut client = server.connect()?;
+                    client.request("GET", &path, b"")?;
+                    client.head()?;
+                    watching.wait();
+                    let mut seen = Vec::with_capacity(EVENTS);
+                    while seen.len() < EVENTS {
+                        let chunk = client.chunk()?;
+                        let now = Instant::now();
+                        seen.extend(chunk.iter().filter(|byte| **byte == b'\n').map(|_| now));
+                    }
+                    Ok(seen)
+                })
+            })
+            .collect();
+        let mut client = server.connect()?;
+        watching.wait();
+        let mut written = Vec::with_capacity(EVENTS);
+        for at in 0..EVENTS {
+            let begun = Instant::now();
+            client.expect(201, "POST", &collection, &widget(at))?;
+            written.push((begun, Instant::now()));
+            thread::sleep(Duration::from_millis(10));
+        }
+        let (mut after_answer, mut after_request) = (Vec::new(), Vec::new());
+        for watcher in watchers {
+            let seen = watcher.join().map_err(|_| "a watcher panicked")??;
+            for ((begun, answered), seen) in written.iter().zip(seen) {
+                after_answer.push(seen.saturating_duration_since(*answered));
+                after_request.push(seen - *begun);
+            }
+        }
+        for percent in [50, 99] {
+            row(&format!("answer to event, 50 watchers, p{percent}"), millis(percentile(&mut after_answer, percent)));
+            row(&format!("request to event, 50 watchers, p{percent}"), millis(percentile(&mut after_request, percent)));
+        }
+        Ok(())
+    })
+}
+
+/// A minute of writes to many watches, of which one does not read: each of the others has every change once and in order,
+/// and the memory comes back.
+fn soak(folder: &Path) -> Result<(), Failure> {
+    let server = Server::start(&folder.join("soak"), &["--durability", "relaxed"])?;
+    let collection = server.with_widgets()?;
+    let path = format!("{collection}?watch=1&resourceVersion=0");
+    let object = |at: usize| {
+        let text = "x".repeat(SOAK_OBJECT_BYTES);
+        format!(
+            r#"{{"apiVersion":"load.example.com/v1","kind":"Widget","metadata":{{"name":"s-{at}"}},"spec":{{"text":"{text}"}}}}"#
+        )
+    };
+    let mut stalled = server.connect()?;
+    stalled.request("GET", &path, b"")?;
+    let mut watches = Vec::with_capacity(SOAK_WATCHES);
+    for _ in 0..SOAK_WATCHES {
+        let mut client = server.connect()?;
+        client.request("GET", &path, b"")?;
+        client.head()?;
+        watches.push(client);
+    }
+    let before = server.resident_bytes()?;
+    let mut late = thread::scope(|scope| -> Result<Vec<Duration>, Failure> {
+        let readers: Vec<_> = watches.into_iter().map(|watch| scope.spawn(move || arrivals(watch))).collect();
+        let mut client = server.connect()?;
+        let (begun, mut written) = (Instant::now(), Vec::with_capacity(SOAK_WRITES));
+        for at in 0..SOAK_WRITES {
+            thread::sleep((begun + SOAK_WRITE_EVERY * at as u32).saturating_duration_since(Instant::now()));
+            let created = String::from_utf8(client.expect(201, "POST", &collection, object(at).as_bytes())?)?;
+            written.push((revision(&created).ok_or("what is created has a revision")?, Instant::now()));
+        }
+        let mut late = Vec::with_capacity(SOAK_WATCHES * SOAK_WRITES);
+        for reader in readers {
+            let seen = reader.join().map_err(|_| "a reader panicked")??;
+            if !seen.iter().map(|(revision, _)| revision).eq(written.iter().map(|(revision, _)| revision)) {
+                return Err("a watch missed a change, or had one twice".into());
+            }
+            late.extend(
+                seen.iter().zip(&written).map(|((_, seen), (_, written))| seen.saturating_duration_since(*written)),
+            );
+        }
+        Ok(late)
+    })?;
+    row("answer to event, 1,000 watchers, p50", millis(percentile(&mut late, 50)));
+    row("answer to event, 1,000 watchers, p99", millis(percentile(&mut late, 99)));
+    row("memory before", mebibytes(before));
+    row("memory at the end", mebibytes(server.resident_bytes()?));
+    thread::sleep(Duration::from_secs(30));
+    row("memory 30 s later", mebibytes(server.resident_bytes()?));
+    drop(stalled);
+    fs::remove_dir_all(folder)?;
+    Ok(())
+}
+
+/// The revisions of the changes that a watch has, and when each came.
+fn arrivals(mut watch: Client) -> Result<Vec<(u64, Instant)>, Failure> {
+    let (mut seen, mut text) = (Vec::with_capacity(SOAK_WRITES), String::new());
+    while seen.len() < SOAK_WRITES {
+        let chunk = watch.chunk()?;
+        if chunk.is_empty() {
+            return Err("a watch ended".into());
+        }
+        let now = Instant::now();
+        text.push_str(std::str::from_utf8(&chunk)?);
+        while let Some((event, rest)) = text.split_once('\n') {
+            seen.push((revision(event).ok_or("an event has a revision")?, now));
+            text = rest.to_owned();
+        }
+    }
+    Ok(seen)
+}
+
+/// The resourceVersion in the JSON of an object or event.
+fn revision(json: &str) -> Option<u64> {
+    json.split_once(r#""resourceVersion":""#)?.1.split('"').next()?.parse().ok()
+}
+
+/// Runs `work` with a client each, all at once; returns the sum of what they did, and how long it took.
+fn side_by_side(
+    server: &Server,
+    work: impl Fn(&mut Client) -> Result<usize, Failure> + Sync,
+) -> Result<(usize, Duration), Failure> {
+    let clients: Vec<Client> = (0..CLIENTS).map(|_| server.connect()).collect::<Result<_, _>>()?;
+    let begun = Instant::now();
+    let done = thread::scope(|scope| {
+        let work = &work;
+        let running: Vec<_> = clients.into_iter().map(|mut client| scope.spawn(move || work(&mut client))).collect();
+        running
+            .into_iter()
+            .map(|thread| thread.join().map_err(|_| "a client panicked")?)
+            .sum::<Result<usize, Failure>>()
+    })?;
+    Ok((done, begun.elapsed()))
+}
+
+const DEFINITIONS_PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+fn definition(group: &str) -> Vec<u8> {
+    let spec = r#"{"type":"object","properties":{"replicas":{"type":"integer","minimum":0},
+        "mode":{"type":"string","enum":["fast","safe"],"default":"safe"},"text":{"type":"string","maxLength":4096},
+        "labels":{"type":"object","additionalProperties":{"type":"string"}}}}"#;
+    format!(
+        r#"{{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{{"name":"widgets.{group}"}},
+        "spec":{{"group":"{group}","scope":"Namespaced","names":{{"plural":"widgets","kind":"Widget"}},
+        "versions":[{{"name":"v1","served":true,"storage":true,"schema":{{"openAPIV3Schema":
+        {{"type":"object","properties":{{"spec":{spec}}}}}}}}}]}}}}"#
+    )
+    .into_bytes()
+}
+
+fn widget(at: usize) -> Vec<u8> {
+    let head = format!(
+        r#"{{"apiVersion":"load.example.com/v1","kind":"Widget","metadata":{{"name":"w-{at}","labels":{{"app":"load"}}}},"spec":{{"replicas":{at},"labels":{{"a":"b","c":"d"}},"text":""#
+    );
+    let text = "x".repeat(OBJECT_BYTES - head.len() - 3);
+    format!(r#"{head}{text}"}}}}"#).into_bytes()
+}
+
+/// The release binary, ended with its value.
+struct Server {
+    child: Child,
+    address: String,
+    tls: Arc<ClientConfig>,
+    /// From the start of the process to the answer of `/readyz`.
+    ready_after: Duration,
+}
+
+impl Server {
+    fn start(data: &Path, arguments: &[&str]) -> Result<Server, Failure> {
+        let begun = Instant::now();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_skiff"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(data)
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut ready = String::new();
+        BufReader::new(child.stdout.take().ok_or("stdout is a pipe")?).read_line(&mut ready)?;
+        let address = ready.trim().strip_prefix("ready https://").ok_or("the server did not start")?.to_owned();
+        let tls = Arc::new(client_config(&fs::read_to_string(data.join("kubeconfig"))?)?);
+        let mut server = Server { child, address, tls, ready_after: Duration::ZERO };
+        server.connect()?.expect(200, "GET", "/readyz", b"")?;
+        server.ready_after = begun.elapsed();
+        Ok(server)
+    }
+
+    fn connect(&self) -> Result<Client, Failure> {
+        let stream = TcpStream::connect(&self.address)?;
+        stream.set_nodelay(true)?;
+        let connection = ClientConnection::new(Arc::clone(&self.tls), ServerName::try_from("localhost")?)?;
+        Ok(Client(BufReader::with_capacity(64 << 10, StreamOwned::new(connection, stream)), ""))
+    }
+
+    /// Registers the kind of the load; returns the path of its objects once it is served.
+    fn with_widgets(&self) -> Result<String, Failure> {
+        let mut client = self.connect()?;
+        client.expect(201, "POST", DEFINITIONS_PATH, &definition("load.example.com"))?;
+        let path = "/apis/load.example.com/v1/namespaces/default/widgets";
+        while client.send("GET", path, b"")?.0 != 200 {}
+        Ok(path.to_owned())
+    }
+
+    fn resident_bytes(&self) -> Result<u64, Failure> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+        Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? << 10)
+    }
+
+    /// What the server has spent on processors, in user and kernel.
+    fn processor_time(&self) -> Result<Duration, Failure> {
+        const TICKS_PER_SECOND: u64 = 100;
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let ticks = fields[11].parse::<u64>()? + fields[12].parse::<u64>()?;
+        Ok(Duration::from_millis(ticks * 1_000 / TICKS_PER_SECOND))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let asked = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
+        if !asked.is_ok_and(|status| status.success()) {
+            _ = self.child.kill();
+        }
+        _ = self.child.wait();
+    }
+}
+
+/// TLS with the CA and the client's identity of a kubeconfig.
+fn client_config(kubeconfig: &str) -> Result<ClientConfig, Failure> {
+    let data = |field: &str| -> Result<Vec<u8>, Failure> {
+        let line = kubeconfig.lines().find_map(|line| line.split_once(field)).ok_or("the kubeconfig lacks a field")?;
+        Ok(STANDARD.decode(line.1.trim().trim_matches('"'))?)
+    };
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(&data("certificate-authority-data:")?)?)?;
+    let certificate = CertificateDer::from_pem_slice(&data("client-certificate-data:")?)?;
+    let key = PrivateKeyDer::from_pem_slice(&data("client-key-data:")?)?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    Ok(config.with_root_certificates(roots).with_client_auth_cert(vec![certificate], key)?)
+}
+
+/// One connection that is kept, and the headers that its requests have beside those of every client.
+struct Client(BufReader<StreamOwned<ClientConnection, TcpStream>>, &'static str);
+
+impl Client {
+    fn accepting_gzip(self) -> Self {
+        Client(self.0, "Accept-Encoding: gzip\r\n")
+    }
+
+    fn expect(&mut self, status: u16, method: &str, path: &str, body: &[u8]) -> Result<Vec<u8>, Failure> {
+        match self.send(method, path, body)? {
+            (got, body) if got == status => Ok(body),
+            (got, body) => Err(format!("{method} {path}: {got} {}", String::from_utf8_lossy(&body)).into()),
+        }
+    }
+
+    fn send(&mut self, method: &str, path: &str, body: &[u8]) -> Result<(u16, Vec<u8>), Failure> {
+        self.request(method, path, body)?;
+        let (status, length) = self.head()?;
+        let mut answer = Vec::new();
+        match length {
+            Some(length) => {
+                answer.resize(length, 0);
+                self.0.read_exact(&mut answer)?;
+            }
+            None => loop {
+                let chunk = self.chunk()?;
+                if chunk.is_empty() {
+                    break;
+                }
+                answer.extend(chunk);
+            },
+        }
+        Ok((status, answer))
+    }
+
+    fn request(&mut self, method: &str, path: &str, body: &[u8]) -> Result<(), Failure> {
+        let mut request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{}Content-Length: {}\r\n\r\n",
+            self.1,
+            body.len()
+        )
+        .into_bytes();
+        request.extend(body);
+        Ok(self.0.get_mut().write_all(&request)?)
+    }
+
+    /// The status, and the length of the body unless it comes in chunks.
+    fn head(&mut self) -> Result<(u16, Option<usize>), Failure> {
+        let status = self.line()?.split(' ').nth(1).ok_or("no status")?.parse()?;
+        let mut length = None;
+        loop {
+            let line = self.line()?.to_ascii_lowercase();
+            if line.is_empty() {
+                return Ok((status, length));
+            }
+            if let Some(value) = line.strip_prefix("content-length:") {
+                length = Some(value.trim().parse()?);
+            }
+        }
+    }
+
+    fn line(&mut self) -> Result<String, Failure> {
+        let mut line = String::new();
+        if self.0.read_line(&mut line)? == 0 {
+            return Err("the server closed the connection".into());
+        }
+        Ok(line.trim_end().to_owned())
+    }
+
+    /// The next chunk; the last one is empty.
+    fn chunk(&mut self) -> Result<Vec<u8>, Failure> {
+        let size = usize::from_str_radix(&self.line()?, 16)?;
+        let mut chunk = vec![0; size + 2];
+        self.0.read_exact(&mut chunk)?;
+        chunk.truncate(size);
+        Ok(chunk)
+    }
+}
+
+/// How long the disk takes to have one block.
+fn fdatasyncs(folder: &Path) -> Result<Vec<Duration>, Failure> {
+    let mut file = File::create(folder.join("fdatasync"))?;
+    let sync = |_| -> Result<Duration, Failure> {
+        let begun = Instant::now();
+        file.write_all(&[7; 4096])?;
+        file.sync_data()?;
+        Ok(begun.elapsed())
+    };
+    (0..200).map(sync).collect()
+}
+
+fn percentile(durations: &mut [Duration], percent: usize) -> Duration {
+    durations.sort_unstable();
+    durations.get((durations.len() * percent / 100).min(durations.len() - 1)).copied().unwrap_or_default()
+}
+
+fn row(what: &str, figure: String) {
+    println!("{what:<52} {figure:>24}");
+}
+
+fn millis(duration: Duration) -> String {
+    format!("{:.3} ms", duration.as_secs_f64() * 1_000.0)
+}
+
+fn micros(duration: Duration) -> String {
+    format!("{:.0} µs", duration.as_secs_f64() * 1e6)
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}
+
+fn per_second(count: usize, took: Duration) -> String {
+    format!("{:.0} /s", count as f64 / took.as_secs_f64())
+}

@@ -1,0 +1,245 @@
+//! The store under load, on each database, beside the same work by bare statements and the disk's own pace.
+//!
+//!     cargo bench --bench store
+//!     SKIFF_BENCH_POSTGRES=postgres://… cargo bench --bench store      Postgres, too: a database of its own, empty
+
+use std::fmt::Display;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use kubeskiff::store::{At, Collection, Config, Durability, Location, Op, PostgresUrl, Put, Storage, Write};
+use sqlx::{Connection as _, Executor as _, PgConnection, SqliteConnection};
+
+const CLIENTS: [usize; 3] = [1, 16, 64];
+const MEASURED: Duration = Duration::from_secs(3);
+const OBJECT_BYTES: usize = 2_048;
+const WATCHERS: usize = 50;
+const WATCHED_WRITES: usize = 300;
+const MEMORY_OBJECTS: usize = 10_000;
+const STORED_OBJECTS: usize = 100_000;
+
+#[tokio::main]
+async fn main() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("store");
+    _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("the folder can be made");
+    say("fdatasync p50", percentile(&mut syncs(&folder.join("sync")), 50));
+    for (name, durability) in [("sqlite full", Durability::Full), ("sqlite relaxed", Durability::Relaxed)] {
+        let path = folder.join(name.replace(' ', "-")).with_extension("db");
+        measure(name, Config { location: Location::File(path), durability, history: Config::HISTORY }).await;
+    }
+    for clients in CLIENTS {
+        raw_sqlite(&folder.join(format!("raw-{clients}.db")), clients).await;
+    }
+    memory_and_start(&folder).await;
+    if let Ok(url) = std::env::var("SKIFF_BENCH_POSTGRES") {
+        let location = Location::Postgres(PostgresUrl::new(&url));
+        let config = Config { location, durability: Durability::Full, history: Config::HISTORY };
+        measure("postgres full", config.clone()).await;
+        for clients in CLIENTS {
+            raw_postgres(&url, clients).await;
+        }
+        let (one, other) = (open(&config).await, open(&config).await);
+        watch_latency("postgres across replicas", &one, &other).await;
+    }
+    _ = std::fs::remove_dir_all(&folder);
+}
+
+fn say(what: impl Display, figure: impl std::fmt::Debug) {
+    println!("{what:<52} {figure:?}");
+}
+
+fn percentile(times: &mut [Duration], percent: usize) -> Duration {
+    times.sort_unstable();
+    times[(times.len() - 1) * percent / 100]
+}
+
+/// How long the disk takes for a write of a page.
+fn syncs(path: &Path) -> Vec<Duration> {
+    let mut file = std::fs::File::create(path).expect("the file can be made");
+    let time = |_| {
+        file.write_all(&[0; 4_096]).expect("it writes");
+        let begun = Instant::now();
+        file.sync_data().expect("it syncs");
+        begun.elapsed()
+    };
+    (0..200).map(time).collect()
+}
+
+async fn open(config: &Config) -> Storage {
+    Storage::open(config).await.expect("the database opens")
+}
+
+fn object() -> Bytes {
+    let frame = r#"{"metadata":{"name":"a"},"spec":""}"#.len();
+    format!(r#"{{"metadata":{{"name":"a"}},"spec":"{}"}}"#, "x".repeat(OBJECT_BYTES - frame)).into()
+}
+
+fn collection() -> Collection {
+    Collection::new("stable.example.com", "crontabs")
+}
+
+fn put(key: String, bytes: &Bytes) -> Write {
+    let op = Op::Put(Put {
+        bytes: bytes.clone(),
+        uid: "2b0a6cc5-9a3d-4b3c-8f39-0d3f0a9d8a11".into(),
+        stored_version: "v1".into(),
+        schema_generation: 1,
+        expires_at_ms: None,
+    });
+    Write { collection: collection(), key: key.into(), op, guards: Vec::new() }
+}
+
+async fn measure(name: &str, config: Config) {
+    let storage = open(&config).await;
+    let bytes = object();
+    for clients in CLIENTS {
+        let before = storage.stats().counts();
+        let begun = Instant::now();
+        let work = (0..clients).map(|client| {
+            let (storage, bytes) = (storage.clone(), bytes.clone());
+            tokio::spawn(async move {
+                let mut times = Vec::new();
+                while begun.elapsed() < MEASURED {
+                    let each = Instant::now();
+                    let key = format!("ns/{clients}-{client}-{}", times.len() % 100);
+                    storage.write(put(key, &bytes)).await.expect("it writes");
+                    times.push(each.elapsed());
+                }
+                times
+            })
+        });
+        let times = join_all(work).await;
+        let mut times: Vec<_> = times.into_iter().flat_map(|times| times.expect("a client ends")).collect();
+        let per_second = (times.len() as f64 / begun.elapsed().as_secs_f64()).round();
+        say(format!("{name}: writes/s, {clients} clients"), per_second);
+        say(format!("{name}: p99, {clients} clients"), percentile(&mut times, 99));
+        let after = storage.stats().counts();
+        let batches = (after.batches - before.batches).max(1) as f64;
+        say(format!("{name}: writes a batch"), (after.writes - before.writes) as f64 / batches);
+        say(format!("{name}: commits a batch"), (after.commits - before.commits) as f64 / batches);
+        say(format!("{name}: statements a batch"), (after.statements - before.statements) as f64 / batches);
+    }
+    watch_latency(&format!("{name} in process"), &storage, &storage).await;
+    storage.close().await;
+}
+
+/// From the acknowledgement of a write by `from` to its change at the watchers of `to`.
+async fn watch_latency(name: &str, from: &Storage, to: &Storage) {
+    let bytes = object();
+    to.snapshot(&collection(), At::Newest).await.expect("it loads");
+    to.catch_up().await.expect("the database answers");
+    let mut watchers = Vec::new();
+    for _ in 0..WATCHERS {
+        let mut watch = to.watch(&collection(), from.revision()).await.expect("the revision is there");
+        watchers.push(tokio::spawn(async move {
+            let mut seen = Vec::with_capacity(WATCHED_WRITES);
+            for _ in 0..WATCHED_WRITES {
+                watch.next().await.expect("the watch goes on");
+                seen.push(Instant::now());
+            }
+            seen
+        }));
+    }
+    let mut acknowledged = Vec::with_capacity(WATCHED_WRITES);
+    for at in 0..WATCHED_WRITES {
+        from.write(put(format!("ns/watched-{}", at % 100), &bytes)).await.expect("it writes");
+        acknowledged.push(Instant::now());
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let mut latencies = Vec::new();
+    for seen in join_all(watchers).await {
+        let seen = seen.expect("a watcher ends");
+        latencies
+            .extend(seen.iter().zip(&acknowledged).map(|(seen, written)| seen.saturating_duration_since(*written)));
+    }
+    say(format!("{name}: watch p99, {WATCHERS} watchers"), percentile(&mut latencies, 99));
+}
+
+/// One table, the same bytes, and transactions of exactly as many rows as there are clients.
+async fn raw_sqlite(path: &Path, clients: usize) {
+    let mut connection =
+        SqliteConnection::connect(&format!("sqlite:{}?mode=rwc", path.display())).await.expect("it opens");
+    let set_up =
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE raw (id INTEGER PRIMARY KEY, bytes BLOB)";
+    sqlx::raw_sql(set_up).execute(&mut connection).await.expect("it is set up");
+    let bytes = object();
+    let begun = Instant::now();
+    let mut rows = 0;
+    while begun.elapsed() < MEASURED {
+        connection.execute("BEGIN IMMEDIATE").await.expect("it begins");
+        for _ in 0..clients {
+            let insert = sqlx::query("INSERT INTO raw (bytes) VALUES (?)").bind(&bytes[..]);
+            insert.execute(&mut connection).await.expect("it inserts");
+        }
+        connection.execute("COMMIT").await.expect("it commits");
+        rows += clients;
+    }
+    say(
+        format!("sqlite raw: writes/s, {clients} rows a commit"),
+        (rows as f64 / begun.elapsed().as_secs_f64()).round(),
+    );
+}
+
+async fn raw_postgres(url: &str, clients: usize) {
+    let mut connection = PgConnection::connect(url).await.expect("it connects");
+    let set_up = "CREATE TABLE IF NOT EXISTS raw (id BIGSERIAL PRIMARY KEY, bytes BYTEA)";
+    sqlx::raw_sql(set_up).execute(&mut connection).await.expect("it is set up");
+    let rows_of_bytes = vec![object().to_vec(); clients];
+    let begun = Instant::now();
+    let mut rows = 0;
+    while begun.elapsed() < MEASURED {
+        connection.execute("BEGIN").await.expect("it begins");
+        let insert = sqlx::query("INSERT INTO raw (bytes) SELECT * FROM unnest($1::bytea[])").bind(&rows_of_bytes);
+        insert.execute(&mut connection).await.expect("it inserts");
+        connection.execute("COMMIT").await.expect("it commits");
+        rows += clients;
+    }
+    say(
+        format!("postgres raw: writes/s, {clients} rows a commit"),
+        (rows as f64 / begun.elapsed().as_secs_f64()).round(),
+    );
+}
+
+async fn memory_and_start(folder: &Path) {
+    let path: PathBuf = folder.join("many.db");
+    let location = Location::File(path);
+    let config = Config { location, durability: Durability::Relaxed, history: Config::HISTORY };
+    let storage = open(&config).await;
+    let bytes = object();
+    fill(&storage, &bytes, 0..MEMORY_OBJECTS).await;
+    storage.close().await;
+    drop(storage);
+    let before = resident_bytes();
+    let storage = open(&config).await;
+    storage.snapshot(&collection(), At::Newest).await.expect("it loads");
+    let mebibytes = (resident_bytes().saturating_sub(before)) as f64 / f64::from(1 << 20);
+    say(format!("memory of {MEMORY_OBJECTS} objects of {OBJECT_BYTES} bytes, MiB"), mebibytes);
+    fill(&storage, &bytes, MEMORY_OBJECTS..STORED_OBJECTS).await;
+    storage.close().await;
+    let begun = Instant::now();
+    let storage = open(&config).await;
+    say(format!("open with {STORED_OBJECTS} objects"), begun.elapsed());
+    let begun = Instant::now();
+    storage.snapshot(&collection(), At::Newest).await.expect("it loads");
+    say(format!("load {STORED_OBJECTS} objects"), begun.elapsed());
+    storage.close().await;
+}
+
+async fn fill(storage: &Storage, bytes: &Bytes, range: std::ops::Range<usize>) {
+    let all: Vec<_> = range.collect();
+    for chunk in all.chunks(256) {
+        let storage = Arc::new(storage.clone());
+        let writes = chunk.iter().map(|at| storage.write(put(format!("ns/{at:06}"), bytes)));
+        assert!(join_all(writes).await.iter().all(Result::is_ok), "it writes");
+    }
+}
+
+fn resident_bytes() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    statm.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or_default() * 4_096
+}

@@ -1,0 +1,47 @@
+//! JSON patches, merge patches and strategic merge patches.
+
+use std::sync::LazyLock;
+
+use kubeskiff::patch::{json_patch, merge_patch, strategic_merge};
+use kubeskiff::schema::message::KindSchema;
+use kubeskiff::value::{Value, json};
+
+static SERVICE_ACCOUNT: LazyLock<KindSchema> = LazyLock::new(|| {
+    let file = include_str!("../../schemas/serviceaccount.yaml");
+    KindSchema::read(file).expect("a test reads it")
+});
+
+/// The input is a patch, a line `---`, and an object. What a patch makes of the object is JSON; a merge patch that is
+/// applied twice changes nothing more.
+pub fn run(data: &[u8]) {
+    let (patch, object) = super::parts(data);
+    let object = json::decode(object).ok().filter(|object| matches!(object, Value::Object(_))).unwrap_or_default();
+    for strict in [false, true] {
+        if let Ok((patch, _)) = json_patch::Patch::decode(patch, strict)
+            && let Ok(text) = patch.apply(&object)
+        {
+            read(&text);
+        }
+        if let Ok((patch, _)) = merge_patch::Patch::decode(patch, strict) {
+            let Some(merged) = read(&patch.apply(&object)) else { continue };
+            let again = read(&patch.apply(&merged)).expect("the first one was in range, too");
+            assert_eq!(merged, again, "a merge patch is idempotent");
+        }
+        if let Ok((patch, _)) = strategic_merge::Patch::decode(patch, strict)
+            && let Ok(merged) = patch.apply(&object, "ServiceAccount", &SERVICE_ACCOUNT.structural)
+            && let Ok((decoded, _)) = SERVICE_ACCOUNT.message.decode(&merged)
+        {
+            let again = SERVICE_ACCOUNT.message.decode(&decoded).map(|(again, _)| again);
+            assert_eq!(Ok(decoded), again, "what was decoded decodes to itself");
+        }
+    }
+}
+
+/// The value that a patch made, unless it has a number that no double holds.
+fn read(text: &str) -> Option<Value> {
+    match json::decode(text.as_bytes()) {
+        Ok(value) => Some(value),
+        Err(json::Error::Range(_)) => None,
+        Err(error) => unreachable!("what a patch makes is JSON: {error}: {text}"),
+    }
+}

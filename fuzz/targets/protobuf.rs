@@ -1,0 +1,18 @@
+//! Protobuf bodies.
+
+use kubeskiff::protobuf;
+use kubeskiff::protobuf::messages::DELETE_OPTIONS;
+use kubeskiff::value::json;
+
+/// What was read is written and read again as the same object, and JSON can be made of it. A body is read as the kind that
+/// its envelope names, and as options.
+pub fn run(data: &[u8]) {
+    let Ok(envelope) = protobuf::open(data) else { return };
+    let named = protobuf::message_of(&envelope.api_version, &envelope.kind);
+    for message in named.into_iter().chain([&DELETE_OPTIONS]) {
+        let Ok(object) = protobuf::decode(message, envelope.raw) else { continue };
+        let bytes = protobuf::encode(message, &object);
+        assert_eq!(protobuf::decode(message, &bytes).as_ref(), Ok(&object), "decode after encode is the identity");
+        assert_eq!(json::decode(&json::encode(&object)), Ok(object), "what protobuf holds is JSON");
+    }
+}

@@ -1,0 +1,30 @@
+//! Queries and the options in them.
+
+use kubeskiff::http::query::{
+    DeleteOptions, GetOptions, IncludeObject, ListOptions, Query, WriteOptions, default_field_manager,
+};
+use kubeskiff::value::json;
+
+/// Setting defaults twice changes nothing, options that pass do so again, and a default manager is one that passes.
+pub fn run(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let query = Query::parse(&text);
+    _ = (GetOptions::decode(&query), IncludeObject::decode(&query));
+    _ = (WriteOptions::create(&query), WriteOptions::update(&query));
+    _ = (WriteOptions::patch(&query, false), WriteOptions::patch(&query, true));
+    if let Ok(mut options) = ListOptions::decode(&query)
+        && options.validate().is_ok()
+    {
+        let passed = options.clone();
+        assert_eq!(options.validate(), Ok(()), "options that pass do so again");
+        assert_eq!(options, passed, "defaults are set once");
+    }
+    let decoded = DeleteOptions::decode(&query).ok();
+    let body = json::decode(data).ok().and_then(|body| DeleteOptions::from_body(&body).ok());
+    for options in [decoded, body].into_iter().flatten() {
+        _ = options.validate();
+        _ = options.propagation();
+    }
+    let manager = default_field_manager(&text);
+    assert!(manager.len() <= 128, "`{manager}` is too long for a manager");
+}

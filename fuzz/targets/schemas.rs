@@ -1,0 +1,44 @@
+//! From a schema to what it does to objects.
+
+use kubeskiff::meta::field::Path;
+use kubeskiff::schema::structural::Structural;
+use kubeskiff::schema::{check, coerce, convert, default, json_schema, list_type, prune, validate};
+use kubeskiff::value::{Value, json};
+
+/// The input is a schema, a line `---`, and an object. Encoding a schema and decoding it gives the same schema. Pruning and
+/// defaulting twice changes nothing, and an update of an object by itself has no error that its creation has not.
+pub fn run(data: &[u8]) {
+    let (schema, object) = super::parts(data);
+    let Ok(Ok((schema, _))) = json::decode(schema).map(|schema| json_schema::decode(&schema)) else { return };
+    let again = json_schema::decode(&schema.encode());
+    assert_eq!(again.map(|(schema, _)| schema.encode()), Ok(schema.encode()), "decode after encode is the identity");
+    let Ok(schema) = convert::to_structural(&schema) else { return };
+    if !check::validate_structural(&Path::ROOT, &schema).is_empty() {
+        return;
+    }
+    let Ok(object) = json::decode(object) else { return };
+    write(object, &schema);
+}
+
+fn write(mut object: Value, schema: &Structural) {
+    prune::prune(&mut object, schema, true);
+    let pruned = object.clone();
+    assert!(prune::prune(&mut object, schema, true).is_empty(), "nothing is left to prune");
+    assert_eq!(object, pruned, "pruning twice changes nothing");
+
+    default::prune_non_nullable_nulls(&mut object, schema);
+    if coerce::coerce(&Path::ROOT, &mut object, schema, false, false).is_err() {
+        return;
+    }
+    default::apply(&mut object, schema);
+    let defaulted = object.clone();
+    default::apply(&mut object, schema);
+    assert_eq!(object, defaulted, "defaulting twice changes nothing");
+
+    let created = validate::validate(&Path::ROOT, &object, schema);
+    _ = coerce::validate_embedded(&Path::ROOT, &object, schema, false);
+    _ = list_type::validate(&Path::ROOT, &object, schema);
+    for error in validate::validate_update(&Path::ROOT, &object, &object, schema) {
+        assert!(created.contains(&error), "an update only ratchets: {error:?}");
+    }
+}

@@ -1,0 +1,301 @@
+//! The audit log: who asked for what, when, and what they were answered.
+//!
+//! In: requests as they come and as they are answered. Out: one line of JSON a stage, an `audit.k8s.io/v1` Event at level
+//! Metadata; bodies never get here.
+//! Source: `k8s.io/apiserver/pkg/apis/audit/v1` and `pkg/audit`, release 1.37.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use jiff::Timestamp;
+
+use crate::auth::UserInfo;
+use crate::meta::Status;
+use crate::object;
+use crate::value::json::Layout::{self, Sorted, Struct};
+use crate::value::{Map, Value, json};
+
+/// Longer User-Agents are cut, as kube-apiserver cuts them.
+const USER_AGENT_BYTES_MAX: usize = 1024;
+
+/// The order of Go's fields.
+static EVENT: Layout = Struct(&[
+    ("kind", &Sorted),
+    ("apiVersion", &Sorted),
+    ("level", &Sorted),
+    ("auditID", &Sorted),
+    ("stage", &Sorted),
+    ("requestURI", &Sorted),
+    ("verb", &Sorted),
+    ("user", &Struct(&[("username", &Sorted), ("uid", &Sorted), ("groups", &Sorted), ("extra", &Sorted)])),
+    ("sourceIPs", &Sorted),
+    ("userAgent", &Sorted),
+    (
+        "objectRef",
+        &Struct(&[
+            ("resource", &Sorted),
+            ("namespace", &Sorted),
+            ("name", &Sorted),
+            ("apiGroup", &Sorted),
+            ("apiVersion", &Sorted),
+            ("subresource", &Sorted),
+        ]),
+    ),
+    (
+        "responseStatus",
+        &Struct(&[
+            ("metadata", &Sorted),
+            ("status", &Sorted),
+            ("message", &Sorted),
+            ("reason", &Sorted),
+            ("details", &DETAILS),
+            ("code", &Sorted),
+        ]),
+    ),
+    ("requestReceivedTimestamp", &Sorted),
+    ("stageTimestamp", &Sorted),
+    ("annotations", &Sorted),
+]);
+
+static DETAILS: Layout = Struct(&[
+    ("name", &Sorted),
+    ("group", &Sorted),
+    ("kind", &Sorted),
+    ("uid", &Sorted),
+    ("causes", &Struct(&[("reason", &Sorted), ("message", &Sorted), ("field", &Sorted)])),
+    ("retryAfterSeconds", &Sorted),
+]);
+
+/// How far a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    RequestReceived,
+    /// Of a watch: its head is sent, its events follow.
+    ResponseStarted,
+    ResponseComplete,
+}
+
+impl Stage {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Stage::RequestReceived => "RequestReceived",
+            Stage::ResponseStarted => "ResponseStarted",
+            Stage::ResponseComplete => "ResponseComplete",
+        }
+    }
+}
+
+/// One request, and what became of it so far.
+#[derive(Clone, Debug, Default)]
+pub struct Event {
+    pub id: String,
+    pub uri: String,
+    pub verb: String,
+    pub user: UserInfo,
+    /// Whom the request came through, the first sender first.
+    pub source_ips: Vec<String>,
+    pub user_agent: String,
+    /// `None` for paths that are no resource.
+    pub object: Option<ObjectReference>,
+    pub received: Timestamp,
+    /// Of the answer; 0 while there is none.
+    pub code: u16,
+    /// What a refusal says.
+    pub failure: Option<Status>,
+    pub annotations: Vec<(&'static str, String)>,
+}
+
+/// What a request is about; empty texts are left out.
+#[derive(Clone, Debug, Default)]
+pub struct ObjectReference {
+    pub group: String,
+    pub version: String,
+    pub resource: String,
+    pub subresource: String,
+    pub namespace: String,
+    pub name: String,
+}
+
+impl Event {
+    /// The line of the log, with its line break.
+    fn line(&self, stage: Stage, now: Timestamp) -> Vec<u8> {
+        let mut event = object! {
+            "kind" => "Event",
+            "apiVersion" => "audit.k8s.io/v1",
+            "level" => "Metadata",
+            "auditID" => self.id.as_str(),
+            "stage" => stage.as_str(),
+            "requestURI" => self.uri.as_str(),
+            "verb" => self.verb.as_str(),
+            "user" => user(&self.user),
+            "requestReceivedTimestamp" => micro_time(self.received),
+            "stageTimestamp" => micro_time(now),
+        };
+        let fields = event.make_object();
+        if !self.source_ips.is_empty() {
+            fields.insert("sourceIPs", texts(&self.source_ips));
+        }
+        if !self.user_agent.is_empty() {
+            fields.insert("userAgent", Value::String(cut(&self.user_agent)));
+        }
+        if let Some(object) = &self.object {
+            fields.insert("objectRef", object.to_value());
+        }
+        if stage != Stage::RequestReceived {
+            fields.insert("responseStatus", self.response_status());
+            let annotations =
+                self.annotations.iter().map(|(name, text)| ((*name).to_owned(), Value::from(text.as_str())));
+            let annotations: Map = annotations.collect();
+            if !annotations.is_empty() {
+                fields.insert("annotations", Value::Object(annotations));
+            }
+        }
+        let mut line = json::encode_as(&event, &EVENT);
+        line.push(b'\n');
+        line
+    }
+
+    fn response_status(&self) -> Value {
+        let mut status = self.failure.as_ref().map_or_else(|| object! { "metadata" => object! {} }, Status::to_value);
+        let fields = status.make_object();
+        fields.remove("apiVersion");
+        fields.remove("kind");
+        fields.insert("code", Value::Int(self.code.into()));
+        status
+    }
+}
+
+impl ObjectReference {
+    fn to_value(&self) -> Value {
+        let parts = [
+            ("resource", &self.resource),
+            ("namespace", &self.namespace),
+            ("name", &self.name),
+            ("apiGroup", &self.group),
+            ("apiVersion", &self.version),
+            ("subresource", &self.subresource),
+        ];
+        let present = parts.into_iter().filter(|(_, text)| !text.is_empty());
+        Value::Object(present.map(|(name, text)| (name.to_owned(), Value::from(text.as_str()))).collect())
+    }
+}
+
+fn user(user: &UserInfo) -> Value {
+    let mut fields = Map::new();
+    for (name, text) in [("username", &user.name), ("uid", &user.uid)] {
+        if !text.is_empty() {
+            fields.insert(name, Value::from(text.as_str()));
+        }
+    }
+    if !user.groups.is_empty() {
+        fields.insert("groups", texts(&user.groups));
+    }
+    if !user.extra.is_empty() {
+        let extra = user.extra.iter().map(|(name, values)| (name.clone(), texts(values)));
+        fields.insert("extra", Value::Object(extra.collect()));
+    }
+    Value::Object(fields)
+}
+
+fn texts(texts: &[String]) -> Value {
+    Value::Array(texts.iter().map(|text| Value::from(text.as_str())).collect())
+}
+
+/// Go's `MicroTime`: RFC 3339 with six digits behind the second.
+fn micro_time(time: Timestamp) -> String {
+    format!("{time:.6}")
+}
+
+fn cut(user_agent: &str) -> String {
+    match user_agent.len() > USER_AGENT_BYTES_MAX {
+        true => format!("{}...TRUNCATED", String::from_utf8_lossy(&user_agent.as_bytes()[..USER_AGENT_BYTES_MAX])),
+        false => user_agent.to_owned(),
+    }
+}
+
+/// Where the lines go. Each is written whole, before its request goes on.
+pub struct Log(Mutex<Box<dyn Write + Send>>);
+
+impl Log {
+    /// Appends to the file at `path`; `-` is standard output.
+    ///
+    /// # Errors
+    ///
+    /// The file can't be opened for writing.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        if path == Path::new("-") {
+            return Ok(Log::to(io::stdout()));
+        }
+        Ok(Log::to(OpenOptions::new().create(true).append(true).open(path)?))
+    }
+
+    /// Writes to `out`.
+    pub fn to(out: impl Write + Send + 'static) -> Self {
+        Log(Mutex::new(Box::new(out)))
+    }
+
+    /// Writes the line of `event`. A log that can't be written to does not stop the server; that is told on standard error.
+    pub fn write(&self, event: &Event, stage: Stage, now: Timestamp) {
+        let line = event.line(stage, now);
+        let mut out = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = out.write_all(&line).and_then(|()| out.flush()) {
+            tracing::error!(%error, "the audit log can't be written");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event() -> Event {
+        Event {
+            id: "a-1".into(),
+            uri: "/apis/g/v1/namespaces/n/widgets/w?x=1".into(),
+            verb: "get".into(),
+            user: UserInfo::authenticated("jane", vec!["ops".into()]),
+            source_ips: vec!["10.0.0.1".into()],
+            user_agent: "kubectl/v1".into(),
+            object: Some(ObjectReference {
+                group: "g".into(),
+                version: "v1".into(),
+                resource: "widgets".into(),
+                namespace: "n".into(),
+                name: "w".into(),
+                subresource: String::new(),
+            }),
+            received: Timestamp::UNIX_EPOCH,
+            ..Event::default()
+        }
+    }
+
+    #[test]
+    fn a_line_has_the_fields_of_an_event_in_gos_order() {
+        let line = event().line(Stage::RequestReceived, Timestamp::UNIX_EPOCH);
+        let expected = concat!(
+            r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"a-1","#,
+            r#""stage":"RequestReceived","requestURI":"/apis/g/v1/namespaces/n/widgets/w?x=1","verb":"get","#,
+            r#""user":{"username":"jane","groups":["ops","system:authenticated"]},"sourceIPs":["10.0.0.1"],"#,
+            r#""userAgent":"kubectl/v1","objectRef":{"resource":"widgets","namespace":"n","name":"w","apiGroup":"g","#,
+            r#""apiVersion":"v1"},"requestReceivedTimestamp":"1970-01-01T00:00:00.000000Z","#,
+            r#""stageTimestamp":"1970-01-01T00:00:00.000000Z"}"#,
+            "\n"
+        );
+        assert_eq!(String::from_utf8_lossy(&line), expected);
+    }
+
+    #[test]
+    fn a_refusal_is_told_with_its_reason() {
+        let failure = Some(Status::not_found("g", "widgets", "w"));
+        let event = Event { code: 404, failure, annotations: vec![("a", "b".into())], ..event() };
+        let line = event.line(Stage::ResponseComplete, Timestamp::UNIX_EPOCH);
+        let line = String::from_utf8_lossy(&line);
+        let expected = concat!(
+            r#""responseStatus":{"metadata":{},"status":"Failure","message":"widgets.g \"w\" not found","#,
+            r#""reason":"NotFound","details":{"name":"w","group":"g","kind":"widgets"},"code":404}"#
+        );
+        assert!(line.contains(expected) && line.contains(r#""annotations":{"a":"b"}"#), "{line}");
+    }
+}

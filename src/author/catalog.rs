@@ -1,0 +1,77 @@
+//! Definitions by what they define.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::crd::write::split_api_version;
+use crate::crd::{self, Definition, ServedVersion, defaults, definition, strategy, validate};
+use crate::meta::field::ErrorList;
+use crate::value::Value;
+
+/// A kind that a definition defines.
+pub struct Kind {
+    pub definition: Definition,
+    pub versions: Vec<Arc<ServedVersion>>,
+    /// What the server has against the definition.
+    pub errors: ErrorList,
+}
+
+/// Kinds by group and kind.
+#[derive(Default)]
+pub struct Catalog {
+    kinds: BTreeMap<(String, String), Kind>,
+}
+
+impl Catalog {
+    /// Adds what `value` defines; an earlier definition of the same kind goes.
+    ///
+    /// # Errors
+    /// Go's text for what is no definition.
+    pub fn add(&mut self, value: &Value) -> Result<&Kind, String> {
+        Ok(self.insert(Kind::new(value)?))
+    }
+
+    /// Adds a kind; an earlier one of the same name goes.
+    pub fn insert(&mut self, kind: Kind) -> &Kind {
+        let key = (kind.definition.spec.group.clone(), kind.definition.spec.names.kind.clone());
+        self.kinds.insert(key.clone(), kind);
+        &self.kinds[&key]
+    }
+
+    /// The kind of an object, in whatever version.
+    pub fn of(&self, object: &Value) -> Option<&Kind> {
+        let (group, _) = split_api_version(object.str_at(&["apiVersion"])).ok()?;
+        self.kinds.get(&(group.to_owned(), object.str_at(&["kind"]).to_owned()))
+    }
+
+    pub fn kinds(&self) -> impl Iterator<Item = &Kind> {
+        self.kinds.values()
+    }
+}
+
+impl Kind {
+    /// The kind that `value` defines, under the names that it asks for.
+    ///
+    /// # Errors
+    /// Go's text for what is no definition.
+    pub fn new(value: &Value) -> Result<Kind, String> {
+        let (mut definition, _) = definition::decode(value)?;
+        defaults::set_defaults(&mut definition);
+        strategy::prepare_create(&mut definition);
+        let errors = validate::create(&definition);
+        definition.status.accepted_names = definition.spec.names.clone();
+        let versions = crd::compile(&definition).into_iter().map(Arc::new).collect();
+        Ok(Kind { definition, versions, errors })
+    }
+
+    /// The version that an object names, if it is served.
+    pub fn served(&self, object: &Value) -> Option<&Arc<ServedVersion>> {
+        let api_version = object.str_at(&["apiVersion"]);
+        self.versions.iter().find(|version| version.served && version.api_version() == api_version)
+    }
+
+    /// `Kind.group`.
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.definition.spec.names.kind, self.definition.spec.group)
+    }
+}

@@ -1,0 +1,65 @@
+//! What is wrong with an expression, and where.
+
+use std::fmt;
+
+use super::ast::{Location, SourceInfo};
+
+/// One fault, without its place in the source text shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issue {
+    pub location: Location,
+    pub message: String,
+}
+
+/// All faults of an expression, as cel-go prints them: each with its line of the source and a caret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issues {
+    pub issues: Vec<Issue>,
+    text: String,
+}
+
+/// How many faults are shown.
+const ISSUES_MAX: usize = 100;
+/// How long a line may be, in bytes, to be shown below a fault.
+const SNIPPET_BYTES_MAX: usize = 16384;
+
+impl Issues {
+    /// Puts the faults in the order of their places; those of one place keep their order.
+    pub fn new(mut issues: Vec<Issue>, source: &SourceInfo) -> Self {
+        let truncated = issues.len().saturating_sub(ISSUES_MAX);
+        issues.truncate(ISSUES_MAX);
+        issues.sort_by_key(|issue| issue.location);
+        let mut shown: Vec<String> = issues.iter().map(|issue| show(issue, source)).collect();
+        if truncated > 0 {
+            shown.push(format!("{truncated} more errors were truncated"));
+        }
+        Issues { text: shown.join("\n"), issues }
+    }
+}
+
+fn show(issue: &Issue, source: &SourceInfo) -> String {
+    let Issue { location, message } = issue;
+    format!("ERROR: <input>:{}:{}: {message}{}", location.line, location.column + 1, snippet(*location, source))
+}
+
+/// The line of the source and a caret below the place; characters of several bytes have dots and carets of full width.
+fn snippet(location: Location, source: &SourceInfo) -> String {
+    let Some(line) = source.line(location.line).filter(|_| !source.text.is_empty()) else { return String::new() };
+    if line.len() > SNIPPET_BYTES_MAX {
+        return String::new();
+    }
+    let line = line.replace('\t', " ");
+    let mut characters = line.chars();
+    let before = characters.by_ref().take(usize::try_from(location.column).unwrap_or(0));
+    let mut pointer: String = before.map(|character| if character.is_ascii() { '.' } else { '\u{ff0e}' }).collect();
+    pointer.push(if characters.next().is_none_or(|character| character.is_ascii()) { '^' } else { '\u{ff3e}' });
+    format!("\n | {line}\n | {pointer}")
+}
+
+impl fmt::Display for Issues {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Issues {}

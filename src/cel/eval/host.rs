@@ -1,0 +1,162 @@
+//! The host's JSON as values, read in place.
+//!
+//! A [`Form`] says how a node of an object shows itself to expressions. It follows from the schema and is made once;
+//! reading a node costs no more than looking at it, and nothing below it is touched. What does not fit its form is an
+//! error with the text of the reference, for an object may be evaluated that was never validated.
+//! Source: k8s.io/apiserver 1.37, values of unstructured objects.
+
+use std::collections::BTreeMap;
+
+use super::error::EvalError;
+use super::list::List;
+use super::map::Map;
+use super::strfmt;
+use super::value::Value;
+use crate::value::Value as Json;
+
+/// How a node of the host's object shows itself.
+#[derive(Clone, Debug, Default)]
+pub struct Form {
+    /// Whether null is a value of it.
+    pub nullable: bool,
+    pub shape: Shape,
+}
+
+/// What a node is by its schema.
+#[derive(Clone, Debug, Default)]
+pub enum Shape {
+    Boolean,
+    Integer,
+    Number,
+    String,
+    /// A string that is a span of time.
+    Duration,
+    /// A string that is a day.
+    Date,
+    /// A string that is a point in time.
+    DateTime,
+    /// A string that is bytes in base64.
+    Bytes,
+    IntOrString,
+    List(Box<ListForm>),
+    /// A list of a type that there is not.
+    UnknownList(String),
+    /// A list of no known items.
+    BareList,
+    Map(MapForm),
+    /// Anything at all; it only has equality.
+    #[default]
+    Preserved,
+    /// A type that there is not.
+    Unknown(String),
+}
+
+/// A list, and what its `x-kubernetes-list-type` says.
+#[derive(Clone, Debug)]
+pub struct ListForm {
+    pub item: Form,
+    pub kind: ListKind,
+}
+
+/// When lists are equal, and what their sum is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum ListKind {
+    /// By their items in order; the sum is one after the other.
+    #[default]
+    Atomic,
+    /// By their items in any order; the sum is the union.
+    Set,
+    /// By their items in any order; the sum replaces items of the same keys. The keys are escaped names.
+    Map(Vec<String>),
+}
+
+/// An object with fields, or a map.
+#[derive(Clone, Debug)]
+pub enum MapForm {
+    /// By the properties' own names.
+    Fields(BTreeMap<String, Field>),
+    Values(Box<Form>),
+    /// Neither fields nor values are known.
+    Bare,
+}
+
+/// A field of an object.
+#[derive(Clone, Debug)]
+pub struct Field {
+    pub form: Form,
+    /// The name in expressions; where the name can't be one, the name itself.
+    pub escaped: String,
+}
+
+impl<'a> Value<'a> {
+    /// The value of `json`, which is read through `form`.
+    ///
+    /// # Errors
+    /// If `json` does not fit `form`.
+    pub fn host(json: &'a Json, form: &'a Form) -> Result<Value<'a>, EvalError> {
+        if json.is_null() {
+            return match form.nullable {
+                true => Ok(Value::Null),
+                false => Err(EvalError::new("invalid data, got null for schema with nullable=false")),
+            };
+        }
+        match (&form.shape, json) {
+            (Shape::Boolean, Json::Bool(truth)) => Ok(Value::Bool(*truth)),
+            (Shape::Boolean, other) => Err(unfit("invalid data, expected bool, got", other)),
+            (Shape::Integer, Json::Int(number)) => Ok(Value::Int(*number)),
+            (Shape::Integer, other) => Err(unfit("invalid data, expected int, got", other)),
+            (Shape::Number, Json::Int(number)) => Ok(Value::Double(*number as f64)),
+            (Shape::Number, Json::Float(number)) => Ok(Value::Double(*number)),
+            (Shape::Number, other) => Err(unfit("invalid data, expected float, got", other)),
+            (Shape::String, Json::String(text)) => Ok(Value::borrowed(text)),
+            (Shape::Duration, Json::String(text)) => strfmt::duration(text).map(Value::Duration),
+            (Shape::Date, Json::String(text)) => strfmt::date(text).map(Value::Timestamp),
+            (Shape::DateTime, Json::String(text)) => strfmt::date_time(text).map(Value::Timestamp),
+            (Shape::Bytes, Json::String(text)) => strfmt::bytes(text).map(Value::bytes),
+            (Shape::String | Shape::Duration | Shape::Date | Shape::DateTime | Shape::Bytes, other) => {
+                Err(unfit("invalid data, expected string, got", other))
+            }
+            (Shape::IntOrString, Json::String(text)) => Ok(Value::borrowed(text)),
+            (Shape::IntOrString, Json::Int(number)) => Ok(Value::Int(*number)),
+            (Shape::IntOrString, _) => {
+                Err(EvalError::new("invalid data, expected XIntOrString value to be either a string or integer"))
+            }
+            (Shape::List(form), Json::Array(items)) => Ok(Value::List(List::Host { items, form })),
+            (Shape::UnknownList(kind), Json::Array(_)) => Err(EvalError::new(format!(
+                "invalid x-kubernetes-list-type, expected 'map', 'set' or 'atomic' but got {kind}"
+            ))),
+            (Shape::BareList, Json::Array(_)) => {
+                Err(EvalError::new("invalid array type, expected Items with a non-empty Schema"))
+            }
+            (Shape::List(_) | Shape::UnknownList(_) | Shape::BareList, _) => {
+                Err(EvalError::new("invalid data, expected an array for the provided schema with type=array"))
+            }
+            (Shape::Map(form), Json::Object(fields)) => Ok(Value::Map(Map::Host { fields, form })),
+            (Shape::Map(_), _) => {
+                Err(EvalError::new("invalid data, expected a map for the provided schema with type=object"))
+            }
+            (Shape::Preserved, json) => Ok(Value::Preserved(json)),
+            (Shape::Unknown(name), _) => Err(EvalError::new(format!(
+                "invalid type, expected object, array, number, integer, boolean or string, or no type with \
+                 x-kubernetes-int-or-string or x-kubernetes-preserve-unknown-fields is true, got {name}"
+            ))),
+        }
+    }
+}
+
+fn unfit(expected: &str, json: &Json) -> EvalError {
+    EvalError::new(format!("{expected} {}", go_type(json)))
+}
+
+/// The type that Go has for a decoded value.
+fn go_type(json: &Json) -> &'static str {
+    match json {
+        Json::Null => "<nil>",
+        Json::Bool(_) => "bool",
+        Json::Int(_) => "int64",
+        Json::Float(_) => "float64",
+        Json::String(_) => "string",
+        Json::Array(_) => "[]interface {}",
+        Json::Object(_) => "map[string]interface {}",
+    }
+}

@@ -1,0 +1,361 @@
+//! Lists: a list of the host's object, or one that an expression made.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::error::EvalError;
+use super::host::{ListForm, ListKind};
+use super::map::Map;
+use super::value::{Duration, Timestamp, Value};
+use crate::value::Value as Json;
+
+/// A list of values. Clones are cheap.
+#[derive(Clone, Debug)]
+pub enum List<'a> {
+    /// A list of the host's object.
+    Host { items: &'a Vec<Json>, form: &'a ListForm },
+    /// A list that the expression made.
+    Owned(Arc<OwnedList<'a>>),
+    /// A list that is part of the program.
+    Lent(&'a OwnedList<'a>),
+}
+
+/// A list with its items at hand.
+#[derive(Clone, Debug, Default)]
+pub struct OwnedList<'a> {
+    items: Vec<Value<'a>>,
+    kind: Kind<'a>,
+}
+
+/// As [`ListKind`]: the sum of lists of the host stays a list of their kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Kind<'a> {
+    #[default]
+    Atomic,
+    Set,
+    Map(&'a [String]),
+}
+
+impl<'a> Kind<'a> {
+    fn of(kind: &'a ListKind) -> Self {
+        match kind {
+            ListKind::Atomic => Kind::Atomic,
+            ListKind::Set => Kind::Set,
+            ListKind::Map(keys) => Kind::Map(keys),
+        }
+    }
+}
+
+impl<'a> List<'a> {
+    pub fn owned(items: Vec<Value<'a>>) -> Self {
+        List::Owned(Arc::new(OwnedList { items, kind: Kind::Atomic }))
+    }
+
+    pub fn len(&self) -> usize {
+        match self {
+            List::Host { items, .. } => items.len(),
+            List::Owned(list) => list.items.len(),
+            List::Lent(list) => list.items.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether it is a list of the host's object.
+    pub(super) fn is_host(&self) -> bool {
+        matches!(self, List::Host { .. })
+    }
+
+    /// The item at `index`, if there is one; an error if the host's item does not fit its schema.
+    pub fn get(&self, index: usize) -> Option<Result<Value<'a>, EvalError>> {
+        match self {
+            List::Host { items, form } => items.get(index).map(|item| Value::host(item, &form.item)),
+            List::Owned(list) => list.items.get(index).cloned().map(Ok),
+            List::Lent(list) => list.items.get(index).map(|item| Ok(item.lend())),
+        }
+    }
+
+    /// The item at `index`, which is below the length.
+    pub(super) fn item(&self, index: usize) -> Result<Value<'a>, EvalError> {
+        let none = || Err(EvalError::new(format!("index out of bounds: {index}")));
+        match self {
+            List::Host { items, form } => items.get(index).map_or_else(none, |item| Value::host(item, &form.item)),
+            List::Owned(list) => list.items.get(index).map_or_else(none, |item| Ok(item.clone())),
+            List::Lent(list) => list.items.get(index).map_or_else(none, |item| Ok(item.lend())),
+        }
+    }
+
+    /// The items in order, each as [`List::get`] has it.
+    pub fn iter(&self) -> impl Iterator<Item = Result<Value<'a>, EvalError>> + '_ {
+        (0..self.len()).filter_map(|index| self.get(index))
+    }
+
+    /// The items in order.
+    ///
+    /// # Errors
+    /// If an item of the host does not fit its schema.
+    pub fn to_vec(&self) -> Result<Vec<Value<'a>>, EvalError> {
+        self.iter().collect()
+    }
+
+    pub(super) fn lend(&'a self) -> List<'a> {
+        match self {
+            List::Owned(list) => List::Lent(list),
+            other => other.clone(),
+        }
+    }
+
+    fn kind(&self) -> Kind<'a> {
+        match self {
+            List::Host { form, .. } => Kind::of(&form.kind),
+            List::Owned(list) => list.kind,
+            List::Lent(list) => list.kind,
+        }
+    }
+
+    fn into_vec(self) -> Result<Vec<Value<'a>>, EvalError> {
+        match self {
+            List::Owned(list) => {
+                Ok(Arc::try_unwrap(list).map_or_else(|shared| shared.items.clone(), |list| list.items))
+            }
+            other => other.to_vec(),
+        }
+    }
+
+    /// `self + other`: the kind of `self` says whether that is a sequence, a union or a merge. A list that nothing else
+    /// holds is extended where it is.
+    ///
+    /// # Errors
+    /// If an item of the host does not fit its schema; if items of a set are no scalars.
+    pub fn concat(self, other: &List<'a>) -> Result<List<'a>, EvalError> {
+        let kind = self.kind();
+        if kind == Kind::Atomic && !matches!(self, List::Host { .. }) {
+            if self.is_empty() {
+                return Ok(other.clone());
+            }
+            if other.is_empty() {
+                return Ok(self);
+            }
+        }
+        let mut items = self.into_vec()?;
+        match kind {
+            Kind::Atomic => {
+                items.reserve(other.len());
+                for item in other.iter() {
+                    items.push(item?);
+                }
+            }
+            Kind::Set => union(&mut items, other)?,
+            Kind::Map(keys) => merge(&mut items, other, keys)?,
+        }
+        Ok(List::Owned(Arc::new(OwnedList { items, kind })))
+    }
+
+    /// Adds an item to a list that an expression is collecting.
+    pub(super) fn push(self, item: Value<'a>) -> Result<List<'a>, EvalError> {
+        if let List::Owned(mut list) = self {
+            if let Some(own) = Arc::get_mut(&mut list) {
+                own.items.push(item);
+                return Ok(List::Owned(list));
+            }
+            return List::Owned(list).concat(&List::owned(vec![item]));
+        }
+        let mut items = self.into_vec()?;
+        items.push(item);
+        Ok(List::owned(items))
+    }
+
+    /// Whether an item equals `value`.
+    ///
+    /// # Errors
+    /// If none does, and one of the host's could not be compared.
+    pub fn contains(&self, value: &Value<'a>) -> Result<bool, EvalError> {
+        let mut failed = None;
+        for item in self.iter() {
+            let equal = match self {
+                List::Host { .. } => item.and_then(|item| item.equals(value)),
+                List::Owned(_) | List::Lent(_) => item.and_then(|item| value.equals(&item)),
+            };
+            match equal {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
+                Err(error) if matches!(self, List::Host { .. }) => {
+                    failed.get_or_insert(error);
+                }
+                Err(_) => {}
+            }
+        }
+        failed.map_or(Ok(false), Err)
+    }
+
+    /// Whether the lists are equal, as the kind of `self` has it.
+    ///
+    /// # Errors
+    /// If items can't be compared, or don't fit their schema.
+    pub fn equals(&self, other: &List<'a>) -> Result<bool, EvalError> {
+        if self.len() != other.len() {
+            return Ok(false);
+        }
+        match self.kind() {
+            Kind::Atomic if matches!(self, List::Host { .. }) => {
+                for (item, its) in self.iter().zip(other.iter()) {
+                    if !item?.equals(&its?)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Kind::Atomic => {
+                // What can't be compared does not make a literal differ.
+                let differs = |(item, its): (Result<Value<'a>, EvalError>, Result<Value<'a>, EvalError>)| matches!((item, its), (Ok(item), Ok(its)) if item.is(&its) == Ok(false));
+                Ok(!self.iter().zip(other.iter()).any(differs))
+            }
+            Kind::Set => self.same_set(other),
+            Kind::Map(keys) => self.same_entries(other, keys),
+        }
+    }
+
+    fn same_set(&self, other: &List<'a>) -> Result<bool, EvalError> {
+        let items = self.to_vec()?;
+        let set = items.iter().map(Key::of).collect::<Result<HashSet<_>, _>>()?;
+        let others = other.to_vec()?;
+        let mut seen = HashSet::with_capacity(others.len());
+        for item in &others {
+            let key = Key::of(item)?;
+            if !set.contains(&key) {
+                return Ok(false);
+            }
+            seen.insert(key);
+        }
+        Ok(seen.len() == set.len())
+    }
+
+    fn same_entries(&self, other: &List<'a>, keys: &[String]) -> Result<bool, EvalError> {
+        let items = self.to_vec()?;
+        let others = other.to_vec()?;
+        let raw = matches!(self, List::Host { .. });
+        let entries: HashMap<EntryKey<'_>, &Value<'a>> =
+            items.iter().map(|item| (entry_key(item, keys, raw), item)).collect();
+        let mut seen = HashSet::with_capacity(others.len());
+        for item in &others {
+            let key = entry_key(item, keys, raw);
+            let Some(entry) = entries.get(&key) else { return Ok(false) };
+            if !entry.equals(item)? {
+                return Ok(false);
+            }
+            seen.insert(key);
+        }
+        Ok(seen.len() == entries.len())
+    }
+}
+
+impl<'a> From<Vec<Value<'a>>> for List<'a> {
+    fn from(items: Vec<Value<'a>>) -> Self {
+        List::owned(items)
+    }
+}
+
+fn union<'a>(items: &mut Vec<Value<'a>>, other: &List<'a>) -> Result<(), EvalError> {
+    let others = other.to_vec()?;
+    let mut known = items.iter().map(Key::of).collect::<Result<HashSet<_>, _>>()?;
+    let mut news = Vec::new();
+    for item in &others {
+        if known.insert(Key::of(item)?) {
+            news.push(item.clone());
+        }
+    }
+    items.extend(news);
+    Ok(())
+}
+
+fn merge<'a>(items: &mut Vec<Value<'a>>, other: &List<'a>, keys: &[String]) -> Result<(), EvalError> {
+    let others = other.to_vec()?;
+    let (mut replaced, mut news) = (Vec::new(), Vec::new());
+    let places: HashMap<EntryKey<'_>, usize> =
+        items.iter().enumerate().map(|(at, item)| (entry_key(item, keys, false), at)).collect();
+    for item in &others {
+        match places.get(&entry_key(item, keys, false)) {
+            Some(at) => replaced.push((*at, item.clone())),
+            None => news.push(item.clone()),
+        }
+    }
+    for (at, item) in replaced {
+        items[at] = item;
+    }
+    items.extend(news);
+    Ok(())
+}
+
+/// A scalar by which items are told apart. Numbers of different types differ.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Key<'v> {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Double(u64),
+    String(&'v str),
+    Bytes(&'v [u8]),
+    Duration(Duration),
+    Timestamp(i64, u32),
+    /// Equal to nothing but itself.
+    Other(usize),
+}
+
+/// The values of the keys of an item.
+type EntryKey<'v> = Vec<Key<'v>>;
+
+impl<'v> Key<'v> {
+    fn of(value: &'v Value<'_>) -> Result<Key<'v>, EvalError> {
+        match value {
+            Value::List(_) | Value::Map(_) => {
+                Err(EvalError::new("listSet operations are only supported on lists of scalar values"))
+            }
+            scalar => Ok(Key::scalar(scalar)),
+        }
+    }
+
+    fn scalar(value: &'v Value<'_>) -> Key<'v> {
+        match value {
+            Value::Null => Key::Null,
+            Value::Bool(truth) => Key::Bool(*truth),
+            Value::Int(number) => Key::Int(*number),
+            Value::Uint(number) => Key::Uint(*number),
+            Value::Double(number) => Key::double(*number),
+            Value::String(text) => Key::String(text.as_str()),
+            Value::Bytes(bytes) => Key::Bytes(bytes),
+            Value::Duration(duration) => Key::Duration(*duration),
+            Value::Timestamp(Timestamp { seconds, nanos, .. }) => Key::Timestamp(*seconds, *nanos),
+            other => Key::Other(std::ptr::from_ref(other).addr()),
+        }
+    }
+
+    fn double(number: f64) -> Key<'v> {
+        // Both zeros are the same.
+        Key::Double((number + 0.0).to_bits())
+    }
+
+    fn raw(json: &'v Json) -> Key<'v> {
+        match json {
+            Json::Null => Key::Null,
+            Json::Bool(truth) => Key::Bool(*truth),
+            Json::Int(number) => Key::Int(*number),
+            Json::Float(number) => Key::double(*number),
+            Json::String(text) => Key::String(text),
+            other @ (Json::Array(_) | Json::Object(_)) => Key::Other(std::ptr::from_ref(other).addr()),
+        }
+    }
+}
+
+/// The keys of `item`. Where they are `raw` they are the host's own, and items that an expression made have none.
+fn entry_key<'v>(item: &'v Value<'_>, keys: &[String], raw: bool) -> EntryKey<'v> {
+    let Value::Map(map) = item else { return vec![Key::Other(std::ptr::from_ref(item).addr())] };
+    match map {
+        Map::Host { fields, .. } => keys.iter().map(|key| fields.get(key).map_or(Key::Null, Key::raw)).collect(),
+        Map::Owned(_) | Map::Lent(_) if raw => vec![Key::Other(std::ptr::from_ref(item).addr())],
+        Map::Owned(entries) => keys.iter().map(|key| entries.text_key(key).map_or(Key::Null, Key::scalar)).collect(),
+        Map::Lent(entries) => keys.iter().map(|key| entries.text_key(key).map_or(Key::Null, Key::scalar)).collect(),
+    }
+}

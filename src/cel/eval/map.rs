@@ -1,0 +1,315 @@
+//! Maps: an object or map of the host's object, or one that an expression made.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::error::EvalError;
+use super::host::MapForm;
+use super::value::{Text, Value};
+use crate::cel::escape::unescape;
+use crate::value::Map as JsonMap;
+
+/// A map of values. Clones are cheap.
+#[derive(Clone, Debug)]
+pub enum Map<'a> {
+    /// An object or a map of the host's object.
+    Host { fields: &'a JsonMap, form: &'a MapForm },
+    /// A map that the expression made.
+    Owned(Arc<OwnedMap<'a>>),
+    /// A map that is part of the program.
+    Lent(&'a OwnedMap<'a>),
+}
+
+/// A map with its entries at hand, in the order in which they came.
+#[derive(Clone, Debug, Default)]
+pub struct OwnedMap<'a> {
+    entries: Vec<(Value<'a>, Value<'a>)>,
+    /// Where entries are by their keys, once there are many.
+    places: HashMap<Key<'a>, usize>,
+}
+
+/// How many entries are searched one by one.
+const SEARCHED_ENTRIES_MAX: usize = 8;
+
+#[derive(Clone, Debug)]
+enum Key<'a> {
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Double(u64),
+    String(Text<'a>),
+    Other,
+}
+
+impl Key<'_> {
+    /// What is compared: the kind, and the bits or the text.
+    fn parts(&self) -> (u8, u64, &str) {
+        match self {
+            Key::Bool(truth) => (0, u64::from(*truth), ""),
+            Key::Int(number) => (1, number.cast_unsigned(), ""),
+            Key::Uint(number) => (2, *number, ""),
+            Key::Double(bits) => (3, *bits, ""),
+            Key::String(text) => (4, 0, text.as_str()),
+            Key::Other => (5, 0, ""),
+        }
+    }
+}
+
+impl PartialEq for Key<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts() && !matches!(self, Key::Other)
+    }
+}
+
+impl Eq for Key<'_> {}
+
+impl std::hash::Hash for Key<'_> {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.parts().hash(state);
+    }
+}
+
+impl<'a> Key<'a> {
+    fn of(value: &Value<'a>) -> Key<'a> {
+        match value {
+            Value::Bool(truth) => Key::Bool(*truth),
+            Value::Int(number) => Key::Int(*number),
+            Value::Uint(number) => Key::Uint(*number),
+            Value::Double(number) => Key::Double((number + 0.0).to_bits()),
+            Value::String(text) => Key::String(text.clone()),
+            _ => Key::Other,
+        }
+    }
+}
+
+impl<'a> OwnedMap<'a> {
+    fn place(&self, key: &Value<'_>) -> Option<usize> {
+        if self.places.is_empty() {
+            let wanted = Key::of(key);
+            return self.entries.iter().position(|(known, _)| Key::of(known) == wanted);
+        }
+        self.places.get(&Key::of(key)).copied()
+    }
+
+    fn find(&self, key: &Value<'_>) -> Option<&Value<'a>> {
+        let place = self.place(key).or_else(|| match key {
+            // Numbers of different types may be the same key.
+            Value::Int(number) => self.place(&Value::Uint(u64::try_from(*number).ok()?)),
+            Value::Uint(number) => self.place(&Value::Int(i64::try_from(*number).ok()?)),
+            Value::Double(number) => {
+                let int = *number as i64;
+                let uint = *number as u64;
+                let as_int = (int as f64 == *number && int != i64::MAX).then_some(Value::Int(int));
+                let as_uint = (uint as f64 == *number && uint != u64::MAX).then_some(Value::Uint(uint));
+                as_int.and_then(|key| self.place(&key)).or_else(|| as_uint.and_then(|key| self.place(&key)))
+            }
+            _ => None,
+        });
+        place.map(|at| &self.entries[at].1)
+    }
+
+    pub(super) fn text_key(&self, key: &str) -> Option<&Value<'a>> {
+        self.find(&Value::borrowed(key))
+    }
+
+    fn insert(&mut self, key: Value<'a>, value: Value<'a>) {
+        match self.place(&key) {
+            Some(at) => self.entries[at].1 = value,
+            None => {
+                self.entries.push((key, value));
+                let at = self.entries.len() - 1;
+                if !self.places.is_empty() {
+                    self.places.insert(Key::of(&self.entries[at].0), at);
+                } else if self.entries.len() > SEARCHED_ENTRIES_MAX {
+                    let keys = self.entries.iter().enumerate();
+                    self.places = keys.map(|(at, (key, _))| (Key::of(key), at)).collect();
+                }
+            }
+        }
+    }
+
+    fn remove(&mut self, key: &Value<'a>) {
+        if let Some(at) = self.place(key) {
+            self.entries.remove(at);
+            self.places.clear();
+        }
+    }
+}
+
+impl<'a> Map<'a> {
+    /// The entries in order; of a repeated key the last value stays.
+    pub fn owned(entries: impl IntoIterator<Item = (Value<'a>, Value<'a>)>) -> Self {
+        let mut map = OwnedMap::default();
+        for (key, value) in entries {
+            map.insert(key, value);
+        }
+        Map::Owned(Arc::new(map))
+    }
+
+    pub fn len(&self) -> usize {
+        match self {
+            Map::Host { fields, .. } => fields.len(),
+            Map::Owned(map) => map.entries.len(),
+            Map::Lent(map) => map.entries.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value at `key`, if there is one. A field that is null is none.
+    ///
+    /// # Errors
+    /// If the host's value does not fit its schema; if `key` is no string for a map of the host.
+    pub fn find(&self, key: &Value<'_>) -> Result<Option<Value<'a>>, EvalError> {
+        match self {
+            Map::Host { .. } => match key {
+                Value::String(name) => self.find_text(name.as_str()),
+                _ => Err(EvalError::no_such_overload()),
+            },
+            Map::Owned(map) => Ok(map.find(key).cloned()),
+            Map::Lent(map) => Ok(map.find(key).map(Value::lend)),
+        }
+    }
+
+    /// The value at the key `name`; of an object the field of that escaped name.
+    ///
+    /// # Errors
+    /// If the host's value does not fit its schema.
+    pub fn find_text(&self, name: &str) -> Result<Option<Value<'a>>, EvalError> {
+        match self {
+            Map::Host { fields, form } => match form {
+                MapForm::Fields(_) => match unescape(name) {
+                    Some(name) => self.field(&name),
+                    None => Ok(None),
+                },
+                MapForm::Values(form) => fields.get(name).map(|value| Value::host(value, form)).transpose(),
+                MapForm::Bare => Ok(None),
+            },
+            Map::Owned(map) => Ok(map.text_key(name).cloned()),
+            Map::Lent(map) => Ok(map.text_key(name).map(Value::lend)),
+        }
+    }
+
+    /// The field of an object of the host by the property's own name; of a map the value at that key.
+    ///
+    /// # Errors
+    /// If the host's value does not fit its schema.
+    fn field(&self, name: &str) -> Result<Option<Value<'a>>, EvalError> {
+        let Map::Host { fields, form: MapForm::Fields(declared) } = self else { return self.find_text(name) };
+        let Some(value) = fields.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
+        declared.get(name).map(|field| Value::host(value, &field.form)).transpose()
+    }
+
+    /// What the expression writes as the field `written`, of an object the property of the name `property`.
+    ///
+    /// # Errors
+    /// If the host's value does not fit its schema.
+    pub(super) fn property(&self, property: &str, written: &Value<'_>) -> Result<Option<Value<'a>>, EvalError> {
+        match self {
+            Map::Host { form: MapForm::Fields(_), .. } => self.field(property),
+            _ => self.find(written),
+        }
+    }
+
+    /// The keys. Of an object they are escaped names, and null for each field that the schema does not specify.
+    pub fn keys(&self) -> Vec<Value<'a>> {
+        match self {
+            Map::Host { fields, form } => {
+                let known: Vec<Value<'a>> = match form {
+                    MapForm::Fields(declared) => {
+                        let known = fields.keys().filter_map(|name| declared.get(name));
+                        known.map(|field| Value::borrowed(&field.escaped)).collect()
+                    }
+                    MapForm::Values(_) => fields.keys().map(Value::borrowed).collect(),
+                    MapForm::Bare => Vec::new(),
+                };
+                let unknown = fields.len() - known.len();
+                known.into_iter().chain(std::iter::repeat_n(Value::Null, unknown)).collect()
+            }
+            Map::Owned(map) => map.entries.iter().map(|(key, _)| key.clone()).collect(),
+            Map::Lent(map) => map.entries.iter().map(|(key, _)| key.lend()).collect(),
+        }
+    }
+
+    /// The map with one more entry; a map that nothing else holds is extended where it is.
+    ///
+    /// # Errors
+    /// If the host's values don't fit their schema.
+    pub fn insert(self, key: Value<'a>, value: Value<'a>) -> Result<Map<'a>, EvalError> {
+        let mut map = self.into_owned()?;
+        Arc::make_mut(&mut map).insert(key, value);
+        Ok(Map::Owned(map))
+    }
+
+    /// The map without the entry at `key`.
+    pub(super) fn remove(self, key: &Value<'a>) -> Result<Map<'a>, EvalError> {
+        let mut map = self.into_owned()?;
+        Arc::make_mut(&mut map).remove(key);
+        Ok(Map::Owned(map))
+    }
+
+    fn into_owned(self) -> Result<Arc<OwnedMap<'a>>, EvalError> {
+        Ok(match self {
+            Map::Owned(map) => map,
+            Map::Lent(map) => Arc::new(map.clone()),
+            Map::Host { .. } => {
+                let mut map = OwnedMap::default();
+                for key in self.keys() {
+                    if let Some(value) = self.find(&key)? {
+                        map.insert(key, value);
+                    }
+                }
+                Arc::new(map)
+            }
+        })
+    }
+
+    pub(super) fn lend(&'a self) -> Map<'a> {
+        match self {
+            Map::Owned(map) => Map::Lent(map),
+            other => other.clone(),
+        }
+    }
+
+    /// Whether the maps have equal entries.
+    ///
+    /// # Errors
+    /// If values can't be compared, or don't fit their schema.
+    pub fn equals(&self, other: &Map<'a>) -> Result<bool, EvalError> {
+        if self.len() != other.len() {
+            return Ok(false);
+        }
+        let Map::Host { fields, form } = self else {
+            for key in self.keys() {
+                let (Ok(Some(value)), Ok(Some(its))) = (self.find(&key), other.find(&key)) else { return Ok(false) };
+                // What can't be compared does not make a literal differ.
+                if value.is(&its) == Ok(false) {
+                    return Ok(false);
+                }
+            }
+            return Ok(true);
+        };
+        for (name, json) in fields.iter() {
+            let known = match form {
+                MapForm::Fields(declared) => declared.contains_key(name),
+                MapForm::Values(_) => true,
+                MapForm::Bare => false,
+            };
+            if known {
+                match (self.find_text(name)?, other.find_text(name)?) {
+                    (Some(value), Some(its)) if value.equals(&its)? => {}
+                    (None, None) => {}
+                    _ => return Ok(false),
+                }
+            } else {
+                let Map::Host { fields: its, .. } = other else { return Err(EvalError::no_such_overload()) };
+                if its.get(name).is_some_and(|its| its != json) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+}

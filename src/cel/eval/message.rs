@@ -1,0 +1,90 @@
+//! Messages of `google.protobuf` that stand for values of the language.
+
+use std::sync::Arc;
+
+use super::dispatch::go_type;
+use super::error::EvalError;
+use super::map::Map;
+use super::show::show;
+use super::value::{Duration, Timestamp, Value};
+
+/// The largest integer that JSON readers with doubles only can tell from its neighbours.
+const SAFE_INT_MAX: i64 = (1 << 53) - 1;
+
+/// The value of the message `google.protobuf.{name}`.
+///
+/// # Errors
+/// If a field is too large for its type, or holds what JSON can't.
+pub(super) fn value<'a>(name: &str, fields: Vec<(&str, Value<'a>)>) -> Result<Value<'a>, EvalError> {
+    let find = |wanted: &str| fields.iter().rev().find(|(name, _)| *name == wanted).map(|(_, value)| value.clone());
+    let int = |wanted: &str| find(wanted).and_then(|value| value.as_int()).unwrap_or_default();
+    let unfit = |why: &str| {
+        EvalError::new(format!("field type conversion error for google.protobuf.{name}.value value type: {why}"))
+    };
+    Ok(match name {
+        "BoolValue" => find("value").unwrap_or(Value::Bool(false)),
+        "BytesValue" => find("value").unwrap_or_else(|| Value::bytes([])),
+        "StringValue" => find("value").unwrap_or_else(|| Value::string("")),
+        "Int64Value" => find("value").unwrap_or(Value::Int(0)),
+        "UInt64Value" => find("value").unwrap_or(Value::Uint(0)),
+        "DoubleValue" => find("value").unwrap_or(Value::Double(0.0)),
+        "Int32Value" => match i32::try_from(int("value")) {
+            Ok(number) => Value::Int(number.into()),
+            Err(_) => return Err(unfit("integer overflow")),
+        },
+        "UInt32Value" => match find("value") {
+            Some(Value::Uint(number)) if number > u64::from(u32::MAX) => {
+                return Err(unfit("unsigned integer overflow"));
+            }
+            given => given.unwrap_or(Value::Uint(0)),
+        },
+        "FloatValue" => match find("value") {
+            Some(Value::Double(number)) => Value::Double((number as f32).into()),
+            given => given.unwrap_or(Value::Double(0.0)),
+        },
+        "Duration" => {
+            let nanos = int("seconds").saturating_mul(1_000_000_000).saturating_add(int("nanos"));
+            Value::Duration(Duration(nanos))
+        }
+        "Timestamp" => {
+            let nanos = int("nanos");
+            let seconds = int("seconds").saturating_add(nanos.div_euclid(1_000_000_000));
+            let nanos = u32::try_from(nanos.rem_euclid(1_000_000_000)).unwrap_or_default();
+            Value::Timestamp(Timestamp { seconds, nanos, offset_seconds: 0 })
+        }
+        "ListValue" => json(&find("values").unwrap_or_else(|| Value::list(Vec::new())))?,
+        "Struct" => json(&find("fields").unwrap_or_else(|| Value::Map(Map::owned([]))))?,
+        "Value" => match fields.last() {
+            None | Some(("null_value", _)) => Value::Null,
+            Some((_, value)) => json(value)?,
+        },
+        _ => return Err(EvalError::new("unsupported conversion to ref.Val: (*dynamicpb.Message)")),
+    })
+}
+
+/// `value` as it comes back from JSON: numbers are doubles, or texts where these would not do.
+fn json<'a>(value: &Value<'a>) -> Result<Value<'a>, EvalError> {
+    Ok(match value {
+        Value::Null | Value::Bool(_) | Value::Double(_) | Value::String(_) => value.clone(),
+        Value::Int(number) if number.unsigned_abs() <= SAFE_INT_MAX.unsigned_abs() => Value::Double(*number as f64),
+        Value::Uint(number) if *number <= SAFE_INT_MAX.unsigned_abs() => Value::Double(*number as f64),
+        Value::Int(_) | Value::Uint(_) => Value::string(show(value)),
+        Value::List(list) => {
+            let items: Result<Vec<Value<'a>>, EvalError> = list.iter().map(|item| json(&item?)).collect();
+            Value::list(items?)
+        }
+        Value::Map(map) => {
+            let mut entries = Vec::with_capacity(map.len());
+            for key in map.keys() {
+                let value = map.find(&key)?.unwrap_or_default();
+                entries.push((Value::string(show(&key)), json(&value)?));
+            }
+            Value::Map(Map::owned(entries))
+        }
+        Value::Optional(Some(content)) => json(&Value::clone(Arc::as_ref(content)))?,
+        other => {
+            let ty = go_type(other);
+            return Err(EvalError::new(format!("unsupported conversion from '{ty}' to google.protobuf.Value")));
+        }
+    })
+}

@@ -1,0 +1,120 @@
+//! Values within the texts of errors, as Go's `%v` prints them.
+
+use super::value::{Timestamp, Value, type_name};
+use crate::cel::library::timestamp_text;
+use crate::cel::types::Type;
+use crate::value::number::format_float_v;
+use crate::value::{go_display, go_print, go_quote};
+
+/// `value` as Go prints it.
+pub fn show(value: &Value<'_>) -> String {
+    match value {
+        Value::Null => "0".to_owned(),
+        Value::Bool(truth) => truth.to_string(),
+        Value::Int(number) => number.to_string(),
+        Value::Uint(number) => number.to_string(),
+        Value::Double(number) if number.is_nan() => "NaN".to_owned(),
+        Value::Double(number) if number.is_infinite() => if *number > 0.0 { "+Inf" } else { "-Inf" }.to_owned(),
+        Value::Double(number) => format_float_v(*number),
+        Value::String(text) => text.as_str().to_owned(),
+        Value::Bytes(bytes) => {
+            let bytes: Vec<String> = bytes.iter().map(u8::to_string).collect();
+            format!("[{}]", bytes.join(" "))
+        }
+        Value::Duration(duration) => show_duration(duration.0),
+        Value::List(list) => {
+            let items: Vec<String> =
+                list.iter().map(|item| item.map_or_else(|e| e.to_string(), |v| show(&v))).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Map(map) => {
+            let shown = |key: &Value<'_>| {
+                let value = map.find(key).ok().flatten().unwrap_or_default();
+                format!("{}: {}", show(key), show(&value))
+            };
+            let entries: Vec<String> = map.keys().iter().map(shown).collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+        Value::Type(ty) => match type_name(ty) {
+            list if list == "list" => "list(dyn)".to_owned(),
+            map if map == "map" => "map(dyn, dyn)".to_owned(),
+            optional if optional == Type::OPTIONAL => "optional_type(dyn)".to_owned(),
+            name => name,
+        },
+        Value::Optional(None) => "optional.none()".to_owned(),
+        Value::Optional(Some(value)) => format!("optional({})", show(value)),
+        Value::Timestamp(timestamp) => show_timestamp(*timestamp),
+        Value::Opaque(value) => value.shown(),
+        Value::Preserved(json) => go_print(json),
+    }
+}
+
+/// `2026-01-02 03:04:05.5 +0100 +0100`.
+fn show_timestamp(timestamp: Timestamp) -> String {
+    let seconds = timestamp.seconds + i64::from(timestamp.offset_seconds);
+    let written = timestamp_text(Timestamp { seconds, offset_seconds: 0, ..timestamp });
+    let local = written.trim_end_matches('Z').replacen('T', " ", 1);
+    let minutes = timestamp.offset_seconds / 60;
+    let sign = if minutes < 0 { '-' } else { '+' };
+    let offset = format!("{sign}{:02}{:02}", minutes.abs() / 60, minutes.abs() % 60);
+    let name = if timestamp.offset_seconds == 0 { "UTC" } else { &offset };
+    format!("{local} {offset} {name}")
+}
+
+/// `value` as an expression would have it, where it is a text or holds texts.
+pub fn literal(value: &Value<'_>) -> String {
+    let shown = |value: Result<Value<'_>, _>| {
+        value.map_or_else(|error: super::EvalError| error.to_string(), |value| literal(&value))
+    };
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::String(text) => go_quote(text.as_str()),
+        Value::List(list) => {
+            let items: Vec<String> = list.iter().map(shown).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Map(map) => {
+            let entry = |key: &Value<'_>| {
+                let value = map.find(key).ok().flatten().unwrap_or_default();
+                format!("{}: {}", literal(key), literal(&value))
+            };
+            let entries: Vec<String> = map.keys().iter().map(entry).collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+        Value::Optional(Some(value)) => format!("optional.of({})", literal(value)),
+        Value::Preserved(json) => go_display(json),
+        other => show(other),
+    }
+}
+
+/// `1h30m0.5s`.
+fn show_duration(nanos: i64) -> String {
+    let sign = if nanos < 0 { "-" } else { "" };
+    let nanos = nanos.unsigned_abs();
+    let decimal = |unit: u64, name: &str| {
+        let (whole, rest) = (nanos / unit, nanos % unit);
+        let digits = format!("{:0width$}", rest, width = unit.ilog10() as usize);
+        match digits.trim_end_matches('0') {
+            "" => format!("{sign}{whole}{name}"),
+            fraction => format!("{sign}{whole}.{fraction}{name}"),
+        }
+    };
+    match nanos {
+        0 => "0s".to_owned(),
+        1..1_000 => format!("{sign}{nanos}ns"),
+        1_000..1_000_000 => decimal(1_000, "\u{b5}s"),
+        1_000_000..1_000_000_000 => decimal(1_000_000, "ms"),
+        _ => {
+            let minutes = nanos / 60_000_000_000;
+            let seconds = nanos % 60_000_000_000;
+            let fraction = format!("{:09}", seconds % 1_000_000_000);
+            let point = if fraction == "000000000" { "" } else { "." };
+            let clock = format!("{}{point}{}s", seconds / 1_000_000_000, fraction.trim_end_matches('0'));
+            match (minutes / 60, minutes % 60) {
+                (0, 0) => format!("{sign}{clock}"),
+                (0, minutes) => format!("{sign}{minutes}m{clock}"),
+                (hours, minutes) => format!("{sign}{hours}h{minutes}m{clock}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What expressions come to and cost; expected values are those of cel-go 0.29 with the Kubernetes libraries 1.37.
+
+use super::host::{Field, Form, ListForm, ListKind, MapForm, Shape};
+use super::{Binding, Program, Value};
+use crate::cel::env::{Env, Expressions};
+use crate::cel::types::Type;
+use crate::value::json;
+
+/// Evaluates `text` and shows the value or error, and the cost.
+#[track_caller]
+fn check(text: &str, expected: &str, cost: u64) {
+    check_with(text, &[], u64::MAX, expected, cost);
+}
+
+#[track_caller]
+fn check_with(text: &str, variables: &[(&str, Binding<'_>)], limit: u64, expected: &str, cost: u64) {
+    let mut env = Env::kubernetes(Expressions::Stored);
+    for (name, _) in variables {
+        env = env.with_variable(name, Type::Dyn);
+    }
+    let checked = env.compile(text).unwrap_or_else(|issues| panic!("{issues}"));
+    let program = Program::new(&checked, &env).unwrap_or_else(|error| panic!("{error}"));
+    let bindings: Vec<Binding<'_>> = variables.iter().map(|(_, binding)| binding.clone()).collect();
+    let evaluation = program.evaluate(&bindings, limit);
+    let shown = match evaluation.result {
+        Ok(value) => super::show::show(&value),
+        Err(error) => format!("error: {error}"),
+    };
+    assert_eq!((shown.as_str(), evaluation.cost), (expected, cost), "{text}");
+}
+
+fn number(number: i64) -> Binding<'static> {
+    Some(Ok(Value::Int(number)))
+}
+
+#[test]
+fn constants_are_folded_and_cost_nothing() {
+    check("[1, 2, 3]", "[1, 2, 3]", 0);
+    check("{'a': 1}", "{a: 1}", 0);
+    check("int('12')", "12", 0);
+    check("2 in [1, 2]", "true", 0);
+    check("1 + 2", "3", 1);
+}
+
+#[test]
+fn constant_faults_show_before_evaluation() {
+    let env = Env::kubernetes(Expressions::Stored);
+    let checked = env.compile("int('x') == 1").expect("it checks");
+    let error = Program::new(&checked, &env).expect_err("the conversion fails");
+    assert_eq!(error.to_string(), "type conversion error from 'string' to 'int'");
+}
+
+#[test]
+fn logic_passes_over_errors_where_the_other_side_decides() {
+    check("1 / 0 > 0 || true", "true", 2);
+    check("true || 1 / 0 > 0", "true", 0);
+    check("1 / 0 > 0 && true", "error: division by zero", 2);
+    check("[1, 0].exists(x, 1 / x > 0)", "true", 11);
+    check("[0, 1].all(x, 1 / x > 0)", "error: division by zero", 13);
+}
+
+#[test]
+fn a_missing_variable_is_an_error() {
+    check_with("x + 1", &[("x", None)], u64::MAX, "error: no such attribute(s): x", 2);
+}
+
+#[test]
+fn evaluation_ends_with_the_step_that_costs_too_much() {
+    let limited = "error: operation cancelled: actual cost limit exceeded";
+    check_with("[1, 2, 3].all(x, x > 0)", &[], 7, limited, 8);
+    check_with("1 + 2 + 3", &[], 2, "6", 2);
+}
+
+#[test]
+fn comprehensions_collect_in_order() {
+    check("[1, 2, 3].map(x, x * 2)", "[2, 4, 6]", 43);
+    check("[1, 2, 3].filter(x, x > 1)", "[2, 3]", 33);
+    check("['a', 'b'].transformMap(i, s, i)", "{0: 0, 1: 1}", 9);
+    check("{'a': 1}.map(k, k)", "[a]", 14);
+}
+
+#[test]
+fn optionals_end_at_the_first_absence() {
+    check("{'a': 1}[?'b'].orValue(5)", "5", 1);
+    check("{'a': 1}[?'a'].orValue(5)", "1", 2);
+    check("optional.of(1).optMap(x, x + 1).value()", "2", 8);
+}
+
+#[test]
+fn an_index_costs_as_the_reference_counts_it() {
+    let list = Some(Ok(Value::list(vec![Value::Int(7), Value::Int(8)])));
+    check_with("l[i]", &[("l", list.clone()), ("i", number(1))], u64::MAX, "8", 2);
+    check_with("l[i + 1]", &[("l", list), ("i", number(1))], u64::MAX, "error: index out of bounds: 2", 4);
+}
+
+#[test]
+fn objects_are_read_through_their_form() {
+    let text =
+        |escaped: &str| Field { form: Form { nullable: false, shape: Shape::String }, escaped: escaped.to_owned() };
+    let set = ListForm { item: Form { nullable: false, shape: Shape::Integer }, kind: ListKind::Set };
+    let set = Field { form: Form { nullable: false, shape: Shape::List(Box::new(set)) }, escaped: "set".to_owned() };
+    let fields = [("a-b".to_owned(), text("a__dash__b")), ("set".to_owned(), set), ("wrong".to_owned(), text("wrong"))];
+    let form = Form { nullable: false, shape: Shape::Map(MapForm::Fields(fields.into())) };
+    let object = json::decode(br#"{"a-b": "x", "set": [1, 2], "wrong": 1, "unknown": true}"#).expect("it is JSON");
+    let check = |expression: &str, expected: &str, cost: u64| {
+        check_with(expression, &[("o", Some(Value::host(&object, &form)))], u64::MAX, expected, cost);
+    };
+    check("o.a__dash__b", "x", 2);
+    check("o.set == [2, 1]", "true", 3);
+    check("o.set + [2, 3]", "[1, 2, 3]", 3);
+    check("o.wrong", "error: invalid data, expected string, got int64", 2);
+    check("o.unknown", "error: no such key: unknown", 2);
+    check("has(o.none)", "false", 1);
+}

@@ -1,0 +1,83 @@
+//! Arguments of functions, as the types that these want.
+
+use crate::cel::eval::list::List;
+use crate::cel::eval::map::Map;
+use crate::cel::eval::value::{Duration, Opaque, Text, Timestamp};
+use crate::cel::eval::{EvalError, Value};
+use crate::value::number::format_float_v;
+
+/// The argument at `at`.
+pub fn value<'v, 'a>(arguments: &'v [Value<'a>], at: usize) -> Result<&'v Value<'a>, EvalError> {
+    arguments.get(at).ok_or_else(EvalError::no_such_overload)
+}
+
+pub fn int(arguments: &[Value<'_>], at: usize) -> Result<i64, EvalError> {
+    value(arguments, at)?.as_int().ok_or_else(EvalError::no_such_overload)
+}
+
+pub fn boolean(arguments: &[Value<'_>], at: usize) -> Result<bool, EvalError> {
+    value(arguments, at)?.as_bool().ok_or_else(EvalError::no_such_overload)
+}
+
+pub fn text<'v, 'a>(arguments: &'v [Value<'a>], at: usize) -> Result<&'v Text<'a>, EvalError> {
+    match value(arguments, at)? {
+        Value::String(text) => Ok(text),
+        _ => Err(EvalError::no_such_overload()),
+    }
+}
+
+pub fn list<'v, 'a>(arguments: &'v [Value<'a>], at: usize) -> Result<&'v List<'a>, EvalError> {
+    value(arguments, at)?.as_list().ok_or_else(EvalError::no_such_overload)
+}
+
+pub fn map<'v, 'a>(arguments: &'v [Value<'a>], at: usize) -> Result<&'v Map<'a>, EvalError> {
+    value(arguments, at)?.as_map().ok_or_else(EvalError::no_such_overload)
+}
+
+pub fn duration(arguments: &[Value<'_>], at: usize) -> Result<Duration, EvalError> {
+    match value(arguments, at)? {
+        Value::Duration(duration) => Ok(*duration),
+        _ => Err(EvalError::no_such_overload()),
+    }
+}
+
+pub fn timestamp(arguments: &[Value<'_>], at: usize) -> Result<Timestamp, EvalError> {
+    match value(arguments, at)? {
+        Value::Timestamp(timestamp) => Ok(*timestamp),
+        _ => Err(EvalError::no_such_overload()),
+    }
+}
+
+/// The value of a library's own type.
+pub fn opaque<'v, T: Opaque>(arguments: &'v [Value<'_>], at: usize) -> Result<&'v T, EvalError> {
+    value(arguments, at)?.as_opaque().ok_or_else(EvalError::no_such_overload)
+}
+
+/// A part of a text: of the host's, without a copy.
+pub fn part_of<'a>(text: &Text<'a>, range: std::ops::Range<usize>) -> Value<'a> {
+    match text {
+        Text::Borrowed(text) => text.get(range).map_or_else(|| Value::string(""), Value::borrowed),
+        Text::Shared(text) => Value::string(text.get(range).unwrap_or_default()),
+    }
+}
+
+/// The place of `part` in `text`, of which it is a slice.
+pub fn range_in(text: &str, part: &str) -> std::ops::Range<usize> {
+    let start = part.as_ptr().addr() - text.as_ptr().addr();
+    start..start + part.len()
+}
+
+/// A list of texts.
+pub fn texts<'a>(texts: impl IntoIterator<Item = String>) -> Value<'a> {
+    Value::list(texts.into_iter().map(Value::string).collect())
+}
+
+/// A double as Go's `%g` prints it.
+pub fn double(number: f64) -> String {
+    match number {
+        _ if number.is_nan() => "NaN".to_owned(),
+        f64::INFINITY => "+Inf".to_owned(),
+        f64::NEG_INFINITY => "-Inf".to_owned(),
+        _ => format_float_v(number),
+    }
+}

@@ -1,0 +1,283 @@
+//! `string.format(list)`, in the version that prints numbers the American way.
+//!
+//! Source: cel-go 0.29, strings extension 2; its numbers come from golang.org/x/text, locale en-US.
+
+use super::arguments::double;
+use super::conversion::to_text;
+use super::time::{duration_text, timestamp_text};
+use crate::cel::eval::list::List;
+use crate::cel::eval::map::Map;
+use crate::cel::eval::show::show;
+use crate::cel::eval::{EvalError, Value};
+use crate::value::{go_quote, number};
+
+const PRECISION: usize = 6;
+
+/// Fills the clauses of `template` with `arguments` in turn.
+///
+/// # Errors
+/// If there are fewer arguments than clauses, a clause is unknown, or an argument does not go with its clause.
+pub fn format<'a>(template: &str, arguments: &List<'a>) -> Result<Value<'a>, EvalError> {
+    let mut out = String::with_capacity(template.len());
+    let mut rest = template;
+    let mut used = 0;
+    while let Some((before, after)) = rest.split_once('%') {
+        out.push_str(before);
+        if let Some(after) = after.strip_prefix('%') {
+            out.push('%');
+            rest = after;
+            continue;
+        }
+        let argument = arguments.get(used).ok_or_else(|| EvalError::new(format!("index {used} out of range")))?;
+        if after.is_empty() {
+            return Err(EvalError::new("unexpected end of string"));
+        }
+        let (clause, after) =
+            Clause::read(after).map_err(|why| EvalError::new(format!("could not parse formatting clause: {why}")))?;
+        let filled = clause.fill(&argument?);
+        out.push_str(&filled.map_err(|why| EvalError::new(format!("error during formatting: {why}")))?);
+        rest = after;
+        used += 1;
+    }
+    out.push_str(rest);
+    Ok(Value::string(out))
+}
+
+/// One `%…` with what follows the percent sign.
+enum Clause {
+    Text,
+    Decimal,
+    /// With so many digits of the fraction; `None` for a number that the printer does not take.
+    Fixed(Option<usize>),
+    /// The precision is the width that is filled with spaces: so it is in the reference.
+    Scientific {
+        width: Option<usize>,
+    },
+    Binary,
+    Hexadecimal {
+        upper: bool,
+    },
+    Octal,
+}
+
+impl Clause {
+    fn read(text: &str) -> Result<(Clause, &str), String> {
+        let (precision, text) = read_precision(text).map_err(|why| format!("error while parsing precision: {why}"))?;
+        let mut chars = text.chars();
+        let clause = match chars.next() {
+            Some('s') => Clause::Text,
+            Some('d') => Clause::Decimal,
+            Some('f') => Clause::Fixed(precision.map_or(Some(PRECISION), printable)),
+            Some('e') => Clause::Scientific { width: precision.map_or(Some(PRECISION), printable) },
+            Some('b') => Clause::Binary,
+            Some(char @ ('x' | 'X')) => Clause::Hexadecimal { upper: char == 'X' },
+            Some('o') => Clause::Octal,
+            _ => {
+                // The reference takes a byte for a character.
+                let byte = text.bytes().next().map_or(' ', char::from);
+                return Err(format!("unrecognized formatting clause \"{byte}\""));
+            }
+        };
+        Ok((clause, chars.as_str()))
+    }
+
+    fn fill(&self, argument: &Value<'_>) -> Result<String, String> {
+        let refused = |what: &str| Err(format!("{what}, was given {}", argument.type_name()));
+        match (self, argument) {
+            (Clause::Text, _) => to_string(argument),
+            (Clause::Decimal, Value::Int(number)) => Ok(number.to_string()),
+            (Clause::Decimal, Value::Uint(number)) => Ok(number.to_string()),
+            (Clause::Decimal, _) => refused("decimal clause can only be used on integers"),
+            (Clause::Fixed(precision), _) => match as_double(argument) {
+                Some(number) => Ok(fixed(number, *precision)),
+                None => refused("fixed-point clause can only be used on doubles"),
+            },
+            (Clause::Scientific { width }, _) => match as_double(argument) {
+                Some(number) => Ok(scientific(number, *width)),
+                None => refused("scientific clause can only be used on doubles"),
+            },
+            (Clause::Binary, Value::Int(number)) => Ok(signed(*number, |size| format!("{size:b}"))),
+            (Clause::Binary, Value::Uint(number)) => Ok(format!("{number:b}")),
+            (Clause::Binary, Value::Bool(truth)) => Ok(if *truth { "1" } else { "0" }.to_owned()),
+            (Clause::Binary, _) => refused("only integers and bools can be formatted as binary"),
+            (Clause::Hexadecimal { upper }, _) => {
+                let lower = match argument {
+                    Value::Int(number) => signed(*number, |size| format!("{size:x}")),
+                    Value::Uint(number) => format!("{number:x}"),
+                    Value::String(text) => hexadecimal(text.as_bytes()),
+                    Value::Bytes(bytes) => hexadecimal(bytes),
+                    _ => return refused("only integers, byte buffers, and strings can be formatted as hex"),
+                };
+                Ok(if *upper { lower.to_ascii_uppercase() } else { lower })
+            }
+            (Clause::Octal, Value::Int(number)) => Ok(signed(*number, |size| format!("{size:o}"))),
+            (Clause::Octal, Value::Uint(number)) => Ok(format!("{number:o}")),
+            (Clause::Octal, _) => refused("octal clause can only be used on integers"),
+        }
+    }
+}
+
+/// The number behind a point, if there is one, and what follows.
+fn read_precision(text: &str) -> Result<(Option<u64>, &str), String> {
+    let Some(rest) = text.strip_prefix('.') else { return Ok((None, text)) };
+    let count = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, rest) = rest.split_at(count);
+    if rest.is_empty() {
+        return Err("could not find end of precision specifier".to_owned());
+    }
+    let number: Option<i64> = digits.parse().ok();
+    match number.map(i64::unsigned_abs) {
+        Some(number) => Ok((Some(number), rest)),
+        None => {
+            let fault = if digits.is_empty() { "invalid syntax" } else { "value out of range" };
+            let quoted = go_quote(digits);
+            Err(format!("error while converting precision to integer: strconv.Atoi: parsing {quoted}: {fault}"))
+        }
+    }
+}
+
+/// Numbers in the printer's own patterns have no more than a million before their last digit.
+fn printable(number: u64) -> Option<usize> {
+    usize::try_from(number).ok().filter(|number| number / 10 <= 1_000_000)
+}
+
+fn as_double(value: &Value<'_>) -> Option<f64> {
+    match value {
+        Value::Double(number) => Some(*number),
+        Value::String(text) if matches!(text.as_str(), "NaN" | "Infinity" | "-Infinity") => number::parse_float(text),
+        _ => None,
+    }
+}
+
+fn signed(number: i64, print: fn(u64) -> String) -> String {
+    let sign = if number < 0 { "-" } else { "" };
+    format!("{sign}{}", print(number.unsigned_abs()))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+const NO_VERB: &str = "%!(NOVERB)";
+
+/// The words for what is no number.
+fn special(number: f64) -> Option<&'static str> {
+    match number {
+        _ if number.is_nan() => Some("NaN"),
+        f64::INFINITY => Some("∞"),
+        f64::NEG_INFINITY => Some("-∞"),
+        _ => None,
+    }
+}
+
+/// `1,234.500`
+fn fixed(number: f64, precision: Option<usize>) -> String {
+    let Some(precision) = precision else { return NO_VERB.to_owned() };
+    if let Some(special) = special(number) {
+        return special.to_owned();
+    }
+    // The printer keeps 16 bits, with a sign, of the most digits and 8 bits of the fewest.
+    let text = match usize::try_from(precision as i16) {
+        Ok(most) => format!("{:.most$}", number.abs()),
+        Err(_) => number::format_float_f(number.abs()),
+    };
+    let fewest = usize::from(precision as u8);
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let mut out = String::from(if number < 0.0 { "-" } else { "" });
+    for (place, digit) in whole.chars().enumerate() {
+        if place > 0 && (whole.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if fewest > 0 || !fraction.is_empty() {
+        out.push('.');
+        out.push_str(fraction);
+        out.extend(std::iter::repeat_n('0', fewest.saturating_sub(fraction.len())));
+    }
+    out
+}
+
+/// `1.234500×10⁰³`
+fn scientific(number: f64, width: Option<usize>) -> String {
+    let Some(width) = width else { return NO_VERB.to_owned() };
+    let text = special(number).map_or_else(|| mantissa_and_power(number), str::to_owned);
+    // The printer keeps 16 bits of the width.
+    let missing = usize::from(width as u16).saturating_sub(text.chars().count());
+    format!("{}{text}", " ".repeat(missing))
+}
+
+fn mantissa_and_power(number: f64) -> String {
+    const RAISED: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let text = format!("{:.PRECISION$e}", number.abs());
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (minus, exponent) = exponent.strip_prefix('-').map_or(("", exponent), |size| ("⁻", size));
+    let raised: String =
+        format!("{exponent:0>2}").bytes().filter_map(|digit| RAISED.get(usize::from(digit - b'0'))).collect();
+    format!("{}{mantissa}×10{minus}{raised}", if number < 0.0 { "-" } else { "" })
+}
+
+/// `%s`
+fn to_string(value: &Value<'_>) -> Result<String, String> {
+    match value {
+        Value::Null => Ok("null".to_owned()),
+        Value::List(list) => list_text(list),
+        Value::Map(map) => map_text(map),
+        Value::Bool(_)
+        | Value::Int(_)
+        | Value::Uint(_)
+        | Value::Double(_)
+        | Value::String(_)
+        | Value::Bytes(_)
+        | Value::Duration(_)
+        | Value::Timestamp(_)
+        | Value::Type(_) => to_text(value).map_err(|error| {
+            let error = go_quote(&error.to_string());
+            format!("could not convert argument {error} to string")
+        }),
+        other => Err(format!(
+            "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, \
+             and timestamps, was given {}",
+            other.type_name()
+        )),
+    }
+}
+
+/// As it stands within a list or a map: as one would write it in an expression.
+fn literal(value: &Value<'_>) -> Result<String, String> {
+    Ok(match value {
+        Value::String(text) => go_quote(text),
+        Value::Bytes(_) => format!("b{}", go_quote(&to_string(value)?)),
+        Value::Double(number) if number.is_finite() => format!("{number:.PRECISION$}"),
+        Value::Double(number) => go_quote(&double(*number)),
+        Value::Duration(length) => format!("duration({})", go_quote(&duration_text(*length))),
+        Value::Timestamp(timestamp) => format!("timestamp({})", go_quote(&timestamp_text(*timestamp))),
+        Value::Optional(_) | Value::Opaque(_) | Value::Preserved(_) => {
+            return Err(format!("no formatting function for {}", value.type_name()));
+        }
+        other => to_string(other)?,
+    })
+}
+
+fn list_text(list: &List<'_>) -> Result<String, String> {
+    let items: Result<Vec<String>, String> =
+        list.iter().map(|item| literal(&item.map_err(|error| error.to_string())?)).collect();
+    Ok(format!("[{}]", items?.join(", ")))
+}
+
+fn map_text(map: &Map<'_>) -> Result<String, String> {
+    let mut entries = Vec::with_capacity(map.len());
+    for key in map.keys() {
+        let text = match &key {
+            Value::String(_) | Value::Bool(_) | Value::Int(_) | Value::Uint(_) => literal(&key)?,
+            other => return Err(format!("no formatting function for map key of type {}", other.type_name())),
+        };
+        let found = map.find(&key).map_err(|error| error.to_string())?;
+        let value = found.ok_or_else(|| format!("could not find key: {}", go_quote(&show(&key))))?;
+        entries.push((text, literal(&value)?));
+    }
+    entries.sort_by(|(left, _), (right, _)| left.cmp(right));
+    let entries: Vec<String> = entries.into_iter().map(|(key, value)| format!("{key}:{value}")).collect();
+    Ok(format!("{{{}}}", entries.join(", ")))
+}

@@ -1,0 +1,69 @@
+//! URLs: `url(…)`, `isURL(…)` and the parts.
+
+use super::arguments::{opaque, text};
+use super::network::downcast;
+use crate::cel::eval::map::Map;
+use crate::cel::eval::value::Opaque;
+use crate::cel::eval::{EvalError, Function, Value};
+use crate::cel::types::Type;
+use crate::meta::url::{self, Url};
+
+pub fn implementation(id: &str) -> Option<Function> {
+    Some(match id {
+        "string_to_url" => |_, arguments| parse(text(arguments, 0)?).map(Value::opaque),
+        "is_url_string" => |_, arguments| Ok(Value::Bool(url::parse_request(text(arguments, 0)?).is_ok())),
+        "url_get_scheme" => |_, arguments| Ok(Value::string(url(arguments)?.scheme.as_str())),
+        "url_get_host" => |_, arguments| Ok(Value::string(url(arguments)?.host.as_str())),
+        "url_get_hostname" => |_, arguments| Ok(Value::string(url(arguments)?.host_and_port().0)),
+        "url_get_port" => |_, arguments| Ok(Value::string(url(arguments)?.host_and_port().1)),
+        "url_get_escaped_path" => |_, arguments| Ok(Value::string(url(arguments)?.escaped_path.as_str())),
+        "url_get_query" => |_, arguments| Ok(Value::Map(query(url(arguments)?))),
+        _ => return None,
+    })
+}
+
+/// `kubernetes.URL`
+#[derive(Debug)]
+struct UrlValue(Url);
+
+impl Opaque for UrlValue {
+    fn ty(&self) -> Type {
+        Type::object("kubernetes.URL")
+    }
+
+    fn equals(&self, other: &dyn Opaque) -> Option<bool> {
+        let UrlValue(other) = downcast(other)?;
+        Some(self.0.to_string() == other.to_string())
+    }
+
+    fn shown(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+fn url<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Url, EvalError> {
+    opaque::<UrlValue>(arguments, 0).map(|UrlValue(url)| url)
+}
+
+/// An absolute URL or path; a fragment is split off only once that is sure.
+fn parse(text: &str) -> Result<UrlValue, EvalError> {
+    let parsed = url::parse_request(text).and_then(|_| url::parse(text));
+    parsed
+        .map(UrlValue)
+        .map_err(|error| EvalError::new(format!("URL parse error during conversion from string: {error}")))
+}
+
+/// The values of each parameter.
+fn query<'a>(url: &Url) -> Map<'a> {
+    let mut parameters: Vec<(String, Vec<Value<'a>>)> = Vec::new();
+    let mut sorted = url.query_parameters();
+    sorted.sort_by(|(left, _), (right, _)| left.cmp(right));
+    for (name, value) in sorted {
+        let value = Value::string(value);
+        match parameters.last_mut() {
+            Some((last, values)) if *last == name => values.push(value),
+            _ => parameters.push((name, vec![value])),
+        }
+    }
+    Map::owned(parameters.into_iter().map(|(name, values)| (Value::string(name), Value::list(values))))
+}

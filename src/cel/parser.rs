@@ -1,0 +1,632 @@
+//! The concrete tree to the syntax tree.
+//!
+//! Ids are given in cel-go's order. `&&` and `||` become balanced trees, macros are expanded, literals are decoded.
+
+use super::ast::{
+    Ast, Call, Constant, Expr, ExprId, ExprKind, List, Location, MapEntry, Range, Select, SourceInfo, Struct,
+    StructField, operators,
+};
+use super::env::Library;
+use super::error::{Issue, Issues};
+use super::lexer::{self, Token, TokenKind};
+use super::syntax::recovery;
+use super::syntax::tree::{Element, Entry, Field, FieldName, Leaf, Node, NodeId, Tree};
+use super::{escape, literal, macros};
+
+/// How many code points an expression may have.
+pub const CODE_POINTS_MAX: usize = 100_000;
+/// How deep operators, selections and calls may nest.
+const DEPTH_MAX: u32 = 250;
+/// How many nodes an expression may have once its macros are expanded.
+// DIFFERS: cel-go has no such limit; chains of `optMap` double the tree at each step there.
+const NODES_MAX: u32 = 200_000;
+
+/// Parses an expression.
+///
+/// # Errors
+/// All faults of the syntax, with the texts of cel-go.
+pub fn parse(source: SourceInfo, library: &Library) -> Result<Ast, Issues> {
+    parse_with(source, library, false)
+}
+
+/// Parses an expression and keeps the calls that macros replaced, so that [`print`](super::print::print) can show them.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_keeping_macros(source: SourceInfo, library: &Library) -> Result<Ast, Issues> {
+    parse_with(source, library, true)
+}
+
+fn parse_with(source: SourceInfo, library: &Library, keep_macros: bool) -> Result<Ast, Issues> {
+    if source.text.len() > CODE_POINTS_MAX {
+        let size = source.text.len();
+        let message = format!("expression code point size exceeds limit: size: {size}, limit {CODE_POINTS_MAX}");
+        return Err(Issues::new(vec![Issue { location: Location::NONE, message }], &source));
+    }
+    let tokens = lexer::tokenize(&source.text);
+    let outcome = recovery::read(&source, &tokens);
+    let mut builder = Builder { source, library, keep_macros, next: 1, depth: 0, issues: outcome.issues };
+    let expr = outcome.tree.and_then(|(tree, root)| {
+        let built = builder.build(&tree, root);
+        built.map_err(|TooLarge { message }| builder.report(Location::NONE, message.into())).ok()
+    });
+    match expr {
+        Some(expr) if builder.issues.is_empty() => Ok(Ast { expr, source: builder.source }),
+        _ => Err(Issues::new(builder.issues, &builder.source)),
+    }
+}
+
+/// Where a macro reports an argument that is missing.
+const BEFORE_TEXT: Location = Location { line: 1, column: -1 };
+
+/// The tree is larger than a limit.
+#[derive(Debug)]
+pub(super) struct TooLarge {
+    message: Box<str>,
+}
+
+type Built<T> = Result<T, TooLarge>;
+
+/// Makes nodes with ids and places.
+#[derive(Debug)]
+pub(super) struct Builder<'a> {
+    source: SourceInfo,
+    library: &'a Library,
+    keep_macros: bool,
+    next: u32,
+    depth: u32,
+    issues: Vec<Issue>,
+}
+
+impl Builder<'_> {
+    /// A new id for what stands at `range`.
+    pub(super) fn id(&mut self, range: Range) -> ExprId {
+        let id = ExprId(self.next);
+        self.next += 1;
+        self.source.set_range(id, range);
+        id
+    }
+
+    /// A new id for what a macro puts where `id` stands.
+    pub(super) fn id_at(&mut self, id: ExprId) -> ExprId {
+        let start = self.source.range(id).unwrap_or_default().start;
+        self.id(Range { start, end: start })
+    }
+
+    fn drop_id(&mut self, id: ExprId) {
+        self.source.clear_range(id);
+        if id.0 + 1 == self.next {
+            self.next -= 1;
+        }
+    }
+
+    fn report(&mut self, location: Location, message: String) {
+        self.issues.push(Issue { location, message });
+    }
+
+    /// What stands for a part that is missing; the fault is reported already.
+    fn nothing(&mut self) -> Expr {
+        Expr { id: ExprId::default(), kind: ExprKind::Constant(Constant::Null) }
+    }
+
+    /// What stands for a part that is wrong; the fault is reported already.
+    fn wrong(&mut self, range: Range) -> Expr {
+        Expr { id: self.id(range), kind: ExprKind::Constant(Constant::Null) }
+    }
+
+    fn fault(&mut self, at: Token, message: String) -> Expr {
+        let location = self.source.location_of(at.range.start);
+        self.report(location, message);
+        self.wrong(at.range)
+    }
+
+    fn text(&self, leaf: Leaf) -> String {
+        if leaf.is_missing {
+            return "<missing undefined>".to_owned();
+        }
+        let Range { start, end } = leaf.token.range;
+        self.source.text[start as usize..end as usize].iter().collect()
+    }
+
+    fn deeper(&mut self) -> Built<()> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(TooLarge { message: "max recursion depth exceeded".into() });
+        }
+        Ok(())
+    }
+
+    fn build_or_nothing(&mut self, tree: &Tree, node: Option<NodeId>) -> Built<Expr> {
+        match node {
+            Some(node) => self.build(tree, node),
+            None => Ok(self.nothing()),
+        }
+    }
+
+    // Each kind of node has a function of its own: this one calls itself as deep as the tree goes, so it keeps little on
+    // the stack.
+    fn build(&mut self, tree: &Tree, node: NodeId) -> Built<Expr> {
+        match tree.node(node) {
+            Node::Nothing => Ok(self.nothing()),
+            Node::BrokenUnary { start } => Ok(self.wrong(start.range)),
+            Node::Conditional { condition, question, then, otherwise } => {
+                self.conditional(tree, *condition, *question, [*then, *otherwise])
+            }
+            Node::Logical { is_or, first, rest } => self.logical(tree, *is_or, *first, rest),
+            Node::Binary { left, operator, right } => self.binary(tree, *left, *operator, *right),
+            Node::Unary { operators, operand, .. } if operators % 2 == 0 => self.build_or_nothing(tree, *operand),
+            Node::Unary { first, operand, .. } => self.unary(tree, *first, *operand),
+            Node::Select { operand, dot, optional, field, .. } => {
+                self.deeper()?;
+                let operand = self.build(tree, *operand)?;
+                self.depth -= 1;
+                Ok(self.select(operand, *dot, *optional, *field))
+            }
+            Node::MemberCall { operand, name, parenthesis, args } => {
+                self.member_call(tree, *operand, *name, *parenthesis, args)
+            }
+            Node::Index { operand, bracket, optional, index } => {
+                self.index(tree, *operand, *bracket, *optional, *index)
+            }
+            Node::Ident { start, leading_dot, name } => Ok(self.ident(*start, *leading_dot, *name)),
+            Node::GlobalCall { start, leading_dot, name, parenthesis, args } => {
+                match self.name(*start, *leading_dot, *name) {
+                    Ok(function) => self.global_call(tree, function, *parenthesis, args),
+                    Err(nothing) => Ok(nothing),
+                }
+            }
+            Node::List { bracket, elements } => self.list(tree, *bracket, elements),
+            Node::Map { brace, entries } => self.map(tree, *brace, entries),
+            Node::Message { names, leading_dot, brace, start, fields } => {
+                let type_name = self.message_name(*leading_dot, names);
+                self.message(tree, type_name, *brace, *start, fields)
+            }
+            Node::Literal { minus, token } => Ok(self.literal(*minus, *token)),
+        }
+    }
+
+    fn conditional(
+        &mut self,
+        tree: &Tree,
+        condition: NodeId,
+        question: Leaf,
+        branches: [Option<NodeId>; 2],
+    ) -> Built<Expr> {
+        self.deeper()?;
+        let condition = self.build(tree, condition)?;
+        let id = self.id(question.token.range);
+        let then = self.build_or_nothing(tree, branches[0])?;
+        let otherwise = self.build_or_nothing(tree, branches[1])?;
+        self.depth -= 1;
+        Ok(call(id, operators::CONDITIONAL, vec![condition, then, otherwise]))
+    }
+
+    fn binary(&mut self, tree: &Tree, left: NodeId, operator: Leaf, right: NodeId) -> Built<Expr> {
+        self.deeper()?;
+        let left = self.build(tree, left)?;
+        let id = self.id(operator.token.range);
+        let right = self.build(tree, right)?;
+        self.depth -= 1;
+        Ok(call(id, operator_of(operator.token.kind), vec![left, right]))
+    }
+
+    fn unary(&mut self, tree: &Tree, first: Leaf, operand: Option<NodeId>) -> Built<Expr> {
+        let id = self.id(first.token.range);
+        let operand = self.build_or_nothing(tree, operand)?;
+        let is_minus = first.token.kind == TokenKind::Minus;
+        let function = if is_minus { operators::NEGATE } else { operators::LOGICAL_NOT };
+        Ok(call(id, function, vec![operand]))
+    }
+
+    fn member_call(
+        &mut self,
+        tree: &Tree,
+        operand: NodeId,
+        name: Leaf,
+        parenthesis: Leaf,
+        args: &[NodeId],
+    ) -> Built<Expr> {
+        self.deeper()?;
+        let target = self.build(tree, operand)?;
+        let id = self.id(parenthesis.token.range);
+        let args = self.build_all(tree, args)?;
+        self.depth -= 1;
+        let name = self.text(name);
+        self.call_or_macro(id, name, Some(target), args)
+    }
+
+    fn global_call(&mut self, tree: &Tree, function: String, parenthesis: Leaf, args: &[NodeId]) -> Built<Expr> {
+        let id = self.id(parenthesis.token.range);
+        let args = self.build_all(tree, args)?;
+        self.call_or_macro(id, function, None, args)
+    }
+
+    fn index(
+        &mut self,
+        tree: &Tree,
+        operand: NodeId,
+        bracket: Leaf,
+        optional: bool,
+        index: Option<NodeId>,
+    ) -> Built<Expr> {
+        self.deeper()?;
+        let target = self.build(tree, operand)?;
+        let id = self.id(bracket.token.range);
+        let index = self.build_or_nothing(tree, index)?;
+        self.depth -= 1;
+        if optional && !self.library.optionals {
+            return Ok(self.fault(bracket.token, "unsupported syntax '[?'".to_owned()));
+        }
+        let function = if optional { operators::OPTIONAL_INDEX } else { operators::INDEX };
+        Ok(call(id, function, vec![target, index]))
+    }
+
+    fn ident(&mut self, start: Token, leading_dot: bool, name: Leaf) -> Expr {
+        match self.name(start, leading_dot, name) {
+            Ok(text) => Expr { id: self.id(name.token.range), kind: ExprKind::Ident(text) },
+            Err(nothing) => nothing,
+        }
+    }
+
+    fn message_name(&self, leading_dot: bool, names: &[Leaf]) -> String {
+        let names: Vec<String> = names.iter().map(|name| self.text(*name)).collect();
+        let dot = if leading_dot { "." } else { "" };
+        format!("{dot}{}", names.join("."))
+    }
+
+    fn message(
+        &mut self,
+        tree: &Tree,
+        type_name: String,
+        brace: Leaf,
+        start: Option<Token>,
+        fields: &[Field],
+    ) -> Built<Expr> {
+        let id = self.id(brace.token.range);
+        let fields = self.fields(tree, start, fields)?;
+        Ok(Expr { id, kind: ExprKind::Struct(Box::new(Struct { type_name, fields })) })
+    }
+
+    fn map(&mut self, tree: &Tree, brace: Leaf, entries: &[Entry]) -> Built<Expr> {
+        let id = self.id(brace.token.range);
+        let entries = self.entries(tree, entries)?;
+        Ok(Expr { id, kind: ExprKind::Map(entries) })
+    }
+
+    fn build_all(&mut self, tree: &Tree, nodes: &[NodeId]) -> Built<Vec<Expr>> {
+        let mut built = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            built.push(self.build(tree, *node)?);
+        }
+        Ok(built)
+    }
+
+    fn logical(&mut self, tree: &Tree, is_or: bool, first: NodeId, rest: &[(Leaf, NodeId)]) -> Built<Expr> {
+        let mut terms = Vec::with_capacity(rest.len() + 1);
+        let mut ids = Vec::with_capacity(rest.len());
+        terms.push(Some(self.build(tree, first)?));
+        for (operator, node) in rest {
+            terms.push(Some(self.build(tree, *node)?));
+            ids.push(self.id(operator.token.range));
+        }
+        let function = if is_or { operators::LOGICAL_OR } else { operators::LOGICAL_AND };
+        Ok(balanced(function, &mut terms, &ids))
+    }
+
+    fn select(&mut self, operand: Expr, dot: Leaf, optional: bool, field: FieldName) -> Expr {
+        let text = match field.name {
+            Some(name) => self.field_text(name),
+            None => {
+                self.fault(field.start, UNSUPPORTED_NAME.to_owned());
+                String::new()
+            }
+        };
+        if !optional {
+            let select = Select { operand, field: text, test_only: false };
+            return Expr { id: self.id(dot.token.range), kind: ExprKind::Select(Box::new(select)) };
+        }
+        if !self.library.optionals {
+            return self.fault(dot.token, "unsupported syntax '.?'".to_owned());
+        }
+        let field = Expr { id: self.id(field.start.range), kind: ExprKind::Constant(Constant::String(text)) };
+        let id = self.id(dot.token.range);
+        call(id, operators::OPTIONAL_SELECT, vec![operand, field])
+    }
+
+    /// The name of a field without its backticks.
+    fn field_text(&self, name: Leaf) -> String {
+        let text = self.text(name);
+        match name.token.kind {
+            TokenKind::EscapedIdentifier => text.trim_matches('`').to_owned(),
+            _ => text,
+        }
+    }
+
+    /// The name of a variable or function, unless it is reserved.
+    fn name(&mut self, start: Token, leading_dot: bool, name: Leaf) -> Result<String, Expr> {
+        let text = self.text(name);
+        if escape::is_reserved(&text) {
+            return Err(self.fault(start, format!("reserved identifier: {text}")));
+        }
+        Ok(if leading_dot { format!(".{text}") } else { text })
+    }
+
+    fn list(&mut self, tree: &Tree, bracket: Leaf, written: &[Element]) -> Built<Expr> {
+        let id = self.id(bracket.token.range);
+        let mut list = List::default();
+        for (index, element) in written.iter().enumerate() {
+            let value = self.build_or_nothing(tree, element.value)?;
+            list.elements.push(value);
+            let Some(question) = element.question else { continue };
+            if self.library.optionals {
+                list.optional.push(index);
+            } else {
+                self.fault(question.token, UNSUPPORTED_OPTIONAL.to_owned());
+            }
+        }
+        Ok(Expr { id, kind: ExprKind::List(list) })
+    }
+
+    fn entries(&mut self, tree: &Tree, written: &[Entry]) -> Built<Vec<MapEntry>> {
+        let mut entries = Vec::with_capacity(written.len());
+        for entry in written {
+            let id = self.id(entry.colon.token.range);
+            let optional = entry.key.question.is_some();
+            if optional && !self.library.optionals {
+                self.fault(entry.key.start, UNSUPPORTED_OPTIONAL.to_owned());
+                continue;
+            }
+            let key = self.build_or_nothing(tree, entry.key.value)?;
+            let value = self.build(tree, entry.value)?;
+            entries.push(MapEntry { id, key, value, optional });
+        }
+        Ok(entries)
+    }
+
+    fn fields(&mut self, tree: &Tree, start: Option<Token>, written: &[Field]) -> Built<Vec<StructField>> {
+        let mut fields = Vec::with_capacity(written.len());
+        for field in written {
+            let id = self.id(field.colon.token.range);
+            let optional = field.question.is_some();
+            if optional && !self.library.optionals {
+                self.fault(field.start, UNSUPPORTED_OPTIONAL.to_owned());
+                continue;
+            }
+            let Some(name) = field.name.and_then(|name| name.name) else {
+                self.fault(start.unwrap_or(field.start), UNSUPPORTED_NAME.to_owned());
+                continue;
+            };
+            let name = self.field_text(name);
+            let value = self.build(tree, field.value)?;
+            fields.push(StructField { id, name, value, optional });
+        }
+        Ok(fields)
+    }
+
+    fn literal(&mut self, minus: Option<Leaf>, token: Leaf) -> Expr {
+        let start = minus.unwrap_or(token).token;
+        let text = self.text(token);
+        match literal::decode(token.token.kind, minus.is_some(), &text) {
+            Ok(constant) => {
+                let range = Range { start: start.range.start, end: token.token.range.end };
+                Expr { id: self.id(range), kind: ExprKind::Constant(constant) }
+            }
+            Err(message) => self.fault(start, message.to_owned()),
+        }
+    }
+
+    fn call_or_macro(&mut self, id: ExprId, function: String, target: Option<Expr>, args: Vec<Expr>) -> Built<Expr> {
+        let Some(expand) = macros::find(self.library, &function, args.len(), target.is_some()) else {
+            return Ok(Expr { id, kind: ExprKind::Call(Box::new(Call { function, target, args })) });
+        };
+        let kept = self.keep_macros.then(|| Call { function, target: target.clone(), args: args.clone() });
+        let expanded = expand(&mut macros::Expansion { builder: self, at: id }, target, args);
+        if self.next > NODES_MAX {
+            let message = format!("expression node count exceeds limit: limit {NODES_MAX}");
+            return Err(TooLarge { message: message.into() });
+        }
+        match expanded {
+            Ok(expr) => {
+                if let Some(call) = kept {
+                    let call = Expr { id: ExprId::default(), kind: ExprKind::Call(Box::new(call)) };
+                    self.source.macro_calls.insert(expr.id, call);
+                }
+                self.drop_id(id);
+                Ok(expr)
+            }
+            Err(macros::Misuse { at, message }) => {
+                let range = self.source.range(at);
+                let location = range.map_or(BEFORE_TEXT, |range| self.source.location_of(range.start));
+                self.drop_id(id);
+                self.report(location, message);
+                Ok(match range {
+                    Some(Range { start, .. }) => self.wrong(Range { start, end: start }),
+                    None => self.nothing(),
+                })
+            }
+        }
+    }
+
+    /// Whether the tree has as many nodes as it may have.
+    pub(super) fn is_full(&self) -> bool {
+        self.next > NODES_MAX
+    }
+
+    pub(super) fn range_of(&self, id: ExprId) -> Range {
+        self.source.range(id).unwrap_or_default()
+    }
+}
+
+const UNSUPPORTED_NAME: &str = "unsupported ident kind";
+const UNSUPPORTED_OPTIONAL: &str = "unsupported syntax '?'";
+
+fn call(id: ExprId, function: &str, args: Vec<Expr>) -> Expr {
+    let call = Call { function: function.to_owned(), target: None, args };
+    Expr { id, kind: ExprKind::Call(Box::new(call)) }
+}
+
+/// Terms joined by one operator as a tree of least depth.
+fn balanced(function: &str, terms: &mut [Option<Expr>], ids: &[ExprId]) -> Expr {
+    let Some((id, left_ids, right_ids)) = split(ids) else {
+        return terms.first_mut().and_then(Option::take).expect("there is one term more than operators");
+    };
+    let (left_terms, right_terms) = terms.split_at_mut(left_ids.len() + 1);
+    let left = balanced(function, left_terms, left_ids);
+    let right = balanced(function, right_terms, right_ids);
+    call(id, function, vec![left, right])
+}
+
+/// The operator in the middle, the later one of two, and those on both sides.
+fn split(ids: &[ExprId]) -> Option<(ExprId, &[ExprId], &[ExprId])> {
+    let middle = ids.len() / 2;
+    let id = *ids.get(middle)?;
+    Some((id, &ids[..middle], &ids[middle + 1..]))
+}
+
+fn operator_of(kind: TokenKind) -> &'static str {
+    match kind {
+        TokenKind::Equals => operators::EQUALS,
+        TokenKind::NotEquals => operators::NOT_EQUALS,
+        TokenKind::In => operators::IN,
+        TokenKind::Less => operators::LESS,
+        TokenKind::LessEquals => operators::LESS_EQUALS,
+        TokenKind::GreaterEquals => operators::GREATER_EQUALS,
+        TokenKind::Greater => operators::GREATER,
+        TokenKind::Plus => operators::ADD,
+        TokenKind::Minus => operators::SUBTRACT,
+        TokenKind::Star => operators::MULTIPLY,
+        TokenKind::Slash => operators::DIVIDE,
+        _ => operators::MODULO,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cel::env::{Env, Expressions};
+
+    /// The tree with the id of each node behind it.
+    fn show(expr: &Expr) -> String {
+        let all = |exprs: &[Expr]| exprs.iter().map(show).collect::<Vec<_>>().join(", ");
+        let shown = match &expr.kind {
+            ExprKind::Constant(Constant::Int(number)) => number.to_string(),
+            ExprKind::Constant(constant) => format!("{constant:?}"),
+            ExprKind::Ident(name) => name.clone(),
+            ExprKind::Select(select) if select.test_only => format!("has {}.{}", show(&select.operand), select.field),
+            ExprKind::Select(select) => format!("{}.{}", show(&select.operand), select.field),
+            ExprKind::Call(call) => {
+                let target = call.target.as_ref().map(|target| format!("{}.", show(target))).unwrap_or_default();
+                format!("{target}{}({})", call.function, all(&call.args))
+            }
+            ExprKind::List(list) => format!("[{}]", all(&list.elements)),
+            ExprKind::Map(entries) => {
+                let entry = |entry: &MapEntry| format!("{}: {} #{}", show(&entry.key), show(&entry.value), entry.id);
+                format!("{{{}}}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
+            }
+            ExprKind::Struct(message) => message.type_name.clone(),
+            ExprKind::Comprehension(fold) => format!(
+                "fold({}, {} = {}, {}, {}, {})",
+                show(&fold.iter_range),
+                fold.iter_var,
+                show(&fold.accu_init),
+                show(&fold.loop_condition),
+                show(&fold.loop_step),
+                show(&fold.result)
+            ),
+        };
+        format!("{shown}#{}", expr.id)
+    }
+
+    fn check(text: &str, expected: &str) {
+        let found = Env::kubernetes(Expressions::Stored).parse(text);
+        assert_eq!(found.map(|ast| show(&ast.expr)).map_err(|issues| issues.to_string()).as_deref(), Ok(expected));
+    }
+
+    fn check_errors(text: &str, expected: &str) {
+        let found = Env::kubernetes(Expressions::Stored).parse(text);
+        assert_eq!(found.map(|ast| show(&ast.expr)).map_err(|issues| issues.to_string()), Err(expected.to_owned()));
+    }
+
+    #[test]
+    fn ids_come_in_the_order_of_cel_go() {
+        check("a.b + f(1)[2]", "_+_(a#1.b#2, _[_](f(1#5)#4, 2#7)#6)#3");
+        check("{'a': 1, 'b': 2}", "{String(\"a\")#3: 1#4 #2, String(\"b\")#6: 2#7 #5}#1");
+        check("!!a ? -b : --c", "_?_:_(a#1, -_(b#4)#3, c#5)#2");
+    }
+
+    #[test]
+    fn chains_of_and_are_balanced() {
+        check("a && b && c && d", "_&&_(_&&_(a#1, b#2)#3, _&&_(c#4, d#6)#7)#5");
+    }
+
+    #[test]
+    fn macros_are_folds() {
+        check(
+            "l.all(x, x > 0)",
+            "fold(l#1, x = Bool(true)#7, @not_strictly_false(@result#8)#9, \
+             _&&_(@result#10, _>_(x#4, 0#6)#5)#11, @result#12)#13",
+        );
+        check("has(a.b)", "has a#2.b#4");
+    }
+
+    #[test]
+    fn a_minus_belongs_to_the_number_behind_it() {
+        check("-1.f()", "-1#1.f()#2");
+        check("-9223372036854775808", "-9223372036854775808#1");
+    }
+
+    #[test]
+    fn a_missing_operand_is_reported_with_all_that_could_come() {
+        check_errors(
+            "1 +",
+            "ERROR: <input>:1:4: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', \
+             'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}\n | 1 +\n | ...^",
+        );
+        check_errors("a.", "ERROR: <input>:1:3: Syntax error: no viable alternative at input '.'\n | a.\n | ..^");
+        check_errors("f(1", "ERROR: <input>:1:4: Syntax error: missing ')' at '<EOF>'\n | f(1\n | ...^");
+    }
+
+    #[test]
+    fn reading_goes_on_after_a_fault() {
+        check_errors(
+            "[1 2] $ if(x)",
+            "ERROR: <input>:1:4: Syntax error: extraneous input '2' expecting {']', ','}\n | [1 2] $ if(x)\n | ...^\n\
+             ERROR: <input>:1:7: Syntax error: token recognition error at: '$'\n | [1 2] $ if(x)\n | ......^\n\
+             ERROR: <input>:1:9: Syntax error: mismatched input 'if' expecting <EOF>\n | [1 2] $ if(x)\n | ........^",
+        );
+    }
+
+    #[test]
+    fn macros_want_names() {
+        check_errors(
+            "l.exists(1, true) && has(a)",
+            "ERROR: <input>:1:10: argument must be a simple name\n | l.exists(1, true) && has(a)\n | .........^\n\
+             ERROR: <input>:1:26: invalid argument to has() macro\n | l.exists(1, true) && has(a)\n | \
+             .........................^",
+        );
+    }
+
+    #[test]
+    fn the_depth_is_bounded() {
+        let nested = |depth: usize| format!("{}1{}", "(".repeat(depth), ")".repeat(depth));
+        check(&nested(249), "1#1");
+        check_errors(&nested(250), "ERROR: <input>:-1:0: expression recursion limit exceeded: 250");
+        check_errors(&["a"; 252].join(" + "), "ERROR: <input>:-1:0: max recursion depth exceeded");
+        check_errors(&"(".repeat(90_000), "ERROR: <input>:-1:0: expression recursion limit exceeded: 250");
+    }
+
+    #[test]
+    fn what_macros_multiply_is_bounded() {
+        let chained = format!("a{}", ".optMap(x, x)".repeat(100));
+        check_errors(&chained, "ERROR: <input>:-1:0: expression node count exceeds limit: limit 200000");
+    }
+
+    #[test]
+    fn the_length_is_bounded() {
+        let long = format!("'{}'", "é".repeat(CODE_POINTS_MAX));
+        check_errors(
+            &long,
+            "ERROR: <input>:-1:0: expression code point size exceeds limit: size: 100002, limit 100000",
+        );
+    }
+}

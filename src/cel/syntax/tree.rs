@@ -1,0 +1,151 @@
+//! The concrete tree: what was written, operators and brackets included.
+
+use crate::cel::lexer::Token;
+
+/// A node of a [`Tree`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeId(pub(super) u32);
+
+/// All nodes of an expression.
+#[derive(Debug, Default)]
+pub struct Tree {
+    nodes: Vec<Node>,
+}
+
+/// A token of the tree. What recovery put in has a place but no text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leaf {
+    pub token: Token,
+    pub is_missing: bool,
+}
+
+/// What one rule of the grammar found. Rules that only pass on what another found have no node.
+#[derive(Debug)]
+pub enum Node {
+    /// A fault left nothing of use.
+    Nothing,
+    /// A fault where an operand or its operators should begin.
+    BrokenUnary {
+        start: Token,
+    },
+    Conditional {
+        condition: NodeId,
+        question: Leaf,
+        then: Option<NodeId>,
+        otherwise: Option<NodeId>,
+    },
+    /// Operands joined by `&&` or `||`.
+    Logical {
+        is_or: bool,
+        first: NodeId,
+        rest: Vec<(Leaf, NodeId)>,
+    },
+    /// A comparison or arithmetic.
+    Binary {
+        left: NodeId,
+        operator: Leaf,
+        right: NodeId,
+    },
+    /// One or more `!`, or one or more `-`.
+    Unary {
+        /// How many.
+        operators: u32,
+        first: Leaf,
+        operand: Option<NodeId>,
+    },
+    Select {
+        start: Token,
+        operand: NodeId,
+        dot: Leaf,
+        optional: bool,
+        field: FieldName,
+    },
+    MemberCall {
+        operand: NodeId,
+        name: Leaf,
+        parenthesis: Leaf,
+        args: Vec<NodeId>,
+    },
+    Index {
+        operand: NodeId,
+        bracket: Leaf,
+        optional: bool,
+        index: Option<NodeId>,
+    },
+    Ident {
+        start: Token,
+        leading_dot: bool,
+        name: Leaf,
+    },
+    GlobalCall {
+        start: Token,
+        leading_dot: bool,
+        name: Leaf,
+        parenthesis: Leaf,
+        args: Vec<NodeId>,
+    },
+    List {
+        bracket: Leaf,
+        elements: Vec<Element>,
+    },
+    Map {
+        brace: Leaf,
+        entries: Vec<Entry>,
+    },
+    Message {
+        names: Vec<Leaf>,
+        leading_dot: bool,
+        brace: Leaf,
+        /// The start of the list of fields.
+        start: Option<Token>,
+        fields: Vec<Field>,
+    },
+    Literal {
+        minus: Option<Leaf>,
+        token: Leaf,
+    },
+}
+
+/// The name behind a dot or of a field, plain or in backticks; nothing in it after a fault.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldName {
+    pub start: Token,
+    pub name: Option<Leaf>,
+}
+
+/// An element of a list, or a key of a map.
+#[derive(Clone, Copy, Debug)]
+pub struct Element {
+    pub start: Token,
+    pub question: Option<Leaf>,
+    pub value: Option<NodeId>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    pub key: Element,
+    pub colon: Leaf,
+    pub value: NodeId,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    pub start: Token,
+    pub question: Option<Leaf>,
+    pub name: Option<FieldName>,
+    pub colon: Leaf,
+    pub value: NodeId,
+}
+
+impl Tree {
+    pub(super) fn add(&mut self, node: Node) -> NodeId {
+        // A tree has no more nodes than its text has characters.
+        let id = NodeId(self.nodes.len() as u32);
+        self.nodes.push(node);
+        id
+    }
+
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+}

@@ -1,0 +1,204 @@
+//! CEL types.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::declared::ObjectType;
+
+/// The type of an expression. Clones are cheap.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    Dyn,
+    /// The type of what failed to check; agrees with every type.
+    Error,
+    Null,
+    Bool,
+    Int,
+    Uint,
+    Double,
+    String,
+    Bytes,
+    Duration,
+    Timestamp,
+    /// `google.protobuf.Any`.
+    Any,
+    /// A scalar or null: one of the `google.protobuf` wrappers.
+    Wrapper(Scalar),
+    List(Arc<Type>),
+    Map(Arc<(Type, Type)>),
+    /// An object with declared fields. Nominal: types of the same name are the same.
+    Object(Arc<ObjectType>),
+    /// A type known by name and parameters alone: `optional_type(int)`, `kubernetes.NamedFormat`.
+    Opaque(Arc<OpaqueType>),
+    /// A variable: of an overload (`A`) or of the checker (`_var0`).
+    Param(Arc<str>),
+    /// The type of types, with the type it stands for where that is known.
+    Type(Option<Arc<Type>>),
+}
+
+/// What a wrapper wraps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scalar {
+    Bool,
+    Int,
+    Uint,
+    Double,
+    String,
+    Bytes,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OpaqueType {
+    pub name: String,
+    pub params: Vec<Type>,
+}
+
+impl Type {
+    /// The name of `optional_type`.
+    pub const OPTIONAL: &str = "optional_type";
+
+    pub fn list(element: Type) -> Type {
+        Type::List(Arc::new(element))
+    }
+
+    pub fn map(key: Type, value: Type) -> Type {
+        Type::Map(Arc::new((key, value)))
+    }
+
+    pub fn optional(of: Type) -> Type {
+        Type::opaque(Type::OPTIONAL, vec![of])
+    }
+
+    pub fn opaque(name: &str, params: Vec<Type>) -> Type {
+        Type::Opaque(Arc::new(OpaqueType { name: name.to_owned(), params }))
+    }
+
+    /// An object type without declared fields, such as `kubernetes.URL`.
+    pub fn object(name: &str) -> Type {
+        Type::Object(Arc::new(ObjectType::new(name)))
+    }
+
+    pub fn param(name: &str) -> Type {
+        Type::Param(Arc::from(name))
+    }
+
+    /// The type of the type `of`.
+    pub fn type_of(of: Type) -> Type {
+        Type::Type(Some(Arc::new(of)))
+    }
+
+    /// The type that the language calls `name`.
+    pub fn named(name: &str) -> Option<Type> {
+        Some(match name {
+            "bool" => Type::Bool,
+            "bytes" => Type::Bytes,
+            "double" => Type::Double,
+            "int" => Type::Int,
+            "list" => Type::list(Type::Dyn),
+            "map" => Type::map(Type::Dyn, Type::Dyn),
+            "null_type" => Type::Null,
+            "string" => Type::String,
+            "type" => Type::Type(None),
+            "uint" => Type::Uint,
+            "google.protobuf.Duration" => Type::Duration,
+            "google.protobuf.Timestamp" => Type::Timestamp,
+            "google.protobuf.Any" => Type::Any,
+            "google.protobuf.Value" => Type::Dyn,
+            "google.protobuf.Struct" => Type::map(Type::String, Type::Dyn),
+            "google.protobuf.ListValue" => Type::list(Type::Dyn),
+            "google.protobuf.BoolValue" => Type::Wrapper(Scalar::Bool),
+            "google.protobuf.Int32Value" | "google.protobuf.Int64Value" => Type::Wrapper(Scalar::Int),
+            "google.protobuf.UInt32Value" | "google.protobuf.UInt64Value" => Type::Wrapper(Scalar::Uint),
+            "google.protobuf.FloatValue" | "google.protobuf.DoubleValue" => Type::Wrapper(Scalar::Double),
+            "google.protobuf.StringValue" => Type::Wrapper(Scalar::String),
+            "google.protobuf.BytesValue" => Type::Wrapper(Scalar::Bytes),
+            _ => return None,
+        })
+    }
+
+    /// The name of the type without its parameters, as values have it.
+    pub fn runtime_name(&self) -> &str {
+        match self {
+            Type::Dyn => "dyn",
+            Type::Error => "error",
+            Type::Null => "null_type",
+            Type::Bool | Type::Wrapper(Scalar::Bool) => "bool",
+            Type::Int | Type::Wrapper(Scalar::Int) => "int",
+            Type::Uint | Type::Wrapper(Scalar::Uint) => "uint",
+            Type::Double | Type::Wrapper(Scalar::Double) => "double",
+            Type::String | Type::Wrapper(Scalar::String) => "string",
+            Type::Bytes | Type::Wrapper(Scalar::Bytes) => "bytes",
+            Type::Duration => "google.protobuf.Duration",
+            Type::Timestamp => "google.protobuf.Timestamp",
+            Type::Any => "google.protobuf.Any",
+            Type::List(_) => "list",
+            Type::Map(_) => "map",
+            Type::Object(object) => &object.name,
+            Type::Opaque(opaque) => &opaque.name,
+            Type::Param(name) => name,
+            Type::Type(_) => "type",
+        }
+    }
+
+    /// What an optional holds; `None` for other types.
+    pub fn optional_content(&self) -> Option<&Type> {
+        match self {
+            Type::Opaque(opaque) if opaque.name == Type::OPTIONAL => opaque.params.first(),
+            _ => None,
+        }
+    }
+
+    /// Whether the type says nothing: `dyn` or `google.protobuf.Any`.
+    pub fn is_dyn(&self) -> bool {
+        matches!(self, Type::Dyn | Type::Any)
+    }
+}
+
+impl Scalar {
+    pub fn as_type(self) -> Type {
+        match self {
+            Scalar::Bool => Type::Bool,
+            Scalar::Int => Type::Int,
+            Scalar::Uint => Type::Uint,
+            Scalar::Double => Type::Double,
+            Scalar::String => Type::String,
+            Scalar::Bytes => Type::Bytes,
+        }
+    }
+}
+
+/// As the checker prints it: `list(string)`, `map(string, int)`, `optional_type(int)`.
+impl fmt::Display for Type {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Type::Dyn => formatter.write_str("dyn"),
+            Type::Error => formatter.write_str("!error!"),
+            Type::Null => formatter.write_str("null"),
+            Type::Bool => formatter.write_str("bool"),
+            Type::Int => formatter.write_str("int"),
+            Type::Uint => formatter.write_str("uint"),
+            Type::Double => formatter.write_str("double"),
+            Type::String => formatter.write_str("string"),
+            Type::Bytes => formatter.write_str("bytes"),
+            Type::Duration => formatter.write_str("duration"),
+            Type::Timestamp => formatter.write_str("timestamp"),
+            Type::Any => formatter.write_str("any"),
+            Type::Wrapper(scalar) => write!(formatter, "wrapper({})", scalar.as_type()),
+            Type::List(element) => write!(formatter, "list({element})"),
+            Type::Map(entry) => write!(formatter, "map({}, {})", entry.0, entry.1),
+            Type::Object(object) => formatter.write_str(&object.name),
+            Type::Opaque(opaque) if opaque.params.is_empty() => formatter.write_str(&opaque.name),
+            Type::Opaque(opaque) => {
+                write!(formatter, "{}(", opaque.name)?;
+                for (index, param) in opaque.params.iter().enumerate() {
+                    let separator = if index == 0 { "" } else { ", " };
+                    write!(formatter, "{separator}{param}")?;
+                }
+                formatter.write_str(")")
+            }
+            Type::Param(name) => formatter.write_str(name),
+            Type::Type(None) => formatter.write_str("type"),
+            Type::Type(Some(of)) => write!(formatter, "type({of})"),
+        }
+    }
+}

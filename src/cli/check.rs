@@ -1,0 +1,36 @@
+//! `skiff check`: whether a database is whole.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::database::Database;
+use crate::store::copy;
+
+/// Check that the database is whole: the file itself, the log without gaps, and the index of what is live
+///
+/// A server may go on using it. Each fault is a line.
+#[derive(Args)]
+pub struct Check {
+    #[command(flatten)]
+    database: Database,
+}
+
+impl Check {
+    /// Exit codes: 0 whole, 1 faults, 2 it can't be read.
+    pub async fn run(self) -> ExitCode {
+        match copy::check(&self.database.location()).await {
+            Ok(faults) if faults.is_empty() => ExitCode::SUCCESS,
+            Ok(faults) => {
+                for fault in faults {
+                    eprintln!("skiff: {fault}");
+                }
+                ExitCode::FAILURE
+            }
+            Err(error) => {
+                eprintln!("skiff: {error}");
+                ExitCode::from(2)
+            }
+        }
+    }
+}

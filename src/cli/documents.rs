@@ -1,0 +1,167 @@
+//! Manifests with the places of their fields: from files, folders, patterns and stdin.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use super::parallel;
+use crate::value::yaml::{self, Located, Place};
+use crate::value::{Value, json};
+
+/// A text with manifests.
+pub struct Source {
+    /// As it was named; `-` for stdin.
+    pub name: String,
+    pub text: String,
+    pub documents: Vec<Document>,
+}
+
+/// A manifest.
+pub struct Document {
+    /// Which of the documents of its text, from 0.
+    pub index: usize,
+    pub value: Value,
+    /// Fields that stand twice: where, and what a strict reader says.
+    pub repeated: Vec<(Option<Place>, String)>,
+    located: Option<Located>,
+    /// Where the manifest stands in the document: `items[3]` in a List.
+    within: String,
+}
+
+/// Why manifests can't be read.
+#[derive(Debug)]
+pub struct Unreadable(String);
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+impl Document {
+    /// Where the field of an error stands in the text.
+    pub fn place(&self, field: &str) -> Option<Place> {
+        let field = if field == "<nil>" { "" } else { field };
+        let join = if self.within.is_empty() || field.is_empty() || field.starts_with('[') { "" } else { "." };
+        self.located.as_ref().map(|located| located.place(&format!("{}{join}{field}", self.within)))
+    }
+}
+
+/// Reads all that `arguments` name. Folders are searched for `.yaml`, `.yml` and `.json`; `-` is stdin.
+pub fn read(arguments: &[PathBuf]) -> Result<Vec<Source>, Unreadable> {
+    let mut paths = Vec::new();
+    for argument in arguments {
+        expand(argument, &mut paths)?;
+    }
+    parallel::map(&paths, |path| {
+        let text = read_text(path)?;
+        let name = path.display().to_string();
+        let documents = decode(&text).map_err(|error| Unreadable(format!("`{name}` can't be understood: {error}")))?;
+        Ok(Source { name, text, documents })
+    })
+    .into_iter()
+    .collect()
+}
+
+fn unreadable(path: &Path, error: impl fmt::Display) -> Unreadable {
+    Unreadable(format!("`{}` can't be read: {error}", path.display()))
+}
+
+fn read_text(path: &Path) -> Result<String, Unreadable> {
+    let mut bytes = Vec::new();
+    let read = match path.as_os_str() == "-" {
+        true => io::stdin().read_to_end(&mut bytes).map(|_| ()),
+        false => fs::read(path).map(|read| bytes = read),
+    };
+    read.map_err(|error| unreadable(path, error))?;
+    Ok(json::text_of(&bytes).into_owned())
+}
+
+fn expand(argument: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Unreadable> {
+    if argument.as_os_str() == "-" || argument.is_file() {
+        paths.push(argument.to_owned());
+        return Ok(());
+    }
+    if argument.is_dir() {
+        return expand_folder(argument, paths);
+    }
+    let pattern = argument.to_string_lossy();
+    if !pattern.contains(['*', '?', '[']) {
+        // A pipe, or nothing: reading tells.
+        paths.push(argument.to_owned());
+        return Ok(());
+    }
+    let found = glob::glob(&pattern).map_err(|error| unreadable(argument, error))?;
+    let before = paths.len();
+    for path in found {
+        let path = path.map_err(|error| unreadable(argument, error))?;
+        expand(&path, paths)?;
+    }
+    match paths.len() > before {
+        true => Ok(()),
+        false => Err(unreadable(argument, "no file has such a name")),
+    }
+}
+
+fn expand_folder(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Unreadable> {
+    let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    let mut entries = entries.map_err(|error| unreadable(folder, error))?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        if path.is_dir() {
+            expand_folder(&path, paths)?;
+        } else if ["yaml", "yml", "json"].contains(&extension) {
+            paths.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// The manifests of a text; those of a List one by one. Empty documents count, but are none.
+pub fn decode(text: &str) -> Result<Vec<Document>, String> {
+    let mut documents = Vec::new();
+    let is_json = text.trim_start().starts_with('{');
+    if is_json && let Ok((value, repeated)) = json::decode_strict(text.as_bytes()) {
+        let located = yaml::decode_all_located(text.as_bytes()).ok().and_then(|mut all| all.pop());
+        let repeated = repeated.into_iter().map(|error| (None, error)).collect();
+        flatten(Document { index: 0, value, repeated, located, within: String::new() }, text, &mut documents);
+        return Ok(documents);
+    }
+    let located = yaml::decode_all_located(text.as_bytes()).map_err(|error| error.to_string())?;
+    for (index, mut located) in located.into_iter().enumerate() {
+        if located.value.is_null() {
+            continue;
+        }
+        let value = std::mem::take(&mut located.value);
+        let repeated = located.repeated.iter().map(|key| (Some(key.place), key.to_string())).collect();
+        let within = String::new();
+        flatten(Document { index, value, repeated, located: Some(located), within }, text, &mut documents);
+    }
+    Ok(documents)
+}
+
+fn flatten(document: Document, text: &str, documents: &mut Vec<Document>) {
+    let value = &document.value;
+    let is_list = value.str_at(&["apiVersion"]) == "v1" && value.str_at(&["kind"]) == "List";
+    let Some(items) = value.get("items").and_then(Value::as_array).filter(|_| is_list) else {
+        documents.push(document);
+        return;
+    };
+    for (number, item) in items.iter().enumerate() {
+        // Places are rare in lists, which programs write: reading the text once more is what they cost.
+        let located =
+            yaml::decode_all_located(text.as_bytes()).ok().and_then(|all| all.into_iter().nth(document.index));
+        documents.push(Document {
+            index: document.index,
+            value: item.clone(),
+            repeated: if number == 0 { document.repeated.clone() } else { Vec::new() },
+            located: located.filter(|_| items.len() <= 100),
+            within: format!("items[{number}]"),
+        });
+    }
+}

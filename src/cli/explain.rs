@@ -1,0 +1,187 @@
+//! `skiff explain`: a field of a kind, in words.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+
+use super::documents;
+use crate::author::Catalog;
+use crate::author::explain::{Explained, explain};
+use crate::crd::definition::KIND;
+use crate::object;
+use crate::value::{Value, json};
+
+/// Explain a field of a definition, with its constraints and rules
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  skiff explain crd.yaml spec.ports\n  skiff explain crds/ boat.spec --api-version \
+                  harbour.example.com/v1\n\nExit codes: 0 fine, 1 no such field, 2 wrong use or unreadable input"
+)]
+pub struct Explain {
+    /// File or folder with CustomResourceDefinitions
+    crd: PathBuf,
+
+    /// The field: spec.ports.name; where there are several kinds, behind one of them: boat.spec.length
+    #[arg(default_value = "")]
+    path: String,
+
+    /// Which version, if not the one that is stored
+    #[arg(long, value_name = "GROUP/VERSION")]
+    api_version: Option<String>,
+
+    /// How to print
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Text,
+    Json,
+}
+
+/// Which field was found.
+struct Found {
+    kind: String,
+    api_version: String,
+    path: String,
+    explained: Explained,
+}
+
+impl Explain {
+    /// Prints the field. Exit codes: 0 if there is one, 1 if not, 2 for what can't be read.
+    pub fn run(self) -> ExitCode {
+        let catalog = match self.read() {
+            Ok(catalog) => catalog,
+            Err(message) => {
+                eprintln!("skiff: {message}");
+                return ExitCode::from(2);
+            }
+        };
+        match self.find(&catalog) {
+            Ok(found) => {
+                match self.output {
+                    Output::Text => print!("{}", show_text(&found)),
+                    Output::Json => println!("{}", show_json(&found)),
+                }
+                ExitCode::SUCCESS
+            }
+            Err(message) => {
+                eprintln!("skiff: {message}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    fn read(&self) -> Result<Catalog, String> {
+        let mut catalog = Catalog::default();
+        for source in documents::read(std::slice::from_ref(&self.crd)).map_err(|error| error.to_string())? {
+            for document in source.documents.iter().filter(|document| document.value.str_at(&["kind"]) == KIND) {
+                catalog.add(&document.value).map_err(|error| format!("`{}`: {error}", source.name))?;
+            }
+        }
+        if catalog.kinds().next().is_none() {
+            return Err(format!("no CustomResourceDefinition in `{}`", self.crd.display()));
+        }
+        Ok(catalog)
+    }
+
+    fn find(&self, catalog: &Catalog) -> Result<Found, String> {
+        let (first, rest) = self.path.split_once('.').unwrap_or((&self.path, ""));
+        let is_named = |kind: &&crate::author::Kind| {
+            let names = &kind.definition.spec.names;
+            [&names.kind, &names.plural, &names.singular].iter().any(|name| name.eq_ignore_ascii_case(first))
+                || names.short_names.iter().any(|name| name == first)
+        };
+        let (kind, path) = match catalog.kinds().find(is_named) {
+            Some(kind) => (kind, rest),
+            None => {
+                let mut kinds = catalog.kinds();
+                match (kinds.next(), kinds.next()) {
+                    (Some(only), None) => (only, self.path.as_str()),
+                    _ => return Err(format!("there are several kinds, and none is called `{first}`")),
+                }
+            }
+        };
+        let version = match &self.api_version {
+            Some(wanted) => kind.versions.iter().find(|version| version.api_version() == *wanted),
+            None => kind.versions.iter().find(|version| version.storage),
+        };
+        let version = version.ok_or_else(|| format!("{} has no such version", kind.name()))?;
+        let explained = explain(&version.structural, path)
+            .map_err(|step| format!("{} has no field `{step}` in `{path}`", version.names.kind))?;
+        let (kind, api_version) = (version.names.kind.clone(), version.api_version());
+        Ok(Found { kind, api_version, path: path.to_owned(), explained })
+    }
+}
+
+fn show_text(found: &Found) -> String {
+    let Found { kind, api_version, path, explained } = found;
+    let mut out = String::new();
+    let required = if explained.is_required { ", required" } else { "" };
+    let field = if path.is_empty() { kind.clone() } else { format!("{kind} {path}") };
+    // Writing to a String can't fail.
+    let _ = writeln!(out, "{field} ({api_version}): {}{required}", explained.type_);
+    if !explained.description.is_empty() {
+        let _ = writeln!(out, "\n{}", explained.description.trim());
+    }
+    if !explained.constraints.is_empty() {
+        let _ = writeln!(out, "\nconstraints:");
+        explained.constraints.iter().for_each(|text| _ = writeln!(out, "  {text}"));
+    }
+    if !explained.rules.is_empty() {
+        let _ = writeln!(out, "\nrules:");
+        for (rule, message) in &explained.rules {
+            let rule = rule.split_whitespace().collect::<Vec<_>>().join(" ");
+            let _ = match message {
+                Some(message) => writeln!(out, "  {rule}\n    else: {}", message.trim()),
+                None => writeln!(out, "  {rule}"),
+            };
+        }
+    }
+    if !explained.fields.is_empty() {
+        let _ = writeln!(out, "\nfields:");
+        for field in &explained.fields {
+            let required = if field.is_required { ", required" } else { "" };
+            let _ = writeln!(out, "  {}: {}{required}", field.name, field.type_);
+            if let Some(line) = field.description.trim().lines().next() {
+                let _ = writeln!(out, "    {line}");
+            }
+        }
+    }
+    out
+}
+
+fn show_json(Found { kind, api_version, path, explained }: &Found) -> String {
+    let fields: Vec<Value> = explained
+        .fields
+        .iter()
+        .map(|field| {
+            object! {
+                "name" => field.name.as_str(),
+                "type" => field.type_.as_str(),
+                "required" => field.is_required,
+                "description" => field.description.as_str(),
+            }
+        })
+        .collect();
+    let rules: Vec<Value> = explained
+        .rules
+        .iter()
+        .map(|(rule, message)| object! { "rule" => rule.as_str(), "message" => message.as_deref().map_or(Value::Null, Value::from) })
+        .collect();
+    let constraints: Vec<Value> = explained.constraints.iter().map(|text| Value::from(text.as_str())).collect();
+    json::encode_to_string(&object! {
+        "kind" => kind.as_str(),
+        "apiVersion" => api_version.as_str(),
+        "path" => path.as_str(),
+        "type" => explained.type_.as_str(),
+        "required" => explained.is_required,
+        "description" => explained.description.as_str(),
+        "constraints" => constraints,
+        "rules" => rules,
+        "fields" => fields,
+    })
+}

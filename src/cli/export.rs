@@ -1,0 +1,217 @@
+//! `skiff export` and `skiff import`: every object as YAML, as it is stored, and back.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::database::Database;
+use super::manifests;
+use crate::crd::definition;
+use crate::registry::kinds;
+use crate::store::{At, Collection, Config, Durability, Guard, Op, Put, SnapshotError, Storage, Write, WriteError};
+use crate::value::{Value, json, yaml};
+
+/// Write every object but events as YAML to stdout, with uids, status and managed fields
+///
+/// No server may be using the folder. Keys and certificates stay out; `skiff snapshot` takes them along.
+#[derive(Args)]
+pub struct Export {
+    #[command(flatten)]
+    database: Database,
+}
+
+/// Store exported objects as they are, with their uids
+///
+/// Nothing is validated or defaulted again. An object that exists stops the import, unless it is the same.
+#[derive(Args)]
+pub struct Import {
+    /// Files or folders that `skiff export` has written
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+
+    #[command(flatten)]
+    database: Database,
+}
+
+/// What is worth telling.
+struct Failure(String);
+
+impl<E: fmt::Display> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Failure(error.to_string())
+    }
+}
+
+/// Which objects a definition is for: group and kind.
+type Kind = (String, String);
+
+/// Where objects of a kind are stored.
+#[derive(Clone)]
+struct Stored {
+    collection: Collection,
+    namespaced: bool,
+    schema_generation: i64,
+}
+
+/// The built-in kinds in the order that they are made in: what others stand in first. Events stay out: they go by
+/// themselves.
+fn built_in() -> Vec<(Kind, Stored)> {
+    let resources = kinds::all().into_iter().filter(|built_in| built_in.plural != "events");
+    let mut stored: Vec<_> = resources
+        .map(|built_in| {
+            let resource = built_in.resource();
+            let version = resource.storage();
+            let stored = Stored {
+                collection: resource.collection.clone(),
+                namespaced: version.is_namespaced(),
+                schema_generation: version.schema_generation,
+            };
+            ((version.group.clone(), version.names.kind.clone()), stored)
+        })
+        .collect();
+    stored.sort_by_key(|(_, stored)| stored.namespaced);
+    stored
+}
+
+fn definitions() -> Collection {
+    Collection::new("apiextensions.k8s.io", "customresourcedefinitions")
+}
+
+/// What a definition says of its objects.
+fn defined(object: &Value) -> (Kind, Stored) {
+    let spec = |path: &[&str]| object.str_at(&[&["spec"], path].concat()).to_owned();
+    let stored = Stored {
+        collection: Collection::new(&spec(&["group"]), &spec(&["names", "plural"])),
+        namespaced: spec(&["scope"]) == "Namespaced",
+        schema_generation: object.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default(),
+    };
+    ((spec(&["group"]), spec(&["names", "kind"])), stored)
+}
+
+async fn open(database: &Database) -> Result<Storage, Failure> {
+    let config = Config { location: database.location(), durability: Durability::Full, history: Config::HISTORY };
+    Ok(Storage::open(&config).await?)
+}
+
+async fn objects(storage: &Storage, collection: &Collection) -> Result<Vec<Value>, Failure> {
+    let snapshot = storage.snapshot(collection, At::Newest).await.map_err(|error| match error {
+        SnapshotError::Expired { .. } => Failure("the newest state has expired".to_owned()),
+        SnapshotError::Store(error) => error.into(),
+    })?;
+    snapshot.range("", None).map(|stored| Ok(json::decode(&stored.bytes)?)).collect()
+}
+
+impl Export {
+    /// Exit codes: 0 done, 1 for a failure.
+    pub async fn run(self) -> ExitCode {
+        finish(self.export().await)
+    }
+
+    async fn export(&self) -> Result<(), Failure> {
+        let storage = open(&self.database).await?;
+        let definitions = objects(&storage, &definitions()).await?;
+        let custom = definitions.iter().map(defined);
+        let mut all = Vec::new();
+        for (_, stored) in built_in().into_iter().chain(custom) {
+            all.extend(objects(&storage, &stored.collection).await?);
+        }
+        storage.close().await;
+        let mut out = io::stdout().lock();
+        for object in all {
+            write!(out, "---\n{}", yaml::encode(&object))?;
+        }
+        Ok(out.flush()?)
+    }
+}
+
+impl Import {
+    /// Exit codes: 0 done, 1 for a failure.
+    pub async fn run(self) -> ExitCode {
+        finish(self.import().await)
+    }
+
+    async fn import(&self) -> Result<(), Failure> {
+        let mut documents = Vec::new();
+        for path in &self.paths {
+            documents.extend(manifests::read(path)?);
+        }
+        std::fs::create_dir_all(&self.database.data_dir)?;
+        let storage = open(&self.database).await?;
+        let mut kinds: HashMap<_, _> = built_in().into_iter().collect();
+        kinds.extend(objects(&storage, &definitions()).await?.iter().map(defined));
+        let is_definition = |object: &&Value| object.str_at(&["kind"]) == definition::KIND;
+        kinds.extend(documents.iter().filter(is_definition).map(defined));
+        // All are understood before any is stored.
+        let writes = documents.into_iter().map(|object| write_of(object, &kinds)).collect::<Result<Vec<_>, _>>()?;
+        let count = writes.len();
+        for write in writes {
+            import_one(&storage, write).await?;
+        }
+        storage.close().await;
+        eprintln!("skiff: imported {count} objects");
+        Ok(())
+    }
+}
+
+async fn import_one(storage: &Storage, write: Write) -> Result<(), Failure> {
+    let (collection, key, op) = (write.collection.clone(), Arc::clone(&write.key), write.op.clone());
+    match storage.write(write).await {
+        Ok(_) => Ok(()),
+        Err(WriteError::GuardFailed) => {
+            let there = storage.get(&collection, &key).await?;
+            match (there, op) {
+                (Some(there), Op::Put(put)) if there.bytes == put.bytes => Ok(()),
+                _ => Err(Failure(format!("`{key}` of {} exists", collection.as_str()))),
+            }
+        }
+        Err(WriteError::Busy) => Err(Failure("too many writes are waiting".to_owned())),
+        Err(WriteError::Store(error)) => Err(error.into()),
+    }
+}
+
+/// The write that stores an exported object.
+fn write_of(mut object: Value, kinds: &HashMap<Kind, Stored>) -> Result<Write, Failure> {
+    let api_version = object.str_at(&["apiVersion"]).to_owned();
+    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+    let kind = object.str_at(&["kind"]).to_owned();
+    let name = object.str_at(&["metadata", "name"]).to_owned();
+    let Some(stored) = kinds.get(&(group.to_owned(), kind.clone())) else {
+        return Err(Failure(format!("{kind} `{name}`: no definition of {kind} in `{api_version}`")));
+    };
+    let uid = object.str_at(&["metadata", "uid"]).to_owned();
+    if name.is_empty() || uid.is_empty() {
+        return Err(Failure(format!("{kind} `{name}` was not exported: it has no name or no uid; apply it instead")));
+    }
+    let namespace = object.str_at(&["metadata", "namespace"]);
+    let key = match stored.namespaced {
+        true => format!("{namespace}/{name}"),
+        false => name,
+    };
+    // That is the row's.
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("resourceVersion");
+    }
+    let op = Op::Put(Put {
+        bytes: json::encode(&object).into(),
+        uid: uid.into(),
+        stored_version: version.into(),
+        schema_generation: stored.schema_generation,
+        expires_at_ms: None,
+    });
+    Ok(Write { collection: stored.collection.clone(), key: key.into(), op, guards: vec![Guard::Absent] })
+}
+
+fn finish(done: Result<(), Failure>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure(message)) => {
+            eprintln!("skiff: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! `skiff validate`: what the server would say to manifests, without a server.
+
+use std::collections::HashMap;
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+
+use super::documents::{self, Document, Source};
+use super::parallel;
+use super::report::{self, Format, Item, Verdict};
+use crate::author::{self, Catalog, Checked, Kind, Options};
+use crate::crd::definition::KIND;
+use crate::crd::write::split_api_version;
+use crate::meta::field::{Error, ErrorType};
+use crate::registry::Subresource;
+use crate::registry::kinds::{self, BuiltIn};
+use crate::value::Value;
+
+/// Validate manifests as the API server would
+///
+/// Checks objects against the CustomResourceDefinitions among the files and those given with -f: structure, values,
+/// rules, list types, metadata. With --old, objects that were there before are updated: transition rules run, and values
+/// that were left alone are forgiven as by the server. Built-in kinds that kubeskiff serves are checked, too; all others
+/// are named as not checked.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  skiff validate -f crds/ manifests/\n  helm template . | skiff validate -f crds/ -\n  \
+                  skiff validate -f crd.yaml --old before/ after/ -o json\n\nExit codes: 0 fine, 1 something invalid, 2 \
+                  wrong use or unreadable input"
+)]
+pub struct Validate {
+    /// Files or folders with CustomResourceDefinitions
+    #[arg(short = 'f', long = "crds", value_name = "CRD")]
+    crds: Vec<PathBuf>,
+
+    /// What the objects were before: a file or folder
+    #[arg(long, value_name = "FILE|DIR")]
+    old: Option<PathBuf>,
+
+    /// What happens to unknown fields and fields given twice
+    #[arg(long, value_enum, default_value_t = FieldValidation::Strict)]
+    field_validation: FieldValidation,
+
+    /// How to print
+    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    output: Format,
+
+    /// Files, folders or patterns with manifests; - for stdin
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FieldValidation {
+    Strict,
+    Warn,
+    Ignore,
+}
+
+impl Validate {
+    /// Prints what is wrong. Exit codes: 0 if nothing is, 1 if something is, 2 for what can't be read.
+    pub fn run(self) -> ExitCode {
+        match self.check() {
+            Ok(items) => {
+                let is_styled = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+                print!("{}", report::show(&items, self.output, is_styled));
+                let is_fine = items.iter().all(|item| item.verdict != Verdict::Invalid);
+                if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+            }
+            Err(message) => {
+                eprintln!("skiff: {message}");
+                ExitCode::from(2)
+            }
+        }
+    }
+
+    fn check(&self) -> Result<Vec<Item>, String> {
+        let given = documents::read(&self.crds).map_err(|error| error.to_string())?;
+        let sources = documents::read(&self.files).map_err(|error| error.to_string())?;
+        let old = match &self.old {
+            Some(path) => documents::read(std::slice::from_ref(path)).map_err(|error| error.to_string())?,
+            None => Vec::new(),
+        };
+        if !self.crds.is_empty() && !each(&given).any(|(_, document)| is_definition(&document.value)) {
+            let names: Vec<String> = self.crds.iter().map(|path| format!("`{}`", path.display())).collect();
+            return Err(format!("no CustomResourceDefinition in {}", names.join(", ")));
+        }
+        let definitions: Vec<(&Source, &Document, bool)> = each(&given)
+            .map(|(source, document)| (source, document, true))
+            .chain(each(&sources).map(|(source, document)| (source, document, false)))
+            .filter(|(_, document, _)| is_definition(&document.value))
+            .collect();
+        let made = parallel::map(&definitions, |(_, document, _)| Kind::new(&document.value));
+        let mut catalog = Catalog::default();
+        let mut items = Vec::new();
+        for ((source, document, is_given), made) in definitions.iter().zip(made) {
+            // A definition among the files has an item of its own below.
+            let is_faulty = made.as_ref().map_or(true, |kind| !kind.errors.is_empty());
+            if *is_given && is_faulty {
+                items.push(self.item(source, document, check_definition(document, None)));
+            }
+            if let Ok(kind) = made {
+                catalog.insert(kind);
+            }
+        }
+        let old: HashMap<Identity, &Document> =
+            each(&old).map(|(_, document)| (Identity::of(&document.value), document)).collect();
+        let built_in = kinds::all();
+        let documents: Vec<(&Source, &Document)> = each(&sources).collect();
+        items.extend(parallel::map(&documents, |(source, document)| {
+            let old = old.get(&Identity::of(&document.value)).map(|document| &document.value);
+            let checked = match catalog.of(&document.value) {
+                Some(kind) => Some(self.check_custom(kind, &document.value, old)),
+                None if is_definition(&document.value) => check_definition(document, old),
+                None => check_built_in(&built_in, &document.value, old),
+            };
+            self.item(source, document, checked)
+        }));
+        Ok(items)
+    }
+
+    fn check_custom(&self, kind: &Kind, object: &Value, old: Option<&Value>) -> Checked {
+        let options = Options { explains: self.output == Format::Text, ..Options::default() };
+        match old {
+            None => author::create(kind, object, options),
+            Some(old) => author::update(kind, object, old, options),
+        }
+    }
+
+    fn item(&self, source: &Source, document: &Document, checked: Option<Checked>) -> Item {
+        let mut item = Item::new(source, document);
+        let Some(checked) = checked else {
+            item.warnings.push(match document.value.str_at(&["kind"]) {
+                "" => "not checked: it has no kind".to_owned(),
+                kind => format!("not checked: there is no definition of {kind} in {}", shown_group(&document.value)),
+            });
+            return item;
+        };
+        let unknown = checked
+            .unknown
+            .iter()
+            .map(|path| (document.place(path), path.clone(), format!("unknown field \"{path}\"")));
+        let repeated = document.repeated.iter().map(|(place, text)| {
+            let field = text.split('"').nth(1).unwrap_or_default().to_owned();
+            (*place, field, text.clone())
+        });
+        for (place, field, text) in repeated.chain(unknown) {
+            match self.field_validation {
+                FieldValidation::Strict => {
+                    let kind = if text.starts_with("unknown") { ErrorType::Invalid } else { ErrorType::Duplicate };
+                    let error = Error { kind, field, bad_value: None, shown: None, detail: text };
+                    item.add_strict(error, place);
+                }
+                FieldValidation::Warn => item.warnings.push(text),
+                FieldValidation::Ignore => {}
+            }
+        }
+        item.take(checked, document);
+        item
+    }
+}
+
+/// The group and version that a document names.
+fn shown_group(object: &Value) -> &str {
+    match object.str_at(&["apiVersion"]) {
+        "" => "no group",
+        api_version => api_version,
+    }
+}
+
+fn each(sources: &[Source]) -> impl Iterator<Item = (&Source, &Document)> {
+    sources.iter().flat_map(|source| source.documents.iter().map(move |document| (source, document)))
+}
+
+fn is_definition(object: &Value) -> bool {
+    let (group, _) = split_api_version(object.str_at(&["apiVersion"])).unwrap_or_default();
+    group == "apiextensions.k8s.io" && object.str_at(&["kind"]) == KIND
+}
+
+fn check_definition(document: &Document, old: Option<&Value>) -> Option<Checked> {
+    let refused = |detail| Checked::refuse(document.value.clone(), detail);
+    Some(author::define(&document.value, old).unwrap_or_else(refused))
+}
+
+/// Checks an object of a kind that the server has from the start.
+fn check_built_in(kinds: &[BuiltIn], object: &Value, old: Option<&Value>) -> Option<Checked> {
+    let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
+    let (group, _) = split_api_version(api_version).ok()?;
+    let of_group = kinds.iter().filter(|kind| kind.group == group).map(BuiltIn::resource);
+    let resource = of_group.into_iter().find(|resource| {
+        resource.versions.iter().any(|version| version.names.kind == kind && version.api_version() == api_version)
+    })?;
+    let version = resource.versions.iter().find(|version| version.api_version() == api_version)?;
+    let decode = |object: &Value| resource.strategy.decode(object.clone(), &resource.versions);
+    let decoded = match decode(object) {
+        Ok(decoded) => decoded,
+        Err(error) => return Some(Checked::refuse(object.clone(), error)),
+    };
+    let mut new = author::check::prepare(version, &decoded.object);
+    let (errors, warnings) = match old.and_then(|old| decode(old).ok()) {
+        None => {
+            resource.strategy.prepare_create(version, &mut new);
+            let errors = resource.strategy.validate_create(version, &new);
+            (errors, resource.strategy.warnings(version, Subresource::Main, &new, None))
+        }
+        Some(old) => {
+            let old = author::check::prepare(version, &old.object);
+            resource.strategy.prepare_update(version, Subresource::Main, &mut new, &old);
+            let errors = resource.strategy.validate_update(version, Subresource::Main, &new, &old);
+            (errors, resource.strategy.warnings(version, Subresource::Main, &new, Some(&old)))
+        }
+    };
+    Some(Checked::plain(decoded.object, errors, decoded.findings.unknown, warnings))
+}
+
+/// What tells an object from others: group, kind, namespace and name.
+#[derive(PartialEq, Eq, Hash)]
+struct Identity([String; 4]);
+
+impl Identity {
+    fn of(object: &Value) -> Identity {
+        let (group, _) = split_api_version(object.str_at(&["apiVersion"])).unwrap_or_default();
+        let metadata = |name| object.str_at(&["metadata", name]).to_owned();
+        Identity([group.to_owned(), object.str_at(&["kind"]).to_owned(), metadata("namespace"), metadata("name")])
+    }
+}

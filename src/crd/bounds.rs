@@ -1,0 +1,381 @@
+//! The bounds that a rule lacks: which lists, maps and texts without a limit make it dear, and which limits would make it
+//! cheap enough.
+
+use std::fmt;
+
+use crate::cel::cost::{self, model::EXPRESSION_ESTIMATE_MAX};
+use crate::crd::validate::expressions::{RuleCosts, Step};
+use crate::schema::declare::declare;
+use crate::schema::rules::compile::{Expression, cardinality_max};
+use crate::schema::structural::{Structural, StructuralOrBool, ValueValidation};
+
+/// A limit that can be lowered to this at the most.
+const LIMIT_MIN: i64 = 1;
+/// No limit can matter that is larger: a request has fewer bytes.
+const LIMIT_MAX: i64 = 4 * 1024 * 1024;
+
+/// What can be done about a rule that is too dear.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Advice {
+    /// What has no limit, and matters.
+    pub unbounded: Vec<Place>,
+    /// Sets of limits each of which makes the rule cheap enough; none where the rule is too dear whatever the limits.
+    pub remedies: Vec<Vec<Bound>>,
+}
+
+/// A list, a map or a text, and the keyword that limits it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub steps: Vec<Step>,
+    pub keyword: Keyword,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keyword {
+    MaxItems,
+    MaxProperties,
+    MaxLength,
+}
+
+/// A limit, and where it would stand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bound {
+    pub place: Place,
+    pub limit: i64,
+}
+
+impl fmt::Display for Place {
+    /// As a path into objects: `spec.ports[*].name`.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.steps.is_empty() {
+            return out.write_str("the object itself");
+        }
+        for (index, step) in self.steps.iter().enumerate() {
+            match step {
+                Step::Property(name) if index == 0 => out.write_str(name)?,
+                Step::Property(name) => write!(out, ".{name}")?,
+                Step::Items | Step::Values => out.write_str("[*]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Keyword {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Keyword::MaxItems => "maxItems",
+            Keyword::MaxProperties => "maxProperties",
+            Keyword::MaxLength => "maxLength",
+        })
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {} on {}", self.place.keyword, self.limit, self.place)
+    }
+}
+
+/// What makes `rule`, a rule of the schema `root`, dear, and what helps if it is too dear. Nothing for a faulty rule.
+pub fn advise(root: &Structural, rule: &RuleCosts) -> Advice {
+    let Some(trial) = Trial::new(root, rule) else { return Advice::default() };
+    let cost = trial.cost(&[]);
+    let all = trial.places();
+    let (unbounded, bounded): (Vec<Place>, Vec<Place>) = all.into_iter().partition(|place| trial.is_unbounded(place));
+    let unbounded = trial.relevant(unbounded, cost);
+    if cost <= EXPRESSION_ESTIMATE_MAX {
+        return Advice { unbounded, remedies: Vec::new() };
+    }
+    let mut remedies = trial.remedies(&unbounded);
+    if remedies.is_empty() {
+        // The limits that there are must be lowered, too.
+        let bounded = trial.relevant(bounded, cost);
+        remedies = trial.remedies(&unbounded.iter().cloned().chain(bounded).collect::<Vec<_>>());
+    }
+    Advice { unbounded, remedies }
+}
+
+/// A rule that is priced with other limits than its schema has.
+struct Trial<'t> {
+    rule: &'t RuleCosts,
+    expression: &'t Expression,
+    /// The nodes from the root down to that of the rule, which is not among them.
+    above: Vec<&'t Structural>,
+    node: &'t Structural,
+}
+
+impl<'t> Trial<'t> {
+    fn new(root: &'t Structural, rule: &'t RuleCosts) -> Option<Self> {
+        let mut above = Vec::new();
+        let mut node = root;
+        for step in &rule.steps {
+            above.push(node);
+            node = child(node, step)?;
+        }
+        Some(Trial { rule, expression: rule.compiled.expression.as_ref()?, above, node })
+    }
+
+    /// What all evaluations cost with these limits.
+    fn cost(&self, bounds: &[Bound]) -> u64 {
+        let mut cardinality = Some(1u64);
+        for (depth, node) in self.above.iter().enumerate() {
+            let elements = match keyword(node) {
+                Some(Keyword::MaxLength) | None => Some(1),
+                Some(keyword) => {
+                    let replaced = bounds.iter().find(|bound| bound.place.steps.len() == depth);
+                    let limit = replaced.map(|bound| bound.limit).or_else(|| limit(node, keyword));
+                    limit.map(|limit| u64::try_from(limit).unwrap_or(0))
+                }
+            };
+            cardinality = cardinality.zip(elements).map(|(own, more)| own.saturating_mul(more));
+        }
+        let depth = self.above.len();
+        let mut node = self.node.clone();
+        for bound in bounds.iter().filter(|bound| bound.place.steps.len() >= depth) {
+            if let Some(node) = descend_mut(&mut node, &bound.place.steps[depth..]) {
+                *limit_mut(node.value_validation.get_or_insert_default(), bound.place.keyword) = Some(bound.limit);
+            }
+        }
+        let is_resource = self.above.is_empty() || node.extensions.embedded_resource;
+        let Some(decl) = declare(&node, is_resource) else { return 0 };
+        let cost = cost::estimate(&self.expression.checked, &decl).max;
+        cost.saturating_mul(cardinality.unwrap_or_else(|| cardinality_max(&decl)))
+    }
+
+    /// Lists and maps above the rule; lists, maps and texts at its node and below.
+    fn places(&self) -> Vec<Place> {
+        let mut places = Vec::new();
+        for (depth, node) in self.above.iter().enumerate() {
+            if let Some(keyword) = keyword(node).filter(|keyword| *keyword != Keyword::MaxLength) {
+                places.push(Place { steps: self.rule.steps[..depth].to_vec(), keyword });
+            }
+        }
+        collect(self.node, &mut self.rule.steps.clone(), &mut places);
+        places
+    }
+
+    fn is_unbounded(&self, place: &Place) -> bool {
+        let (start, steps) = match self.above.get(place.steps.len()) {
+            Some(above) => (*above, &[][..]),
+            None => (self.node, &place.steps[self.above.len()..]),
+        };
+        let node = steps.iter().try_fold(start, child);
+        node.is_some_and(|node| limit(node, place.keyword).is_none())
+    }
+
+    /// Whether the place is above the rule, so that it counts how often the rule is evaluated.
+    fn is_above(&self, place: &Place) -> bool {
+        place.steps.len() < self.rule.steps.len()
+    }
+
+    /// Those whose limit has an influence on the cost.
+    fn relevant(&self, places: Vec<Place>, cost: u64) -> Vec<Place> {
+        // Cardinality is bounded only where all lists and maps above are.
+        let above: Vec<Bound> =
+            places.iter().filter(|place| self.is_above(place)).map(|place| bound(place, LIMIT_MIN)).collect();
+        let above_matters = !above.is_empty() && self.cost(&above) < cost;
+        let least = self.cost(&all(&places, LIMIT_MIN));
+        let matters = |place: &Place| match self.is_above(place) {
+            true => above_matters,
+            // With others short, a text may matter that did not before.
+            false => {
+                let others = places.iter().filter(|other| *other != place);
+                let others: Vec<Bound> = others.map(|other| bound(other, LIMIT_MIN)).collect();
+                self.cost(&[bound(place, LIMIT_MIN)]) < cost || self.cost(&others) > least
+            }
+        };
+        places.iter().filter(|place| matters(place)).cloned().collect()
+    }
+
+    /// The same limit for all places, and each place whose limit alone is enough.
+    fn remedies(&self, places: &[Place]) -> Vec<Vec<Bound>> {
+        let joint = self.joint_remedy(places.to_vec());
+        let single = places.iter().filter_map(|place| self.loosest(std::slice::from_ref(place)));
+        let mut remedies: Vec<Vec<Bound>> = joint.into_iter().chain(single).collect();
+        remedies.dedup();
+        remedies
+    }
+
+    /// The same limit for all places that need one.
+    fn joint_remedy(&self, mut places: Vec<Place>) -> Option<Vec<Bound>> {
+        let mut remedy = self.loosest(&places)?;
+        for index in (0..places.len()).rev() {
+            let mut fewer = places.clone();
+            fewer.remove(index);
+            if let Some(loosest) = self.loosest(&fewer).filter(|loosest| loosest[0].limit >= remedy[0].limit) {
+                (places, remedy) = (fewer, loosest);
+            }
+        }
+        Some(remedy)
+    }
+
+    /// The loosest limit that is enough if it stands at all of `places`.
+    fn loosest(&self, places: &[Place]) -> Option<Vec<Bound>> {
+        let fits = |limit: i64| self.cost(&all(places, limit)) <= EXPRESSION_ESTIMATE_MAX;
+        if places.is_empty() || !fits(LIMIT_MIN) {
+            return None;
+        }
+        let (mut enough, mut too_much) = (LIMIT_MIN, LIMIT_MAX);
+        while too_much - enough > 1 {
+            let middle = enough + (too_much - enough) / 2;
+            if fits(middle) { enough = middle } else { too_much = middle }
+        }
+        Some(all(places, enough))
+    }
+}
+
+fn bound(place: &Place, limit: i64) -> Bound {
+    Bound { place: place.clone(), limit }
+}
+
+fn all(places: &[Place], limit: i64) -> Vec<Bound> {
+    places.iter().map(|place| bound(place, limit)).collect()
+}
+
+fn collect(node: &Structural, steps: &mut Vec<Step>, places: &mut Vec<Place>) {
+    if let Some(keyword) = keyword(node) {
+        places.push(Place { steps: steps.clone(), keyword });
+    }
+    let values = node.additional_properties.as_ref().and_then(StructuralOrBool::structural);
+    let items = node.items.as_deref().map(|items| (Step::Items, items));
+    let properties = node.properties.iter().map(|(name, property)| (Step::Property(name.clone()), property));
+    for (step, below) in items.into_iter().chain(values.map(|values| (Step::Values, values))).chain(properties) {
+        steps.push(step);
+        collect(below, steps, places);
+        steps.pop();
+    }
+}
+
+/// What limits the values of a node; `None` where their size is known anyway.
+fn keyword(node: &Structural) -> Option<Keyword> {
+    let limits = node.value_validation.as_deref();
+    let has_size = || {
+        let is_enumerated = limits.is_some_and(|limits| !limits.enum_.is_empty());
+        let format = limits.map_or("", |limits| limits.format.as_str());
+        is_enumerated || matches!(format, "date" | "date-time" | "duration")
+    };
+    match node.generic.type_.as_str() {
+        _ if node.extensions.int_or_string => Some(Keyword::MaxLength),
+        "array" => Some(Keyword::MaxItems),
+        "object" if node.additional_properties.is_some() => Some(Keyword::MaxProperties),
+        "string" if !has_size() => Some(Keyword::MaxLength),
+        _ => None,
+    }
+}
+
+fn limit(node: &Structural, keyword: Keyword) -> Option<i64> {
+    let limits = node.value_validation.as_deref()?;
+    match keyword {
+        Keyword::MaxItems => limits.max_items,
+        Keyword::MaxProperties => limits.max_properties,
+        Keyword::MaxLength => limits.max_length,
+    }
+}
+
+fn limit_mut(limits: &mut ValueValidation, keyword: Keyword) -> &mut Option<i64> {
+    match keyword {
+        Keyword::MaxItems => &mut limits.max_items,
+        Keyword::MaxProperties => &mut limits.max_properties,
+        Keyword::MaxLength => &mut limits.max_length,
+    }
+}
+
+fn child<'s>(node: &'s Structural, step: &Step) -> Option<&'s Structural> {
+    match step {
+        Step::Property(name) => node.properties.get(name),
+        Step::Items => node.items.as_deref(),
+        Step::Values => node.additional_properties.as_ref().and_then(StructuralOrBool::structural),
+    }
+}
+
+fn descend_mut<'s>(node: &'s mut Structural, steps: &[Step]) -> Option<&'s mut Structural> {
+    let Some((step, rest)) = steps.split_first() else { return Some(node) };
+    let below = match step {
+        Step::Property(name) => node.properties.get_mut(name),
+        Step::Items => node.items.as_deref_mut(),
+        Step::Values => match node.additional_properties.as_mut()? {
+            StructuralOrBool::Structural(values) => Some(&mut **values),
+            StructuralOrBool::Bool(_) => None,
+        },
+    };
+    descend_mut(below?, rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crd::validate::create_with_costs;
+    use crate::crd::{defaults, definition, strategy};
+    use crate::object;
+    use crate::schema::convert::to_structural;
+    use crate::value::json;
+
+    /// What is told about the only rule of a schema.
+    #[track_caller]
+    fn check(schema: &str, unbounded: &[&str], remedies: &[&str]) {
+        let schema = json::decode(schema.as_bytes()).expect("the test is JSON");
+        let version = object! {
+            "name" => "v1", "served" => true, "storage" => true, "schema" => object! { "openAPIV3Schema" => schema },
+        };
+        let value = object! {
+            "metadata" => object! { "name" => "foos.example.com" },
+            "spec" => object! {
+                "group" => "example.com",
+                "scope" => "Namespaced",
+                "names" => object! { "plural" => "foos", "kind" => "Foo" },
+                "versions" => vec![version],
+            },
+        };
+        let mut definition = definition::decode(&value).expect("the test is a definition").0;
+        defaults::set_defaults(&mut definition);
+        strategy::prepare_create(&mut definition);
+        let costs = create_with_costs(&definition).1;
+        let schema = definition.spec.versions[0].schema.as_ref().and_then(Option::as_ref).expect("there is a schema");
+        let advice = advise(&to_structural(schema).expect("it is structural"), &costs[0].rules[0]);
+        let shown: Vec<String> = advice.unbounded.iter().map(|place| format!("{place} {}", place.keyword)).collect();
+        assert_eq!(shown, unbounded);
+        let show = |bounds: &Vec<Bound>| bounds.iter().map(Bound::to_string).collect::<Vec<_>>().join(", ");
+        assert_eq!(advice.remedies.iter().map(show).collect::<Vec<_>>(), remedies);
+    }
+
+    #[test]
+    fn nothing_helps_a_rule_that_is_cheap() {
+        check(
+            r#"{"type":"object","properties":{"a":{"type":"string",
+            "x-kubernetes-validations":[{"rule":"self == 'a'"}]}}}"#,
+            &[],
+            &[],
+        );
+    }
+
+    #[test]
+    fn a_list_above_the_rule_counts() {
+        check(
+            r#"{"type":"object","properties":{"a":{"type":"array","items":{"type":"string","maxLength":100,
+                "x-kubernetes-validations":[{"rule":"self.contains(self)"}]}}}}"#,
+            &["a maxItems"],
+            &["maxItems: 6242 on a"],
+        );
+    }
+
+    #[test]
+    fn one_limit_or_a_common_one_may_do() {
+        check(
+            r#"{"type":"object","properties":{"a":{"type":"array","items":{"type":"string"}}},
+                "x-kubernetes-validations":[{"rule":"self.a.all(x, self.a.all(y, x == y))"}]}"#,
+            &["a maxItems", "a[*] maxLength"],
+            &["maxItems: 287 on a, maxLength: 287 on a[*]", "maxItems: 5 on a"],
+        );
+    }
+
+    #[test]
+    fn limits_that_are_too_high_are_lowered() {
+        check(
+            r#"{"type":"object","properties":{"a":{"type":"array","maxItems":100000,"items":{"type":"integer"}}},
+                "x-kubernetes-validations":[{"rule":"self.a.all(x, self.a.all(y, x == y))"}]}"#,
+            &[],
+            &["maxItems: 1413 on a"],
+        );
+    }
+}

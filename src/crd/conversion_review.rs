@@ -1,0 +1,390 @@
+//! What is said to a conversion webhook, and what its answer is worth.
+//!
+//! In: an object and the version it is wanted in; the webhook's answer. Out: the bytes of a `ConversionReview`; the converted
+//! object, or Kubernetes' words for what is wrong with the answer. One object goes in one review.
+//!
+//! Source: Kubernetes documentation, "Webhook conversion"; answers recorded from apiextensions-apiserver 1.37.
+
+use crate::meta::field::{self, Path};
+use crate::meta::object_meta;
+use crate::schema::typed::{Stop, Typed};
+use crate::value::{Map, Value, json, yaml};
+use crate::{crd::write::split_api_version, object};
+
+const GROUP: &str = "apiextensions.k8s.io";
+const KIND: &str = "ConversionReview";
+const SUCCESS: &str = "Success";
+
+/// How a review is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReviewVersion {
+    V1,
+    V1Beta1,
+}
+
+impl ReviewVersion {
+    /// The first of a definition's `conversionReviewVersions` that this server speaks.
+    pub fn choose(versions: &[String]) -> Result<Self, String> {
+        let known = versions.iter().find_map(|version| match version.as_str() {
+            "v1" => Some(ReviewVersion::V1),
+            "v1beta1" => Some(ReviewVersion::V1Beta1),
+            _ => None,
+        });
+        known.ok_or_else(|| "no supported conversion review versions".to_owned())
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            ReviewVersion::V1 => "v1",
+            ReviewVersion::V1Beta1 => "v1beta1",
+        }
+    }
+}
+
+/// One call of a webhook: `object` is wanted in `desired` (`group/version`).
+#[derive(Clone, Copy, Debug)]
+pub struct Review<'a> {
+    pub version: ReviewVersion,
+    /// Chosen by the caller; the answer repeats it.
+    pub uid: &'a str,
+    pub desired: &'a str,
+    pub object: &'a Value,
+}
+
+impl Review<'_> {
+    /// The body of the request: compact JSON.
+    pub fn request(&self) -> Vec<u8> {
+        let result = object! { "metadata" => object! {} };
+        let response = object! { "uid" => "", "convertedObjects" => Value::Null, "result" => result };
+        let request = object! {
+            "uid" => self.uid,
+            "desiredAPIVersion" => self.desired,
+            "objects" => Value::Array(vec![self.object.clone()]),
+        };
+        json::encode(&object! {
+            "kind" => KIND,
+            "apiVersion" => format!("{GROUP}/{}", self.version.name()),
+            "request" => request,
+            "response" => response,
+        })
+    }
+
+    /// What a call that got no answer comes to.
+    pub fn failed(&self, why: &str) -> String {
+        format!("{} failed: {why}", self.webhook())
+    }
+
+    /// The converted object in the body of an answer: its metadata is the original's but for labels and annotations.
+    ///
+    /// # Errors
+    ///
+    /// The text that a server of 1.37 gives, as it stands after `object not decodable revision=7: `.
+    pub fn response(&self, body: &[u8]) -> Result<Value, String> {
+        let answered = decode(body, self.version).map_err(|why| self.failed(&why))?;
+        let objects = self.objects(answered).map_err(|why| self.failed(&why))?;
+        if objects.len() != 1 {
+            return Err(format!("{} returned {} objects, expected 1", self.webhook(), objects.len()));
+        }
+        let Some(Value::Object(mut converted)) = objects.into_iter().next().map(only_object).transpose()? else {
+            return Err("unexpected end of JSON input".to_owned());
+        };
+        let (group, version) = split_api_version(text(&converted, "apiVersion")).unwrap_or_default();
+        let received = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+        let invalid = |why: String| format!("{} returned invalid object{why}", self.webhook());
+        if received != self.desired {
+            let why = format!(" at index 0: invalid groupVersion (expected {}, received {received})", self.desired);
+            return Err(invalid(why));
+        }
+        let (expected, kind) = (self.object.str_at(&["kind"]), text(&converted, "kind"));
+        if kind != expected {
+            return Err(invalid(format!(" at index 0: invalid kind (expected {expected}, received {kind})")));
+        }
+        for (what, field) in [("name", "name"), ("namespace", "namespace"), ("UID", "uid")] {
+            let expected = self.object.str_at(&["metadata", field]);
+            let received = converted.get("metadata").map(|metadata| metadata.str_at(&[field])).unwrap_or_default();
+            if expected != received {
+                return Err(invalid(format!(": must have the same {what}: {expected} != {received}")));
+            }
+        }
+        let metadata = self.restored_metadata(converted.get("metadata"));
+        let metadata = metadata.map_err(|why| format!("{} returned invalid metadata: {why}", self.webhook()))?;
+        converted.insert("metadata", metadata);
+        Ok(Value::Object(converted))
+    }
+
+    fn objects(&self, answered: Answer) -> Result<Vec<Value>, String> {
+        let Answer { api_version, kind, response } = answered;
+        if self.version == ReviewVersion::V1 && (api_version != format!("{GROUP}/v1") || kind != KIND) {
+            let (group, version) = split_api_version(&api_version).unwrap_or_default();
+            return Err(format!(
+                "expected webhook response of {GROUP}/v1, Kind={KIND}, got {group}/{version}, Kind={kind}"
+            ));
+        }
+        let response = response.ok_or("no response provided")?;
+        if self.version == ReviewVersion::V1 && response.uid != self.uid {
+            let [expected, got] = [self.uid, response.uid.as_str()].map(crate::value::go_quote);
+            return Err(format!("expected response.uid={expected}, got {got}"));
+        }
+        if response.status != SUCCESS {
+            return Err(match response.message.is_empty() {
+                false => response.message,
+                true => format!("response.result.status was '{}', not '{SUCCESS}'", response.status),
+            });
+        }
+        Ok(response.objects)
+    }
+
+    /// The original's metadata with the labels and annotations of the answer.
+    fn restored_metadata(&self, answered: Option<&Value>) -> Result<Value, String> {
+        let answered = answered.ok_or("missing metadata in converted object")?;
+        let Value::Object(answered) = answered else {
+            return Err(format!("invalid metadata of type {} in converted object", go_type(answered)));
+        };
+        let mut metadata = self.object.get("metadata").cloned().unwrap_or_else(|| object! {});
+        let Value::Object(restored) = &mut metadata else {
+            return Err(format!("invalid metadata of type {} in input object", go_type(&metadata)));
+        };
+        for name in ["labels", "annotations"] {
+            let Some(entries) = answered.get(name).filter(|value| !value.is_null()) else {
+                restored.remove(name);
+                continue;
+            };
+            let Value::Object(texts) = entries else {
+                return Err(format!("invalid metadata.{name} of type {} in converted object", go_type(entries)));
+            };
+            if let Some((key, value)) = texts.iter().find(|(_, value)| value.as_str().is_none()) {
+                let found = go_type(value);
+                return Err(format!("metadata.{name}[{key}] must be a string, but is {found} in converted object"));
+            }
+            if restored.get(name) != Some(entries) {
+                let parent = Path::new("metadata");
+                let errors = match name {
+                    "labels" => object_meta::validate_labels(entries, &parent.child("labels")),
+                    // The reference's own word.
+                    _ => object_meta::validate_annotations(entries, &parent.child("annotation")),
+                };
+                if !errors.is_empty() {
+                    return Err(field::aggregate(&errors));
+                }
+            }
+            restored.insert(name, entries.clone());
+        }
+        Ok(metadata)
+    }
+
+    fn webhook(&self) -> String {
+        let kind = self.object.str_at(&["kind"]);
+        format!("conversion webhook for {}, Kind={kind}", self.object.str_at(&["apiVersion"]))
+    }
+}
+
+/// A decoded answer.
+#[derive(Default)]
+struct Answer {
+    api_version: String,
+    kind: String,
+    response: Option<Response>,
+}
+
+#[derive(Default)]
+struct Response {
+    uid: String,
+    objects: Vec<Value>,
+    status: String,
+    message: String,
+}
+
+/// Reads an answer as the reference's codec does: JSON, or YAML where it does not look like JSON.
+fn decode(body: &[u8], version: ReviewVersion) -> Result<Answer, String> {
+    const NO_TYPE: &str = "couldn't get version/kind; json parse error: ";
+    const TYPE: &str =
+        r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+    let looks_like_json = body.trim_ascii_start().starts_with(b"{");
+    let decoded = match looks_like_json {
+        true => json::decode(body).map_err(|error| format!("{NO_TYPE}{error}"))?,
+        false => yaml::decode(body).map_err(|error| error.to_string())?,
+    };
+    if !matches!(decoded, Value::Object(_) | Value::Null) {
+        return Err(format!("{NO_TYPE}json: cannot unmarshal {} into Go value of type {TYPE}", json_type(&decoded)));
+    }
+    let (mut api_version, mut kind) = (String::new(), String::new());
+    let types = Typed::run(|typed| {
+        for (name, value) in decoded.as_object().into_iter().flat_map(Map::iter) {
+            match name {
+                "apiVersion" => api_version = typed.string(value).unwrap_or_default(),
+                "kind" => kind = typed.string(value).unwrap_or_default(),
+                _ => {}
+            }
+        }
+        Ok(())
+    });
+    types.map_err(|error| format!("{NO_TYPE}{error}"))?;
+    check_type(&api_version, &kind, version)?;
+    let is_status = kind == "Status" && api_version == "v1";
+    if is_status {
+        return match decoded.str_at(&["status"]) {
+            SUCCESS => Ok(Answer::default()),
+            _ => Err(decoded.str_at(&["message"]).to_owned()),
+        };
+    }
+    let mut response = None;
+    Typed::run(|typed| {
+        typed.structure(&decoded, "ConversionReview", |typed, name, value| {
+            match name {
+                "response" if value.is_null() => response = None,
+                "response" => response = Some(decode_response(typed, value)?),
+                _ => {}
+            }
+            Ok(true)
+        })
+    })?;
+    Ok(Answer { api_version, kind, response })
+}
+
+/// The type must be one that the reference's scheme for webhooks knows, and that of the request.
+fn check_type(api_version: &str, kind: &str, version: ReviewVersion) -> Result<(), String> {
+    let (group, name) = split_api_version(api_version)?;
+    let group = if group.is_empty() && name.is_empty() { GROUP } else { group };
+    let name = if name.is_empty() && group == GROUP { version.name() } else { name };
+    let kind = if kind.is_empty() { KIND } else { kind };
+    match (group, name, kind) {
+        ("", "v1", "Status") => Ok(()),
+        (GROUP, "v1" | "v1beta1", KIND) if name == version.name() => Ok(()),
+        (GROUP, "v1" | "v1beta1", KIND | "CustomResourceDefinition" | "CustomResourceDefinitionList") => {
+            let wanted = version.name();
+            Err(format!("converting ({name}.{kind}) to ({wanted}.{KIND}): unknown conversion"))
+        }
+        _ => {
+            let given = if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") };
+            Err(format!(
+                "no kind \"{kind}\" is registered for version \"{given}\" in scheme \"pkg/runtime/scheme.go:111\""
+            ))
+        }
+    }
+}
+
+fn decode_response<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Response, Stop> {
+    let mut response = Response::default();
+    typed.structure(value, "ConversionResponse", |typed, name, value| {
+        match name {
+            "uid" => response.uid = typed.string_as(value, "types.UID").unwrap_or_default(),
+            "convertedObjects" => {
+                let objects = typed.list(value, "[]runtime.RawExtension", |_, item| Ok(item.clone()))?;
+                response.objects = objects.unwrap_or_default();
+            }
+            "result" => typed.structure(value, "Status", |typed, name, value| {
+                match name {
+                    "status" => response.status = typed.string(value).unwrap_or_default(),
+                    "message" => response.message = typed.string(value).unwrap_or_default(),
+                    _ => {}
+                }
+                Ok(true)
+            })?,
+            _ => {}
+        }
+        Ok(true)
+    })?;
+    Ok(response)
+}
+
+/// A converted object must be an object with a kind.
+fn only_object(converted: Value) -> Result<Value, String> {
+    match &converted {
+        Value::Null => Err("unexpected end of JSON input".to_owned()),
+        Value::Object(fields) => {
+            match !text(fields, "kind").is_empty() && split_api_version(text(fields, "apiVersion")).is_ok() {
+                true => Ok(converted),
+                false => Err(format!("Object 'Kind' is missing in '{}'", json::encode_to_string(&converted))),
+            }
+        }
+        other => {
+            let found = json_type(other);
+            Err(format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"))
+        }
+    }
+}
+
+/// What Go's `encoding/json` calls a value.
+fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Int(_) | Value::Float(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn text<'f>(fields: &'f Map, name: &str) -> &'f str {
+    fields.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// What Go prints for `%T` of a decoded value.
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Int(_) => "int64",
+        Value::Float(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Value {
+        json::decode(text.as_bytes()).expect("the test's own JSON")
+    }
+
+    fn answer(object: &Value, body: &str) -> Result<Value, String> {
+        let review = Review { version: ReviewVersion::V1, uid: "u", desired: "g/v2", object };
+        review.response(body.as_bytes())
+    }
+
+    fn original() -> Value {
+        value(r#"{"apiVersion":"g/v1","kind":"Foo","metadata":{"name":"a","uid":"1","generation":3},"spec":{"x":1}}"#)
+    }
+
+    fn review(objects: &str) -> String {
+        format!(
+            r#"{{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","response":{{"uid":"u","result":{{"status":"Success"}},"convertedObjects":[{objects}]}}}}"#
+        )
+    }
+
+    #[test]
+    fn metadata_but_for_labels_and_annotations_is_the_originals() {
+        let body = review(
+            r#"{"apiVersion":"g/v2","kind":"Foo","metadata":{"name":"a","uid":"1","generation":9,"labels":{"x":"y"}},"spec":{}}"#,
+        );
+        let expected = r#"{"apiVersion":"g/v2","kind":"Foo","metadata":{"name":"a","uid":"1","generation":3,"labels":{"x":"y"}},"spec":{}}"#;
+        assert_eq!(answer(&original(), &body), Ok(value(expected)));
+    }
+
+    #[test]
+    fn answers_that_are_none_are_told_as_kubernetes_tells_them() {
+        let failed = |body: &str| {
+            answer(&original(), body).expect_err("no answer").replace("conversion webhook for g/v1, Kind=Foo ", "")
+        };
+        assert_eq!(failed(&review("")), "returned 0 objects, expected 1");
+        assert_eq!(failed(&review("null")), "unexpected end of JSON input");
+        assert_eq!(
+            failed("{}"),
+            "failed: expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got /, Kind="
+        );
+        assert_eq!(
+            failed(r#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"Other"}"#),
+            "failed: no kind \"Other\" is registered for version \"apiextensions.k8s.io/v1\" in scheme \"pkg/runtime/scheme.go:111\""
+        );
+        assert_eq!(
+            failed(r#"{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"ConversionReview"}"#),
+            "failed: converting (v1beta1.ConversionReview) to (v1.ConversionReview): unknown conversion"
+        );
+        let other = r#"{"apiVersion":"g/v2","kind":"Foo","metadata":{"name":"b","uid":"1"}}"#;
+        assert_eq!(failed(&review(other)), "returned invalid object: must have the same name: a != b");
+    }
+}

@@ -1,0 +1,130 @@
+//! `/healthz`, `/livez`, `/readyz`: is the server alive, and may it be asked?
+//!
+//! Source: `k8s.io/apiserver/pkg/server/healthz`, release 1.37, and the names of the checks that kube-apiserver has there.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Response, header};
+
+use crate::value::go_quote;
+
+use super::answer;
+use super::exchange::Exchange;
+use super::path::{NOT_FOUND_TEXT, Probe};
+use super::router::App;
+
+/// How long the database may take to answer before it counts as gone.
+const STORE_WAIT: Duration = Duration::from_secs(2);
+
+/// What is looked at. Everything that must have started has, before a request is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Check {
+    /// Holds when it is asked.
+    Started,
+    /// The database answers.
+    Store,
+    /// The server is not about to stop.
+    Running,
+}
+
+const HEALTHZ: &[(&str, Check)] = &[
+    ("ping", Check::Started),
+    ("log", Check::Started),
+    ("etcd", Check::Store),
+    ("poststarthook/start-apiextensions-informers", Check::Started),
+    ("poststarthook/start-apiextensions-controllers", Check::Started),
+    ("poststarthook/crd-informer-synced", Check::Started),
+];
+
+/// A server whose database is gone need not be started anew.
+const LIVEZ: &[(&str, Check)] = &[
+    ("ping", Check::Started),
+    ("log", Check::Started),
+    ("poststarthook/start-apiextensions-informers", Check::Started),
+    ("poststarthook/start-apiextensions-controllers", Check::Started),
+    ("poststarthook/crd-informer-synced", Check::Started),
+];
+
+const READYZ: &[(&str, Check)] = &[
+    ("ping", Check::Started),
+    ("log", Check::Started),
+    ("etcd", Check::Store),
+    ("etcd-readiness", Check::Store),
+    ("informer-sync", Check::Started),
+    ("poststarthook/start-apiextensions-informers", Check::Started),
+    ("poststarthook/start-apiextensions-controllers", Check::Started),
+    ("poststarthook/crd-informer-synced", Check::Started),
+    ("shutdown", Check::Running),
+];
+
+/// Answers a health check: all of `probe`, or one by its name.
+pub(super) async fn serve(app: &App, exchange: &Exchange, probe: Probe, check: Option<&str>) -> Response<Body> {
+    let (name, checks) = match probe {
+        Probe::Healthz => ("healthz", HEALTHZ),
+        Probe::Livez => ("livez", LIVEZ),
+        Probe::Readyz => ("readyz", READYZ),
+    };
+    let Some(wanted) = check else { return all(app, exchange, name, checks).await };
+    let Some((_, check)) = checks.iter().find(|(name, _)| *name == wanted) else {
+        return answer::text(exchange, 404, NOT_FOUND_TEXT);
+    };
+    match look(app, exchange, *check).await {
+        Ok(()) => answer::text(exchange, 200, "ok"),
+        Err(why) => answer::text(exchange, 500, format!("internal server error: {why}\n")),
+    }
+}
+
+async fn all(app: &App, exchange: &Exchange, name: &str, checks: &[(&str, Check)]) -> Response<Body> {
+    let mut unknown: Vec<&str> = exchange.query.all("exclude").collect();
+    unknown.sort_unstable();
+    unknown.dedup();
+    let mut lines = String::new();
+    let mut failed = false;
+    for (check, what) in checks {
+        if let Some(at) = unknown.iter().position(|excluded| excluded == check) {
+            unknown.remove(at);
+            lines.push_str(&format!("[+]{check} excluded: ok\n"));
+            continue;
+        }
+        match look(app, exchange, *what).await {
+            Ok(()) => lines.push_str(&format!("[+]{check} ok\n")),
+            Err(why) => {
+                tracing::warn!(check, why, "a health check of {name} failed");
+                failed = true;
+                // Anybody may ask.
+                lines.push_str(&format!("[-]{check} failed: reason withheld\n"));
+            }
+        }
+    }
+    if !unknown.is_empty() {
+        let names: Vec<String> = unknown.iter().map(|name| go_quote(name)).collect();
+        let names = names.join(",");
+        lines.push_str(&format!("warn: some health checks cannot be excluded: no matches for {names}\n"));
+    }
+    if failed {
+        return answer::text(exchange, 500, format!("{lines}{name} check failed\n"));
+    }
+    let text = match exchange.query.contains("verbose") {
+        true => format!("{lines}{name} check passed\n"),
+        false => "ok".to_owned(),
+    };
+    let mut response = answer::text(exchange, 200, text);
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// The error says why a check fails.
+async fn look(app: &App, exchange: &Exchange, check: Check) -> Result<(), String> {
+    match check {
+        Check::Started => Ok(()),
+        Check::Store => match tokio::time::timeout(STORE_WAIT, app.registry.storage.ping()).await {
+            Ok(answered) => answered.map_err(|error| error.to_string()),
+            Err(_) => Err("the database does not answer".to_owned()),
+        },
+        Check::Running => match exchange.stopping.as_ref().is_some_and(super::Stopping::is_stopping) {
+            true => Err("process is shutting down".to_owned()),
+            false => Ok(()),
+        },
+    }
+}

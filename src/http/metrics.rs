@@ -1,0 +1,316 @@
+//! `/metrics`: what the server does, in figures, under the names that Kubernetes gives them.
+//!
+//! Only requests for what is served are counted under their own labels, so that no client can make figures without end.
+//! Source: `k8s.io/apiserver/pkg/endpoints/metrics` and `pkg/storage/etcd3/metrics`, release 1.37.
+
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+use crate::store::Storage;
+
+use super::documents::SERVER_VERSION;
+
+/// The type of the text that [`Metrics::text`] gives.
+pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
+
+const SECONDS: [f64; 23] = [
+    0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0,
+    45.0, 60.0,
+];
+
+/// What a request was about.
+#[derive(Clone, Debug, Default, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(super) struct Route {
+    pub verb: &'static str,
+    pub group: String,
+    pub version: String,
+    pub resource: String,
+    pub subresource: String,
+    /// `resource`, `namespace`, `cluster`, or empty for what is no resource.
+    pub scope: &'static str,
+    pub component: Component,
+}
+
+/// Always `apiserver`.
+#[derive(Clone, Copy, Debug, Default, Hash, PartialEq, Eq)]
+pub(super) struct Component;
+
+impl prometheus_client::encoding::EncodeLabelValue for Component {
+    fn encode(&self, encoder: &mut prometheus_client::encoding::LabelValueEncoder<'_>) -> std::fmt::Result {
+        "apiserver".encode(encoder)
+    }
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Answered {
+    dry_run: &'static str,
+    #[prometheus(flatten)]
+    route: Route,
+    code: u16,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Timed {
+    dry_run: &'static str,
+    #[prometheus(flatten)]
+    route: Route,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Watched {
+    group: String,
+    version: String,
+    resource: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct InFlight {
+    request_kind: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Collected {
+    group: String,
+    resource: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Built {
+    git_version: &'static str,
+    major: &'static str,
+    minor: &'static str,
+}
+
+/// The figures of a server.
+pub(super) struct Metrics {
+    registry: Registry,
+    requests: Family<Answered, Counter>,
+    durations: Family<Timed, Histogram, fn() -> Histogram>,
+    sizes: Family<Route, Histogram, fn() -> Histogram>,
+    terminations: Family<Answered, Counter>,
+    long_running: Family<Route, Gauge>,
+    in_flight: Family<InFlight, Gauge>,
+    watch_events: Family<Watched, Counter>,
+    watch_event_sizes: Family<Watched, Histogram, fn() -> Histogram>,
+    objects: Family<Collected, Gauge>,
+    revision: Gauge,
+    compacted: Gauge,
+    writes: Gauge,
+    batches: Gauge,
+    commits: Gauge,
+    statements: Gauge,
+    resident_bytes: Gauge,
+    started: Gauge<f64, AtomicU64>,
+}
+
+/// Counts the events of one watch.
+#[derive(Clone)]
+pub(super) struct WatchCounters {
+    events: Counter,
+    sizes: Histogram,
+}
+
+impl WatchCounters {
+    pub fn count(&self, size_bytes: usize) {
+        self.events.inc();
+        self.sizes.observe(size_bytes as f64);
+    }
+}
+
+impl Metrics {
+    pub fn new() -> Self {
+        let seconds: fn() -> Histogram = || Histogram::new(SECONDS);
+        let answer_sizes: fn() -> Histogram = || Histogram::new(exponential_buckets(1000.0, 10.0, 7));
+        let event_sizes: fn() -> Histogram = || Histogram::new(exponential_buckets(1024.0, 2.0, 8));
+        let metrics = Metrics {
+            registry: Registry::default(),
+            requests: Family::default(),
+            durations: Family::new_with_constructor(seconds),
+            sizes: Family::new_with_constructor(answer_sizes),
+            terminations: Family::default(),
+            long_running: Family::default(),
+            in_flight: Family::default(),
+            watch_events: Family::default(),
+            watch_event_sizes: Family::new_with_constructor(event_sizes),
+            objects: Family::default(),
+            revision: Gauge::default(),
+            compacted: Gauge::default(),
+            writes: Gauge::default(),
+            batches: Gauge::default(),
+            commits: Gauge::default(),
+            statements: Gauge::default(),
+            resident_bytes: Gauge::default(),
+            started: Gauge::default(),
+        };
+        metrics.started.set(Timestamp::now().as_duration().as_secs_f64());
+        metrics.registered()
+    }
+
+    fn registered(mut self) -> Self {
+        let built = Family::<Built, Gauge>::default();
+        built.get_or_create(&Built { git_version: SERVER_VERSION, major: "1", minor: "37" }).set(1);
+        let registry = &mut self.registry;
+        registry.register("apiserver_request", "Requests by verb, resource and code", self.requests.clone());
+        registry.register(
+            "apiserver_request_duration_seconds",
+            "How long requests took, watches apart",
+            self.durations.clone(),
+        );
+        registry.register("apiserver_response_sizes", "Bytes of answers to reads", self.sizes.clone());
+        registry.register(
+            "apiserver_request_terminations",
+            "Requests that the server ended or refused to protect itself",
+            self.terminations.clone(),
+        );
+        registry.register("apiserver_longrunning_requests", "Watches that are open", self.long_running.clone());
+        registry.register("apiserver_current_inflight_requests", "Requests at work", self.in_flight.clone());
+        registry.register("apiserver_watch_events", "Events sent to watches", self.watch_events.clone());
+        registry.register("apiserver_watch_events_sizes", "Bytes of events", self.watch_event_sizes.clone());
+        registry.register(
+            "apiserver_resource_objects",
+            "Objects of the resources that are in memory",
+            self.objects.clone(),
+        );
+        registry.register("skiff_storage_revision", "The newest revision", self.revision.clone());
+        registry.register("skiff_storage_compacted_revision", "What the log reaches back to", self.compacted.clone());
+        registry.register("skiff_storage_writes", "Writes since the start", self.writes.clone());
+        registry.register("skiff_storage_batches", "Batches of writes since the start", self.batches.clone());
+        registry.register("skiff_storage_commits", "Transactions that changed something", self.commits.clone());
+        registry.register("skiff_storage_statements", "Statements of any kind", self.statements.clone());
+        registry.register("process_resident_memory_bytes", "Resident memory", self.resident_bytes.clone());
+        registry.register("process_start_time_seconds", "When the process started, since 1970", self.started.clone());
+        registry.register("kubernetes_build_info", "What the server says it is", built);
+        self
+    }
+
+    /// Counts an answer.
+    pub fn answered(&self, route: Route, dry_run: &'static str, code: u16, took: Duration, size_bytes: Option<u64>) {
+        if let (Some(size), "GET" | "LIST") = (size_bytes, route.verb) {
+            self.sizes.get_or_create(&route).observe(size as f64);
+        }
+        let timed = Timed { dry_run, route };
+        self.durations.get_or_create(&timed).observe(took.as_secs_f64());
+        let Timed { dry_run, route } = timed;
+        self.requests.get_or_create(&Answered { dry_run, route, code }).inc();
+    }
+
+    /// Counts a request that was cut short or not begun.
+    pub fn terminated(&self, route: Route, code: u16) {
+        self.terminations.get_or_create(&Answered { dry_run: "", route, code }).inc();
+    }
+
+    /// The gauge of the watches of a route.
+    pub fn long_running(&self, route: &Route) -> Gauge {
+        self.long_running.get_or_create_owned(route)
+    }
+
+    /// The gauge of the requests at work: `readOnly` or `mutating`.
+    pub fn in_flight(&self, request_kind: &'static str) -> Gauge {
+        self.in_flight.get_or_create_owned(&InFlight { request_kind })
+    }
+
+    /// What counts the events of a watch.
+    pub fn watch(&self, group: &str, version: &str, resource: &str) -> WatchCounters {
+        let watched = Watched { group: group.to_owned(), version: version.to_owned(), resource: resource.to_owned() };
+        let events = self.watch_events.get_or_create_owned(&watched);
+        WatchCounters { events, sizes: self.watch_event_sizes.get_or_create_owned(&watched) }
+    }
+
+    /// Everything, in Prometheus' text format.
+    pub fn text(&self, storage: &Storage) -> String {
+        self.look_at(storage);
+        let mut text = String::new();
+        // Writing into a text does not fail.
+        _ = encode(&mut text, &self.registry);
+        as_prometheus(&text)
+    }
+
+    fn look_at(&self, storage: &Storage) {
+        let counts = storage.stats().counts();
+        let set = |gauge: &Gauge, number: u64| gauge.set(i64::try_from(number).unwrap_or(i64::MAX));
+        set(&self.writes, counts.writes);
+        set(&self.batches, counts.batches);
+        set(&self.commits, counts.commits);
+        set(&self.statements, counts.statements);
+        self.revision.set(storage.revision().get());
+        self.compacted.set(storage.compacted().get());
+        set(&self.resident_bytes, resident_bytes().unwrap_or_default());
+        self.objects.clear();
+        for (collection, count) in storage.object_counts() {
+            let (group, resource) = collection.as_str().split_once('/').unwrap_or_default();
+            let collected = Collected { group: group.to_owned(), resource: resource.to_owned() };
+            set(&self.objects.get_or_create(&collected), count as u64);
+        }
+    }
+}
+
+/// Memory that the process has in RAM; `None` where the system does not say.
+fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib << 10)
+}
+
+/// OpenMetrics as Prometheus' older text format, which differs in the names of counters and in the end.
+fn as_prometheus(open_metrics: &str) -> String {
+    let mut out = String::with_capacity(open_metrics.len() + 256);
+    let mut lines = open_metrics.lines().peekable();
+    while let Some(line) = lines.next() {
+        let named = |kind: &str| line.strip_prefix(kind).and_then(|rest| rest.split_once(' '));
+        if line == "# EOF" {
+            continue;
+        }
+        if let Some((name, help)) = named("# HELP ") {
+            let counts = lines.peek().is_some_and(|next| *next == format!("# TYPE {name} counter"));
+            let suffix = if counts { "_total" } else { "" };
+            out.push_str(&format!("# HELP {name}{suffix} {help}\n"));
+        } else if let Some((name, "counter")) = named("# TYPE ") {
+            out.push_str(&format!("# TYPE {name}_total counter\n"));
+        } else {
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_have_their_suffix_in_every_line() {
+        let metrics = Metrics::new();
+        let route = Route {
+            verb: "LIST",
+            group: "g".into(),
+            version: "v1".into(),
+            resource: "widgets".into(),
+            scope: "namespace",
+            ..Route::default()
+        };
+        metrics.answered(route, "", 200, Duration::from_millis(30), Some(10));
+        let mut text = String::new();
+        encode(&mut text, &metrics.registry).expect("a text takes everything");
+        let text = as_prometheus(&text);
+        let labels = r#"dry_run="",verb="LIST",group="g",version="v1",resource="widgets",subresource="",scope="namespace",component="apiserver""#;
+        for line in [
+            "# TYPE apiserver_request_total counter".to_owned(),
+            format!("apiserver_request_total{{{labels},code=\"200\"}} 1"),
+            "# TYPE apiserver_request_duration_seconds histogram".to_owned(),
+            format!("apiserver_request_duration_seconds_bucket{{le=\"0.05\",{labels}}} 1"),
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+        }
+        assert!(!text.contains("# EOF"));
+    }
+}

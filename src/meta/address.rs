@@ -1,0 +1,281 @@
+//! Addresses of the Internet and their prefixes, as Go's `net/netip` reads them, with its words for those that it can't.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::value::go_quote;
+
+/// An address, perhaps with a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address<'t> {
+    pub ip: IpAddr,
+    /// `eth0` of `fe80::1%eth0`.
+    pub zone: Option<&'t str>,
+}
+
+/// Reads `192.0.2.1` or `2001:db8::1%eth0`.
+///
+/// # Errors
+///
+/// Go's text: `ParseAddr("x"): unable to parse IP`.
+pub fn parse(text: &str) -> Result<Address<'_>, String> {
+    let fault = match text.bytes().find(|byte| matches!(byte, b'.' | b':' | b'%')) {
+        Some(b'.') => match parse_v4(text) {
+            Ok(address) => return Ok(Address { ip: IpAddr::V4(address), zone: None }),
+            Err(fault) => fault,
+        },
+        Some(b':') => match parse_v6(text) {
+            Ok(address) => return Ok(address),
+            Err(fault) => fault,
+        },
+        Some(_) => Fault::new("missing IPv6 address"),
+        None => Fault::new("unable to parse IP"),
+    };
+    let place = if fault.at.is_empty() { String::new() } else { format!(" (at {})", go_quote(fault.at)) };
+    Err(format!("ParseAddr({}): {}{place}", go_quote(text), fault.what))
+}
+
+/// What is wrong, and what could not be read.
+struct Fault<'t> {
+    what: &'static str,
+    at: &'t str,
+}
+
+impl<'t> Fault<'t> {
+    fn new(what: &'static str) -> Self {
+        Fault { what, at: "" }
+    }
+
+    fn at(what: &'static str, at: &'t str) -> Self {
+        Fault { what, at }
+    }
+}
+
+fn parse_v4(text: &str) -> Result<Ipv4Addr, Fault<'_>> {
+    let mut octets = [0_u8; 4];
+    let (mut value, mut digits, mut octet) = (0_u16, 0, 0);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'0'..=b'9' => {
+                if digits == 1 && value == 0 {
+                    return Err(Fault::new("IPv4 field has octet with leading zero"));
+                }
+                value = value * 10 + u16::from(byte - b'0');
+                digits += 1;
+                if value > 255 {
+                    return Err(Fault::new("IPv4 field has value >255"));
+                }
+            }
+            b'.' => {
+                if digits == 0 || at + 1 == text.len() {
+                    return Err(Fault::at("IPv4 field must have at least one digit", &text[at..]));
+                }
+                if octet == 3 {
+                    return Err(Fault::new("IPv4 address too long"));
+                }
+                octets[octet] = value as u8;
+                octet += 1;
+                (value, digits) = (0, 0);
+            }
+            _ => return Err(Fault::at("unexpected character", &text[at..])),
+        }
+    }
+    if octet < 3 {
+        return Err(Fault::new("IPv4 address too short"));
+    }
+    octets[3] = value as u8;
+    Ok(octets.into())
+}
+
+fn parse_v6(text: &str) -> Result<Address<'_>, Fault<'_>> {
+    let (mut rest, zone) = match text.split_once('%') {
+        Some((_, "")) => return Err(Fault::new("zone must be a non-empty string")),
+        Some((rest, zone)) => (rest, Some(zone)),
+        None => (text, None),
+    };
+    let mut bytes = [0_u8; 16];
+    let mut filled = 0;
+    let mut gap = None;
+    if let Some(after) = rest.strip_prefix("::") {
+        gap = Some(0);
+        rest = after;
+        if rest.is_empty() {
+            return Ok(Address { ip: IpAddr::V6(Ipv6Addr::UNSPECIFIED), zone });
+        }
+    }
+    while filled < 16 {
+        let digits = rest.bytes().take_while(u8::is_ascii_hexdigit).count();
+        match digits {
+            0 => return Err(Fault::at("each colon-separated field must have at least one digit", rest)),
+            1..=4 => {}
+            _ => return Err(Fault::at("each group must have 4 or less digits", rest)),
+        }
+        let (group, after) = rest.split_at(digits);
+        if after.starts_with('.') {
+            if gap.is_none() && filled != 12 {
+                let what = "embedded IPv4 address must replace the final 2 fields of the address";
+                return Err(Fault::at(what, rest));
+            }
+            if filled > 12 {
+                let what = "too many hex fields to fit an embedded IPv4 at the end of the address";
+                return Err(Fault::at(what, rest));
+            }
+            bytes[filled..filled + 4].copy_from_slice(&parse_v4(rest)?.octets());
+            filled += 4;
+            rest = "";
+            break;
+        }
+        let group = group.chars().filter_map(|digit| digit.to_digit(16)).fold(0, |group, digit| group << 4 | digit);
+        bytes[filled..filled + 2].copy_from_slice(&(group as u16).to_be_bytes());
+        filled += 2;
+        rest = match after.strip_prefix(':') {
+            _ if after.is_empty() => "",
+            None => return Err(Fault::at("unexpected character, want colon", after)),
+            Some("") => return Err(Fault::at("colon must be followed by more characters", after)),
+            Some(after) => after,
+        };
+        if rest.is_empty() {
+            break;
+        }
+        if let Some(after) = rest.strip_prefix(':') {
+            if gap.is_some() {
+                return Err(Fault::at("multiple :: in address", rest));
+            }
+            gap = Some(filled);
+            rest = after;
+            if rest.is_empty() {
+                break;
+            }
+        }
+    }
+    if !rest.is_empty() {
+        return Err(Fault::at("trailing garbage after address", rest));
+    }
+    match gap {
+        None if filled < 16 => return Err(Fault::new("address string too short")),
+        Some(_) if filled == 16 => return Err(Fault::new("the :: must expand to at least one field of zeros")),
+        Some(gap) => {
+            bytes.copy_within(gap..filled, 16 - (filled - gap));
+            bytes[gap..16 - (filled - gap)].fill(0);
+        }
+        None => {}
+    }
+    Ok(Address { ip: IpAddr::V6(bytes.into()), zone })
+}
+
+/// An address and how many of its leading bits are the network's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix {
+    pub ip: IpAddr,
+    /// At most 32, or 128 for IPv6.
+    pub bits: u8,
+}
+
+impl Prefix {
+    /// Reads `10.0.0.0/8`; the address may have bits behind the prefix.
+    ///
+    /// # Errors
+    ///
+    /// Go's text: `netip.ParsePrefix("x"): no '/'`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let fault = |what: &str| format!("netip.ParsePrefix({}): {what}", go_quote(text));
+        let (address, bits) = text.rsplit_once('/').ok_or_else(|| fault("no '/'"))?;
+        let address = parse(address).map_err(|error| fault(&error))?;
+        if address.zone.is_some() {
+            return Err(fault("IPv6 zones cannot be present in a prefix"));
+        }
+        let bad_bits = || fault(&format!("bad bits after slash: {}", go_quote(bits)));
+        if bits.len() > 1 && !bits.starts_with(|char: char| matches!(char, '1'..='9')) {
+            return Err(bad_bits());
+        }
+        let bits: i64 = bits.parse().map_err(|_| bad_bits())?;
+        let bits = u8::try_from(bits).ok().filter(|bits| *bits <= width(address.ip));
+        Ok(Prefix { ip: address.ip, bits: bits.ok_or_else(|| fault("prefix length out of range"))? })
+    }
+
+    /// The same without the bits behind the prefix.
+    #[must_use]
+    pub fn masked(self) -> Self {
+        let ip = match self.ip {
+            IpAddr::V4(ip) => IpAddr::V4(Ipv4Addr::from_bits(ip.to_bits() & mask(self.bits, 32) as u32)),
+            IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & mask(self.bits, 128))),
+        };
+        Prefix { ip, bits: self.bits }
+    }
+
+    /// Whether `ip` is in the network.
+    pub fn contains(self, ip: IpAddr) -> bool {
+        Prefix { ip, bits: self.bits }.masked().ip == self.masked().ip
+    }
+
+    /// Whether all of `other` is in the network.
+    pub fn contains_prefix(self, other: Prefix) -> bool {
+        self.bits <= other.bits && self.contains(other.ip)
+    }
+}
+
+fn width(ip: IpAddr) -> u8 {
+    if ip.is_ipv4() { 32 } else { 128 }
+}
+
+/// The `bits` leading ones of a number of `width` bits.
+fn mask(bits: u8, width: u8) -> u128 {
+    let ones = u128::MAX >> (128 - u32::from(width));
+    ones & !ones.checked_shr(u32::from(bits)).unwrap_or(0)
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.ip, self.bits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read() {
+        for (text, canonical) in [
+            ("1.2.3.4", "1.2.3.4"),
+            ("::", "::"),
+            ("2001:DB8::0:1", "2001:db8::1"),
+            ("1:2:3:4:5:6:7.8.9.10", "1:2:3:4:5:6:708:90a"),
+            ("1::1.2.3.4", "1::102:304"),
+        ] {
+            assert_eq!(parse(text).map(|address| address.ip.to_string()), Ok(canonical.to_owned()), "{text}");
+        }
+        assert_eq!(parse("fe80::1%eth0").map(|address| address.zone), Ok(Some("eth0")));
+    }
+
+    #[test]
+    fn faults_are_told_in_gos_words() {
+        for (text, what) in [
+            ("", "unable to parse IP"),
+            ("1%x", "missing IPv6 address"),
+            ("1.2.3", "IPv4 address too short"),
+            ("1.2.3.04", "IPv4 field has octet with leading zero"),
+            ("1..2.3", r#"IPv4 field must have at least one digit (at ".2.3")"#),
+            ("1.2.3.x", r#"unexpected character (at "x")"#),
+            (":::1", r#"each colon-separated field must have at least one digit (at ":1")"#),
+            ("1::2::3", r#"multiple :: in address (at ":3")"#),
+            ("1:2:3:4:5:6:7::8", "the :: must expand to at least one field of zeros"),
+            ("12345::", r#"each group must have 4 or less digits (at "12345::")"#),
+        ] {
+            let expected = format!("ParseAddr({}): {what}", go_quote(text));
+            assert_eq!(parse(text), Err(expected), "{text}");
+        }
+        let bits = Prefix::parse("::/+1").map(|_| ());
+        assert_eq!(bits, Err(r#"netip.ParsePrefix("::/+1"): bad bits after slash: "+1""#.to_owned()));
+    }
+
+    #[test]
+    fn prefixes_hold_addresses() {
+        let prefix = Prefix::parse("10.1.2.3/8").expect("it is a prefix");
+        assert_eq!(prefix.masked().to_string(), "10.0.0.0/8");
+        assert!(prefix.contains(IpAddr::from([10, 255, 0, 1])));
+        assert!(!prefix.contains(IpAddr::from([0; 16])));
+        assert!(Prefix { ip: IpAddr::from([0; 16]), bits: 0 }.contains(Ipv6Addr::LOCALHOST.into()));
+        assert!(!prefix.contains_prefix(Prefix { ip: IpAddr::from([10, 0, 0, 0]), bits: 7 }));
+    }
+}

@@ -1,0 +1,161 @@
+//! Lengths of time as Go reads them, in nanoseconds.
+
+use crate::value::go_quote;
+
+/// Reads `1h30m`, `-1.5s`, `.5ms`, `0` as Go's `time.ParseDuration` does; some 292 years either way.
+pub fn parse(text: &str) -> Option<i64> {
+    const LIMIT: u64 = 1 << 63;
+    let negative = text.starts_with('-');
+    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if rest == "0" {
+        return Some(0);
+    }
+    if rest.is_empty() {
+        return None;
+    }
+    let mut total: u64 = 0;
+    while !rest.is_empty() {
+        let (whole, after) = rest.split_at(count_digits(rest));
+        let (fraction, after) = match after.strip_prefix('.') {
+            Some(after) => after.split_at(count_digits(after)),
+            None => ("", after),
+        };
+        if whole.is_empty() && fraction.is_empty() {
+            return None;
+        }
+        let end = after.bytes().position(|byte| byte == b'.' || byte.is_ascii_digit()).unwrap_or(after.len());
+        let (unit, after) = after.split_at(end);
+        rest = after;
+        let unit = nanos_of(unit)?;
+        let whole: u64 = match whole.trim_start_matches('0') {
+            "" => 0,
+            digits => digits.parse().ok().filter(|number| *number <= LIMIT / unit)?,
+        };
+        let value = whole * unit + fraction_of(fraction, unit);
+        if value > LIMIT {
+            return None;
+        }
+        // Both are 2^63 at most; twice that is as good as nothing, in Go too.
+        total = total.wrapping_add(value);
+        if total > LIMIT {
+            return None;
+        }
+    }
+    match negative {
+        true => Some((total as i64).wrapping_neg()),
+        false => i64::try_from(total).ok(),
+    }
+}
+
+fn nanos_of(unit: &str) -> Option<u64> {
+    Some(match unit {
+        "ns" => 1,
+        "us" | "\u{b5}s" | "\u{3bc}s" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        _ => return None,
+    })
+}
+
+/// `digits` behind a point, of a unit of `unit` nanoseconds. As many digits count as fit 63 bits.
+fn fraction_of(digits: &str, unit: u64) -> u64 {
+    const LIMIT: u64 = 1 << 63;
+    let (mut numerator, mut scale) = (0_u64, 1.0_f64);
+    for digit in digits.bytes() {
+        if numerator > (LIMIT - 1) / 10 {
+            break;
+        }
+        let next = numerator * 10 + u64::from(digit - b'0');
+        if next > LIMIT {
+            break;
+        }
+        numerator = next;
+        scale *= 10.0;
+    }
+    (numerator as f64 * (unit as f64 / scale)) as u64
+}
+
+fn count_digits(text: &str) -> usize {
+    text.bytes().take_while(u8::is_ascii_digit).count()
+}
+
+/// Reads the value of a field whose format is `duration`: as [`parse`], or numbers with the words of units anywhere in the
+/// text, `in 2 days`. A sum too large wraps.
+///
+/// # Errors
+///
+/// Go's texts: if there is no number with a unit, or one is too large for 64 bits.
+pub fn parse_lenient(text: &str) -> Result<i64, String> {
+    parse(text).map_or_else(|| parse_worded(text), Ok)
+}
+
+/// The words of units: the last of each may be the start of a longer word.
+const WORDS: [(&[&str], &str, i64); 8] = [
+    (&["ns"], "nano", 1),
+    (&["us", "\u{b5}s"], "micro", 1_000),
+    (&["ms"], "milli", 1_000_000),
+    (&["s"], "sec", 1_000_000_000),
+    (&["m"], "min", 60_000_000_000),
+    (&["h", "hr"], "hour", 3_600_000_000_000),
+    (&["d"], "day", 86_400_000_000_000),
+    (&["w", "wk"], "week", 604_800_000_000_000),
+];
+
+fn parse_worded(text: &str) -> Result<i64, String> {
+    let is_space = |char: char| matches!(char, '\t' | '\n' | '\x0c' | '\r' | ' ');
+    let mut total = None;
+    let mut rest = text;
+    while let Some(start) = rest.find(|char: char| char.is_ascii_digit()) {
+        let number = &rest[start..];
+        let (number, after_number) = number.split_at(count_digits(number));
+        let word = after_number.trim_start_matches(is_space);
+        let after = word.trim_start_matches(|char: char| char.is_ascii_alphabetic() || char == '\u{b5}');
+        let unit = word[..word.len() - after.len()].to_ascii_lowercase();
+        rest = after_number;
+        if unit.is_empty() {
+            continue;
+        }
+        rest = after;
+        let number: i64 =
+            number.parse().map_err(|_| format!("strconv.Atoi: parsing {}: value out of range", go_quote(number)))?;
+        for (words, start_of_word, nanos) in WORDS {
+            if words.contains(&unit.as_str()) || unit.starts_with(start_of_word) {
+                total = Some(total.unwrap_or(0_i64).wrapping_add(number.wrapping_mul(nanos)));
+            }
+        }
+    }
+    total.ok_or_else(|| format!("unable to parse {text} as duration"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_go_reads_them() {
+        for (text, nanos) in [
+            ("0", 0),
+            ("-1.5s", -1_500_000_000),
+            ("1h30m", 5_400_000_000_000),
+            (".5ms1us", 501_000),
+            ("0.3333333333333333333h", 1_200_000_000_000),
+            ("-9223372036854775808ns", i64::MIN),
+        ] {
+            assert_eq!(parse(text), Some(nanos), "{text}");
+        }
+        for text in ["", "-", "1", "1x", "s", ".s", "1d", "9223372036854775808ns", "99999999999999999999h"] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn fields_may_use_words() {
+        assert_eq!(parse_lenient("in 2 days, 3 sec"), Ok(172_803_000_000_000));
+        assert_eq!(parse_lenient("1h"), Ok(3_600_000_000_000));
+        assert_eq!(parse_lenient("3 y"), Err("unable to parse 3 y as duration".to_owned()));
+        let large = r#"strconv.Atoi: parsing "99999999999999999999": value out of range"#;
+        assert_eq!(parse_lenient("1 day 99999999999999999999 s"), Err(large.to_owned()));
+    }
+}

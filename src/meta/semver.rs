@@ -1,0 +1,214 @@
+//! Semantic versions: `1.2.3-rc.1+build`.
+//!
+//! Source: Semantic Versioning 2.0.0; the errors are those of the Go library that Kubernetes reads versions with
+//! (blang/semver 4).
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use super::number::parse_uint;
+use crate::value::go_quote;
+
+/// A version. Equal are versions that differ in nothing but their build.
+#[derive(Clone, Debug)]
+pub struct Semver {
+    pub major: u64,
+    pub minor: u64,
+    pub patch: u64,
+    prerelease: Vec<Identifier>,
+    build: String,
+}
+
+/// A part of a pre-release. Numbers come before words.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Identifier {
+    Number(u64),
+    Word(String),
+}
+
+impl Semver {
+    /// Reads a version, all three numbers given.
+    ///
+    /// # Errors
+    ///
+    /// The library's text.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("Version string empty".to_owned());
+        }
+        let mut parts = text.splitn(3, '.');
+        let (Some(major), Some(minor), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err("No Major.Minor.Patch elements found".to_owned());
+        };
+        let major = number(major, "major", "Major")?;
+        let minor = number(minor, "minor", "Minor")?;
+        let (rest, build) = match rest.split_once('+') {
+            Some((rest, build)) => (rest, Some(build)),
+            None => (rest, None),
+        };
+        let (patch, prerelease) = match rest.split_once('-') {
+            Some((patch, prerelease)) => (patch, Some(prerelease)),
+            None => (rest, None),
+        };
+        let patch = number(patch, "patch", "Patch")?;
+        let prerelease: Result<Vec<_>, _> =
+            prerelease.into_iter().flat_map(|parts| parts.split('.')).map(identifier).collect();
+        let prerelease = prerelease?;
+        for part in build.into_iter().flat_map(|parts| parts.split('.')) {
+            if part.is_empty() {
+                return Err("Build meta data is empty".to_owned());
+            }
+            if !is_word(part) {
+                return Err(format!("Invalid character(s) found in build meta data {}", go_quote(part)));
+            }
+        }
+        Ok(Semver { major, minor, patch, prerelease, build: build.unwrap_or_default().to_owned() })
+    }
+
+    /// Reads a version of which the last numbers may be missing, with a `v` before it and leading zeros if one likes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Semver::parse`], and where a short version has a pre-release or a build.
+    pub fn parse_tolerant(text: &str) -> Result<Self, String> {
+        let text = text.strip_prefix('v').unwrap_or(text);
+        let mut parts: Vec<String> = text.splitn(3, '.').map(without_leading_zeros).collect();
+        if parts.len() < 3 {
+            if parts.last().is_some_and(|last| last.contains(['+', '-'])) {
+                return Err("short version cannot contain PreRelease/Build meta data".to_owned());
+            }
+            parts.resize(3, "0".to_owned());
+        }
+        Semver::parse(&parts.join("."))
+    }
+}
+
+fn without_leading_zeros(part: &str) -> String {
+    if part.len() <= 1 {
+        return part.to_owned();
+    }
+    let trimmed = part.trim_start_matches('0');
+    match trimmed.starts_with(|char: char| char.is_ascii_digit()) {
+        true => trimmed.to_owned(),
+        false => format!("0{trimmed}"),
+    }
+}
+
+fn is_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_word(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+fn has_leading_zero(text: &str) -> bool {
+    text.len() > 1 && text.starts_with('0')
+}
+
+fn number(text: &str, name: &str, title: &str) -> Result<u64, String> {
+    if !is_digits(text) {
+        return Err(format!("Invalid character(s) found in {name} number {}", go_quote(text)));
+    }
+    if has_leading_zero(text) {
+        return Err(format!("{title} number must not contain leading zeroes {}", go_quote(text)));
+    }
+    parse_uint(text)
+}
+
+fn identifier(text: &str) -> Result<Identifier, String> {
+    if text.is_empty() {
+        return Err("Prerelease is empty".to_owned());
+    }
+    if !is_word(text) {
+        return Err(format!("Invalid character(s) found in prerelease {}", go_quote(text)));
+    }
+    if !is_digits(text) {
+        return Ok(Identifier::Word(text.to_owned()));
+    }
+    if has_leading_zero(text) {
+        return Err(format!("Numeric PreRelease version must not contain leading zeroes {}", go_quote(text)));
+    }
+    parse_uint(text).map(Identifier::Number)
+}
+
+impl fmt::Display for Semver {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{}.{}", self.major, self.minor, self.patch)?;
+        for (place, identifier) in self.prerelease.iter().enumerate() {
+            formatter.write_str(if place == 0 { "-" } else { "." })?;
+            match identifier {
+                Identifier::Number(number) => write!(formatter, "{number}")?,
+                Identifier::Word(word) => formatter.write_str(word)?,
+            }
+        }
+        match self.build.as_str() {
+            "" => Ok(()),
+            build => write!(formatter, "+{build}"),
+        }
+    }
+}
+
+impl Ord for Semver {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let numbers = |version: &Semver| (version.major, version.minor, version.patch);
+        // A version comes after all its pre-releases.
+        let is_release = |version: &Semver| version.prerelease.is_empty();
+        numbers(self)
+            .cmp(&numbers(other))
+            .then_with(|| is_release(self).cmp(&is_release(other)))
+            .then_with(|| self.prerelease.cmp(&other.prerelease))
+    }
+}
+
+impl PartialOrd for Semver {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Semver {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Semver {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_ordered() {
+        let order = ["1.0.0-1", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.b", "1.0.0", "1.0.1", "1.10.0", "2.0.0"];
+        let versions: Vec<Semver> = order.iter().map(|text| Semver::parse(text).expect(text)).collect();
+        assert!(versions.is_sorted());
+        assert_eq!(Semver::parse("1.0.0+a"), Semver::parse("1.0.0+b"));
+    }
+
+    #[test]
+    fn short_versions_are_filled_up() {
+        for (text, full) in [("v1", "1.0.0"), ("01.2", "1.2.0"), ("1.2.003-rc", "1.2.3-rc"), ("1.00.0", "1.0.0")] {
+            assert_eq!(Semver::parse_tolerant(text), Semver::parse(full), "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_are_the_librarys() {
+        for (text, error) in [
+            ("", "Version string empty"),
+            ("1.2", "No Major.Minor.Patch elements found"),
+            ("v1.2.3", r#"Invalid character(s) found in major number "v1""#),
+            ("1.02.3", r#"Minor number must not contain leading zeroes "02""#),
+            ("1.2.", r#"strconv.ParseUint: parsing "": invalid syntax"#),
+            ("1.2.3-", "Prerelease is empty"),
+            ("1.2.3-01", r#"Numeric PreRelease version must not contain leading zeroes "01""#),
+            ("1.2.3+é", r#"Invalid character(s) found in build meta data "é""#),
+        ] {
+            assert_eq!(Semver::parse(text), Err(error.to_owned()), "{text}");
+        }
+        let short = Semver::parse_tolerant("1.2-rc");
+        assert_eq!(short, Err("short version cannot contain PreRelease/Build meta data".to_owned()));
+    }
+}

@@ -1,0 +1,377 @@
+//! URLs as Go's `net/url` takes them apart and puts them together, with its words for those that it can't.
+//!
+//! DIFFERS: bytes behind percent signs that are no UTF-8 become replacement characters, one for each byte, where Go keeps
+//! them; so two that differ in such bytes alone are the same here.
+
+use std::fmt;
+
+use super::address;
+use crate::value::go_quote;
+
+/// The parts of a URL. Missing parts are empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Url {
+    /// In lower case.
+    pub scheme: String,
+    /// What follows the scheme of a URL such as `mailto:a@b`, as it is written.
+    pub opaque: String,
+    /// As it would be written; `None` differs from an empty one.
+    pub user: Option<String>,
+    /// With the port, without percent signs.
+    pub host: String,
+    /// As it is written, where that is a way to write it.
+    pub escaped_path: String,
+    /// As it is written.
+    pub query: String,
+    pub fragment: String,
+    escaped_fragment: String,
+    ends_in_question_mark: bool,
+    /// `file:/path`
+    omits_host: bool,
+}
+
+/// Any URL, also a relative one.
+///
+/// # Errors
+///
+/// Go's text: `parse ":x": missing protocol scheme`.
+pub fn parse(text: &str) -> Result<Url, String> {
+    let (rest, fragment) = text.split_once('#').unwrap_or((text, ""));
+    let mut url = parse_in(rest, false).map_err(|error| format!("parse {}: {error}", go_quote(rest)))?;
+    let plain = unescape(fragment, Part::Fragment).map_err(|error| format!("parse {}: {error}", go_quote(text)))?;
+    url.escaped_fragment = as_written(fragment, &plain, Part::Fragment);
+    url.fragment = lossy(&plain);
+    Ok(url)
+}
+
+/// The URL of a request: an absolute one, or an absolute path; without a fragment.
+///
+/// # Errors
+///
+/// As [`parse`].
+pub fn parse_request(text: &str) -> Result<Url, String> {
+    parse_in(text, true).map_err(|error| format!("parse {}: {error}", go_quote(text)))
+}
+
+fn parse_in(text: &str, is_request: bool) -> Result<Url, String> {
+    if text.bytes().any(|byte| byte < b' ' || byte == 0x7f) {
+        return Err("net/url: invalid control character in URL".to_owned());
+    }
+    if text.is_empty() && is_request {
+        return Err("empty url".to_owned());
+    }
+    let mut url = Url::default();
+    if text == "*" {
+        url.escaped_path = text.to_owned();
+        return Ok(url);
+    }
+    let (scheme, rest) = split_scheme(text)?;
+    url.scheme = scheme.to_ascii_lowercase();
+    let (rest, query) = match rest.split_once('?') {
+        Some((rest, query)) => (rest, Some(query)),
+        None => (rest, None),
+    };
+    url.ends_in_question_mark = query == Some("");
+    url.query = query.unwrap_or("").to_owned();
+    if !rest.starts_with('/') {
+        if !scheme.is_empty() {
+            url.opaque = rest.to_owned();
+            return Ok(url);
+        }
+        if is_request {
+            return Err("invalid URI for request".to_owned());
+        }
+        if rest.split('/').next().is_some_and(|segment| segment.contains(':')) {
+            return Err("first path segment in URL cannot contain colon".to_owned());
+        }
+    }
+    let may_have_host = !scheme.is_empty() || !is_request && !rest.starts_with("///");
+    let path = match rest.strip_prefix("//").filter(|_| may_have_host) {
+        Some(rest) => {
+            let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            let (user, host) = match authority.rsplit_once('@') {
+                Some((user, host)) => (Some(user), host),
+                None => (None, authority),
+            };
+            url.host = parse_host(&url.scheme, host)?;
+            url.user = user.map(parse_user).transpose()?;
+            path
+        }
+        None => {
+            url.omits_host = !scheme.is_empty() && rest.starts_with('/');
+            rest
+        }
+    };
+    let plain = unescape(path, Part::Path)?;
+    url.escaped_path = as_written(path, &plain, Part::Path);
+    Ok(url)
+}
+
+/// The scheme, perhaps empty, and what follows its colon.
+fn split_scheme(text: &str) -> Result<(&str, &str), String> {
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' => {}
+            b'0'..=b'9' | b'+' | b'-' | b'.' if at > 0 => {}
+            b':' if at == 0 => return Err("missing protocol scheme".to_owned()),
+            b':' => return Ok((&text[..at], &text[at + 1..])),
+            _ => break,
+        }
+    }
+    Ok(("", text))
+}
+
+fn parse_user(text: &str) -> Result<String, String> {
+    let is_user_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&byte);
+    if !text.bytes().all(is_user_byte) {
+        return Err("net/url: invalid userinfo".to_owned());
+    }
+    let parts: Result<Vec<String>, String> =
+        text.splitn(2, ':').map(|part| Ok(escape(&unescape(part, Part::User)?, Part::User))).collect();
+    Ok(parts?.join(":"))
+}
+
+fn parse_host(scheme: &str, host: &str) -> Result<String, String> {
+    match host.rfind('[') {
+        Some(0) => {
+            let close = host.rfind(']').ok_or("missing ']' in host")?;
+            let (inner, port) = (host.get(1..close).unwrap_or_default(), &host[close + 1..]);
+            check_port(port)?;
+            let (address, zone) = inner.split_at(inner.find("%25").unwrap_or(inner.len()));
+            let inner = [unescape(address, Part::Host)?, unescape(zone, Part::Zone)?].concat();
+            let inner = lossy(&inner);
+            let address = address::parse(&inner).map_err(|error| format!("invalid host: {error}"))?;
+            if address.ip.is_ipv4() {
+                return Err("invalid IP-literal".to_owned());
+            }
+            return Ok(format!("[{inner}]{port}"));
+        }
+        Some(_) => return Err("invalid IP-literal".to_owned()),
+        None => {}
+    }
+    // Databases list several hosts with ports, so only the web is strict about colons.
+    let colon = if matches!(scheme, "http" | "https") { host.find(':') } else { host.rfind(':') };
+    if let Some(colon) = colon {
+        check_port(&host[colon..])?;
+    }
+    Ok(lossy(&unescape(host, Part::Host)?))
+}
+
+fn is_port(text: &str) -> bool {
+    let digits = if text.is_empty() { Some("") } else { text.strip_prefix(':') };
+    digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Nothing, or a colon and perhaps digits.
+fn check_port(text: &str) -> Result<(), String> {
+    match is_port(text) {
+        true => Ok(()),
+        false => Err(format!("invalid port {} after host", go_quote(text))),
+    }
+}
+
+impl Url {
+    /// The host without the port and without brackets, and the port.
+    pub fn host_and_port(&self) -> (&str, &str) {
+        let (host, port) = match self.host.rfind(':') {
+            Some(colon) if is_port(&self.host[colon..]) => (&self.host[..colon], &self.host[colon + 1..]),
+            _ => (self.host.as_str(), ""),
+        };
+        (host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host), port)
+    }
+
+    /// The parameters of the query in their order; those that don't parse are left out, and all of more than 10,000.
+    pub fn query_parameters(&self) -> Vec<(String, String)> {
+        const PARAMETERS_MAX: usize = 10_000;
+        if self.query.matches('&').count() >= PARAMETERS_MAX {
+            return Vec::new();
+        }
+        let parameters = self.query.split('&').filter(|parameter| !parameter.is_empty() && !parameter.contains(';'));
+        let plain = |text: &str| unescape(text, Part::QueryParameter).ok().map(|plain| lossy(&plain));
+        parameters
+            .filter_map(|parameter| {
+                let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+                Some((plain(name)?, plain(value)?))
+            })
+            .collect()
+    }
+}
+
+/// As Go's `String` puts it together.
+impl fmt::Display for Url {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let has_scheme = !self.scheme.is_empty();
+        let has_authority = !self.host.is_empty() || self.user.is_some();
+        if has_scheme {
+            write!(formatter, "{}:", self.scheme)?;
+        }
+        if self.opaque.is_empty() {
+            if has_authority || has_scheme && !self.omits_host && !self.escaped_path.is_empty() {
+                formatter.write_str("//")?;
+            }
+            if let Some(user) = &self.user {
+                write!(formatter, "{user}@")?;
+            }
+            formatter.write_str(&escape(self.host.as_bytes(), Part::Host))?;
+            let segment = self.escaped_path.split('/').next().unwrap_or_default();
+            if !has_scheme && !has_authority && segment.contains(':') {
+                formatter.write_str("./")?;
+            }
+            formatter.write_str(&self.escaped_path)?;
+        } else {
+            formatter.write_str(&self.opaque)?;
+        }
+        if self.ends_in_question_mark || !self.query.is_empty() {
+            write!(formatter, "?{}", self.query)?;
+        }
+        match self.fragment.is_empty() {
+            true => Ok(()),
+            false => write!(formatter, "#{}", self.escaped_fragment),
+        }
+    }
+}
+
+/// The part of a URL that a byte stands in; they differ in what must hide behind a percent sign.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    User,
+    Host,
+    Zone,
+    Path,
+    QueryParameter,
+    Fragment,
+}
+
+fn needs_escape(byte: u8, part: Part) -> bool {
+    match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => false,
+        _ if matches!(part, Part::Host | Part::Zone) => !b"!$&'()*+,;=:[]<>\"".contains(&byte),
+        b'$' | b'&' | b'+' | b',' | b'/' | b':' | b';' | b'=' | b'?' | b'@' => match part {
+            Part::User => matches!(byte, b'@' | b'/' | b'?' | b':'),
+            Part::Path => byte == b'?',
+            Part::Fragment => false,
+            Part::QueryParameter | Part::Host | Part::Zone => true,
+        },
+        b'!' | b'(' | b')' | b'*' => part != Part::Fragment,
+        _ => true,
+    }
+}
+
+fn escape(bytes: &[u8], part: Part) -> String {
+    let mut escaped = String::with_capacity(bytes.len());
+    for byte in bytes {
+        match needs_escape(*byte, part) {
+            false => escaped.push(char::from(*byte)),
+            true => escaped.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    escaped
+}
+
+/// `written` if it has no byte that must hide, else `plain` anew.
+fn as_written(written: &str, plain: &[u8], part: Part) -> String {
+    let may_stand = |byte: u8| b"!$&'()*+,;=:@[]%".contains(&byte) || !needs_escape(byte, part);
+    match written.bytes().all(may_stand) {
+        true => written.to_owned(),
+        false => escape(plain, part),
+    }
+}
+
+fn unescape(text: &str, part: Part) -> Result<Vec<u8>, String> {
+    let bytes = text.as_bytes();
+    let in_host = matches!(part, Part::Host | Part::Zone);
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        if byte != b'%' {
+            if in_host && byte.is_ascii() && needs_escape(byte, part) {
+                return Err(format!("invalid character {} in host name", go_quote(&char::from(byte).to_string())));
+            }
+            plain.push(if byte == b'+' && part == Part::QueryParameter { b' ' } else { byte });
+            at += 1;
+            continue;
+        }
+        let allowed = hidden_byte(bytes, at).filter(|code| match part {
+            Part::Host => *code >= 0x80 || *code == b'%',
+            Part::Zone => matches!(code, b'%' | b' ') || !needs_escape(*code, Part::Host),
+            _ => true,
+        });
+        let Some(code) = allowed else {
+            let end = bytes.len().min(at + 3);
+            return Err(format!("invalid URL escape {}", quote_bytes(&bytes[at..end])));
+        };
+        plain.push(code);
+        at += 3;
+    }
+    Ok(plain)
+}
+
+/// The byte that `%xx` at `at` stands for.
+fn hidden_byte(bytes: &[u8], at: usize) -> Option<u8> {
+    let digit = |place: usize| bytes.get(place).and_then(|byte| char::from(*byte).to_digit(16));
+    u8::try_from(digit(at + 1)? * 16 + digit(at + 2)?).ok()
+}
+
+/// As Go quotes a text that may end within a character.
+fn quote_bytes(bytes: &[u8]) -> String {
+    let mut quoted = String::from("\"");
+    for chunk in bytes.utf8_chunks() {
+        let valid = go_quote(chunk.valid());
+        quoted.push_str(&valid[1..valid.len() - 1]);
+        for byte in chunk.invalid() {
+            quoted.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// Text, with a replacement character for each byte that is none.
+fn lossy(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_taken_apart() {
+        let url = parse("HTTPS://a:b%40@host:1/path%2f?q=1#f").expect("it is a URL");
+        assert_eq!((url.scheme.as_str(), url.user.as_deref()), ("https", Some("a:b%40")));
+        assert_eq!((url.host_and_port(), url.escaped_path.as_str()), (("host", "1"), "/path%2f"));
+        assert_eq!((url.query.as_str(), url.fragment.as_str()), ("q=1", "f"));
+        let url = parse("http://[::1]:80/a b?x=1&x=%20+&;=2&y").expect("it is a URL");
+        assert_eq!((url.host_and_port(), url.escaped_path.as_str()), (("::1", "80"), "/a%20b"));
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(url.query_parameters(), [pair("x", "1"), pair("x", "  "), pair("y", "")]);
+    }
+
+    #[test]
+    fn a_url_is_put_together() {
+        for (text, written) in [
+            ("HTTP://a/b?", "http://a/b?"),
+            ("file:/a", "file:/a"),
+            ("mailto:a b", "mailto:a b"),
+            ("//a/é#x y", "//a/%C3%A9#x%20y"),
+            ("http://", "http:"),
+        ] {
+            assert_eq!(parse(text).map(|url| url.to_string()), Ok(written.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_are_gos() {
+        let check = |text: &str, expected: &str| assert_eq!(parse(text).expect_err(text), expected);
+        check(":x", r#"parse ":x": missing protocol scheme"#);
+        check("https://a b", r#"parse "https://a b": invalid character " " in host name"#);
+        check("https://a:x/", r#"parse "https://a:x/": invalid port ":x" after host"#);
+        check("https://a/%zz", r#"parse "https://a/%zz": invalid URL escape "%zz""#);
+        check("1:2", r#"parse "1:2": first path segment in URL cannot contain colon"#);
+    }
+}

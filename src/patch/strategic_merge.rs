@@ -1,0 +1,738 @@
+//! Strategic merge patch: a merge patch that knows which lists are merged, and by which key.
+//!
+//! In: an object of a built-in kind, a patch, and the schema of the kind with its patch keys. Out: the patched object,
+//! which nobody has validated yet. Directives in the patch: `$patch` (`replace`, `delete`), `$retainKeys`,
+//! `$deleteFromPrimitiveList/FIELD`, `$setElementOrder/FIELD`.
+//!
+//! Source: Kubernetes documentation, "Strategic merge patch"; `k8s.io/apimachinery/pkg/util/strategicpatch`, 1.37.
+
+use std::collections::{HashMap, HashSet};
+
+use super::PatchError;
+use crate::schema::structural::Structural;
+use crate::value::{Map, Value, go_print, go_quote, json};
+
+const DIRECTIVE: &str = "$patch";
+const RETAIN_KEYS: &str = "$retainKeys";
+const DELETE_PREFIX: &str = "$deleteFromPrimitiveList";
+const ORDER_PREFIX: &str = "$setElementOrder";
+
+/// Why a patch was not applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MergeError {
+    /// 400: a directive has not the form that it must have.
+    Malformed(&'static str),
+    /// 422: the patch can't be merged into any object.
+    Unprocessable,
+    /// 500: it does not fit this object. The text is the reference's.
+    Failed(String),
+}
+
+const BAD_PRIMITIVE_LIST: MergeError = MergeError::Malformed("invalid patch format of primitive list");
+const BAD_RETAIN_KEYS: MergeError = MergeError::Malformed("invalid patch format of retainKeys");
+const BAD_ORDER: MergeError = MergeError::Malformed("invalid patch format of setElementOrder list");
+
+/// A strategic merge patch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Patch(Map);
+
+impl Patch {
+    /// Reads a patch; with `strict`, also tells which fields stand twice.
+    pub fn decode(bytes: &[u8], strict: bool) -> Result<(Patch, Vec<String>), PatchError> {
+        let decoded = match strict {
+            true => json::decode_strict(bytes),
+            false => json::decode(bytes).map(|value| (value, Vec::new())),
+        };
+        let (value, repeated) = decoded.map_err(|error| PatchError::Decode(error.to_string()))?;
+        let unfit = |found: &str| {
+            let text = format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}");
+            Err(PatchError::Decode(text))
+        };
+        match value {
+            Value::Object(fields) => Ok((Patch(fields), repeated)),
+            Value::Null => Ok((Patch(Map::new()), repeated)),
+            Value::Bool(_) => unfit("bool"),
+            Value::Int(_) | Value::Float(_) => unfit("number"),
+            Value::String(_) => unfit("string"),
+            Value::Array(_) => unfit("array"),
+        }
+    }
+
+    /// The patch as Go prints it, for messages.
+    pub fn printed(&self) -> String {
+        go_print(&Value::Object(self.0.clone()))
+    }
+
+    /// `live` with this merged into it. `schema` is that of its kind, `kind` the name in messages.
+    pub fn apply(&self, live: &Value, kind: &str, schema: &Structural) -> Result<Value, MergeError> {
+        let live = live.as_object().cloned().unwrap_or_default();
+        merge_map(live, self.0.clone(), &Types::Root { name: kind, schema }).map(Value::Object)
+    }
+}
+
+/// What is known of the fields of a value.
+#[derive(Clone, Copy)]
+enum Types<'s> {
+    /// A whole object, with metadata.
+    Root {
+        name: &'s str,
+        schema: &'s Structural,
+    },
+    Object {
+        name: &'s str,
+        schema: &'s Structural,
+    },
+    ObjectMeta,
+    /// Of which no field is merged in a way of its own.
+    Plain,
+}
+
+/// How a field is patched.
+struct Merging<'s> {
+    types: Types<'s>,
+    /// `merge`, `replace`, or empty.
+    strategy: &'s str,
+    /// Empty where there is none.
+    key: &'s str,
+}
+
+impl<'s> Types<'s> {
+    fn field(&self, name: &str) -> Result<Merging<'s>, MergeError> {
+        let plain = |strategy, key| Ok(Merging { types: Types::Plain, strategy, key });
+        match *self {
+            Types::Plain => plain("", ""),
+            Types::ObjectMeta => match name {
+                "ownerReferences" => plain("merge", "uid"),
+                "finalizers" => plain("merge", ""),
+                _ => plain("", ""),
+            },
+            Types::Root { .. } if name == "metadata" => Ok(Merging { types: Types::ObjectMeta, strategy: "", key: "" }),
+            Types::Root { schema, .. } | Types::Object { schema, .. } if schema.properties.is_empty() => plain("", ""),
+            Types::Root { schema, name: kind } | Types::Object { schema, name: kind } => {
+                let Some(property) = schema.properties.get(name) else {
+                    let quoted = go_quote(name);
+                    let text = format!("unable to find api field in struct {kind} for the json field {quoted}");
+                    return Err(MergeError::Failed(text));
+                };
+                let strategies = property.extensions.patch_strategy.as_deref().unwrap_or_default();
+                let schema = property.items.as_deref().unwrap_or(property);
+                Ok(Merging {
+                    types: Types::Object { name: kind, schema },
+                    strategy: strategies.split(',').find(|strategy| *strategy != "retainKeys").unwrap_or_default(),
+                    key: property.extensions.patch_merge_key.as_deref().unwrap_or_default(),
+                })
+            }
+        }
+    }
+}
+
+fn merge_map(mut original: Map, mut patch: Map, types: &Types<'_>) -> Result<Map, MergeError> {
+    if let Some(directive) = patch.remove(DIRECTIVE) {
+        return match directive.as_str() {
+            Some("replace") => Ok(patch),
+            Some("delete") => Ok(Map::new()),
+            _ => {
+                patch.insert(DIRECTIVE, directive.clone());
+                Err(unknown_directive(&directive, patch))
+            }
+        };
+    }
+    retain_keys(&mut original, &mut patch)?;
+    merge_ordered(&mut original, &mut patch, types)?;
+    for (name, change) in patch {
+        let deletes = name.starts_with(DELETE_PREFIX);
+        let name =
+            if deletes { without_prefix(&name, DELETE_PREFIX).ok_or(BAD_PRIMITIVE_LIST)?.to_owned() } else { name };
+        if change.is_null() {
+            original.remove(&name);
+            continue;
+        }
+        let merged = match (original.remove(&name), change) {
+            (Some(Value::Object(present)), Value::Object(change)) => {
+                let merging = types.field(&name)?;
+                Some(Value::Object(match merging.strategy {
+                    "replace" => change,
+                    _ => merge_map(present, change, &merging.types)?,
+                }))
+            }
+            (Some(Value::Array(present)), Value::Array(change)) => {
+                let merging = types.field(&name)?;
+                Some(Value::Array(match merging.strategy == "merge" || deletes {
+                    true => merge_list(present, change, &merging, deletes)?,
+                    false => change,
+                }))
+            }
+            // What there is nothing of can't lose anything.
+            (present, change) if deletes => match (&present, &change) {
+                (Some(present), change) if same_type(present, change) => without_directives(change.clone()),
+                _ => present,
+            },
+            (_, change) => without_directives(without_nulls(change)),
+        };
+        if let Some(merged) = merged {
+            original.insert(name, merged);
+        }
+    }
+    Ok(original)
+}
+
+/// `$retainKeys`: fields that are not named go.
+fn retain_keys(original: &mut Map, patch: &mut Map) -> Result<(), MergeError> {
+    let Some(retained) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
+    let Value::Array(retained) = retained else { return Err(BAD_RETAIN_KEYS) };
+    let retained: HashSet<&str> = retained.iter().filter_map(Value::as_str).collect();
+    let is_directive = |name: &str| name.starts_with(DELETE_PREFIX) || name.starts_with(ORDER_PREFIX);
+    if patch.iter().any(|(name, value)| !value.is_null() && !is_directive(name) && !retained.contains(name)) {
+        return Err(BAD_RETAIN_KEYS);
+    }
+    original.retain(|name, _| retained.contains(name));
+    Ok(())
+}
+
+/// `$setElementOrder/FIELD`: the list is merged and brought into the order given.
+fn merge_ordered(original: &mut Map, patch: &mut Map, types: &Types<'_>) -> Result<(), MergeError> {
+    let directives: Vec<String> =
+        patch.keys().filter(|name| name.starts_with(ORDER_PREFIX)).map(str::to_owned).collect();
+    for directive in directives {
+        let order = patch.remove(&directive).unwrap_or_default();
+        let order = list_of(order)?;
+        let name = without_prefix(&directive, ORDER_PREFIX).ok_or(BAD_ORDER)?;
+        let present = original.get(name).cloned().map(list_of).transpose()?;
+        let change = patch.get(name).cloned().map(list_of).transpose()?;
+        let merging = types.field(name)?;
+        check_order(change.as_deref().unwrap_or_default(), &order, merging.key)?;
+        let merged = match (&present, &change) {
+            (None, None) => continue,
+            (Some(present), None) => present.clone(),
+            (None, Some(change)) => change.iter().cloned().filter_map(without_directives).collect(),
+            (Some(present), Some(change)) if merging.strategy == "merge" => {
+                merge_list(present.clone(), change.clone(), &merging, false)?
+            }
+            (Some(_), Some(change)) => change.clone(),
+        };
+        let (present, change) = (present.unwrap_or_default(), change.unwrap_or_default());
+        let (patched, rest) = partition(merged, &order, merging.key)?;
+        let of_maps = element_type(&[&present, &change])? == ElementType::Map;
+        let both = in_order(patched, rest, &order, &present, merging.key, of_maps)?;
+        original.insert(name, Value::Array(both));
+        patch.remove(name);
+    }
+    Ok(())
+}
+
+/// The items of the patch must stand in the order that the patch asks for.
+fn check_order(change: &[Value], order: &[Value], key: &str) -> Result<(), MergeError> {
+    if change.is_empty() || order.is_empty() {
+        return Ok(());
+    }
+    let mut ordered = order.iter();
+    for item in change {
+        let directive = if key.is_empty() { None } else { fields_of(item)?.get(DIRECTIVE) };
+        // Items that go have no place; others with a directive need one to be left, but don't take it.
+        match directive {
+            Some(directive) if directive.as_str() == Some("delete") || !ordered.as_slice().is_empty() => continue,
+            _ => {}
+        }
+        let mut found = false;
+        let wanted = if ordered.as_slice().is_empty() { String::new() } else { identity(item, key)? };
+        for candidate in ordered.by_ref() {
+            if identity(candidate, key)? == wanted {
+                found = true;
+                break;
+            }
+        }
+        if !found {
+            let text = format!(
+                "The order in patch list:\n{}\n doesn't match {ORDER_PREFIX} list:\n{}\n",
+                go_print(&Value::Array(change.to_vec())),
+                go_print(&Value::Array(order.to_vec())),
+            );
+            return Err(MergeError::Failed(text));
+        }
+    }
+    Ok(())
+}
+
+fn merge_list(
+    original: Vec<Value>,
+    patch: Vec<Value>,
+    merging: &Merging<'_>,
+    deletes: bool,
+) -> Result<Vec<Value>, MergeError> {
+    if original.is_empty() && patch.is_empty() {
+        return Ok(original);
+    }
+    let key = merging.key;
+    if element_type(&[&original, &patch])? == ElementType::Scalar {
+        if deletes {
+            let gone: HashSet<String> = patch.iter().map(json::encode_to_string).collect();
+            return Ok(original.into_iter().filter(|item| !gone.contains(&json::encode_to_string(item))).collect());
+        }
+        let merged = deduplicate([original.clone(), patch.clone()].concat());
+        let (patched, rest) = partition(merged, &patch, key)?;
+        return in_order(patched, rest, &patch, &original, key, false);
+    }
+    if key.is_empty() {
+        let name = match merging.types {
+            Types::Root { name, .. } | Types::Object { name, .. } => name,
+            Types::ObjectMeta | Types::Plain => "",
+        };
+        return Err(MergeError::Failed(format!("cannot merge lists without merge key for {name}")));
+    }
+    let (mut original, patch) = apply_directives(original, patch, key)?;
+    let mut places = places_of(&original, key);
+    let mut merged = original.clone();
+    for item in &patch {
+        let wanted = identity(item, key)?;
+        match places.get(&wanted) {
+            Some(&at) => {
+                let present = fields_of(&merged[at])?.clone();
+                merged[at] = Value::Object(merge_map(present, fields_of(item)?.clone(), &merging.types)?);
+                if let Some(known) = original.get_mut(at) {
+                    *known = merged[at].clone();
+                }
+            }
+            None => {
+                places.insert(wanted, merged.len());
+                merged.push(item.clone());
+            }
+        }
+    }
+    let (patched, rest) = partition(merged, &patch, key)?;
+    in_order(patched, rest, &patch, &original, key, true)
+}
+
+/// Does what items with `$patch` say, and gives the list and the patch without them.
+fn apply_directives(
+    mut original: Vec<Value>,
+    patch: Vec<Value>,
+    key: &str,
+) -> Result<(Vec<Value>, Vec<Value>), MergeError> {
+    let mut rest = Vec::with_capacity(patch.len());
+    let mut replaces = false;
+    for item in patch {
+        let fields = fields_of(&item)?;
+        match fields.get(DIRECTIVE) {
+            None => rest.push(item),
+            Some(Value::String(directive)) if directive == "delete" => {
+                let gone = identity(&item, key)?;
+                original.retain(|item| optional_identity(item, key).as_ref() != Some(&gone));
+            }
+            Some(Value::String(directive)) if directive == "replace" => replaces = true,
+            Some(Value::String(directive)) if directive == "merge" => {
+                return Err(MergeError::Failed("merging lists cannot yet be specified in the patch".to_owned()));
+            }
+            Some(directive) => return Err(unknown_directive(directive, fields.clone())),
+        }
+    }
+    Ok(if replaces { (rest, Vec::new()) } else { (original, rest) })
+}
+
+/// The items that `by` has, too, and the others.
+fn partition(items: Vec<Value>, by: &[Value], key: &str) -> Result<(Vec<Value>, Vec<Value>), MergeError> {
+    if !key.is_empty() {
+        // Every item must have the key.
+        items.iter().try_for_each(|item| identity(item, key).map(drop))?;
+    }
+    let known = places_of(by, key);
+    let is_known = |item: &Value| optional_identity(item, key).is_some_and(|identity| known.contains_key(&identity));
+    Ok(items.into_iter().partition(is_known))
+}
+
+/// Both lists as one: the patch's items in the patch's order, the others in the order that they had, and between them the
+/// order that they had.
+fn in_order(
+    patched: Vec<Value>,
+    rest: Vec<Value>,
+    patch_order: &[Value],
+    present_order: &[Value],
+    key: &str,
+    of_maps: bool,
+) -> Result<Vec<Value>, MergeError> {
+    let present = places_of(present_order, if of_maps { key } else { "" });
+    let place =
+        |item: &Value| optional_identity(item, if of_maps { key } else { "" }).and_then(|item| present.get(&item));
+    let patched = sorted_by(patched, patch_order, key, of_maps)?;
+    let rest = sorted_by(rest, present_order, key, of_maps)?;
+    let mut both = Vec::with_capacity(patched.len() + rest.len());
+    let (mut patched, mut rest) = (patched.into_iter().peekable(), rest.into_iter().peekable());
+    loop {
+        let rest_is_first = match (rest.peek(), patched.peek()) {
+            (None, None) => return Ok(both),
+            (Some(_), None) => true,
+            (None, Some(_)) => false,
+            (Some(left), Some(right)) => {
+                matches!((place(left), place(right)), (Some(left), Some(right)) if left < right)
+            }
+        };
+        both.extend(if rest_is_first { rest.next() } else { patched.next() });
+    }
+}
+
+/// `items` in the order of `order`; those that are to be deleted come last.
+fn sorted_by(items: Vec<Value>, order: &[Value], key: &str, of_maps: bool) -> Result<Vec<Value>, MergeError> {
+    let mut deleted = Vec::new();
+    let mut kept = items;
+    if of_maps {
+        kept.iter().chain(order).try_for_each(|item| identity(item, key).map(drop))?;
+        (deleted, kept) = kept.into_iter().partition(|item| item.str_at(&[DIRECTIVE]) == "delete");
+    }
+    let places = places_of(order, if of_maps { key } else { "" });
+    let place =
+        |item: &Value| optional_identity(item, if of_maps { key } else { "" }).and_then(|item| places.get(&item));
+    let mut placed: Vec<(Option<usize>, Value)> = kept.into_iter().map(|item| (place(&item).copied(), item)).collect();
+    match placed.len() <= SMALL_LIST && placed.iter().any(|(place, _)| place.is_none()) {
+        true => sort_with_unplaced(&mut placed),
+        false => placed.sort_by_key(|(place, _)| *place),
+    }
+    Ok(placed.into_iter().map(|(_, item)| item).chain(deleted).collect())
+}
+
+/// Up to here Go sorts by insertion.
+const SMALL_LIST: usize = 20;
+
+/// The reference's order is none where an item has no place: each such item goes before its neighbour.
+fn sort_with_unplaced(items: &mut [(Option<usize>, Value)]) {
+    for last in 1..items.len() {
+        for at in (1..=last).rev() {
+            let goes_before = match (items[at].0, items[at - 1].0) {
+                (Some(place), Some(before)) => place < before,
+                _ => true,
+            };
+            if !goes_before {
+                break;
+            }
+            items.swap(at, at - 1);
+        }
+    }
+}
+
+/// Each item once. The last one takes the place of one that is gone, as in the reference.
+fn deduplicate(items: Vec<Value>) -> Vec<Value> {
+    let mut first: HashMap<String, usize> = HashMap::with_capacity(items.len());
+    let mut kept = items;
+    let mut at = 0;
+    while at < kept.len() {
+        let text = json::encode_to_string(&kept[at]);
+        match first.get(&text) {
+            Some(_) => _ = kept.swap_remove(at),
+            None => {
+                first.insert(text, at);
+                at += 1;
+            }
+        }
+    }
+    kept
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ElementType {
+    Map,
+    Scalar,
+}
+
+/// Items of lists that are merged all have one type.
+fn element_type(lists: &[&[Value]]) -> Result<ElementType, MergeError> {
+    let mut items = lists.iter().copied().flatten();
+    let Some(first) = items.next() else {
+        return Err(MergeError::Failed("no elements in any of the given slices".to_owned()));
+    };
+    if first.as_array().is_some() {
+        return Err(MergeError::Unprocessable);
+    }
+    if items.any(|item| !same_type(first, item)) || first.is_null() {
+        let shown: Vec<Value> = lists.iter().map(|list| Value::Array(list.to_vec())).collect();
+        let text = format!("list element types are not identical: {}", go_print(&Value::Array(shown)));
+        return Err(MergeError::Failed(text));
+    }
+    Ok(if first.as_object().is_some() { ElementType::Map } else { ElementType::Scalar })
+}
+
+fn same_type(left: &Value, right: &Value) -> bool {
+    std::mem::discriminant(left) == std::mem::discriminant(right)
+}
+
+/// The first place of each item.
+fn places_of(items: &[Value], key: &str) -> HashMap<String, usize> {
+    let mut places = HashMap::with_capacity(items.len());
+    for (at, item) in items.iter().enumerate() {
+        if let Some(identity) = optional_identity(item, key) {
+            places.entry(identity).or_insert(at);
+        }
+    }
+    places
+}
+
+/// What tells an item from others: the value of its key, or itself where there is no key.
+fn optional_identity(item: &Value, key: &str) -> Option<String> {
+    match key {
+        "" => Some(json::encode_to_string(item)),
+        key => item.as_object()?.get(key).map(json::encode_to_string),
+    }
+}
+
+fn identity(item: &Value, key: &str) -> Result<String, MergeError> {
+    if !key.is_empty() {
+        fields_of(item)?;
+    }
+    optional_identity(item, key).ok_or_else(|| {
+        MergeError::Failed(format!("map: {} does not contain declared merge key: {key}", go_print(item)))
+    })
+}
+
+fn fields_of(item: &Value) -> Result<&Map, MergeError> {
+    item.as_object().ok_or_else(|| unexpected("map[string]interface {}", item))
+}
+
+fn list_of(value: Value) -> Result<Vec<Value>, MergeError> {
+    match value {
+        Value::Array(items) => Ok(items),
+        other => Err(unexpected("[]interface {}", &other)),
+    }
+}
+
+fn unexpected(expected: &str, found: &Value) -> MergeError {
+    let found = match found {
+        Value::Null => "%!s(<nil>)",
+        Value::Bool(_) => "bool",
+        Value::Int(_) => "int64",
+        Value::Float(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    };
+    MergeError::Failed(format!("expected a {expected}, but received a {found}"))
+}
+
+fn unknown_directive(directive: &Value, fields: Map) -> MergeError {
+    let fields = go_print(&Value::Object(fields));
+    MergeError::Failed(format!("unknown patch type: {} in map: {fields}", go_print(directive)))
+}
+
+/// The field behind a directive's prefix: `$setElementOrder/FIELD`.
+fn without_prefix<'n>(name: &'n str, prefix: &str) -> Option<&'n str> {
+    name.strip_prefix(prefix)?.strip_prefix('/')
+}
+
+/// What is new takes no nulls along.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.into_iter().filter(|(_, field)| !field.is_null());
+            Value::Object(kept.map(|(name, field)| (name, without_nulls(field))).collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(without_nulls).collect()),
+        other => other,
+    }
+}
+
+/// What is new takes no directives along: a map that has one goes as a whole.
+fn without_directives(value: Value) -> Option<Value> {
+    match value {
+        Value::Object(fields) if fields.contains_key(DIRECTIVE) => None,
+        Value::Object(fields) => {
+            let kept = fields.into_iter().filter_map(|(name, field)| Some((name, without_directives(field)?)));
+            Some(Value::Object(kept.collect()))
+        }
+        Value::Array(items) => Some(Value::Array(items.into_iter().filter_map(without_directives).collect())),
+        other => Some(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::message::KindSchema;
+
+    /// A part of core/v1 Pod, which has every strategy.
+    const POD: &str = r"
+x-go-type: v1.Pod
+type: object
+properties:
+  apiVersion: {type: string}
+  kind: {type: string}
+  metadata: {type: object}
+  spec:
+    type: object
+    x-go-type: v1.PodSpec
+    properties:
+      nodeName: {type: string}
+      nodeSelector: {type: object, additionalProperties: {type: string}}
+      tolerations:
+        type: array
+        items: {type: object, x-go-type: v1.Toleration, properties: {key: {type: string}, value: {type: string}}}
+      imagePullSecrets:
+        type: array
+        x-kubernetes-patch-merge-key: name
+        x-kubernetes-patch-strategy: merge
+        items: {type: object, x-go-type: v1.LocalObjectReference, properties: {name: {type: string}}}
+      volumes:
+        type: array
+        x-kubernetes-patch-merge-key: name
+        x-kubernetes-patch-strategy: merge,retainKeys
+        items:
+          type: object
+          x-go-type: v1.Volume
+          properties:
+            name: {type: string}
+            emptyDir: {type: object, x-go-type: v1.E, properties: {medium: {type: string}}}
+            hostPath: {type: object, x-go-type: v1.H, properties: {path: {type: string}, type: {type: string}}}
+      containers:
+        type: array
+        x-kubernetes-patch-merge-key: name
+        x-kubernetes-patch-strategy: merge
+        items:
+          type: object
+          x-go-type: v1.Container
+          properties:
+            name: {type: string}
+            image: {type: string}
+            command: {type: array, items: {type: string}}
+            ports:
+              type: array
+              x-kubernetes-patch-merge-key: containerPort
+              x-kubernetes-patch-strategy: merge
+              items:
+                type: object
+                x-go-type: v1.ContainerPort
+                properties: {containerPort: {type: integer, format: int32}, protocol: {type: string}}
+";
+
+    #[track_caller]
+    fn check(live: &str, patch: &str, expected: &str) {
+        let schema = KindSchema::read(POD).expect("the schema is one").structural;
+        let live = json::decode(live.as_bytes()).expect("the test is JSON");
+        let (patch, _) = Patch::decode(patch.as_bytes(), true).expect("the test is a patch");
+        let found = match patch.apply(&live, "Pod", &schema) {
+            Ok(object) => json::encode_to_string(&object),
+            Err(error) => format!("{error:?}"),
+        };
+        assert_eq!(found, expected);
+    }
+
+    #[track_caller]
+    fn check_spec(live: &str, patch: &str, expected: &str) {
+        let spec = |inner: &str| format!(r#"{{"spec":{inner}}}"#);
+        check(&spec(live), &spec(patch), &spec(expected));
+    }
+
+    #[test]
+    fn lists_with_a_merge_key_are_merged_by_it() {
+        // Documentation, "Use a strategic merge patch to update a Deployment".
+        check_spec(
+            r#"{"containers":[{"name":"patch-demo-ctr","image":"nginx"}]}"#,
+            r#"{"containers":[{"name":"patch-demo-ctr-2","image":"redis"}]}"#,
+            r#"{"containers":[{"image":"redis","name":"patch-demo-ctr-2"},{"image":"nginx","name":"patch-demo-ctr"}]}"#,
+        );
+        check_spec(
+            r#"{"containers":[{"name":"a","image":"1","ports":[{"containerPort":80}]},{"name":"b","image":"2"}]}"#,
+            r#"{"containers":[{"name":"a","ports":[{"containerPort":81}]}]}"#,
+            r#"{"containers":[{"image":"1","name":"a","ports":[{"containerPort":81},{"containerPort":80}]},{"image":"2","name":"b"}]}"#,
+        );
+    }
+
+    #[test]
+    fn lists_without_a_strategy_are_replaced() {
+        check_spec(
+            r#"{"tolerations":[{"key":"dedicated","value":"test-team"}]}"#,
+            r#"{"tolerations":[{"key":"disktype","value":"ssd"}]}"#,
+            r#"{"tolerations":[{"key":"disktype","value":"ssd"}]}"#,
+        );
+        check_spec(
+            r#"{"containers":[{"name":"a","command":["x","y"]}]}"#,
+            r#"{"containers":[{"name":"a","command":["z"]}]}"#,
+            r#"{"containers":[{"command":["z"],"name":"a"}]}"#,
+        );
+    }
+
+    #[test]
+    fn null_removes_a_field() {
+        check_spec(
+            r#"{"nodeName":"n","nodeSelector":{"a":"1","b":"2"}}"#,
+            r#"{"nodeName":null,"nodeSelector":{"a":null,"c":"3"}}"#,
+            r#"{"nodeSelector":{"b":"2","c":"3"}}"#,
+        );
+    }
+
+    #[test]
+    fn the_patch_directive_replaces_and_deletes() {
+        check_spec(
+            r#"{"containers":[{"name":"a"},{"name":"b"}]}"#,
+            r#"{"containers":[{"$patch":"delete","name":"a"}]}"#,
+            r#"{"containers":[{"name":"b"}]}"#,
+        );
+        check_spec(
+            r#"{"containers":[{"name":"a"},{"name":"b"}]}"#,
+            r#"{"containers":[{"$patch":"replace"},{"name":"c"}]}"#,
+            r#"{"containers":[{"name":"c"}]}"#,
+        );
+        check_spec(
+            r#"{"nodeSelector":{"a":"1"},"nodeName":"n"}"#,
+            r#"{"nodeSelector":{"$patch":"replace","b":"2"}}"#,
+            r#"{"nodeName":"n","nodeSelector":{"b":"2"}}"#,
+        );
+        check_spec(
+            r#"{"nodeSelector":{"a":"1"}}"#,
+            r#"{"nodeSelector":{"$patch":"delete"}}"#,
+            r#"{"nodeSelector":{}}"#,
+        );
+    }
+
+    #[test]
+    fn primitive_lists_are_merged_and_deleted_from() {
+        let finalizers = |names: &str| format!(r#"{{"metadata":{{"finalizers":{names}}}}}"#);
+        check(&finalizers(r#"["a/x","b/y"]"#), &finalizers(r#"["c/z","a/x"]"#), &finalizers(r#"["c/z","a/x","b/y"]"#));
+        check(
+            &finalizers(r#"["a/x","b/y","c/z"]"#),
+            r#"{"metadata":{"$deleteFromPrimitiveList/finalizers":["b/y"]}}"#,
+            &finalizers(r#"["a/x","c/z"]"#),
+        );
+    }
+
+    #[test]
+    fn the_order_directive_orders() {
+        check_spec(
+            r#"{"containers":[{"name":"a"},{"name":"b"},{"name":"c"}]}"#,
+            r#"{"$setElementOrder/containers":[{"name":"c"},{"name":"a"}],"containers":[{"name":"a","image":"1"}]}"#,
+            r#"{"containers":[{"name":"b"},{"name":"c"},{"image":"1","name":"a"}]}"#,
+        );
+        check(
+            r#"{"metadata":{"finalizers":["a/x","b/y"]}}"#,
+            r#"{"metadata":{"$setElementOrder/finalizers":["b/y","a/x"]}}"#,
+            r#"{"metadata":{"finalizers":["b/y","a/x"]}}"#,
+        );
+    }
+
+    #[test]
+    fn retained_keys_are_all_that_stays() {
+        check_spec(
+            r#"{"volumes":[{"name":"v","emptyDir":{"medium":"Memory"}}]}"#,
+            r#"{"volumes":[{"name":"v","$retainKeys":["name","hostPath"],"hostPath":{"path":"/x"}}]}"#,
+            r#"{"volumes":[{"hostPath":{"path":"/x"},"name":"v"}]}"#,
+        );
+        check(
+            r#"{"spec":{"volumes":[{"name":"v"}]}}"#,
+            r#"{"spec":{"volumes":[{"name":"v","$retainKeys":["name"],"hostPath":{}}]}}"#,
+            r#"Malformed("invalid patch format of retainKeys")"#,
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told_in_the_words_of_the_reference() {
+        for (patch, expected) in [
+            (r#"{"containers":[{"image":"x"}]}"#, "map: map[image:x] does not contain declared merge key: name"),
+            (r#"{"containers":["x"]}"#, "list element types are not identical: [[map[name:a]] [x]]"),
+            (r#"{"containers":[{"$patch":"merge"}]}"#, "merging lists cannot yet be specified in the patch"),
+            (r#"{"$setElementOrder/containers":"x"}"#, "expected a []interface {}, but received a string"),
+        ] {
+            let live = r#"{"spec":{"containers":[{"name":"a"}]}}"#;
+            check(live, &format!(r#"{{"spec":{patch}}}"#), &format!("Failed({expected:?})"));
+        }
+    }
+
+    #[test]
+    fn only_objects_are_patches() {
+        let error = Patch::decode(b"[1]", false).expect_err("a list is no patch");
+        assert_eq!(error.to_string(), "json: cannot unmarshal array into Go value of type map[string]interface {}");
+    }
+}

@@ -1,0 +1,192 @@
+//! From the parts of a message to JSON, as Go's encoder writes the struct that they fill.
+
+use jiff::Timestamp;
+
+use crate::value::{Map, Value, base64, json, yaml};
+
+use super::Error;
+use super::node::{DEPTH_MAX, Node, Part};
+use super::table::{Codec, Field, Kind, Message, Shape};
+
+/// Reads `bytes` as a message and gives its JSON.
+///
+/// # Errors
+///
+/// The bytes are malformed, or hold what JSON can't: a year of five digits, a number that is none, nesting beyond measure.
+pub fn decode(message: &'static Message, bytes: &[u8]) -> Result<Value, Error> {
+    of_message(message, &Node::read(message, bytes)?, 1)
+}
+
+fn of_message(message: &'static Message, node: &Node<'_>, depth: usize) -> Result<Value, Error> {
+    if depth > DEPTH_MAX {
+        return Err(Error::TooDeep);
+    }
+    let field = |index: usize| of_field(&message.fields[index], node.part(index), depth);
+    match message.codec {
+        Codec::Object => {
+            let mut members = Vec::with_capacity(message.fields.len());
+            for (index, described) in message.fields.iter().enumerate() {
+                let part = node.part(index);
+                if part.is_none() && !described.always {
+                    continue;
+                }
+                let value = of_field(described, part, depth)?;
+                match (described.shape, value) {
+                    (Shape::Extensions, Value::Object(extensions)) => members.extend(extensions),
+                    (Shape::Value, value) if !described.always && is_zero(&value) => {}
+                    (_, value) => members.push((described.json.to_owned(), value)),
+                }
+            }
+            Ok(Value::Object(Map::from_fields(members)))
+        }
+        // Nothing on the wire is Go's time before all times.
+        Codec::Time | Codec::MicroTime => Ok(Value::Null),
+        Codec::Json => match node.part(0) {
+            Some(Part::Bytes(text)) if !text.is_empty() => {
+                let value = json::decode(text).map_err(|error| Error::NotJson(error.to_string()))?;
+                if is_deeper(&value, DEPTH_MAX - depth) { Err(Error::TooDeep) } else { Ok(value) }
+            }
+            _ => Ok(Value::Null),
+        },
+        Codec::FieldsV1 => match node.part(0) {
+            Some(Part::Bytes(text)) if !text.is_empty() => match json::decode(text) {
+                Ok(value) if !is_deeper(&value, DEPTH_MAX - depth) => Ok(value),
+                _ => Ok(Value::String(json::text_of(text).into_owned())),
+            },
+            _ => Ok(Value::Null),
+        },
+        Codec::List => match node.part(0) {
+            Some(_) => field(0),
+            None => Ok(Value::Array(Vec::new())),
+        },
+        Codec::Members => match node.part(0) {
+            Some(_) => field(0),
+            None => Ok(Value::Object(Map::new())),
+        },
+        Codec::OneOrMore => match node.part(0) {
+            Some(Part::List(items)) if items.len() == 1 => of_part(message.fields[0].kind, &items[0], depth),
+            _ => field(0),
+        },
+        Codec::Any => match node.part(0) {
+            Some(Part::Bytes(text)) => yaml::decode(text).map_err(|error| Error::NotJson(error.to_string())),
+            _ => Ok(Value::Null),
+        },
+        Codec::Choice(_) => match (0..message.fields.len()).find(|index| node.part(*index).is_some()) {
+            Some(index) => field(index),
+            None => Ok(Value::Null),
+        },
+        Codec::SchemaOrBool => match (node.part(0), node.part(1)) {
+            (_, Some(_)) => field(1),
+            (Some(Part::Varint(allows)), None) => Ok(Value::Bool(*allows != 0)),
+            _ => Ok(Value::Bool(false)),
+        },
+        Codec::SchemaOrArray | Codec::SchemaOrStringArray => match (node.part(0), node.part(1)) {
+            (_, Some(_)) => field(1),
+            (Some(_), None) => field(0),
+            (None, None) => Ok(Value::Null),
+        },
+    }
+}
+
+fn of_field(field: &'static Field, part: Option<&Part<'_>>, depth: usize) -> Result<Value, Error> {
+    match part {
+        None => match (field.shape, field.kind) {
+            (Shape::Value, Kind::Message(message)) => of_message(message, &Node::default(), depth + 1),
+            (Shape::Value, Kind::Bool) => Ok(Value::Bool(false)),
+            (Shape::Value, Kind::Int32 | Kind::Int64 | Kind::Double) => Ok(Value::Int(0)),
+            (Shape::Value, Kind::String) => Ok(Value::String(String::new())),
+            (Shape::Value, Kind::Bytes) | (Shape::Pointer | Shape::List | Shape::Map | Shape::Extensions, _) => {
+                Ok(Value::Null)
+            }
+        },
+        Some(Part::List(items)) => {
+            let items = items.iter().map(|item| of_part(field.kind, item, depth + 1));
+            items.collect::<Result<_, _>>().map(Value::Array)
+        }
+        Some(Part::Map(entries)) => {
+            let entries = entries
+                .iter()
+                .map(|(name, value)| Ok((json::text_of(name).into_owned(), of_part(field.kind, value, depth + 1)?)));
+            Ok(Value::Object(Map::from_fields(entries.collect::<Result<_, Error>>()?)))
+        }
+        Some(part) => of_part(field.kind, part, depth),
+    }
+}
+
+fn of_part(kind: Kind, part: &Part<'_>, depth: usize) -> Result<Value, Error> {
+    Ok(match (kind, part) {
+        (Kind::Bool, Part::Varint(number)) => Value::Bool(*number != 0),
+        (Kind::Int32, Part::Varint(number)) => Value::Int(i64::from(*number as i32)),
+        (Kind::Int64, Part::Varint(number)) => Value::Int(*number as i64),
+        (Kind::Double, Part::Double(number)) => of_double(*number)?,
+        (Kind::String, Part::Bytes(bytes)) => Value::String(json::text_of(bytes).into_owned()),
+        (Kind::Bytes, Part::Bytes(bytes)) => Value::String(base64::encode(bytes)),
+        (Kind::Message(message), Part::Node(node)) => of_message(message, node, depth + 1)?,
+        (Kind::Message(message), Part::Bytes(bytes)) => of_time(message, bytes)?,
+        _ => Value::Null,
+    })
+}
+
+fn of_double(number: f64) -> Result<Value, Error> {
+    /// The first double that is no `i64` any more.
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    match number {
+        _ if number.is_nan() => Err(Error::UnsupportedNumber("NaN")),
+        f64::INFINITY => Err(Error::UnsupportedNumber("+Inf")),
+        f64::NEG_INFINITY => Err(Error::UnsupportedNumber("-Inf")),
+        // As it reads back from JSON, where a whole number has no point.
+        _ if number.fract() == 0.0 && (-END..END).contains(&number) => Ok(Value::Int(number as i64)),
+        _ => Ok(Value::Float(number)),
+    }
+}
+
+fn of_time(message: &'static Message, bytes: &[u8]) -> Result<Value, Error> {
+    if bytes.is_empty() {
+        return Ok(Value::Null);
+    }
+    let node = Node::read(message, bytes)?;
+    let number = |index| match node.part(index) {
+        Some(Part::Varint(number)) => *number,
+        _ => 0,
+    };
+    let seconds = number(0) as i64;
+    let micros = match message.codec {
+        Codec::MicroTime => i64::from(number(1) as i32) / 1000,
+        _ => 0,
+    };
+    let time = Timestamp::from_second(seconds).ok();
+    let time = time.and_then(|time| time.checked_add(jiff::SignedDuration::from_micros(micros)).ok());
+    let time = time.filter(|time| *time >= YEAR_ZERO).ok_or(Error::YearOutOfRange)?;
+    Ok(match message.codec {
+        _ if time == NO_TIME => Value::Null,
+        Codec::MicroTime => Value::String(format!("{time:.6}")),
+        _ => Value::String(time.to_string()),
+    })
+}
+
+/// Go's time before all times, the start of the year 1.
+const NO_TIME: Timestamp = Timestamp::constant(-62_135_596_800, 0);
+
+/// The start of the year 0; jiff's own end is that of the year 9999.
+const YEAR_ZERO: Timestamp = Timestamp::constant(-62_167_219_200, 0);
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(truth) => !truth,
+        Value::Int(number) => *number == 0,
+        Value::Float(number) => *number == 0.0,
+        Value::String(text) => text.is_empty(),
+        Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
+/// Whether `value` has more than `levels` of arrays and objects.
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    let is_deeper = |inner: &Value| is_deeper(inner, levels - 1);
+    match value {
+        Value::Array(items) => levels == 0 || items.iter().any(is_deeper),
+        Value::Object(fields) => levels == 0 || fields.values().any(is_deeper),
+        _ => false,
+    }
+}

@@ -1,0 +1,125 @@
+//! From JSON to the bytes of a message, as Go's encoders write the struct that the JSON fills: fields in the order of
+//! their numbers, maps in the order of their names.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+
+use crate::value::{Value, base64, json};
+
+use super::table::{Codec, Field, Kind, Message, Shape};
+use super::wire::{LENGTH_DELIMITED, Writer};
+
+/// The bytes of a message. `value` is an object of its kind; what the message does not describe is left out, and what is
+/// not of the type described counts as absent.
+pub fn encode(message: &'static Message, value: &Value) -> Vec<u8> {
+    let mut writer = Writer::default();
+    write_message(message, value, &mut writer);
+    writer.finish()
+}
+
+/// Writes a message in front of what `writer` holds.
+pub(super) fn write_message(message: &'static Message, value: &Value, writer: &mut Writer) {
+    if let (Codec::OneOrMore, [field], false) = (message.codec, message.fields, matches!(value, Value::Array(_))) {
+        return write_one(field.kind, field.number, value, writer);
+    }
+    for (index, field) in message.fields.iter().enumerate().rev() {
+        write_field(field, part(message.codec, index, field, value).as_deref(), writer);
+    }
+}
+
+/// The value of the field at `index` of a message that looks like `codec`.
+fn part<'v>(codec: Codec, index: usize, field: &Field, value: &'v Value) -> Option<Cow<'v, Value>> {
+    let is_list = matches!(value, Value::Array(_));
+    match (codec, index) {
+        (Codec::Object, _) if field.shape == Shape::Extensions => {
+            let members = value.as_object()?.iter().filter(|(name, _)| name.starts_with(field.json));
+            let members = members.map(|(name, value)| (name.to_owned(), value.clone()));
+            Some(Cow::Owned(Value::Object(members.collect())))
+        }
+        (Codec::Object, _) => value.get(field.json).map(Cow::Borrowed),
+        (Codec::List | Codec::Members | Codec::OneOrMore, _) => Some(Cow::Borrowed(value)),
+        (Codec::Any, _) => Some(Cow::Owned(Value::String(json::encode_to_string(value)))),
+        (Codec::Choice(choose), _) => (choose(value) == index).then_some(Cow::Borrowed(value)),
+        (Codec::Time | Codec::MicroTime, _) => {
+            let time: Timestamp = value.as_str()?.parse().ok()?;
+            // Whole seconds towards the past, and the rest of them.
+            let rest = time.subsec_nanosecond().rem_euclid(1_000_000_000);
+            let seconds = time.as_second() - i64::from(time.subsec_nanosecond() < 0);
+            Some(Cow::Owned(Value::Int(match (codec, index) {
+                (_, 0) => seconds,
+                (Codec::MicroTime, _) => i64::from(rest / 1000 * 1000),
+                _ => 0,
+            })))
+        }
+        (Codec::Json | Codec::FieldsV1, _) if value.is_null() => None,
+        (Codec::Json | Codec::FieldsV1, _) => Some(Cow::Owned(Value::String(json::encode_to_string(value)))),
+        (Codec::SchemaOrBool, 0) => Some(Cow::Owned(Value::Bool(!matches!(value, Value::Bool(false) | Value::Null)))),
+        (Codec::SchemaOrBool, _) => value.as_object().map(|_| Cow::Borrowed(value)),
+        (Codec::SchemaOrArray | Codec::SchemaOrStringArray, 0) => (!is_list).then_some(Cow::Borrowed(value)),
+        (Codec::SchemaOrArray | Codec::SchemaOrStringArray, _) => is_list.then_some(Cow::Borrowed(value)),
+    }
+}
+
+fn write_field(field: &'static Field, value: Option<&Value>, writer: &mut Writer) {
+    let value = value.filter(|value| !value.is_null());
+    match (field.shape, value) {
+        (Shape::Value, None) if matches!(field.kind, Kind::Bytes) => {}
+        (Shape::Value, value) => write_one(field.kind, field.number, value.unwrap_or(&Value::Null), writer),
+        (Shape::Pointer, Some(value)) => write_one(field.kind, field.number, value, writer),
+        (Shape::List, Some(Value::Array(items))) => {
+            items.iter().rev().for_each(|item| write_one(field.kind, field.number, item, writer));
+        }
+        (Shape::Map | Shape::Extensions, Some(Value::Object(entries))) => {
+            for (name, value) in entries.iter().rev() {
+                let end = writer.len();
+                if !(value.is_null() && matches!(field.kind, Kind::Bytes)) {
+                    write_one(field.kind, 2, value, writer);
+                }
+                write_bytes(1, name.as_bytes(), writer);
+                writer.close(field.number, end);
+            }
+        }
+        (Shape::Pointer | Shape::List | Shape::Map | Shape::Extensions, _) => {}
+    }
+}
+
+fn write_one(kind: Kind, number: u32, value: &Value, writer: &mut Writer) {
+    match kind {
+        Kind::Bool => writer.varint(u64::from(value.as_bool().unwrap_or_default())),
+        Kind::Int32 | Kind::Int64 => writer.varint(value.as_i64().unwrap_or_default() as u64),
+        Kind::Double => writer.fixed64(match value {
+            Value::Int(number) => *number as f64,
+            Value::Float(number) => *number,
+            _ => 0.0,
+        }),
+        Kind::String => return write_bytes(number, value.as_str().unwrap_or_default().as_bytes(), writer),
+        Kind::Bytes => {
+            let bytes = base64::decode(value.as_str().unwrap_or_default()).unwrap_or_default();
+            return write_bytes(number, &bytes, writer);
+        }
+        Kind::Message(message) => {
+            let end = writer.len();
+            write_nested(message, value, writer);
+            return writer.close(number, end);
+        }
+    }
+    let wire_type = match kind {
+        Kind::Double => super::wire::FIXED64,
+        _ => super::wire::VARINT,
+    };
+    writer.tag(number, wire_type);
+}
+
+/// A time that is none has no fields, though they are values.
+fn write_nested(message: &'static Message, value: &Value, writer: &mut Writer) {
+    if !(matches!(message.codec, Codec::Time | Codec::MicroTime) && value.is_null()) {
+        write_message(message, value, writer);
+    }
+}
+
+fn write_bytes(number: u32, bytes: &[u8], writer: &mut Writer) {
+    writer.bytes(bytes);
+    writer.varint(bytes.len() as u64);
+    writer.tag(number, LENGTH_DELIMITED);
+}

@@ -1,0 +1,192 @@
+//! The primitives of the wire: varints, lengths, fields to skip.
+//!
+//! A [`Reader`] accepts what Go's generated decoders accept, and fails in their order, for their errors are what clients
+//! see; no published library does. A [`Writer`] goes backwards, so that a length is known when it is written.
+
+use super::Error;
+
+/// How the bytes of a field are laid out.
+pub const VARINT: u8 = 0;
+pub const FIXED64: u8 = 1;
+pub const LENGTH_DELIMITED: u8 = 2;
+const START_GROUP: u8 = 3;
+pub const END_GROUP: u8 = 4;
+const FIXED32: u8 = 5;
+
+/// Reads from the start of `bytes`.
+#[derive(Clone)]
+pub struct Reader<'b> {
+    pub bytes: &'b [u8],
+    pub at: usize,
+}
+
+impl<'b> Reader<'b> {
+    pub fn new(bytes: &'b [u8]) -> Self {
+        Reader { bytes, at: 0 }
+    }
+
+    pub fn is_at_end(&self) -> bool {
+        self.at >= self.bytes.len()
+    }
+
+    /// A number in groups of seven bits, the lowest first. Bits beyond the 64th are dropped.
+    pub fn varint(&mut self) -> Result<u64, Error> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = *self.bytes.get(self.at).ok_or(Error::UnexpectedEnd)?;
+            self.at += 1;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(Error::IntegerOverflow)
+    }
+
+    /// A double.
+    pub fn fixed64(&mut self) -> Result<f64, Error> {
+        let (bytes, _) = self.bytes[self.at..].split_first_chunk().ok_or(Error::UnexpectedEnd)?;
+        self.at += bytes.len();
+        Ok(f64::from_le_bytes(*bytes))
+    }
+
+    /// Bytes behind their length.
+    pub fn length_delimited(&mut self) -> Result<&'b [u8], Error> {
+        let end = self.length_end()?;
+        let bytes = self.bytes.get(self.at..end).ok_or(Error::UnexpectedEnd)?;
+        self.at = end;
+        Ok(bytes)
+    }
+
+    /// Reads a length and says where what it measures ends, which may be behind the end.
+    fn length_end(&mut self) -> Result<usize, Error> {
+        let length = i64::try_from(self.varint()?).map_err(|_| Error::NegativeLength)?;
+        let end = i64::try_from(self.at).ok().and_then(|at| at.checked_add(length)).ok_or(Error::NegativeLength)?;
+        Ok(usize::try_from(end).unwrap_or(usize::MAX))
+    }
+
+    /// Skips a field, its tag included; a group ends with its own end.
+    pub fn skip(&mut self) -> Result<(), Error> {
+        let mut depth = 0_usize;
+        while !self.is_at_end() {
+            let wire_type = (self.varint()? & 7) as u8;
+            match wire_type {
+                VARINT => _ = self.varint()?,
+                FIXED64 => self.at += 8,
+                LENGTH_DELIMITED => self.at = self.length_end()?,
+                START_GROUP => depth += 1,
+                END_GROUP => depth = depth.checked_sub(1).ok_or(Error::UnexpectedEndGroup)?,
+                FIXED32 => self.at += 4,
+                _ => return Err(Error::IllegalWireType(wire_type)),
+            }
+            if depth == 0 {
+                return if self.at > self.bytes.len() { Err(Error::UnexpectedEnd) } else { Ok(()) };
+            }
+        }
+        Err(Error::UnexpectedEnd)
+    }
+}
+
+/// Writes from the end of the message to its start.
+#[derive(Default)]
+pub struct Writer {
+    /// The message, last byte first.
+    reversed: Vec<u8>,
+}
+
+impl Writer {
+    /// How many bytes are written.
+    pub fn len(&self) -> usize {
+        self.reversed.len()
+    }
+
+    pub fn varint(&mut self, mut number: u64) {
+        let start = self.len();
+        while number >= 0x80 {
+            self.reversed.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.reversed.push(number as u8);
+        self.reversed[start..].reverse();
+    }
+
+    pub fn fixed64(&mut self, number: f64) {
+        self.reversed.extend(number.to_be_bytes());
+    }
+
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.reversed.extend(bytes.iter().rev());
+    }
+
+    pub fn tag(&mut self, number: u32, wire_type: u8) {
+        self.varint(u64::from(number) << 3 | u64::from(wire_type));
+    }
+
+    /// Puts length and tag in front of what was written since `end`, the length at that time.
+    pub fn close(&mut self, number: u32, end: usize) {
+        self.varint((self.len() - end) as u64);
+        self.tag(number, LENGTH_DELIMITED);
+    }
+
+    /// What was written, in the order of reading.
+    pub fn finish(mut self) -> Vec<u8> {
+        self.reversed.reverse();
+        self.reversed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        for number in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX] {
+            let mut writer = Writer::default();
+            writer.varint(number);
+            assert_eq!(Reader::new(&writer.finish()).varint(), Ok(number));
+        }
+        let mut writer = Writer::default();
+        let end = writer.len();
+        writer.bytes(b"abc");
+        writer.close(5, end);
+        writer.fixed64(-0.5);
+        let bytes = writer.finish();
+        let mut reader = Reader::new(&bytes);
+        assert_eq!(reader.fixed64(), Ok(-0.5));
+        assert_eq!(reader.varint(), Ok(5 << 3 | 2));
+        assert_eq!(reader.length_delimited(), Ok(&b"abc"[..]));
+        assert!(reader.is_at_end());
+    }
+
+    #[test]
+    fn numbers_end_after_ten_bytes() {
+        assert_eq!(Reader::new(&[0xff; 11]).varint(), Err(Error::IntegerOverflow));
+        assert_eq!(Reader::new(&[0x80; 3]).varint(), Err(Error::UnexpectedEnd));
+        let mut nine = [0xff; 10];
+        nine[9] = 0x7f;
+        assert_eq!(Reader::new(&nine).varint(), Ok(u64::MAX));
+    }
+
+    #[test]
+    fn lengths_stay_within_the_bytes() {
+        assert_eq!(Reader::new(&[4, 1, 2, 3]).length_delimited(), Err(Error::UnexpectedEnd));
+        let mut negative = [0xff; 10];
+        negative[9] = 1;
+        assert_eq!(Reader::new(&negative).length_delimited(), Err(Error::NegativeLength));
+        negative[9] = 0;
+        assert_eq!(Reader::new(&negative).length_delimited(), Err(Error::NegativeLength), "the end overflows");
+    }
+
+    #[test]
+    fn groups_are_skipped_without_recursion() {
+        let mut groups = vec![0x0b; 1 << 20];
+        assert_eq!(Reader::new(&groups).skip(), Err(Error::UnexpectedEnd));
+        groups.resize(2 << 20, 0x0c);
+        let mut reader = Reader::new(&groups);
+        assert_eq!(reader.skip(), Ok(()));
+        assert!(reader.is_at_end());
+        assert_eq!(Reader::new(&[0x0c]).skip(), Err(Error::UnexpectedEndGroup));
+        assert_eq!(Reader::new(&[0x0e]).skip(), Err(Error::IllegalWireType(6)));
+    }
+}

@@ -1,0 +1,89 @@
+//! How expressions read an object of a schema.
+//!
+//! In: a structural schema. Out: the [`Form`] through which values of it are read in place.
+//! Source: k8s.io/apiserver 1.37, values of unstructured objects.
+
+use std::collections::BTreeMap;
+
+use super::structural::{Structural, StructuralOrBool};
+use crate::cel::escape::escape;
+use crate::cel::eval::host::{Field, Form, ListForm, ListKind, MapForm, Shape};
+
+/// The form of what `schema` specifies. `is_resource` is for the root of a custom resource or an embedded one: those have
+/// a kind, a version and a name even if the schema does not say so.
+pub fn form(schema: &Structural, is_resource: bool) -> Form {
+    Form { nullable: schema.generic.nullable, shape: shape(schema, is_resource) }
+}
+
+fn shape(schema: &Structural, is_resource: bool) -> Shape {
+    if schema.extensions.int_or_string {
+        return Shape::IntOrString;
+    }
+    match schema.generic.type_.as_str() {
+        "object" => Shape::Map(map(schema, is_resource)),
+        "array" => list(schema),
+        "string" => match schema.value_validation.as_deref().map_or("", |validation| validation.format.as_str()) {
+            "duration" => Shape::Duration,
+            "date" => Shape::Date,
+            "date-time" => Shape::DateTime,
+            "byte" => Shape::Bytes,
+            _ => Shape::String,
+        },
+        "number" => Shape::Number,
+        "integer" => Shape::Integer,
+        "boolean" => Shape::Boolean,
+        _ if schema.extensions.preserve_unknown_fields => Shape::Preserved,
+        other => Shape::Unknown(other.to_owned()),
+    }
+}
+
+fn map(schema: &Structural, is_resource: bool) -> MapForm {
+    let has_meta = is_resource || schema.extensions.embedded_resource;
+    if !has_meta && schema.properties.is_empty() {
+        return match schema.additional_properties.as_ref().and_then(StructuralOrBool::structural) {
+            Some(values) => MapForm::Values(Box::new(form(values, false))),
+            None => MapForm::Bare,
+        };
+    }
+    let mut fields: BTreeMap<String, Field> =
+        schema.properties.iter().map(|(name, property)| (name.clone(), field(name, form(property, false)))).collect();
+    if has_meta && !declares_meta(schema) {
+        let text = |name| (String::from(name), field(name, Form { nullable: false, shape: Shape::String }));
+        let metadata = MapForm::Fields(BTreeMap::from(["name", "generateName"].map(text)));
+        let metadata = field("metadata", Form { nullable: false, shape: Shape::Map(metadata) });
+        fields.extend([text("kind"), text("apiVersion"), ("metadata".to_owned(), metadata)]);
+    }
+    MapForm::Fields(fields)
+}
+
+fn field(name: &str, form: Form) -> Field {
+    Field { form, escaped: escape(name).map_or_else(|| name.to_owned(), Into::into) }
+}
+
+/// Whether a schema says itself all that resources have, so that it counts alone.
+fn declares_meta(schema: &Structural) -> bool {
+    let is = |schema: &Structural, name: &str, type_: &str| {
+        schema.properties.get(name).is_some_and(|property| property.generic.type_ == type_)
+    };
+    is(schema, "kind", "string")
+        && is(schema, "apiVersion", "string")
+        && is(schema, "metadata", "object")
+        && schema
+            .properties
+            .get("metadata")
+            .is_some_and(|metadata| is(metadata, "name", "string") && is(metadata, "generateName", "string"))
+}
+
+fn list(schema: &Structural) -> Shape {
+    let Some(items) = &schema.items else { return Shape::BareList };
+    let kind = match schema.extensions.list_type.as_deref() {
+        None | Some("" | "atomic") => ListKind::Atomic,
+        Some("set") => ListKind::Set,
+        Some("map") => {
+            let keys = schema.extensions.list_map_keys.iter();
+            ListKind::Map(keys.map(|key| escape(key).map_or_else(|| key.clone(), Into::into)).collect())
+        }
+        Some(other) => return Shape::UnknownList(other.to_owned()),
+    };
+    Shape::List(Box::new(ListForm { item: form(items, false), kind }))
+}

@@ -1,0 +1,533 @@
+//! Runs the rules of a schema over an object.
+//!
+//! In: compiled rules, an object and perhaps what it was. Out: what the rules have against it, in the reference's order: a
+//! node's own rules, then its items or entries, then its properties. A budget is shared by all of them.
+//! Source: apiextensions-apiserver 1.37, `pkg/apiserver/schema/cel`.
+
+use super::tree::{Node, Rule, Rules};
+use crate::cel::cost::model::{CALL_LIMIT, OBJECT_BUDGET};
+use crate::cel::eval::{Binding, EvalError, Program, Value as Cel};
+use crate::meta::field::{self, ErrorList, Path};
+use crate::schema::correlate::{Correlated, OldItems};
+use crate::schema::json_schema::ValidationRule;
+use crate::value::{Map, Value, go_quote};
+
+/// The longest message that an expression may make, in bytes.
+const MESSAGE_BYTES_MAX: usize = 5120;
+
+/// How much the rules may cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// One evaluation of an expression.
+    pub call: u64,
+    /// All evaluations for an object; nothing is evaluated once nothing is left.
+    pub object: i64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { call: CALL_LIMIT, object: OBJECT_BUDGET as i64 }
+    }
+}
+
+/// What the rules have against an object.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    pub errors: ErrorList,
+    /// Errors of values that an update left alone.
+    pub warnings: Vec<String>,
+    /// What is left of the budget; `None` if the rules were given up because it ran out.
+    pub left: Option<i64>,
+}
+
+/// An evaluation of a rule or of its message.
+#[derive(Debug)]
+pub struct Run<'r, 'a> {
+    pub path: &'r Path<'r>,
+    pub rule: &'r ValidationRule,
+    /// `self` and `oldSelf`.
+    pub variables: &'r [Binding<'a>],
+    /// Which of the node's rules.
+    pub index: usize,
+    /// Whether it was the rule's message.
+    pub is_message: bool,
+    pub result: &'r Result<Cel<'a>, EvalError>,
+    pub cost: u64,
+}
+
+impl Rules {
+    /// Runs the rules over `object` at `path`, which was `old`. Where an update is `correlated`, failures of values that
+    /// it left alone are only warned of. `observe` is told each evaluation.
+    pub fn evaluate<'a>(
+        &'a self,
+        path: &Path<'_>,
+        object: &'a Value,
+        old: Option<&'a Value>,
+        correlated: Option<&Correlated<'_>>,
+        limits: Limits,
+        observe: &mut dyn FnMut(Run<'_, 'a>),
+    ) -> Findings {
+        let mut evaluation =
+            Evaluation { errors: ErrorList::new(), warnings: Vec::new(), left: limits.object, limits, observe };
+        let flow = match &self.root {
+            Some(root) => {
+                let kept = Kept { here: correlated, above: None::<&Correlated<'_>> };
+                evaluation.node(root, path, object, old.filter(|old| !old.is_null()), kept)
+            }
+            None => Ok(()),
+        };
+        let Evaluation { errors, warnings, left, .. } = evaluation;
+        Findings { errors, warnings, left: flow.is_ok().then_some(left) }
+    }
+
+    /// [`Rules::evaluate`] with the limits of the server, from the root of an object.
+    pub fn check(&self, object: &Value, old: Option<&Value>, correlated: Option<&Correlated<'_>>) -> Findings {
+        self.evaluate(&Path::ROOT, object, old, correlated, Limits::default(), &mut |_| {})
+    }
+}
+
+/// The budget ran out.
+struct Exhausted;
+
+struct Evaluation<'o, 'a> {
+    errors: ErrorList,
+    warnings: Vec<String>,
+    left: i64,
+    limits: Limits,
+    observe: &'o mut dyn FnMut(Run<'_, 'a>),
+}
+
+/// What an update left of a value, or of what holds it.
+#[derive(Clone, Copy)]
+struct Kept<'k, 'h, 'n> {
+    here: Option<&'k Correlated<'h>>,
+    /// The nearest value above that has an old one.
+    above: Option<&'k Correlated<'n>>,
+}
+
+impl<'k, 'n> Kept<'k, 'n, 'n> {
+    fn above(above: Option<&'k Correlated<'n>>) -> Self {
+        Kept { here: None, above }
+    }
+}
+
+impl Kept<'_, '_, '_> {
+    fn is_unchanged(self) -> bool {
+        match self.here {
+            Some(here) => here.is_unchanged(),
+            None => self.above.is_some_and(Correlated::is_unchanged),
+        }
+    }
+}
+
+impl<'a> Evaluation<'_, 'a> {
+    fn node(
+        &mut self,
+        node: &'a Node,
+        path: &Path<'_>,
+        value: &'a Value,
+        old: Option<&'a Value>,
+        kept: Kept<'_, '_, '_>,
+    ) -> Result<(), Exhausted> {
+        if value.is_null() {
+            return Ok(());
+        }
+        self.rules(node, path, value, old, kept)?;
+        for nested in &node.all_of {
+            self.node(nested, path, value, old, Kept::above(kept.above))?;
+        }
+        match value {
+            Value::Array(items) => self.items(node, path, items, old.and_then(Value::as_array), kept),
+            Value::Object(fields) => self.entries(node, path, fields, old.and_then(Value::as_object), kept),
+            _ => Ok(()),
+        }
+    }
+
+    fn items(
+        &mut self,
+        node: &'a Node,
+        path: &Path<'_>,
+        items: &'a [Value],
+        old: Option<&'a [Value]>,
+        kept: Kept<'_, '_, '_>,
+    ) -> Result<(), Exhausted> {
+        let Some(below) = &node.items else { return Ok(()) };
+        let old_items = OldItems::new(old.unwrap_or_default(), &node.item_keys);
+        for (index, item) in items.iter().enumerate() {
+            let old = old_items.get(item);
+            let path = path.index(index);
+            match kept.here {
+                None => self.node(below, &path, item, old, kept)?,
+                Some(here) => {
+                    let item_kept = here.item(index);
+                    let kept = Kept { here: item_kept.as_ref(), above: Some(here) };
+                    self.node(below, &path, item, old, kept)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn entries(
+        &mut self,
+        node: &'a Node,
+        path: &Path<'_>,
+        fields: &'a Map,
+        old: Option<&'a Map>,
+        kept: Kept<'_, '_, '_>,
+    ) -> Result<(), Exhausted> {
+        if let Some(below) = &node.values {
+            for (name, value) in fields.iter() {
+                self.entry(node, below, &path.key(name), name, value, old, kept)?;
+            }
+        }
+        for (name, below) in &node.properties {
+            if let Some(value) = fields.get(name) {
+                self.entry(node, below, &path.child(name), name, value, old, kept)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a step down has both ends of the step")]
+    fn entry(
+        &mut self,
+        node: &'a Node,
+        below: &'a Node,
+        path: &Path<'_>,
+        name: &str,
+        value: &'a Value,
+        old: Option<&'a Map>,
+        kept: Kept<'_, '_, '_>,
+    ) -> Result<(), Exhausted> {
+        let old = old.filter(|_| node.is_correlatable).and_then(|old| old.get(name)).filter(|old| !old.is_null());
+        match kept.here {
+            None => self.node(below, path, value, old, kept),
+            // Both objects were converted to the same version, so a change does not show.
+            Some(_) if kept.above.is_none() && matches!(name, "apiVersion" | "kind") => {
+                self.node(below, path, value, old, Kept::above(None::<&Correlated<'_>>))
+            }
+            Some(here) => {
+                let entry_kept = here.field(name);
+                self.node(below, path, value, old, Kept { here: entry_kept.as_ref(), above: Some(here) })
+            }
+        }
+    }
+
+    fn rules(
+        &mut self,
+        node: &'a Node,
+        path: &Path<'_>,
+        value: &'a Value,
+        old: Option<&'a Value>,
+        kept: Kept<'_, '_, '_>,
+    ) -> Result<(), Exhausted> {
+        let fault = |detail: String| field::Error::invalid(path, node.type_.as_str(), detail);
+        if let Some(error) = node.error {
+            self.errors.push(fault(format!("rule compiler initialization error: {error}")));
+            return Ok(());
+        }
+        if node.rules.is_empty() {
+            return Ok(());
+        }
+        if self.left <= 0 {
+            self.errors.push(fault(OUT_OF_BUDGET.to_owned()));
+            return Err(Exhausted);
+        }
+        let current = Some(Cel::host(value, &node.form));
+        let uses_old = node.rules.iter().any(|rule| rule.uses_old_self);
+        let before = old.filter(|_| uses_old).map(|old| Cel::host(old, &node.form));
+        // What messages see: `oldSelf` as it is, even where the rule takes it for an optional.
+        let plain = [current.clone(), before.clone()];
+        let optional_variables = [current, uses_old.then(|| before.map_or(Ok(Cel::OPTIONAL_NONE), optional))];
+        for (index, rule) in node.rules.iter().enumerate() {
+            let program = match &rule.program {
+                None => continue,
+                Some(Err(error)) => {
+                    self.errors.push(fault(format!("rule compile error: {error}")));
+                    continue;
+                }
+                Some(Ok(program)) => program,
+            };
+            let takes_optional = rule.rule.optional_old_self == Some(true);
+            if rule.uses_old_self && old.is_none() && !takes_optional {
+                continue;
+            }
+            let variables = if takes_optional { &optional_variables } else { &plain };
+            let evaluated = program.evaluate(variables, self.limits.call);
+            let (result, cost) = (evaluated.result, evaluated.cost);
+            (self.observe)(Run { path, rule: &rule.rule, variables, index, is_message: false, result: &result, cost });
+            if !self.spend(cost) {
+                self.errors.push(fault(OUT_OF_BUDGET.to_owned()));
+                return Err(Exhausted);
+            }
+            let failure = match result {
+                Ok(Cel::Bool(true)) => continue,
+                Ok(_) => self.message(rule, path, index, &plain).map_err(|detail| fault_at(rule, path, node, detail)),
+                Err(EvalError::CostLimitExceeded) => {
+                    self.errors.push(fault(format!(
+                        "'{}': no further validation rules will be run due to call cost exceeds limit for rule: {}",
+                        EvalError::CostLimitExceeded,
+                        named(rule)
+                    )));
+                    return Err(Exhausted);
+                }
+                Err(error) => {
+                    let error = error.to_string();
+                    let detail = match error.starts_with("no such overload") {
+                        true => format!(
+                            "'{error}': call arguments did not match a supported operator, function or macro signature \
+                             for rule: {}",
+                            named(rule)
+                        ),
+                        false => format!("{error} evaluating rule: {}", named(rule)),
+                    };
+                    self.errors.push(fault(detail));
+                    continue;
+                }
+            };
+            let forgiven = !rule.uses_old_self && kept.is_unchanged();
+            let (error, flow) = match failure {
+                Ok(detail) => (refusal(rule, path, node, value, detail), Ok(())),
+                Err(error) => (error, Err(Exhausted)),
+            };
+            match forgiven {
+                true => self.warnings.push(error.to_string()),
+                false => self.errors.push(error),
+            }
+            flow?;
+        }
+        Ok(())
+    }
+
+    /// Takes `cost` from the budget; false if that is more than is left.
+    fn spend(&mut self, cost: u64) -> bool {
+        match i64::try_from(cost) {
+            Ok(cost) if cost <= self.left => self.left -= cost,
+            _ => return false,
+        }
+        true
+    }
+
+    /// What a refusal by `rule` says.
+    ///
+    /// # Errors
+    /// Why no more rules are run: the message was too dear.
+    fn message(
+        &mut self,
+        rule: &'a Rule,
+        path: &Path<'_>,
+        index: usize,
+        variables: &[Binding<'a>],
+    ) -> Result<String, String> {
+        if let Some(program) = &rule.message
+            && let Some(message) = self.computed_message(program, rule, path, index, variables)?
+        {
+            return Ok(message);
+        }
+        Ok(match rule.rule.message.is_empty() {
+            true => format!("failed rule: {}", named(rule)),
+            false => rule.rule.message.trim().to_owned(),
+        })
+    }
+
+    /// What `messageExpression` says; nothing if it says nothing of use.
+    fn computed_message(
+        &mut self,
+        program: &'a Program,
+        rule: &Rule,
+        path: &Path<'_>,
+        index: usize,
+        variables: &[Binding<'a>],
+    ) -> Result<Option<String>, String> {
+        let evaluated = program.evaluate(variables, self.limits.call);
+        let (result, cost) = (evaluated.result, evaluated.cost);
+        (self.observe)(Run { path, rule: &rule.rule, variables, index, is_message: true, result: &result, cost });
+        if i64::try_from(cost).map_or(true, |cost| cost > self.left) {
+            return Err(
+                "messageExpression evaluation failed due to running out of cost budget, no further validation \
+                        rules will be run"
+                    .to_owned(),
+            );
+        }
+        if matches!(result, Err(EvalError::CostLimitExceeded)) {
+            return Err(format!(
+                "no further validation rules will be run due to call cost exceeds limit for messageExpression: {}",
+                go_quote(&rule.rule.message_expression)
+            ));
+        }
+        self.spend(cost);
+        let Ok(Cel::String(message)) = result else { return Ok(None) };
+        let message = message.trim();
+        let is_of_use = !message.is_empty() && message.len() <= MESSAGE_BYTES_MAX && !message.contains('\n');
+        Ok(is_of_use.then(|| message.to_owned()))
+    }
+}
+
+const OUT_OF_BUDGET: &str =
+    "validation failed due to running out of cost budget, no further validation rules will be run";
+
+fn optional<'a>(value: Result<Cel<'a>, EvalError>) -> Result<Cel<'a>, EvalError> {
+    value.map(Cel::optional_of)
+}
+
+/// The rule as errors name it.
+fn named(rule: &Rule) -> &str {
+    let text = if rule.rule.message.is_empty() { &rule.rule.rule } else { &rule.rule.message };
+    text.trim()
+}
+
+fn fault_at(rule: &Rule, path: &Path<'_>, node: &Node, detail: String) -> field::Error {
+    at(rule, path, |path| field::Error::invalid(path, node.type_.as_str(), detail))
+}
+
+/// That `value` fails `rule`.
+fn refusal(rule: &Rule, path: &Path<'_>, node: &Node, value: &Value, detail: String) -> field::Error {
+    let omits_value = matches!(node.type_.as_str(), "object" | "array");
+    at(rule, path, |path| match rule.rule.reason.as_deref() {
+        Some("FieldValueForbidden") => field::Error::forbidden(path, detail),
+        Some("FieldValueRequired") => field::Error::required(path, detail),
+        Some("FieldValueDuplicate") if omits_value => {
+            field::Error { bad_value: None, ..field::Error::duplicate(path, "") }
+        }
+        Some("FieldValueDuplicate") => field::Error::duplicate(path, value.clone()),
+        _ if omits_value => field::Error::invalid_omitted(path, detail),
+        _ => field::Error::invalid(path, value.clone(), detail),
+    })
+}
+
+/// An error at the field that `rule` names.
+fn at(rule: &Rule, path: &Path<'_>, error: impl FnOnce(&Path<'_>) -> field::Error) -> field::Error {
+    match rule.field_path.as_str() {
+        "" => error(path),
+        below => error(&path.child(below)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::structural::Structural;
+    use crate::schema::{convert, json_schema};
+    use crate::value::{json, yaml};
+
+    fn schema(text: &str) -> Structural {
+        let schema = yaml::decode(text.as_bytes()).expect("the schema is YAML");
+        convert::to_structural(&json_schema::decode(&schema).expect("it decodes").0).expect("it is structural")
+    }
+
+    fn value(text: &str) -> Value {
+        json::decode(text.as_bytes()).expect("the object is JSON")
+    }
+
+    /// The texts of the errors, then those of the warnings with a `W` before them.
+    #[track_caller]
+    fn check(schema_text: &str, object: &str, old: Option<&str>, expected: &[&str]) {
+        let schema = schema(schema_text);
+        let (object, old) = (value(object), old.map(value));
+        let correlated = old.as_ref().map(|old| Correlated::new(&object, old, &schema));
+        let findings = Rules::compile(&schema, false).check(&object, old.as_ref(), correlated.as_ref());
+        let errors = findings.errors.iter().map(ToString::to_string);
+        let warnings = findings.warnings.iter().map(|warning| format!("W {warning}"));
+        assert_eq!(errors.chain(warnings).collect::<Vec<_>>(), expected);
+    }
+
+    const BOUNDS: &str = "
+type: object
+properties:
+  replicas: {type: integer}
+  maxReplicas: {type: integer}
+x-kubernetes-validations:
+- rule: self.replicas <= self.maxReplicas
+  messageExpression: \"'at most ' + string(self.maxReplicas)\"
+  fieldPath: .replicas
+- rule: self.replicas >= 0
+  message: not less than nothing
+  reason: FieldValueForbidden
+";
+
+    #[test]
+    fn a_failure_tells_its_message_at_its_field() {
+        check(BOUNDS, r#"{"replicas": 3, "maxReplicas": 5}"#, None, &[]);
+        check(BOUNDS, r#"{"replicas": 7, "maxReplicas": 5}"#, None, &["replicas: Invalid value: at most 5"]);
+        check(BOUNDS, r#"{"replicas": -1, "maxReplicas": 5}"#, None, &["<nil>: Forbidden: not less than nothing"]);
+    }
+
+    #[test]
+    fn a_rule_that_fails_to_evaluate_says_why() {
+        check(
+            BOUNDS,
+            r#"{"maxReplicas": 5}"#,
+            None,
+            &[
+                "<nil>: Invalid value: \"object\": no such key: replicas evaluating rule: self.replicas <= self.maxReplicas",
+                "<nil>: Invalid value: \"object\": no such key: replicas evaluating rule: not less than nothing",
+            ],
+        );
+    }
+
+    #[test]
+    fn an_update_that_leaves_a_value_alone_is_only_warned() {
+        let unchanged = r#"{"replicas": 7, "maxReplicas": 5}"#;
+        check(BOUNDS, unchanged, Some(unchanged), &["W replicas: Invalid value: at most 5"]);
+    }
+
+    #[test]
+    fn transition_rules_need_an_old_value() {
+        let schema = "
+type: object
+properties:
+  name:
+    type: string
+    x-kubernetes-validations:
+    - {rule: self == oldSelf, message: is immutable}
+  size:
+    type: integer
+    x-kubernetes-validations:
+    - {rule: '!oldSelf.hasValue() || self >= oldSelf.value()', optionalOldSelf: true, message: may only grow}
+";
+        check(schema, r#"{"name": "a", "size": 1}"#, None, &[]);
+        check(
+            schema,
+            r#"{"name": "b", "size": 1}"#,
+            Some(r#"{"name": "a", "size": 2}"#),
+            &["name: Invalid value: \"b\": is immutable", "size: Invalid value: 1: may only grow"],
+        );
+    }
+
+    #[test]
+    fn items_find_their_old_values_by_their_keys() {
+        let schema = "
+type: object
+properties:
+  ports:
+    type: array
+    x-kubernetes-list-type: map
+    x-kubernetes-list-map-keys: [name]
+    items:
+      type: object
+      required: [name]
+      properties: {name: {type: string}, port: {type: integer}}
+      x-kubernetes-validations:
+      - {rule: self.port == oldSelf.port, message: is fixed}
+";
+        let (old, new) = (
+            r#"{"ports": [{"name": "a", "port": 1}, {"name": "b", "port": 2}]}"#,
+            r#"{"ports": [{"name": "b", "port": 3}, {"name": "c", "port": 4}, {"name": "a", "port": 1}]}"#,
+        );
+        check(schema, new, Some(old), &["ports[0]: Invalid value: is fixed"]);
+    }
+
+    #[test]
+    fn nothing_is_evaluated_once_the_budget_is_spent() {
+        let schema = schema(BOUNDS);
+        let rules = Rules::compile(&schema, false);
+        let object = value(r#"{"replicas": 3, "maxReplicas": 5}"#);
+        let limits = Limits { object: 6, ..Limits::default() };
+        let mut costs = Vec::new();
+        let findings = rules.evaluate(&Path::ROOT, &object, None, None, limits, &mut |run| costs.push(run.cost));
+        assert_eq!((costs, findings.left), (vec![5, 3], None));
+        let errors: Vec<String> = findings.errors.iter().map(ToString::to_string).collect();
+        assert_eq!(errors, [format!("<nil>: Invalid value: \"object\": {OUT_OF_BUDGET}")]);
+    }
+}

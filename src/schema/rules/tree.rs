@@ -1,0 +1,215 @@
+//! The rules of a schema, compiled, where its values stand.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use super::compile::{CompiledRule, Origin, compile};
+use crate::cel::declared::DeclType;
+use crate::cel::escape::escape;
+use crate::cel::eval::Program;
+use crate::cel::eval::host::Form;
+use crate::schema::declare::declare;
+use crate::schema::form::form;
+use crate::schema::json_schema::ValidationRule;
+use crate::schema::structural::{NestedValueValidation, Structural, StructuralOrBool};
+
+/// The rules of a schema at all its nodes, ready to run. Nodes without rules at or below them are left out.
+#[derive(Debug, Default)]
+pub struct Rules {
+    pub(super) root: Option<Node>,
+}
+
+/// The rules of the root of a custom resource, compiled when they are first asked for.
+#[derive(Clone, Debug, Default)]
+pub struct LazyRules(Arc<OnceLock<Rules>>);
+
+impl LazyRules {
+    /// The rules of `schema`, which is always the same one.
+    pub fn of(&self, schema: &Structural) -> &Rules {
+        self.0.get_or_init(|| Rules::compile(schema, true))
+    }
+}
+
+/// They follow from the schema, and so don't tell what holds them from another.
+impl PartialEq for LazyRules {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// The rules of a node and of what is below it.
+#[derive(Debug)]
+pub(super) struct Node {
+    /// The type that the schema declares: what errors show in place of the value.
+    pub type_: String,
+    /// Whether entries are compared with their old values.
+    pub is_correlatable: bool,
+    /// The keys by which items find their old values, for lists of type `map`.
+    pub item_keys: Vec<String>,
+    /// Why none of the rules can run.
+    pub error: Option<&'static str>,
+    pub rules: Vec<Rule>,
+    /// How `self` is read.
+    pub form: Form,
+    /// Rules under `allOf`, which are about this node, too.
+    pub all_of: Vec<Node>,
+    pub items: Option<Box<Node>>,
+    pub values: Option<Box<Node>>,
+    pub properties: BTreeMap<String, Node>,
+}
+
+/// A rule, ready to run.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub rule: ValidationRule,
+    /// `None` for a blank rule, which holds.
+    pub program: Option<Result<Arc<Program>, String>>,
+    pub uses_old_self: bool,
+    pub message: Option<Arc<Program>>,
+    /// Where to report a failure, from the node on; empty for the node itself.
+    pub field_path: String,
+}
+
+impl Rules {
+    /// Compiles the rules of `schema`, which is stored: they may use all there is. `is_resource` is for the root of a
+    /// custom resource.
+    pub fn compile(schema: &Structural, is_resource: bool) -> Rules {
+        if !super::any(schema) {
+            return Rules::default();
+        }
+        let decl = declare(schema, is_resource);
+        Rules { root: node(&Spine::of(schema), schema, is_resource, decl.as_ref()) }
+    }
+
+    /// Whether there is no rule at all.
+    pub fn is_empty(&self) -> bool {
+        self.root.is_none()
+    }
+}
+
+/// Where rules stand: in a schema, or in an `allOf` beside it.
+struct Spine<'s> {
+    rules: &'s [ValidationRule],
+    items: Option<Below<'s>>,
+    values: Option<Below<'s>>,
+    properties: Vec<(&'s String, Below<'s>)>,
+    all_of: &'s [NestedValueValidation],
+}
+
+#[derive(Clone, Copy)]
+enum Below<'s> {
+    Schema(&'s Structural),
+    Nested(&'s NestedValueValidation),
+}
+
+impl<'s> Below<'s> {
+    fn spine(self) -> Spine<'s> {
+        match self {
+            Below::Schema(schema) => Spine::of(schema),
+            Below::Nested(nested) => Spine::nested(nested),
+        }
+    }
+}
+
+impl<'s> Spine<'s> {
+    fn of(schema: &'s Structural) -> Self {
+        Spine {
+            rules: &schema.validations,
+            items: schema.items.as_deref().map(Below::Schema),
+            values: values_of(schema).map(Below::Schema),
+            properties: schema.properties.iter().map(|(name, schema)| (name, Below::Schema(schema))).collect(),
+            all_of: schema.value_validation.as_deref().map_or(&[], |validation| &validation.all_of),
+        }
+    }
+
+    fn nested(nested: &'s NestedValueValidation) -> Self {
+        Spine {
+            rules: &nested.validations,
+            items: nested.items.as_deref().map(Below::Nested),
+            values: nested.additional_properties.as_deref().map(Below::Nested),
+            properties: nested.properties.iter().map(|(name, nested)| (name, Below::Nested(nested))).collect(),
+            all_of: &nested.value_validation.all_of,
+        }
+    }
+}
+
+fn values_of(schema: &Structural) -> Option<&Structural> {
+    schema.additional_properties.as_ref().and_then(StructuralOrBool::structural)
+}
+
+/// The rules of `spine` about values of `schema`; `None` if there are none here nor below.
+fn node(spine: &Spine<'_>, schema: &Structural, is_resource: bool, decl: Option<&DeclType>) -> Option<Node> {
+    let below = |below: Below<'_>, schema: &Structural, decl: Option<&DeclType>| {
+        node(&below.spine(), schema, schema.extensions.embedded_resource, decl)
+    };
+    let element = decl.and_then(DeclType::element);
+    let items = match (spine.items, &schema.items) {
+        (Some(items), Some(schema)) => below(items, schema, element),
+        _ => None,
+    };
+    let values = match (spine.values, values_of(schema)) {
+        (Some(values), Some(schema)) => below(values, schema, element),
+        _ => None,
+    };
+    let mut properties = BTreeMap::new();
+    for (name, property) in &spine.properties {
+        let Some(schema) = schema.properties.get(*name) else { continue };
+        let own;
+        let decl = match escape(name) {
+            Some(escaped) => decl.and_then(|decl| decl.field(&escaped)),
+            // Expressions above don't see it, but its own rules do.
+            None => {
+                own = declare(schema, schema.extensions.embedded_resource);
+                own.as_ref()
+            }
+        };
+        if let Some(decl) = decl
+            && let Some(node) = below(*property, schema, Some(decl))
+        {
+            properties.insert((*name).clone(), node);
+        }
+    }
+    let all_of: Vec<Node> =
+        spine.all_of.iter().filter_map(|nested| node(&Spine::nested(nested), schema, is_resource, decl)).collect();
+    let (rules, error) = match decl {
+        Some(decl) => (compile(spine.rules, schema, decl, Origin::Stored), None),
+        None if spine.rules.is_empty() => (Vec::new(), None),
+        None => (Vec::new(), Some("failed to convert to declType for CEL validation rules")),
+    };
+    let is_list_of_entries = schema.generic.type_ == "array" && schema.extensions.list_type.as_deref() == Some("map");
+    let is_empty = rules.is_empty()
+        && error.is_none()
+        && items.is_none()
+        && values.is_none()
+        && properties.is_empty()
+        && all_of.is_empty();
+    (!is_empty).then(|| Node {
+        type_: schema.generic.type_.clone(),
+        is_correlatable: matches!(schema.extensions.map_type.as_deref(), None | Some("granular" | "atomic")),
+        item_keys: if is_list_of_entries { schema.extensions.list_map_keys.clone() } else { Vec::new() },
+        error,
+        rules: spine.rules.iter().zip(rules).map(|(rule, compiled)| Rule::new(rule, compiled)).collect(),
+        form: form(schema, is_resource),
+        all_of,
+        items: items.map(Box::new),
+        values: values.map(Box::new),
+        properties,
+    })
+}
+
+impl Rule {
+    fn new(rule: &ValidationRule, compiled: CompiledRule) -> Self {
+        let program = match (compiled.expression, compiled.error) {
+            (_, Some(error)) => Some(Err(error)),
+            (Some(expression), None) => Some(Ok(expression.program)),
+            (None, None) => None,
+        };
+        Rule {
+            rule: rule.clone(),
+            program,
+            uses_old_self: compiled.uses_old_self,
+            message: compiled.message.and_then(Result::ok).map(|message| message.program),
+            field_path: compiled.field_path,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! A client that no longer reads is cut off.
+//!
+//! What is to be sent waits for the client, in buffers of bounded size; without an end it would wait for ever.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep};
+
+/// A stream whose writes fail once they have made no progress for a time.
+pub struct CutStalled<S> {
+    stream: S,
+    after: Duration,
+    /// Runs while a write waits.
+    waiting: Pin<Box<Sleep>>,
+    is_waiting: bool,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> CutStalled<S> {
+    /// Cuts `stream` where a write waits for longer than `after`.
+    pub fn new(stream: S, after: Duration) -> Self {
+        CutStalled { stream, after, waiting: Box::pin(sleep(after)), is_waiting: false }
+    }
+
+    /// `written` as it is, or the end of a write that has waited for too long.
+    fn within_time<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.is_waiting = false;
+            return written;
+        }
+        if !self.is_waiting {
+            self.is_waiting = true;
+            self.waiting.as_mut().reset(Instant::now() + self.after);
+        }
+        match self.waiting.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for CutStalled<S> {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, out)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for CutStalled<S> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.within_time(context, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
+        self.within_time(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.within_time(context, flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.within_time(context, shut)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+
+    use super::*;
+
+    const AFTER: Duration = Duration::from_secs(30);
+
+    #[tokio::test(start_paused = true)]
+    async fn who_reads_nothing_is_cut_off_and_who_reads_slowly_is_not() {
+        let (ours, mut theirs) = duplex(4);
+        let mut ours = CutStalled::new(ours, AFTER);
+        let reader = tokio::spawn(async move {
+            let mut byte = [0];
+            for _ in 0..3 {
+                tokio::time::sleep(AFTER * 2 / 3).await;
+                theirs.read_exact(&mut byte).await.expect("there is something to read");
+            }
+            theirs
+        });
+        ours.write_all(b"seven b").await.expect("it is read, slowly");
+        let _unread = reader.await.expect("the reader does not panic");
+        let cut = ours.write_all(b"more than fits").await.map_err(|error| error.kind());
+        assert_eq!(cut, Err(io::ErrorKind::TimedOut));
+    }
+}

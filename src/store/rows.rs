@@ -1,0 +1,89 @@
+//! Rows of the log as they are read, the same from every database.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use bytes::Bytes;
+use sqlx::{ColumnIndex, Decode, Row, Type};
+
+use crate::meta::Revision;
+
+use super::batch::DELETE;
+use super::{Change, Collection, StoreError, Stored};
+
+/// A row of a database that has the log's types.
+pub(super) trait LogRow<'r>: Row {
+    fn text(&'r self, at: usize) -> Result<Arc<str>, StoreError>;
+    fn number(&'r self, at: usize) -> Result<Option<i64>, StoreError>;
+    fn blob(&'r self, at: usize) -> Result<Bytes, StoreError>;
+}
+
+impl<'r, R: Row> LogRow<'r> for R
+where
+    usize: ColumnIndex<R>,
+    i64: Type<R::Database> + Decode<'r, R::Database>,
+    &'r str: Type<R::Database> + Decode<'r, R::Database>,
+    Vec<u8>: Type<R::Database> + Decode<'r, R::Database>,
+{
+    fn text(&'r self, at: usize) -> Result<Arc<str>, StoreError> {
+        Ok(self.try_get::<&str, _>(at)?.into())
+    }
+
+    fn number(&'r self, at: usize) -> Result<Option<i64>, StoreError> {
+        Ok(self.try_get(at)?)
+    }
+
+    fn blob(&'r self, at: usize) -> Result<Bytes, StoreError> {
+        Ok(Bytes::from(self.try_get::<Vec<u8>, _>(at)?))
+    }
+}
+
+pub(super) fn read_collection<'r>(row: &'r impl LogRow<'r>, at: usize) -> Result<Collection, StoreError> {
+    Ok(Collection(row.text(at)?))
+}
+
+/// A number that is never NULL.
+pub(super) fn read_number<'r>(row: &'r impl LogRow<'r>, at: usize) -> Result<i64, StoreError> {
+    let missing = || StoreError::Statement(Arc::new(sqlx::Error::ColumnNotFound(at.to_string())));
+    row.number(at)?.ok_or_else(missing)
+}
+
+pub(super) fn read_revision<'r>(row: &'r impl LogRow<'r>, at: usize) -> Result<Revision, StoreError> {
+    Ok(Revision::new(read_number(row, at)?))
+}
+
+/// A state from eight columns that begin at `at`.
+pub(super) fn read_stored<'r>(row: &'r impl LogRow<'r>, at: usize) -> Result<Stored, StoreError> {
+    Ok(Stored {
+        key: row.text(at)?,
+        revision: read_revision(row, at + 1)?,
+        created: read_revision(row, at + 2)?,
+        uid: row.text(at + 3)?,
+        stored_version: row.text(at + 4)?,
+        schema_generation: read_number(row, at + 5)?,
+        bytes: row.blob(at + 6)?,
+        expires_at_ms: row.number(at + 7)?,
+        labels: OnceLock::new(),
+        derived: Mutex::default(),
+    })
+}
+
+/// A change from its state, the operation, and the state before, which is NULL where there was none.
+pub(super) fn read_change<'r>(row: &'r impl LogRow<'r>) -> Result<Change, StoreError> {
+    let after = Arc::new(read_stored(row, 0)?);
+    let deleted = read_number(row, 8)? == DELETE;
+    let previous = match row.number(10)? {
+        Some(_) => Some(Arc::new(read_stored(row, 9)?)),
+        None => None,
+    };
+    let revision = after.revision;
+    let object = match (&previous, deleted) {
+        (Some(previous), true) => Arc::clone(previous),
+        _ => after,
+    };
+    Ok(Change { revision, object, previous, deleted })
+}
+
+/// How many rows are asked for at most.
+pub(super) fn count(max: usize) -> i64 {
+    i64::try_from(max).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,203 @@
+//! Connections to one webhook: made when needed, kept for the next call.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::{Request, Uri, header};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use super::answer::Answer;
+use super::{ANSWER_BYTES_MAX, Address, Endpoint, ServiceAddress, trust};
+
+/// How many connections wait for their next call.
+const IDLE_MAX: usize = 16;
+
+/// Why there is no answer.
+pub(super) enum CallError {
+    /// The call failed; the text goes behind `Post "URL": `.
+    Call(String),
+    /// The answer can't be read.
+    Answer(String),
+}
+
+/// The way to one webhook.
+pub(super) struct Connections {
+    url: String,
+    /// The `Host` header.
+    authority: String,
+    path: String,
+    /// What the certificate must be for.
+    server_name: String,
+    /// Where to connect to, or why there is nowhere.
+    place: Result<String, String>,
+    connector: TlsConnector,
+    idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
+}
+
+impl Connections {
+    pub fn new(endpoint: &Endpoint, services: &[ServiceAddress]) -> Result<Self, String> {
+        let connector = TlsConnector::from(Arc::new(trust::config(&endpoint.ca_bundle)?));
+        let idle = Mutex::default();
+        match &endpoint.address {
+            Address::Service { namespace, name, port, path } => {
+                let found = services.iter().find(|service| service.namespace == *namespace && service.name == *name);
+                let place = found.map(|service| service.address.clone());
+                let server_name = format!("{name}.{namespace}.svc");
+                let authority = format!("{server_name}:{port}");
+                let path = rooted(path);
+                let url = format!("https://{authority}{path}");
+                let place = place.ok_or_else(|| format!("service \"{name}\" not found"));
+                Ok(Connections { url, authority, path, server_name, place, connector, idle })
+            }
+            Address::Url(url) => {
+                let uri: Uri = url.parse().map_err(|error| format!("parse \"{url}\": {error}"))?;
+                let host = uri.host().unwrap_or_default();
+                let authority = uri.authority().map(|authority| authority.as_str().to_owned()).unwrap_or_default();
+                let path = rooted(uri.path());
+                let url = format!("https://{authority}{path}");
+                let place = format!("{host}:{}", uri.port_u16().unwrap_or(443));
+                let server_name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+                Ok(Connections { url, authority, path, server_name, place: Ok(place), connector, idle })
+            }
+        }
+    }
+
+    /// The address of the webhook, without a query.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// One call. A connection that the webhook closed while it was idle is replaced.
+    pub async fn post(&self, body: Bytes, limit: Duration) -> Result<Answer, CallError> {
+        while let Some(connection) = self.take_idle() {
+            match self.send(connection, &body, limit).await {
+                Err(SendError::Closed) => {}
+                Err(SendError::Answer(what)) => return Err(CallError::Answer(what)),
+                Ok(answer) => return Ok(answer),
+            }
+        }
+        let connection = self.connect().await.map_err(CallError::Call)?;
+        match self.send(connection, &body, limit).await {
+            Err(SendError::Closed) => Err(CallError::Call("EOF".to_owned())),
+            Err(SendError::Answer(what)) => Err(CallError::Answer(what)),
+            Ok(answer) => Ok(answer),
+        }
+    }
+
+    fn take_idle(&self) -> Option<SendRequest<Full<Bytes>>> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        std::iter::from_fn(|| idle.pop()).find(|connection| connection.is_ready())
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, String> {
+        let place = self.place.as_ref().map_err(String::clone)?;
+        let addresses: Vec<SocketAddr> = match tokio::net::lookup_host(place.as_str()).await {
+            Ok(addresses) => addresses.collect(),
+            Err(_) => {
+                let host = place.rsplit_once(':').map_or(place.as_str(), |(host, _)| host);
+                return Err(format!("dial tcp: lookup {host}: no such host"));
+            }
+        };
+        let mut failure = format!("dial tcp: lookup {place}: no such host");
+        for address in addresses {
+            match TcpStream::connect(address).await {
+                Ok(stream) => return self.begin(stream).await,
+                Err(error) => failure = format!("dial tcp {address}: {}", describe_connect(&error)),
+            }
+        }
+        Err(failure)
+    }
+
+    async fn begin(&self, stream: TcpStream) -> Result<SendRequest<Full<Bytes>>, String> {
+        // A review is sent in one piece and its answer waited for; a socket without this option only sends it later.
+        stream.set_nodelay(true).map_err(|error| error.to_string())?;
+        let name = ServerName::try_from(self.server_name.clone()).map_err(|error| error.to_string())?;
+        let stream = self.connector.connect(name, stream).await.map_err(|error| self.describe_handshake(&error))?;
+        let (connection, driver) = handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
+        // The task ends with the connection.
+        tokio::spawn(driver);
+        Ok(connection)
+    }
+
+    async fn send(
+        &self,
+        mut connection: SendRequest<Full<Bytes>>,
+        body: &Bytes,
+        limit: Duration,
+    ) -> Result<Answer, SendError> {
+        let request = Request::post(format!("{}?timeout={}s", self.path, limit.as_secs()))
+            .header(header::HOST, &self.authority)
+            .header(header::USER_AGENT, concat!("skiff/", env!("CARGO_PKG_VERSION")))
+            .header(header::ACCEPT, "application/json, */*")
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(body.clone()))
+            .map_err(|error| SendError::Answer(error.to_string()))?;
+        let response = connection.send_request(request).await.map_err(|_| SendError::Closed)?;
+        let text = |name: header::HeaderName| {
+            response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+        };
+        let status = response.status().as_u16();
+        let retry_after = text(header::RETRY_AFTER).filter(|_| status == 429 || status >= 500);
+        let retry_after = retry_after.and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs);
+        let content_type = text(header::CONTENT_TYPE);
+        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await.map_err(|error| {
+            let what = match error.source() {
+                Some(source) => source.to_string(),
+                None => error.to_string(),
+            };
+            SendError::Answer(format!(
+                "unexpected error when reading response body. Please retry. Original error: {what}"
+            ))
+        })?;
+        let body = body.to_bytes();
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE_MAX && !connection.is_closed() {
+            idle.push(connection);
+        }
+        Ok(Answer { status, content_type, retry_after, body })
+    }
+
+    fn describe_handshake(&self, error: &io::Error) -> String {
+        let tls = error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>());
+        match tls {
+            Some(tls) => trust::describe(tls, &self.server_name),
+            None if error.kind() == ErrorKind::UnexpectedEof => "EOF".to_owned(),
+            None => error.to_string(),
+        }
+    }
+}
+
+/// Why a connection gave no answer.
+enum SendError {
+    /// It was closed before an answer began.
+    Closed,
+    /// The answer can't be read.
+    Answer(String),
+}
+
+fn rooted(path: &str) -> String {
+    match path.starts_with('/') {
+        true => path.to_owned(),
+        false => format!("/{path}"),
+    }
+}
+
+/// What Go says of a connection that is not made.
+fn describe_connect(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),
+        ErrorKind::ConnectionReset => "connect: connection reset by peer".to_owned(),
+        ErrorKind::HostUnreachable => "connect: no route to host".to_owned(),
+        ErrorKind::NetworkUnreachable => "connect: network is unreachable".to_owned(),
+        ErrorKind::TimedOut => "i/o timeout".to_owned(),
+        _ => format!("connect: {error}"),
+    }
+}

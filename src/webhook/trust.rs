@@ -1,0 +1,161 @@
+//! Whom a webhook's certificate may be signed by.
+
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::ring;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+
+/// The client's side of TLS for a webhook with these certificates of authorities.
+pub(super) fn config(ca_bundle: &[u8]) -> Result<ClientConfig, String> {
+    let mut roots = RootCertStore::empty();
+    let mut trusted = Vec::new();
+    if ca_bundle.trim_ascii().is_empty() {
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    } else {
+        trusted = CertificateDer::pem_slice_iter(ca_bundle).filter_map(Result::ok).collect();
+        roots.add_parsable_certificates(trusted.iter().cloned());
+    }
+    let provider = Arc::new(ring::default_provider());
+    let roots = Arc::new(roots);
+    let verifier: Arc<dyn ServerCertVerifier> = match roots.is_empty() {
+        true => Arc::new(Nobody(provider.clone())),
+        false => {
+            let chain = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
+            Arc::new(OrTrustedItself { chain: chain.map_err(|error| error.to_string())?, trusted })
+        }
+    };
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.map_err(|error| error.to_string())?.dangerous().with_custom_certificate_verifier(verifier);
+    Ok(config.with_no_client_auth())
+}
+
+/// A failed handshake in Go's words.
+pub(super) fn describe(error: &Error, server_name: &str) -> String {
+    let failed = |what: String| format!("tls: failed to verify certificate: x509: {what}");
+    match error {
+        Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
+            failed("certificate signed by unknown authority".to_owned())
+        }
+        Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. }) => {
+            let is_address = server_name.parse::<std::net::IpAddr>().is_ok();
+            let of = |prefix: &str, suffix: &str| -> Vec<String> {
+                let found = presented.iter().filter_map(|name| name.strip_prefix(prefix)?.strip_suffix(suffix));
+                found.map(|name| name.trim_matches('"').to_owned()).collect()
+            };
+            let names = if is_address { of("IpAddress(", ")") } else { of("DnsName(", ")") };
+            failed(match (is_address, names.is_empty()) {
+                (true, true) => {
+                    format!("cannot validate certificate for {server_name} because it doesn't contain any IP SANs")
+                }
+                (false, true) => format!("certificate is not valid for any names, but wanted to match {server_name}"),
+                (_, false) => format!("certificate is valid for {}, not {server_name}", names.join(", ")),
+            })
+        }
+        Error::InvalidCertificate(
+            CertificateError::Expired
+            | CertificateError::ExpiredContext { .. }
+            | CertificateError::NotValidYet
+            | CertificateError::NotValidYetContext { .. },
+        ) => failed("certificate has expired or is not yet valid".to_owned()),
+        other => format!("tls: {other}"),
+    }
+}
+
+/// A chain up to a trusted certificate, or a trusted certificate itself: Go believes both, webpki the former alone.
+#[derive(Debug)]
+struct OrTrustedItself {
+    chain: Arc<WebPkiServerVerifier>,
+    trusted: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for OrTrustedItself {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let outcome = self.chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        if outcome.is_ok() || !self.trusted.contains(end_entity) {
+            return outcome;
+        }
+        rustls::client::verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+        let parsed = x509_parser::parse_x509_certificate(end_entity);
+        let (_, parsed) = parsed.map_err(|_| Error::InvalidCertificate(CertificateError::BadEncoding))?;
+        let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+        let validity = parsed.validity();
+        match (validity.not_before.timestamp()..=validity.not_after.timestamp()).contains(&now) {
+            true => Ok(ServerCertVerified::assertion()),
+            false => Err(Error::InvalidCertificate(CertificateError::Expired)),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.chain.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.chain.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.chain.supported_verify_schemes()
+    }
+}
+
+/// Believes nobody: there is no authority to believe.
+#[derive(Debug)]
+struct Nobody(Arc<rustls::crypto::CryptoProvider>);
+
+impl ServerCertVerifier for Nobody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Err(Error::InvalidCertificate(CertificateError::UnknownIssuer))
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

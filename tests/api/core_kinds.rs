@@ -1,0 +1,319 @@
+//! The kinds that surround a custom resource, in JSON. Texts are those of kube-apiserver 1.37.
+
+use serde_json::{Value, json};
+
+use super::serve_crontabs;
+use crate::server::{Answer, Folder, Server};
+
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
+const EVENTS: &str = "/api/v1/namespaces/default/events";
+const NEW_EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+
+fn send(server: &Server, method: &str, path: &str, body: &Value) -> Answer {
+    let content_type = match method {
+        "PATCH" => "application/strategic-merge-patch+json",
+        _ => "application/json",
+    };
+    server.send(method, path, &[("Content-Type", content_type)], Some(body.to_string().as_bytes()))
+}
+
+fn get(server: &Server, path: &str) -> Value {
+    server.send("GET", path, &[], None).json()
+}
+
+/// Creates an object, and gives its path.
+fn create(server: &Server, path: &str, body: Value) -> String {
+    let answer = send(server, "POST", path, &body);
+    assert_eq!(answer.status, 201, "{}", answer.json());
+    format!("{path}/{}", body["metadata"]["name"].as_str().expect("the test names it"))
+}
+
+#[track_caller]
+fn check_refused(answer: &Answer, status: u16, message: &str) {
+    assert_eq!((answer.status, answer.json()["message"].as_str()), (status, Some(message)));
+}
+
+fn memory(folder: &Folder) -> Server {
+    Server::start(&folder.0, &["--store", "memory"])
+}
+
+#[test]
+fn what_does_not_decode_is_told_in_the_words_of_go() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    let unfit = |kind: &str, error: &str| format!(r#"{kind} in version "v1" cannot be handled as a {kind}: {error}"#);
+    for (path, kind, body, error) in [
+        (
+            CONFIG_MAPS,
+            "ConfigMap",
+            json!({"data": {"a": 1}}),
+            "json: cannot unmarshal number into Go struct field ConfigMap.data of type string",
+        ),
+        (
+            ACCOUNTS,
+            "ServiceAccount",
+            json!({"secrets": ["a"]}),
+            "json: cannot unmarshal string into Go struct field ServiceAccount.secrets of type v1.ObjectReference",
+        ),
+        (SECRETS, "Secret", json!({"data": {"a": "?"}}), "illegal base64 data at input byte 0"),
+        (
+            LEASES,
+            "Lease",
+            json!({"spec": {"renewTime": "now"}}),
+            r#"parsing time "now" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "now" as "2006""#,
+        ),
+    ] {
+        check_refused(&send(&server, "POST", path, &body), 400, &unfit(kind, error));
+    }
+}
+
+#[test]
+fn unknown_fields_are_warned_of_and_dropped() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    let answer = send(&server, "POST", CONFIG_MAPS, &json!({"metadata": {"name": "a"}, "data": {}, "colour": "red"}));
+    assert_eq!(answer.header("warning"), r#"299 - "unknown field \"colour\"""#);
+    assert_eq!((answer.json().get("colour"), answer.json().get("data")), (None, None));
+}
+
+#[test]
+fn items_of_a_list_say_no_kind() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    create(&server, CONFIG_MAPS, json!({"metadata": {"name": "a"}}));
+    let list = get(&server, &format!("{CONFIG_MAPS}?fieldSelector=metadata.name%3Da"));
+    assert_eq!(list["kind"], "ConfigMapList");
+    assert_eq!((list["items"][0].get("kind"), list["items"][0].get("apiVersion")), (None, None));
+}
+
+#[test]
+fn a_config_map_that_is_immutable_stays_as_it_is() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    let fixed = json!({"metadata": {"name": "a"}, "immutable": true, "data": {"k": "v"}});
+    let path = create(&server, CONFIG_MAPS, fixed);
+    let changed = json!({"metadata": {"name": "a"}, "immutable": true, "data": {"k": "w"}});
+    let message = "ConfigMap \"a\" is invalid: data: Forbidden: field is immutable when `immutable` is set";
+    check_refused(&send(&server, "PUT", &path, &changed), 422, message);
+    let relabelled = json!({"metadata": {"labels": {"x": "y"}}});
+    assert_eq!(send(&server, "PATCH", &path, &relabelled).status, 200);
+}
+
+#[test]
+fn keys_of_data_are_checked() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    let twice = json!({"metadata": {"name": "a"}, "data": {"k": "v"}, "binaryData": {"k": "aGk="}});
+    let message = r#"ConfigMap "a" is invalid: data[k]: Invalid value: "k": duplicate of key present in binaryData"#;
+    check_refused(&send(&server, "POST", CONFIG_MAPS, &twice), 422, message);
+    let message = concat!(
+        r#"ConfigMap "a" is invalid: data[a b]: Invalid value: "a b": a valid config key must consist of alphanumeric "#,
+        r#"characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is "#,
+        r#"'[-._a-zA-Z0-9]+')"#,
+    );
+    check_refused(
+        &send(&server, "POST", CONFIG_MAPS, &json!({"metadata": {"name": "a"}, "data": {"a b": ""}})),
+        422,
+        message,
+    );
+}
+
+#[test]
+fn the_text_of_a_secret_goes_into_its_data() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    let secret = json!({"metadata": {"name": "a"}, "data": {"k": "b2xk", "l": "aGk="}, "stringData": {"k": "new"}});
+    let stored = get(&server, &create(&server, SECRETS, secret));
+    assert_eq!(stored["data"], json!({"k": "bmV3", "l": "aGk="}));
+    assert_eq!((&stored["type"], stored.get("stringData")), (&json!("Opaque"), None));
+}
+
+#[test]
+fn a_secret_has_the_keys_of_its_type() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    for (type_, message) in [
+        ("kubernetes.io/tls", "[data[tls.crt]: Required value, data[tls.key]: Required value]"),
+        ("kubernetes.io/basic-auth", "[data[username]: Required value, data[password]: Required value]"),
+        ("kubernetes.io/ssh-auth", "data[ssh-privatekey]: Required value"),
+        ("kubernetes.io/dockerconfigjson", "data[.dockerconfigjson]: Required value"),
+        (
+            "kubernetes.io/service-account-token",
+            "metadata.annotations[kubernetes.io/service-account.name]: Required value",
+        ),
+    ] {
+        let answer = send(&server, "POST", SECRETS, &json!({"metadata": {"name": "a"}, "type": type_}));
+        check_refused(&answer, 422, &format!(r#"Secret "a" is invalid: {message}"#));
+    }
+    let path = create(&server, SECRETS, json!({"metadata": {"name": "a"}}));
+    let message = r#"Secret "a" is invalid: type: Invalid value: "x": field is immutable"#;
+    check_refused(&send(&server, "PATCH", &path, &json!({"type": "x"})), 422, message);
+}
+
+#[test]
+fn lists_of_an_account_are_merged_by_name() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    let account = json!({"metadata": {"name": "a"}, "secrets": [{"name": "x", "namespace": "gone"}, {"name": "y"}]});
+    let path = create(&server, ACCOUNTS, account);
+    let patched =
+        send(&server, "PATCH", &path, &json!({"secrets": [{"name": "z"}], "imagePullSecrets": [{"name": "i"}]}));
+    assert_eq!(patched.json()["secrets"], json!([{"name": "z"}, {"name": "x"}, {"name": "y"}]));
+    let deletion = json!({
+        "$setElementOrder/secrets": [{"name": "y"}, {"name": "z"}], "secrets": [{"$patch": "delete", "name": "x"}],
+    });
+    let patched = send(&server, "PATCH", &path, &deletion);
+    assert_eq!(patched.json()["secrets"], json!([{"name": "y"}, {"name": "z"}]));
+}
+
+#[test]
+fn a_strategic_patch_that_does_not_fit_is_refused() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    let path = create(&server, ACCOUNTS, json!({"metadata": {"name": "a"}, "secrets": [{"name": "x"}]}));
+    let answer = send(&server, "PATCH", &path, &json!({"secrets": [{"uid": "x"}]}));
+    check_refused(&answer, 500, "map: map[uid:x] does not contain declared merge key: name");
+    let answer = send(&server, "PATCH", &path, &json!({"secrets": "x"}));
+    let message = r#" "" is invalid: patch: Invalid value: "map[secrets:x]": cannot restore slice from string"#;
+    check_refused(&answer, 422, message);
+    let answer = send(&server, "PATCH", &path, &json!(["x"]));
+    let message = "json: cannot unmarshal array into Go value of type map[string]interface {}";
+    check_refused(&answer, 400, message);
+}
+
+#[test]
+fn custom_objects_know_no_strategic_patch() {
+    let folder = Folder::for_test();
+    let server = serve_crontabs(&folder, &["--store", "memory"]);
+    let answer = send(&server, "PATCH", &format!("{}/x", super::CRONTABS), &json!({}));
+    let message = "the body of the request was in an unknown format - accepted media types include: \
+                   application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
+    check_refused(&answer, 415, message);
+}
+
+fn happening() -> Value {
+    json!({
+        "metadata": {"name": "e"}, "involvedObject": {"kind": "Pod", "namespace": "default", "name": "p"},
+        "reason": "Started", "message": "m", "type": "Normal", "count": 3, "source": {"component": "kubelet", "host": "n"},
+        "firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": "2026-01-01T00:00:00Z",
+    })
+}
+
+#[test]
+fn an_event_is_served_by_two_groups() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    create(&server, EVENTS, happening());
+    let event = get(&server, &format!("{NEW_EVENTS}/e"));
+    assert_eq!(event["apiVersion"], "events.k8s.io/v1");
+    assert_eq!((&event["note"], &event["deprecatedCount"]), (&json!("m"), &json!(3)));
+    assert_eq!(event["regarding"], json!({"kind": "Pod", "namespace": "default", "name": "p"}));
+    assert_eq!((event.get("message"), event.get("count")), (None, None));
+
+    let new = json!({
+        "metadata": {"name": "f"}, "regarding": {"namespace": "default"}, "eventTime": "2026-01-01T00:00:00.000000Z",
+        "reportingController": "example.com/c", "reportingInstance": "i", "action": "A", "reason": "R", "type": "Normal",
+    });
+    create(&server, NEW_EVENTS, new);
+    let old = get(&server, &format!("{EVENTS}/f"));
+    assert_eq!((&old["reportingComponent"], &old["apiVersion"]), (&json!("example.com/c"), &json!("v1")));
+}
+
+#[test]
+fn the_newer_form_of_an_event_is_checked_strictly() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    let answer = send(&server, "POST", NEW_EVENTS, &json!({"metadata": {"name": "e"}, "type": "Odd"}));
+    let message = r#"Event.events.k8s.io "e" is invalid: [eventTime: Required value, type: Invalid value: "": has invalid value: Odd]"#;
+    check_refused(&answer, 422, message);
+    create(&server, EVENTS, json!({"metadata": {"name": "e"}, "type": "Odd"}));
+}
+
+#[test]
+fn events_are_selected_by_what_they_are_about() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    create(&server, EVENTS, happening());
+    let count = |selector: &str| {
+        let list = get(&server, &format!("{EVENTS}?fieldSelector={selector}"));
+        list["items"].as_array().map(Vec::len)
+    };
+    assert_eq!(count("involvedObject.name%3Dp,involvedObject.kind%3DPod,source%3Dkubelet"), Some(1));
+    assert_eq!(count("involvedObject.name%3Dq"), Some(0));
+    let answer = server.send("GET", &format!("{EVENTS}?fieldSelector=message%3Dm"), &[], None);
+    check_refused(&answer, 400, "field label not supported: message");
+}
+
+#[test]
+fn rows_of_an_event_say_what_happened() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    create(&server, EVENTS, happening());
+    let accept = ("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io");
+    for path in [EVENTS, NEW_EVENTS] {
+        let table = server.send("GET", path, &[accept], None).json();
+        let names: Vec<&str> =
+            table["columnDefinitions"].as_array().into_iter().flatten().filter_map(|it| it["name"].as_str()).collect();
+        let expected =
+            ["Last Seen", "Type", "Reason", "Object", "Subobject", "Source", "Message", "First Seen", "Count", "Name"];
+        assert_eq!(names, expected);
+        let cells = table["rows"][0]["cells"].as_array().expect("there is a row");
+        assert_eq!(
+            cells[1..7],
+            [json!("Normal"), "Started".into(), "pod/p".into(), "".into(), "kubelet, n".into(), "m".into()]
+        );
+        assert_eq!(cells[8..], [json!(3), "e".into()]);
+    }
+}
+
+#[test]
+fn a_lease_is_made_by_a_put() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    let path = format!("{LEASES}/l");
+    let lease = |seconds: i32| json!({"metadata": {"name": "l"}, "spec": {"leaseDurationSeconds": seconds}});
+    let message = r#"Lease.coordination.k8s.io "l" is invalid: spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"#;
+    check_refused(&send(&server, "PUT", &path, &lease(0)), 422, message);
+    assert_eq!(send(&server, "PUT", &path, &lease(10)).status, 201);
+    let message = r#"leases.coordination.k8s.io "l" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update"#;
+    check_refused(&send(&server, "PUT", &path, &lease(20)), 422, message);
+}
+
+#[test]
+fn discovery_lists_every_kind() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    let names = |path: &str| -> Vec<String> {
+        let list = get(&server, path);
+        let resources = list["resources"].as_array().into_iter().flatten();
+        resources.filter_map(|resource| resource["name"].as_str()).map(str::to_owned).collect()
+    };
+    let core = [
+        "configmaps",
+        "events",
+        "namespaces",
+        "namespaces/finalize",
+        "namespaces/status",
+        "secrets",
+        "serviceaccounts",
+    ];
+    assert_eq!(names("/api/v1"), core);
+    assert_eq!(names("/apis/events.k8s.io/v1"), ["events"]);
+    assert_eq!(names("/apis/coordination.k8s.io/v1"), ["leases"]);
+}
+
+#[test]
+fn published_schemas_say_how_lists_are_patched() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    let document = get(&server, "/openapi/v3/api/v1");
+    let secrets = &document["components"]["schemas"]["io.k8s.api.core.v1.ServiceAccount"]["properties"]["secrets"];
+    assert_eq!(secrets["x-kubernetes-patch-merge-key"], "name");
+    assert_eq!(secrets["x-kubernetes-patch-strategy"], "merge");
+    let patch =
+        &document["paths"]["/api/v1/namespaces/{namespace}/configmaps/{name}"]["patch"]["requestBody"]["content"];
+    assert!(patch.get("application/strategic-merge-patch+json").is_some());
+}

@@ -1,0 +1,113 @@
+//! Who gets in: those with an identity that this server issued, and to the health checks anybody.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kubeskiff::server::{Authority, Identity};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, ServerName};
+
+use crate::kubectl::Kubectl;
+use crate::server::{Answer, Folder, Server};
+
+const UNAUTHORIZED: &str = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}
+"#;
+
+fn start() -> (Server, Folder) {
+    let folder = Folder::for_test();
+    (Server::start(&folder.0, &["--store", "memory"]), folder)
+}
+
+/// The answer to a GET over TLS, by a client that trusts the server's CA and shows `identity`, if any.
+fn get(server: &Server, path: &str, identity: Option<&Identity>, header: &str) -> Answer {
+    let kubeconfig = std::fs::read_to_string(&server.kubeconfig).expect("it is written before the server is ready");
+    let authority = kubeconfig.lines().find_map(|line| line.trim().strip_prefix("certificate-authority-data: "));
+    let authority = STANDARD.decode(authority.expect("the CA is embedded")).expect("it is base64");
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(&authority).expect("it is PEM")).expect("it is a certificate");
+    let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("ring speaks TLS 1.3")
+        .with_root_certificates(roots);
+    let config = match identity.map(|identity| identity.to_der().expect("it is well formed")) {
+        Some((chain, key)) => config.with_client_auth_cert(chain, key).expect("the key fits"),
+        None => config.with_no_client_auth(),
+    };
+    let name = ServerName::try_from("localhost").expect("it is a host name");
+    let connection = ClientConnection::new(Arc::new(config), name).expect("the settings are sound");
+    let socket = TcpStream::connect(server.url.trim_start_matches("https://")).expect("the server listens");
+    let mut stream = StreamOwned::new(connection, socket);
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{header}\r\n");
+    stream.write_all(request.as_bytes()).expect("the handshake succeeds");
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).expect("the server closes the connection");
+    Answer::parse(&bytes).expect("it is answered")
+}
+
+fn is_unauthorized(answer: &Answer) {
+    assert_eq!(answer.status, 401);
+    assert_eq!(answer.header("content-type"), "application/json");
+    assert_eq!(String::from_utf8_lossy(&answer.body), UNAUTHORIZED);
+}
+
+#[test]
+fn a_request_without_an_identity_is_unauthorized() {
+    let (server, _folder) = start();
+    for path in ["/", "/version", "/api/v1/namespaces", "/apis", "/openapi/v3", "/nonsense"] {
+        is_unauthorized(&get(&server, path, None, ""));
+    }
+}
+
+#[test]
+fn a_certificate_of_another_authority_is_unauthorized() {
+    let (server, _folder) = start();
+    let authority = Authority::generate().expect("a CA can be made");
+    let foreign = authority.issue_client("skiff-admin", &["system:masters"]).expect("a certificate can be issued");
+
+    is_unauthorized(&get(&server, "/api/v1/namespaces", Some(&foreign), ""));
+}
+
+#[test]
+fn a_token_that_nobody_issued_is_unauthorized() {
+    let (server, _folder) = start();
+    for header in ["Authorization: Bearer s3cret\r\n", "Authorization: Basic YTpi\r\n", "Authorization:\r\n"] {
+        is_unauthorized(&get(&server, "/api/v1/namespaces", None, header));
+    }
+}
+
+#[test]
+fn headers_that_name_a_user_are_not_believed() {
+    let (server, _folder) = start();
+    let header = "X-Remote-User: skiff-admin\r\nX-Remote-Group: system:masters\r\nImpersonate-User: skiff-admin\r\n";
+
+    is_unauthorized(&get(&server, "/api/v1/namespaces", None, header));
+}
+
+#[test]
+fn health_checks_answer_whoever_asks() {
+    let (server, _folder) = start();
+    for path in ["/healthz", "/livez", "/readyz"] {
+        let answer = get(&server, path, None, "");
+        assert_eq!((answer.status, answer.body.as_slice()), (200, b"ok".as_slice()), "{path}");
+    }
+}
+
+#[test]
+fn the_kubeconfig_lets_kubectl_in_and_without_its_user_nobody() {
+    let (server, _folder) = start();
+    let Some(kubectl) = Kubectl::of(&server) else { return };
+    let allowed = kubectl.ok("get namespace default -o name");
+    let kubeconfig = std::fs::read_to_string(&server.kubeconfig).expect("it is written before the server is ready");
+    let is_identity = |line: &&str| line.contains("client-certificate-data") || line.contains("client-key-data");
+    let stripped: Vec<&str> = kubeconfig.lines().filter(|line| !is_identity(line)).collect();
+    std::fs::write(&server.kubeconfig, stripped.join("\n")).expect("the folder is ours");
+
+    let refused = kubectl.fails("get namespaces --token=s3cret");
+
+    assert_eq!(allowed, "namespace/default\n");
+    assert!(refused.contains("You must be logged in to the server"), "{refused}");
+}

@@ -1,0 +1,89 @@
+//! The API through the real binary, by kubectl where that is what users do, and by bare requests where it is not.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::kubectl::Kubectl;
+use crate::server::{Folder, Server};
+
+mod process;
+mod replicas;
+mod snapshot;
+mod identity;
+mod register;
+mod create;
+mod read;
+mod apply;
+mod change;
+mod delete;
+mod watch;
+mod discover;
+mod bad_input;
+mod verbs;
+mod statuses;
+mod limits;
+mod streams;
+mod core_kinds;
+mod core_kubectl;
+mod namespaces;
+mod protobuf;
+mod versions;
+mod documents;
+
+const CRONTABS: &str = "/apis/stable.example.com/v1/namespaces/default/crontabs";
+
+/// Where the tests' definition of CronTab stands: namespaced, with status, scale, columns and a default.
+fn crontabs_file() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/api/crontabs.yaml")
+}
+
+/// A server that stores in `folder` and serves CronTabs.
+fn serve_crontabs(folder: &Folder, arguments: &[&str]) -> Server {
+    let file = crontabs_file();
+    let crds = ["--crds", file.to_str().expect("the path is text")];
+    Server::start(&folder.0, &[&crds, arguments].concat())
+}
+
+/// The smallest valid CronTab.
+fn crontab(name: &str) -> Value {
+    json!({
+        "apiVersion": "stable.example.com/v1", "kind": "CronTab", "metadata": {"name": name},
+        "spec": {"cronSpec": "* * * * *"},
+    })
+}
+
+/// A server that serves CronTabs, and kubectl for it.
+struct Cluster {
+    kubectl: Kubectl,
+    server: Server,
+    /// Goes last, when nobody writes to it any more.
+    _folder: Folder,
+}
+
+impl Cluster {
+    /// `None` where there is no kubectl, which it says.
+    fn start() -> Option<Cluster> {
+        let folder = Folder::for_test();
+        let server = serve_crontabs(&folder, &["--store", "memory"]);
+        Some(Cluster { kubectl: Kubectl::of(&server)?, server, _folder: folder })
+    }
+
+    /// As [`Cluster::start`], with one CronTab.
+    fn with(object: &Value) -> Option<Cluster> {
+        let cluster = Cluster::start()?;
+        cluster.kubectl.pipe_ok(&object.to_string(), "create -f -");
+        Some(cluster)
+    }
+
+    /// Makes a namespace.
+    fn create_namespace(&self, name: &str) {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        self.kubectl.pipe_ok(&namespace.to_string(), "apply --server-side -f -");
+    }
+
+    /// The value that a JSONPath picks of the CronTab `name`.
+    fn field(&self, name: &str, path: &str) -> String {
+        self.kubectl.ok(&format!("get crontab {name} -o jsonpath={path}"))
+    }
+}

@@ -1,0 +1,97 @@
+//! `--crds`: definitions that are registered before the server is ready.
+
+use std::fs;
+use std::path::Path;
+
+use super::{CRONTABS, crontab, crontabs_file, serve_crontabs};
+use crate::server::{Folder, Server};
+
+fn definition() -> String {
+    fs::read_to_string(crontabs_file()).expect("the definition is readable")
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().expect("it is in a folder")).expect("the folder is ours");
+    fs::write(path, text).expect("the folder is ours");
+}
+
+#[test]
+fn a_folder_is_registered_and_the_rest_counted() {
+    let folder = Folder::for_test();
+    let crds = folder.0.join("crds");
+    write(&crds.join("below/crontab.yml"), &format!("# CronTab\n---\n{}---\n{}\n", definition(), crontab("nightly")));
+    write(&crds.join("settings.json"), r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}"#);
+    write(&crds.join("README.md"), "kind: [CustomResourceDefinition");
+
+    let server = Server::start(&folder.0.join("data"), &["--crds", &crds.to_string_lossy()]);
+
+    let told = "skiff: registered 1 CustomResourceDefinitions; 2 other documents left alone\n";
+    assert!(server.stderr().contains(told), "{}", server.stderr());
+}
+
+#[test]
+fn what_is_registered_is_served_at_once() {
+    let folder = Folder::for_test();
+    let server = serve_crontabs(&folder, &["--store", "memory"]);
+
+    assert_eq!(server.send("GET", CRONTABS, &[], None).status, 200);
+}
+
+#[test]
+fn a_definition_is_brought_up_to_date_by_the_next_start() {
+    let folder = Folder::for_test();
+    let file = folder.0.join("crontab.yaml");
+    let (data, crds) = (folder.0.join("data"), file.to_string_lossy());
+    let post = |server: &Server, name: &str| {
+        let body = crontab(name).to_string();
+        server.send("POST", CRONTABS, &[("Content-Type", "application/json")], Some(body.as_bytes())).status
+    };
+    write(&file, &definition());
+    let server = Server::start(&data, &["--crds", &crds]);
+    assert_eq!(post(&server, "before"), 201);
+    server.terminate();
+    write(&file, &definition().replace("required: [cronSpec]", "required: [cronSpec, image]"));
+
+    let server = Server::start(&data, &["--crds", &crds]);
+
+    assert_eq!(post(&server, "after"), 422);
+    assert_eq!(server.send("GET", &format!("{CRONTABS}/before"), &[], None).status, 200);
+}
+
+#[test]
+fn an_invalid_definition_ends_the_start_with_its_faults() {
+    let folder = Folder::for_test();
+    let file = folder.0.join("crontab.yaml");
+    write(&file, &definition().replace("plural: crontabs", "plural: cron tabs"));
+
+    let (code, stderr) = Server::fail_to_start(&folder.0.join("data"), &["--crds", &file.to_string_lossy()]);
+
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("crontab.yaml`: crontabs.stable.example.com: "), "{stderr}");
+    assert!(stderr.contains("spec.names.plural: Invalid value: \"cron tabs\""), "{stderr}");
+}
+
+#[test]
+fn a_definition_whose_names_are_taken_is_told() {
+    let folder = Folder::for_test();
+    let file = folder.0.join("crontab.yaml");
+    let other = definition().replace("crontabs", "cronjobs").replace("singular: crontab,", "singular: cronjob,");
+    write(&file, &format!("{}---\n{other}", definition()));
+
+    let server = Server::start(&folder.0.join("data"), &["--crds", &file.to_string_lossy()]);
+
+    let stderr = server.stderr();
+    assert!(stderr.contains("`cronjobs.stable.example.com` is not served: "), "{stderr}");
+}
+
+#[test]
+fn what_can_not_be_read_is_named() {
+    let folder = Folder::for_test();
+    let (broken, missing) = (folder.0.join("broken.yaml"), folder.0.join("missing.yaml"));
+    write(&broken, "kind: [CustomResourceDefinition");
+    for (file, fault) in [(broken, "can't be understood"), (missing, "can't be read")] {
+        let (code, stderr) = Server::fail_to_start(&folder.0.join("data"), &["--crds", &file.to_string_lossy()]);
+        assert_eq!(code, Some(1), "{stderr}");
+        assert!(stderr.contains(&format!("skiff: `{}` {fault}", file.display())), "{stderr}");
+    }
+}

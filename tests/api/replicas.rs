@@ -1,0 +1,151 @@
+//! Several servers on one Postgres are one server.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{CRONTABS, crontab, crontabs_file};
+use crate::server::{Answer, Folder, Server};
+use crate::store::postgres;
+
+const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
+
+/// The URL of a new database; `None` where there is no Postgres.
+fn new_database() -> Option<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+    runtime.block_on(postgres::new_database())
+}
+
+fn post(server: &Server, path: &str, object: &Value) -> Answer {
+    server.send("POST", path, JSON, Some(object.to_string().as_bytes()))
+}
+
+/// A server with a data folder of its own.
+fn start(folder: &Folder, name: &str, url: &str) -> Server {
+    Server::start(&folder.0.join(name), &["--store", url])
+}
+
+/// As [`start`]; it serves CronTabs.
+fn start_crontabs(folder: &Folder, name: &str, url: &str) -> Server {
+    let file = crontabs_file();
+    let crds = file.to_str().expect("the path is text");
+    Server::start(&folder.0.join(name), &["--store", url, "--crds", crds])
+}
+
+#[test]
+fn what_one_server_stores_another_serves_at_once() {
+    let Some(url) = new_database() else { return };
+    let folder = Folder::for_test();
+    let (one, other) = (start(&folder, "one", &url), start(&folder, "other", &url));
+    let definition = std::fs::read_to_string(crontabs_file()).expect("it reads");
+    let headers = [("Content-Type", "application/yaml")];
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    assert_eq!(one.send("POST", definitions, &headers, Some(definition.as_bytes())).status, 201);
+    // The controllers run in one of the two.
+    let started = Instant::now();
+    while other.send("GET", CRONTABS, &[], None).status != 200 {
+        assert!(started.elapsed() < Duration::from_secs(60), "the definition is not served");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for round in 0..20 {
+        let (from, to) = if round % 2 == 0 { (&one, &other) } else { (&other, &one) };
+        let made = post(from, CRONTABS, &crontab(&format!("tab-{round}")));
+        assert_eq!(made.status, 201);
+        let read = to.send("GET", &format!("{CRONTABS}/tab-{round}"), &[], None);
+        assert_eq!(read.status, 200, "{round}");
+        assert_eq!(read.json(), made.json());
+    }
+    // A namespace is guarded wherever the write goes.
+    let team = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}});
+    assert_eq!(post(&one, "/api/v1/namespaces", &team).status, 201);
+    let path = CRONTABS.replace("/default/", "/team/");
+    assert_eq!(post(&other, &path, &crontab("nightly")).status, 201);
+    assert_eq!(one.send("DELETE", "/api/v1/namespaces/team", &[], None).status, 200);
+    assert_ne!(post(&other, &path, &crontab("hourly")).status, 201);
+}
+
+#[test]
+fn servers_that_start_at_once_on_an_empty_database_have_one_authority() {
+    let Some(url) = new_database() else { return };
+    let folder = Folder::for_test();
+    let servers = std::thread::scope(|scope| {
+        let (folder, url) = (&folder, &url);
+        let starts = ["one", "two", "three"].map(|name| scope.spawn(move || start(folder, name, url)));
+        starts.map(|start| start.join().expect("it starts"))
+    });
+    let authorities = servers.each_ref().map(|server| {
+        let kubeconfig = std::fs::read_to_string(&server.kubeconfig).expect("it is written before the server is ready");
+        kubeconfig.lines().find(|line| line.contains("certificate-authority-data")).map(str::to_owned)
+    });
+    assert!(authorities[0].is_some());
+    assert!(authorities.iter().all(|authority| *authority == authorities[0]));
+}
+
+#[test]
+fn a_page_is_followed_on_another_server() {
+    let Some(url) = new_database() else { return };
+    let folder = Folder::for_test();
+    let one = start_crontabs(&folder, "one", &url);
+    let other = start(&folder, "other", &url);
+    for name in ["a", "b", "c"] {
+        assert_eq!(post(&one, CRONTABS, &crontab(name)).status, 201);
+    }
+    let first = one.send("GET", &format!("{CRONTABS}?limit=2"), &[], None).json();
+    assert_eq!(post(&one, CRONTABS, &crontab("d")).status, 201);
+    let token = first["metadata"]["continue"].as_str().expect("there is a second page");
+    let second = other.send("GET", &format!("{CRONTABS}?limit=2&continue={token}"), &[], None).json();
+    let names: Vec<_> =
+        second["items"].as_array().into_iter().flatten().map(|item| &item["metadata"]["name"]).collect();
+    assert_eq!(names, ["c"]);
+    assert_eq!(second["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
+}
+
+#[test]
+fn a_server_that_is_frozen_under_load_does_not_stop_the_other() {
+    const FREEZES: usize = 3;
+    let Some(url) = new_database() else { return };
+    let folder = Folder::for_test();
+    let frozen = start_crontabs(&folder, "one", &url);
+    let other = start(&folder, "other", &url);
+    let stop = AtomicBool::new(false);
+    let acknowledged = std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut acknowledged = Vec::new();
+            for at in 0.. {
+                let name = format!("frozen-{at}");
+                if post(&frozen, CRONTABS, &crontab(&name)).status == 201 {
+                    acknowledged.push(name);
+                }
+                if stop.load(Ordering::Relaxed) {
+                    return acknowledged;
+                }
+            }
+            acknowledged
+        });
+        for freeze in 0..FREEZES {
+            std::thread::sleep(Duration::from_millis(300));
+            frozen.signal("STOP");
+            // It may hold the counter: then this waits until its session is ended.
+            for at in 0..5 {
+                assert_eq!(post(&other, CRONTABS, &crontab(&format!("other-{freeze}-{at}"))).status, 201);
+            }
+            frozen.signal("CONT");
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        stop.store(true, Ordering::Relaxed);
+        writer.join().expect("the writer ends")
+    });
+    for name in acknowledged {
+        assert_eq!(other.send("GET", &format!("{CRONTABS}/{name}"), &[], None).status, 200, "{name}");
+    }
+}
+
+#[test]
+fn a_database_out_of_reach_is_told_at_the_start() {
+    let folder = Folder::for_test();
+    let (code, said) = Server::fail_to_start(&folder.0, &["--store", "postgres://someone:secret@127.0.0.1:9/nothing"]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("the database can't be reached"), "{said}");
+    assert!(!said.contains("secret"), "{said}");
+}

@@ -1,0 +1,148 @@
+//! A database is saved while a server uses it, checked, and restored: clients then list anew.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use super::{CRONTABS, crontab, serve_crontabs};
+use crate::server::{Folder, Server};
+use crate::store::postgres;
+
+fn skiff(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_skiff")).args(arguments).output().expect("the binary was built with the tests")
+}
+
+fn skiff_ok(arguments: &[&str]) {
+    let output = skiff(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("the path is text")
+}
+
+/// The object without what tells when it was read.
+fn read(server: &Server) -> Value {
+    let answer = server.send("GET", &format!("{CRONTABS}/nightly"), &[], None);
+    assert_eq!(answer.status, 200);
+    answer.json()
+}
+
+/// Saves from a server on `from` while it runs, restores to `to`, and starts a server there.
+fn check(from: &[&str], to: &[&str]) {
+    let folder = Folder::for_test();
+    let restored = folder.0.join("restored");
+    let server = serve_crontabs(&folder, from);
+    let body = crontab("nightly").to_string();
+    let made = server.send("POST", CRONTABS, &[("Content-Type", "application/json")], Some(body.as_bytes()));
+    assert_eq!(made.status, 201);
+    let before = read(&server);
+    let revision: i64 =
+        before["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok()).expect("a number");
+    let file = folder.0.join("saved.db");
+    let at = |folder: &Path, store: &[&str]| {
+        let mut arguments = vec!["--data-dir".to_owned(), text(folder).to_owned()];
+        arguments.extend(store.iter().map(|argument| (*argument).to_owned()));
+        arguments
+    };
+    let run = |command: &[&str], location: Vec<String>| {
+        let location: Vec<_> = location.iter().map(String::as_str).collect();
+        skiff_ok(&[command, &location[..]].concat());
+    };
+    run(&["check"], at(&folder.0, from));
+    run(&["snapshot", "save", text(&file)], at(&folder.0, from));
+    server.kill();
+    run(&["snapshot", "restore", text(&file)], at(&restored, to));
+    run(&["check"], at(&restored, to));
+
+    let server = Server::start(&restored, to);
+    assert_eq!(read(&server), before);
+    // Who watches from before the restore is told to list anew.
+    let watch =
+        server.send("GET", &format!("{CRONTABS}?watch=true&resourceVersion={revision}&timeoutSeconds=1"), &[], None);
+    assert!(String::from_utf8_lossy(&watch.body).contains(r#""code":410"#), "the revision is gone");
+    let list = server.send("GET", CRONTABS, &[], None).json();
+    let raised: i64 =
+        list["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok()).expect("a number");
+    assert!(raised >= revision + 1_000_000_000, "{raised} after {revision}");
+}
+
+/// The URL of a new database; `None` where there is no Postgres.
+fn new_database() -> Option<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+    runtime.block_on(postgres::new_database())
+}
+
+#[test]
+fn a_sqlite_database_is_restored_from_a_file() {
+    check(&[], &[]);
+}
+
+#[test]
+fn a_sqlite_database_moves_to_postgres() {
+    let Some(to) = new_database() else { return };
+    check(&[], &["--store", &to]);
+}
+
+#[test]
+fn a_postgres_database_moves_to_sqlite() {
+    let Some(from) = new_database() else { return };
+    check(&["--store", &from], &[]);
+}
+
+#[test]
+fn exported_objects_are_imported_with_their_uids() {
+    let folder = Folder::for_test();
+    let to = folder.0.join("imported");
+    let server = serve_crontabs(&folder, &[]);
+    let body = crontab("nightly").to_string();
+    server.send("POST", CRONTABS, &[("Content-Type", "application/json")], Some(body.as_bytes()));
+    let mut before = read(&server);
+    server.terminate();
+    let exported = skiff(&["export", "--data-dir", text(&folder.0)]);
+    assert!(exported.status.success());
+    let file = folder.0.join("exported.yaml");
+    std::fs::write(&file, exported.stdout).expect("it writes");
+    // A second time it is there already, and the same.
+    for _ in 0..2 {
+        skiff_ok(&["import", text(&file), "--data-dir", text(&to)]);
+    }
+    let mut after = read(&Server::start(&to, &[]));
+    for object in [&mut before, &mut after] {
+        object["metadata"].as_object_mut().expect("it has metadata").remove("resourceVersion");
+    }
+    assert_eq!(after, before);
+}
+
+#[test]
+fn nothing_is_restored_over_what_is_there() {
+    let folder = Folder::for_test();
+    Server::start(&folder.0, &[]).kill();
+    let file = folder.0.join("saved.db");
+    let data_dir = ["--data-dir", text(&folder.0)];
+    skiff_ok(&[&["snapshot", "save", text(&file)], &data_dir[..]].concat());
+    let again = skiff(&[&["snapshot", "save", text(&file)], &data_dir[..]].concat());
+    assert_eq!(again.status.code(), Some(1));
+    let over = skiff(&[&["snapshot", "restore", text(&file)], &data_dir[..]].concat());
+    assert_eq!(over.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&over.stderr).contains("holds something already"));
+}
+
+#[test]
+fn damage_is_found_and_not_restored() {
+    let folder = Folder::for_test();
+    let restored = folder.0.join("restored");
+    Server::start(&folder.0, &[]).kill();
+    let file = folder.0.join("saved.db");
+    skiff_ok(&["snapshot", "save", text(&file), "--data-dir", text(&folder.0)]);
+    let mut bytes = std::fs::read(&file).expect("it reads");
+    // The pages behind the first, which says how many there are.
+    for byte in &mut bytes[8192..] {
+        *byte = !*byte;
+    }
+    std::fs::write(&file, bytes).expect("it writes");
+    let output = skiff(&["snapshot", "restore", text(&file), "--data-dir", text(&restored)]);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!restored.join("state.db").exists());
+}

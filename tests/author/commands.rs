@@ -1,0 +1,71 @@
+//! `skiff explain`, completions, manual pages, and the plugin of kubectl.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::{BOATS, check, folder, skiff, text};
+
+#[test]
+fn a_field_is_explained_with_its_constraints_and_rules() {
+    let folder = folder("explain", &[("crd.yaml", BOATS)]);
+    let expected = "\
+Boat spec (harbour.example.com/v1): object, required
+
+rules:
+  self.crew * 2 <= self.length
+    else: a boat has 2 m for each of its crew
+  self.length >= oldSelf.length
+    else: a boat does not shrink
+
+fields:
+  crew: integer
+  length: integer, required
+  rig: string
+";
+    check(&folder, &["explain", "crd.yaml", "spec"], 0, expected);
+    let expected = "\
+Boat spec.rig (harbour.example.com/v1): string
+
+constraints:
+  defaults to \"none\"
+  one of \"ketch\", \"sloop\", \"none\"
+";
+    check(&folder, &["explain", "crd.yaml", "boats.spec.rig"], 0, expected);
+    let output = skiff(&folder, &["explain", "crd.yaml", "spec.length", "-o", "json"]);
+    let found: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(found["constraints"], serde_json::json!(["at least 2", "at most 30"]));
+}
+
+#[test]
+fn a_field_that_is_not_there_ends_with_1() {
+    let folder = folder("explain-none", &[("crd.yaml", BOATS)]);
+    let output = skiff(&folder, &["explain", "crd.yaml", "spec.sail"]);
+    assert_eq!(text(&output.stderr), "skiff: Boat has no field `sail` in `spec.sail`\n");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn shells_and_manual_readers_get_what_they_ask_for() {
+    let folder = folder("commands", &[]);
+    for (shell, word) in [("bash", "_skiff"), ("zsh", "#compdef skiff"), ("fish", "complete -c skiff")] {
+        let output = skiff(&folder, &["completion", shell]);
+        assert!(text(&output.stdout).contains(word), "{shell}");
+    }
+    assert!(text(&skiff(&folder, &["man"]).stdout).contains(".TH skiff 1"));
+    assert_eq!(skiff(&folder, &["man", "--dir", "."]).status.code(), Some(0));
+    assert!(folder.join("skiff-validate.1").is_file());
+}
+
+#[cfg(unix)]
+#[test]
+fn kubectl_finds_it_as_a_plugin() {
+    let folder = folder("plugin", &[("crd.yaml", BOATS)]);
+    let link = folder.join("kubectl-skiff");
+    _ = std::fs::remove_file(&link);
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_skiff"), &link).expect("the folder is writable");
+    let output = Command::new(&link).args(["validate", "--help"]).output().expect("it runs");
+    assert!(text(&output.stdout).contains("Usage: kubectl skiff validate"), "{output:?}");
+    let output = Command::new(&link).arg("validate").arg(folder.join("crd.yaml")).output().expect("it runs");
+    assert_eq!(text(&output.stdout), "1 document: 1 valid\n");
+}

@@ -1,0 +1,113 @@
+//! `skiff test`.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{BOATS, check, folder, skiff, text};
+
+/// A suite in which all is as expected.
+pub const SUITE: &str = "\
+crds: [crd.yaml]
+base:
+  apiVersion: harbour.example.com/v1
+  kind: Boat
+  metadata: {name: daisy}
+  spec: {length: 7}
+cases:
+- name: a boat has defaults
+  expect:
+    object: {spec: {crew: 1, rig: none}}
+    costAtMost: 10
+- name: lengths
+  table:
+  - name: too long
+    patch: [{op: replace, path: /spec/length, value: 31}]
+    expect: {errors: [{field: spec.length, type: FieldValueInvalid, contains: less than or equal to 30}]}
+  - name: as long as can be
+    patch: [{op: replace, path: /spec/length, value: 30}]
+- name: a boat does not shrink
+  oldPatch: [{op: replace, path: /spec/length, value: 8}]
+  expect: {errors: [{field: spec, message: a boat does not shrink}]}
+- name: a crowded boat may stay
+  patch: [{op: add, path: /spec/crew, value: 5}]
+  oldPatch: [{op: add, path: /spec/crew, value: 5}]
+  expect: {ratcheted: [a boat has 2 m]}
+";
+
+#[test]
+fn what_is_as_expected_passes_and_the_gaps_are_told() {
+    let suite = SUITE.split("- name: a boat does not").next().expect("there is a part before");
+    let folder = folder("test-pass", &[("crd.yaml", BOATS), ("a.suite.yaml", suite)]);
+    let expected = "\
+./a.suite.yaml
+  ok   a boat has defaults
+  ok   lengths/too long
+  ok   lengths/as long as can be
+boats.harbour.example.com v1: 0 of 2 rules have held and failed
+  spec: self.crew * 2 <= self.length
+    never failed
+    `self.crew * 2 <= self.length` was never false
+  spec: self.length >= oldSelf.length
+    never evaluated
+3 cases: 3 passed, 0 failed
+";
+    check(&folder, &["test", "."], 0, expected);
+}
+
+#[test]
+fn the_json_has_cases_and_coverage() {
+    let folder = folder("test-json", &[("crd.yaml", BOATS), ("a.suite.yaml", SUITE)]);
+    let output = skiff(&folder, &["test", "-o", "json", "a.suite.yaml"]);
+    let found: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(output.status.code(), Some(0), "{found}");
+    assert_eq!(found["suites"][0]["cases"][1], json!({"name": "lengths/too long", "passed": true, "failures": []}));
+    let shrinking = &found["coverage"][0]["rules"][1];
+    assert_eq!((&shrinking["held"], &shrinking["failed"]), (&json!(1), &json!(1)));
+}
+
+#[test]
+fn what_is_not_as_expected_fails() {
+    let suite = SUITE.replace("spec.length,", "spec.width,").replace("rig: none}", "rig: sloop}");
+    let folder = folder("test-fail", &[("crd.yaml", BOATS), ("a.suite.yaml", &suite)]);
+    let output = skiff(&folder, &["test", "a.suite.yaml", "-o", "junit"]);
+    let printed = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(printed.contains(r#"tests="5" failures="2""#), "{printed}");
+    assert!(printed.contains("spec.rig is &quot;none&quot;, not &quot;sloop&quot;"), "{printed}");
+    assert!(printed.contains("not expected: spec.length: Invalid value: 31"), "{printed}");
+}
+
+#[test]
+fn snapshots_are_taken_and_compared() {
+    let suite = SUITE.replace("ratcheted: [a boat has 2 m]", "snapshot: true");
+    let folder = folder("test-snapshot", &[("crd.yaml", BOATS), ("a.suite.yaml", &suite)]);
+    let snapshot = folder.join("a.suite.snap");
+    _ = fs::remove_file(&snapshot);
+    assert_eq!(skiff(&folder, &["test", "a.suite.yaml"]).status.code(), Some(1));
+    assert_eq!(skiff(&folder, &["test", "a.suite.yaml", "--update"]).status.code(), Some(0));
+    assert_eq!(skiff(&folder, &["test", "a.suite.yaml"]).status.code(), Some(0));
+    let changed = fs::read_to_string(&snapshot).expect("it was written").replace("length: 7", "length: 8");
+    fs::write(&snapshot, changed).expect("the folder is writable");
+    let output = skiff(&folder, &["test", "a.suite.yaml"]);
+    assert!(text(&output.stdout).contains("not as in the snapshot"), "{output:?}");
+}
+
+#[test]
+fn the_examples_are_suites() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let output = skiff(root, &["test", "crd-examples"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("  ok   invalid/unknown-field\n"));
+}
+
+#[test]
+fn a_faulty_suite_ends_with_2() {
+    let files = [("crd.yaml", BOATS), ("a.suite.yaml", "cases: [{name: a, objekt: {}}]"), ("b.suite.yaml", "a: [")];
+    let folder = folder("test-faulty", &files);
+    for suite in ["a.suite.yaml", "b.suite.yaml", "absent.yaml"] {
+        let output = skiff(&folder, &["test", suite]);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+    }
+}

@@ -1,0 +1,231 @@
+//! `skiff validate`.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::{BOATS, check, folder, skiff, text};
+
+const MANIFESTS: &str = "\
+apiVersion: harbour.example.com/v1
+kind: Boat
+metadata: {name: daisy}
+spec:
+  length: 7
+---
+apiVersion: harbour.example.com/v1
+kind: Boat
+metadata: {name: crowded}
+spec:
+  length: 7
+  crew: 5
+  colour: red # unknown
+  length: 8
+---
+apiVersion: harbour.example.com/v1
+kind: Boat
+metadata: {name: titanic}
+spec: {length: 269, rig: \"steam\"}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: tower}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: Harbour}
+";
+
+const NAME: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start \
+                    and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
+                    '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+
+#[test]
+fn errors_stand_under_the_lines_that_cause_them_with_the_rule_beside() {
+    let folder = folder("validate-text", &[("crd.yaml", BOATS), ("boats.yaml", MANIFESTS)]);
+    let expected = format!(
+        r#"error: Boat crowded: line 14: key "length" already set in map
+  --> boats.yaml:14:3
+   |
+14 |   length: 8
+   |   ^^^^^^
+
+error: Boat crowded: unknown field "spec.colour"
+  --> boats.yaml:13:11
+   |
+13 |   colour: red # unknown
+   |           ^^^
+
+error: Boat crowded: spec: Invalid value: a boat has 2 m for each of its crew
+  --> boats.yaml:10:1
+   |
+10 | spec:
+   | ^^^^ rule: self.crew * 2 <= self.length
+   |
+   = self.crew * 2 is 10
+   = self.crew is 5
+   = self.length is 8
+
+error: Boat titanic: spec.length: Invalid value: 269: spec.length in body should be less than or equal to 30
+  --> boats.yaml:19:16
+   |
+19 | spec: {{length: 269, rig: "steam"}}
+   |                ^^^
+
+error: Boat titanic: spec.rig: Unsupported value: "steam": supported values: "ketch", "sloop", "none"
+  --> boats.yaml:19:26
+   |
+19 | spec: {{length: 269, rig: "steam"}}
+   |                          ^^^^^^^
+
+error: Boat titanic: <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation
+  --> boats.yaml:16:1
+   |
+16 | apiVersion: harbour.example.com/v1
+   | ^^^^^^^^^^
+
+boats.yaml: Deployment tower: not checked: there is no definition of Deployment in apps/v1
+error: Namespace Harbour: metadata.name: Invalid value: "Harbour": {NAME}
+  --> boats.yaml:27:18
+   |
+27 | metadata: {{name: Harbour}}
+   |                  ^^^^^^^
+
+5 documents: 1 valid, 3 invalid, 1 not checked
+"#
+    );
+    check(&folder, &["validate", "-f", "crd.yaml", "boats.yaml"], 1, &expected);
+}
+
+#[test]
+fn the_json_has_an_item_for_each_document() {
+    let folder = folder("validate-json", &[("crd.yaml", BOATS), ("boats.yaml", MANIFESTS)]);
+    let output = skiff(&folder, &["validate", "-f", "crd.yaml", "-o", "json", "boats.yaml"]);
+    let items: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let daisy = json!({
+        "file": "boats.yaml", "index": 0, "apiVersion": "harbour.example.com/v1", "kind": "Boat", "name": "daisy",
+        "namespace": "", "valid": true, "errors": [], "warnings": [],
+        "object": {
+            "apiVersion": "harbour.example.com/v1", "kind": "Boat", "metadata": {"name": "daisy"},
+            "spec": {"crew": 1, "length": 7, "rig": "none"},
+        },
+        "rules": [{"path": "spec", "rule": "self.crew * 2 <= self.length", "cost": 6}], "cost": 6,
+    });
+    assert_eq!(items[0], daisy);
+    let errors = json!([
+        {"type": "FieldValueDuplicate", "field": "length", "detail": "line 14: key \"length\" already set in map",
+         "badValue": null, "line": 14, "column": 3},
+        {"type": "FieldValueInvalid", "field": "spec.colour", "detail": "unknown field \"spec.colour\"",
+         "badValue": null, "line": 13, "column": 11},
+        {"type": "FieldValueInvalid", "field": "spec", "detail": "a boat has 2 m for each of its crew",
+         "badValue": null, "line": 10, "column": 1},
+    ]);
+    assert_eq!(items[1]["errors"], errors);
+    assert_eq!(items[2]["errors"][0]["badValue"], 269);
+    assert_eq!(items[3]["valid"], Value::Null);
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn old_objects_make_updates_with_transition_rules_and_ratcheting() {
+    let crowded = "apiVersion: harbour.example.com/v1\nkind: Boat\nmetadata: {name: a}\nspec: {length: 7, crew: 5}\n";
+    let shrunk = crowded.replace("7, crew: 5", "6");
+    let files = [("crd.yaml", BOATS), ("old.yaml", crowded), ("same.yaml", crowded), ("shrunk.yaml", &shrunk)];
+    let folder = folder("validate-old", &files);
+    let expected = "same.yaml: Boat a: spec: Invalid value: a boat has 2 m for each of its crew\n1 document: 1 valid\n";
+    check(&folder, &["validate", "-f", "crd.yaml", "--old", "old.yaml", "same.yaml"], 0, expected);
+    let expected = "\
+error: Boat a: spec: Invalid value: a boat does not shrink
+ --> shrunk.yaml:4:1
+  |
+4 | spec: {length: 6}
+  | ^^^^ rule: self.length >= oldSelf.length
+  |
+  = self.length is 6
+  = oldSelf.length is 7
+
+1 document: 0 valid, 1 invalid
+";
+    check(&folder, &["validate", "-f", "crd.yaml", "--old", "old.yaml", "shrunk.yaml"], 1, expected);
+}
+
+#[test]
+fn definitions_among_the_files_count_and_are_checked() {
+    let faulty = BOATS.replace("self.crew * 2", "self.crews * 2");
+    let folder =
+        folder("validate-definitions", &[("all.yaml", &format!("{BOATS}---\n{MANIFESTS}")), ("faulty.yaml", &faulty)]);
+    let output = skiff(&folder, &["validate", "all.yaml"]);
+    assert!(text(&output.stdout).ends_with("6 documents: 2 valid, 3 invalid, 1 not checked\n"), "{output:?}");
+    let output = skiff(&folder, &["validate", "faulty.yaml"]);
+    assert!(text(&output.stdout).contains("undefined field 'crews'"), "{output:?}");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn stdin_folders_and_patterns_are_read() {
+    let folder = folder("validate-sources", &[("crd.yaml", BOATS)]);
+    let inner = super::folder("validate-sources/objects", &[("a.yaml", MANIFESTS), ("b.txt", "{")]);
+    assert!(inner.is_dir());
+    for source in ["objects", "objects/*.yaml"] {
+        let output = skiff(&folder, &["validate", "-f", ".", source, "--field-validation", "warn"]);
+        assert!(text(&output.stdout).ends_with("5 documents: 1 valid, 3 invalid, 1 not checked\n"), "{output:?}");
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_skiff"));
+    command.current_dir(&folder).args(["validate", "-f", "crd.yaml", "-o", "junit", "-"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the binary is there");
+    child.stdin.take().expect("it is a pipe").write_all(MANIFESTS.as_bytes()).expect("it is read");
+    let output = child.wait_with_output().expect("it ends");
+    let printed = text(&output.stdout);
+    assert!(printed.contains(r#"<testsuite name="-" tests="5" failures="3" skipped="1">"#), "{printed}");
+}
+
+#[test]
+fn sarif_has_the_places() {
+    let folder = folder("validate-sarif", &[("crd.yaml", BOATS), ("boats.yaml", MANIFESTS)]);
+    let output = skiff(&folder, &["validate", "-f", "crd.yaml", "-o", "sarif", "boats.yaml"]);
+    let log: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let place = &log["runs"][0]["results"][1]["locations"][0]["physicalLocation"];
+    assert_eq!(place["region"], json!({"startLine": 13, "startColumn": 11}));
+    assert_eq!(place["artifactLocation"]["uri"], "boats.yaml");
+}
+
+#[test]
+fn unreadable_input_ends_with_2() {
+    let folder = folder("validate-unreadable", &[("bad.yaml", "a: [\n"), ("none.yaml", "kind: A\n")]);
+    for arguments in [&["bad.yaml"][..], &["absent.yaml"], &["-f", "none.yaml", "none.yaml"], &["no*.json"], &[]] {
+        let output = skiff(&folder, &[&["validate"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(!output.stderr.is_empty(), "{output:?}");
+    }
+}
+
+#[test]
+fn the_examples_get_the_errors_of_the_server() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("crd-examples");
+    let output = skiff(&examples, &["validate", "-o", "json", "."]);
+    let items: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    for item in items.as_array().expect("it is an array") {
+        let file = item["file"].as_str().expect("it has a file");
+        let lines = |item: &Value| -> Vec<String> {
+            let errors = item["errors"].as_array().expect("it has errors").iter();
+            errors.map(|error| error["detail"].as_str().unwrap_or_default().to_owned()).collect()
+        };
+        // Those that were something before are for updates.
+        if file.ends_with(".old.yaml") || examples.join(file).with_extension("old.yaml").is_file() {
+            continue;
+        }
+        if !file.contains("/invalid/") {
+            assert_eq!(item["valid"], true, "{item}");
+            continue;
+        }
+        assert_eq!(item["valid"], false, "{item}");
+        let expected = examples.join(file).with_extension("errors");
+        let expected = fs::read_to_string(expected).expect("the errors stand beside");
+        for (line, detail) in expected.lines().zip(lines(item)) {
+            assert!(line.contains(&detail) || detail.contains("no version"), "{file}: {line} and {detail}");
+        }
+    }
+}

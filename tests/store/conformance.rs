@@ -1,0 +1,495 @@
+//! What every database must do for the storage.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use kubeskiff::meta::Revision;
+use kubeskiff::store::{At, Collection, Committed, Guard, Op, Storage, StoreError, WatchError, Write, WriteError};
+
+use super::{Database, State, contents, crontabs, delete, expired, newest, next, put, write};
+
+/// Each test on each database: those of `any` open it once, those of `kept` again, and find what was there.
+macro_rules! conformance {
+    (any: [$($any:ident,)*], kept: [$($kept:ident,)*],) => {
+        mod memory {
+            use crate::store::Database;
+
+            $(#[tokio::test]
+            async fn $any() {
+                super::$any(Database::Memory).await;
+            })*
+        }
+
+        mod sqlite {
+            use crate::store::Database;
+
+            $(#[tokio::test]
+            async fn $any() {
+                super::$any(Database::sqlite(stringify!($any))).await;
+            })*
+
+            $(#[tokio::test]
+            async fn $kept() {
+                super::$kept(Database::sqlite(stringify!($kept))).await;
+            })*
+        }
+
+        mod postgres {
+            use crate::store::Database;
+
+            $(#[tokio::test]
+            async fn $any() {
+                let Some(database) = Database::postgres().await else { return };
+                super::$any(database).await;
+            })*
+
+            $(#[tokio::test]
+            async fn $kept() {
+                let Some(database) = Database::postgres().await else { return };
+                super::$kept(database).await;
+            })*
+        }
+    };
+}
+
+conformance! {
+    any: [
+        a_write_is_visible_when_it_is_acknowledged,
+        an_update_keeps_the_revision_of_the_creation,
+        an_empty_database_has_a_revision_that_clients_can_name,
+        a_guard_that_does_not_hold_stops_its_write_alone,
+        a_write_is_guarded_by_another_object,
+        of_many_who_create_one_object_one_succeeds,
+        a_deletion_carries_the_last_state_and_a_revision_of_its_own,
+        a_slow_watch_reads_on_from_the_log,
+        a_watch_from_the_future_waits_for_it,
+        history_is_compacted_by_itself_after_a_while,
+        a_state_that_is_kept_for_pages_goes_with_its_revision,
+        what_expires_is_deleted_at_its_time,
+        keys_are_listed_in_the_order_of_their_bytes,
+        writes_beyond_the_queue_are_refused_at_once,
+        large_writes_fill_the_queue_by_their_bytes,
+        a_write_is_made_though_its_caller_stops_waiting,
+        a_lease_has_one_holder_until_it_runs_out,
+        waiting_for_a_revision_ends_when_it_is_there_or_in_time,
+        updates_that_are_decided_anew_lose_nothing,
+        a_watch_sees_every_change_once_and_in_order,
+    ],
+    kept: [
+        a_watch_goes_on_after_a_restart,
+        an_earlier_state_is_rebuilt_from_memory_and_from_the_log,
+        a_restart_keeps_everything,
+        compaction_keeps_what_is_live_and_what_can_still_be_read,
+        the_first_value_under_a_name_stays,
+        a_collection_that_is_loaded_amid_writes_misses_none,
+    ],
+}
+
+async fn a_write_is_visible_when_it_is_acknowledged(database: Database) {
+    let storage = database.open().await;
+    let revision = write(&storage, put("ns/a", "1", &[Guard::Absent])).await;
+    assert_eq!(storage.revision(), revision);
+    let stored = storage.get(&crontabs(), "ns/a").await.expect("it reads").expect("it is there");
+    assert_eq!((stored.revision, stored.created, &*stored.uid), (revision, revision, "u-ns/a"));
+    assert_eq!((&*stored.stored_version, stored.schema_generation), ("v1", 3));
+}
+
+async fn an_update_keeps_the_revision_of_the_creation(database: Database) {
+    let storage = database.open().await;
+    let created = write(&storage, put("a", "1", &[Guard::Absent])).await;
+    let updated = write(&storage, put("a", "2", &[Guard::At { revision: created }])).await;
+    let stored = storage.get(&crontabs(), "a").await.expect("it reads").expect("it is there");
+    assert_eq!((stored.revision, stored.created), (updated, created));
+}
+
+async fn an_empty_database_has_a_revision_that_clients_can_name(database: Database) {
+    let storage = database.open().await;
+    let snapshot = storage.snapshot(&crontabs(), At::Newest).await.expect("there is a newest state");
+    assert!(snapshot.is_empty());
+    assert!(snapshot.revision() > Revision::new(0));
+    let older = storage.watch(&crontabs(), Revision::new(1)).await;
+    assert!(matches!(older, Err(WatchError::Expired { .. })), "1 is too old, as on a kube-apiserver");
+}
+
+async fn a_guard_that_does_not_hold_stops_its_write_alone(database: Database) {
+    let storage = database.open().await;
+    let first = write(&storage, put("a", "1", &[Guard::Absent])).await;
+    let stale = Guard::At { revision: Revision::new(first.get() - 1) };
+    let writes = [
+        put("a", "2", &[Guard::Absent]),
+        put("a", "2", std::slice::from_ref(&stale)),
+        delete("a", &[stale]),
+        delete("b", &[]),
+        put("c", "1", &[Guard::Absent]),
+    ];
+    let results = join_all(writes.map(|write| storage.write(write))).await;
+    let failed: Vec<_> = results.iter().map(|result| matches!(result, Err(WriteError::GuardFailed))).collect();
+    assert_eq!(failed, [true, true, true, true, false]);
+    assert_eq!(storage.revision(), first.next(), "a write that is not made takes no revision");
+}
+
+async fn a_write_is_guarded_by_another_object(database: Database) {
+    let storage = database.open().await;
+    let definitions = Collection::new("apiextensions.k8s.io", "customresourcedefinitions");
+    let definition = |guards| Write { collection: definitions.clone(), ..put("crontabs", "1", guards) };
+    let revision = write(&storage, definition(&[Guard::Absent])).await;
+    let guard = Guard::Other { collection: definitions.clone(), key: "crontabs".into(), revision };
+    write(&storage, put("a", "1", std::slice::from_ref(&guard))).await;
+    // Both wait in one batch: the second sees what the first did to the definition.
+    let (changed, refused) =
+        tokio::join!(storage.write(definition(&[])), storage.write(put("b", "1", std::slice::from_ref(&guard))));
+    assert!(changed.is_ok());
+    assert!(matches!(refused, Err(WriteError::GuardFailed)));
+}
+
+async fn of_many_who_create_one_object_one_succeeds(database: Database) {
+    let storage = database.open().await;
+    let creations = (0..50).map(|at| storage.write(put("a", &at.to_string(), &[Guard::Absent])));
+    let made = join_all(creations).await.into_iter().filter(Result::is_ok).count();
+    assert_eq!(made, 1);
+}
+
+async fn updates_that_are_decided_anew_lose_nothing(database: Database) {
+    const WRITERS: usize = 8;
+    const UPDATES: usize = 25;
+    let storage = database.open().await;
+    let before = write(&storage, put("a", "0", &[Guard::Absent])).await;
+    let writers = (0..WRITERS).map(|_| {
+        let storage = storage.clone();
+        tokio::spawn(async move {
+            for _ in 0..UPDATES {
+                loop {
+                    let stored = storage.get(&crontabs(), "a").await.expect("it reads").expect("it is there");
+                    let text = String::from_utf8_lossy(&stored.bytes).into_owned();
+                    let count: usize = text.rsplit('"').nth(1).and_then(|count| count.parse().ok()).expect("a number");
+                    let guard = Guard::At { revision: stored.revision };
+                    match storage.write(put("a", &(count + 1).to_string(), &[guard])).await {
+                        Err(WriteError::GuardFailed) => {}
+                        done => {
+                            done.expect("the database answers");
+                            break;
+                        }
+                    }
+                }
+            }
+        })
+    });
+    for writer in join_all(writers).await {
+        writer.expect("the writer ends");
+    }
+    let stored = storage.get(&crontabs(), "a").await.expect("it reads").expect("it is there");
+    assert!(String::from_utf8_lossy(&stored.bytes).contains(&format!(r#""spec":"{}""#, WRITERS * UPDATES)));
+    assert_eq!(stored.revision.get() - before.get(), (WRITERS * UPDATES) as i64, "revisions have no gaps");
+}
+
+async fn a_watch_sees_every_change_once_and_in_order(database: Database) {
+    const WRITERS: usize = 4;
+    const ROUNDS: usize = 100;
+    let storage = database.open().await;
+    let others = Collection::new("", "others");
+    let mut watch = storage.watch(&crontabs(), storage.revision()).await.expect("the revision is there");
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|writer| {
+            let (storage, others) = (storage.clone(), others.clone());
+            tokio::spawn(async move {
+                let key = format!("ns/{writer}");
+                for _ in 0..ROUNDS {
+                    write(&storage, put(&key, "1", &[Guard::Absent])).await;
+                    write(&storage, Write { collection: others.clone(), ..put(&key, "1", &[]) }).await;
+                    write(&storage, put(&key, "2", &[])).await;
+                    write(&storage, delete(&key, &[])).await;
+                }
+            })
+        })
+        .collect();
+    let mut newest = Revision::default();
+    let mut states: BTreeMap<Arc<str>, Revision> = BTreeMap::new();
+    for _ in 0..WRITERS * ROUNDS * 3 {
+        let change = next(&mut watch).await;
+        assert!(change.revision > newest, "{} after {newest}", change.revision);
+        newest = change.revision;
+        let previous = change.previous.as_ref().map(|previous| previous.revision);
+        let known = match change.deleted {
+            true => states.remove(&change.object.key),
+            false => states.insert(Arc::clone(&change.object.key), change.revision),
+        };
+        assert_eq!(previous, known, "each change follows from the one before");
+    }
+    for writer in writers {
+        writer.await.expect("the writer ends");
+    }
+    assert!(states.is_empty());
+}
+
+async fn a_deletion_carries_the_last_state_and_a_revision_of_its_own(database: Database) {
+    let storage = database.open().await;
+    let after = storage.revision();
+    let created = write(&storage, put("a", "1", &[])).await;
+    let deleted = write(&storage, delete("a", &[])).await;
+    let mut watch = storage.watch(&crontabs(), after).await.expect("the revision is there");
+    next(&mut watch).await;
+    let change = next(&mut watch).await;
+    assert!(change.deleted);
+    assert_eq!((change.revision, change.object.revision), (deleted, created));
+    assert_eq!(watch.seen(), deleted);
+}
+
+async fn a_slow_watch_reads_on_from_the_log(database: Database) {
+    const CHANGES: usize = 2_600;
+    let storage = database.open().await;
+    let mut watch = storage.watch(&crontabs(), storage.revision()).await.expect("the revision is there");
+    for round in 0..CHANGES / 100 {
+        join_all((0..100).map(|at| storage.write(put(&format!("ns/{at}"), &round.to_string(), &[])))).await;
+    }
+    let mut seen = Vec::new();
+    for _ in 0..CHANGES {
+        seen.push(next(&mut watch).await.revision.get());
+    }
+    let first = seen[0];
+    assert_eq!(seen, (first..first + CHANGES as i64).collect::<Vec<_>>());
+}
+
+async fn a_watch_goes_on_after_a_restart(database: Database) {
+    let storage = database.open().await;
+    let first = write(&storage, put("a", "1", &[])).await;
+    let second = write(&storage, put("a", "2", &[])).await;
+    write(&storage, delete("a", &[])).await;
+    storage.close().await;
+
+    let storage = database.open().await;
+    let mut watch = storage.watch(&crontabs(), first).await.expect("the revision is there");
+    let update = next(&mut watch).await;
+    assert_eq!((update.revision, update.previous.as_ref().map(|previous| previous.revision)), (second, Some(first)));
+    let deletion = next(&mut watch).await;
+    assert!(deletion.deleted);
+    assert_eq!(deletion.object.revision, second);
+    let later = write(&storage, put("b", "1", &[])).await;
+    assert_eq!(next(&mut watch).await.revision, later);
+}
+
+async fn a_watch_from_the_future_waits_for_it(database: Database) {
+    let storage = database.open().await;
+    let future = Revision::new(storage.revision().get() + 2);
+    let mut watch = storage.watch(&crontabs(), future).await.expect("the future is allowed");
+    for _ in 0..3 {
+        write(&storage, put("a", "1", &[])).await;
+    }
+    assert_eq!(next(&mut watch).await.revision, future.next());
+}
+
+/// The state at every revision of a small history, as it was seen when it was the newest.
+async fn history(storage: &Storage) -> Vec<(Revision, State)> {
+    let mut states = vec![(storage.revision(), newest(storage).await)];
+    for step in 0..60 {
+        let key = format!("ns/{}", step * 7 % 11);
+        let change = match step % 4 {
+            3 if storage.get(&crontabs(), &key).await.expect("it reads").is_some() => delete(&key, &[]),
+            _ => put(&key, &step.to_string(), &[]),
+        };
+        let revision = write(storage, change).await;
+        states.push((revision, newest(storage).await));
+    }
+    states
+}
+
+async fn check_history(storage: &Storage, states: &[(Revision, State)]) {
+    for (revision, state) in states {
+        let snapshot = storage.snapshot(&crontabs(), At::Exact(*revision)).await.expect("the revision is there");
+        assert_eq!(snapshot.revision(), *revision);
+        assert_eq!(contents(&snapshot), *state, "at {revision}");
+    }
+}
+
+async fn an_earlier_state_is_rebuilt_from_memory_and_from_the_log(database: Database) {
+    let storage = database.open().await;
+    let states = history(&storage).await;
+    check_history(&storage, &states).await;
+    storage.close().await;
+    check_history(&database.open().await, &states).await;
+}
+
+async fn a_restart_keeps_everything(database: Database) {
+    let storage = database.open().await;
+    history(&storage).await;
+    let (revision, state) = (storage.revision(), newest(&storage).await);
+    storage.close().await;
+    assert!(matches!(storage.write(put("x", "1", &[])).await, Err(WriteError::Store(StoreError::Closed))));
+
+    let storage = database.open().await;
+    assert_eq!(storage.revision(), revision);
+    assert_eq!(newest(&storage).await, state);
+    assert_eq!(write(&storage, put("x", "1", &[])).await, revision.next());
+}
+
+async fn compaction_keeps_what_is_live_and_what_can_still_be_read(database: Database) {
+    let storage = database.open().await;
+    let states = history(&storage).await;
+    let middle = states.len() / 2;
+    let (compacted, _) = states[middle];
+    storage.compact(compacted).await.expect("it compacts");
+    assert_eq!(storage.compacted(), compacted);
+
+    assert_eq!(expired(storage.snapshot(&crontabs(), At::Exact(states[middle - 1].0)).await), compacted);
+    let older = storage.watch(&crontabs(), states[middle - 1].0).await;
+    assert!(matches!(older, Err(WatchError::Expired { .. })));
+    check_history(&storage, &states[middle..]).await;
+    storage.close().await;
+
+    // Again from the log alone, which has lost nothing that it needs.
+    let storage = database.open().await;
+    assert_eq!(storage.compacted(), compacted);
+    check_history(&storage, &states[middle..]).await;
+    let mut watch = storage.watch(&crontabs(), compacted).await.expect("the revision is there");
+    for (revision, _) in &states[middle + 1..] {
+        assert_eq!(next(&mut watch).await.revision, *revision);
+    }
+}
+
+async fn history_is_compacted_by_itself_after_a_while(database: Database) {
+    let storage = database.open_with_history(Duration::from_millis(50)).await;
+    let first = write(&storage, put("a", "1", &[])).await;
+    let second = write(&storage, put("a", "2", &[])).await;
+    let compacted = async {
+        while storage.compacted() < second {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), compacted).await.expect("it is compacted");
+    assert_eq!(expired(storage.snapshot(&crontabs(), At::Exact(first)).await), second);
+    assert_eq!(newest(&storage).await.len(), 1);
+}
+
+async fn a_state_that_is_kept_for_pages_goes_with_its_revision(database: Database) {
+    let storage = database.open().await;
+    write(&storage, put("a", "1", &[])).await;
+    let page = storage.snapshot(&crontabs(), At::Newest).await.expect("there is a newest state");
+    storage.pin(&page);
+    let later = write(&storage, put("a", "2", &[])).await;
+    let again = storage.snapshot(&crontabs(), At::Exact(page.revision())).await.expect("it is kept");
+    assert_eq!(contents(&again), contents(&page));
+    storage.compact(later).await.expect("it compacts");
+    assert_eq!(expired(storage.snapshot(&crontabs(), At::Exact(page.revision())).await), later);
+}
+
+async fn what_expires_is_deleted_at_its_time(database: Database) {
+    let storage = database.open().await;
+    const FAR_MS: i64 = 4_000_000_000_000;
+    let expiring = |key: &str, at_ms| {
+        let mut write = put(key, "1", &[]);
+        if let Op::Put(put) = &mut write.op {
+            put.expires_at_ms = Some(at_ms);
+        }
+        write
+    };
+    for write in
+        [expiring("early", FAR_MS), expiring("late", FAR_MS + 1), expiring("kept", FAR_MS), put("ever", "1", &[])]
+    {
+        storage.write(write).await.expect("the guards hold");
+    }
+    // Without the time it would have gone at.
+    write(&storage, put("kept", "2", &[])).await;
+    let mut watch = storage.watch(&crontabs(), storage.revision()).await.expect("the revision is there");
+    storage.expire(FAR_MS).await.expect("it expires");
+    assert_eq!(newest(&storage).await.into_keys().collect::<Vec<_>>(), ["ever", "kept", "late"]);
+    let change = next(&mut watch).await;
+    assert!(change.deleted);
+    assert_eq!(&*change.object.key, "early");
+}
+
+async fn keys_are_listed_in_the_order_of_their_bytes(database: Database) {
+    let storage = database.open().await;
+    for key in ["a/x", "a.b/x", "a-b/x", "a/y", "b/x"] {
+        write(&storage, put(key, "1", &[])).await;
+    }
+    let snapshot = storage.snapshot(&crontabs(), At::Newest).await.expect("there is a newest state");
+    let keys = |prefix: &'static str, start: Option<&str>| {
+        snapshot.range(prefix, start).map(|stored| stored.key.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(keys("", None), ["a-b/x", "a.b/x", "a/x", "a/y", "b/x"]);
+    assert_eq!(keys("a/", None), ["a/x", "a/y"]);
+    assert_eq!(keys("a/", Some("a/x\0")), ["a/y"]);
+}
+
+async fn writes_beyond_the_queue_are_refused_at_once(database: Database) {
+    let storage = database.open().await;
+    let results = join_all((0..1_100).map(|at| storage.write(put(&at.to_string(), "1", &[])))).await;
+    let (made, refused): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
+    assert_eq!(made.len(), 1_024);
+    assert!(refused.iter().all(|result| matches!(result, Err(WriteError::Busy))));
+    write(&storage, put("later", "1", &[])).await;
+}
+
+async fn large_writes_fill_the_queue_by_their_bytes(database: Database) {
+    let storage = database.open().await;
+    let large = "x".repeat(3 << 20);
+    let results = join_all((0..30).map(|at| storage.write(put(&at.to_string(), &large, &[])))).await;
+    let refused = results.iter().filter(|result| matches!(result, Err(WriteError::Busy))).count();
+    assert!((1..30).contains(&refused), "{refused} refused");
+}
+
+async fn a_write_is_made_though_its_caller_stops_waiting(database: Database) {
+    let storage = database.open().await;
+    let mut watch = storage.watch(&crontabs(), storage.revision()).await.expect("the revision is there");
+    let abandoned = tokio::time::timeout(Duration::ZERO, storage.write(put("a", "1", &[])));
+    _ = abandoned.await;
+    assert_eq!(&*next(&mut watch).await.object.key, "a");
+}
+
+async fn the_first_value_under_a_name_stays(database: Database) {
+    let storage = database.open().await;
+    assert_eq!(storage.read_secret("ca").await.expect("it reads"), None);
+    assert_eq!(storage.insert_secret("ca", b"one").await.expect("it writes"), b"one");
+    assert_eq!(storage.insert_secret("ca", b"two").await.expect("it writes"), b"one");
+    storage.close().await;
+    let storage = database.open().await;
+    assert_eq!(storage.read_secret("ca").await.expect("it reads").as_deref(), Some(&b"one"[..]));
+}
+
+async fn a_lease_has_one_holder_until_it_runs_out(database: Database) {
+    let storage = database.open().await;
+    let take = async |holder: &str, ttl_ms| {
+        storage.lease("controllers", holder, Duration::from_millis(ttl_ms)).await.expect("it answers")
+    };
+    assert!(take("one", 60_000).await);
+    assert!(!take("two", 60_000).await);
+    assert!(take("one", 0).await);
+    assert!(take("two", 60_000).await);
+}
+
+async fn waiting_for_a_revision_ends_when_it_is_there_or_in_time(database: Database) {
+    let storage = database.open().await;
+    let coming = storage.revision().next();
+    assert!(!storage.wait_for(coming, Duration::ZERO).await);
+    let (reached, written) =
+        tokio::join!(storage.wait_for(coming, Duration::from_secs(30)), storage.write(put("a", "1", &[])));
+    assert!(reached);
+    assert!(matches!(written, Ok(Committed { revision }) if revision == coming));
+}
+
+async fn a_collection_that_is_loaded_amid_writes_misses_none(database: Database) {
+    let storage = database.open().await;
+    join_all((0..500).map(|at| storage.write(put(&format!("old/{at}"), "1", &[])))).await;
+    storage.close().await;
+
+    let storage = database.open().await;
+    let writer = {
+        let storage = storage.clone();
+        tokio::spawn(async move {
+            for at in 0..200 {
+                write(&storage, put(&format!("new/{at}"), "1", &[])).await;
+            }
+        })
+    };
+    let snapshot = storage.snapshot(&crontabs(), At::Newest).await.expect("there is a newest state");
+    assert!(snapshot.range("", None).all(|stored| stored.revision <= snapshot.revision()));
+    let mut watch = storage.watch(&crontabs(), snapshot.revision()).await.expect("the revision is there");
+    let mut seen = snapshot.len();
+    while seen < 700 {
+        let change = next(&mut watch).await;
+        assert!(change.previous.is_none(), "it was in the snapshot already");
+        seen += 1;
+    }
+    writer.await.expect("the writer ends");
+}

@@ -1,0 +1,198 @@
+//! Several processes on one Postgres: what one writes the others read, and what stops one does not stop the others.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use kubeskiff::store::{At, Config, Durability, Guard, Location, PostgresUrl, Storage, StoreError, WriteError};
+use sqlx::{Connection as _, PgConnection};
+
+use super::{Database, crontabs, newest, next, postgres, put, write};
+
+#[tokio::test]
+async fn what_one_acknowledges_another_reads_at_the_newest() {
+    let Some(database) = Database::postgres().await else { return };
+    let (one, other) = (database.open().await, database.open().await);
+    newest(&other).await;
+    for round in 0..50 {
+        let revision = write(&one, put("ns/a", &round.to_string(), &[])).await;
+        other.catch_up().await.expect("the database answers");
+        let read = other.get(&crontabs(), "ns/a").await.expect("it reads").expect("it is there");
+        assert_eq!(read.revision, revision);
+    }
+}
+
+#[tokio::test]
+async fn a_watch_in_another_process_sees_every_change_in_order() {
+    let Some(database) = Database::postgres().await else { return };
+    let replicas = [database.open().await, database.open().await, database.open().await];
+    let mut watch = replicas[0].watch(&crontabs(), replicas[0].revision()).await.expect("the revision is there");
+    let writers = replicas.iter().enumerate().map(|(at, storage)| async move {
+        for round in 0..40 {
+            write(storage, put(&format!("ns/{at}"), &round.to_string(), &[])).await;
+        }
+    });
+    join_all(writers).await;
+    let mut revisions = Vec::new();
+    for _ in 0..120 {
+        revisions.push(next(&mut watch).await.revision.get());
+    }
+    let first = revisions[0];
+    assert_eq!(revisions, (first..first + 120).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn of_processes_that_create_one_object_one_succeeds() {
+    let Some(database) = Database::postgres().await else { return };
+    let replicas = join_all((0..4).map(|_| database.open())).await;
+    let made = join_all(replicas.iter().map(|storage| storage.write(put("a", "1", &[Guard::Absent])))).await;
+    assert_eq!(made.iter().filter(|result| result.is_ok()).count(), 1);
+    for (storage, result) in replicas.iter().zip(made) {
+        // Who lost sees by what.
+        if matches!(result, Err(WriteError::GuardFailed)) {
+            assert!(storage.get(&crontabs(), "a").await.expect("it reads").is_some());
+        }
+    }
+}
+
+#[tokio::test]
+async fn processes_that_start_on_an_empty_database_at_once_share_it() {
+    let Some(database) = Database::postgres().await else { return };
+    let replicas = join_all((0..6).map(|_| database.open())).await;
+    let secrets =
+        join_all(replicas.iter().enumerate().map(async |(at, storage)| {
+            storage.insert_secret("ca", at.to_string().as_bytes()).await.expect("it answers")
+        }));
+    let secrets = secrets.await;
+    assert!(secrets.iter().all(|secret| *secret == secrets[0]), "{secrets:?}");
+}
+
+#[tokio::test]
+async fn one_process_has_the_lease_and_gives_it_back_at_its_end() {
+    let Some(database) = Database::postgres().await else { return };
+    let (one, other) = (database.open().await, database.open().await);
+    let ttl = Duration::from_secs(60);
+    assert!(one.lease("controllers", "one", ttl).await.expect("it answers"));
+    assert!(!other.lease("controllers", "other", ttl).await.expect("it answers"));
+    one.close().await;
+    assert!(other.lease("controllers", "other", ttl).await.expect("it answers"));
+}
+
+#[tokio::test]
+async fn a_batch_costs_four_statements_and_one_commit() {
+    let Some(database) = Database::postgres().await else { return };
+    let storage = database.open().await;
+    write(&storage, put("warm", "1", &[])).await;
+    let before = storage.stats().counts();
+    let results = join_all((0..64).map(|at| storage.write(put(&format!("ns/{at}"), "1", &[Guard::Absent])))).await;
+    assert!(results.iter().all(Result::is_ok));
+    let after = storage.stats().counts();
+    assert_eq!((after.batches - before.batches, after.writes - before.writes), (1, 64));
+    assert_eq!(after.commits - before.commits, 1);
+    // BEGIN with the counter, the keys, all that changes, COMMIT; the timer may have polled meanwhile.
+    assert!((4..=5).contains(&(after.statements - before.statements)));
+}
+
+#[tokio::test]
+async fn who_stops_with_the_counter_does_not_stop_the_others() {
+    let Some(url) = postgres::new_database().await else { return };
+    let storage = Database::Postgres(PostgresUrl::new(&url)).open().await;
+    // What a frozen process leaves on the server: a session in a transaction that has the counter, with its limits.
+    let mut frozen = PgConnection::connect(&url).await.expect("it connects");
+    let begin = "SET idle_in_transaction_session_timeout = '5s'; BEGIN; \
+                 SELECT current_revision FROM counter WHERE id = 1 FOR UPDATE";
+    sqlx::raw_sql(begin).execute(&mut frozen).await.expect("it has the counter");
+    write(&storage, put("a", "1", &[Guard::Absent])).await;
+    assert!(sqlx::raw_sql("COMMIT").execute(&mut frozen).await.is_err(), "its session was ended");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn nothing_is_lost_or_made_twice_while_the_database_crashes_under_load() {
+    const CRASHES: usize = 4;
+    let Some(mut cluster) = postgres::own_cluster() else { return };
+    cluster.start();
+    // Under full durability: under the relaxed one, a crash loses the newest writes, and this test finds it.
+    let url = postgres::create_database(cluster.port()).await;
+    let open = async || Storage::open(&config(&url)).await.expect("the database opens");
+    let replicas = [open().await, open().await];
+    let mut watch = replicas[0].watch(&crontabs(), replicas[0].revision()).await.expect("the revision is there");
+    let stop = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = (0..8)
+        .map(|writer| {
+            let (storage, stop) = (replicas[writer % 2].clone(), Arc::clone(&stop));
+            tokio::spawn(async move {
+                let mut acknowledged = Vec::new();
+                let mut at = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    let key = format!("{writer}/{at}");
+                    match storage.write(put(&key, "1", &[Guard::Absent])).await {
+                        Ok(committed) => acknowledged.push((key, committed.revision)),
+                        // It was not made, or nobody knows.
+                        Err(WriteError::Store(_)) => {}
+                        Err(error) => panic!("{key}: made twice: {error:?}"),
+                    }
+                    at += 1;
+                }
+                acknowledged
+            })
+        })
+        .collect();
+    for _ in 0..CRASHES {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        cluster.crash();
+        // Reading goes on from the view.
+        assert!(replicas[0].snapshot(&crontabs(), At::Newest).await.is_ok());
+        cluster.start();
+    }
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    stop.store(true, Ordering::Relaxed);
+    let acknowledged: Vec<_> = join_all(writers).await.into_iter().flat_map(|made| made.expect("it ends")).collect();
+    assert!(!acknowledged.is_empty());
+    let fresh = open().await;
+    for (key, revision) in &acknowledged {
+        let stored = fresh.get(&crontabs(), key).await.expect("it reads");
+        assert_eq!(stored.map(|stored| stored.revision), Some(*revision), "{key}");
+    }
+    // The watch was told each change once and in order, over all crashes.
+    let all = newest(&fresh).await;
+    let mut last = 0;
+    for _ in 0..all.len() {
+        let revision = next(&mut watch).await.revision.get();
+        assert!(last == 0 || revision == last + 1, "{revision} after {last}");
+        last = revision;
+    }
+}
+
+fn config(url: &str) -> Config {
+    let location = Location::Postgres(PostgresUrl::new(url));
+    Config { location, durability: Durability::Full, history: Config::HISTORY }
+}
+
+async fn refused(url: &str) -> StoreError {
+    Storage::open(&config(url)).await.map(|_| ()).expect_err("it does not open")
+}
+
+#[tokio::test]
+async fn a_database_that_nobody_serves_is_named_as_out_of_reach() {
+    let error = refused("postgres://someone:secret@127.0.0.1:9/nothing").await;
+    assert!(matches!(error, StoreError::Connect(_)), "{error}");
+    assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_url_with_a_wrong_number_is_refused() {
+    let error = refused("postgres://127.0.0.1/x?pool_max_conns=many").await;
+    assert!(matches!(&error, StoreError::Url(_)), "{error}");
+    assert!(error.to_string().contains("pool_max_conns"), "{error}");
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_left_alone() {
+    let Some(url) = postgres::new_database().await else { return };
+    Storage::open(&config(&url)).await.expect("it opens").close().await;
+    let mut connection = PgConnection::connect(&url).await.expect("it connects");
+    sqlx::raw_sql("UPDATE schema_version SET version = 99").execute(&mut connection).await.expect("it updates");
+    let error = refused(&url).await;
+    assert!(matches!(error, StoreError::NewerSchema { found: 99, .. }), "{error}");
+}

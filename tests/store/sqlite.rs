@@ -1,0 +1,120 @@
+//! What SQLite does beyond that: files, their owner, and what they cost.
+
+use futures_util::future::join_all;
+use kubeskiff::store::{Config, Durability, Guard, Location, Storage, StoreError};
+
+use super::{Database, Folder, crontabs, delete, newest, put, write};
+
+async fn in_memory() -> Storage {
+    Database::Memory.open().await
+}
+
+async fn in_file(folder: &Folder) -> Storage {
+    let location = Location::File(folder.path().join("state.db"));
+    let config = Config { location, durability: Durability::Relaxed, history: Config::HISTORY };
+    Storage::open(&config).await.expect("the database opens")
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_is_there_without_a_clean_end() {
+    let folder = Folder::new("unclean");
+    let storage = in_file(&folder).await;
+    let revision = write(&storage, put("a", "1", &[])).await;
+    // The files as a killed process leaves them.
+    let copy = Folder::new("unclean-copy");
+    for name in ["state.db", "state.db-wal"] {
+        std::fs::copy(folder.path().join(name), copy.path().join(name)).expect("the file is there");
+    }
+    let reopened = in_file(&copy).await;
+    assert_eq!(reopened.revision(), revision);
+    assert_eq!(newest(&reopened).await, newest(&storage).await);
+}
+
+#[tokio::test]
+async fn compaction_leaves_one_row_an_object() {
+    let folder = Folder::new("compact-rows");
+    let storage = in_file(&folder).await;
+    for round in 0..30 {
+        join_all((0..40).map(|at| storage.write(put(&format!("ns/{at}"), &round.to_string(), &[])))).await;
+    }
+    join_all((0..10).map(|at| storage.write(delete(&format!("ns/{at}"), &[])))).await;
+    storage.compact(storage.revision()).await.expect("it compacts");
+    assert_eq!(newest(&storage).await.len(), 30);
+    storage.close().await;
+
+    use sqlx::{ConnectOptions as _, Row as _};
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(folder.path().join("state.db"));
+    let mut connection = options.connect().await.expect("it opens");
+    let counts = "SELECT (SELECT count(*) FROM changes), (SELECT count(*) FROM objects)";
+    let row = sqlx::query(counts).fetch_one(&mut connection).await.expect("it counts");
+    assert_eq!((row.get::<i64, _>(0), row.get::<i64, _>(1)), (30, 30));
+}
+
+#[tokio::test]
+async fn a_batch_costs_one_commit_and_a_fixed_number_of_statements() {
+    let folder = Folder::new("statements");
+    let storage = in_file(&folder).await;
+    write(&storage, put("warm", "1", &[])).await;
+    let before = storage.stats().counts();
+    // On one thread, all wait before the writer runs.
+    let results = join_all((0..64).map(|at| storage.write(put(&format!("ns/{at}"), "1", &[Guard::Absent])))).await;
+    assert!(results.iter().all(Result::is_ok));
+    let after = storage.stats().counts();
+    assert_eq!((after.batches - before.batches, after.writes - before.writes), (1, 64));
+    assert_eq!(after.commits - before.commits, 1);
+    // BEGIN, the revision, the keys, the changes, the index, the revision again, COMMIT.
+    assert_eq!(after.statements - before.statements, 7);
+}
+
+#[tokio::test]
+async fn reading_what_is_loaded_costs_no_statement() {
+    let storage = in_memory().await;
+    write(&storage, put("a", "1", &[])).await;
+    newest(&storage).await;
+    let before = storage.stats().counts();
+    newest(&storage).await;
+    storage.get(&crontabs(), "a").await.expect("it reads");
+    storage.watch(&crontabs(), storage.revision()).await.expect("the revision is there");
+    assert_eq!(storage.stats().counts(), before);
+}
+
+#[tokio::test]
+async fn one_process_owns_a_file() {
+    let folder = Folder::new("owner");
+    let storage = in_file(&folder).await;
+    let config = Config {
+        location: Location::File(folder.path().join("state.db")),
+        durability: Durability::Full,
+        history: Config::HISTORY,
+    };
+    let second = Storage::open(&config).await.map(|_| ()).expect_err("the file is in use");
+    assert!(matches!(second, StoreError::InUse(_)), "{second}");
+    storage.close().await;
+    Storage::open(&config).await.expect("the file is free");
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_is_left_alone() {
+    let folder = Folder::new("foreign");
+    let path = folder.path().join("state.db");
+    let text = "not a database, but longer than the header of one, which has a hundred bytes at least. ".repeat(50);
+    std::fs::write(&path, &text).expect("it writes");
+    let config =
+        Config { location: Location::File(path.clone()), durability: Durability::Full, history: Config::HISTORY };
+    let error = Storage::open(&config).await.map(|_| ()).expect_err("it is no database");
+    assert!(matches!(error, StoreError::Open { .. }), "{error}");
+    assert_eq!(std::fs::read_to_string(&path).expect("it reads"), text);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn only_the_owner_reads_the_files() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new("mode");
+    let storage = in_file(&folder).await;
+    write(&storage, put("a", "1", &[])).await;
+    for name in ["state.db", "state.db-wal"] {
+        let mode = std::fs::metadata(folder.path().join(name)).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
