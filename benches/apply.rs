@@ -67,7 +67,7 @@ fn apply(criterion: &mut Criterion) {
     };
     for items in [10, 1_000] {
         let (first, second) = (object(items, 80), object(items, 443));
-        let live = manager.apply(None, &first, "one", false, BEFORE).expect("nobody owns it yet");
+        let live = manager.apply(None, &first, "one", false, BEFORE).expect("nobody owns it yet").object;
         let bytes = json::encode_to_string(&first).len();
         let mut group = criterion.benchmark_group(format!("apply of {bytes} bytes"));
         group.bench_function("no change", |bench| {

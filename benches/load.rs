@@ -29,6 +29,8 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 const OBJECTS: usize = 5_000;
 const OBJECT_BYTES: usize = 2_048;
+const NAMESPACE_OBJECTS: usize = 10_000;
+const NAMESPACES: &str = "/api/v1/namespaces";
 const CLIENTS: usize = 16;
 const WATCHERS: usize = 50;
 const EVENTS: usize = 200;
@@ -59,6 +61,7 @@ fn main() -> Result<(), Failure> {
     objects(&folder, "full")?;
     objects(&folder, "relaxed")?;
     events(&folder)?;
+    namespace(&folder)?;
     fs::remove_dir_all(&folder)?;
     Ok(())
 }
@@ -273,6 +276,38 @@ fn initial_events(server: &Server, collection: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// From the deletion of a namespace until it and its objects are gone.
+fn namespace(folder: &Path) -> Result<(), Failure> {
+    for durability in ["full", "relaxed"] {
+        let data = folder.join(format!("namespace-{durability}"));
+        let server = Server::start(&data, &["--durability", durability])?;
+        let mut client = server.connect()?;
+        client.expect(201, "POST", NAMESPACES, br#"{"metadata":{"name":"team"}}"#)?;
+        let maps = format!("{NAMESPACES}/team/configmaps");
+        let next = AtomicUsize::new(0);
+        side_by_side(&server, |client| {
+            let mut done = 0;
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                if at >= NAMESPACE_OBJECTS {
+                    return Ok(done);
+                }
+                let body = format!(r#"{{"metadata":{{"name":"m-{at}"}},"data":{{"text":"{}"}}}}"#, "x".repeat(500));
+                client.expect(201, "POST", &maps, body.as_bytes())?;
+                done += 1;
+            }
+        })?;
+        let begun = Instant::now();
+        let path = format!("{NAMESPACES}/team");
+        client.expect(200, "DELETE", &path, b"")?;
+        while client.send("GET", &path, b"")?.0 != 404 {
+            thread::sleep(Duration::from_millis(5));
+        }
+        row(&format!("namespace of 10,000 deleted, durability {durability}"), millis(begun.elapsed()));
+    }
+    Ok(())
+}
+
 /// From a write to its event with many watchers, in the order of events.
 fn events(folder: &Path) -> Result<(), Failure> {
     let server = Server::start(&folder.join("events"), &["--durability", "relaxed"])?;
@@ -345,7 +380,8 @@ fn soak(folder: &Path) -> Result<(), Failure> {
         watches.push(client);
     }
     let before = server.resident_bytes()?;
-    let mut late = thread::scope(|scope| -> Result<Vec<Duration>, Failure> {
+    // By quarter of the time: the stalled client is waited for in the first ones, and is gone in the last one.
+    let mut late = thread::scope(|scope| -> Result<[Vec<Duration>; 4], Failure> {
         let readers: Vec<_> = watches.into_iter().map(|watch| scope.spawn(move || arrivals(watch))).collect();
         let mut client = server.connect()?;
         let (begun, mut written) = (Instant::now(), Vec::with_capacity(SOAK_WRITES));
@@ -354,25 +390,39 @@ fn soak(folder: &Path) -> Result<(), Failure> {
             let created = String::from_utf8(client.expect(201, "POST", &collection, object(at).as_bytes())?)?;
             written.push((revision(&created).ok_or("what is created has a revision")?, Instant::now()));
         }
-        let mut late = Vec::with_capacity(SOAK_WATCHES * SOAK_WRITES);
+        let mut late = [(); 4].map(|()| Vec::with_capacity(SOAK_WATCHES * SOAK_WRITES / 4));
         for reader in readers {
             let seen = reader.join().map_err(|_| "a reader panicked")??;
             if !seen.iter().map(|(revision, _)| revision).eq(written.iter().map(|(revision, _)| revision)) {
                 return Err("a watch missed a change, or had one twice".into());
             }
-            late.extend(
-                seen.iter().zip(&written).map(|((_, seen), (_, written))| seen.saturating_duration_since(*written)),
-            );
+            for (at, ((_, seen), (_, written))) in seen.iter().zip(&written).enumerate() {
+                late[at * 4 / SOAK_WRITES].push(seen.saturating_duration_since(*written));
+            }
         }
         Ok(late)
     })?;
-    row("answer to event, 1,000 watchers, p50", millis(percentile(&mut late, 50)));
-    row("answer to event, 1,000 watchers, p99", millis(percentile(&mut late, 99)));
+    for (quarter, late) in late.iter_mut().enumerate() {
+        for percent in [50, 99] {
+            let what = format!("answer to event, 1,000 watchers, quarter {}, p{percent}", quarter + 1);
+            row(&what, millis(percentile(late, percent)));
+        }
+    }
     row("memory before", mebibytes(before));
     row("memory at the end", mebibytes(server.resident_bytes()?));
     thread::sleep(Duration::from_secs(30));
     row("memory 30 s later", mebibytes(server.resident_bytes()?));
-    drop(stalled);
+    stalled.head()?;
+    let mut had = 0;
+    while had < SOAK_WRITES
+        && let Ok(chunk) = stalled.chunk()
+    {
+        had += chunk.iter().filter(|byte| **byte == b'\n').count();
+    }
+    row("events of the client that does not read", format!("{had} of {SOAK_WRITES}"));
+    if had == SOAK_WRITES {
+        return Err("a client that does not read was not cut off".into());
+    }
     fs::remove_dir_all(folder)?;
     Ok(())
 }

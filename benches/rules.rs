@@ -1,11 +1,17 @@
-//! What rules cost: compiling one, and running those of an object, also in the `cel` crate.
+//! What rules cost: compiling one, and running those of an object, also in the `cel` crate; and the same for all rules of
+//! the corpus where that is at hand, in `../shared/corpus` beside the project.
 //!
 //!     cargo bench --no-default-features --bench rules
 
+use std::fs::File;
 use std::hint::black_box;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path as FilePath;
 
-use criterion::{Criterion, criterion_group, criterion_main};
-use kubeskiff::schema::rules::Rules;
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use flate2::read::GzDecoder;
+use kubeskiff::meta::field::Path;
+use kubeskiff::schema::rules::{Limits, Rules, any};
 use kubeskiff::schema::structural::Structural;
 use kubeskiff::schema::{convert, json_schema};
 use kubeskiff::value::{Value, json};
@@ -82,5 +88,86 @@ fn another_interpreter(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, rules, another_interpreter);
+/// A version of a definition with rules, and the objects that the corpus has of it.
+struct Kind {
+    schema: Structural,
+    objects: Vec<Value>,
+}
+
+/// The lines of a file of the corpus; none where it is not there.
+fn lines(name: &str) -> Vec<Value> {
+    let path = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus").join(name);
+    let Ok(file) = File::open(&path) else { return Vec::new() };
+    let lines = BufReader::new(GzDecoder::new(file)).lines();
+    lines.map(|line| json::decode(line.expect("the file is text").as_bytes()).expect("each line is JSON")).collect()
+}
+
+fn kinds() -> Vec<Kind> {
+    let objects = lines("crs.jsonl.gz");
+    let mut kinds = Vec::new();
+    for case in lines("crds.jsonl.gz").iter().filter(|case| case.get("mutation").is_none()) {
+        for version in case.at(&["crd", "spec", "versions"]).and_then(Value::as_array).into_iter().flatten() {
+            let Some(schema) = version.at(&["schema", "openAPIV3Schema"]) else { continue };
+            let Ok((schema, _)) = json_schema::decode(schema) else { continue };
+            let Ok(schema) = convert::to_structural(&schema) else { continue };
+            if !any(&schema) {
+                continue;
+            }
+            let api_version = format!("{}/{}", case.str_at(&["crd", "spec", "group"]), version.str_at(&["name"]));
+            let kind = case.str_at(&["crd", "spec", "names", "kind"]);
+            let is_of_kind =
+                |object: &&Value| object.str_at(&["apiVersion"]) == api_version && object.str_at(&["kind"]) == kind;
+            let objects = objects.iter().filter_map(|case| case.get("object")).filter(is_of_kind).cloned().collect();
+            kinds.push(Kind { schema, objects });
+        }
+    }
+    kinds
+}
+
+/// How many rules stand in `schema`.
+fn count(schema: &Structural) -> usize {
+    let values = schema.additional_properties.as_ref().and_then(|values| values.structural());
+    let below = schema.properties.values().chain(schema.items.as_deref()).chain(values);
+    schema.validations.len() + below.map(count).sum::<usize>()
+}
+
+/// One round compiles all rules of the corpus, or runs those of all its objects.
+fn corpus(criterion: &mut Criterion) {
+    let kinds = kinds();
+    if kinds.is_empty() {
+        eprintln!("left out: the corpus is not there");
+        return;
+    }
+    let mut group = criterion.benchmark_group("corpus");
+    group.sample_size(10);
+    group.throughput(Throughput::Elements(kinds.iter().map(|kind| count(&kind.schema) as u64).sum()));
+    group.bench_function("compile, per rule", |bench| {
+        bench.iter(|| {
+            for kind in &kinds {
+                black_box(Rules::compile(&kind.schema, true));
+            }
+        });
+    });
+    let compiled: Vec<(Rules, &[Value])> =
+        kinds.iter().map(|kind| (Rules::compile(&kind.schema, true), kind.objects.as_slice())).collect();
+    let mut runs = 0;
+    for (rules, objects) in &compiled {
+        for object in *objects {
+            rules.evaluate(&Path::ROOT, object, None, None, Limits::default(), &mut |_| runs += 1);
+        }
+    }
+    group.throughput(Throughput::Elements(runs));
+    group.bench_function("run, per evaluation", |bench| {
+        bench.iter(|| {
+            for (rules, objects) in &compiled {
+                for object in *objects {
+                    black_box(rules.check(object, None, None));
+                }
+            }
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, rules, another_interpreter, corpus);
 criterion_main!(benches);

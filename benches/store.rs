@@ -4,8 +4,9 @@
 //!     SKIFF_BENCH_POSTGRES=postgres://… cargo bench --bench store      Postgres, too: a database of its own, empty
 
 use std::fmt::Display;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,7 +31,7 @@ async fn main() {
     say("fdatasync p50", percentile(&mut syncs(&folder.join("sync")), 50));
     for (name, durability) in [("sqlite full", Durability::Full), ("sqlite relaxed", Durability::Relaxed)] {
         let path = folder.join(name.replace(' ', "-")).with_extension("db");
-        measure(name, Config { location: Location::File(path), durability, history: Config::HISTORY }).await;
+        measure(name, Config { durability, ..Config::new(Location::File(path)) }).await;
     }
     for clients in CLIENTS {
         raw_sqlite(&folder.join(format!("raw-{clients}.db")), clients).await;
@@ -38,7 +39,7 @@ async fn main() {
     memory_and_start(&folder).await;
     if let Ok(url) = std::env::var("SKIFF_BENCH_POSTGRES") {
         let location = Location::Postgres(PostgresUrl::new(&url));
-        let config = Config { location, durability: Durability::Full, history: Config::HISTORY };
+        let config = Config::new(location);
         measure("postgres full", config.clone()).await;
         for clients in CLIENTS {
             raw_postgres(&url, clients).await;
@@ -98,7 +99,7 @@ async fn measure(name: &str, config: Config) {
     let storage = open(&config).await;
     let bytes = object();
     for clients in CLIENTS {
-        let before = storage.stats().counts();
+        let before = storage.counts();
         let begun = Instant::now();
         let work = (0..clients).map(|client| {
             let (storage, bytes) = (storage.clone(), bytes.clone());
@@ -118,7 +119,7 @@ async fn measure(name: &str, config: Config) {
         let per_second = (times.len() as f64 / begun.elapsed().as_secs_f64()).round();
         say(format!("{name}: writes/s, {clients} clients"), per_second);
         say(format!("{name}: p99, {clients} clients"), percentile(&mut times, 99));
-        let after = storage.stats().counts();
+        let after = storage.counts();
         let batches = (after.batches - before.batches).max(1) as f64;
         say(format!("{name}: writes a batch"), (after.writes - before.writes) as f64 / batches);
         say(format!("{name}: commits a batch"), (after.commits - before.commits) as f64 / batches);
@@ -135,7 +136,7 @@ async fn watch_latency(name: &str, from: &Storage, to: &Storage) {
     to.catch_up().await.expect("the database answers");
     let mut watchers = Vec::new();
     for _ in 0..WATCHERS {
-        let mut watch = to.watch(&collection(), from.revision()).await.expect("the revision is there");
+        let mut watch = to.watch(&collection(), from.revision(&collection())).await.expect("the revision is there");
         watchers.push(tokio::spawn(async move {
             let mut seen = Vec::with_capacity(WATCHED_WRITES);
             for _ in 0..WATCHED_WRITES {
@@ -206,9 +207,10 @@ async fn raw_postgres(url: &str, clients: usize) {
 }
 
 async fn memory_and_start(folder: &Path) {
-    let path: PathBuf = folder.join("many.db");
-    let location = Location::File(path);
-    let config = Config { location, durability: Durability::Relaxed, history: Config::HISTORY };
+    let data_dir = folder.join("many");
+    std::fs::create_dir_all(&data_dir).expect("the folder can be made");
+    let location = Location::File(data_dir.join("state.db"));
+    let config = Config { durability: Durability::Relaxed, ..Config::new(location) };
     let storage = open(&config).await;
     let bytes = object();
     fill(&storage, &bytes, 0..MEMORY_OBJECTS).await;
@@ -228,6 +230,28 @@ async fn memory_and_start(folder: &Path) {
     storage.snapshot(&collection(), At::Newest).await.expect("it loads");
     say(format!("load {STORED_OBJECTS} objects"), begun.elapsed());
     storage.close().await;
+    // The first start makes what every server has.
+    start_server(&data_dir);
+    say(format!("start to ready with {STORED_OBJECTS} objects stored"), start_server(&data_dir));
+}
+
+/// How long a server takes until it says that it is ready.
+fn start_server(data_dir: &Path) -> Duration {
+    let begun = Instant::now();
+    let mut server = Command::new(env!("CARGO_BIN_EXE_skiff"))
+        .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+        .arg(data_dir)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary was built with the benches");
+    let mut ready = String::new();
+    let stdout = server.stdout.take().expect("it is a pipe");
+    BufReader::new(stdout).read_line(&mut ready).expect("it can be read");
+    let took = begun.elapsed();
+    assert!(ready.starts_with("ready "), "{ready}");
+    server.kill().expect("it is running");
+    server.wait().expect("it is our child");
+    took
 }
 
 async fn fill(storage: &Storage, bytes: &Bytes, range: std::ops::Range<usize>) {

@@ -10,8 +10,10 @@ pub mod schema;
 pub mod crd;
 pub mod patch;
 pub mod apply;
+pub mod types;
 pub mod protobuf;
 
+pub mod kinds;
 pub mod author;
 
 #[cfg(feature = "server")]

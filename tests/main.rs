@@ -4,11 +4,15 @@ mod cost;
 mod kubectl;
 mod server;
 mod api;
+mod apply;
 mod examples;
 mod author;
 mod fuzz;
 mod golden;
 mod store;
+#[cfg(target_os = "linux")]
+mod faults;
+mod clients;
 mod spec {
     mod conformance;
     mod corpus;

@@ -1,4 +1,5 @@
-//! Properties of rules: types hold, costs stay within the estimate, results are those of another interpreter.
+//! Properties of rules: types hold, costs stay within the estimate, results are those of another interpreter, hostile
+//! expressions end.
 //!
 //! A test binary of its own: its allocator counts.
 
@@ -8,5 +9,7 @@ mod generator;
 mod properties;
 #[path = "rules/differential.rs"]
 mod differential;
+#[path = "rules/hostile.rs"]
+mod hostile;
 #[path = "rules/allocation.rs"]
 mod allocation;

@@ -40,7 +40,13 @@ fn serve(data_dir: &Path, arguments: &[&str]) -> Command {
 impl Server {
     /// Starts the server with its data in `data_dir` and further arguments.
     pub fn start(data_dir: &Path, arguments: &[&str]) -> Server {
-        let mut child = serve(data_dir, arguments).spawn().expect("the binary was built with the tests");
+        Server::start_in(data_dir, arguments, &[])
+    }
+
+    /// As [`Server::start`], with variables in its environment.
+    pub fn start_in(data_dir: &Path, arguments: &[&str], variables: &[(&str, &Path)]) -> Server {
+        let mut command = serve(data_dir, arguments);
+        let mut child = command.envs(variables.iter().copied()).spawn().expect("the binary was built with the tests");
         let mut log = BufReader::new(child.stderr.take().expect("stderr is a pipe"));
         let stderr = Arc::new(Mutex::new(String::new()));
         let read = Arc::clone(&stderr);
@@ -246,7 +252,12 @@ pub struct Folder(pub PathBuf);
 impl Folder {
     /// Named after the running test.
     pub fn for_test() -> Folder {
-        let name = std::thread::current().name().unwrap_or("main").replace("::", "-");
+        Folder::new("")
+    }
+
+    /// Named after the running test and `what`.
+    pub fn new(what: &str) -> Folder {
+        let name = std::thread::current().name().unwrap_or("main").replace("::", "-") + what;
         let path = std::env::temp_dir().join(format!("skiff-{}-{name}", std::process::id()));
         _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("the temporary folder is writable");

@@ -57,7 +57,8 @@ pub fn run(data: &[u8]) {
                 Ok(manager.update(live, new, step.manager, NOW))
             }
             Action::Apply | Action::Force => {
-                manager.apply(live, &step.object(), step.manager, step.action == Action::Force, NOW)
+                let force = step.action == Action::Force;
+                manager.apply(live, &step.object(), step.manager, force, NOW).map(|applied| applied.object)
             }
         };
         match write(live.as_ref()) {

@@ -2,14 +2,17 @@
 
 use std::sync::LazyLock;
 
+use kubeskiff::kinds;
 use kubeskiff::patch::{json_patch, merge_patch, strategic_merge};
-use kubeskiff::schema::message::KindSchema;
+use kubeskiff::schema::structural::Structural;
+use kubeskiff::types::Message;
 use kubeskiff::value::{Value, json};
 
-static SERVICE_ACCOUNT: LazyLock<KindSchema> = LazyLock::new(|| {
-    let file = include_str!("../../schemas/serviceaccount.yaml");
-    KindSchema::read(file).expect("a test reads it")
-});
+static SERVICE_ACCOUNT: LazyLock<Structural> = LazyLock::new(|| service_account().structural());
+
+fn service_account() -> &'static Message {
+    kinds::type_of("v1", "ServiceAccount").expect("the kind is built in")
+}
 
 /// The input is a patch, a line `---`, and an object. What a patch makes of the object is JSON; a merge patch that is
 /// applied twice changes nothing more.
@@ -28,10 +31,10 @@ pub fn run(data: &[u8]) {
             assert_eq!(merged, again, "a merge patch is idempotent");
         }
         if let Ok((patch, _)) = strategic_merge::Patch::decode(patch, strict)
-            && let Ok(merged) = patch.apply(&object, "ServiceAccount", &SERVICE_ACCOUNT.structural)
-            && let Ok((decoded, _)) = SERVICE_ACCOUNT.message.decode(&merged)
+            && let Ok(merged) = patch.apply(&object, "ServiceAccount", &SERVICE_ACCOUNT)
+            && let Ok((decoded, _)) = service_account().decode(&merged)
         {
-            let again = SERVICE_ACCOUNT.message.decode(&decoded).map(|(again, _)| again);
+            let again = service_account().decode(&decoded).map(|(again, _)| again);
             assert_eq!(Ok(decoded), again, "what was decoded decodes to itself");
         }
     }

@@ -1,5 +1,6 @@
 //! Protobuf bodies.
 
+use kubeskiff::kinds;
 use kubeskiff::protobuf;
 use kubeskiff::protobuf::messages::DELETE_OPTIONS;
 use kubeskiff::value::json;
@@ -8,7 +9,7 @@ use kubeskiff::value::json;
 /// its envelope names, and as options.
 pub fn run(data: &[u8]) {
     let Ok(envelope) = protobuf::open(data) else { return };
-    let named = protobuf::message_of(&envelope.api_version, &envelope.kind);
+    let named = kinds::message_of(&envelope.api_version, &envelope.kind);
     for message in named.into_iter().chain([&DELETE_OPTIONS]) {
         let Ok(object) = protobuf::decode(message, envelope.raw) else { continue };
         let bytes = protobuf::encode(message, &object);

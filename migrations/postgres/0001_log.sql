@@ -38,7 +38,8 @@ CREATE TABLE changes (
     batch             BIGINT NOT NULL,
     bytes             BYTEA  NOT NULL,
     previous_version  BIGINT,
-    expires_at_ms     BIGINT
+    expires_at_ms     BIGINT,
+    checksum          BIGINT NOT NULL -- CRC-32 of revision, key and bytes
 );
 CREATE INDEX changes_of_resource ON changes (resource, resource_version);
 CREATE INDEX changes_expiring ON changes (expires_at_ms) WHERE expires_at_ms IS NOT NULL;

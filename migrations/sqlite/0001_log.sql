@@ -24,7 +24,8 @@ CREATE TABLE changes (
     batch             INTEGER NOT NULL,
     bytes             BLOB    NOT NULL,
     previous_version  INTEGER,
-    expires_at_ms     INTEGER
+    expires_at_ms     INTEGER,
+    checksum          INTEGER NOT NULL -- CRC-32 of revision, key and bytes
 );
 CREATE INDEX changes_of_resource ON changes (resource, resource_version);
 CREATE INDEX changes_expiring ON changes (expires_at_ms) WHERE expires_at_ms IS NOT NULL;

@@ -2,9 +2,10 @@
 //!
 //! Source: structured-merge-diff v6.4.2, `typed.Compare`.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 
 use super::field_set::{FieldSet, Node};
+use super::item::Item;
 use super::path::{PathElement, equal_values};
 use super::type_schema::{Items, ListType, MapType, TypeId, TypeSchema};
 use super::typed::{Candidates, Kind};
@@ -97,45 +98,49 @@ impl TypeSchema {
         if same {
             return false;
         }
-        let mut pairs: BTreeMap<PathElement, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
-        for item in old_items {
-            if let Ok(element) = list.element_of(item) {
-                pairs.entry(element).or_default().0.push(item);
-            }
-        }
-        for item in new_items {
-            if let Ok(element) = list.element_of(item) {
-                pairs.entry(element).or_default().1.push(item);
-            }
-        }
-        for (element, (old, new)) in pairs {
+        let (old, new) = (list.sorted_items(old_items), list.sorted_items(new_items));
+        join(by_key(&old), by_key(&new), |item, old, new| {
             let mut child = Difference::default();
-            match (old.as_slice(), new.as_slice()) {
-                ([] | [_], [] | [_]) => {
-                    self.compare_values(list.element, old.first().copied(), new.first().copied(), &mut child);
-                }
-                // Items that stand several times on both sides count as one leaf.
-                ([_, _, ..], [_, _, ..]) => {
-                    let same = old.len() == new.len() && old.iter().zip(&new).all(|(a, b)| equal_values(a, b));
-                    child.modified.itself = !same;
-                }
-                ([_, _, ..], _) => {
-                    if let Some(new) = new.first() {
-                        self.compare_values(list.element, None, Some(new), &mut child);
-                    }
-                    child.removed.itself = true;
-                }
-                (_, _) => {
-                    if let Some(old) = old.first() {
-                        self.compare_values(list.element, Some(old), None, &mut child);
-                    }
-                    child.added.itself = true;
-                }
-            }
-            child.move_below(out, || element.clone());
-        }
+            self.compare_items(list, old.unwrap_or_default(), new.unwrap_or_default(), &mut child);
+            child.move_below(out, || item.element());
+        });
         false
     }
+
+    /// Compares what both sides have under one key.
+    fn compare_items(&self, list: &ListType, old: &[Item<'_>], new: &[Item<'_>], out: &mut Difference) {
+        match (old, new) {
+            ([] | [_], [] | [_]) => {
+                self.compare_values(list.element, first(old), first(new), out);
+            }
+            // Items that stand several times on both sides count as one leaf.
+            ([_, _, ..], [_, _, ..]) => {
+                let same = old.len() == new.len() && old.iter().zip(new).all(|(a, b)| equal_values(a.value, b.value));
+                out.modified.itself = !same;
+            }
+            ([_, _, ..], _) => {
+                if let Some(new) = first(new) {
+                    self.compare_values(list.element, None, Some(new), out);
+                }
+                out.removed.itself = true;
+            }
+            (_, _) => {
+                if let Some(old) = first(old) {
+                    self.compare_values(list.element, Some(old), None, out);
+                }
+                out.added.itself = true;
+            }
+        }
+    }
+}
+
+/// Sorted items, those with the same key together.
+fn by_key<'i, 'v>(items: &'i [Item<'v>]) -> impl Iterator<Item = (Item<'v>, &'i [Item<'v>])> {
+    items.chunk_by(|a, b| a == b).map(|same| (same[0], same))
+}
+
+fn first<'v>(items: &[Item<'v>]) -> Option<&'v Value> {
+    items.first().map(|item| item.value)
 }
 
 /// The fields of a map that has some.
@@ -147,27 +152,31 @@ fn fields_of(value: Option<&Value>) -> Option<&Map> {
 pub(super) fn for_each_field<'a>(
     left: Option<&'a Map>,
     right: Option<&'a Map>,
-    mut visit: impl FnMut(&'a str, Option<&'a Value>, Option<&'a Value>),
+    visit: impl FnMut(&'a str, Option<&'a Value>, Option<&'a Value>),
 ) {
-    let mut left = left.into_iter().flat_map(Map::iter).peekable();
-    let mut right = right.into_iter().flat_map(Map::iter).peekable();
+    join(left.into_iter().flat_map(Map::iter), right.into_iter().flat_map(Map::iter), visit);
+}
+
+/// Calls `visit` with every key of either side, in order. Both come sorted, each key once.
+fn join<K: Ord, V>(
+    left: impl Iterator<Item = (K, V)>,
+    right: impl Iterator<Item = (K, V)>,
+    mut visit: impl FnMut(K, Option<V>, Option<V>),
+) {
+    let (mut left, mut right) = (left.peekable(), right.peekable());
     loop {
-        match (left.peek().copied(), right.peek().copied()) {
+        let order = match (left.peek(), right.peek()) {
             (None, None) => return,
-            (Some((name, value)), other) if other.is_none_or(|(right_name, _)| name < right_name) => {
-                left.next();
-                visit(name, Some(value), None);
-            }
-            (other, Some((name, value))) if other.is_none_or(|(left_name, _)| name < left_name) => {
-                right.next();
-                visit(name, None, Some(value));
-            }
-            (left_field, right_field) => {
-                left.next();
-                right.next();
-                let name = left_field.or(right_field).map(|(name, _)| name).unwrap_or_default();
-                visit(name, left_field.map(|(_, value)| value), right_field.map(|(_, value)| value));
-            }
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some((left_key, _)), Some((right_key, _))) => left_key.cmp(right_key),
+        };
+        let left = left.next_if(|_| order.is_le());
+        let right = right.next_if(|_| order.is_ge());
+        match (left, right) {
+            (Some((key, left)), right) => visit(key, Some(left), right.map(|(_, right)| right)),
+            (None, Some((key, right))) => visit(key, None, Some(right)),
+            (None, None) => {}
         }
     }
 }

@@ -207,7 +207,7 @@ impl FieldSet {
             let (declared, child) = match &node.element {
                 PathElement::Field(name) => match map {
                     Some(map) => match map.field(name) {
-                        Some(id) => (true, Some(id)),
+                        Some((_, id)) => (true, Some(id)),
                         None => (false, map.element),
                     },
                     None => (false, None),
@@ -291,15 +291,13 @@ impl FieldSet {
                 canonical &= fields.len() > 1 && below.as_object().is_some_and(Map::is_empty);
                 continue;
             }
-            if !name.starts_with("f:") {
-                match PathElement::decode(name) {
-                    Ok(element) => canonical &= element.encode() == name,
-                    Err(PathElementError::UnknownKind) => {
-                        canonical = false;
-                        continue;
-                    }
-                    Err(malformed) => return Err(malformed),
+            match PathElement::is_canonical(name) {
+                Ok(name_is_canonical) => canonical &= name_is_canonical,
+                Err(PathElementError::UnknownKind) => {
+                    canonical = false;
+                    continue;
                 }
+                Err(malformed) => return Err(malformed),
             }
             canonical &= Self::is_canonical(below)?;
         }
@@ -345,14 +343,15 @@ impl FieldSet {
     }
 
     fn encode_node(&self, member: bool) -> Value {
-        let mut fields = Map::new();
-        if member && !self.is_empty() {
-            fields.insert(".", Value::Object(Map::new()));
+        let has_dot = member && !self.is_empty();
+        let mut fields = Vec::with_capacity(self.nodes.len() + usize::from(has_dot));
+        if has_dot {
+            fields.push((".".to_owned(), Value::Object(Map::new())));
         }
         for node in &self.nodes {
-            fields.insert(node.element.encode(), node.children.encode_node(node.member));
+            fields.push((node.element.encode(), node.children.encode_node(node.member)));
         }
-        Value::Object(fields)
+        Value::Object(Map::from_fields(fields))
     }
 }
 

@@ -177,7 +177,63 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl Entry<'_> {
+impl<'a> Entry<'a> {
+    /// The entry at `index` of the list.
+    fn decode(index: usize, raw: &RawEntry<'a>) -> Result<Self, DecodeError> {
+        let operation = match raw.operation {
+            "Apply" => Operation::Apply,
+            "Update" => Operation::Update,
+            _ => return Err(DecodeError("operation must be `Apply` or `Update`".to_owned())),
+        };
+        if raw.api_version.is_empty() {
+            return Err(DecodeError("apiVersion must not be empty".to_owned()));
+        }
+        match raw.fields_type {
+            "FieldsV1" => {}
+            "" => return Err(DecodeError(format!("missing fieldsType in managed fields entry {index}"))),
+            other => {
+                let other = go_quote(other);
+                return Err(DecodeError(format!("invalid fieldsType {other} in managed fields entry {index}")));
+            }
+        }
+        let malformed = |error: PathElementError| {
+            let reason = match error {
+                PathElementError::Malformed(reason) => reason,
+                PathElementError::UnknownKind => "unknown path element type".to_owned(),
+            };
+            DecodeError(format!("error decoding versioned set of {}: error decoding set: {reason}", raw.manager))
+        };
+        let api_version = match operation {
+            Operation::Apply => String::new(),
+            Operation::Update => raw.api_version.to_owned(),
+        };
+        let (name, subresource) = (raw.manager.to_owned(), raw.subresource.to_owned());
+        Ok(Entry {
+            manager: ManagerId { name, operation, api_version, subresource },
+            api_version: raw.api_version.to_owned(),
+            fields: raw.fields.map_or(Ok(Fields::NONE), Fields::decode).map_err(malformed)?,
+            time: raw.time.clone(),
+        })
+    }
+
+    fn encode(self) -> Value {
+        let mut fields = Map::with_capacity(7);
+        fields.insert("apiVersion", Value::String(self.api_version));
+        fields.insert("fieldsType", Value::from("FieldsV1"));
+        fields.insert("fieldsV1", self.fields.encode());
+        if !self.manager.name.is_empty() {
+            fields.insert("manager", Value::String(self.manager.name));
+        }
+        fields.insert("operation", Value::from(self.manager.operation.as_str()));
+        if !self.manager.subresource.is_empty() {
+            fields.insert("subresource", Value::String(self.manager.subresource));
+        }
+        if let Some(time) = self.time {
+            fields.insert("time", Value::String(time.text));
+        }
+        Value::Object(fields)
+    }
+
     fn seconds(&self) -> i64 {
         self.time.as_ref().map_or(0, |time| time.seconds)
     }
@@ -289,49 +345,7 @@ impl<'a> Managers<'a> {
     pub fn decode(entries: &[RawEntry<'a>]) -> Result<Managers<'a>, DecodeError> {
         let mut managers = Managers { entries: Vec::with_capacity(entries.len() + 1) };
         for (index, raw) in entries.iter().enumerate() {
-            let operation = match raw.operation {
-                "Apply" => Operation::Apply,
-                "Update" => Operation::Update,
-                _ => return Err(DecodeError("operation must be `Apply` or `Update`".to_owned())),
-            };
-            if raw.api_version.is_empty() {
-                return Err(DecodeError("apiVersion must not be empty".to_owned()));
-            }
-            match raw.fields_type {
-                "FieldsV1" => {}
-                "" => return Err(DecodeError(format!("missing fieldsType in managed fields entry {index}"))),
-                other => {
-                    let other = go_quote(other);
-                    return Err(DecodeError(format!("invalid fieldsType {other} in managed fields entry {index}")));
-                }
-            }
-            let fields = match raw.fields {
-                Some(fields) => Fields::decode(fields).map_err(|error| {
-                    let reason = match error {
-                        PathElementError::Malformed(reason) => reason,
-                        PathElementError::UnknownKind => "unknown path element type".to_owned(),
-                    };
-                    DecodeError(format!(
-                        "error decoding versioned set of {}: error decoding set: {reason}",
-                        raw.manager
-                    ))
-                })?,
-                None => Fields::NONE,
-            };
-            managers.put(Entry {
-                manager: ManagerId {
-                    name: raw.manager.to_owned(),
-                    operation,
-                    api_version: match operation {
-                        Operation::Apply => String::new(),
-                        Operation::Update => raw.api_version.to_owned(),
-                    },
-                    subresource: raw.subresource.to_owned(),
-                },
-                api_version: raw.api_version.to_owned(),
-                fields,
-                time: raw.time.clone(),
-            });
+            managers.put(Entry::decode(index, raw)?);
         }
         Ok(managers)
     }
@@ -350,24 +364,7 @@ impl<'a> Managers<'a> {
                 &b.manager.subresource,
             ))
         });
-        let encode = |entry: Entry<'_>| {
-            let mut fields = Map::new();
-            fields.insert("apiVersion", Value::String(entry.api_version));
-            fields.insert("fieldsType", Value::from("FieldsV1"));
-            fields.insert("fieldsV1", entry.fields.encode());
-            if !entry.manager.name.is_empty() {
-                fields.insert("manager", Value::String(entry.manager.name));
-            }
-            fields.insert("operation", Value::from(entry.manager.operation.as_str()));
-            if !entry.manager.subresource.is_empty() {
-                fields.insert("subresource", Value::String(entry.manager.subresource));
-            }
-            if let Some(time) = entry.time {
-                fields.insert("time", Value::String(time.text));
-            }
-            Value::Object(fields)
-        };
-        Some(Value::Array(self.entries.into_iter().map(encode).collect()))
+        Some(Value::Array(self.entries.into_iter().map(Entry::encode).collect()))
     }
 
     pub fn get(&self, manager: &ManagerId) -> Option<&Entry<'a>> {

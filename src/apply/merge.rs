@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::compare::for_each_field;
 use super::field_set::FieldSet;
-use super::path::PathElement;
+use super::item::Item;
 use super::type_schema::{Items, ListType, MapType, TypeId, TypeSchema};
 use super::typed::{Candidates, Kind};
 use crate::value::{Map, Value};
@@ -80,7 +80,8 @@ impl TypeSchema {
                 if rest.is_empty() { Value::Null } else { Value::Object(rest) }
             }
             (Some(Kind::List(list)), Value::Array(items)) if !matches!(list.items, Items::Atomic) => {
-                let keep = |item: &Value| match list.element_of(item).ok().and_then(|element| taken.node(&element)) {
+                let taken_of = |item: &Value| taken.node(&list.item(item).ok()?.element());
+                let keep = |item: &Value| match taken_of(item) {
                     Some(node) if node.member => None,
                     Some(node) => Some(self.value_without(list.element, item, &node.children)),
                     None => Some(item.clone()),
@@ -93,70 +94,68 @@ impl TypeSchema {
     }
 }
 
-/// The merge of two lists whose items have names.
+/// The merge of two lists whose items have keys.
 struct ListMerge<'a> {
     types: &'a TypeSchema,
     list: &'a ListType,
-    live: Vec<(PathElement, &'a Value)>,
-    applied: Vec<(PathElement, &'a Value)>,
+    live: Vec<Item<'a>>,
+    applied: Vec<Item<'a>>,
     merged: Vec<Value>,
 }
 
 impl<'a> ListMerge<'a> {
     fn new(types: &'a TypeSchema, list: &'a ListType, live: &'a [Value], applied: &'a [Value]) -> Self {
-        let named = |items: &'a [Value]| {
-            items.iter().filter_map(|item| Some((list.element_of(item).ok()?, item))).collect::<Vec<_>>()
-        };
+        let items = |values: &'a [Value]| values.iter().filter_map(|value| list.item(value).ok()).collect();
         let merged = Vec::with_capacity(live.len().max(applied.len()));
-        ListMerge { types, list, live: named(live), applied: named(applied), merged }
+        ListMerge { types, list, live: items(live), applied: items(applied), merged }
     }
 
     fn run(mut self) -> Vec<Value> {
         let (live, applied) = (std::mem::take(&mut self.live), std::mem::take(&mut self.applied));
-        let mut in_live: BTreeMap<&PathElement, &Value> = BTreeMap::new();
-        for (element, item) in &live {
+        let mut in_live: BTreeMap<Item<'_>, &Value> = BTreeMap::new();
+        for item in &live {
             // Which of several to merge with is unclear: the applied item then replaces them all.
-            in_live.entry(element).and_modify(|once| *once = &Value::Null).or_insert(item);
+            in_live.entry(*item).and_modify(|once| *once = &Value::Null).or_insert(item.value);
         }
-        let in_applied: BTreeSet<&PathElement> = applied.iter().map(|(element, _)| element).collect();
+        let in_applied: BTreeSet<&Item<'_>> = applied.iter().collect();
         // Items of both lists, in the order that the result has.
-        let mut shared = applied.iter().map(|(element, _)| element).filter(|element| in_live.contains_key(element));
+        let mut shared = applied.iter().filter(|item| in_live.contains_key(item));
         let mut next_shared = shared.next();
-        let mut done: BTreeSet<&PathElement> = BTreeSet::new();
+        let mut done: BTreeSet<&Item<'_>> = BTreeSet::new();
         let (mut at_live, mut at_applied) = (0, 0);
         loop {
             let (from_live, from_applied) = (live.get(at_live), applied.get(at_applied));
-            if let (Some((element, _)), Some((applied_element, applied_item))) = (from_live, from_applied) {
-                if element == applied_element {
-                    done.insert(element);
-                    self.push(in_live.get(element).copied(), Some(applied_item));
+            if let (Some(item), Some(applied_item)) = (from_live, from_applied) {
+                if item == applied_item {
+                    done.insert(item);
+                    self.push(in_live.get(item).copied(), Some(applied_item.value));
                     at_live += 1;
                     at_applied += 1;
                     next_shared = shared.next();
                     continue;
                 }
-                if in_applied.contains(element) && next_shared.is_some_and(|shared| shared != element) {
+                if in_applied.contains(item) && next_shared.is_some_and(|shared| shared != item) {
                     // A shared item, but not yet its turn.
                     at_live += 1;
                     continue;
                 }
             }
-            if let Some((element, item)) = from_live {
-                if !in_applied.contains(element) {
-                    self.push(Some(item), None);
+            if let Some(item) = from_live {
+                if !in_applied.contains(item) {
+                    self.push(Some(item.value), None);
                     at_live += 1;
                     continue;
                 }
-                if done.contains(element) {
+                if done.contains(item) {
                     at_live += 1;
                 }
             }
             match from_applied {
-                Some((element, item)) => {
-                    done.insert(element);
-                    self.push(in_live.get(element).copied(), Some(item));
+                Some(item) => {
+                    done.insert(item);
+                    self.push(in_live.get(item).copied(), Some(item.value));
                     at_applied += 1;
-                    if next_shared == Some(element) {
+                    if next_shared == Some(item) {
                         next_shared = shared.next();
                     }
                 }

@@ -10,6 +10,7 @@
 mod compare;
 mod conflict;
 mod field_set;
+mod item;
 mod last_applied;
 mod managed_fields;
 mod merge;
@@ -79,6 +80,14 @@ impl ResetFields {
     }
 }
 
+/// What an apply makes of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Applied {
+    pub object: Value,
+    /// Whether more than ownership changes. The object then still lacks the defaults of its version.
+    pub is_changed: bool,
+}
+
 /// Records who owns which fields of objects of one version of a resource.
 pub struct FieldManager<'a> {
     pub versions: &'a dyn Versions,
@@ -111,7 +120,7 @@ impl FieldManager<'_> {
         new
     }
 
-    /// What to store after an apply of `applied` by `manager`, before defaults.
+    /// What to store after an apply of `applied` by `manager`.
     ///
     /// `live` and `now` are as for [`FieldManager::update`]. With `force`, fields are taken from other managers.
     pub fn apply(
@@ -121,7 +130,7 @@ impl FieldManager<'_> {
         manager: &str,
         force: bool,
         now: &str,
-    ) -> Result<Value, ApplyError> {
+    ) -> Result<Applied, ApplyError> {
         let empty = self.empty_object();
         let live = live.unwrap_or(&empty);
         let entries = managed_fields::read(live.at(&["metadata", "managedFields"])).unwrap_or_default();
@@ -142,12 +151,12 @@ impl FieldManager<'_> {
                 false => Err(ApplyError::Conflicts(rest)),
             };
         }
-        let (mut object, managers) = outcome?;
+        let (mut merged, managers) = outcome?;
         if manager == last_applied::MANAGER {
-            last_applied::refresh(&mut object, applied);
+            last_applied::refresh(&mut merged.object, applied);
         }
-        set_managed_fields(&mut object, managers.encode());
-        Ok(object)
+        set_managed_fields(&mut merged.object, managers.encode());
+        Ok(merged)
     }
 
     /// What an object is before it is created.
@@ -228,16 +237,12 @@ impl FieldManager<'_> {
         manager: &str,
         force: bool,
         now: &str,
-    ) -> Result<(Value, Managers<'v>), ApplyError> {
-        // Managed fields are never owned. Only a conversion could tell whether they are there.
-        let live = match managers.entries.iter().all(|entry| entry.api_version == self.version) {
-            true => Cow::Owned(without_managed_fields(live)),
-            false => Cow::Borrowed(live),
-        };
+    ) -> Result<(Applied, Managers<'v>), ApplyError> {
         if managers.entries.is_empty() {
-            managers = self.record_update(&self.empty_object(), &live, managers, BEFORE_FIRST_APPLY, now).map_err(
-                |error| ApplyError::Failed(format!("failed to create manager for existing fields: {error}")),
-            )?;
+            managers =
+                self.record_update(&self.empty_object(), live, managers, BEFORE_FIRST_APPLY, now).map_err(|error| {
+                    ApplyError::Failed(format!("failed to create manager for existing fields: {error}"))
+                })?;
         }
         if managed_fields::read(applied.at(&["metadata", "managedFields"])).is_some() {
             return Err(ApplyError::BadRequest("metadata.managedFields must be nil".to_owned()));
@@ -246,16 +251,14 @@ impl FieldManager<'_> {
             ApplyError::Failed(format!("failed to create typed {which} object ({}): {error}", describe(object)))
         };
         let applied = self.typed(applied, false).map_err(|error| untyped("patch", applied, error))?;
-        let typed_live = self.typed(&live, true).map_err(|error| untyped("live", &live, error))?;
+        let typed_live = self.typed(live, true).map_err(|error| untyped("live", live, error))?;
         let manager = self.manager_id(manager, Operation::Apply);
-        let merged = self.updater().apply(typed_live, applied, &mut managers, &manager, force)?;
+        let (object, is_changed) = self.updater().apply(typed_live, applied, &mut managers, &manager, force)?;
         // Where nothing but ownership changes, the time of the entry stays, or is not set.
-        if merged.is_some()
-            && let Some(entry) = managers.get_mut(&manager)
-        {
+        if is_changed && let Some(entry) = managers.get_mut(&manager) {
             entry.time = Time::parse(now);
         }
-        Ok((merged.unwrap_or_else(|| live.into_owned()), managers))
+        Ok((Applied { object, is_changed }, managers))
     }
 
     fn updater(&self) -> Updater<'_> {
@@ -298,22 +301,6 @@ fn gvk_of(object: &Value) -> String {
         1 => format!("{version}, Kind={kind}"),
         _ => "/, Kind=".to_owned(),
     }
-}
-
-/// A copy that leaves out `metadata.managedFields`, often the larger part.
-fn without_managed_fields(object: &Value) -> Value {
-    let Some(fields) = object.as_object() else { return object.clone() };
-    let copy = fields.iter().map(|(name, value)| {
-        let value = match (name, value) {
-            ("metadata", Value::Object(metadata)) => {
-                let rest = metadata.iter().filter(|(name, _)| *name != "managedFields");
-                Value::Object(rest.map(|(name, value)| (name.to_owned(), value.clone())).collect())
-            }
-            _ => value.clone(),
-        };
-        (name.to_owned(), value)
-    });
-    Value::Object(copy.collect())
 }
 
 fn take_managed_fields(object: &mut Value) -> Option<Value> {

@@ -117,6 +117,14 @@ impl PathElement {
         }
     }
 
+    /// Whether `text` is what [`PathElement::encode`] writes of the element that it is.
+    pub(super) fn is_canonical(text: &str) -> Result<bool, PathElementError> {
+        if text.starts_with("f:") || is_plain_key(text) {
+            return Ok(true);
+        }
+        PathElement::decode(text).map(|element| element.encode() == text)
+    }
+
     /// Whether this has an integer that a double can't hold, so that elements with different texts may be equal.
     pub(super) fn is_beyond_doubles(&self) -> bool {
         let beyond = |value: &Value| match value {
@@ -346,6 +354,41 @@ fn encode_string(string: &str, text: &mut String) {
         }
     }
     text.push('"');
+}
+
+/// Whether this is a key in its canonical form, told without decoding. Keys of which that can't be told so easily count
+/// as others.
+fn is_plain_key(text: &str) -> bool {
+    let Some(mut rest) = text.strip_prefix("k:{") else { return false };
+    let mut last_name = "";
+    loop {
+        let Some((name, value)) = plain_string(rest) else { return false };
+        let Some(value) = value.strip_prefix(':') else { return false };
+        if name <= last_name {
+            return false;
+        }
+        last_name = name;
+        rest = match plain_string(value) {
+            Some((_, rest)) => rest,
+            None => value.trim_start_matches(|digit: char| digit.is_ascii_digit()),
+        };
+        let digits = value.len() - rest.len();
+        let is_short_number = !value.starts_with('0') && digits <= 15;
+        if digits == 0 || !(value.starts_with('"') || is_short_number) {
+            return false;
+        }
+        match rest.strip_prefix(',') {
+            Some(next) => rest = next,
+            None => return rest == "}",
+        }
+    }
+}
+
+/// The text between the quotes that `text` begins with, if JSON has no other way to write it, and what follows.
+fn plain_string(text: &str) -> Option<(&str, &str)> {
+    let (inner, rest) = text.strip_prefix('"')?.split_once('"')?;
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\' | b'<' | b'>' | b'&');
+    inner.bytes().all(is_plain).then_some((inner, rest))
 }
 
 #[cfg(test)]

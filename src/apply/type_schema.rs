@@ -4,8 +4,10 @@
 //!
 //! Source: kube-openapi's `schemaconv` over the OpenAPI v3 that apiextensions-apiserver 1.37 builds of a definition.
 
+use std::sync::Arc;
+
 use crate::schema::structural::{Structural, StructuralOrBool};
-use crate::value::Value;
+use crate::value::{Value, go_quote};
 
 /// The types of one version of a resource.
 #[derive(Clone, Debug)]
@@ -49,35 +51,55 @@ pub(super) enum Items {
     /// By their values.
     Set,
     /// By these fields.
-    Map { keys: Vec<ListKey>, of_maps: bool },
+    Map {
+        /// Sorted by name.
+        keys: Vec<ListKey>,
+        /// Their names as messages have them, in the order of the schema.
+        declared_keys: String,
+        of_maps: bool,
+    },
 }
 
 /// A key field of a list map, and what it counts as when absent.
 #[derive(Clone, Debug)]
 pub(super) struct ListKey {
-    pub name: Box<str>,
+    pub name: Arc<str>,
     pub default: Option<Value>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct MapType {
     /// Declared fields, sorted by name.
-    pub fields: Vec<(Box<str>, TypeId)>,
+    pub fields: Vec<(Arc<str>, TypeId)>,
     /// The type of every other field; `None` where none is allowed.
     pub element: Option<TypeId>,
     /// Owned whole.
     pub atomic: bool,
+    /// The metadata of the object itself. Its managedFields are passed over: nobody owns them.
+    pub is_own_metadata: bool,
 }
 
 impl MapType {
-    /// The type of the declared field `name`.
-    pub fn field(&self, name: &str) -> Option<TypeId> {
-        self.fields.binary_search_by(|(field, _)| (**field).cmp(name)).ok().map(|at| self.fields[at].1)
+    /// The declared field `name`: its name, to be shared, and its type.
+    pub fn field(&self, name: &str) -> Option<(&Arc<str>, TypeId)> {
+        if self.passes_over(name) {
+            return None;
+        }
+        let at = self.fields.binary_search_by(|(field, _)| (**field).cmp(name)).ok()?;
+        self.fields.get(at).map(|(name, id)| (name, *id))
     }
 
     /// The type of the field `name`, declared or not.
     pub fn value(&self, name: &str) -> Option<TypeId> {
-        self.field(name).or(self.element)
+        if self.passes_over(name) {
+            return None;
+        }
+        self.field(name).map(|(_, id)| id).or(self.element)
+    }
+
+    /// Whether the field may be there but is never looked at.
+    pub fn passes_over(&self, name: &str) -> bool {
+        self.is_own_metadata && name == "managedFields"
     }
 }
 
@@ -89,7 +111,9 @@ const SCALAR: TypeId = TypeId(3);
 const ATOMIC: TypeId = TypeId(4);
 /// Anything: maps are owned field by field, lists whole.
 const DEDUCED: TypeId = TypeId(5);
+/// The metadata of an embedded object.
 const OBJECT_META: TypeId = TypeId(6);
+const OWN_METADATA: TypeId = TypeId(7);
 
 impl TypeSchema {
     /// The types of a custom resource, with `apiVersion`, `kind` and `metadata`.
@@ -98,15 +122,6 @@ impl TypeSchema {
     pub fn of_custom_resource(schema: &Structural, preserve_unknown_fields: bool) -> Self {
         let mut builder = Builder::new(preserve_unknown_fields);
         let root = builder.structural(schema, preserve_unknown_fields, true);
-        builder.finish(root)
-    }
-
-    /// The types of `autoscaling/v1` Scale.
-    pub fn of_scale() -> Self {
-        let mut builder = Builder::new(false);
-        let spec = builder.object(vec![("replicas", NUMERIC)]);
-        let status = builder.object(vec![("replicas", NUMERIC), ("selector", STRING)]);
-        let root = builder.resource(vec![("spec", spec), ("status", status)]);
         builder.finish(root)
     }
 
@@ -142,7 +157,7 @@ impl Builder {
         let anything = |map: TypeId, atomic| Type {
             scalar: Some(Scalar::Untyped),
             list: Some(ListType { element: ATOMIC, items: Items::Atomic }),
-            map: Some(MapType { fields: Vec::new(), element: Some(map), atomic }),
+            map: Some(MapType { element: Some(map), atomic, ..MapType::default() }),
         };
         let types = vec![
             scalar(Scalar::String),
@@ -152,10 +167,13 @@ impl Builder {
             anything(ATOMIC, true),
             anything(DEDUCED, false),
             Type::default(),
+            Type::default(),
         ];
         let mut builder = Builder { types };
         let metadata = builder.object_meta(preserve_unknown_fields.then_some(DEDUCED));
-        builder.types[OBJECT_META.0 as usize] = metadata;
+        let own = MapType { is_own_metadata: true, ..metadata.clone() };
+        builder.types[OBJECT_META.0 as usize].map = Some(metadata);
+        builder.types[OWN_METADATA.0 as usize].map = Some(own);
         builder
     }
 
@@ -200,16 +218,17 @@ impl Builder {
     }
 
     fn map(&mut self, schema: &Structural, preserve: bool, is_root: bool) -> MapType {
-        let mut fields: Vec<(Box<str>, TypeId)> = Vec::with_capacity(schema.properties.len());
+        let mut fields: Vec<(Arc<str>, TypeId)> = Vec::with_capacity(schema.properties.len());
         let is_resource = is_root || schema.extensions.embedded_resource;
-        for (name, property) in &schema.properties {
-            if !(is_resource && resource_field(name).is_some()) {
+        for (name, property) in schema.properties.iter() {
+            if !(is_resource && is_resource_field(name)) {
                 let id = self.structural(property, preserve, false);
-                fields.push((name.as_str().into(), id));
+                fields.push((name.into(), id));
             }
         }
         if is_resource {
-            fields.extend(RESOURCE_FIELDS.map(|(name, id)| (name.into(), id)));
+            let metadata = if is_root { OWN_METADATA } else { OBJECT_META };
+            fields.extend(resource_fields(metadata).map(|(name, id)| (name.into(), id)));
             fields.sort_by(|a, b| a.0.cmp(&b.0));
         }
         let element = match &schema.additional_properties {
@@ -217,29 +236,26 @@ impl Builder {
             Some(StructuralOrBool::Bool(allowed)) => allowed.then_some(DEDUCED),
             None => (preserve || fields.is_empty()).then_some(DEDUCED),
         };
-        MapType { fields, element, atomic: schema.extensions.map_type.as_deref() == Some("atomic") }
+        let atomic = schema.extensions.map_type.as_deref() == Some("atomic");
+        MapType { fields, element, atomic, is_own_metadata: false }
     }
 
     fn list(&mut self, schema: &Structural, preserve: bool) -> ListType {
         let element = schema.items.as_ref().map_or(ATOMIC, |items| self.structural(items, preserve, false));
         let default_of = |name: &str| {
             let items = schema.items.as_ref()?;
-            if items.extensions.embedded_resource && resource_field(name).is_some() {
+            if items.extensions.embedded_resource && is_resource_field(name) {
                 return None;
             }
             items.properties.get(name)?.generic.default.clone().filter(|default| !default.is_null())
         };
         let items = match schema.extensions.list_type.as_deref() {
             Some("set") => Items::Set,
-            Some("map") => Items::Map {
-                keys: schema
-                    .extensions
-                    .list_map_keys
-                    .iter()
-                    .map(|name| ListKey { name: name.as_str().into(), default: default_of(name) })
-                    .collect(),
-                of_maps: self.types[element.0 as usize].map.is_some(),
-            },
+            Some("map") => {
+                let names = &schema.extensions.list_map_keys;
+                let key = |name: &String| ListKey { name: name.as_str().into(), default: default_of(name) };
+                keyed_by(names, names.iter().map(key).collect(), self.types[element.0 as usize].map.is_some())
+            }
             _ => Items::Atomic,
         };
         ListType { element, items }
@@ -251,7 +267,7 @@ impl Builder {
     }
 
     fn resource(&mut self, mut fields: Vec<(&str, TypeId)>) -> TypeId {
-        fields.extend(RESOURCE_FIELDS);
+        fields.extend(resource_fields(OWN_METADATA));
         self.object(fields)
     }
 
@@ -268,7 +284,7 @@ impl Builder {
         self.list_of(element, Items::Atomic)
     }
 
-    fn object_meta(&mut self, unknown: Option<TypeId>) -> Type {
+    fn object_meta(&mut self, unknown: Option<TypeId>) -> MapType {
         let owner = [
             ("apiVersion", STRING),
             ("kind", STRING),
@@ -279,7 +295,7 @@ impl Builder {
         ];
         let owner = MapType { atomic: true, element: unknown, ..map_of(owner.to_vec()) };
         let owner = self.add(Type { map: Some(owner), ..Type::default() });
-        let owners = self.list_of(owner, keyed_by("uid"));
+        let owners = self.list_of(owner, keyed_by_text("uid"));
         let entry = [
             ("manager", STRING),
             ("operation", STRING),
@@ -311,7 +327,7 @@ impl Builder {
             ("finalizers", finalizers),
             ("managedFields", entries),
         ];
-        Type { map: Some(MapType { element: unknown, ..map_of(fields) }), ..Type::default() }
+        MapType { element: unknown, ..map_of(fields) }
     }
 
     fn custom_resource_definition(&mut self) -> TypeId {
@@ -376,7 +392,7 @@ impl Builder {
             ("message", STRING),
             ("observedGeneration", NUMERIC),
         ]);
-        let conditions = self.list_of(condition, keyed_by("type"));
+        let conditions = self.list_of(condition, keyed_by_text("type"));
         let status = self.object(vec![
             ("conditions", conditions),
             ("acceptedNames", names),
@@ -402,7 +418,7 @@ impl Builder {
             ("fieldPath", STRING),
             ("optionalOldSelf", BOOLEAN),
         ]);
-        let rules = self.list_of(rule, keyed_by("rule"));
+        let rules = self.list_of(rule, keyed_by_text("rule"));
         let mut fields: Vec<(&str, TypeId)> = vec![
             ("required", texts),
             ("x-kubernetes-list-map-keys", texts),
@@ -461,20 +477,29 @@ impl Builder {
 }
 
 /// What every resource has, whatever its schema says about it.
-const RESOURCE_FIELDS: [(&str, TypeId); 3] = [("apiVersion", STRING), ("kind", STRING), ("metadata", OBJECT_META)];
+const fn resource_fields(metadata: TypeId) -> [(&'static str, TypeId); 3] {
+    [("apiVersion", STRING), ("kind", STRING), ("metadata", metadata)]
+}
 
-fn resource_field(name: &str) -> Option<TypeId> {
-    RESOURCE_FIELDS.iter().find(|(field, _)| *field == name).map(|(_, id)| *id)
+fn is_resource_field(name: &str) -> bool {
+    resource_fields(OBJECT_META).iter().any(|(field, _)| *field == name)
 }
 
 fn map_of(fields: Vec<(&str, TypeId)>) -> MapType {
-    let mut fields: Vec<(Box<str>, TypeId)> = fields.into_iter().map(|(name, id)| (name.into(), id)).collect();
+    let mut fields: Vec<(Arc<str>, TypeId)> = fields.into_iter().map(|(name, id)| (name.into(), id)).collect();
     fields.sort_by(|a, b| a.0.cmp(&b.0));
-    MapType { fields, element: None, atomic: false }
+    MapType { fields, ..MapType::default() }
+}
+
+/// A list map with these keys, whose `names` come in the order of the schema.
+fn keyed_by(names: &[String], mut keys: Vec<ListKey>, of_maps: bool) -> Items {
+    keys.sort_by(|a, b| a.name.cmp(&b.name));
+    let names: Vec<String> = names.iter().map(|name| go_quote(name)).collect();
+    Items::Map { keys, declared_keys: names.join(" "), of_maps }
 }
 
 /// A list map whose key counts as `""` when absent.
-fn keyed_by(name: &str) -> Items {
-    let keys = vec![ListKey { name: name.into(), default: Some(Value::from("")) }];
-    Items::Map { keys, of_maps: true }
+fn keyed_by_text(name: &str) -> Items {
+    let key = ListKey { name: name.into(), default: Some(Value::from("")) };
+    keyed_by(&[name.to_owned()], vec![key], true)
 }

@@ -2,15 +2,15 @@
 //!
 //! Source: structured-merge-diff v6.4.2, package `typed`; texts recorded from apiextensions-apiserver 1.37.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
 use super::field_set::{FieldSet, Node};
-use super::path::{KeyField, PathElement};
+use super::item::Item;
+use super::path::PathElement;
 use super::type_schema::{Items, ListType, MapType, Scalar, Type, TypeId, TypeSchema};
-use crate::value::number::format_float_v;
-use crate::value::{Map, Value, go_quote};
+use crate::value::{Map, Value, go_print, go_quote, go_type};
 
 /// Where a value does not conform to its type; in the words of Kubernetes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,88 +124,33 @@ impl TypeSchema {
         let mut nodes = Vec::with_capacity(fields.len());
         for (name, value) in fields.iter() {
             let declared = map.field(name);
-            let Some(id) = declared.or(map.element) else { continue };
+            let Some(id) = map.value(name) else { continue };
             let (member, children) = self.fields_below(id, value);
             let empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
             let member = member || empty || declared.is_none();
             if member || !children.is_empty() {
-                nodes.push(Node { element: PathElement::field(name), member, children });
+                let element = match declared {
+                    Some((name, _)) => PathElement::Field(Arc::clone(name)),
+                    None => PathElement::field(name),
+                };
+                nodes.push(Node { element, member, children });
             }
         }
         FieldSet::from_sorted(nodes)
     }
 
     fn item_fields(&self, list: &ListType, items: &[Value]) -> FieldSet {
-        let mut nodes: BTreeMap<PathElement, Option<&Value>> = BTreeMap::new();
-        for item in items {
-            if let Ok(element) = list.element_of(item) {
-                // An item that stands twice is a leaf: which of them has which field would be unclear.
-                nodes.entry(element).and_modify(|once| *once = None).or_insert(Some(item));
-            }
-        }
-        let node = |(element, item): (PathElement, Option<&Value>)| Node {
-            element,
+        let items = list.sorted_items(items);
+        let node = |same: &[Item<'_>]| Node {
+            element: same[0].element(),
             member: true,
-            children: item.map_or_else(FieldSet::new, |item| self.fields_below(list.element, item).1),
-        };
-        FieldSet::from_sorted(nodes.into_iter().map(node).collect())
-    }
-}
-
-impl ListType {
-    /// What tells `item` from the others, in a set or list map; or why nothing does.
-    pub(super) fn element_of(&self, item: &Value) -> Result<PathElement, String> {
-        self.check(item)?;
-        match &self.items {
-            Items::Map { keys, .. } => {
-                let fields = keys.iter().filter_map(|key| {
-                    let value = item.get(&key.name).or(key.default.as_ref())?;
-                    Some(KeyField { name: Arc::from(&*key.name), value: value.clone() })
-                });
-                Ok(PathElement::key(fields.collect()))
-            }
-            Items::Set | Items::Atomic => Ok(PathElement::Value(Arc::new(item.clone()))),
-        }
-    }
-
-    /// The error of [`ListType::element_of`].
-    fn check(&self, item: &Value) -> Result<(), String> {
-        match &self.items {
-            Items::Atomic => Err("invalid indexing of non-associative list".to_owned()),
-            Items::Set => match item {
-                Value::Object(_) => Err("associative list without keys has an element that's a map type".to_owned()),
-                Value::Array(_) => Err("not supported: associative list with lists as elements".to_owned()),
-                Value::Null => Err("associative list without keys has an element that's an explicit null".to_owned()),
-                _ => Ok(()),
+            children: match same {
+                [once] => self.fields_below(list.element, once.value).1,
+                // An item that stands twice is a leaf: which of them has which field would be unclear.
+                _ => FieldSet::new(),
             },
-            Items::Map { keys, of_maps } => {
-                let fields = match item {
-                    Value::Null => return Err("associative list with keys may not have a null element".to_owned()),
-                    Value::Object(fields) => fields,
-                    _ => return Err("associative list with keys may not have non-map elements".to_owned()),
-                };
-                let mut found = keys.is_empty();
-                for key in keys {
-                    let present = fields.contains_key(&key.name);
-                    if !present && !of_maps {
-                        return Err(format!(
-                            "couldn't find default value for {}: associative list may not have non-map types",
-                            key.name
-                        ));
-                    }
-                    found |= present || key.default.is_some();
-                }
-                if found {
-                    return Ok(());
-                }
-                let names: Vec<String> = keys.iter().map(|key| go_quote(&key.name)).collect();
-                Err(format!(
-                    "associative list with keys has an element that omits all key fields [{}] (and doesn't have default \
-                     values for any key fields)",
-                    names.join(" ")
-                ))
-            }
-        }
+        };
+        FieldSet::from_sorted(items.chunk_by(|a, b| a == b).map(node).collect())
     }
 }
 
@@ -220,7 +165,7 @@ enum At<'a> {
     Root,
     Field(&'a At<'a>, &'a str),
     Index(&'a At<'a>, usize),
-    Item(&'a At<'a>, &'a ListType, &'a Value),
+    Item(&'a At<'a>, Item<'a>),
 }
 
 impl fmt::Display for At<'_> {
@@ -229,10 +174,7 @@ impl fmt::Display for At<'_> {
             At::Root => Ok(()),
             At::Field(parent, name) => write!(out, "{parent}.{name}"),
             At::Index(parent, index) => write!(out, "{parent}[{index}]"),
-            At::Item(parent, list, item) => match list.element_of(item) {
-                Ok(element) => write!(out, "{parent}{element}"),
-                Err(_) => parent.fmt(out),
-            },
+            At::Item(parent, item) => write!(out, "{parent}{}", item.element()),
         }
     }
 }
@@ -258,41 +200,40 @@ impl Validation<'_> {
                         let at = At::Field(at, name);
                         match map.value(name) {
                             Some(id) => self.value(id, value, &at),
+                            None if map.passes_over(name) => {}
                             // The reference looks no further, either.
                             None => return self.error(&at, "field not declared in schema".to_owned()),
                         }
                     }
                 }
-                _ => self.error(at, format!("expected map, got &{{{}}}", go_plain(value))),
+                _ => self.error(at, format!("expected map, got &{{{}}}", go_print(value))),
             },
             Some(Kind::List(list)) => match value {
                 Value::Null => {}
                 Value::Array(items) => self.items(list, items, at),
-                _ => self.error(at, format!("expected list, got &{{{}}}", go_plain(value))),
+                _ => self.error(at, format!("expected list, got &{{{}}}", go_print(value))),
             },
         }
     }
 
     fn items(&mut self, list: &ListType, items: &[Value], at: &At<'_>) {
         let mut seen = BTreeSet::new();
-        for (index, item) in items.iter().enumerate() {
-            let item_at = match list.items {
-                Items::Atomic => At::Index(at, index),
-                _ => At::Item(at, list, item),
-            };
-            if !matches!(list.items, Items::Atomic) {
-                // An item that can't be named can't be reported on, and ends the walk.
-                if let Err(message) = list.check(item) {
-                    return self.error(at, format!("element {index}: {message}"));
-                }
-                if !self.allow_duplicates
-                    && let Ok(element) = list.element_of(item)
-                    && let Some(element) = seen.replace(element)
-                {
-                    self.error(at, format!("duplicate entries for key {element}"));
-                }
+        for (index, value) in items.iter().enumerate() {
+            if matches!(list.items, Items::Atomic) {
+                self.value(list.element, value, &At::Index(at, index));
+                continue;
             }
-            self.value(list.element, item, &item_at);
+            let item = match list.item(value) {
+                Ok(item) => item,
+                // An item that can't be named can't be reported on, and ends the walk.
+                Err(message) => return self.error(at, format!("element {index}: {message}")),
+            };
+            if !self.allow_duplicates
+                && let Some(first) = seen.replace(item)
+            {
+                self.error(at, format!("duplicate entries for key {}", first.element()));
+            }
+            self.value(list.element, value, &At::Item(at, item));
         }
     }
 }
@@ -309,38 +250,8 @@ impl Scalar {
             (Scalar::String, _) => {
                 Err(format!("expected string, got &value.valueUnstructured{{Value:{}}}", go_syntax(value)))
             }
-            (Scalar::Boolean, _) => Err(format!("expected boolean, got &{{{}}}", go_plain(value))),
-            (Scalar::Untyped, _) => Err(format!("expected any scalar, got &{{{}}}", go_plain(value))),
-        }
-    }
-}
-
-/// Go's `%T`.
-const fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Int(_) => "int64",
-        Value::Float(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
-}
-
-/// Go's `%v`.
-fn go_plain(value: &Value) -> String {
-    match value {
-        Value::Null => "<nil>".to_owned(),
-        Value::Bool(truth) => truth.to_string(),
-        Value::Int(number) => number.to_string(),
-        Value::Float(number) => format_float_v(*number),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => format!("[{}]", items.iter().map(go_plain).collect::<Vec<_>>().join(" ")),
-        Value::Object(fields) => {
-            let fields: Vec<String> =
-                fields.iter().map(|(name, value)| format!("{name}:{}", go_plain(value))).collect();
-            format!("map[{}]", fields.join(" "))
+            (Scalar::Boolean, _) => Err(format!("expected boolean, got &{{{}}}", go_print(value))),
+            (Scalar::Untyped, _) => Err(format!("expected any scalar, got &{{{}}}", go_print(value))),
         }
     }
 }
@@ -357,6 +268,6 @@ fn go_syntax(value: &Value) -> String {
             let field = |(name, value)| format!("{}:{}", go_quote(name), go_syntax(value));
             format!("map[string]interface {{}}{{{}}}", fields.iter().map(field).collect::<Vec<_>>().join(", "))
         }
-        Value::Bool(_) | Value::Int(_) | Value::Float(_) => go_plain(value),
+        Value::Bool(_) | Value::Int(_) | Value::Float(_) => go_print(value),
     }
 }

@@ -11,7 +11,7 @@ use super::managed_fields::{Entry, Fields, ManagerId, Managers, without_identity
 use super::path::equal_values;
 use super::type_schema::TypeSchema;
 use super::{ConvertError, ResetFields, Versions};
-use crate::value::Value;
+use crate::value::{Map, Value};
 
 /// What the steps of one request need.
 pub(super) struct Updater<'a> {
@@ -87,7 +87,8 @@ impl<'a> Updater<'a> {
         Ok(set)
     }
 
-    /// Merges `applied` into `live`. Returns the new object, or `None` where the apply changes nothing but ownership.
+    /// Merges `applied` into `live`. Returns the new object without its managedFields, and whether more than ownership
+    /// changes.
     pub fn apply(
         &self,
         live: Typed<'a>,
@@ -95,7 +96,7 @@ impl<'a> Updater<'a> {
         managers: &mut Managers<'_>,
         manager: &ManagerId,
         force: bool,
-    ) -> Result<Option<Value>, ApplyError> {
+    ) -> Result<(Value, bool), ApplyError> {
         let mut live = InVersions::new(live);
         self.reconcile(&mut live, managers)?;
         let merged = live.object.with(live.object.types.merge(&live.object.object, &applied.object));
@@ -117,7 +118,7 @@ impl<'a> Updater<'a> {
                 .map_err(|error| ApplyError::Failed(format!("failed to prune fields: {error}")))?,
             _ => merged,
         };
-        let same = equal_values(&live.object.object, &new.object);
+        let same = equal_but_for_managed_fields(&live.object.object, &new.object);
         let mut new = InVersions::new(new);
         let comparison = match same {
             true => Comparison::default(),
@@ -128,11 +129,31 @@ impl<'a> Updater<'a> {
             entry.fields = Fields::Encoded(Cow::Owned(owned));
         }
         managers.entries.retain(|entry| !entry.fields.is_empty());
-        Ok((!same).then(|| new.object.object.into_owned()))
+        Ok((new.object.object.into_owned(), !same))
     }
 
     fn compare(&self, old: &Typed<'_>, new: &Typed<'_>) -> Comparison {
         self.without_reset(old.types.compare(&old.object, &new.object), self.version)
+    }
+
+    /// What differs in `version`; `None` where that is gone.
+    fn compare_in(
+        &self,
+        version: &str,
+        live: &mut InVersions<'a>,
+        new: &mut InVersions<'a>,
+    ) -> Result<Option<Comparison>, ApplyError> {
+        let failed =
+            |which: &str, error: &str| ApplyError::Failed(format!("failed to convert {which} object: {error}"));
+        match (live.get(self, version), new.get(self, version)) {
+            (Ok(live), Ok(new)) => {
+                let comparison = live.types.compare(&live.object, &new.object);
+                Ok(Some(self.without_reset(comparison, version)))
+            }
+            (Err(ConvertError::Failed(error)), _) => Err(failed("old", &error)),
+            (_, Err(ConvertError::Failed(error))) => Err(failed("new", &error)),
+            (Err(ConvertError::MissingVersion), _) | (_, Err(ConvertError::MissingVersion)) => Ok(None),
+        }
     }
 
     fn without_reset(&self, comparison: Comparison, version: &str) -> Comparison {
@@ -195,19 +216,11 @@ impl<'a> Updater<'a> {
             let at = match changes.iter().position(|(known, _)| known == version) {
                 Some(at) => at,
                 None => {
-                    let converted = match (live.get(self, version), new.get(self, version)) {
-                        (Ok(live), Ok(new)) => Ok(live.types.compare(&live.object, &new.object)),
-                        (Err(ConvertError::Failed(message)), _) => Err(("old", message)),
-                        (_, Err(ConvertError::Failed(message))) => Err(("new", message)),
-                        (Err(ConvertError::MissingVersion), _) | (_, Err(ConvertError::MissingVersion)) => {
-                            gone.push(entry.manager.clone());
-                            continue;
-                        }
+                    let Some(comparison) = self.compare_in(version, live, new)? else {
+                        gone.push(entry.manager.clone());
+                        continue;
                     };
-                    let comparison = converted.map_err(|(which, message)| {
-                        ApplyError::Failed(format!("failed to convert {which} object: {message}"))
-                    })?;
-                    changes.push((version.clone(), Changes::of(self.without_reset(comparison, version))));
+                    changes.push((version.clone(), Changes::of(comparison)));
                     changes.len() - 1
                 }
             };
@@ -333,6 +346,28 @@ impl<'a> Updater<'a> {
         let dropped = merged.all_fields().difference(&pruned.all_fields());
         Ok(Some(merged.without(&dropped.intersection(&merged.with_parents(last_set)))))
     }
+}
+
+/// Whether a merge has left `live` as it was. Either may have managedFields: they are passed over, or came along with
+/// metadata that nobody applied.
+fn equal_but_for_managed_fields(live: &Value, merged: &Value) -> bool {
+    let (Some(live), Some(merged)) = (live.as_object(), merged.as_object()) else { return false };
+    live.len() == merged.len()
+        && live.iter().zip(merged.iter()).all(|(live, merged)| match (live, merged) {
+            (("metadata", Value::Object(live)), ("metadata", Value::Object(merged))) => {
+                let (mut live, mut merged) = (without_managed_fields(live), without_managed_fields(merged));
+                merged.all(|field| live.next().is_some_and(|live| equal_fields((live, field)))) && live.next().is_none()
+            }
+            fields => equal_fields(fields),
+        })
+}
+
+fn without_managed_fields(metadata: &Map) -> impl Iterator<Item = (&str, &Value)> {
+    metadata.iter().filter(|(name, _)| *name != "managedFields")
+}
+
+fn equal_fields(((left_name, left), (right_name, right)): ((&str, &Value), (&str, &Value))) -> bool {
+    left_name == right_name && equal_values(left, right)
 }
 
 /// What an operation does to the fields of one version.

@@ -152,7 +152,7 @@ impl Event {
                 fields.insert("annotations", Value::Object(annotations));
             }
         }
-        let mut line = json::encode_as(&event, &EVENT);
+        let mut line = json::encode_as(&event, EVENT);
         line.push(b'\n');
         line
     }

@@ -39,6 +39,45 @@ pub enum Decision {
 /// Decides whether a user may do what a request wants. Answers from memory: it stands in every request's way.
 pub trait Authorizer: Send + Sync {
     fn authorize(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision;
+
+    /// What a user may do in a namespace, as far as that can be told.
+    fn rules_for(&self, user: &UserInfo, namespace: &str) -> Rules;
+}
+
+/// What somebody may do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    pub resource: Vec<ResourceRule>,
+    pub non_resource: Vec<NonResourceRule>,
+    /// Whether more may be allowed than is listed.
+    pub incomplete: bool,
+}
+
+/// What may be done with resources; `*` stands for everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResourceRule {
+    pub verbs: Vec<String>,
+    pub api_groups: Vec<String>,
+    pub resources: Vec<String>,
+    /// Empty for all names.
+    pub resource_names: Vec<String>,
+}
+
+/// What may be done with paths that are no resources.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NonResourceRule {
+    pub verbs: Vec<String>,
+    pub urls: Vec<String>,
+}
+
+impl Rules {
+    /// Whoever has these may do everything.
+    pub fn everything() -> Self {
+        let all = || vec!["*".to_owned()];
+        let resource = ResourceRule { verbs: all(), api_groups: all(), resources: all(), resource_names: Vec::new() };
+        let non_resource = NonResourceRule { verbs: all(), urls: all() };
+        Rules { resource: vec![resource], non_resource: vec![non_resource], incomplete: false }
+    }
 }
 
 /// Members of `system:masters` may do everything, nobody else anything.
@@ -51,6 +90,10 @@ impl Authorizer for MastersOnly {
             true => Decision::Allow,
             false => Decision::Deny { reason: String::new() },
         }
+    }
+
+    fn rules_for(&self, user: &UserInfo, _: &str) -> Rules {
+        if user.is_in(UserInfo::MASTERS) { Rules::everything() } else { Rules::default() }
     }
 }
 

@@ -8,7 +8,9 @@ mod certificate;
 mod token;
 mod user;
 
-pub use authorize::{Attributes, Authorizer, Decision, MastersOnly, ResourceAttributes};
+pub use authorize::{
+    Attributes, Authorizer, Decision, MastersOnly, NonResourceRule, ResourceAttributes, ResourceRule, Rules,
+};
 pub use certificate::user_of_certificate;
-pub use token::{TokenFile, TokenFileError};
+pub use token::{TokenAuthenticator, TokenFile, TokenFileError};
 pub use user::UserInfo;

@@ -7,6 +7,18 @@ use sha2::{Digest, Sha256};
 
 use super::UserInfo;
 
+/// Tells whose a bearer token is.
+pub trait TokenAuthenticator: Send + Sync {
+    fn user_of(&self, token: &str) -> Option<UserInfo>;
+}
+
+impl TokenAuthenticator for TokenFile {
+    fn user_of(&self, token: &str) -> Option<UserInfo> {
+        let digest: [u8; 32] = Sha256::digest(token.trim()).into();
+        self.users.get(&digest).cloned()
+    }
+}
+
 /// Tokens and whom each stands for.
 #[derive(Default)]
 pub struct TokenFile {

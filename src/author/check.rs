@@ -138,6 +138,7 @@ pub fn create(kind: &Kind, object: &Value, options: Options) -> Checked {
     }
     let mut warnings = write::warnings(&new, None);
     warnings.extend(version.deprecation_warning.clone());
+    let object = answered(kind, version, object);
     Checked { object, errors: assign(errors, &mut runs), unknown, warnings, ratcheted: Vec::new(), runs }
 }
 
@@ -147,12 +148,10 @@ pub fn update(kind: &Kind, object: &Value, old: &Value, options: Options) -> Che
         Ok(decoded) => decoded,
         Err(error) => return Checked::refused(object.clone(), *error),
     };
-    let mut old = old.clone();
-    // Without a webhook, conversion changes the version and nothing else.
-    old.make_object().insert("apiVersion", Value::from(version.api_version()));
-    let (_, mut old, _) = match decode(kind, &old, Origin::Store) {
-        Ok(decoded) => decoded,
-        Err(error) => return Checked::refused(object, *error),
+    let has_other_version = old.str_at(&["apiVersion"]) != version.api_version();
+    let mut old = match stored(kind, old, version) {
+        Ok(old) => old,
+        Err(error) => return Checked::refused(object, unreadable("metadata", error)),
     };
     place(version, &mut old);
     let revision = match old.str_at(&["metadata", "resourceVersion"]) {
@@ -181,8 +180,55 @@ pub fn update(kind: &Kind, object: &Value, old: &Value, options: Options) -> Che
     });
     let mut warnings = if options.is_status { Vec::new() } else { write::warnings(&new, Some(&old)) };
     warnings.extend(version.deprecation_warning.clone());
+    if has_other_version && has_webhook(kind) {
+        warnings.push("the old object is of another version, and no webhook was asked to convert it".to_owned());
+    }
     let errors = assign(field::distinct(errors), &mut runs);
+    let object = answered(kind, version, object);
     Checked { object, errors, unknown, warnings, ratcheted, runs }
+}
+
+/// An object as it was written, stored, and read again in `version`. Conversion changes the version and nothing else, as it
+/// does without a webhook; what a version does not specify is lost on the way.
+fn stored(kind: &Kind, object: &Value, version: &ServedVersion) -> Result<Value, String> {
+    let mut object = object.clone();
+    let is_known = kind.versions.iter().any(|known| known.api_version() == object.str_at(&["apiVersion"]));
+    if is_known {
+        write::decode(&mut object, &kind.versions, Origin::Store)?;
+        if let Some(storage) = kind.versions.iter().find(|version| version.storage) {
+            object.make_object().insert("apiVersion", Value::from(storage.api_version()));
+            write::decode(&mut object, &kind.versions, Origin::Store)?;
+        }
+    }
+    object.make_object().insert("apiVersion", Value::from(version.api_version()));
+    match is_known {
+        // Defaults were those of the stored version.
+        true => _ = write::coerce(&mut object, &kind.versions, Origin::Store)?,
+        false => _ = write::decode(&mut object, &kind.versions, Origin::Store)?,
+    }
+    Ok(object)
+}
+
+/// What a server answers with: an object that is stored in another version has gained and lost what that version makes of
+/// it. What a webhook makes of it is not known.
+fn answered(kind: &Kind, version: &ServedVersion, object: Value) -> Value {
+    if version.storage || has_webhook(kind) {
+        return object;
+    }
+    match stored(kind, &object, version) {
+        Ok(mut answered) => {
+            // Only a server counts generations.
+            if object.at(&["metadata", "generation"]).is_none() {
+                metadata_mut(&mut answered).remove("generation");
+            }
+            answered
+        }
+        Err(_) => object,
+    }
+}
+
+fn has_webhook(kind: &Kind) -> bool {
+    kind.definition.spec.conversion.as_ref().is_some_and(|conversion| conversion.strategy == "Webhook")
 }
 
 const METADATA: Path<'static> = Path::new("metadata");
@@ -329,7 +375,7 @@ pub fn node_at<'s>(root: &'s Structural, path: &str) -> Option<(&'s Structural, 
             None => {
                 rest = rest.strip_prefix('.').unwrap_or(rest);
                 let named = node.properties.iter().filter(|(name, _)| {
-                    rest.strip_prefix(name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+                    rest.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
                 });
                 let (name, below) = named.max_by_key(|(name, _)| name.len())?;
                 rest = &rest[name.len()..];

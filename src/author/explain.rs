@@ -43,7 +43,7 @@ pub fn explain(root: &Structural, path: &str) -> Result<Explained, String> {
     }
     let holder = within(node);
     let fields = holder.properties.iter().map(|(name, below)| Field {
-        name: name.clone(),
+        name: name.to_owned(),
         type_: type_of(below),
         is_required: requires(holder, name),
         description: below.generic.description.clone(),

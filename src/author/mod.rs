@@ -7,6 +7,7 @@ pub mod catalog;
 pub mod check;
 pub mod diff;
 pub mod explain;
+pub mod fix;
 pub mod lint;
 pub mod suite;
 

@@ -309,6 +309,16 @@ pub struct Counts {
 }
 
 impl Counts {
+    fn add(&mut self, other: Counts) {
+        self.held += other.held;
+        self.failed += other.failed;
+        self.broke += other.broke;
+        for (text, (held, failed)) in other.parts {
+            let part = self.parts.entry(text).or_default();
+            *part = (part.0 + held, part.1 + failed);
+        }
+    }
+
     /// Whether the rule has both held and failed.
     pub fn is_covered(&self) -> bool {
         self.held > 0 && self.failed + self.broke > 0
@@ -324,6 +334,16 @@ impl Coverage {
             list_rules("", &version.structural, &mut |path, rule| {
                 rules.entry(RuleAt { path: path.to_owned(), rule: rule.to_owned() }).or_default();
             });
+        }
+    }
+
+    /// Adds what other cases have covered.
+    pub fn merge(&mut self, other: Coverage) {
+        for (version, rules) in other.versions {
+            let known = self.versions.entry(version).or_default();
+            for (at, counts) in rules {
+                known.entry(at).or_default().add(counts);
+            }
         }
     }
 
@@ -363,8 +383,8 @@ pub fn list_rules(path: &str, schema: &Structural, tell: &mut impl FnMut(&str, &
     for rule in &schema.validations {
         tell(if path.is_empty() { "<nil>" } else { path }, &rule.rule);
     }
-    for (name, schema) in &schema.properties {
-        let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+    for (name, schema) in schema.properties.iter() {
+        let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
         list_rules(&path, schema, tell);
     }
     let values = schema.additional_properties.as_ref().and_then(|values| values.structural());
@@ -374,7 +394,7 @@ pub fn list_rules(path: &str, schema: &Structural, tell: &mut impl FnMut(&str, &
 }
 
 /// Whether a value at `path` is of the node at `pattern`, in which `[*]` stands for any item or entry.
-fn fits(pattern: &str, path: &str) -> bool {
+pub fn fits(pattern: &str, path: &str) -> bool {
     let mut rest = path;
     let mut literals = pattern.split("[*]");
     if let Some(first) = literals.next() {

@@ -7,6 +7,8 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use super::types::Type;
+
 /// The identity of a node within its tree, from 1 on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExprId(pub u32);
@@ -64,6 +66,20 @@ pub enum Constant {
     Double(f64),
     String(String),
     Bytes(Vec<u8>),
+}
+
+impl Constant {
+    pub fn ty(&self) -> Type {
+        match self {
+            Constant::Null => Type::Null,
+            Constant::Bool(_) => Type::Bool,
+            Constant::Int(_) => Type::Int,
+            Constant::Uint(_) => Type::Uint,
+            Constant::Double(_) => Type::Double,
+            Constant::String(_) => Type::String,
+            Constant::Bytes(_) => Type::Bytes,
+        }
+    }
 }
 
 /// `operand.field`, or `has(operand.field)` where `test_only`.

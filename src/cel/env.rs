@@ -8,7 +8,7 @@ use super::checker::CheckedExpr;
 use super::error::Issues;
 
 use super::types::Type;
-use super::{checker, library, parser};
+use super::{checker, library, parser, wellknown};
 
 /// A set of functions and macros with the rules of the language that go with it.
 #[derive(Clone, Debug)]
@@ -175,18 +175,24 @@ impl Env {
         self
     }
 
-    /// The type of a variable, or of what names a type.
+    /// The type of a variable, of a constant, or of what names a type.
     pub fn global(&self, name: &str) -> Option<Type> {
         if let Some(variable) = self.variables.iter().find(|variable| variable.name == name) {
             return Some(variable.ty.clone());
         }
-        // Of lists and maps of unknown content, the variables keep the places.
-        let of = match name {
-            "list" => Type::list(Type::param("A")),
-            "map" => Type::map(Type::param("A"), Type::param("B")),
-            _ => self.type_named(name)?,
-        };
-        Some(Type::type_of(of))
+        match wellknown::constant(name) {
+            Some(constant) => Some(constant.ty()),
+            None => self.declared_type(name).map(Type::type_of),
+        }
+    }
+
+    /// The type that the checker knows by `name`. Kubernetes declares `duration` and `timestamp` there, which are undefined
+    /// all the same once the expression is to run.
+    pub fn declared_type(&self, name: &str) -> Option<Type> {
+        match name {
+            "duration" | "timestamp" if self.library.function("quantity").is_some() => wellknown::message(name),
+            _ => self.type_named(name),
+        }
     }
 
     /// The type that is called `name`.

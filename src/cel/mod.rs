@@ -15,6 +15,7 @@
 //!
 //! ```
 //! use kubeskiff::cel::env::{Env, Expressions};
+//! use kubeskiff::cel::eval::map::Map;
 //! use kubeskiff::cel::eval::{Program, Value};
 //! use kubeskiff::cel::types::Type;
 //!
@@ -23,15 +24,17 @@
 //! assert_eq!(*checked.result_type(), Type::Bool);
 //!
 //! let program = Program::new(&checked, &env)?;
-//! let object = env.compile("{'replicas': 3, 'maxReplicas': 2}")?;
-//! let object = Program::new(&object, &env)?;
-//! let object = object.evaluate(&[None], 1_000).result?;
+//! let entries = [("replicas", 3), ("maxReplicas", 2)].map(|(name, count)| (Value::string(name), Value::Int(count)));
+//! let object = Value::Map(Map::owned(entries));
 //!
 //! let evaluation = program.evaluate(&[Some(Ok(object))], 1_000);
 //! assert_eq!(evaluation.result?.as_bool(), Some(false));
 //! assert_eq!(evaluation.cost, 5);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! JSON is read where it lies, through an [`eval::host::Form`]; [`cost::estimate`] tells beforehand what an expression may
+//! cost. The example `rule` does all of that with a schema.
 //!
 //! What is wrong with an expression is told as `kubectl` shows it:
 //!

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::declared::ObjectType;
+use super::wellknown;
 
 /// The type of an expression. Clones are cheap.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -103,6 +104,7 @@ impl Type {
             "google.protobuf.Duration" => Type::Duration,
             "google.protobuf.Timestamp" => Type::Timestamp,
             "google.protobuf.Any" => Type::Any,
+            wellknown::EMPTY => Type::object(name),
             "google.protobuf.Value" => Type::Dyn,
             "google.protobuf.Struct" => Type::map(Type::String, Type::Dyn),
             "google.protobuf.ListValue" => Type::list(Type::Dyn),

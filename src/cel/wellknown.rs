@@ -1,14 +1,29 @@
 //! The messages of `google.protobuf` that the language takes for values of its own.
 //!
-//! `google.protobuf.Int64Value{value: 1}` is a number that may be null; there are no other messages.
+//! `google.protobuf.Int64Value{value: 1}` is a number that may be null. Only `google.protobuf.Empty{}` stands for nothing
+//! but itself; there are no other messages.
 
+use super::ast::Constant;
 use super::types::Type;
+
+/// What has a type of its own and no fields.
+pub const EMPTY: &str = "google.protobuf.Empty";
+
+/// The value of an enum that is called `name`.
+pub fn constant(name: &str) -> Option<Constant> {
+    (name == "google.protobuf.NullValue.NULL_VALUE").then_some(Constant::Int(0))
+}
 
 /// The type that a message called `name` has, and may be made as; the names of the language's own types are not among
 /// them.
 pub fn message(name: &str) -> Option<Type> {
-    let is_message = name.starts_with("google.protobuf.") || matches!(name, "list" | "null_type");
-    if is_message { Type::named(name) } else { None }
+    match name {
+        "duration" => Some(Type::Duration),
+        "timestamp" => Some(Type::Timestamp),
+        "list" | "null_type" => Type::named(name),
+        _ if name.starts_with("google.protobuf.") => Type::named(name),
+        _ => None,
+    }
 }
 
 /// The type of a field of such a message.

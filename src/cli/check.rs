@@ -19,18 +19,22 @@ pub struct Check {
 impl Check {
     /// Exit codes: 0 whole, 1 faults, 2 it can't be read.
     pub async fn run(self) -> ExitCode {
-        match copy::check(&self.database.location()).await {
-            Ok(faults) if faults.is_empty() => ExitCode::SUCCESS,
-            Ok(faults) => {
-                for fault in faults {
-                    eprintln!("skiff: {fault}");
+        let mut code = ExitCode::SUCCESS;
+        let config = self.database.config();
+        for location in config.kept_locations() {
+            match copy::check(location).await {
+                Ok(faults) => {
+                    for fault in faults {
+                        eprintln!("skiff: {fault}");
+                        code = ExitCode::FAILURE;
+                    }
                 }
-                ExitCode::FAILURE
-            }
-            Err(error) => {
-                eprintln!("skiff: {error}");
-                ExitCode::from(2)
+                Err(error) => {
+                    eprintln!("skiff: {error}");
+                    return ExitCode::from(2);
+                }
             }
         }
+        code
     }
 }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use super::manifests;
+use super::parallel;
 use crate::cel::cost::model::{EXPRESSION_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX};
 use crate::crd::bounds::{Advice, Bound, advise};
 use crate::crd::definition::{self, KIND};
@@ -66,14 +67,18 @@ impl Cost {
                 return ExitCode::from(2);
             }
         };
+        let priced = parallel::map("definitions", &definitions, |definition| {
+            let (errors, costs) = validate::create_with_costs(definition);
+            let reports = report_versions(definition, &costs);
+            (errors, costs, reports)
+        });
         let mut reports = Vec::new();
         let mut is_fine = true;
-        for definition in &definitions {
-            let (errors, costs) = validate::create_with_costs(definition);
+        for (definition, (errors, costs, found)) in definitions.iter().zip(priced) {
             is_fine &= errors.is_empty();
             // What is too dear is in the report.
             report_errors(definition, &errors, &costs);
-            reports.extend(report_versions(definition, &costs));
+            reports.extend(found);
         }
         match self.output {
             Output::Text => print!("{}", show_text(&reports)),

@@ -1,25 +1,30 @@
 //! `skiff diff`: what a new definition changes for those who use the old one.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::slice;
 
 use clap::{Args, ValueEnum};
 
+use super::cluster::{Access, Cluster};
+use super::definitions::{self, each};
 use super::documents;
-use crate::author::Catalog;
+use super::parallel;
 use crate::author::diff::{Change, Replayed, diff, replay};
-use crate::crd::definition::KIND;
+use crate::author::{Catalog, Kind};
 use crate::object;
 use crate::value::{Value, json};
 
 /// Compare definitions: what breaks, what is safe
 ///
 /// A change is breaking if an object or a client that was fine may no longer be: removed fields, narrower types and
-/// bounds, new required fields without default, added rules. With --objects, manifests are replayed: which of them break,
-/// which are only kept while they are left alone, which lose fields, and which gain defaults.
+/// bounds, new required fields without default, added rules. With --objects, manifests are replayed, with --from-cluster the
+/// objects of a live server: which of them break, which are only kept while they are left alone, which lose fields, and
+/// which gain defaults.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  skiff diff old/crd.yaml new/crd.yaml\n  skiff diff old/ new/ --objects manifests/\n\nExit \
+    after_help = "Examples:\n  skiff diff old/crd.yaml new/crd.yaml\n  skiff diff old/ new/ --objects manifests/\n  skiff diff old/ new/ \
+                  --from-cluster --context production\n\nExit \
                   codes: 0 nothing breaks, 1 something does, 2 wrong use or unreadable input"
 )]
 pub struct Diff {
@@ -32,6 +37,13 @@ pub struct Diff {
     /// Files or folders with objects to replay
     #[arg(long, value_name = "DIR")]
     objects: Vec<PathBuf>,
+
+    /// Replay the objects of the server that a kubeconfig names
+    #[arg(long)]
+    from_cluster: bool,
+
+    #[command(flatten)]
+    access: Access,
 
     /// How to print
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
@@ -53,8 +65,8 @@ struct Report {
 
 impl Diff {
     /// Prints the changes. Exit codes: 0 if none breaks, 1 if one does, 2 for what can't be read.
-    pub fn run(self) -> ExitCode {
-        let report = match self.compare() {
+    pub async fn run(self) -> ExitCode {
+        let report = match self.compare().await {
             Ok(report) => report,
             Err(message) => {
                 eprintln!("skiff: {message}");
@@ -71,63 +83,61 @@ impl Diff {
         }
     }
 
-    fn compare(&self) -> Result<Report, String> {
-        let (old, new) = (read(&self.old)?, read(&self.new)?);
-        let pairs = || {
-            old.kinds()
-                .map(|before| (before, new.kinds().find(|after| after.definition.name() == before.definition.name())))
-        };
+    async fn compare(&self) -> Result<Report, String> {
+        let old = definitions::read(slice::from_ref(&self.old))?;
+        let new = definitions::read(slice::from_ref(&self.new))?;
         let mut changes = Vec::new();
-        for (before, after) in pairs() {
+        for before in old.kinds() {
             let name = before.definition.name();
-            match after {
+            match namesake(&new, before) {
                 Some(after) => changes.extend(diff(before, after).into_iter().map(|change| (name.to_owned(), change))),
                 None => changes.push((name.to_owned(), whole("definition-removed", true, "objects go with it"))),
             }
         }
-        for added in
-            new.kinds().filter(|after| !old.kinds().any(|before| before.definition.name() == after.definition.name()))
-        {
+        for added in new.kinds().filter(|after| namesake(&old, after).is_none()) {
             changes.push((added.definition.name().to_owned(), whole("definition-added", false, "a new kind")));
         }
+        let objects = self.objects(&old).await?;
+        let replayed = parallel::map("objects", &objects, |(name, object)| {
+            let before = old.of(object)?;
+            Some((name.clone(), replay(before, namesake(&new, before)?, object)))
+        });
+        Ok(Report { changes, objects: replayed.into_iter().flatten().collect() })
+    }
+
+    /// The objects to replay, and what they are called.
+    async fn objects(&self, old: &Catalog) -> Result<Vec<(String, Value)>, String> {
         let mut objects = Vec::new();
-        for source in documents::read(&self.objects).map_err(|error| error.to_string())? {
-            for document in &source.documents {
-                let Some(before) = old.of(&document.value) else { continue };
-                let Some(after) = new.kinds().find(|after| after.definition.name() == before.definition.name()) else {
-                    continue;
-                };
-                let name = format!(
-                    "{}: {} {}",
-                    source.name,
-                    document.value.str_at(&["kind"]),
-                    document.value.str_at(&["metadata", "name"])
-                );
-                objects.push((name, replay(before, after, &document.value)));
+        for (source, document) in each(&documents::read(&self.objects).map_err(|error| error.to_string())?) {
+            objects.push((format!("{}: {}", source.name, title(&document.value)), document.value.clone()));
+        }
+        if self.from_cluster {
+            let cluster = Cluster::new(&self.access)?;
+            for kind in old.kinds() {
+                let found = cluster.objects(kind).await?;
+                objects.extend(found.into_iter().map(|object| (title(&object), object)));
             }
         }
-        Ok(Report { changes, objects })
+        Ok(objects)
+    }
+}
+
+/// The kind of `catalog` with the name of `kind`.
+fn namesake<'c>(catalog: &'c Catalog, kind: &Kind) -> Option<&'c Kind> {
+    catalog.kinds().find(|other| other.definition.name() == kind.definition.name())
+}
+
+/// `Kind namespace/name`.
+fn title(object: &Value) -> String {
+    let (kind, name) = (object.str_at(&["kind"]), object.str_at(&["metadata", "name"]));
+    match object.str_at(&["metadata", "namespace"]) {
+        "" => format!("{kind} {name}"),
+        namespace => format!("{kind} {namespace}/{name}"),
     }
 }
 
 fn whole(id: &'static str, breaks: bool, detail: &str) -> Change {
     Change { version: None, path: "metadata.name".to_owned(), id, breaks, detail: detail.to_owned() }
-}
-
-/// The kinds that the definitions of a file or folder define.
-fn read(path: &Path) -> Result<Catalog, String> {
-    let mut catalog = Catalog::default();
-    let mut is_empty = true;
-    for source in documents::read(&[path.to_owned()]).map_err(|error| error.to_string())? {
-        for document in source.documents.iter().filter(|document| document.value.str_at(&["kind"]) == KIND) {
-            catalog.add(&document.value).map_err(|error| format!("`{}`: {error}", source.name))?;
-            is_empty = false;
-        }
-    }
-    match is_empty {
-        true => Err(format!("no CustomResourceDefinition in `{}`", path.display())),
-        false => Ok(catalog),
-    }
 }
 
 fn show_text(report: &Report) -> String {
@@ -161,7 +171,9 @@ fn show_text(report: &Report) -> String {
     }
     if !report.objects.is_empty() {
         let hit = report.objects.iter().filter(|(_, replayed)| !replayed.errors.is_empty()).count();
-        out.push_str(&format!("{} objects replayed: {hit} refused\n", report.objects.len()));
+        let count = report.objects.len();
+        let objects = if count == 1 { "object" } else { "objects" };
+        out.push_str(&format!("{count} {objects} replayed: {hit} refused\n"));
     }
     out
 }

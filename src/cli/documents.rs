@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use super::parallel;
 use crate::value::yaml::{self, Located, Place};
@@ -13,7 +14,7 @@ use crate::value::{Value, json};
 pub struct Source {
     /// As it was named; `-` for stdin.
     pub name: String,
-    pub text: String,
+    pub text: Arc<str>,
     pub documents: Vec<Document>,
 }
 
@@ -24,9 +25,23 @@ pub struct Document {
     pub value: Value,
     /// Fields that stand twice: where, and what a strict reader says.
     pub repeated: Vec<(Option<Place>, String)>,
-    located: Option<Located>,
+    places: Arc<Places>,
     /// Where the manifest stands in the document: `items[3]` in a List.
     within: String,
+}
+
+/// Where the fields of a document stand; found when somebody asks, as most documents have no faults.
+struct Places {
+    text: Arc<str>,
+    index: usize,
+    located: OnceLock<Option<Located>>,
+}
+
+impl Places {
+    fn located(&self) -> Option<&Located> {
+        let read = || yaml::decode_all_located(self.text.as_bytes()).ok()?.into_iter().nth(self.index);
+        self.located.get_or_init(read).as_ref()
+    }
 }
 
 /// Why manifests can't be read.
@@ -41,12 +56,42 @@ impl fmt::Display for Unreadable {
 
 impl std::error::Error for Unreadable {}
 
+impl Source {
+    /// Manifests that no text of ours holds.
+    pub fn of_values(name: &str, values: Vec<Value>) -> Self {
+        let text: Arc<str> = "".into();
+        let document = |(index, value)| {
+            let places = Arc::new(Places { text: text.clone(), index, located: OnceLock::from(None) });
+            Document { index, value, repeated: Vec::new(), places, within: String::new() }
+        };
+        let documents = values.into_iter().enumerate().map(document).collect();
+        Source { name: name.to_owned(), text: text.clone(), documents }
+    }
+}
+
 impl Document {
     /// Where the field of an error stands in the text.
     pub fn place(&self, field: &str) -> Option<Place> {
         let field = if field == "<nil>" { "" } else { field };
         let join = if self.within.is_empty() || field.is_empty() || field.starts_with('[') { "" } else { "." };
-        self.located.as_ref().map(|located| located.place(&format!("{}{join}{field}", self.within)))
+        self.places.located().map(|located| located.place(&format!("{}{join}{field}", self.within)))
+    }
+
+    /// The template that a chart made the document from: Helm names it in a comment above.
+    pub fn template(&self) -> Option<&str> {
+        let first = self.places.located()?.place("").line;
+        let above = self.places.text.lines().take(first - 1).collect::<Vec<_>>();
+        let comments = above
+            .into_iter()
+            .rev()
+            .map(str::trim)
+            .take_while(|line| line.is_empty() || (line.starts_with('#') && !line.starts_with("---")));
+        comments.filter_map(|line| line.strip_prefix("# Source: ")).next()
+    }
+
+    /// Whether the document is a manifest of its own, and no part of a List.
+    pub fn is_whole(&self) -> bool {
+        self.within.is_empty()
     }
 }
 
@@ -56,8 +101,8 @@ pub fn read(arguments: &[PathBuf]) -> Result<Vec<Source>, Unreadable> {
     for argument in arguments {
         expand(argument, &mut paths)?;
     }
-    parallel::map(&paths, |path| {
-        let text = read_text(path)?;
+    parallel::map("files", &paths, |path| {
+        let text: Arc<str> = read_text(path)?.into();
         let name = path.display().to_string();
         let documents = decode(&text).map_err(|error| Unreadable(format!("`{name}` can't be understood: {error}")))?;
         Ok(Source { name, text, documents })
@@ -123,13 +168,16 @@ fn expand_folder(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Unreadab
 }
 
 /// The manifests of a text; those of a List one by one. Empty documents count, but are none.
-pub fn decode(text: &str) -> Result<Vec<Document>, String> {
+pub fn decode(text: &Arc<str>) -> Result<Vec<Document>, String> {
     let mut documents = Vec::new();
+    let places = |index, located| Arc::new(Places { text: text.clone(), index, located });
     let is_json = text.trim_start().starts_with('{');
     if is_json && let Ok((value, repeated)) = json::decode_strict(text.as_bytes()) {
-        let located = yaml::decode_all_located(text.as_bytes()).ok().and_then(|mut all| all.pop());
-        let repeated = repeated.into_iter().map(|error| (None, error)).collect();
-        flatten(Document { index: 0, value, repeated, located, within: String::new() }, text, &mut documents);
+        let places = places(0, OnceLock::new());
+        let known = if repeated.is_empty() { None } else { places.located() };
+        let place = |number: usize| Some(known?.repeated.get(number)?.place);
+        let repeated = repeated.into_iter().enumerate().map(|(number, error)| (place(number), error)).collect();
+        flatten(Document { index: 0, value, repeated, places, within: String::new() }, &mut documents);
         return Ok(documents);
     }
     let located = yaml::decode_all_located(text.as_bytes()).map_err(|error| error.to_string())?;
@@ -139,13 +187,13 @@ pub fn decode(text: &str) -> Result<Vec<Document>, String> {
         }
         let value = std::mem::take(&mut located.value);
         let repeated = located.repeated.iter().map(|key| (Some(key.place), key.to_string())).collect();
-        let within = String::new();
-        flatten(Document { index, value, repeated, located: Some(located), within }, text, &mut documents);
+        let places = places(index, OnceLock::from(Some(located)));
+        flatten(Document { index, value, repeated, places, within: String::new() }, &mut documents);
     }
     Ok(documents)
 }
 
-fn flatten(document: Document, text: &str, documents: &mut Vec<Document>) {
+fn flatten(document: Document, documents: &mut Vec<Document>) {
     let value = &document.value;
     let is_list = value.str_at(&["apiVersion"]) == "v1" && value.str_at(&["kind"]) == "List";
     let Some(items) = value.get("items").and_then(Value::as_array).filter(|_| is_list) else {
@@ -153,15 +201,33 @@ fn flatten(document: Document, text: &str, documents: &mut Vec<Document>) {
         return;
     };
     for (number, item) in items.iter().enumerate() {
-        // Places are rare in lists, which programs write: reading the text once more is what they cost.
-        let located =
-            yaml::decode_all_located(text.as_bytes()).ok().and_then(|all| all.into_iter().nth(document.index));
         documents.push(Document {
             index: document.index,
             value: item.clone(),
+            // A strict reader minds the text, not one of its items.
             repeated: if number == 0 { document.repeated.clone() } else { Vec::new() },
-            located: located.filter(|_| items.len() <= 100),
+            places: document.places.clone(),
             within: format!("items[{number}]"),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_of_a_chart_know_their_template() {
+        let text = "---\n# Source: a/b.yaml\n# more\nkind: A\n---\n---\n# Source: c.yaml\nkind: B\n---\nkind: C\n";
+        let documents = decode(&text.into()).expect("the test is YAML");
+        let found: Vec<_> = documents.iter().map(|document| (document.index, document.template())).collect();
+        assert_eq!(found, [(0, Some("a/b.yaml")), (2, Some("c.yaml")), (3, None)]);
+    }
+
+    #[test]
+    fn items_of_a_list_have_their_own_places() {
+        let text = "{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [{\"a\": 1},\n  {\"a\": 2}]}";
+        let documents = decode(&text.into()).expect("the test is JSON");
+        assert_eq!(documents[1].place("a"), Some(Place { line: 2, column: 9 }));
     }
 }

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::slice;
 
 use clap::{Args, ValueEnum};
 
-use super::documents;
+use super::definitions;
 use crate::author::Catalog;
 use crate::author::explain::{Explained, explain};
-use crate::crd::definition::KIND;
 use crate::object;
 use crate::value::{Value, json};
 
@@ -53,7 +53,7 @@ struct Found {
 impl Explain {
     /// Prints the field. Exit codes: 0 if there is one, 1 if not, 2 for what can't be read.
     pub fn run(self) -> ExitCode {
-        let catalog = match self.read() {
+        let catalog = match definitions::read(slice::from_ref(&self.crd)) {
             Ok(catalog) => catalog,
             Err(message) => {
                 eprintln!("skiff: {message}");
@@ -73,19 +73,6 @@ impl Explain {
                 ExitCode::FAILURE
             }
         }
-    }
-
-    fn read(&self) -> Result<Catalog, String> {
-        let mut catalog = Catalog::default();
-        for source in documents::read(std::slice::from_ref(&self.crd)).map_err(|error| error.to_string())? {
-            for document in source.documents.iter().filter(|document| document.value.str_at(&["kind"]) == KIND) {
-                catalog.add(&document.value).map_err(|error| format!("`{}`: {error}", source.name))?;
-            }
-        }
-        if catalog.kinds().next().is_none() {
-            return Err(format!("no CustomResourceDefinition in `{}`", self.crd.display()));
-        }
-        Ok(catalog)
     }
 
     fn find(&self, catalog: &Catalog) -> Result<Found, String> {

@@ -11,9 +11,10 @@ use clap::Args;
 
 use super::database::Database;
 use super::manifests;
+use crate::crd::Scope;
 use crate::crd::definition;
-use crate::registry::kinds;
-use crate::store::{At, Collection, Config, Durability, Guard, Op, Put, SnapshotError, Storage, Write, WriteError};
+use crate::kinds;
+use crate::store::{At, Collection, Guard, Op, Put, SnapshotError, Storage, Write, WriteError, compact_json};
 use crate::value::{Value, json, yaml};
 
 /// Write every object but events as YAML to stdout, with uids, status and managed fields
@@ -61,17 +62,15 @@ struct Stored {
 /// The built-in kinds in the order that they are made in: what others stand in first. Events stay out: they go by
 /// themselves.
 fn built_in() -> Vec<(Kind, Stored)> {
-    let resources = kinds::all().into_iter().filter(|built_in| built_in.plural != "events");
-    let mut stored: Vec<_> = resources
-        .map(|built_in| {
-            let resource = built_in.resource();
-            let version = resource.storage();
+    let mut stored: Vec<_> = kinds::all()
+        .filter(|kind| kind.plural != "events" && kind.can("create") && kind.review.is_none())
+        .map(|kind| {
             let stored = Stored {
-                collection: resource.collection.clone(),
-                namespaced: version.is_namespaced(),
-                schema_generation: version.schema_generation,
+                collection: Collection::new(kind.group, kind.plural),
+                namespaced: kind.scope == Scope::Namespaced,
+                schema_generation: 0,
             };
-            ((version.group.clone(), version.names.kind.clone()), stored)
+            ((kind.group.to_owned(), kind.kind.to_owned()), stored)
         })
         .collect();
     stored.sort_by_key(|(_, stored)| stored.namespaced);
@@ -94,8 +93,7 @@ fn defined(object: &Value) -> (Kind, Stored) {
 }
 
 async fn open(database: &Database) -> Result<Storage, Failure> {
-    let config = Config { location: database.location(), durability: Durability::Full, history: Config::HISTORY };
-    Ok(Storage::open(&config).await?)
+    Ok(Storage::open(&database.config()).await?)
 }
 
 async fn objects(storage: &Storage, collection: &Collection) -> Result<Vec<Value>, Failure> {
@@ -197,7 +195,7 @@ fn write_of(mut object: Value, kinds: &HashMap<Kind, Stored>) -> Result<Write, F
         metadata.remove("resourceVersion");
     }
     let op = Op::Put(Put {
-        bytes: json::encode(&object).into(),
+        bytes: compact_json(&object),
         uid: uid.into(),
         stored_version: version.into(),
         schema_generation: stored.schema_generation,

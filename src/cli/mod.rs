@@ -1,10 +1,12 @@
 //! The command line: one command per file.
 
 mod check;
+mod cluster;
 mod database;
 mod export;
 mod completion;
 mod cost;
+mod definitions;
 mod diff;
 mod documents;
 mod explain;
@@ -16,6 +18,7 @@ mod serve;
 mod snapshot;
 mod test;
 mod validate;
+mod watch;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -66,10 +69,10 @@ pub async fn run() -> ExitCode {
         Command::Check(check) => check.run().await,
         Command::Export(export) => export.run().await,
         Command::Import(import) => import.run().await,
-        Command::Validate(validate) => validate.run(),
+        Command::Validate(validate) => validate.run().await,
         Command::Test(test) => test.run(),
         Command::Cost(cost) => cost.run(),
-        Command::Diff(diff) => diff.run(),
+        Command::Diff(diff) => diff.run().await,
         Command::Lint(lint) => lint.run(),
         Command::Explain(explain) => explain.run(),
         Command::Completion(completion) => completion.run(Cli::command()),

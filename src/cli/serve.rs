@@ -19,10 +19,10 @@ use super::manifests;
 use crate::admission::{Chain, NamespaceLifecycle};
 use crate::audit;
 use crate::auth::{MastersOnly, UserInfo};
-use crate::controllers;
+use crate::controllers::{self, Switches};
 use crate::http::{self, App, Limits};
 use crate::meta::Status;
-use crate::registry::{Converter, Definitions, Registry, StoredNamespaces, kinds};
+use crate::registry::{BuiltIn, Converter, Definitions, Registry, StoredNamespaces};
 use crate::server::{Authority, Connections, Gate, Kubeconfig, Secrets, SecretsError, Tls, stop_requested};
 use crate::store::{Config, Durability, Storage};
 use crate::webhook::{self, ServiceAddress};
@@ -71,6 +71,10 @@ pub struct Serve {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     disable_admission_plugins: Vec<String>,
 
+    /// Controllers to run, by kube-controller-manager's names: * for all, NAME, -NAME for all but that
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "*", allow_hyphen_values = true)]
+    controllers: Vec<String>,
+
     /// Where to write a line of audit.k8s.io/v1 JSON for each request; - is standard output
     #[arg(long, value_name = "FILE")]
     audit_log_path: Option<PathBuf>,
@@ -116,12 +120,19 @@ impl Serve {
             );
             return ExitCode::from(2);
         }
+        let switches = match Switches::parse(&self.controllers) {
+            Ok(switches) => switches,
+            Err(unknown) => {
+                eprintln!("skiff: {unknown}");
+                return ExitCode::from(2);
+            }
+        };
         tracing_subscriber::fmt()
             .with_writer(io::stderr)
             .with_ansi(io::stderr().is_terminal())
             .with_env_filter(tracing_subscriber::EnvFilter::try_from_env("SKIFF_LOG").unwrap_or_else(|_| "warn".into()))
             .init();
-        match self.serve().await {
+        match self.serve(switches).await {
             Ok(()) => ExitCode::SUCCESS,
             Err(Failure(message)) => {
                 eprintln!("skiff: {message}");
@@ -130,7 +141,7 @@ impl Serve {
         }
     }
 
-    async fn serve(self) -> Result<(), Failure> {
+    async fn serve(self, switches: Switches) -> Result<(), Failure> {
         let listener = TcpListener::bind(self.listen)
             .await
             .map_err(|error| Failure(format!("can't listen on {}: {error}", self.listen)))?;
@@ -143,7 +154,7 @@ impl Serve {
         let registry = Arc::new(self.registry(storage.clone()));
         let begin = Arc::new(Notify::new());
         let authority_pem = authority.certificate_pem().to_owned();
-        let controllers = controllers::start(Arc::clone(&registry), authority_pem, Arc::clone(&begin));
+        let controllers = controllers::start(Arc::clone(&registry), switches, authority_pem, Arc::clone(&begin));
         if !self.crds.is_empty() {
             // They decide on what is registered.
             begin.notify_one();
@@ -195,14 +206,11 @@ impl Serve {
     }
 
     fn config(&self) -> Config {
-        Config {
-            location: self.database.location(),
-            durability: match self.durability {
-                DurabilityArg::Full => Durability::Full,
-                DurabilityArg::Relaxed => Durability::Relaxed,
-            },
-            history: Config::HISTORY,
-        }
+        let durability = match self.durability {
+            DurabilityArg::Full => Durability::Full,
+            DurabilityArg::Relaxed => Durability::Relaxed,
+        };
+        Config { durability, ..self.database.config() }
     }
 
     fn registry(&self, storage: Storage) -> Registry {
@@ -213,7 +221,7 @@ impl Serve {
         }
         Registry {
             storage,
-            definitions: Definitions::new(kinds::all()),
+            definitions: Definitions::new(BuiltIn::all()),
             admission: Arc::new(chain),
             convert: Arc::new(Converter(webhook::Client::new(self.webhook_services.clone()))),
             clock: Arc::new(Timestamp::now),

@@ -6,12 +6,13 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::database::Database;
-use crate::store::copy;
+use crate::store::{StoreError, copy};
 
 /// Save the database to a file, or restore it from one
 ///
 /// The file is a plain SQLite database, whichever database it was saved from: saved from SQLite it can be restored to
-/// Postgres, and the other way round. It holds the server's keys.
+/// Postgres, and the other way round. It holds the server's keys. A database of --store-override has a file of its own beside
+/// it; give the same overrides to save and to restore.
 #[derive(Args)]
 pub struct Snapshot {
     #[command(subcommand)]
@@ -50,32 +51,51 @@ struct Restore {
     raise_revision: i64,
 }
 
+/// What is worth telling.
+struct Failure(String);
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Failure(error.to_string())
+    }
+}
+
 impl Snapshot {
     /// Exit codes: 0 done, 1 for a failure.
     pub async fn run(self) -> ExitCode {
-        let (done, file, revision) = match self.command {
-            Command::Save(Save { file, database }) => {
-                let revision = copy::save(&database.location(), &file).await;
-                ("saved to", file, revision)
-            }
-            Command::Restore(Restore { file, database, raise_revision }) => {
-                if let Err(error) = std::fs::create_dir_all(&database.data_dir) {
-                    eprintln!("skiff: can't make the folder `{}`: {error}", database.data_dir.display());
-                    return ExitCode::FAILURE;
-                }
-                let revision = copy::restore(&database.location(), &file, raise_revision).await;
-                ("restored from", file, revision)
-            }
+        let done = match self.command {
+            Command::Save(save) => save.run().await,
+            Command::Restore(restore) => restore.run().await,
         };
-        match revision {
-            Ok(revision) => {
-                eprintln!("skiff: {done} `{}`, at revision {revision}", file.display());
-                ExitCode::SUCCESS
-            }
-            Err(error) => {
-                eprintln!("skiff: {error}");
+        match done {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(Failure(message)) => {
+                eprintln!("skiff: {message}");
                 ExitCode::FAILURE
             }
         }
+    }
+}
+
+impl Save {
+    async fn run(self) -> Result<(), Failure> {
+        for (location, file) in self.database.saved_in(&self.file) {
+            let revision = copy::save(&location, &file).await?;
+            eprintln!("skiff: saved to `{}`, at revision {revision}", file.display());
+        }
+        Ok(())
+    }
+}
+
+impl Restore {
+    async fn run(self) -> Result<(), Failure> {
+        let folder = &self.database.data_dir;
+        std::fs::create_dir_all(folder)
+            .map_err(|error| Failure(format!("can't make the folder `{}`: {error}", folder.display())))?;
+        for (location, file) in self.database.saved_in(&self.file) {
+            let revision = copy::restore(&location, &file, self.raise_revision).await?;
+            eprintln!("skiff: restored from `{}`, at revision {revision}", file.display());
+        }
+        Ok(())
     }
 }

@@ -7,11 +7,13 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
+use super::definitions::is_definition;
 use super::documents;
+use super::parallel;
 use super::report::{self, show_junit};
+use super::watch::Watch;
 use crate::author::Catalog;
 use crate::author::suite::{self, Case, Counts, Coverage, Expected, Suite};
-use crate::crd::definition::KIND;
 use crate::object;
 use crate::value::{Value, json, yaml};
 
@@ -22,7 +24,7 @@ use crate::value::{Value, json, yaml};
 /// file beside them; an X.old.yaml is what X.yaml was before. Any other folder is searched for both. Afterwards stands which rules never failed or never held.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  skiff test crd-examples\n  skiff test boats.suite.yaml --update\n\nExit codes: 0 all as \
+    after_help = "Examples:\n  skiff test crd-examples\n  skiff test boats.suite.yaml --update\n  skiff test --watch .\n\nExit codes: 0 all as \
                   expected, 1 something is not, 2 wrong use or unreadable input"
 )]
 pub struct Test {
@@ -37,6 +39,10 @@ pub struct Test {
     /// Write snapshots anew
     #[arg(long)]
     update: bool,
+
+    /// Run again whenever a file changes
+    #[arg(long, conflicts_with = "update")]
+    watch: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -60,8 +66,24 @@ struct TestedCase {
 impl Test {
     /// Prints what is not as expected. Exit codes: 0 if all is, 1 if something is not, 2 for what can't be read.
     pub fn run(self) -> ExitCode {
-        let mut coverage = Coverage::default();
-        let tested = match self.test(&mut coverage) {
+        if !self.watch {
+            return self.run_once();
+        }
+        // Definitions may lie anywhere; those beside or below the suites are watched with them.
+        let folders = self.suites.iter().map(|path| match path.is_dir() {
+            true => path.clone(),
+            false => path.parent().map(Path::to_owned).unwrap_or_default(),
+        });
+        let mut watch = Watch::new(folders.collect());
+        loop {
+            self.run_once();
+            eprintln!("waiting for changes; Ctrl-C ends");
+            watch.wait();
+        }
+    }
+
+    fn run_once(&self) -> ExitCode {
+        let (tested, coverage) = match self.test() {
             Ok(tested) => tested,
             Err(message) => {
                 eprintln!("skiff: {message}");
@@ -77,7 +99,7 @@ impl Test {
         if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 
-    fn test(&self, coverage: &mut Coverage) -> Result<Vec<Tested>, String> {
+    fn test(&self) -> Result<(Vec<Tested>, Coverage), String> {
         let mut paths = Vec::new();
         for path in &self.suites {
             let before = paths.len();
@@ -86,7 +108,18 @@ impl Test {
                 return Err(format!("no suite in `{}`", path.display()));
             }
         }
-        paths.iter().map(|path| self.test_suite(path, coverage)).collect()
+        let mut coverage = Coverage::default();
+        let mut suites = Vec::new();
+        let run = |path: &PathBuf| {
+            let mut covered = Coverage::default();
+            self.test_suite(path, &mut covered).map(|tested| (tested, covered))
+        };
+        for outcome in parallel::map("suites", &paths, run) {
+            let (tested, covered) = outcome?;
+            suites.push(tested);
+            coverage.merge(covered);
+        }
+        Ok((suites, coverage))
     }
 
     fn test_suite(&self, path: &Path, coverage: &mut Coverage) -> Result<Tested, String> {
@@ -98,7 +131,7 @@ impl Test {
         };
         let mut catalog = Catalog::default();
         for source in documents::read(&crds).map_err(|error| error.to_string())? {
-            for document in source.documents.iter().filter(|document| document.value.str_at(&["kind"]) == KIND) {
+            for document in source.documents.iter().filter(|document| is_definition(&document.value)) {
                 let kind = catalog.add(&document.value).map_err(|error| format!("`{}`: {error}", source.name))?;
                 if let Some(error) = kind.errors.first() {
                     return Err(format!("`{}`: {}: {error}", source.name, kind.definition.name()));

@@ -1,21 +1,22 @@
 //! `skiff validate`: what the server would say to manifests, without a server.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
+use super::cluster::{Access, Cluster};
+use super::definitions::{each, is_definition, none_in};
 use super::documents::{self, Document, Source};
 use super::parallel;
 use super::report::{self, Format, Item, Verdict};
 use crate::author::{self, Catalog, Checked, Kind, Options};
-use crate::crd::definition::KIND;
 use crate::crd::write::split_api_version;
 use crate::meta::field::{Error, ErrorType};
+use crate::registry::BuiltIn;
 use crate::registry::Subresource;
-use crate::registry::kinds::{self, BuiltIn};
 use crate::value::Value;
 
 /// Validate manifests as the API server would
@@ -27,13 +28,20 @@ use crate::value::Value;
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  skiff validate -f crds/ manifests/\n  helm template . | skiff validate -f crds/ -\n  \
-                  skiff validate -f crd.yaml --old before/ after/ -o json\n\nExit codes: 0 fine, 1 something invalid, 2 \
+                  skiff validate -f crd.yaml --old before/ after/ -o json\n  skiff validate --from-cluster manifests/\n\nExit codes: 0 fine, 1 something invalid, 2 \
                   wrong use or unreadable input"
 )]
 pub struct Validate {
     /// Files or folders with CustomResourceDefinitions
     #[arg(short = 'f', long = "crds", value_name = "CRD")]
     crds: Vec<PathBuf>,
+
+    /// Take the definitions of the server that a kubeconfig names, too
+    #[arg(long)]
+    from_cluster: bool,
+
+    #[command(flatten)]
+    access: Access,
 
     /// What the objects were before: a file or folder
     #[arg(long, value_name = "FILE|DIR")]
@@ -61,8 +69,8 @@ enum FieldValidation {
 
 impl Validate {
     /// Prints what is wrong. Exit codes: 0 if nothing is, 1 if something is, 2 for what can't be read.
-    pub fn run(self) -> ExitCode {
-        match self.check() {
+    pub async fn run(self) -> ExitCode {
+        match self.check().await {
             Ok(items) => {
                 let is_styled = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
                 print!("{}", report::show(&items, self.output, is_styled));
@@ -76,40 +84,19 @@ impl Validate {
         }
     }
 
-    fn check(&self) -> Result<Vec<Item>, String> {
-        let given = documents::read(&self.crds).map_err(|error| error.to_string())?;
+    async fn check(&self) -> Result<Vec<Item>, String> {
+        let given = self.definitions().await?;
         let sources = documents::read(&self.files).map_err(|error| error.to_string())?;
         let old = match &self.old {
             Some(path) => documents::read(std::slice::from_ref(path)).map_err(|error| error.to_string())?,
             None => Vec::new(),
         };
-        if !self.crds.is_empty() && !each(&given).any(|(_, document)| is_definition(&document.value)) {
-            let names: Vec<String> = self.crds.iter().map(|path| format!("`{}`", path.display())).collect();
-            return Err(format!("no CustomResourceDefinition in {}", names.join(", ")));
-        }
-        let definitions: Vec<(&Source, &Document, bool)> = each(&given)
-            .map(|(source, document)| (source, document, true))
-            .chain(each(&sources).map(|(source, document)| (source, document, false)))
-            .filter(|(_, document, _)| is_definition(&document.value))
-            .collect();
-        let made = parallel::map(&definitions, |(_, document, _)| Kind::new(&document.value));
-        let mut catalog = Catalog::default();
-        let mut items = Vec::new();
-        for ((source, document, is_given), made) in definitions.iter().zip(made) {
-            // A definition among the files has an item of its own below.
-            let is_faulty = made.as_ref().map_or(true, |kind| !kind.errors.is_empty());
-            if *is_given && is_faulty {
-                items.push(self.item(source, document, check_definition(document, None)));
-            }
-            if let Ok(kind) = made {
-                catalog.insert(kind);
-            }
-        }
+        let (catalog, mut items) = self.catalog(&given, &sources);
         let old: HashMap<Identity, &Document> =
             each(&old).map(|(_, document)| (Identity::of(&document.value), document)).collect();
-        let built_in = kinds::all();
+        let built_in = BuiltIn::all();
         let documents: Vec<(&Source, &Document)> = each(&sources).collect();
-        items.extend(parallel::map(&documents, |(source, document)| {
+        items.extend(parallel::map("documents", &documents, |(source, document)| {
             let old = old.get(&Identity::of(&document.value)).map(|document| &document.value);
             let checked = match catalog.of(&document.value) {
                 Some(kind) => Some(self.check_custom(kind, &document.value, old)),
@@ -119,6 +106,46 @@ impl Validate {
             self.item(source, document, checked)
         }));
         Ok(items)
+    }
+
+    /// The definitions that the objects may be of, from files and from the server.
+    async fn definitions(&self) -> Result<Vec<Source>, String> {
+        let mut given = documents::read(&self.crds).map_err(|error| error.to_string())?;
+        if !self.crds.is_empty() && !each(&given).any(|(_, document)| is_definition(&document.value)) {
+            return Err(none_in(&self.crds));
+        }
+        if self.from_cluster {
+            let cluster = Cluster::new(&self.access)?;
+            given.push(Source::of_values(cluster.url(), cluster.definitions().await?));
+        }
+        Ok(given)
+    }
+
+    /// The kinds of all definitions among the files, and of those given that one of the files needs: a definition with all
+    /// its rules takes longer to read than most objects. With them comes what is wrong with those given.
+    fn catalog(&self, given: &[Source], sources: &[Source]) -> (Catalog, Vec<Item>) {
+        let needed: HashSet<(&str, &str)> = each(sources).map(|(_, document)| kind_of(&document.value)).collect();
+        let is_needed = |document: &Document| needed.contains(&defined_kind(&document.value));
+        let definitions: Vec<(&Source, &Document, bool)> = each(given)
+            .filter(|(_, document)| is_needed(document))
+            .map(|(source, document)| (source, document, true))
+            .chain(each(sources).map(|(source, document)| (source, document, false)))
+            .filter(|(_, document, _)| is_definition(&document.value))
+            .collect();
+        let made = parallel::map("definitions", &definitions, |(_, document, _)| Kind::new(&document.value));
+        let mut catalog = Catalog::default();
+        let mut items = Vec::new();
+        for ((source, document, is_given), made) in definitions.iter().zip(made) {
+            // A definition among the files has an item of its own.
+            let is_faulty = made.as_ref().map_or(true, |kind| !kind.errors.is_empty());
+            if *is_given && is_faulty {
+                items.push(self.item(source, document, check_definition(document, None)));
+            }
+            if let Ok(kind) = made {
+                catalog.insert(kind);
+            }
+        }
+        (catalog, items)
     }
 
     fn check_custom(&self, kind: &Kind, object: &Value, old: Option<&Value>) -> Checked {
@@ -170,13 +197,15 @@ fn shown_group(object: &Value) -> &str {
     }
 }
 
-fn each(sources: &[Source]) -> impl Iterator<Item = (&Source, &Document)> {
-    sources.iter().flat_map(|source| source.documents.iter().map(move |document| (source, document)))
+/// The group and kind of an object.
+fn kind_of(object: &Value) -> (&str, &str) {
+    let (group, _) = split_api_version(object.str_at(&["apiVersion"])).unwrap_or_default();
+    (group, object.str_at(&["kind"]))
 }
 
-fn is_definition(object: &Value) -> bool {
-    let (group, _) = split_api_version(object.str_at(&["apiVersion"])).unwrap_or_default();
-    group == "apiextensions.k8s.io" && object.str_at(&["kind"]) == KIND
+/// The group and kind that a definition defines.
+fn defined_kind(definition: &Value) -> (&str, &str) {
+    (definition.str_at(&["spec", "group"]), definition.str_at(&["spec", "names", "kind"]))
 }
 
 fn check_definition(document: &Document, old: Option<&Value>) -> Option<Checked> {
@@ -187,12 +216,11 @@ fn check_definition(document: &Document, old: Option<&Value>) -> Option<Checked>
 /// Checks an object of a kind that the server has from the start.
 fn check_built_in(kinds: &[BuiltIn], object: &Value, old: Option<&Value>) -> Option<Checked> {
     let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
-    let (group, _) = split_api_version(api_version).ok()?;
-    let of_group = kinds.iter().filter(|kind| kind.group == group).map(BuiltIn::resource);
-    let resource = of_group.into_iter().find(|resource| {
-        resource.versions.iter().any(|version| version.names.kind == kind && version.api_version() == api_version)
+    let (resource, version) = kinds.iter().map(BuiltIn::resource).find_map(|resource| {
+        let mut versions = resource.versions.iter();
+        let version = versions.find(|version| version.names.kind == kind && version.api_version() == api_version)?;
+        Some((resource, version))
     })?;
-    let version = resource.versions.iter().find(|version| version.api_version() == api_version)?;
     let decode = |object: &Value| resource.strategy.decode(object.clone(), &resource.versions);
     let decoded = match decode(object) {
         Ok(decoded) => decoded,
@@ -221,8 +249,8 @@ struct Identity([String; 4]);
 
 impl Identity {
     fn of(object: &Value) -> Identity {
-        let (group, _) = split_api_version(object.str_at(&["apiVersion"])).unwrap_or_default();
+        let (group, kind) = kind_of(object);
         let metadata = |name| object.str_at(&["metadata", name]).to_owned();
-        Identity([group.to_owned(), object.str_at(&["kind"]).to_owned(), metadata("namespace"), metadata("name")])
+        Identity([group.to_owned(), kind.to_owned(), metadata("namespace"), metadata("name")])
     }
 }

@@ -1,92 +1,82 @@
-//! Which objects have changed, for controllers that look at one after the other.
+//! The loop of every controller: it takes in the changes of all collections, and looks at the keys that they are about.
 
-use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
 
-use futures_util::FutureExt as _;
-use futures_util::future::select_all;
-use tokio::time::timeout;
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use tokio::time::{Instant, sleep, sleep_until};
 
-use super::RETRY_AFTER;
-use crate::meta::Revision;
-use crate::registry::Registry;
-use crate::store::{Change, Collection, Watch};
+use super::queue::{Progress, Queue};
+use crate::meta::Status;
+use crate::store::{Entry, Moment, Storage};
 
-/// Whether a change of a collection is one to act on.
-type Matters = fn(&Change) -> bool;
+/// How long a controller waits before it starts anew.
+const ANEW_AFTER: Duration = Duration::from_millis(500);
 
-/// The names that changes in some collections are about: the name of an object in cluster scope, the namespace of others.
-pub(super) struct Keys {
-    collections: Vec<(Collection, Matters)>,
-    watches: Vec<(Watch, Matters)>,
+/// What a controller acts on, and how.
+pub(super) trait Controller: Sync {
+    /// What it looks at, one after the other.
+    type Key: Clone + Ord + fmt::Debug + Send + Sync;
+
+    /// How many keys are looked at at once.
+    const AT_ONCE: usize;
+
+    /// What it does, for the log.
+    const TASK: &str;
+
+    /// Queues everything as it is stored, and returns the moment after which changes are to be taken in.
+    fn begin(&self, queue: &mut Queue<Self::Key>) -> impl Future<Output = Result<Moment, Status>> + Send;
+
+    /// Queues what a change is about. Every change is taken in, in order.
+    fn note(&self, change: &Entry, queue: &mut Queue<Self::Key>);
+
+    /// Does what is to be done for a key as it is stored now. It may be done again, and be given up at any point.
+    fn see_to(&self, key: &Self::Key) -> impl Future<Output = Result<Progress, Status>> + Send;
 }
 
-impl Keys {
-    pub fn new(collections: Vec<(Collection, Matters)>) -> Self {
-        Keys { collections, watches: Vec::new() }
-    }
-
-    /// Follows the changes after a revision; false where they are gone, and everything must be looked at anew.
-    pub async fn watch(&mut self, registry: &Registry, after: Revision) -> bool {
-        self.watches.clear();
-        for (collection, matters) in &self.collections {
-            match registry.storage.watch(collection, after).await {
-                Ok(watch) => self.watches.push((watch, *matters)),
-                Err(_) => {
-                    tokio::time::sleep(RETRY_AFTER).await;
-                    return false;
-                }
-            }
+/// Runs a controller; where changes were missed it starts anew from what is stored.
+pub(super) async fn run<C: Controller>(storage: Storage, controller: C) {
+    loop {
+        if let Err(status) = follow(&storage, &controller).await {
+            tracing::warn!(message = status.message, task = C::TASK, "a controller can't begin, it will try again");
         }
-        true
-    }
-
-    /// Waits for changes and adds their names to `names`; while there are any in it already, not for long. False at the end
-    /// of what can be followed.
-    pub async fn next(&mut self, names: &mut BTreeSet<String>) -> bool {
-        loop {
-            let waiting = !names.is_empty();
-            let mut nexts = Vec::with_capacity(self.watches.len());
-            for (watch, matters) in &mut self.watches {
-                nexts.push(next_name(watch, *matters).boxed());
-            }
-            let next = select_all(nexts);
-            let found = match waiting {
-                true => match timeout(RETRY_AFTER, next).await {
-                    Ok((found, ..)) => found,
-                    Err(_) => return true,
-                },
-                false => next.await.0,
-            };
-            match found {
-                None => return false,
-                Some(None) => {}
-                Some(Some(name)) => {
-                    names.insert(name);
-                    return self.take_waiting(names);
-                }
-            }
-        }
-    }
-
-    /// Adds what has come meanwhile.
-    fn take_waiting(&mut self, names: &mut BTreeSet<String>) -> bool {
-        for (watch, matters) in &mut self.watches {
-            while let Some(next) = watch.next().now_or_never() {
-                let Some(change) = next else { return false };
-                names.extend(matters(&change).then(|| name_of(&change)));
-            }
-        }
-        true
+        sleep(ANEW_AFTER).await;
     }
 }
 
-/// The next change; without a name where it does not matter.
-async fn next_name(watch: &mut Watch, matters: Matters) -> Option<Option<String>> {
-    let change = watch.next().await?;
-    Some(matters(&change).then(|| name_of(&change)))
+/// Runs a controller until changes are missed.
+async fn follow<C: Controller>(storage: &Storage, controller: &C) -> Result<(), Status> {
+    let mut queue = Queue::default();
+    let mut feed = storage.feed(&controller.begin(&mut queue).await?);
+    let mut under_way = FuturesUnordered::new();
+    loop {
+        while under_way.len() < C::AT_ONCE
+            && let Some(key) = queue.take(Instant::now())
+        {
+            under_way.push(try_see_to(controller, key));
+        }
+        let due = queue.next_due().filter(|_| under_way.len() < C::AT_ONCE);
+        tokio::select! {
+            changes = feed.next() => match changes {
+                Some(changes) => changes.iter().for_each(|change| controller.note(change, &mut queue)),
+                None => return Ok(()),
+            },
+            Some((key, progress)) = under_way.next() => queue.put_back(key, progress, Instant::now()),
+            () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
+        }
+    }
 }
 
-fn name_of(change: &Change) -> String {
-    let key = &change.object.key;
-    key.split_once('/').map_or(&**key, |(namespace, _)| namespace).to_owned()
+/// [`Controller::see_to`], which says what failed.
+async fn try_see_to<C: Controller>(controller: &C, key: C::Key) -> (C::Key, Progress) {
+    let progress = match controller.see_to(&key).await {
+        Ok(progress) => progress,
+        // Somebody was faster.
+        Err(status) if status.code == 409 => Progress::Failed,
+        Err(status) => {
+            tracing::warn!(message = status.message, ?key, "{} failed, it will be tried again", C::TASK);
+            Progress::Failed
+        }
+    };
+    (key, progress)
 }

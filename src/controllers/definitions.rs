@@ -1,81 +1,65 @@
 //! Definitions: names are accepted, definitions established, and those being deleted emptied.
 
-use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use tokio::time::timeout;
+use tokio::time::Instant;
 
-use super::{MANAGER, RETRY_AFTER, user};
+use super::changes::Controller;
+use super::queue::{Progress, Queue};
+use super::{MANAGER, queue_all, user};
 use crate::crd::definition::Condition;
 use crate::crd::names::{self, condition};
 use crate::crd::strategy::CLEANUP_FINALIZER;
 use crate::crd::{Definition, approval, definition};
-use crate::meta::{Revision, Status};
+use crate::meta::Status;
 use crate::registry::{DeleteOptions, ListRequest, Registry, Subresource, Target};
-use crate::store::{At, Stored};
+use crate::store::{At, Entry, Moment, Stored};
 use crate::value::{Value, json};
 
-/// What was looked at last of each group in which nothing was left to do: its definitions and their revisions.
-///
-/// Names are a matter within a group, so a change is seen to without reading the definitions of all others again.
-type Settled = HashMap<String, Vec<(Arc<str>, Revision)>>;
+/// Decides on definitions, and empties those that are being deleted.
+pub(super) struct Definitions {
+    pub registry: Arc<Registry>,
+}
 
-/// Acts on every change of a definition, and again on what did not come to an end.
-pub(super) async fn run(registry: &Arc<Registry>) {
-    let collection = registry.definitions.collection();
-    let (mut after, mut settled) = (Revision::default(), Settled::new());
-    loop {
-        let pending = match sync(registry, &mut settled).await {
-            Ok((revision, pending)) => {
-                after = after.max(revision);
-                pending
-            }
-            Err(status) => {
-                tracing::warn!(message = status.message, "definitions could not be seen to, it will be tried again");
-                true
-            }
-        };
-        let Ok(mut changes) = registry.storage.watch(&collection, after).await else {
-            after = registry.storage.revision();
-            continue;
-        };
-        match pending {
-            true => _ = timeout(RETRY_AFTER, changes.next()).await,
-            false => _ = changes.next().await,
+/// A key is a group: names are a matter within one, so a change is seen to without reading the definitions of others.
+impl Controller for Definitions {
+    type Key = String;
+    const AT_ONCE: usize = 16;
+    const TASK: &str = "seeing to definitions";
+
+    async fn begin(&self, queue: &mut Queue<String>) -> Result<Moment, Status> {
+        queue_all(&self.registry, &self.registry.definitions.collection(), queue, |name| group_of(name).to_owned())
+            .await
+    }
+
+    fn note(&self, change: &Entry, queue: &mut Queue<String>) {
+        if change.collection == self.registry.definitions.collection() {
+            queue.add(group_of(&change.key).to_owned(), Instant::now());
+        } else if change.stored.is_none()
+            && let Some((group, _)) = change.collection.as_str().split_once('/')
+        {
+            queue.wake(group, Instant::now());
         }
+    }
+
+    async fn see_to(&self, group: &String) -> Result<Progress, Status> {
+        let collection = self.registry.definitions.collection();
+        let snapshot = self.registry.storage.snapshot(&collection, At::Newest).await;
+        let snapshot = snapshot.map_err(|_| failed(&"definitions can't be read"))?;
+        let stored: Vec<_> = snapshot.range("", None).filter(|stored| group_of(&stored.key) == group).collect();
+        sync_group(&self.registry, &stored).await
     }
 }
 
-/// Brings every definition as far as it goes; returns the revision it looked at, and whether something is left to wait for.
-async fn sync(registry: &Arc<Registry>, settled: &mut Settled) -> Result<(Revision, bool), Status> {
-    let snapshot = registry.storage.snapshot(&registry.definitions.collection(), At::Newest).await;
-    let snapshot = snapshot.map_err(|_| failed(&"definitions can't be read"))?;
-    let mut groups: BTreeMap<&str, Vec<&Stored>> = BTreeMap::new();
-    for stored in snapshot.range("", None) {
-        // The name of a definition is `plural.group`.
-        let group = stored.key.split_once('.').map_or("", |(_, group)| group);
-        groups.entry(group).or_default().push(stored);
-    }
-    settled.retain(|group, _| groups.contains_key(group.as_str()));
-    let mut pending = false;
-    for (group, stored) in groups {
-        let seen = stored.iter().map(|stored| (Arc::clone(&stored.key), stored.revision)).collect();
-        if settled.get(group) == Some(&seen) {
-            continue;
-        }
-        match sync_group(registry, &stored).await? {
-            true => pending = true,
-            // A definition that was written has another revision now, and is looked at once more.
-            false => _ = settled.insert(group.to_owned(), seen),
-        }
-    }
-    Ok((snapshot.revision(), pending))
+/// The group of a definition: its name is `plural.group`.
+fn group_of(name: &str) -> &str {
+    name.split_once('.').map_or("", |(_, group)| group)
 }
 
-/// Brings the definitions of a group as far as they go; returns whether something is left to wait for.
-async fn sync_group(registry: &Arc<Registry>, stored: &[&Stored]) -> Result<bool, Status> {
+/// Brings the definitions of a group as far as they go.
+async fn sync_group(registry: &Arc<Registry>, stored: &[&Arc<Stored>]) -> Result<Progress, Status> {
     let mut definitions = stored.iter().map(|stored| decode(stored)).collect::<Result<Vec<_>, _>>()?;
-    let mut pending = false;
+    let mut progress = Progress::Done;
     for at in 0..definitions.len() {
         let now = crate::meta::time::format_seconds((registry.clock)());
         if let Some(decided) = names::accept(&definitions[at], definitions.iter(), &now) {
@@ -87,9 +71,13 @@ async fn sync_group(registry: &Arc<Registry>, stored: &[&Stored]) -> Result<bool
         if let Some(recorded) = approval::record(&definitions[at], &now) {
             definitions[at] = write(registry, recorded).await?;
         }
-        pending |= finalize(registry, &definitions[at], &now).await?;
+        match finalize(registry, &definitions[at], &now).await? {
+            Progress::Done => {}
+            Progress::Waits if progress == Progress::Failed => {}
+            further => progress = further,
+        }
     }
-    Ok(pending)
+    Ok(progress)
 }
 
 /// A definition with its resourceVersion.
@@ -122,11 +110,11 @@ async fn target(registry: &Arc<Registry>, name: &str) -> Result<Target, Status> 
     Ok(Target { resource, version, subresource: Subresource::Status, namespace: String::new(), name: name.to_owned() })
 }
 
-/// Deletes the objects of a definition that is being deleted; true while some of them stay.
-async fn finalize(registry: &Arc<Registry>, definition: &Definition, now: &str) -> Result<bool, Status> {
+/// Deletes the objects of a definition that is being deleted, and takes its finalizer away once there are none.
+async fn finalize(registry: &Arc<Registry>, definition: &Definition, now: &str) -> Result<Progress, Status> {
     let held = definition.metadata.get("finalizers").and_then(Value::as_array).unwrap_or_default();
     if !definition.is_being_deleted() || !held.iter().any(|name| name.as_str() == Some(CLEANUP_FINALIZER)) {
-        return Ok(false);
+        return Ok(Progress::Done);
     }
     let mut marked = definition.clone();
     if definition.condition("Terminating").is_none_or(|known| !IN_PROGRESS.contains(&known.reason.as_str())) {
@@ -140,11 +128,11 @@ async fn finalize(registry: &Arc<Registry>, definition: &Definition, now: &str) 
     };
     match emptied {
         Emptied::Done(condition) => marked.set_condition(condition, now),
-        Emptied::NotYet => return Ok(true),
+        Emptied::NotYet => return Ok(Progress::Waits),
         Emptied::Failed(message) => {
             marked.set_condition(condition("Terminating", "True", "InstanceDeletionFailed", &message), now);
             write(registry, marked).await?;
-            return Ok(true);
+            return Ok(Progress::Failed);
         }
     }
     let metadata = marked.metadata.make_object();
@@ -155,7 +143,7 @@ async fn finalize(registry: &Arc<Registry>, definition: &Definition, now: &str) 
         }
     }
     write(registry, marked).await?;
-    Ok(false)
+    Ok(Progress::Done)
 }
 
 /// Reasons of `Terminating` that stay until the objects are gone.

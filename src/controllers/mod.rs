@@ -2,20 +2,34 @@
 //!
 //! They run in one process at a time, under a lease row.
 
+mod queue;
 mod changes;
+mod metadata;
 mod definitions;
-mod namespace_content;
 mod namespaces;
+mod namespace_content;
+mod garbage;
+mod switches;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::Instant;
 use uuid::Uuid;
 
+use self::definitions::Definitions;
+use self::garbage::Garbage;
+use self::namespace_content::NamespaceContent;
+use self::namespaces::Namespaces;
+use self::queue::Queue;
 use crate::auth::UserInfo;
+use crate::meta::Status;
 use crate::registry::Registry;
+use crate::store::{At, Collection, Moment};
+
+pub use self::switches::{Switches, UnknownController};
 
 /// Who the controllers are to the registry.
 const USER: &str = "system:apiserver";
@@ -26,29 +40,45 @@ const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 const LEASE: &str = "controllers";
 const LEASE_TTL: Duration = Duration::from_secs(15);
 const LEASE_RENEWED_EVERY: Duration = Duration::from_secs(5);
-/// How long a failure waits before it is tried again.
-const RETRY_AFTER: Duration = Duration::from_millis(500);
 
-/// Runs the controllers for as long as this process holds the lease.
+/// Runs the controllers that are on for as long as this process holds the lease.
 ///
 /// `authority_pem` is published in every namespace. Nothing is done before `begin` is notified: what controllers write is not
 /// to be waited for by those who only want to start.
-pub fn start(registry: Arc<Registry>, authority_pem: String, begin: Arc<Notify>) -> JoinHandle<()> {
+pub fn start(registry: Arc<Registry>, switches: Switches, authority_pem: String, begin: Arc<Notify>) -> JoinHandle<()> {
     tokio::spawn(async move {
         begin.notified().await;
         let holder = Uuid::new_v4().to_string();
         loop {
             if has_lease(&registry, &holder).await {
-                tokio::select! {
-                    () = definitions::run(&registry) => {}
-                    () = namespaces::run(&registry) => {}
-                    () = namespace_content::run(&registry, &authority_pem) => {}
-                    () = lose_lease(&registry, &holder) => {}
-                }
+                // They end when it is dropped.
+                let _running = run(&registry, switches, &authority_pem);
+                lose_lease(&registry, &holder).await;
             }
             tokio::time::sleep(LEASE_RENEWED_EVERY).await;
         }
     })
+}
+
+fn run(registry: &Arc<Registry>, switches: Switches, authority_pem: &str) -> JoinSet<()> {
+    let mut running = JoinSet::new();
+    let storage = || registry.storage.clone();
+    running.spawn(changes::run(storage(), Definitions { registry: Arc::clone(registry) }));
+    if switches.namespaces {
+        running.spawn(changes::run(storage(), Namespaces { registry: Arc::clone(registry) }));
+    }
+    if switches.accounts || switches.authority {
+        let content = NamespaceContent {
+            registry: Arc::clone(registry),
+            accounts: switches.accounts,
+            authority_pem: switches.authority.then(|| authority_pem.to_owned()),
+        };
+        running.spawn(changes::run(storage(), content));
+    }
+    if switches.garbage {
+        running.spawn(changes::run(storage(), Garbage::new(Arc::clone(registry))));
+    }
+    running
 }
 
 async fn has_lease(registry: &Registry, holder: &str) -> bool {
@@ -71,6 +101,28 @@ async fn lose_lease(registry: &Registry, holder: &str) {
     }
 }
 
+/// Queues what each object of a collection is about, by its key; returns the moment after which changes are to be taken in.
+async fn queue_all(
+    registry: &Registry,
+    collection: &Collection,
+    queue: &mut Queue<String>,
+    about: impl Fn(&str) -> String,
+) -> Result<Moment, Status> {
+    // Before the state is read: what changes meanwhile is seen twice rather than never.
+    let before = registry.storage.now();
+    let snapshot = registry.storage.snapshot(collection, At::Newest).await;
+    let snapshot = snapshot.map_err(|_| Status::internal_error("what is stored can't be read"))?;
+    let now = Instant::now();
+    snapshot.range("", None).for_each(|stored| queue.add(about(&stored.key), now));
+    Ok(before)
+}
+
 fn user() -> UserInfo {
     UserInfo::authenticated(USER, vec![UserInfo::MASTERS.to_owned()])
+}
+
+/// Who a controller of Kubernetes' controller manager is to webhooks.
+fn service_account(name: &str) -> UserInfo {
+    let groups = ["system:serviceaccounts", "system:serviceaccounts:kube-system"].map(str::to_owned);
+    UserInfo::authenticated(format!("system:serviceaccount:kube-system:{name}"), groups.into())
 }

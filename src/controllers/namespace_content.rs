@@ -2,49 +2,82 @@
 //!
 //! Source: the service account controller and the root CA publisher of Kubernetes 1.37.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use tokio::time::Instant;
 
-use super::changes::Keys;
-use super::{CONTROLLER_MANAGER, user};
+use super::changes::Controller;
+use super::queue::{Progress, Queue};
+use super::{CONTROLLER_MANAGER, queue_all, user};
+use crate::kinds;
 use crate::meta::Status;
 use crate::object;
-use crate::registry::{FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings, kinds};
-use crate::store::{At, Collection};
+use crate::registry::{FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings};
+use crate::store::{Collection, Entry, Moment};
 use crate::value::{Value, json};
 
-/// How many namespaces are filled at once.
-const AT_ONCE: usize = 128;
+/// The name of the data with the authority.
+const AUTHORITY: &str = "kube-root-ca.crt";
 
-/// Makes in each namespace what is missing, also what somebody deletes.
-pub(super) async fn run(registry: &Arc<Registry>, authority_pem: &str) {
-    let namespaces = registry.definitions.namespaces();
-    let mut keys = Keys::new(vec![
-        (namespaces.clone(), |change| change.previous.is_none()),
-        (accounts(), |change| change.deleted && change.object.key.ends_with("/default")),
-        (config_maps(), |change| change.object.key.ends_with("/kube-root-ca.crt")),
-    ]);
-    loop {
-        let after = registry.storage.revision();
-        let snapshot = registry.storage.snapshot(&namespaces, At::Newest).await;
-        let mut open: BTreeSet<String> =
-            snapshot.iter().flat_map(|all| all.range("", None)).map(|stored| stored.key.to_string()).collect();
-        let mut watching = keys.watch(registry, after).await;
-        while watching {
-            let mut under_way = FuturesUnordered::new();
-            for name in std::mem::take(&mut open) {
-                if under_way.len() == AT_ONCE {
-                    open.extend(under_way.next().await.flatten());
-                }
-                under_way.push(try_fill(registry, name, authority_pem));
-            }
-            while let Some(again) = under_way.next().await {
-                open.extend(again);
-            }
-            drop(under_way);
-            watching = keys.next(&mut open).await;
+/// What namespaces are to have.
+pub(super) struct NamespaceContent {
+    pub registry: Arc<Registry>,
+    /// The account `default`.
+    pub accounts: bool,
+    /// The authority to trust, in PEM.
+    pub authority_pem: Option<String>,
+}
+
+/// A key is the name of a namespace.
+impl Controller for NamespaceContent {
+    type Key = String;
+    const AT_ONCE: usize = 128;
+    const TASK: &str = "filling a namespace";
+
+    async fn begin(&self, queue: &mut Queue<String>) -> Result<Moment, Status> {
+        queue_all(&self.registry, &self.registry.definitions.namespaces(), queue, str::to_owned).await
+    }
+
+    fn note(&self, change: &Entry, queue: &mut Queue<String>) {
+        let is_new = change.stored.as_ref().is_some_and(|stored| stored.created == stored.revision);
+        let namespace = match change.key.split_once('/') {
+            None if is_new && change.collection == self.registry.definitions.namespaces() => &*change.key,
+            Some((namespace, "default")) if change.stored.is_none() && change.collection == accounts() => namespace,
+            Some((namespace, AUTHORITY)) if change.collection == config_maps() => namespace,
+            _ => return,
+        };
+        queue.add(namespace.to_owned(), Instant::now());
+    }
+
+    /// Makes what is missing in a namespace that is there to stay.
+    async fn see_to(&self, namespace: &String) -> Result<Progress, Status> {
+        let registry = &self.registry;
+        let Some(object) = get(registry, &registry.definitions.namespaces(), namespace).await? else {
+            return Ok(Progress::Done);
+        };
+        if object.at(&["metadata", "deletionTimestamp"]).is_some() {
+            return Ok(Progress::Done);
+        }
+        let (account, authority) = tokio::join!(self.make_account(namespace), self.make_authority(namespace));
+        account.and(authority).map(|()| Progress::Done)
+    }
+}
+
+impl NamespaceContent {
+    async fn make_account(&self, namespace: &str) -> Result<(), Status> {
+        if !self.accounts || get(&self.registry, &accounts(), &format!("{namespace}/default")).await?.is_some() {
+            return Ok(());
+        }
+        make(&self.registry, "serviceaccounts", namespace, kinds::default_service_account()).await
+    }
+
+    async fn make_authority(&self, namespace: &str) -> Result<(), Status> {
+        let Some(authority_pem) = &self.authority_pem else { return Ok(()) };
+        let wanted = kinds::root_authority(authority_pem);
+        match get(&self.registry, &config_maps(), &format!("{namespace}/{AUTHORITY}")).await? {
+            Some(found) if found.get("data") == wanted.get("data") => Ok(()),
+            Some(_) => restore(&self.registry, namespace, &wanted).await,
+            None => make(&self.registry, "configmaps", namespace, wanted).await,
         }
     }
 }
@@ -55,43 +88,6 @@ fn accounts() -> Collection {
 
 fn config_maps() -> Collection {
     Collection::new("", "configmaps")
-}
-
-/// [`fill`]; gives the name back where it is to be tried again.
-async fn try_fill(registry: &Arc<Registry>, name: String, authority_pem: &str) -> Option<String> {
-    let again = match fill(registry, &name, authority_pem).await {
-        Ok(()) => false,
-        Err(status) => {
-            let message = &status.message;
-            tracing::warn!(message, name, "a namespace could not be filled, it will be tried again");
-            true
-        }
-    };
-    again.then_some(name)
-}
-
-/// Makes what is missing in a namespace that is there to stay.
-async fn fill(registry: &Arc<Registry>, namespace: &str, authority_pem: &str) -> Result<(), Status> {
-    let Some(object) = get(registry, &registry.definitions.namespaces(), namespace).await? else { return Ok(()) };
-    if object.at(&["metadata", "deletionTimestamp"]).is_some() {
-        return Ok(());
-    }
-    let account = async {
-        match get(registry, &accounts(), &format!("{namespace}/default")).await? {
-            Some(_) => Ok(()),
-            None => make(registry, "serviceaccounts", namespace, kinds::default_service_account()).await,
-        }
-    };
-    let authority = async {
-        let wanted = kinds::root_authority(authority_pem);
-        match get(registry, &config_maps(), &format!("{namespace}/kube-root-ca.crt")).await? {
-            Some(found) if found.get("data") == wanted.get("data") => Ok(()),
-            Some(_) => restore(registry, namespace, &wanted).await,
-            None => make(registry, "configmaps", namespace, wanted).await,
-        }
-    };
-    let (account, authority) = tokio::join!(account, authority);
-    account.and(authority)
 }
 
 async fn get(registry: &Registry, collection: &Collection, key: &str) -> Result<Option<Value>, Status> {

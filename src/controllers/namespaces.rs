@@ -5,18 +5,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use tokio::time::Instant;
 
-use super::changes::Keys;
-use super::{CONTROLLER_MANAGER, user};
+use super::changes::Controller;
+use super::metadata::{self, Going};
+use super::queue::{Progress, Queue};
+use super::{CONTROLLER_MANAGER, queue_all, service_account};
 use crate::meta::{Revision, Status};
 use crate::object;
-use crate::registry::{DeleteOptions, ListRequest, Registry, Subresource, Target};
-use crate::store::At;
+use crate::registry::{DeleteOptions, ListRequest, Registry, Resource, Subresource, Target};
+use crate::store::{At, Collection, Entry, Moment, Stored};
 use crate::value::{Value, json};
 
-/// How many namespaces are emptied at once.
-const AT_ONCE: usize = 16;
+/// Its service account.
+const ACCOUNT: &str = "namespace-controller";
 
 /// The conditions of a namespace that is being deleted: what each says, with its reason, while all is well.
 const CONDITIONS: [(&str, &str, &str); 5] = [
@@ -31,64 +33,52 @@ const CONDITIONS: [(&str, &str, &str); 5] = [
     ("NamespaceFinalizersRemaining", "ContentRemoved", "All content successfully removed"),
 ];
 
-/// Acts on every namespace that is being deleted.
-pub(super) async fn run(registry: &Arc<Registry>) {
-    let collection = registry.definitions.namespaces();
-    let mut keys = Keys::new(vec![(collection.clone(), |_| true)]);
-    loop {
-        let after = registry.storage.revision();
-        let snapshot = registry.storage.snapshot(&collection, At::Newest).await;
-        let mut open: BTreeSet<String> =
-            snapshot.iter().flat_map(|all| all.range("", None)).map(|stored| stored.key.to_string()).collect();
-        let mut watching = keys.watch(registry, after).await;
-        while watching {
-            let mut under_way = FuturesUnordered::new();
-            for name in std::mem::take(&mut open) {
-                if under_way.len() == AT_ONCE {
-                    open.extend(under_way.next().await.flatten());
-                }
-                under_way.push(try_see_to(registry, name));
-            }
-            while let Some(again) = under_way.next().await {
-                open.extend(again);
-            }
-            drop(under_way);
-            watching = keys.next(&mut open).await;
-        }
-    }
+/// Empties namespaces that are being deleted, and takes their own finalizer away.
+pub(super) struct Namespaces {
+    pub registry: Arc<Registry>,
 }
 
-/// [`see_to`]; gives the name back where it is to be tried again.
-async fn try_see_to(registry: &Arc<Registry>, name: String) -> Option<String> {
-    let again = match see_to(registry, &name).await {
-        Ok(done) => !done,
-        Err(status) => {
-            let message = &status.message;
-            tracing::warn!(message, name, "a namespace could not be emptied, it will be tried again");
-            true
-        }
-    };
-    again.then_some(name)
-}
+/// A key is the name of a namespace.
+impl Controller for Namespaces {
+    type Key = String;
+    const AT_ONCE: usize = 16;
+    const TASK: &str = "emptying a namespace";
 
-/// Goes on with a deletion; true where nothing is left to be done.
-async fn see_to(registry: &Arc<Registry>, name: &str) -> Result<bool, Status> {
-    let stored = registry.storage.get(&registry.definitions.namespaces(), name).await;
-    let stored = stored.map_err(|error| Status::internal_error(&error.to_string()))?;
-    let Some(stored) = stored else { return Ok(true) };
-    let namespace = json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))?;
-    if namespace.at(&["metadata", "deletionTimestamp"]).is_none() {
-        return Ok(true);
+    async fn begin(&self, queue: &mut Queue<String>) -> Result<Moment, Status> {
+        queue_all(&self.registry, &self.registry.definitions.namespaces(), queue, str::to_owned).await
     }
-    let is_final = namespace.at(&["spec", "finalizers"]).and_then(Value::as_array).is_none_or(<[Value]>::is_empty);
-    if is_final {
-        return finish(registry, name).await;
+
+    fn note(&self, change: &Entry, queue: &mut Queue<String>) {
+        match change.key.split_once('/') {
+            Some((namespace, _)) => queue.wake(namespace, Instant::now()),
+            None if change.stored.is_some() && change.collection == self.registry.definitions.namespaces() => {
+                queue.add(change.key.to_string(), Instant::now());
+            }
+            None => {}
+        }
     }
-    let remains = empty(registry, name).await?;
-    report(registry, namespace, stored.revision, &remains).await?;
-    match remains.is_nothing() {
-        true => finish(registry, name).await,
-        false => Ok(false),
+
+    /// Goes on with a deletion.
+    async fn see_to(&self, name: &String) -> Result<Progress, Status> {
+        let registry = &self.registry;
+        let stored = registry.storage.get(&registry.definitions.namespaces(), name).await;
+        let stored = stored.map_err(|error| Status::internal_error(&error.to_string()))?;
+        let Some(stored) = stored else { return Ok(Progress::Done) };
+        let namespace = json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))?;
+        if namespace.at(&["metadata", "deletionTimestamp"]).is_none() {
+            return Ok(Progress::Done);
+        }
+        let is_final = namespace.at(&["spec", "finalizers"]).and_then(Value::as_array).is_none_or(<[Value]>::is_empty);
+        if is_final {
+            return finish(registry, name).await;
+        }
+        let remains = empty(registry, name).await?;
+        report(registry, namespace, stored.revision, &remains).await?;
+        match remains {
+            Remains { errors, .. } if !errors.is_empty() => Ok(Progress::Failed),
+            Remains { objects, .. } if !objects.is_empty() => Ok(Progress::Waits),
+            _ => finish(registry, name).await,
+        }
     }
 }
 
@@ -104,10 +94,6 @@ struct Remains {
 }
 
 impl Remains {
-    fn is_nothing(&self) -> bool {
-        self.objects.is_empty() && self.errors.is_empty()
-    }
-
     /// What a condition says of it: its reason and message, where not all is well.
     fn describe(&self, condition: &str) -> Option<(&'static str, String)> {
         let join = |texts: Vec<String>| texts.join(", ");
@@ -144,32 +130,40 @@ async fn empty(registry: &Arc<Registry>, namespace: &str) -> Result<Remains, Sta
         if !version.is_namespaced() || !seen.insert(resource.collection.clone()) {
             continue;
         }
-        let name = format!("{}.{}", version.names.plural, version.group);
-        let target = Target {
-            resource,
-            version,
-            subresource: Subresource::Main,
-            namespace: namespace.to_owned(),
-            name: String::new(),
-        };
-        let everything = ListRequest::default();
-        let options = DeleteOptions { propagation_policy: Some("Background".to_owned()), ..DeleteOptions::default() };
-        if let Err(status) = registry.delete_collection(&target, &user(), &everything, &options).await {
-            remains.errors.insert(status.message);
-        }
-        let left = registry.list(&target, &everything).await?;
-        if !left.items.is_empty() {
-            remains.objects.insert(name, left.items.len());
-        }
-        for (stored, _) in &left.items {
-            let object = json::decode(&stored.bytes).unwrap_or_default();
-            let finalizers = object.at(&["metadata", "finalizers"]).and_then(Value::as_array).unwrap_or_default();
-            for finalizer in finalizers.iter().filter_map(Value::as_str) {
-                *remains.finalizers.entry(finalizer.to_owned()).or_default() += 1;
+        let mut left = objects(registry, &resource.collection, namespace).await?;
+        // Those that wait for finalizers of others have been deleted before.
+        if left.iter().any(|stored| metadata::going(stored) != Going::Otherwise) {
+            if let Err(status) = delete_all(registry, &resource, namespace).await {
+                remains.errors.insert(status.message);
             }
+            left = objects(registry, &resource.collection, namespace).await?;
+        }
+        if left.is_empty() {
+            continue;
+        }
+        remains.objects.insert(format!("{}.{}", version.names.plural, version.group), left.len());
+        for finalizer in left.iter().flat_map(|stored| metadata::finalizers(stored)) {
+            *remains.finalizers.entry(finalizer).or_default() += 1;
         }
     }
     Ok(remains)
+}
+
+/// The objects of a collection in a namespace.
+async fn objects(registry: &Registry, collection: &Collection, namespace: &str) -> Result<Vec<Arc<Stored>>, Status> {
+    let snapshot = registry.storage.snapshot(collection, At::Newest).await;
+    let snapshot = snapshot.map_err(|_| Status::internal_error("the content of a namespace can't be read"))?;
+    Ok(snapshot.range(&format!("{namespace}/"), None).cloned().collect())
+}
+
+async fn delete_all(registry: &Registry, resource: &Arc<Resource>, namespace: &str) -> Result<(), Status> {
+    let version = Arc::clone(resource.first());
+    let (namespace, name) = (namespace.to_owned(), String::new());
+    let resource = Arc::clone(resource);
+    let target = Target { resource, version, subresource: Subresource::Main, namespace, name };
+    let options = DeleteOptions { propagation_policy: Some("Background".to_owned()), ..DeleteOptions::default() };
+    let user = service_account(ACCOUNT);
+    registry.delete_collection(&target, &user, &ListRequest::default(), &options).await.map(drop)
 }
 
 /// Writes what is left into the conditions. Who has changed the namespace meanwhile wins; it is looked at again.
@@ -210,19 +204,20 @@ async fn report(
     metadata.insert("resourceVersion", Value::String(revision.to_string()));
     let name = metadata.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
     let target = target(registry, &name, Subresource::Status).await?;
-    match registry.write_status(&target, &user(), CONTROLLER_MANAGER, namespace).await {
+    let user = service_account(ACCOUNT);
+    match registry.write_status(&target, &user, CONTROLLER_MANAGER, namespace).await {
         Err(status) if !matches!(status.code, 404 | 409) => Err(status),
         _ => Ok(()),
     }
 }
 
-/// Takes the namespace's own finalizer away, so that it goes; true once it has gone.
-async fn finish(registry: &Arc<Registry>, name: &str) -> Result<bool, Status> {
+/// Takes the namespace's own finalizer away, so that it goes.
+async fn finish(registry: &Arc<Registry>, name: &str) -> Result<Progress, Status> {
     let target = target(registry, name, Subresource::Finalize).await?;
-    match registry.finalize_namespace(&target, &user()).await {
+    match registry.finalize_namespace(&target, &service_account(ACCOUNT)).await {
         Err(status) if status.code != 404 => Err(status),
         // What others still keep is looked at again when they change it.
-        _ => Ok(true),
+        _ => Ok(Progress::Done),
     }
 }
 

@@ -8,7 +8,7 @@
 use crate::meta::field::{self, Path};
 use crate::meta::object_meta;
 use crate::schema::typed::{Stop, Typed};
-use crate::value::{Map, Value, json, yaml};
+use crate::value::{Map, Value, go_quote, go_type, json, json_type, yaml};
 use crate::{crd::write::split_api_version, object};
 
 const GROUP: &str = "apiextensions.k8s.io";
@@ -122,7 +122,7 @@ impl Review<'_> {
         }
         let response = response.ok_or("no response provided")?;
         if self.version == ReviewVersion::V1 && response.uid != self.uid {
-            let [expected, got] = [self.uid, response.uid.as_str()].map(crate::value::go_quote);
+            let [expected, got] = [self.uid, response.uid.as_str()].map(go_quote);
             return Err(format!("expected response.uid={expected}, got {got}"));
         }
         if response.status != SUCCESS {
@@ -304,33 +304,8 @@ fn only_object(converted: Value) -> Result<Value, String> {
     }
 }
 
-/// What Go's `encoding/json` calls a value.
-fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Int(_) | Value::Float(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
 fn text<'f>(fields: &'f Map, name: &str) -> &'f str {
     fields.get(name).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// What Go prints for `%T` of a decoded value.
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Int(_) => "int64",
-        Value::Float(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! Source: `k8s.io/apimachinery/pkg/apis/meta/v1/unstructured`, release 1.37: messages that clients see quote Go's types.
 
-use crate::value::{Map, Value, go_print};
+use crate::value::{Map, Value, go_print, go_type};
 
 /// The integer behind `fields`; `None` where a field on the way is absent.
 pub fn nested_int(object: &Value, fields: &[&str]) -> Result<Option<i64>, String> {
@@ -78,19 +78,6 @@ fn wrong_type(fields: &[&str], value: &Value, expected: &str) -> String {
 
 fn json_path(fields: &[&str]) -> String {
     format!(".{}", fields.join("."))
-}
-
-/// What Go calls the type of an unstructured value.
-pub fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Int(_) => "int64",
-        Value::Float(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
 
-use crate::meta::{Status, layout};
-use crate::protobuf;
+use crate::kinds::{self, layout};
+use crate::meta::Status;
 use crate::value::{Value, json, yaml};
 
 use super::exchange::Exchange;
@@ -27,7 +27,7 @@ pub(super) fn content(exchange: &Exchange, code: u16, format: Format, content: C
         Encoding::Yaml => (Encoding::Yaml, yaml::encode(&value(content)).into_bytes()),
         Encoding::Protobuf => {
             let value = value(content);
-            match protobuf::seal(&value) {
+            match kinds::seal(&value) {
                 Some(bytes) => (Encoding::Protobuf, bytes),
                 None => (Encoding::Json, to_json(format, Content::Value(value))),
             }

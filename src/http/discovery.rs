@@ -34,9 +34,6 @@ pub struct Subresource {
 
 const CUSTOM_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const TERMINATING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
-const BUILT_IN_VERBS: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
-/// Of a kind whose objects can't be deleted together.
-const SINGLE_VERBS: &[&str] = &["create", "delete", "get", "list", "patch", "update", "watch"];
 const SUBRESOURCE_VERBS: &[&str] = &["get", "patch", "update"];
 
 /// Groups that come before custom ones, first ones first.
@@ -66,8 +63,7 @@ impl Resource {
     }
 
     /// A built-in resource.
-    pub fn built_in(version: Arc<ServedVersion>, deletes_collections: bool) -> Self {
-        let verbs = if deletes_collections { BUILT_IN_VERBS } else { SINGLE_VERBS };
+    pub fn built_in(version: Arc<ServedVersion>, verbs: &'static [&'static str]) -> Self {
         let is_namespaces = version.group.is_empty() && version.names.plural == "namespaces";
         let finalize = is_namespaces.then_some(Subresource { name: "finalize", verbs: &["update"], kind: None });
         let status = version.status.then_some(Subresource { name: "status", verbs: SUBRESOURCE_VERBS, kind: None });
@@ -184,7 +180,16 @@ pub fn version(git_version: &str) -> Value {
         "buildDate" => "1970-01-01T00:00:00Z",
         "goVersion" => "",
         "compiler" => "rustc",
-        "platform" => format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+        "platform" => format!("{}/{}", std::env::consts::OS, go_architecture()),
+    }
+}
+
+/// What Go calls the kind of processor.
+fn go_architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
     }
 }
 

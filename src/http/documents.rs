@@ -7,7 +7,8 @@ use axum::body::Body;
 use axum::http::{HeaderValue, Method, Response, StatusCode, header};
 
 use crate::crd::ServedVersion;
-use crate::meta::{Status, layout};
+use crate::kinds::{self, layout};
+use crate::meta::Status;
 use crate::object;
 use crate::protobuf;
 use crate::registry::Resource;
@@ -65,10 +66,16 @@ pub(super) async fn serve(app: &App, exchange: &Exchange, target: &Target) -> Re
 }
 
 async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, Status> {
+    let served = served(app).await?;
+    if let Target::GroupVersion { group, version } = target
+        && app.registry.definitions.is_built_in(group)
+        && discovery::group_version(group, version, &resources(&served)).is_none()
+    {
+        return Err(Status::not_found_generic());
+    }
     if exchange.method != Method::GET && is_route(app, target) {
         return Err(Status::method_not_allowed_generic());
     }
-    let served = served(app).await?;
     let not_found = || answer::text(exchange, 404, NOT_FOUND_TEXT);
     Ok(match target {
         Target::Root => {
@@ -89,9 +96,9 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
             paths.sort();
             paths.dedup();
             let paths: Vec<Value> = paths.into_iter().map(Value::String).collect();
-            raw_json(exchange, &object! { "paths" => paths }, &Layout::Sorted)
+            raw_json(exchange, &object! { "paths" => paths }, Layout::Sorted)
         }
-        Target::Version => raw_json(exchange, &discovery::version(SERVER_VERSION), &layout::VERSION),
+        Target::Version => raw_json(exchange, &discovery::version(SERVER_VERSION), layout::VERSION),
         Target::CoreVersions | Target::Groups => {
             let resources = resources(&served);
             let core = *target == Target::CoreVersions;
@@ -143,7 +150,7 @@ fn value(exchange: &Exchange, value: Value) -> Result<Response<Body>, Status> {
 }
 
 /// Pretty JSON, whatever the client accepts.
-fn raw_json(exchange: &Exchange, value: &Value, layout: &Layout) -> Response<Body> {
+fn raw_json(exchange: &Exchange, value: &Value, layout: Layout) -> Response<Body> {
     let bytes = json::indent(&json::encode_as(value, layout));
     answer::body(exchange, 200, Encoding::Json.content_type(), bytes)
 }
@@ -223,7 +230,7 @@ fn document_path(version: &ServedVersion) -> String {
 
 async fn served(app: &App) -> Result<Vec<Served>, Status> {
     // Where the database is away, what is known is told.
-    _ = app.registry.catch_up().await;
+    _ = app.registry.storage.catch_up().await;
     let mut served = Vec::new();
     for resource in app.registry.resources().await? {
         // A kind in two groups is stored in one of them, and served in the other by another resource.
@@ -245,7 +252,10 @@ fn resources(served: &[Served]) -> Vec<discovery::Resource> {
         let version = Arc::clone(&served.version);
         match &served.resource.definition {
             Some(definition) => discovery::Resource::custom(version, definition.terminating),
-            None => discovery::Resource::built_in(version, served.resource.strategy.deletes_collections()),
+            None => {
+                let verbs = kinds::find(&version.group, &version.names.plural).map_or(&[][..], |kind| kind.verbs);
+                discovery::Resource::built_in(version, verbs)
+            }
         }
     });
     resources.collect()

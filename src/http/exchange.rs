@@ -89,9 +89,9 @@ impl Exchange {
     }
 }
 
-/// The values of a header, joined as one list.
+/// The values of a header, joined as one list. Bytes that are no UTF-8 become U+FFFD.
 fn text(headers: &HeaderMap, name: HeaderName) -> String {
-    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    let values = headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
     values.collect::<Vec<_>>().join(",")
 }
 

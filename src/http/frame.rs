@@ -34,6 +34,17 @@ pub fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     encoder.finish()
 }
 
+/// Compresses a part of a stream, to be read at once: everything is there before the end of the member begins.
+///
+/// Go's reader gives the last bytes of a member only with the next one, which may be long in coming, unless a flush
+/// separates them from the end.
+pub fn gzip_part(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::fast());
+    encoder.write_all(bytes)?;
+    encoder.flush()?;
+    encoder.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Read;
@@ -54,5 +65,16 @@ mod tests {
         let packed = gzip(&bytes).expect("memory does not fail");
         flate2::read::GzDecoder::new(packed.as_slice()).read_to_end(&mut back).expect("it is gzip");
         assert!(packed.len() < 2_000 && back == bytes);
+    }
+
+    #[test]
+    fn a_part_of_a_stream_is_whole_before_its_end() {
+        const FLUSHED: [u8; 4] = [0, 0, 0xff, 0xff];
+        let packed = gzip_part(b"an event\n").expect("memory does not fail");
+        let flushed = packed.windows(4).position(|window| window == FLUSHED).expect("it is flushed");
+        let mut back = [0; 9];
+        let mut decoder = flate2::read::GzDecoder::new(&packed[..flushed + FLUSHED.len()]);
+        decoder.read_exact(&mut back).expect("the end is not needed");
+        assert_eq!(&back, b"an event\n");
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! Source: `k8s.io/apiserver/pkg/server/healthz`, release 1.37, and the names of the checks that kube-apiserver has there.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, header};
 
+use crate::store::StoreError;
 use crate::value::go_quote;
 
 use super::answer;
@@ -22,8 +24,10 @@ const STORE_WAIT: Duration = Duration::from_secs(2);
 enum Check {
     /// Holds when it is asked.
     Started,
-    /// The database answers.
+    /// The main database answers.
     Store,
+    /// The other database of that number answers.
+    OtherStore(usize),
     /// The server is not about to stop.
     Running,
 }
@@ -60,12 +64,13 @@ const READYZ: &[(&str, Check)] = &[
 
 /// Answers a health check: all of `probe`, or one by its name.
 pub(super) async fn serve(app: &App, exchange: &Exchange, probe: Probe, check: Option<&str>) -> Response<Body> {
-    let (name, checks) = match probe {
+    let (name, fixed) = match probe {
         Probe::Healthz => ("healthz", HEALTHZ),
         Probe::Livez => ("livez", LIVEZ),
         Probe::Readyz => ("readyz", READYZ),
     };
-    let Some(wanted) = check else { return all(app, exchange, name, checks).await };
+    let checks = with_other_stores(fixed, app.registry.storage.other_count());
+    let Some(wanted) = check else { return all(app, exchange, name, &checks).await };
     let Some((_, check)) = checks.iter().find(|(name, _)| *name == wanted) else {
         return answer::text(exchange, 404, NOT_FOUND_TEXT);
     };
@@ -75,14 +80,32 @@ pub(super) async fn serve(app: &App, exchange: &Exchange, probe: Probe, check: O
     }
 }
 
-async fn all(app: &App, exchange: &Exchange, name: &str, checks: &[(&str, Check)]) -> Response<Body> {
+/// The checks of a probe, with those of the main database again for each other one, under the names that kube-apiserver
+/// has for overrides.
+fn with_other_stores(fixed: &'static [(&'static str, Check)], others: usize) -> Vec<(Cow<'static, str>, Check)> {
+    let is_store = |check: &Check| *check == Check::Store;
+    let of_other = |number: usize| {
+        let names = fixed.iter().filter(|(_, check)| is_store(check)).map(|(name, _)| *name);
+        names.map(move |name| {
+            let name = name.replacen("etcd", "etcd-override", 1);
+            (Cow::Owned(format!("{name}-{number}")), Check::OtherStore(number))
+        })
+    };
+    let mut checks: Vec<_> = fixed.iter().map(|(name, check)| (Cow::Borrowed(*name), *check)).collect();
+    if let Some(last) = checks.iter().rposition(|(_, check)| is_store(check)) {
+        checks.splice(last + 1..last + 1, (0..others).flat_map(of_other));
+    }
+    checks
+}
+
+async fn all(app: &App, exchange: &Exchange, name: &str, checks: &[(Cow<'_, str>, Check)]) -> Response<Body> {
     let mut unknown: Vec<&str> = exchange.query.all("exclude").collect();
     unknown.sort_unstable();
     unknown.dedup();
     let mut lines = String::new();
     let mut failed = false;
     for (check, what) in checks {
-        if let Some(at) = unknown.iter().position(|excluded| excluded == check) {
+        if let Some(at) = unknown.iter().position(|excluded| *excluded == check.as_ref()) {
             unknown.remove(at);
             lines.push_str(&format!("[+]{check} excluded: ok\n"));
             continue;
@@ -90,7 +113,7 @@ async fn all(app: &App, exchange: &Exchange, name: &str, checks: &[(&str, Check)
         match look(app, exchange, *what).await {
             Ok(()) => lines.push_str(&format!("[+]{check} ok\n")),
             Err(why) => {
-                tracing::warn!(check, why, "a health check of {name} failed");
+                tracing::warn!(%check, why, "a health check of {name} failed");
                 failed = true;
                 // Anybody may ask.
                 lines.push_str(&format!("[-]{check} failed: reason withheld\n"));
@@ -118,13 +141,18 @@ async fn all(app: &App, exchange: &Exchange, name: &str, checks: &[(&str, Check)
 async fn look(app: &App, exchange: &Exchange, check: Check) -> Result<(), String> {
     match check {
         Check::Started => Ok(()),
-        Check::Store => match tokio::time::timeout(STORE_WAIT, app.registry.storage.ping()).await {
-            Ok(answered) => answered.map_err(|error| error.to_string()),
-            Err(_) => Err("the database does not answer".to_owned()),
-        },
+        Check::Store => in_time(app.registry.storage.ping()).await,
+        Check::OtherStore(number) => in_time(app.registry.storage.ping_other(number)).await,
         Check::Running => match exchange.stopping.as_ref().is_some_and(super::Stopping::is_stopping) {
             true => Err("process is shutting down".to_owned()),
             false => Ok(()),
         },
+    }
+}
+
+async fn in_time(ping: impl Future<Output = Result<(), StoreError>>) -> Result<(), String> {
+    match tokio::time::timeout(STORE_WAIT, ping).await {
+        Ok(answered) => answered.map_err(|error| error.to_string()),
+        Err(_) => Err("the database does not answer".to_owned()),
     }
 }

@@ -235,14 +235,15 @@ impl Metrics {
     }
 
     fn look_at(&self, storage: &Storage) {
-        let counts = storage.stats().counts();
+        let counts = storage.counts();
         let set = |gauge: &Gauge, number: u64| gauge.set(i64::try_from(number).unwrap_or(i64::MAX));
         set(&self.writes, counts.writes);
         set(&self.batches, counts.batches);
         set(&self.commits, counts.commits);
         set(&self.statements, counts.statements);
-        self.revision.set(storage.revision().get());
-        self.compacted.set(storage.compacted().get());
+        let (newest, compacted) = storage.main_revisions();
+        self.revision.set(newest.get());
+        self.compacted.set(compacted.get());
         set(&self.resident_bytes, resident_bytes().unwrap_or_default());
         self.objects.clear();
         for (collection, count) in storage.object_counts() {

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha512};
 
 use super::negotiate::PatchType;
 use crate::crd::ServedVersion;
+use crate::kinds;
 use crate::object;
 use crate::schema::openapi::{self, Dialect, Kind, Options};
 use crate::value::{Map, Value};
@@ -108,9 +109,10 @@ pub fn document_path(group: &str, version: &str) -> String {
 
 /// Groups whose kinds come with the server; their definitions have names of their own.
 fn is_built_in(group: &str) -> bool {
-    const WITH_DOT: [&str; 9] = [
+    const WITH_DOT: [&str; 10] = [
         "admissionregistration.k8s.io",
         "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
         "authentication.k8s.io",
         "authorization.k8s.io",
         "coordination.k8s.io",
@@ -128,6 +130,7 @@ fn definition_name(group: &str, version: &str, kind: &str) -> String {
         "apiextensions" => {
             format!("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.{version}.{kind}")
         }
+        "apiregistration" => format!("io.k8s.kube-aggregator.pkg.apis.apiregistration.{version}.{kind}"),
         "" => format!("io.k8s.api.core.{version}.{kind}"),
         name => format!("io.k8s.api.{name}.{version}.{kind}"),
     }
@@ -154,7 +157,9 @@ fn insert_definitions(version: &ServedVersion, dialect: Dialect, definitions: &m
         *items = dialect.reference(&name);
     }
     definitions.insert(name, definition);
-    definitions.insert(definition_name(kind.group, kind.version, kind.list_kind), list);
+    if kinds::find(&version.group, &version.names.plural).is_none_or(|kind| kind.list.is_some()) {
+        definitions.insert(definition_name(kind.group, kind.version, kind.list_kind), list);
+    }
 }
 
 /// Adds the shared definitions that paths and definitions refer to, and those that these refer to.
@@ -237,7 +242,10 @@ fn remove_defaults(schema: &mut Value) {
 }
 
 /// One method of one path.
+#[derive(Clone, Copy)]
 struct Operation {
+    /// What it does, in the words of discovery.
+    name: &'static str,
     method: &'static str,
     /// `x-kubernetes-action`, which also names the parameters.
     action: &'static str,
@@ -245,30 +253,40 @@ struct Operation {
     verb: &'static str,
 }
 
-const fn operation(method: &'static str, action: &'static str, verb: &'static str) -> Operation {
-    Operation { method, action, verb }
+const fn operation(name: &'static str, method: &'static str, action: &'static str, verb: &'static str) -> Operation {
+    Operation { name, method, action, verb }
 }
 
-const LIST: Operation = operation("get", "list", "list");
-const COLLECTION: [Operation; 3] =
-    [LIST, operation("post", "post", "create"), operation("delete", "deletecollection", "deletecollection")];
-/// Of kinds whose objects can't be deleted together.
-const SINGLE_COLLECTION: [Operation; 2] = [LIST, operation("post", "post", "create")];
-const ITEM: [Operation; 4] = [
-    operation("get", "get", "read"),
-    operation("put", "put", "replace"),
-    operation("delete", "delete", "delete"),
-    operation("patch", "patch", "patch"),
+const LIST: Operation = operation("list", "get", "list", "list");
+const COLLECTION: [Operation; 3] = [
+    LIST,
+    operation("create", "post", "post", "create"),
+    operation("deletecollection", "delete", "deletecollection", "deletecollection"),
 ];
-const FINALIZE: [Operation; 1] = [operation("put", "put", "replace")];
-const SUBRESOURCE: [Operation; 3] =
-    [operation("get", "get", "read"), operation("put", "put", "replace"), operation("patch", "patch", "patch")];
+const ITEM: [Operation; 4] = [
+    operation("get", "get", "get", "read"),
+    operation("update", "put", "put", "replace"),
+    operation("delete", "delete", "delete", "delete"),
+    operation("patch", "patch", "patch", "patch"),
+];
+const FINALIZE: [Operation; 1] = [operation("update", "put", "put", "replace")];
+const SUBRESOURCE: [Operation; 3] = [
+    operation("get", "get", "get", "read"),
+    operation("update", "put", "put", "replace"),
+    operation("patch", "patch", "patch", "patch"),
+];
 
 fn insert_paths(version: &ServedVersion, dialect: Dialect, paths: &mut Map) {
     let base = format!("/{}", document_path(&version.group, &version.version));
     let plural = &version.names.plural;
     let writer = PathWriter { version, dialect };
+    let built_in = kinds::find(&version.group, plural);
+    let can = |verb: &str| built_in.is_none_or(|kind| kind.can(verb));
+    let possible = |operations: &[Operation]| -> Vec<Operation> {
+        operations.iter().filter(|operation| can(operation.name)).copied().collect()
+    };
     let root = match version.is_namespaced() {
+        true if !can("list") => format!("{base}/namespaces/{{namespace}}/{plural}"),
         true => {
             paths.insert(format!("{base}/{plural}"), writer.path(&[LIST], "", &[], "ForAllNamespaces"));
             format!("{base}/namespaces/{{namespace}}/{plural}")
@@ -278,9 +296,10 @@ fn insert_paths(version: &ServedVersion, dialect: Dialect, paths: &mut Map) {
     let namespace: &[&str] = if version.is_namespaced() { &["namespace"] } else { &[] };
     let item: &[&str] = if version.is_namespaced() { &["name", "namespace"] } else { &["name"] };
     let is_namespaces = version.group.is_empty() && plural == "namespaces";
-    let collection: &[Operation] = if is_namespaces { &SINGLE_COLLECTION } else { &COLLECTION };
-    paths.insert(root.clone(), writer.path(collection, "", namespace, ""));
-    paths.insert(format!("{root}/{{name}}"), writer.path(&ITEM, "", item, ""));
+    paths.insert(root.clone(), writer.path(&possible(&COLLECTION), "", namespace, ""));
+    if can("get") {
+        paths.insert(format!("{root}/{{name}}"), writer.path(&possible(&ITEM), "", item, ""));
+    }
     if is_namespaces {
         paths.insert(format!("{root}/{{name}}/finalize"), writer.path(&FINALIZE, "finalize", item, ""));
     }

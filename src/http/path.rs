@@ -137,7 +137,7 @@ fn parse_tree(path: &str) -> Target {
         return Target::OpenApiV3(document.to_owned());
     }
     if let Some(rest) = path.strip_prefix("/apis/") {
-        return parse_group(rest.trim_matches('/'));
+        return parse_group(rest.trim_end_matches('/'));
     }
     if let Some(rest) = path.strip_prefix("/api/") {
         return parse_version("", rest.trim_matches('/'));
@@ -167,6 +167,7 @@ fn parse_group(rest: &str) -> Target {
     match rest.split_once('/') {
         // Slashes alone.
         None if rest.is_empty() => Target::Unknown,
+        Some(("", _)) => Target::Unknown,
         None => Target::Group(rest.to_owned()),
         Some((group, rest)) => parse_version(group, rest),
     }

@@ -6,12 +6,13 @@
 
 use std::time::Duration;
 
+use crate::crd::write::split_api_version;
 use crate::meta::field::{self, ErrorList, Path};
 use crate::meta::object_meta::{MANAGER_BYTES_MAX, validate_manager};
 use crate::object;
 use crate::protobuf;
 use crate::registry::{FieldValidation, not_registered, type_meta};
-use crate::value::{Value, is_printable};
+use crate::value::{Value, is_printable, json, json_type};
 
 /// The parameters of a query, decoded, in the order they were sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -343,6 +344,7 @@ impl DeleteOptions {
     /// Decodes a `DeleteOptions` object. The error is the text that Go's decoder gives for a wrong type.
     pub fn from_body(body: &Value) -> Result<Self, String> {
         let (api_version, kind) = type_meta(body)?;
+        split_api_version(&api_version)?;
         // The options are in every group and version; another kind is in none.
         if !matches!(kind.as_str(), "" | "DeleteOptions") {
             return Err(not_registered(&kind, if api_version.is_empty() { "v1" } else { &api_version }));
@@ -372,6 +374,13 @@ impl DeleteOptions {
             grace_period_seconds: match body.get("gracePeriodSeconds") {
                 None | Some(Value::Null) => None,
                 Some(Value::Int(seconds)) => Some(*seconds),
+                Some(fraction @ Value::Float(_)) => {
+                    let number = String::from_utf8_lossy(&json::encode(fraction)).into_owned();
+                    let field = "DeleteOptions.gracePeriodSeconds";
+                    return Err(format!(
+                        "json: cannot unmarshal number {number} into Go struct field {field} of type int64"
+                    ));
+                }
                 Some(other) => return Err(mismatch(other, "DeleteOptions.gracePeriodSeconds", "int64")),
             },
             orphan_dependents: flag("orphanDependents")?,
@@ -452,14 +461,7 @@ fn text_field(object: Option<&Value>, name: &str, kind: &str, go_type: &str) -> 
 }
 
 fn mismatch(found: &Value, field: &str, go_type: &str) -> String {
-    let found = match found {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Int(_) | Value::Float(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    };
+    let found = json_type(found);
     format!("json: cannot unmarshal {found} into Go struct field {field} of type {go_type}")
 }
 

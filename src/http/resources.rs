@@ -4,17 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::Response;
+use axum::http::{Method, Response};
 use jiff::Timestamp;
 
 use crate::auth::{Attributes, Decision, ResourceAttributes};
 use crate::crd::ServedVersion;
+use crate::kinds::{self, Kind};
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Revision, Status, field, parse_uint};
 use crate::object;
 use crate::registry::{
     Body as RequestBody, CreateRequest, DeleteOptions, Deletion, Format as BodyFormat, ListAt, ListPage, ListRequest,
-    PatchRequest, PatchType, Resource, Start, Subresource, Target, UpdateRequest, Warnings, WatchRequest,
+    PatchRequest, PatchType, Reviewers, Start, Subresource, Target, UpdateRequest, Warnings, WatchRequest,
 };
 use crate::store::continue_token::ContinueToken;
 use crate::value::{Map, Value, json, yaml};
@@ -70,12 +71,13 @@ async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) 
     let reads = matches!(verb, Verb::Get | Verb::List | Verb::Watch);
     let given = |name: &str| exchange.query.first(name).is_some_and(|value| !value.is_empty());
     let makes_do = reads && given("resourceVersion") && !given("continue");
+    let operation = operation(verb);
     if !makes_do {
-        app.registry.catch_up().await?;
+        app.registry.catch_up(&path.group, &path.resource, operation).await?;
     }
     let mut resource = app.registry.resolve(&path.group, &path.resource).await?;
     if resource.is_none() && makes_do {
-        app.registry.catch_up().await?;
+        app.registry.catch_up(&path.group, &path.resource, operation).await?;
         resource = app.registry.resolve(&path.group, &path.resource).await?;
     }
     let Some(resource) = resource else {
@@ -84,6 +86,9 @@ async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) 
             false => Refusal::NotFoundText,
         });
     };
+    if !makes_do {
+        app.registry.catch_up_apart(&resource, operation).await?;
+    }
     let built_in = resource.definition.is_none();
     let Some(version) = resource.served(&path.version).cloned() else {
         return Err(match built_in {
@@ -100,7 +105,7 @@ async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) 
         });
     }
     if built_in {
-        check_built_in_route(exchange, path, &resource, verb)?;
+        check_built_in_route(exchange, path, &version, verb)?;
     }
     exchange.observe(|observed| observed.routed(resource_route(exchange, path, verb)));
     let subresource = match path.subresource.as_str() {
@@ -127,6 +132,17 @@ async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) 
     dispatch(app, exchange, target, verb, body).await
 }
 
+/// What a verb does to the store, in the reference's words.
+const fn operation(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Get | Verb::Proxy | Verb::Unsupported => "get",
+        Verb::List | Verb::Watch => "list",
+        Verb::Create => "create",
+        Verb::Update | Verb::Patch => "update",
+        Verb::Delete | Verb::DeleteCollection => "delete",
+    }
+}
+
 async fn dispatch(
     app: &App,
     exchange: &Exchange,
@@ -136,6 +152,8 @@ async fn dispatch(
 ) -> Result<Response<Body>, Refusal> {
     let unsupported = || Status::method_not_allowed(&target.version.group, &target.version.names.plural, verb.as_str());
     match (target.subresource, verb) {
+        (Subresource::Main, Verb::List) if is_computed(&target) => list_computed(app, exchange, &target).await,
+        (Subresource::Main, Verb::Get) if is_computed(&target) => get_computed(app, exchange, &target).await,
         (Subresource::Main, Verb::List) => list(app, exchange, &target).await,
         (Subresource::Main, Verb::Watch) => watch(app, exchange, target).await,
         (Subresource::Main, Verb::Create) => create(app, exchange, &target, body).await,
@@ -173,11 +191,9 @@ fn authorize(app: &App, exchange: &Exchange, path: &ResourcePath, verb: Verb) ->
 fn check_built_in_route(
     exchange: &Exchange,
     path: &ResourcePath,
-    resource: &Resource,
+    version: &ServedVersion,
     verb: Verb,
 ) -> Result<(), Refusal> {
-    let version = resource.first();
-    let deletes_collections = resource.strategy.deletes_collections();
     let known = match path.subresource.as_str() {
         "" => true,
         "status" => version.status,
@@ -188,15 +204,15 @@ fn check_built_in_route(
         return Err(Status::not_found_generic().into());
     }
     let allowed = match (path.subresource.is_empty(), path.name.is_empty()) {
-        (true, true) if deletes_collections => {
-            matches!(verb, Verb::List | Verb::Watch | Verb::Create | Verb::DeleteCollection)
-        }
-        (true, true) => matches!(verb, Verb::List | Verb::Watch | Verb::Create),
+        (true, true) => matches!(verb, Verb::List | Verb::Watch | Verb::Create | Verb::DeleteCollection),
         (false, _) if path.subresource == "finalize" => verb == Verb::Update,
         (true, false) => matches!(verb, Verb::Get | Verb::Watch | Verb::Update | Verb::Patch | Verb::Delete),
         (false, _) => matches!(verb, Verb::Get | Verb::Update | Verb::Patch),
     };
-    if !allowed {
+    // HEAD has no route, and what is watched by its path is watched by GET.
+    let reads = matches!(verb, Verb::Get | Verb::List | Verb::Watch);
+    let can = !path.subresource.is_empty() || built_in(version).is_some_and(|kind| kind.can(verb.as_str()));
+    if !allowed || !can || (reads && exchange.method != Method::GET) {
         return Err(Status::method_not_allowed_generic().into());
     }
     if verb == Verb::Patch && !built_in_route::takes_patch(&exchange.content_type) {
@@ -233,6 +249,7 @@ fn negotiate(exchange: &Exchange, target: &Target) -> Result<(Format, Shape), Re
 fn columns(target: &Target) -> Columns {
     let resource = &target.resource;
     match (resource.definition.is_some(), resource.strategy.table()) {
+        (true, _) if target.subresource == Subresource::Scale => Columns::scale(),
         (true, _) => Columns::custom(&target.version.columns),
         (false, Some(table)) => Columns::built_in(table),
         (false, None) => Columns::definition(),
@@ -249,6 +266,11 @@ pub(super) struct Shape {
 }
 
 impl Shape {
+    /// Whether objects can't take the form, as it is that of lists.
+    pub fn is_for_lists(&self) -> bool {
+        self.transform.is_some_and(|transform| transform.kind == TransformKind::PartialObjectMetadataList)
+    }
+
     /// Whether objects go out as they are.
     pub fn is_plain(&self) -> bool {
         self.transform.is_none()
@@ -267,9 +289,33 @@ impl Shape {
     }
 }
 
+/// What Go calls the type of objects, as messages name it.
+fn go_type(target: &Target) -> String {
+    let version = &target.version;
+    let package = match (target.subresource, version.group.as_str()) {
+        (Subresource::Scale, _) => return "v1.Scale".to_owned(),
+        _ if target.resource.definition.is_some() => return "unstructured.Unstructured".to_owned(),
+        (_, "" | "events.k8s.io") => "core",
+        (_, group) => group.split('.').next().unwrap_or_default(),
+    };
+    format!("{package}.{}", version.names.kind)
+}
+
+/// Why one object is no `PartialObjectMetadataList`.
+fn no_list(target: &Target) -> Status {
+    match go_type(target).as_str() {
+        // It could be one, as far as Go can tell, until it is looked into.
+        "unstructured.Unstructured" => Status::plain(500, "content is not a list"),
+        other => Status::not_acceptable(&format!(
+            "you requested PartialObjectMetadataList, but the requested object is not a list (*{other})"
+        )),
+    }
+}
+
 /// Answers one object.
 fn object(
     exchange: &Exchange,
+    target: &Target,
     code: u16,
     format: Format,
     shape: &Shape,
@@ -278,7 +324,7 @@ fn object(
     let value = match (shape.transform.map(|transform| transform.kind), object) {
         (None, object) => return Ok(answer::content(exchange, code, format, object)),
         (Some(TransformKind::PartialObjectMetadataList), _) => {
-            return Err(Status::plain(500, table::PARTIAL_LIST_OF_AN_OBJECT).into());
+            return Err(no_list(target).into());
         }
         (Some(_), Content::Value(value)) => value,
         (Some(_), Content::Json(bytes)) => json::decode(&bytes).unwrap_or_default(),
@@ -302,7 +348,7 @@ async fn get(app: &App, exchange: &Exchange, target: &Target) -> Result<Response
             Content::Json(bytes)
         }
     };
-    object(exchange, 200, format, &shape, content)
+    object(exchange, target, 200, format, &shape, content)
 }
 
 /// A resourceVersion in a query; the error is Kubernetes' text.
@@ -324,7 +370,7 @@ fn list_options(exchange: &Exchange, target: &Target) -> Result<(ListOptions, Li
     for field in fields.fields() {
         let selectable = match field {
             "metadata.name" => true,
-            "metadata.namespace" => target.version.is_namespaced(),
+            "metadata.namespace" => target.version.is_namespaced() || target.resource.strategy.knows_namespace_label(),
             other => target.version.selectable_fields.iter().any(|path| path.strip_prefix('.') == Some(other)),
         };
         if !selectable {
@@ -349,16 +395,16 @@ fn list_options(exchange: &Exchange, target: &Target) -> Result<(ListOptions, Li
 fn list_at(options: &ListOptions, target: &Target) -> Result<ListAt, Status> {
     let text = options.resource_version.as_str();
     if !options.continue_token.is_empty() {
-        if !matches!(text, "" | "0") {
-            return Err(Status::bad_request("specifying resource version is not allowed when using continue"));
-        }
         let prefix = match target.version.is_namespaced() && !target.namespace.is_empty() {
             true => format!("{}/", target.namespace),
             false => String::new(),
         };
         let token = ContinueToken::decode(&options.continue_token, &prefix)
             .map_err(|error| Status::bad_request(&format!("invalid continue token: {error}")))?;
-        return Ok(ListAt::Continue(token));
+        return match text {
+            "" | "0" => Ok(ListAt::Continue(token)),
+            _ => Err(Status::bad_request("specifying resource version is not allowed when using continue")),
+        };
     }
     let given = match text {
         "" => return Ok(ListAt::Newest),
@@ -411,7 +457,17 @@ fn answer_page(
         encoded.write_to(&mut bytes, stored.revision);
         json::decode(&bytes).unwrap_or_default()
     });
-    let mut items: Vec<Value> = items.collect();
+    answer_items(exchange, target, format, shape, metadata, items.collect())
+}
+
+fn answer_items(
+    exchange: &Exchange,
+    target: &Target,
+    format: Format,
+    shape: &Shape,
+    metadata: Value,
+    mut items: Vec<Value>,
+) -> Result<Response<Body>, Refusal> {
     let Some(transform) = shape.transform else {
         for item in &mut items {
             // Go's lists hold the type once, for all items.
@@ -432,7 +488,11 @@ fn answer_page(
             table::table(columns, transform, &metadata, &items, shape.include, true, Timestamp::now())
         }
         (TransformKind::PartialObjectMetadata, _) => {
-            return Err(Status::not_acceptable(table::PARTIAL_OF_A_LIST).into());
+            let message = format!(
+                "you requested PartialObjectMetadata, but the requested object is a list (*{}List)",
+                go_type(target)
+            );
+            return Err(Status::not_acceptable(&message).into());
         }
         _ => table::partial_list(&metadata, &items, transform),
     };
@@ -518,6 +578,37 @@ fn manager(exchange: &Exchange, options: &WriteOptions) -> String {
     }
 }
 
+/// Whether the objects are not stored.
+fn is_computed(target: &Target) -> bool {
+    built_in(&target.version).is_some_and(|kind| kind.is_computed)
+}
+
+fn built_in(version: &ServedVersion) -> Option<&'static Kind> {
+    kinds::find(&version.group, &version.names.plural)
+}
+
+async fn get_computed(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, Refusal> {
+    let (format, shape) = negotiate(exchange, target)?;
+    let (services, _) = app.registry.api_services().await?;
+    let found = services.into_iter().find(|service| service.str_at(&["metadata", "name"]) == target.name);
+    let (group, plural) = (&target.version.group, &target.version.names.plural);
+    let service = found.ok_or_else(|| Status::not_found(group, plural, &target.name))?;
+    object(exchange, target, 200, format, &shape, Content::Value(service))
+}
+
+async fn list_computed(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, Refusal> {
+    let (format, shape) = negotiate(exchange, target)?;
+    let (_, request) = list_options(exchange, target)?;
+    let (mut services, revision) = app.registry.api_services().await?;
+    services.retain(|service| {
+        let label = |name: &str| service.at(&["metadata", "labels", name]).and_then(Value::as_str);
+        let name = |_: &str| service.str_at(&["metadata", "name"]).to_owned();
+        request.labels.matches(label) && request.fields.matches(name)
+    });
+    let metadata = object! { "resourceVersion" => revision.to_string() };
+    answer_items(exchange, target, format, &shape, metadata, services)
+}
+
 async fn create(app: &App, exchange: &Exchange, target: &Target, body: Body) -> Result<Response<Body>, Refusal> {
     let (format, shape) = negotiate(exchange, target)?;
     let body = request_body(exchange, body).await?;
@@ -529,9 +620,18 @@ async fn create(app: &App, exchange: &Exchange, target: &Target, body: Body) -> 
         dry_run: options.dry_run,
     };
     let mut warnings = Warnings::default();
-    let result = app.registry.create(target, &exchange.user, &request, &mut warnings).await;
+    let result = match built_in(&target.version).and_then(|kind| kind.review) {
+        Some(review) => {
+            let reviewers = Reviewers { authorizer: &*app.authorizer, tokens: app.tokens.as_deref() };
+            app.registry.review((target, review), &exchange.user, &request, &reviewers, &mut warnings).await
+        }
+        None => {
+            let written = app.registry.create(target, &exchange.user, &request, &mut warnings).await;
+            written.map(|written| written.object)
+        }
+    };
     exchange.warn(warnings);
-    object(exchange, 201, format, &shape, Content::Value(result?.object))
+    object(exchange, target, 201, format, &shape, Content::Value(result?))
 }
 
 async fn update(app: &App, exchange: &Exchange, target: &Target, body: Body) -> Result<Response<Body>, Refusal> {
@@ -555,7 +655,7 @@ async fn update(app: &App, exchange: &Exchange, target: &Target, body: Body) -> 
     exchange.warn(warnings);
     let written = result?;
     let code = if written.created { 201 } else { 200 };
-    object(exchange, code, format, &shape, Content::Value(written.object))
+    object(exchange, target, code, format, &shape, Content::Value(written.object))
 }
 
 async fn patch(app: &App, exchange: &Exchange, target: &Target, body: Body) -> Result<Response<Body>, Refusal> {
@@ -589,7 +689,7 @@ async fn patch(app: &App, exchange: &Exchange, target: &Target, body: Body) -> R
     exchange.warn(warnings);
     let written = result?;
     let code = if written.created { 201 } else { 200 };
-    object(exchange, code, format, &shape, Content::Value(written.object))
+    object(exchange, target, code, format, &shape, Content::Value(written.object))
 }
 
 /// The options of a DELETE: in the body, or in the query where there is none.
@@ -665,7 +765,7 @@ async fn delete(app: &App, exchange: &Exchange, target: &Target, body: Body) -> 
         }
         Deletion::Stays(value) => {
             let code = if options.orphan_dependents == Some(false) { 202 } else { 200 };
-            object(exchange, code, format, &shape, Content::Value(value))
+            object(exchange, target, code, format, &shape, Content::Value(value))
         }
     }
 }
@@ -677,7 +777,11 @@ async fn delete_collection(
     body: Body,
 ) -> Result<Response<Body>, Refusal> {
     let (format, shape) = negotiate(exchange, target)?;
-    let (options, mut request) = list_options(exchange, target)?;
+    let (mut options, mut request) = list_options(exchange, target)?;
+    if options.limit == 0 {
+        // The reference goes through the collection by pages, and so has it at the revision that is named.
+        options.limit = i64::MAX;
+    }
     request.at = list_at(&options, target)?;
     let options = delete_options(exchange, body).await?;
     if options.ignore_store_read_error == Some(true) {

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 use tokio::time::timeout;
 
 use crate::audit;
-use crate::auth::{Attributes, Authorizer, Decision};
+use crate::auth::{Attributes, Authorizer, Decision, TokenAuthenticator};
 use crate::meta::Status;
 use crate::registry::Registry;
 
@@ -32,6 +32,8 @@ const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 pub struct App {
     pub registry: Arc<Registry>,
     pub authorizer: Arc<dyn Authorizer>,
+    /// Whose tokens are known, for reviews of them.
+    pub tokens: Option<Arc<dyn TokenAuthenticator>>,
     pub(super) documents: documents::Documents,
     pub(super) observer: Observer,
     places: Places,
@@ -54,7 +56,7 @@ impl App {
         let metrics = Arc::new(Metrics::new());
         let places = Places::new(&limits, &metrics);
         let observer = Observer { metrics, audit: audit.map(Arc::new) };
-        App { registry, authorizer, documents: documents::Documents::default(), observer, places, limits }
+        App { registry, authorizer, tokens: None, documents: documents::Documents::default(), observer, places, limits }
     }
 }
 
@@ -167,7 +169,7 @@ mod tests {
     use tower::ServiceExt as _;
 
     use crate::auth::{MastersOnly, UserInfo};
-    use crate::controllers;
+    use crate::controllers::{self, Switches};
     use crate::registry::fixture;
     use crate::store;
     use crate::value::json;
@@ -185,7 +187,7 @@ mod tests {
             "schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":
             {"text":{"type":"string"},"size":{"type":"integer","default":1}}}}}}}]}}"#;
         let begin = Arc::new(tokio::sync::Notify::new());
-        let controllers = controllers::start(Arc::clone(&registry), String::new(), Arc::clone(&begin));
+        let controllers = controllers::start(Arc::clone(&registry), Switches::ALL, String::new(), Arc::clone(&begin));
         begin.notify_one();
         registry.register(json::decode(definition).expect("it is JSON")).await.expect("it is valid");
         let unserved = registry.wait_until_served("widgets.example.com").await.expect("the store works");

@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use super::negotiate::Transform;
 use super::query::IncludeObject;
 use crate::crd;
+use crate::kinds::strategy::{Cell, Table};
 use crate::meta::json_path::{self, JsonPath};
 use crate::object;
-use crate::registry::{Cell, Table};
 use crate::value::{Map, Value};
 
 /// What stands at the head of a column.
@@ -108,7 +108,7 @@ impl Columns {
         let definitions = table.columns.into_iter().map(|column| {
             let description = match (column.format.as_str(), column.name.as_str()) {
                 ("name", _) => NAME_DESCRIPTION,
-                (_, "Age") => CREATION_DESCRIPTION,
+                (_, "Age" | "Created At") => CREATION_DESCRIPTION,
                 _ => &column.description,
             };
             let definition = ColumnDefinition::new(&column.name, &column.type_, description, column.priority);
@@ -137,6 +137,23 @@ impl Columns {
             ColumnDefinition::new("Established", "boolean", "Established status", 1),
         ];
         Columns::new(definitions, Box::new(|definition, _| definition_cells(definition)))
+    }
+
+    /// The columns of a Scale.
+    pub fn scale() -> Self {
+        let definitions = vec![
+            ColumnDefinition::name_column(),
+            ColumnDefinition::new("Desired", "integer", "Number of desired replicas", 0),
+            ColumnDefinition::new("Available", "integer", "Number of actual replicas", 0),
+            ColumnDefinition::new("Age", "date", CREATION_DESCRIPTION, 0),
+        ];
+        let cells = |scale: &Value, now| {
+            let replicas = |part| scale.at(&[part, "replicas"]).cloned().unwrap_or(Value::Int(0));
+            let age = age(scale.str_at(&["metadata", "creationTimestamp"]), now);
+            let name = scale.str_at(&["metadata", "name"]);
+            vec![name.into(), replicas("spec"), replicas("status"), age.unwrap_or_default().into()]
+        };
+        Columns::new(definitions, Box::new(cells))
     }
 
     pub fn definitions(&self) -> &[ColumnDefinition] {
@@ -197,13 +214,6 @@ pub fn partial_list<'a>(metadata: &Value, objects: impl IntoIterator<Item = &'a 
         "items" => objects.into_iter().map(|object| partial(object, transform)).collect::<Vec<_>>(),
     }
 }
-
-/// The message of a 406 for `PartialObjectMetadata` of a list.
-pub const PARTIAL_OF_A_LIST: &str =
-    "you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)";
-
-/// The message of a 500 for `PartialObjectMetadataList` of a single object.
-pub const PARTIAL_LIST_OF_AN_OBJECT: &str = "content is not a list";
 
 /// What a list says of itself, without what is empty.
 fn list_metadata(metadata: &Value) -> Value {

@@ -7,7 +7,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, Response, header};
 use futures_util::stream;
 
-use crate::meta::layout;
+use crate::kinds::{self, layout};
 use crate::object;
 use crate::protobuf;
 use crate::registry::{Event, EventType, Target, Watch};
@@ -16,7 +16,7 @@ use crate::value::{Value, json};
 use super::Stopping;
 use super::answer::add_warnings;
 use super::exchange::Exchange;
-use super::frame::{gzip, write_event};
+use super::frame::{gzip_part, write_event};
 use super::metrics::WatchCounters;
 use super::negotiate::{self, Encoding, Format};
 use super::observe::Observed;
@@ -34,7 +34,7 @@ pub(super) fn answer(exchange: &Exchange, format: Format, frames: Frames, is_wat
     let body = Body::from_stream(stream::unfold(frames, move |mut frames| async move {
         let chunk = frames.chunk().await?;
         let chunk = match compress {
-            true => gzip(&chunk),
+            true => gzip_part(&chunk),
             false => Ok(chunk),
         };
         Some((chunk.map(Bytes::from), frames))
@@ -92,6 +92,9 @@ impl Frames {
             },
             None => self.watch.next().await?,
         };
+        if self.shape.is_for_lists() && !matches!(event, Event::Error(_)) {
+            return None;
+        }
         let mut out = Vec::new();
         self.write(event, &mut out);
         Some(out)
@@ -156,7 +159,7 @@ impl Frames {
         let to_json = || json::encode_as(object, layout::of(object));
         match self.encoding {
             Encoding::Protobuf => {
-                protobuf::write_event(event.as_str(), &protobuf::seal(object).unwrap_or_else(to_json), out)
+                protobuf::write_event(event.as_str(), &kinds::seal(object).unwrap_or_else(to_json), out)
             }
             Encoding::Json | Encoding::Yaml => {
                 let bytes = to_json();

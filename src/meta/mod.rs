@@ -3,7 +3,6 @@
 
 pub mod field;
 pub mod json_path;
-pub mod layout;
 pub mod names;
 mod number;
 pub mod object_meta;

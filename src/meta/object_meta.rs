@@ -6,10 +6,11 @@
 //! Source: `metav1.ObjectMeta` and `apimachinery/pkg/api/validation`, release 1.37; answers recorded from it.
 
 use super::field::{Error, ErrorList, Path};
-use super::{layout, names, time};
+use super::{names, time};
 use crate::object;
+use crate::value::json::Layout;
 use crate::value::number::format_float;
-use crate::value::{Map, Value, go_quote, is_printable, json};
+use crate::value::{Map, Value, go_quote, is_printable, json, json_type};
 
 const ANNOTATIONS_BYTES_MAX: i64 = 256 << 10;
 /// How long the name of a field manager may be.
@@ -275,15 +276,16 @@ fn time_at(struct_field: &str, value: &Value) -> Result<Option<Value>, String> {
     })
 }
 
-fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Int(_) | Value::Float(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
+/// Marks an object as being deleted: the first time raises its generation. `now` is RFC 3339.
+pub fn mark_deleted(object: &mut Value, now: &str) {
+    let metadata = object.make_object().entry("metadata").make_object();
+    if !metadata.contains_key("deletionTimestamp") {
+        if let Some(Value::Int(generation @ 1..)) = metadata.get_mut("generation") {
+            *generation = generation.saturating_add(1);
+        }
+        metadata.insert("deletionTimestamp", Value::from(now));
     }
+    metadata.insert("deletionGracePeriodSeconds", Value::Int(0));
 }
 
 /// What is wrong with the metadata of a new object whose name is there already.
@@ -456,9 +458,18 @@ fn validate_owner_references(metadata: &Value, path: &Path<'_>) -> ErrorList {
     errors
 }
 
+static OWNER_REFERENCE: Layout = Layout::Struct(&[
+    ("apiVersion", &Layout::Sorted),
+    ("kind", &Layout::Sorted),
+    ("name", &Layout::Sorted),
+    ("uid", &Layout::Sorted),
+    ("controller", &Layout::Sorted),
+    ("blockOwnerDeletion", &Layout::Sorted),
+]);
+
 /// References in the order of Go's struct.
 fn show_owner_references(references: &Value) -> String {
-    String::from_utf8_lossy(&json::encode_as(references, &layout::OWNER_REFERENCE)).into_owned()
+    String::from_utf8_lossy(&json::encode_as(references, OWNER_REFERENCE)).into_owned()
 }
 
 fn validate_finalizers(metadata: &Value, path: &Path<'_>) -> ErrorList {

@@ -190,6 +190,18 @@ impl Status {
         status
     }
 
+    /// An operation (`get`, `list`, `create`, `update` or `delete`) for which the database could not be reached.
+    pub fn server_timeout(group: &str, plural: &str, operation: &str) -> Self {
+        const RETRY_AFTER_SECONDS: u32 = 2;
+        let resource = qualified(group, plural);
+        let message = format!(
+            "The {operation} operation against {resource} could not be completed at this time, please try again."
+        );
+        let mut status = Status::new(500, "ServerTimeout", message).about(group, plural, operation);
+        status.details.get_or_insert_default().retry_after_seconds = RETRY_AFTER_SECONDS;
+        status
+    }
+
     pub fn timeout(why: &str) -> Self {
         Status::new(504, "Timeout", format!("Timeout: {why}")).with_empty_details()
     }

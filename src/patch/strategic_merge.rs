@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::PatchError;
 use crate::schema::structural::Structural;
-use crate::value::{Map, Value, go_print, go_quote, json};
+use crate::value::{Map, Value, go_print, go_quote, go_type, json};
 
 const DIRECTIVE: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
@@ -492,15 +492,7 @@ fn list_of(value: Value) -> Result<Vec<Value>, MergeError> {
 }
 
 fn unexpected(expected: &str, found: &Value) -> MergeError {
-    let found = match found {
-        Value::Null => "%!s(<nil>)",
-        Value::Bool(_) => "bool",
-        Value::Int(_) => "int64",
-        Value::Float(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    };
+    let found = if found.is_null() { "%!s(<nil>)" } else { go_type(found) };
     MergeError::Failed(format!("expected a {expected}, but received a {found}"))
 }
 
@@ -542,65 +534,55 @@ fn without_directives(value: Value) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::message::KindSchema;
+    use crate::types::metadata::METADATA;
+    use crate::types::reference::LOCAL_OBJECT_REFERENCE;
+    use crate::types::{Message, int32, message, string};
 
     /// A part of core/v1 Pod, which has every strategy.
-    const POD: &str = r"
-x-go-type: v1.Pod
-type: object
-properties:
-  apiVersion: {type: string}
-  kind: {type: string}
-  metadata: {type: object}
-  spec:
-    type: object
-    x-go-type: v1.PodSpec
-    properties:
-      nodeName: {type: string}
-      nodeSelector: {type: object, additionalProperties: {type: string}}
-      tolerations:
-        type: array
-        items: {type: object, x-go-type: v1.Toleration, properties: {key: {type: string}, value: {type: string}}}
-      imagePullSecrets:
-        type: array
-        x-kubernetes-patch-merge-key: name
-        x-kubernetes-patch-strategy: merge
-        items: {type: object, x-go-type: v1.LocalObjectReference, properties: {name: {type: string}}}
-      volumes:
-        type: array
-        x-kubernetes-patch-merge-key: name
-        x-kubernetes-patch-strategy: merge,retainKeys
-        items:
-          type: object
-          x-go-type: v1.Volume
-          properties:
-            name: {type: string}
-            emptyDir: {type: object, x-go-type: v1.E, properties: {medium: {type: string}}}
-            hostPath: {type: object, x-go-type: v1.H, properties: {path: {type: string}, type: {type: string}}}
-      containers:
-        type: array
-        x-kubernetes-patch-merge-key: name
-        x-kubernetes-patch-strategy: merge
-        items:
-          type: object
-          x-go-type: v1.Container
-          properties:
-            name: {type: string}
-            image: {type: string}
-            command: {type: array, items: {type: string}}
-            ports:
-              type: array
-              x-kubernetes-patch-merge-key: containerPort
-              x-kubernetes-patch-strategy: merge
-              items:
-                type: object
-                x-go-type: v1.ContainerPort
-                properties: {containerPort: {type: integer, format: int32}, protocol: {type: string}}
-";
+    static POD: Message = Message::object("Pod", &[METADATA, message(2, "spec", &SPEC)]);
+
+    static SPEC: Message = Message::new(
+        "PodSpec",
+        &[
+            message(1, "volumes", &VOLUME).list().merge_by("name").patch_strategy("merge,retainKeys"),
+            message(2, "containers", &CONTAINER).list().merge_by("name"),
+            string(7, "nodeSelector").map(),
+            string(10, "nodeName"),
+            message(15, "imagePullSecrets", &LOCAL_OBJECT_REFERENCE).list().merge_by("name"),
+            message(22, "tolerations", &TOLERATION).list(),
+        ],
+    );
+
+    static VOLUME: Message = Message::new(
+        "Volume",
+        &[
+            string(1, "name"),
+            message(2, "hostPath", &HOST_PATH).pointer(),
+            message(3, "emptyDir", &EMPTY_DIR).pointer(),
+        ],
+    );
+
+    static HOST_PATH: Message = Message::new("HostPathVolumeSource", &[string(1, "path"), string(2, "type")]);
+
+    static EMPTY_DIR: Message = Message::new("EmptyDirVolumeSource", &[string(1, "medium")]);
+
+    static CONTAINER: Message = Message::new(
+        "Container",
+        &[
+            string(1, "name"),
+            string(2, "image"),
+            string(3, "command").list(),
+            message(6, "ports", &PORT).list().merge_by("containerPort"),
+        ],
+    );
+
+    static PORT: Message = Message::new("ContainerPort", &[int32(3, "containerPort"), string(4, "protocol")]);
+
+    static TOLERATION: Message = Message::new("Toleration", &[string(1, "key"), string(3, "value")]);
 
     #[track_caller]
     fn check(live: &str, patch: &str, expected: &str) {
-        let schema = KindSchema::read(POD).expect("the schema is one").structural;
+        let schema = POD.structural();
         let live = json::decode(live.as_bytes()).expect("the test is JSON");
         let (patch, _) = Patch::decode(patch.as_bytes(), true).expect("the test is a patch");
         let found = match patch.apply(&live, "Pod", &schema) {

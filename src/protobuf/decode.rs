@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 
+use crate::types::{Codec, Field, Kind, Message, Shape};
 use crate::value::{Map, Value, base64, json, yaml};
 
 use super::Error;
 use super::node::{DEPTH_MAX, Node, Part};
-use super::table::{Codec, Field, Kind, Message, Shape};
 
 /// Reads `bytes` as a message and gives its JSON.
 ///
@@ -32,7 +32,7 @@ fn of_message(message: &'static Message, node: &Node<'_>, depth: usize) -> Resul
                 }
                 let value = of_field(described, part, depth)?;
                 match (described.shape, value) {
-                    (Shape::Extensions, Value::Object(extensions)) => members.extend(extensions),
+                    (Shape::Extensions | Shape::Inline, Value::Object(inner)) => members.extend(inner),
                     (Shape::Value, value) if !described.always && is_zero(&value) => {}
                     (_, value) => members.push((described.json.to_owned(), value)),
                 }
@@ -41,6 +41,7 @@ fn of_message(message: &'static Message, node: &Node<'_>, depth: usize) -> Resul
         }
         // Nothing on the wire is Go's time before all times.
         Codec::Time | Codec::MicroTime => Ok(Value::Null),
+        Codec::Quantity => field(0),
         Codec::Json => match node.part(0) {
             Some(Part::Bytes(text)) if !text.is_empty() => {
                 let value = json::decode(text).map_err(|error| Error::NotJson(error.to_string()))?;
@@ -91,13 +92,12 @@ fn of_message(message: &'static Message, node: &Node<'_>, depth: usize) -> Resul
 fn of_field(field: &'static Field, part: Option<&Part<'_>>, depth: usize) -> Result<Value, Error> {
     match part {
         None => match (field.shape, field.kind) {
-            (Shape::Value, Kind::Message(message)) => of_message(message, &Node::default(), depth + 1),
+            (Shape::Value | Shape::Inline, Kind::Message(message)) => of_message(message, &Node::default(), depth + 1),
             (Shape::Value, Kind::Bool) => Ok(Value::Bool(false)),
             (Shape::Value, Kind::Int32 | Kind::Int64 | Kind::Double) => Ok(Value::Int(0)),
             (Shape::Value, Kind::String) => Ok(Value::String(String::new())),
-            (Shape::Value, Kind::Bytes) | (Shape::Pointer | Shape::List | Shape::Map | Shape::Extensions, _) => {
-                Ok(Value::Null)
-            }
+            (Shape::Value, Kind::Bytes)
+            | (Shape::Inline | Shape::Pointer | Shape::List | Shape::Map | Shape::Extensions, _) => Ok(Value::Null),
         },
         Some(Part::List(items)) => {
             let items = items.iter().map(|item| of_part(field.kind, item, depth + 1));

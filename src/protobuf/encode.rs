@@ -5,9 +5,9 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 
+use crate::types::{Codec, Field, Kind, Message, Shape};
 use crate::value::{Value, base64, json};
 
-use super::table::{Codec, Field, Kind, Message, Shape};
 use super::wire::{LENGTH_DELIMITED, Writer};
 
 /// The bytes of a message. `value` is an object of its kind; what the message does not describe is left out, and what is
@@ -23,7 +23,7 @@ pub(super) fn write_message(message: &'static Message, value: &Value, writer: &m
     if let (Codec::OneOrMore, [field], false) = (message.codec, message.fields, matches!(value, Value::Array(_))) {
         return write_one(field.kind, field.number, value, writer);
     }
-    for (index, field) in message.fields.iter().enumerate().rev() {
+    for (index, field) in message.by_number().rev() {
         write_field(field, part(message.codec, index, field, value).as_deref(), writer);
     }
 }
@@ -37,8 +37,10 @@ fn part<'v>(codec: Codec, index: usize, field: &Field, value: &'v Value) -> Opti
             let members = members.map(|(name, value)| (name.to_owned(), value.clone()));
             Some(Cow::Owned(Value::Object(members.collect())))
         }
+        (Codec::Object, _) if field.shape == Shape::Inline => Some(Cow::Borrowed(value)),
         (Codec::Object, _) => value.get(field.json).map(Cow::Borrowed),
         (Codec::List | Codec::Members | Codec::OneOrMore, _) => Some(Cow::Borrowed(value)),
+        (Codec::Quantity, _) => Some(Cow::Borrowed(value)),
         (Codec::Any, _) => Some(Cow::Owned(Value::String(json::encode_to_string(value)))),
         (Codec::Choice(choose), _) => (choose(value) == index).then_some(Cow::Borrowed(value)),
         (Codec::Time | Codec::MicroTime, _) => {
@@ -65,7 +67,9 @@ fn write_field(field: &'static Field, value: Option<&Value>, writer: &mut Writer
     let value = value.filter(|value| !value.is_null());
     match (field.shape, value) {
         (Shape::Value, None) if matches!(field.kind, Kind::Bytes) => {}
-        (Shape::Value, value) => write_one(field.kind, field.number, value.unwrap_or(&Value::Null), writer),
+        (Shape::Value | Shape::Inline, value) => {
+            write_one(field.kind, field.number, value.unwrap_or(&Value::Null), writer)
+        }
         (Shape::Pointer, Some(value)) => write_one(field.kind, field.number, value, writer),
         (Shape::List, Some(Value::Array(items))) => {
             items.iter().rev().for_each(|item| write_one(field.kind, field.number, item, writer));

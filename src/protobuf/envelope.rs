@@ -3,13 +3,13 @@
 //! Four bytes, `k8s` and a zero, come before a message that names the object's type and holds its bytes. An event of a
 //! watch is a message, too, without those four bytes but behind its length.
 
+use crate::types::Message;
 use crate::value::Value;
 
 use super::Error;
 use super::encode::write_message;
-use super::messages::{UNKNOWN, message_of};
+use super::messages::UNKNOWN;
 use super::node::{Node, Part};
-use super::table::Message;
 use super::wire::Writer;
 
 /// What a body begins with.
@@ -49,14 +49,9 @@ pub fn open(body: &[u8]) -> Result<Envelope<'_>, Error> {
     Ok(Envelope { api_version: text(0), kind: text(1), raw })
 }
 
-/// The body that an object goes out in; `None` for a kind that has no message.
-pub fn seal(object: &Value) -> Option<Vec<u8>> {
+/// The body that an object goes out in, with its type as it stands in the object.
+pub fn seal(message: &'static Message, object: &Value) -> Vec<u8> {
     let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
-    message_of(api_version, kind).map(|message| seal_as(message, api_version, kind, object))
-}
-
-/// As [`seal`], with what the object is.
-fn seal_as(message: &'static Message, api_version: &str, kind: &str, object: &Value) -> Vec<u8> {
     let mut writer = Writer::default();
     // From the end: content type and content encoding, both empty, then the object and its type.
     writer.close(4, 0);

@@ -1,7 +1,7 @@
 //! Protobuf, as Kubernetes speaks it for its own kinds: `application/vnd.kubernetes.protobuf`.
 //!
-//! In: bytes. Out: the same [`Value`](crate::value::Value) that the object's JSON gives, and back. One table per kind in
-//! [`messages`] drives both directions. No bytes are trusted: lengths, depth and numbers are checked, and an [`Error`] says
+//! In: bytes. Out: the same [`Value`](crate::value::Value) that the object's JSON gives, and back. A table of
+//! [`crate::types`] drives both directions. No bytes are trusted: lengths, depth and numbers are checked, and an [`Error`] says
 //! what Go's decoders say. Custom objects have no messages; nothing here knows a schema.
 //!
 //! Source: the `generated.proto` files and Go types of `k8s.io/api`, `apimachinery` and `apiextensions-apiserver`, release
@@ -9,7 +9,6 @@
 
 mod error;
 mod wire;
-mod table;
 mod node;
 mod decode;
 mod encode;
@@ -20,8 +19,6 @@ pub use decode::decode;
 pub use encode::encode;
 pub use envelope::{Envelope, PREFIX, open, seal, write_event};
 pub use error::Error;
-pub use messages::message_of;
-pub use table::{Kind, Message};
 
 #[cfg(test)]
 mod tests;

@@ -3,8 +3,9 @@
 //!
 //! Nothing is copied and nothing is converted here. What a message does not describe is skipped.
 
+use crate::types::{Codec, Field, Kind, Message, Shape};
+
 use super::Error;
-use super::table::{Codec, Field, Kind, Message, Shape};
 use super::wire::{END_GROUP, FIXED64, LENGTH_DELIMITED, Reader, VARINT};
 
 /// Messages are nested no deeper than JSON is.
@@ -76,7 +77,7 @@ impl<'b> Node<'b> {
 
     fn read_part(&mut self, index: usize, field: &Field, reader: &mut Reader<'b>, depth: usize) -> Result<(), Error> {
         match field.shape {
-            Shape::Value | Shape::Pointer => match (field.kind, self.part_mut(index)) {
+            Shape::Value | Shape::Pointer | Shape::Inline => match (field.kind, self.part_mut(index)) {
                 (Kind::Message(message), Some(Part::Node(node))) => {
                     node.add(message, reader.length_delimited()?, depth + 1)?;
                 }

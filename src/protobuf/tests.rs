@@ -4,6 +4,8 @@ use proptest::prelude::*;
 
 use super::messages::{DELETE_OPTIONS, OPEN_API_V2};
 use super::*;
+use crate::kinds;
+use crate::types::Message;
 use crate::value::{Value, json};
 
 fn value(text: &str) -> Value {
@@ -11,13 +13,13 @@ fn value(text: &str) -> Value {
 }
 
 fn message(api_version: &str, kind: &str) -> &'static Message {
-    message_of(api_version, kind).expect("the kind is in the tables")
+    kinds::message_of(api_version, kind).expect("the kind is in the tables")
 }
 
 #[track_caller]
 fn check_sealed(object: &str, expected: &[u8]) {
     let object = value(object);
-    assert_eq!(seal(&object).as_deref(), Some(expected), "{}", String::from_utf8_lossy(expected));
+    assert_eq!(kinds::seal(&object).as_deref(), Some(expected), "{}", String::from_utf8_lossy(expected));
     let envelope = open(expected).expect("it is an envelope");
     let message = message(&envelope.api_version, &envelope.kind);
     let decoded = decode(message, envelope.raw).expect("it is a message");
@@ -50,7 +52,7 @@ fn objects_go_out_as_the_reference_sends_them() {
 
 #[test]
 fn an_event_of_a_watch_stands_behind_its_length() {
-    let bookmark = seal(&value(
+    let bookmark = kinds::seal(&value(
         r#"{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata",
             "metadata":{"resourceVersion":"17","annotations":{"k8s.io/initial-events-end":"true"}}}"#,
     ));
@@ -240,7 +242,7 @@ proptest! {
         let _ = open(&[&PREFIX[..], &bytes].concat());
         for kind in ["CustomResourceDefinition", "Secret", "Event", "APIResourceList", "Status"] {
             for api_version in ["v1", "apiextensions.k8s.io/v1", "events.k8s.io/v1"] {
-                let Some(message) = message_of(api_version, kind) else { continue };
+                let Some(message) = kinds::message_of(api_version, kind) else { continue };
                 if let Ok(object) = decode(message, &bytes) {
                     let again = encode(message, &object);
                     prop_assert_eq!(decode(message, &again), Ok(object));

@@ -6,15 +6,15 @@ use crate::admission::{Attributes, Operation};
 use crate::apply::FieldManager;
 use crate::auth::UserInfo;
 use crate::meta::field::Path;
-use crate::meta::{Status, names, object_meta};
-use crate::store::{self, Guard, WriteError};
-use crate::value::{Value, json};
+use crate::meta::{Status, names, object_meta, parse_uint};
+use crate::store::{self, Collection, Guard, WriteError};
+use crate::value::Value;
 
 use super::convert::Conversions;
 use super::decode::{Body, FieldValidation, decode_object};
 use super::derive::{Undecodable, remove_resource_version};
 use super::update::dedup_owner_references;
-use super::{Registry, Target, Warnings, Written, store_failed, strategy};
+use super::{Registry, Subresource, Target, Warnings, Written, store_failed};
 
 /// How often a generated name that is taken is generated anew. Source: Kubernetes 1.37.
 const GENERATED_NAME_TRIES: usize = 8;
@@ -122,14 +122,16 @@ impl Registry {
             let kind = object.str_at(&["kind"]);
             return Err(Status::invalid(&version.group, kind, &named, &errors));
         }
-        warnings.extend(strategy.warnings(version, strategy::Subresource::Main, &object, None));
+        warnings.extend(strategy.warnings(version, Subresource::Main, &object, None));
         let attributes = Attributes { name: &named, ..attributes };
         self.admission.validate(&attributes, &object).await?;
         if target.resource.definition.as_ref().is_some_and(|definition| definition.terminating) {
             let why = "create not allowed while custom resource definition is terminating";
             return Err(Status::forbidden(&version.group, &version.names.plural, &named, why));
         }
-        if !matches!(object.str_at(&["metadata", "resourceVersion"]), "" | "0") {
+        // The store of the reference minds, which a dry run does not reach, and only what it can read.
+        let revision = parse_uint(object.str_at(&["metadata", "resourceVersion"]));
+        if !dry_run && revision.is_ok_and(|revision| revision != 0) {
             return Err(Status::plain(500, "resourceVersion should not be set on objects to be created"));
         }
         self.commit_new(target, object, &named, dry_run, guards).await
@@ -146,7 +148,8 @@ impl Registry {
     ) -> Result<Option<Written>, Status> {
         let (version, resource) = (&target.version, &target.resource);
         let key = target.key_of(name);
-        let taken = self.storage.get(&resource.collection, &key).await.map_err(store_failed)?;
+        let failed = |error| store_failed(&resource.collection, "create", error);
+        let taken = self.storage.get(&resource.collection, &key).await.map_err(failed)?;
         if let Some(existing) = taken {
             let mut status = match object.str_at(&["metadata", "generateName"]) {
                 "" => Status::already_exists(&version.group, &version.names.plural, name),
@@ -159,10 +162,16 @@ impl Registry {
             }
             return Err(status);
         }
+        let claimed =
+            object.at(&["metadata", "resourceVersion"]).filter(|claimed| claimed.as_str() != Some("")).cloned();
         remove_resource_version(&mut object);
         let stored = self.convert_to(resource, resource.storage(), object).await.map_err(Undecodable::refuse_write)?;
         if dry_run {
-            let object = self.derive_value(resource, version, stored).await.map_err(Undecodable::refuse_write)?;
+            let object = self.derive_value(resource, version, stored).await;
+            let mut object = object.map_err(Undecodable::refuse_write)?;
+            if let Some(claimed) = claimed {
+                metadata_mut(&mut object).insert("resourceVersion", claimed);
+            }
             return Ok(Some(Written { created: true, object }));
         }
         guards.push(Guard::Absent);
@@ -180,7 +189,7 @@ impl Registry {
                 Ok(Some(Written { created: true, object }))
             }
             Err(WriteError::GuardFailed) => Ok(None),
-            Err(error) => Err(write_failed(error)),
+            Err(error) => Err(write_failed(&resource.collection, "create", error)),
         }
     }
 
@@ -188,7 +197,7 @@ impl Registry {
     pub(super) fn put(&self, resource: &super::Resource, object: &Value) -> store::Op {
         let version = resource.storage();
         store::Op::Put(store::Put {
-            bytes: json::encode(object).into(),
+            bytes: store::compact_json(object),
             uid: object.str_at(&["metadata", "uid"]).into(),
             stored_version: version.version.as_str().into(),
             schema_generation: version.schema_generation,
@@ -229,14 +238,14 @@ pub(super) fn own_zero(target: &Target) -> Value {
 }
 
 /// What a failed write looks like from outside.
-pub(super) fn write_failed(error: WriteError) -> Status {
+pub(super) fn write_failed(collection: &Collection, operation: &str, error: WriteError) -> Status {
     const RETRY_AFTER_SECONDS: u32 = 1;
     match error {
         WriteError::Busy => {
             Status::too_many_requests("too many writes are waiting, please try again later", RETRY_AFTER_SECONDS)
         }
         WriteError::GuardFailed => Status::internal_error("a guard failed that no step can meet"),
-        WriteError::Store(error) => store_failed(error),
+        WriteError::Store(error) => store_failed(collection, operation, error),
     }
 }
 

@@ -5,10 +5,11 @@
 use bytes::Bytes;
 
 use crate::crd::write::split_api_version;
+use crate::kinds;
 use crate::meta::Status;
 use crate::protobuf;
 use crate::schema::strict::in_document_order;
-use crate::value::{Value, go_quote, json, yaml};
+use crate::value::{Value, go_quote, json, json_type, yaml};
 
 use super::{Target, Warnings};
 
@@ -159,7 +160,7 @@ fn decode_protobuf(bytes: &[u8], target: &Target) -> Result<Tree, String> {
     };
     let kind = if envelope.kind.is_empty() { wanted.names.kind.clone() } else { envelope.kind };
     let is_custom = target.resource.definition.is_some();
-    let decoded = match protobuf::message_of(&wanted.api_version(), &wanted.names.kind) {
+    let decoded = match kinds::message_of(&wanted.api_version(), &wanted.names.kind) {
         Some(message) if !is_custom => protobuf::decode(message, envelope.raw).map_err(|error| error.to_string()),
         _ => Err(NO_MESSAGE.to_owned()),
     };
@@ -194,18 +195,6 @@ pub fn type_meta(object: &Value) -> Result<(String, String), String> {
         )),
     };
     Ok((text("apiVersion")?, text("kind")?))
-}
-
-/// What Go's JSON decoder calls a value.
-pub fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Int(_) | Value::Float(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// The message for a body without a kind.

@@ -12,18 +12,17 @@ use futures_util::future::try_join_all;
 use crate::admission::{Namespaces, Phase};
 use crate::auth::UserInfo;
 use crate::crd::{self, definition};
+use crate::kinds::{self, strategy::Custom};
 use crate::meta::Status;
 use crate::object;
 use crate::store::{At, Collection, SnapshotError, Storage, Stored, WatchError};
 use crate::value::{Value, json};
 
 use super::convert::Conversion;
-use super::kinds::BuiltIn;
 use super::resource::{Definition, Resource};
-use super::strategy::{Custom, Subresource};
 use super::{
-    Body, CreateRequest, FieldValidation, Format, PatchRequest, PatchType, Registry, Target, Warnings, kinds,
-    store_failed,
+    Body, BuiltIn, CreateRequest, FieldValidation, Format, PatchRequest, PatchType, Registry, Subresource, Target,
+    Warnings, store_failed,
 };
 
 /// The group of CustomResourceDefinitions.
@@ -43,6 +42,11 @@ impl Definitions {
         Definitions { built_in, compiled: RwLock::default() }
     }
 
+    /// The collections whose objects guard the writes of others.
+    pub fn guards() -> [Collection; 2] {
+        [Collection::new(GROUP, PLURAL), Collection::new("", "namespaces")]
+    }
+
     /// Where definitions are stored.
     pub fn collection(&self) -> Collection {
         Collection::new(GROUP, PLURAL)
@@ -55,11 +59,12 @@ impl Definitions {
 
     /// Whether a group's resources come with the server.
     pub fn is_built_in(&self, group: &str) -> bool {
-        self.built_in.iter().any(|built_in| built_in.group == group)
+        self.built_in.iter().any(|built_in| built_in.kind.group == group)
     }
 
     fn built_in(&self, group: &str, plural: &str) -> Option<&Arc<Resource>> {
-        let found = self.built_in.iter().find(|built_in| built_in.group == group && built_in.plural == plural);
+        let found =
+            self.built_in.iter().find(|built_in| built_in.kind.group == group && built_in.kind.plural == plural);
         found.map(BuiltIn::resource)
     }
 }
@@ -74,7 +79,9 @@ impl Registry {
             return Ok(None);
         }
         let name = format!("{plural}.{group}");
-        let stored = self.storage.get(&self.definitions.collection(), &name).await.map_err(store_failed)?;
+        let collection = self.definitions.collection();
+        let stored = self.storage.get(&collection, &name).await;
+        let stored = stored.map_err(|error| store_failed(&collection, "get", error))?;
         match stored {
             Some(stored) => self.compile(&stored),
             None => {
@@ -84,12 +91,34 @@ impl Registry {
         }
     }
 
+    /// The resource whose objects are of `kind` in a served version of `group`; `None` where there is none.
+    pub async fn resolve_kind(&self, group: &str, version: &str, kind: &str) -> Result<Option<Arc<Resource>>, Status> {
+        let is_it = |resource: &Resource| resource.served(version).is_some_and(|version| version.names.kind == kind);
+        let of_group = self.definitions.built_in.iter().filter(|built_in| built_in.kind.group == group);
+        if let Some(found) = of_group.map(BuiltIn::resource).find(|resource| is_it(resource)) {
+            return Ok(Some(Arc::clone(found)));
+        }
+        let snapshot = self.storage.snapshot(&self.definitions.collection(), At::Newest).await;
+        let snapshot = snapshot.map_err(|_| Status::internal_error("definitions can't be read"))?;
+        for stored in snapshot.range("", None) {
+            // The name of a definition is `plural.group`: those of other groups are not compiled for this.
+            if stored.key.split_once('.').is_some_and(|(_, found)| found == group)
+                && let Some(resource) = self.compile(stored)?
+                && is_it(&resource)
+            {
+                return Ok(Some(resource));
+            }
+        }
+        Ok(None)
+    }
+
     /// Every resource that is served: the built-in ones, then the others in the order of their definitions' names.
     pub async fn resources(&self) -> Result<Vec<Arc<Resource>>, Status> {
-        let snapshot = self.storage.snapshot(&self.definitions.collection(), At::Newest).await;
+        let collection = self.definitions.collection();
+        let snapshot = self.storage.snapshot(&collection, At::Newest).await;
         let snapshot = snapshot.map_err(|error| match error {
             SnapshotError::Expired { .. } => Status::internal_error("the newest state has expired"),
-            SnapshotError::Store(error) => store_failed(error),
+            SnapshotError::Store(error) => store_failed(&collection, "list", error),
         })?;
         let mut resources: Vec<_> =
             self.definitions.built_in.iter().map(|built_in| Arc::clone(built_in.resource())).collect();
@@ -132,7 +161,7 @@ impl Registry {
         let versions = crd::compile(&definition).into_iter().map(Arc::new).collect::<Vec<_>>();
         let Some(first) = versions.first() else { return Ok(None) };
         let collection = Collection::new(&first.group, &first.names.plural);
-        let mut resource = Resource::custom(collection, versions, Arc::new(Custom));
+        let mut resource = Resource::custom(collection, versions, &Custom);
         resource.definition = Some(Definition {
             key: Arc::clone(&stored.key),
             revision: stored.revision,
@@ -159,8 +188,9 @@ pub struct StoredNamespaces(pub Storage);
 #[async_trait]
 impl Namespaces for StoredNamespaces {
     async fn phase(&self, name: &str) -> Result<Option<Phase>, Status> {
-        let stored = self.0.get(&Collection::new("", "namespaces"), name).await.map_err(store_failed)?;
-        let Some(stored) = stored else { return Ok(None) };
+        let collection = Collection::new("", "namespaces");
+        let stored = self.0.get(&collection, name).await;
+        let Some(stored) = stored.map_err(|error| store_failed(&collection, "get", error))? else { return Ok(None) };
         let namespace = json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))?;
         Ok(Some(match namespace.str_at(&["status", "phase"]) {
             "Terminating" => Phase::Terminating,
@@ -183,8 +213,9 @@ impl Registry {
     }
 
     async fn make_initial_namespace(&self, name: &str) -> Result<(), Status> {
-        let exists = self.storage.get(&self.definitions.namespaces(), name).await.map_err(store_failed)?.is_some();
-        if exists {
+        let collection = self.definitions.namespaces();
+        let found = self.storage.get(&collection, name).await;
+        if found.map_err(|error| store_failed(&collection, "get", error))?.is_some() {
             return Ok(());
         }
         match self.create_own("", "namespaces", "", OWN_MANAGER, kinds::new_namespace(name)).await {
@@ -217,8 +248,9 @@ impl Registry {
     pub async fn wait_until_served(&self, name: &str) -> Result<Option<String>, Status> {
         let collection = self.definitions.collection();
         loop {
-            let seen = self.storage.revision();
-            let Some(stored) = self.storage.get(&collection, name).await.map_err(store_failed)? else {
+            let failed = |error| store_failed(&collection, "get", error);
+            let seen = self.storage.revision(&collection);
+            let Some(stored) = self.storage.get(&collection, name).await.map_err(failed)? else {
                 return Ok(Some("it has been deleted".to_owned()));
             };
             let unreadable = |error: String| Status::internal_error(&format!("definition {name}: {error}"));
@@ -234,7 +266,7 @@ impl Registry {
                 Ok(mut changes) => _ = changes.next().await,
                 // So much has happened that it is best to look again.
                 Err(WatchError::Expired { .. }) => {}
-                Err(WatchError::Store(error)) => return Err(store_failed(error)),
+                Err(WatchError::Store(error)) => return Err(failed(error)),
             }
         }
     }

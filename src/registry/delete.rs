@@ -8,7 +8,7 @@ use futures_util::stream::{FuturesOrdered, StreamExt as _};
 
 use crate::admission::{Attributes, Operation};
 use crate::auth::UserInfo;
-use crate::meta::{Details, Status};
+use crate::meta::{Details, Status, object_meta};
 use crate::store::{self, Guard, Stored, WriteError};
 use crate::value::{Value, json};
 
@@ -102,7 +102,7 @@ impl Registry {
             let gone = self.delete_now(target, &stored, Vec::new(), options.dry_run).await?;
             return Ok(gone.then(|| Deletion::Gone(gone_status(target, &old))));
         }
-        mark(&mut marked, &now);
+        object_meta::mark_deleted(&mut marked, &now);
         self.commit_marked(target, marked, &stored, options.dry_run).await
     }
 
@@ -155,7 +155,7 @@ impl Registry {
                 Ok(Some(Deletion::Stays(object)))
             }
             Err(WriteError::GuardFailed) => Ok(None),
-            Err(error) => Err(write_failed(error)),
+            Err(error) => Err(write_failed(&resource.collection, "delete", error)),
         }
     }
 
@@ -263,18 +263,6 @@ fn set_policy_finalizers(object: &mut Value, options: &DeleteOptions) {
             metadata.insert("finalizers", Value::Array(wanted));
         }
     }
-}
-
-/// Marks an object as being deleted: the first time raises its generation.
-pub(super) fn mark(object: &mut Value, now: &str) {
-    let metadata = metadata_mut(object);
-    if !metadata.contains_key("deletionTimestamp") {
-        if let Some(Value::Int(generation @ 1..)) = metadata.get_mut("generation") {
-            *generation = generation.saturating_add(1);
-        }
-        metadata.insert("deletionTimestamp", Value::from(now));
-    }
-    metadata.insert("deletionGracePeriodSeconds", Value::Int(0));
 }
 
 fn finalizers(object: &Value) -> Vec<String> {

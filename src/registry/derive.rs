@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::crd::ServedVersion;
 use crate::crd::write::{self, Origin};
 use crate::meta::{Cause, Revision, Status};
-use crate::store::{Collection, Encoded, Stored};
+use crate::store::{Collection, Encoded, Stored, compact_json};
 use crate::value::{Value, json};
 
 use super::{Registry, Resource};
@@ -118,7 +118,7 @@ impl Registry {
         let derived = self.derive_value(resource, version, raw.clone()).await?;
         let encoded = match derived == raw {
             true => stored.raw(),
-            false => Encoded::new(json::encode(&derived)),
+            false => Encoded::new(compact_json(&derived)),
         };
         stored.keep_derived(resource.api_version_of(version), generation, encoded.clone());
         Ok(encoded)

@@ -6,24 +6,30 @@ use jiff::Timestamp;
 
 use crate::admission::Chain;
 use crate::auth::UserInfo;
+use crate::meta::Revision;
 use crate::object;
 use crate::store::{Config, Storage};
 use crate::webhook;
 
 use super::{
-    Body, Converter, CreateRequest, Definitions, FieldValidation, Format, Registry, Subresource, Target, Warnings,
-    kinds,
+    Body, BuiltIn, Clock, Converter, CreateRequest, Definitions, FieldValidation, Format, Registry, Subresource,
+    Target, Warnings,
 };
 
 /// A registry without definitions.
 pub(crate) async fn registry() -> Arc<Registry> {
+    registry_at(Arc::new(Timestamp::now)).await
+}
+
+/// A registry that reads the time from `clock`.
+pub(crate) async fn registry_at(clock: Clock) -> Arc<Registry> {
     let storage = Storage::open(&Config::memory()).await.expect("a database in memory opens");
     let registry = Arc::new(Registry {
         storage,
-        definitions: Definitions::new(kinds::all()),
+        definitions: Definitions::new(BuiltIn::all()),
         admission: Arc::new(Chain::default()),
         convert: Arc::new(Converter(webhook::Client::new(Vec::new()))),
-        clock: Arc::new(Timestamp::now),
+        clock,
         guards_namespaces: false,
     });
     registry.make_initial_namespaces().await.expect("nothing stands in the way");
@@ -49,4 +55,15 @@ pub(crate) async fn create_namespace(registry: &Registry, name: &str) {
     };
     let user = UserInfo::unsecured();
     registry.create(&namespaces, &user, &request, &mut Warnings::default()).await.expect("it is valid");
+}
+
+/// The newest revision of what a registry of tests stores, in one database.
+pub(crate) fn newest(registry: &Registry) -> Revision {
+    registry.storage.revision(&registry.definitions.namespaces())
+}
+
+/// Forgets everything before the newest revision.
+pub(crate) async fn compact(registry: &Registry) {
+    let newest = newest(registry);
+    registry.storage.compact(&registry.definitions.namespaces(), newest).await.expect("it compacts");
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::meta::{Revision, Status};
-use crate::store::{Encoded, Stored};
-use crate::value::Value;
+use crate::meta::{Revision, Status, names};
+use crate::store::{Collection, Encoded, Stored};
+use crate::value::{Value, go_quote};
 
-use super::{Registry, Subresource, Target, scale, store_failed};
+use super::{Registry, Resource, Subresource, Target, scale, store_failed};
 
 /// How long a read waits for a revision that this process has not seen.
 pub(super) const FRESH_WAIT: Duration = Duration::from_secs(3);
@@ -21,7 +21,7 @@ impl Registry {
         target: &Target,
         resource_version: Option<Revision>,
     ) -> Result<(Arc<Stored>, Encoded), Status> {
-        self.wait_for(resource_version).await?;
+        self.wait_for(&target.resource.collection, resource_version).await?;
         let stored = self.stored(target).await?.ok_or_else(|| target.not_found())?;
         let (resource, version) = (&target.resource, &target.version);
         // A read at the newest does not make do with what a webhook said before.
@@ -35,7 +35,7 @@ impl Registry {
 
     /// The object of `target` as a value; of its scale, where that is asked for.
     pub async fn get_value(&self, target: &Target, resource_version: Option<Revision>) -> Result<Value, Status> {
-        self.wait_for(resource_version).await?;
+        self.wait_for(&target.resource.collection, resource_version).await?;
         let stored = self.stored(target).await?.ok_or_else(|| target.not_found())?;
         let object = self.derive(&target.resource, &target.version, &stored).await;
         let object = object.map_err(|error| error.refuse_read(&target.resource.collection, &stored))?;
@@ -45,21 +45,39 @@ impl Registry {
         }
     }
 
+    /// The object of `target`, if there is one. A name that no object can have is a 400.
     pub(super) async fn stored(&self, target: &Target) -> Result<Option<Arc<Stored>>, Status> {
-        self.storage.get(&target.resource.collection, &target.key()).await.map_err(store_failed)
+        let faults = names::is_path_segment(&target.name, false);
+        if !faults.is_empty() {
+            let (name, faults) = (go_quote(&target.name), faults.join(";"));
+            return Err(Status::bad_request(&format!("Name parameter invalid: {name}: {faults}")));
+        }
+        let collection = &target.resource.collection;
+        let stored = self.storage.get(collection, &target.key()).await;
+        stored.map_err(|error| store_failed(collection, "get", error))
     }
 
-    /// Waits until this process has seen all that any process had written before. At once where it is alone.
-    pub async fn catch_up(&self) -> Result<(), Status> {
-        self.storage.catch_up().await.map_err(store_failed)
+    /// Waits until this process has seen all that any process had written to the main database before. At once where it is
+    /// alone.
+    ///
+    /// The error is that of `operation` on a resource.
+    pub async fn catch_up(&self, group: &str, plural: &str, operation: &str) -> Result<(), Status> {
+        let caught_up = self.storage.catch_up().await;
+        caught_up.map_err(|error| store_failed(&Collection::new(group, plural), operation, error))
     }
 
-    /// Waits until this process has seen `revision`.
-    pub(super) async fn wait_for(&self, revision: Option<Revision>) -> Result<(), Status> {
+    /// [`Registry::catch_up`] with the objects of a resource, where they are in another database.
+    pub async fn catch_up_apart(&self, resource: &Resource, operation: &str) -> Result<(), Status> {
+        let caught_up = self.storage.catch_up_apart(&resource.collection).await;
+        caught_up.map_err(|error| store_failed(&resource.collection, operation, error))
+    }
+
+    /// Waits until this process has seen `revision` of a collection.
+    pub(super) async fn wait_for(&self, collection: &Collection, revision: Option<Revision>) -> Result<(), Status> {
         let Some(revision) = revision else { return Ok(()) };
-        match self.storage.wait_for(revision, FRESH_WAIT).await {
+        match self.storage.wait_for(collection, revision, FRESH_WAIT).await {
             true => Ok(()),
-            false => Err(Status::too_large_resource_version(revision, self.storage.revision())),
+            false => Err(Status::too_large_resource_version(revision, self.storage.revision(collection))),
         }
     }
 }

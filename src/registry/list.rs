@@ -6,7 +6,7 @@ use crate::meta::json_path::JsonPath;
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Revision, Status};
 use crate::store::continue_token::ContinueToken;
-use crate::store::{At, Encoded, Snapshot, SnapshotError, Stored};
+use crate::store::{At, Collection, Encoded, Snapshot, SnapshotError, Stored};
 use crate::value::Value;
 
 use super::derive::{Undecodable, decode_derived, refuse_list};
@@ -55,17 +55,18 @@ impl Registry {
         let (snapshot, start) = match &request.at {
             ListAt::Newest => (self.snapshot(target, At::Newest).await?, None),
             ListAt::AtLeast(revision) => {
-                self.wait_for(Some(*revision)).await?;
+                self.wait_for(collection, Some(*revision)).await?;
                 (self.snapshot(target, At::Newest).await?, None)
             }
             ListAt::Exact(revision) => {
-                self.wait_for(Some(*revision)).await?;
+                self.wait_for(collection, Some(*revision)).await?;
                 (self.snapshot(target, At::Exact(*revision)).await?, None)
             }
             ListAt::Continue(token) => {
                 let at = token.revision.map_or(At::Newest, At::Exact);
                 let snapshot = self.storage.snapshot(collection, at).await;
-                let snapshot = snapshot.map_err(|error| continue_failed(error, token, &key_prefix(target)))?;
+                let snapshot =
+                    snapshot.map_err(|error| continue_failed(collection, error, token, &key_prefix(target)))?;
                 (snapshot, Some(token.start.clone()))
             }
         };
@@ -73,10 +74,11 @@ impl Registry {
     }
 
     async fn snapshot(&self, target: &Target, at: At) -> Result<Snapshot, Status> {
-        let snapshot = self.storage.snapshot(&target.resource.collection, at).await;
+        let collection = &target.resource.collection;
+        let snapshot = self.storage.snapshot(collection, at).await;
         snapshot.map_err(|error| match error {
             SnapshotError::Expired { .. } => Status::expired("The resourceVersion for the provided list is too old."),
-            SnapshotError::Store(error) => store_failed(error),
+            SnapshotError::Store(error) => store_failed(collection, "list", error),
         })
     }
 
@@ -207,19 +209,19 @@ pub(super) fn split_key<'k>(target: &Target, key: &'k str) -> (&'k str, &'k str)
 }
 
 /// A token whose revision is gone: the client may go on, but no longer at that revision.
-fn continue_failed(error: SnapshotError, token: &ContinueToken, prefix: &str) -> Status {
+fn continue_failed(collection: &Collection, error: SnapshotError, token: &ContinueToken, prefix: &str) -> Status {
     match error {
         SnapshotError::Expired { .. } => {
             let onward = ContinueToken { revision: None, start: token.start.clone() };
             Status::expired_continue(onward.encode(prefix))
         }
-        SnapshotError::Store(error) => store_failed(error),
+        SnapshotError::Store(error) => store_failed(collection, "list", error),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{create_namespace, registry, target};
+    use super::super::fixture::{compact, create_namespace, newest, registry, target};
     use super::*;
 
     fn names(page: &ListPage) -> Vec<&str> {
@@ -254,7 +256,7 @@ mod tests {
         let namespaces = target(&registry, "", "namespaces").await;
         let first = page(&registry, &namespaces, ListAt::Newest).await.expect("it lists");
         create_namespace(&registry, "kube-z").await;
-        registry.storage.compact(registry.storage.revision()).await.expect("it compacts");
+        compact(&registry).await;
 
         let gone = page(&registry, &namespaces, token(&first.continue_token)).await.err().expect("it is too old");
         assert_eq!((gone.code, gone.reason.as_str()), (410, "Expired"));
@@ -271,7 +273,8 @@ mod tests {
     async fn a_token_for_the_newest_is_of_the_same_namespace() {
         let prefix = "team/";
         let token = ContinueToken { revision: Some(Revision::new(1)), start: "team/a\0".to_owned() };
-        let gone = continue_failed(SnapshotError::Expired { compacted: Revision::new(2) }, &token, prefix);
+        let (collection, expired) = (Collection::new("", "x"), SnapshotError::Expired { compacted: Revision::new(2) });
+        let gone = continue_failed(&collection, expired, &token, prefix);
         let onward = ContinueToken::decode(&gone.continue_token, prefix);
         assert_eq!(onward, Ok(ContinueToken { revision: None, start: "team/a\0".to_owned() }));
     }
@@ -280,16 +283,16 @@ mod tests {
     async fn a_state_that_is_gone_is_too_old_and_one_to_come_too_large() {
         let registry = registry().await;
         let namespaces = target(&registry, "", "namespaces").await;
-        let before = registry.storage.revision();
+        let before = newest(&registry);
         create_namespace(&registry, "team").await;
 
         let exact = page(&registry, &namespaces, ListAt::Exact(before)).await.expect("it is there");
         assert_eq!(exact.revision, before);
-        registry.storage.compact(registry.storage.revision()).await.expect("it compacts");
+        compact(&registry).await;
         let gone = page(&registry, &namespaces, ListAt::Exact(before)).await.err().expect("it is too old");
         assert_eq!(gone, Status::expired("The resourceVersion for the provided list is too old."));
 
-        let newest = registry.storage.revision();
+        let newest = newest(&registry);
         let to_come = Revision::new(newest.get() + 1_000);
         for at in [ListAt::Exact(to_come), ListAt::AtLeast(to_come)] {
             let early = page(&registry, &namespaces, at).await.err().expect("it is not there yet");

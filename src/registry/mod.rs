@@ -10,12 +10,13 @@ mod definitions;
 mod delete;
 mod derive;
 mod get;
-pub mod kinds;
+mod built_in;
+mod computed;
 mod list;
 mod patch;
 mod resource;
+mod review;
 mod scale;
-mod strategy;
 mod update;
 mod watch;
 
@@ -29,9 +30,11 @@ use jiff::Timestamp;
 use crate::admission::Admission;
 use crate::crd::ServedVersion;
 use crate::meta::Status;
-use crate::store::{Storage, StoreError};
+use crate::store::{Collection, Storage, StoreError};
 use crate::value::Value;
 
+pub use crate::kinds::strategy::Subresource;
+pub use built_in::BuiltIn;
 pub use convert::{Conversion, Convert, Converter};
 pub use create::CreateRequest;
 pub use decode::{Body, FieldValidation, Format, not_registered, type_meta};
@@ -41,7 +44,7 @@ pub use derive::Undecodable;
 pub use list::{ListAt, ListPage, ListRequest};
 pub use patch::{PatchRequest, PatchType};
 pub use resource::{Definition, Resource};
-pub use strategy::{Cell, Custom, Decoded, Strategy, Subresource, Table};
+pub use review::Reviewers;
 pub use update::UpdateRequest;
 pub use watch::{Event, EventType, Start, Watch, WatchRequest};
 
@@ -130,7 +133,14 @@ impl Registry {
     }
 }
 
-/// What a store that fails looks like from outside.
-fn store_failed(error: StoreError) -> Status {
-    Status::internal_error(&error.to_string())
+/// What a store that fails during an operation (`get`, `list`, `create`, `update` or `delete`) looks like from outside.
+///
+/// Clients try again by themselves what is answered with a Retry-After. Source: `k8s.io/apiserver/pkg/storage/errors`,
+/// release 1.37.
+fn store_failed(collection: &Collection, operation: &str, error: StoreError) -> Status {
+    let (group, plural) = collection.names();
+    match error.may_pass() {
+        true => Status::server_timeout(group, plural, operation),
+        false => Status::internal_error(&error.to_string()),
+    }
 }

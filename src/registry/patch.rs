@@ -2,19 +2,21 @@
 
 use bytes::Bytes;
 
-use crate::apply::{ApplyError, FieldManager};
+use crate::apply::{Applied, ApplyError, FieldManager};
 use crate::auth::UserInfo;
+use crate::crd::write::split_api_version;
+use crate::kinds;
 use crate::meta::field::{self, Path};
 use crate::meta::{Cause, Status};
 use crate::object;
 use crate::patch::strategic_merge::{self, MergeError};
 use crate::patch::{PatchError, json_patch, merge_patch};
-use crate::value::{Value, json, yaml};
+use crate::value::{Value, json, json_type, yaml};
 
 use super::create::ensure_namespace;
-use super::decode::{FieldValidation, add_strict_warning, strict_error};
+use super::decode::{FieldValidation, add_strict_warning, not_registered, strict_error};
 use super::update::{Change, check_name, check_uid_of_absent};
-use super::{Registry, Subresource, Target, Warnings, Written, scale};
+use super::{Registry, Subresource, Target, Warnings, Written};
 
 /// How a patch is written, by its media type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,11 +54,10 @@ impl Registry {
         warnings: &mut Warnings,
     ) -> Result<Written, Status> {
         check_document(request)?;
-        let now = self.now();
         if target.subresource == Subresource::Scale {
-            let change = scale::ScaleChange::Patch(request);
-            return self.change_scale(target, user, &request.manager, request.dry_run, &change, warnings).await;
+            return self.patch_scale(target, user, request, warnings).await;
         }
+        let now = self.now();
         let change = Change {
             user,
             dry_run: request.dry_run,
@@ -109,8 +110,8 @@ fn check_document(request: &PatchRequest) -> Result<(), Status> {
     }
 }
 
-/// The live object with the patch applied, in the form of its version.
-fn patch_object(
+/// The live object with a JSON or merge patch applied, in the form of its version.
+pub(super) fn patch_object(
     target: &Target,
     live: &Value,
     request: &PatchRequest,
@@ -120,9 +121,11 @@ fn patch_object(
     let invalid = |detail: &str| unfit(&text, detail);
     let (patched, repeated) = json::decode_strict(text.as_bytes()).map_err(|error| invalid(&error.to_string()))?;
     strict.extend(repeated);
-    let (_, kind) = super::decode::type_meta(&patched).map_err(|error| invalid(&error))?;
-    if kind.is_empty() && !target.resource.strategy.may_leave_type_out() {
-        return Err(invalid(&super::decode::missing_kind(text.as_bytes())));
+    let (api_version, kind) = super::decode::type_meta(&patched).map_err(|error| invalid(&error))?;
+    match target.resource.strategy.may_leave_type_out() {
+        true => check_registered(target, &api_version, &kind).map_err(|error| invalid(&error))?,
+        false if kind.is_empty() => return Err(invalid(&super::decode::missing_kind(text.as_bytes()))),
+        false => {}
     }
     let decoded =
         target.resource.strategy.decode(patched, &target.resource.versions).map_err(|error| invalid(&error))?;
@@ -134,6 +137,19 @@ fn patch_object(
         FieldValidation::Strict => return Err(invalid(&strict_error(&strict))),
     }
     Ok(decoded.object)
+}
+
+/// That Go has a type for what a patch made of an object's own; either half may be left out.
+fn check_registered(target: &Target, api_version: &str, kind: &str) -> Result<(), String> {
+    split_api_version(api_version)?;
+    let own = target.version.api_version();
+    let api_version = if api_version.is_empty() { &own } else { api_version };
+    let own_kind = target.version.names.kind.as_str();
+    let kind = if kind.is_empty() { own_kind } else { kind };
+    match kind == own_kind && target.resource.types_of(api_version).is_some() {
+        true => Ok(()),
+        false => Err(not_registered(kind, api_version)),
+    }
 }
 
 /// The live object with a strategic merge patch applied, in the form of its version.
@@ -157,7 +173,7 @@ fn merge_strategically(
         Status::invalid("", "", "", &[error])
     };
     let strategy = &target.resource.strategy;
-    let message = strategy.message(&version.api_version());
+    let message = kinds::type_of(&version.api_version(), &version.names.kind);
     if let Some(error) = message.and_then(|message| message.restore_error(&patched)) {
         return Err(unfit(&error));
     }
@@ -172,13 +188,13 @@ fn merge_strategically(
 }
 
 /// A patched object, as JSON, that is no object of its kind.
-pub(super) fn unfit(text: &str, detail: &str) -> Status {
+fn unfit(text: &str, detail: &str) -> Status {
     Status::invalid("", "", "", &[field::Error::invalid(&Path::new("patch"), text, detail)])
 }
 
 /// Applies a JSON or merge patch and gives the JSON text of the outcome; also tells what a strict reader minds about the
 /// patch.
-pub(super) fn apply_to_json(live: &Value, request: &PatchRequest) -> Result<(String, Vec<String>), Status> {
+fn apply_to_json(live: &Value, request: &PatchRequest) -> Result<(String, Vec<String>), Status> {
     let strict = request.field_validation != FieldValidation::Ignore;
     let failed = |error: PatchError| match error {
         PatchError::Decode(message) => Status::bad_request(&message),
@@ -205,7 +221,7 @@ pub(super) fn decode_applied(bytes: &[u8]) -> Result<Value, Status> {
         object @ Value::Object(_) => Ok(object),
         Value::Null => Ok(object! {}),
         other => {
-            let found = super::decode::json_type(&other);
+            let found = json_type(&other);
             let message = format!(
                 "error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go \
                  value of type map[string]interface {{}}"
@@ -233,10 +249,13 @@ fn note_strict_apply(request: &PatchRequest, warnings: &mut Warnings) -> Result<
     }
 }
 
-/// The merged object gets the defaults of its version, which belong to nobody.
-fn set_defaults(target: &Target, merged: Value) -> Result<Value, Status> {
+/// A changed object gets the defaults of its version, which belong to nobody.
+fn set_defaults(target: &Target, merged: Applied) -> Result<Value, Status> {
+    if !merged.is_changed {
+        return Ok(merged.object);
+    }
     let strategy = &target.resource.strategy;
-    strategy.set_defaults(merged, &target.resource.versions).map_err(|error| Status::plain(500, &error))
+    strategy.set_defaults(merged.object, &target.resource.versions).map_err(|error| Status::plain(500, &error))
 }
 
 /// What a failed apply is answered with.

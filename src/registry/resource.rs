@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::apply::{FieldManager, FieldSet, ResetFields, TypeSchema};
 use crate::crd::ServedVersion;
+use crate::kinds::strategy::{Strategy, Subresource};
 use crate::meta::Revision;
 use crate::store::{Collection, Stored};
 
 use super::convert::{Conversion, Conversions};
-use super::strategy::{Strategy, Subresource};
 
 /// One resource, compiled.
 pub struct Resource {
@@ -22,7 +22,7 @@ pub struct Resource {
     types: Vec<TypeSchema>,
     /// What a write to the main resource and one to `/status` reset, in the order of `versions`.
     reset_fields: Vec<[ResetFields; 2]>,
-    pub strategy: Arc<dyn Strategy>,
+    pub strategy: &'static dyn Strategy,
     /// The definition behind a custom resource; `None` for a built-in kind.
     pub definition: Option<Definition>,
     pub conversion: Conversion,
@@ -44,7 +44,7 @@ impl Resource {
         collection: Collection,
         versions: Vec<Arc<ServedVersion>>,
         types: Vec<TypeSchema>,
-        strategy: Arc<dyn Strategy>,
+        strategy: &'static dyn Strategy,
     ) -> Self {
         let api_versions: Vec<_> = versions.iter().map(|version| version.api_version()).collect();
         let of = |version: &Arc<ServedVersion>, subresource| {
@@ -71,7 +71,7 @@ impl Resource {
     }
 
     /// A custom resource.
-    pub fn custom(collection: Collection, versions: Vec<Arc<ServedVersion>>, strategy: Arc<dyn Strategy>) -> Self {
+    pub fn custom(collection: Collection, versions: Vec<Arc<ServedVersion>>, strategy: &'static dyn Strategy) -> Self {
         let types = versions
             .iter()
             .map(|version| TypeSchema::of_custom_resource(&version.structural, version.preserve_unknown_fields));

@@ -2,44 +2,38 @@
 //!
 //! Source: `ScaleREST` of apiextensions-apiserver 1.37.
 
-use crate::apply::{ConvertError, FieldManager, PathElement, ResetFields, ScaleFields, TypeSchema, Versions};
+use std::sync::Arc;
+
+use crate::apply::{FieldManager, PathElement, ScaleFields};
 use crate::auth::UserInfo;
 use crate::crd::Scale;
 use crate::crd::nested::{nested_int, nested_str, set_nested, split_path};
 use crate::meta::Status;
 use crate::object;
-use crate::protobuf;
-use crate::value::{Value, go_quote, json};
+use crate::value::{Value, go_quote};
 
-use super::create::metadata_mut;
-use super::decode::{json_type, not_registered, type_meta};
-use super::patch::{apply_failed, apply_to_json, decode_applied, unfit};
-use super::update::{Change, check_name};
-use super::{Body, Format, PatchRequest, PatchType, Registry, Subresource, Target, UpdateRequest, Warnings, Written};
+use super::built_in::SCALE;
+use super::convert::Conversions;
+use super::create::{ensure_namespace, metadata_mut};
+use super::decode::decode_object;
+use super::patch::{apply_failed, decode_applied, patch_object};
+use super::update::{Change, check_name, uid_precondition};
+use super::{PatchRequest, PatchType, Registry, Target, UpdateRequest, Warnings, Written};
 
 const API_VERSION: &str = "autoscaling/v1";
 const KIND: &str = "Scale";
-/// What Go says of a body whose type it does not find.
+/// The replicas of an object that has none, while it is changed: a change must not leave them so.
+const NOT_SET: i32 = i32::MIN;
+/// What Go says of a body that it can't read.
 const NO_SCALE: &str = "no kind is registered for the type v1.Scale in scheme \"pkg/runtime/scheme.go:111\"";
+/// What Go says of a Scale that apply has made.
+const NOT_CONVERTED: &str = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1";
 
 /// What is to become of a Scale.
 pub(super) enum ScaleChange<'a> {
     /// It is replaced.
     Put(&'a Value),
     Patch(&'a PatchRequest),
-}
-
-/// Scales have one version and one type.
-struct ScaleTypes(TypeSchema);
-
-impl Versions for ScaleTypes {
-    fn types(&self, api_version: &str) -> Option<&TypeSchema> {
-        (api_version == API_VERSION).then_some(&self.0)
-    }
-
-    fn convert(&self, _: &Value, _: &str) -> Result<Value, ConvertError> {
-        Err(ConvertError::MissingVersion)
-    }
 }
 
 /// The Scale of `object`. A missing field of replicas is a 500, as there.
@@ -59,6 +53,11 @@ fn declared(target: &Target) -> Result<&Scale, Status> {
     target.version.scale.as_ref().ok_or_else(|| target.not_found())
 }
 
+/// The same object as [`Target`] of the kind that its Scale is of.
+fn as_scale(target: &Target) -> Target {
+    Target { resource: Arc::clone(&SCALE), version: Arc::clone(SCALE.storage()), ..target.clone() }
+}
+
 /// The Scale of `object`, and whether the field of replicas is there.
 fn from_object(scale: &Scale, object: &Value) -> Result<(Value, bool), String> {
     let replicas = nested_int(object, &split_path(&scale.spec_replicas_path))?;
@@ -72,23 +71,32 @@ fn from_object(scale: &Scale, object: &Value) -> Result<(Value, bool), String> {
         "kind" => KIND,
         "metadata" => object! {},
         "spec" => object! {},
-        "status" => object! { "replicas" => status.unwrap_or_default() },
+        "status" => object! { "replicas" => as_int32(status.unwrap_or_default()) },
     };
     for name in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
-        if let (Some(found), Some(Value::Object(metadata))) =
-            (object.at(&["metadata", name]), value.get_mut("metadata"))
-        {
-            metadata.insert(name, found.clone());
+        if let Some(found) = object.at(&["metadata", name]) {
+            metadata_mut(&mut value).insert(name, found.clone());
         }
     }
-    // Go leaves a zero out of the spec, but not out of the status.
-    if let (Some(count @ (i64::MIN..=-1 | 1..)), Some(Value::Object(spec))) = (replicas, value.get_mut("spec")) {
-        spec.insert("replicas", Value::Int(count));
-    }
+    set_replicas(&mut value, as_int32(replicas.unwrap_or_default()));
     if let (false, Some(Value::Object(status))) = (selector.is_empty(), value.get_mut("status")) {
         status.insert("selector", Value::from(selector));
     }
     Ok((value, replicas.is_some()))
+}
+
+/// Go cuts a number to its lower bits.
+const fn as_int32(number: i64) -> i64 {
+    number as i32 as i64
+}
+
+/// Go leaves a zero out of the spec, but not out of the status.
+fn set_replicas(scale: &mut Value, replicas: i64) {
+    let Some(Value::Object(spec)) = scale.get_mut("spec") else { return };
+    match replicas {
+        0 => _ = spec.remove("replicas"),
+        _ => _ = spec.insert("replicas", Value::Int(replicas)),
+    }
 }
 
 impl Registry {
@@ -100,42 +108,56 @@ impl Registry {
         request: &UpdateRequest,
         warnings: &mut Warnings,
     ) -> Result<Written, Status> {
-        let wanted = decode(&request.body)?;
+        let decoded = decode_object(&request.body, &as_scale(target), request.field_validation, warnings);
+        let mut wanted = decoded.map_err(|_| Status::bad_request(NO_SCALE))?;
+        ensure_namespace(&mut wanted, &target.namespace)?;
         check_name(&wanted, target)?;
-        let change = ScaleChange::Put(&wanted);
-        self.change_scale(target, user, &request.manager, request.dry_run, &change, warnings).await
+        let change = Change { user, dry_run: request.dry_run, uid: uid_precondition(&wanted), creates: false };
+        self.change_scale(target, &change, &request.manager, &ScaleChange::Put(&wanted), warnings).await
     }
 
-    /// Changes the field of replicas to what `wanted` makes of the Scale, and answers the new Scale.
-    pub(super) async fn change_scale(
+    /// PATCH of a Scale.
+    pub(super) async fn patch_scale(
         &self,
         target: &Target,
         user: &UserInfo,
+        request: &PatchRequest,
+        warnings: &mut Warnings,
+    ) -> Result<Written, Status> {
+        let change = Change { user, dry_run: request.dry_run, uid: None, creates: false };
+        self.change_scale(target, &change, &request.manager, &ScaleChange::Patch(request), warnings).await
+    }
+
+    /// Changes the field of replicas to what `wanted` makes of the Scale, and answers the new Scale.
+    async fn change_scale(
+        &self,
+        target: &Target,
+        change: &Change<'_>,
         manager: &str,
-        dry_run: bool,
         wanted: &ScaleChange<'_>,
         warnings: &mut Warnings,
     ) -> Result<Written, Status> {
-        let change = Change { user, dry_run, uid: None, creates: false };
         let now = self.now();
-        let mut make = |target: &Target, _: &FieldManager<'_>, live: &Value, _: &mut Warnings| {
+        let mut make = |target: &Target, _: &FieldManager<'_>, live: &Value, warnings: &mut Warnings| {
             let scale = declared(target)?;
             let paths = replicas_paths(target);
             let failed = |error: String| Status::plain(500, &error);
             let fields = ScaleFields::of(live, &paths).map_err(|error| failed(error.to_string()))?;
             let (mut present, found) = from_object(scale, live).map_err(failed)?;
+            if !found {
+                set_replicas(&mut present, NOT_SET.into());
+            }
             if let Some(entries) = fields.to_scale() {
                 metadata_mut(&mut present).insert("managedFields", entries);
             }
-            let wanted = make_scale(&present, wanted, manager, &now)?;
-            check_name(&wanted, target)?;
-            if !found && wanted.at(&["spec", "replicas"]).is_none() {
+            let wanted = make_scale(&as_scale(target), &present, wanted, manager, &now, warnings)?;
+            let replicas = wanted.at(&["spec", "replicas"]).and_then(Value::as_i64).unwrap_or_default();
+            if replicas == i64::from(NOT_SET) {
                 let path = go_quote(&scale.spec_replicas_path);
                 return Err(Status::bad_request(&format!("the spec replicas field {path} cannot be empty")));
             }
             let mut object = live.clone();
-            let replicas = Value::Int(wanted_replicas(&wanted)?);
-            set_nested(&mut object, &split_path(&scale.spec_replicas_path), replicas).map_err(failed)?;
+            set_nested(&mut object, &split_path(&scale.spec_replicas_path), Value::Int(replicas)).map_err(failed)?;
             let resource_version = wanted.str_at(&["metadata", "resourceVersion"]);
             if !resource_version.is_empty() {
                 metadata_mut(&mut object).insert("resourceVersion", Value::from(resource_version));
@@ -147,7 +169,7 @@ impl Registry {
             }
             Ok(object)
         };
-        let written = self.change(target, &change, &mut make, warnings).await?;
+        let written = self.change(target, change, &mut make, warnings).await?;
         let (object, _) =
             from_object(declared(target)?, &written.object).map_err(|error| Status::bad_request(&error))?;
         Ok(Written { created: false, object })
@@ -155,29 +177,51 @@ impl Registry {
 }
 
 /// The Scale after the change, with its managedFields.
-fn make_scale(present: &Value, wanted: &ScaleChange<'_>, manager: &str, now: &str) -> Result<Value, Status> {
-    let (versions, reset_fields) = (ScaleTypes(TypeSchema::of_scale()), ResetFields::default());
-    let fields = FieldManager {
-        versions: &versions,
-        version: API_VERSION,
-        kind: KIND,
-        subresource: Subresource::Scale.name(),
-        reset_fields: &reset_fields,
+fn make_scale(
+    target: &Target,
+    present: &Value,
+    wanted: &ScaleChange<'_>,
+    manager: &str,
+    now: &str,
+    warnings: &mut Warnings,
+) -> Result<Value, Status> {
+    let conversions = Conversions::new(&target.resource);
+    let fields = target.resource.field_manager(&target.version, target.subresource, &conversions);
+    let request = match wanted {
+        ScaleChange::Put(scale) => return Ok(fields.update(Some(present), (*scale).clone(), manager, now)),
+        ScaleChange::Patch(request) => request,
     };
-    match wanted {
-        ScaleChange::Put(scale) => Ok(fields.update(Some(present), (*scale).clone(), manager, now)),
-        ScaleChange::Patch(request) if request.patch_type == PatchType::Apply => {
-            let applied = decode_applied(&request.bytes)?;
-            let merged = fields.apply(Some(present), &applied, manager, request.force, now);
-            merged.map_err(|error| apply_failed(&error))
-        }
-        ScaleChange::Patch(request) => {
-            let (text, _) = apply_to_json(present, request)?;
-            let patched = json::decode(text.as_bytes()).map_err(|error| unfit(&text, &error.to_string()))?;
-            wanted_replicas(&patched)?;
-            Ok(fields.update(Some(present), patched, manager, now))
-        }
+    let mut scale = match request.patch_type {
+        PatchType::Apply => apply_scale(&fields, present, request, now)?,
+        _ => fields.update(Some(present), patch_object(target, present, request, warnings)?, manager, now),
+    };
+    ensure_namespace(&mut scale, &target.namespace)?;
+    check_name(&scale, target)?;
+    Ok(scale)
+}
+
+/// Applies to a Scale. Go then fails to convert what comes out, so that only an apply that changes nothing succeeds.
+fn apply_scale(fields: &FieldManager<'_>, present: &Value, request: &PatchRequest, now: &str) -> Result<Value, Status> {
+    let applied = decode_applied(&request.bytes)?;
+    let is_scale = (applied.str_at(&["apiVersion"]), applied.str_at(&["kind"])) == (API_VERSION, KIND);
+    if is_scale && present.at(&["metadata", "managedFields"]).is_none() {
+        return Err(Status::plain(
+            500,
+            &format!(
+                "failed to create manager for existing fields: failed to convert live object (/; {API_VERSION}, \
+                 Kind={KIND}) {NOT_CONVERTED}"
+            ),
+        ));
     }
+    let merged = fields.apply(Some(present), &applied, &request.manager, request.force, now);
+    let merged = merged.map_err(|error| apply_failed(&error))?;
+    if !merged.is_changed {
+        return Ok(merged.object);
+    }
+    let (namespace, name) = (applied.str_at(&["metadata", "namespace"]), applied.str_at(&["metadata", "name"]));
+    let message =
+        format!("failed to convert new object ({namespace}/{name}; {API_VERSION}, Kind={KIND}) {NOT_CONVERTED}");
+    Err(Status::plain(500, &message))
 }
 
 /// Where the replicas are in each version.
@@ -190,54 +234,4 @@ fn replicas_paths(target: &Target) -> Vec<(String, Option<Vec<PathElement>>)> {
         (version.api_version(), path)
     });
     versions.collect()
-}
-
-/// The body of a PUT: a Scale.
-fn decode(body: &Body) -> Result<Value, Status> {
-    let decoded = match body.format {
-        Format::Json => {
-            json::decode(&body.bytes).map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))
-        }
-        Format::Yaml => crate::value::yaml::decode(&body.bytes).map_err(|error| error.to_string()),
-        Format::Protobuf => decode_protobuf(&body.bytes),
-    };
-    let object = decoded.map_err(|error| Status::bad_request(&error))?;
-    let (api_version, kind) = type_meta(&object).map_err(|error| Status::bad_request(&error))?;
-    if !is_scale(&api_version, &kind) {
-        let message = match api_version.as_str() {
-            "" | API_VERSION => not_registered(&kind, API_VERSION),
-            _ => NO_SCALE.to_owned(),
-        };
-        return Err(Status::bad_request(&message));
-    }
-    wanted_replicas(&object)?;
-    Ok(object)
-}
-
-/// A Scale in its envelope. Whatever is wrong with it, Go fails to name its type.
-fn decode_protobuf(bytes: &[u8]) -> Result<Value, String> {
-    let message = protobuf::message_of(API_VERSION, KIND).ok_or(NO_SCALE)?;
-    let envelope = protobuf::open(bytes).map_err(|_| NO_SCALE)?;
-    if !is_scale(&envelope.api_version, &envelope.kind) {
-        return Err(NO_SCALE.to_owned());
-    }
-    protobuf::decode(message, envelope.raw).map_err(|_| NO_SCALE.to_owned())
-}
-
-/// Whether a type, either half of which may be left out, is that of a Scale.
-fn is_scale(api_version: &str, kind: &str) -> bool {
-    matches!(api_version, "" | API_VERSION) && matches!(kind, "" | KIND)
-}
-
-/// `spec.replicas`, 0 where it is left out.
-fn wanted_replicas(scale: &Value) -> Result<i64, Status> {
-    match scale.at(&["spec", "replicas"]) {
-        None | Some(Value::Null) => Ok(0),
-        Some(Value::Int(replicas)) if i32::try_from(*replicas).is_ok() => Ok(*replicas),
-        Some(other) => Err(Status::bad_request(&format!(
-            "Scale in version \"v1\" cannot be handled as a Scale: json: cannot unmarshal {} into Go struct field \
-             ScaleSpec.spec.replicas of type int32",
-            json_type(other)
-        ))),
-    }
 }

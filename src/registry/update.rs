@@ -57,9 +57,8 @@ impl Registry {
         ensure_namespace(&mut object, &target.namespace)?;
         check_name(&object, target)?;
         dedup_owner_references(&mut object, "", warnings);
-        let uid = Some(object.str_at(&["metadata", "uid"]).to_owned()).filter(|uid| !uid.is_empty());
         let creates = target.subresource == Subresource::Main && target.resource.strategy.creates_on_update();
-        let change = Change { user, dry_run: request.dry_run, uid, creates };
+        let change = Change { user, dry_run: request.dry_run, uid: uid_precondition(&object), creates };
         let now = self.now();
         let mut make = |target: &Target, fields: &FieldManager<'_>, live: &Value, _: &mut Warnings| {
             let zero = live.is_null().then(|| own_zero(target));
@@ -134,6 +133,7 @@ impl Registry {
             return Err(target.not_found());
         }
         let mut object = self.make(target, make, &Value::Null, warnings).await?;
+        parse_resource_version(object.str_at(&["metadata", "resourceVersion"]))?;
         wipe_system_fields(&mut object);
         remove_resource_version(&mut object);
         match self.create_decoded(target, change.user, object, change.dry_run, warnings).await {
@@ -244,7 +244,7 @@ impl Registry {
                 Ok(answer(committed.revision, object))
             }
             Err(WriteError::GuardFailed) => Ok(None),
-            Err(error) => Err(write_failed(error)),
+            Err(error) => Err(write_failed(&resource.collection, "update", error)),
         }
     }
 
@@ -260,16 +260,13 @@ impl Registry {
             return Ok(true);
         }
         guards.push(Guard::At { revision: stored.revision });
-        let write = store::Write {
-            collection: target.resource.collection.clone(),
-            key: stored.key.clone(),
-            op: store::Op::Delete,
-            guards,
-        };
+        let collection = &target.resource.collection;
+        let write =
+            store::Write { collection: collection.clone(), key: stored.key.clone(), op: store::Op::Delete, guards };
         match self.storage.write(write).await {
             Ok(_) => Ok(true),
             Err(WriteError::GuardFailed) => Ok(false),
-            Err(error) => Err(write_failed(error)),
+            Err(error) => Err(write_failed(collection, "delete", error)),
         }
     }
 
@@ -375,6 +372,11 @@ pub(super) fn check_uid_of_absent(target: &Target, object: &Value) -> Result<(),
     }
 }
 
+/// The uid that a body names, which the stored object must then have.
+pub(super) fn uid_precondition(body: &Value) -> Option<String> {
+    Some(body.str_at(&["metadata", "uid"]).to_owned()).filter(|uid| !uid.is_empty())
+}
+
 fn uid_mismatch(target: &Target, wanted: &str, found: &str) -> String {
     let (group, plural) = (&target.version.group, &target.version.names.plural);
     format!(
@@ -418,7 +420,9 @@ impl Registry {
         }
         if self.guards_namespaces && target.version.is_namespaced() {
             let collection = self.definitions.namespaces();
-            if let Some(namespace) = self.storage.get(&collection, &target.namespace).await.map_err(store_failed)? {
+            let namespace = self.storage.get(&collection, &target.namespace).await;
+            let namespace = namespace.map_err(|error| store_failed(&collection, "get", error))?;
+            if let Some(namespace) = namespace {
                 let (key, revision) = (namespace.key.clone(), namespace.revision);
                 guards.push(Guard::Other { collection, key, revision });
             }

@@ -127,17 +127,21 @@ struct Bookmarks {
 impl Registry {
     /// Starts to watch `target`'s collection.
     ///
-    /// Errors: 504 for initial events at a revision that is not there yet. A revision that is gone is an event.
+    /// A revision that is gone, or is not there yet and the initial events are asked for at it, is an event.
     pub async fn watch(self: &Arc<Self>, target: &Target, request: &WatchRequest) -> Result<Watch, Status> {
         let collection = &target.resource.collection;
         let mut waiting = VecDeque::new();
         let mut initial = None;
+        let mut ended = false;
         let after = match request.start {
             Start::State(revision) => {
-                self.wait_for(revision).await?;
+                if let Err(too_large) = self.wait_for(collection, revision).await {
+                    waiting.push_back(Event::Error(too_large));
+                    ended = true;
+                }
                 let snapshot = self.storage.snapshot(collection, At::Newest).await.map_err(|error| match error {
                     store::SnapshotError::Expired { .. } => Status::expired("too old resource version"),
-                    store::SnapshotError::Store(error) => store_failed(error),
+                    store::SnapshotError::Store(error) => store_failed(collection, "list", error),
                 })?;
                 let prefix = match target.namespace.is_empty() {
                     true => String::new(),
@@ -149,16 +153,17 @@ impl Registry {
                 revision
             }
             Start::After(revision) => revision,
-            Start::Now => self.storage.revision(),
+            Start::Now => self.storage.revision(collection),
         };
-        let (events, ended) = match self.storage.watch(collection, after).await {
-            Ok(events) => (events, false),
+        let events = match self.storage.watch(collection, after).await {
+            Ok(events) => events,
             Err(WatchError::Expired { compacted }) => {
                 let message = format!("too old resource version: {after} ({compacted})");
                 waiting.push_back(Event::Error(Status::expired(&message)));
-                (store::Watch::empty(), true)
+                ended = true;
+                store::Watch::empty()
             }
-            Err(WatchError::Store(error)) => return Err(store_failed(error)),
+            Err(WatchError::Store(error)) => return Err(store_failed(collection, "list", error)),
         };
         let ends = Instant::now() + request.timeout;
         let bookmarks = request.bookmarks.then(|| {
@@ -343,7 +348,7 @@ async fn tick(bookmarks: &mut Option<Bookmarks>) -> Due {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{create_namespace, registry, target};
+    use super::super::fixture::{compact, create_namespace, newest, registry, target};
     use super::*;
 
     fn request(start: Start, timeout: Duration) -> WatchRequest {
@@ -368,12 +373,12 @@ mod tests {
     async fn bookmarks_come_each_minute_and_before_the_end() {
         let registry = registry().await;
         let namespaces = target(&registry, "", "namespaces").await;
-        let start = Start::After(registry.storage.revision());
+        let start = Start::After(newest(&registry));
         let watch = registry.watch(&namespaces, &request(start, Duration::from_secs(150))).await;
         let mut watch = watch.expect("it starts");
         create_namespace(&registry, "team").await;
         assert_eq!(tell(watch.next().await), "ADDED team");
-        let bookmark = format!("BOOKMARK {} false", registry.storage.revision());
+        let bookmark = format!("BOOKMARK {} false", newest(&registry));
 
         tokio::time::pause();
         let begun = Instant::now();
@@ -389,14 +394,14 @@ mod tests {
     async fn a_quiet_watch_learns_how_far_others_are() {
         let registry = registry().await;
         let definitions = target(&registry, "apiextensions.k8s.io", "customresourcedefinitions").await;
-        let begin = registry.storage.revision();
+        let begin = newest(&registry);
         let mut watches = Vec::new();
         for timeout in [90, 30] {
             let request = request(Start::After(begin), Duration::from_secs(timeout));
             watches.push(registry.watch(&definitions, &request).await.expect("it starts"));
         }
         create_namespace(&registry, "team").await;
-        let newest = registry.storage.revision();
+        let newest = newest(&registry);
         assert!(newest > begin);
 
         tokio::time::pause();
@@ -433,17 +438,17 @@ mod tests {
         for _ in 0..4 {
             assert!(tell(watch.next().await).starts_with("ADDED"));
         }
-        assert_eq!(tell(watch.next().await), format!("BOOKMARK {} true", registry.storage.revision()));
+        assert_eq!(tell(watch.next().await), format!("BOOKMARK {} true", newest(&registry)));
     }
 
     #[tokio::test]
     async fn a_watch_from_a_state_that_is_gone_is_told_so_and_ends() {
         let registry = registry().await;
         let namespaces = target(&registry, "", "namespaces").await;
-        let begin = registry.storage.revision();
+        let begin = newest(&registry);
         create_namespace(&registry, "team").await;
-        let newest = registry.storage.revision();
-        registry.storage.compact(newest).await.expect("it compacts");
+        let newest = newest(&registry);
+        compact(&registry).await;
 
         let watch = registry.watch(&namespaces, &request(Start::After(begin), Duration::from_secs(60))).await;
         let mut watch = watch.expect("it starts");
@@ -456,7 +461,7 @@ mod tests {
     async fn a_watch_that_falls_behind_the_log_ends() {
         let registry = registry().await;
         let namespaces = target(&registry, "", "namespaces").await;
-        let start = Start::After(registry.storage.revision());
+        let start = Start::After(newest(&registry));
         let mut slow = registry.watch(&namespaces, &request(start, Duration::from_secs(600))).await.expect("it starts");
         // More than memory keeps, and then the log is cut behind it.
         let collection = namespaces.resource.collection.clone();
@@ -476,18 +481,20 @@ mod tests {
             };
             registry.storage.write(write).await.expect("it is written");
         }
-        registry.storage.compact(registry.storage.revision()).await.expect("it compacts");
+        compact(&registry).await;
 
         assert_eq!(tell(slow.next().await), "end");
     }
 
     #[tokio::test]
-    async fn initial_events_of_a_state_to_come_are_refused() {
+    async fn initial_events_of_a_state_to_come_are_an_error() {
         let registry = registry().await;
         let namespaces = target(&registry, "", "namespaces").await;
-        let to_come = Revision::new(registry.storage.revision().get() + 1_000);
+        let to_come = Revision::new(newest(&registry).get() + 1_000);
         let start = Start::State(Some(to_come));
-        let refused = registry.watch(&namespaces, &request(start, Duration::from_secs(60))).await.err();
-        assert_eq!(refused, Some(Status::too_large_resource_version(to_come, registry.storage.revision())));
+        let events = registry.watch(&namespaces, &request(start, Duration::from_secs(60))).await;
+        let mut events = events.expect("it starts");
+        let Some(Event::Error(status)) = events.next().await else { unreachable!("it begins with an error") };
+        assert_eq!(status, Status::too_large_resource_version(to_come, newest(&registry)));
     }
 }

@@ -32,7 +32,7 @@ pub fn schema() -> impl Strategy<Value = Structural> {
     let bare = || (any::<bool>(), any::<bool>(), any::<bool>(), prop::option::of(value()));
     let leaf = bare().prop_map(|(nullable, preserve_unknown_fields, embedded_resource, default)| Structural {
         generic: Generic { nullable, default, ..Generic::default() },
-        extensions: Extensions { preserve_unknown_fields, embedded_resource, ..Extensions::default() },
+        extensions: Extensions { preserve_unknown_fields, embedded_resource, ..Extensions::default() }.into(),
         ..Structural::default()
     });
     leaf.prop_recursive(3, 24, 4, move |inner| {
@@ -44,7 +44,7 @@ pub fn schema() -> impl Strategy<Value = Structural> {
             (btree_map(name(), inner.clone(), 0..4), prop::option::of(inner), prop::option::of(additional), bare());
         parts.prop_map(|(properties, items, additional_properties, (nullable, preserve, embedded, default))| {
             Structural {
-                properties,
+                properties: properties.into_iter().collect(),
                 items: items.map(Box::new),
                 additional_properties,
                 generic: Generic { nullable, default, ..Generic::default() },
@@ -52,7 +52,8 @@ pub fn schema() -> impl Strategy<Value = Structural> {
                     preserve_unknown_fields: preserve,
                     embedded_resource: embedded,
                     ..Extensions::default()
-                },
+                }
+                .into(),
                 ..Structural::default()
             }
         })

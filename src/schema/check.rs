@@ -8,6 +8,7 @@
 use super::pattern::Pattern;
 use super::structural::{Extensions, Generic, NestedValueValidation, Structural, StructuralOrBool, ValueValidation};
 use crate::meta::field::{Error, ErrorList, Path};
+use crate::value::Map;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
@@ -39,7 +40,7 @@ pub fn is_int_or_string_all_of(validation: &ValueValidation) -> bool {
 
 fn is_type_only(nested: &NestedValueValidation, type_: &str) -> bool {
     let generics = Generic { type_: type_.to_owned(), ..Generic::default() };
-    *nested == NestedValueValidation { forbidden_generics: generics, ..NestedValueValidation::default() }
+    *nested == NestedValueValidation { forbidden_generics: generics.into(), ..NestedValueValidation::default() }
 }
 
 fn check_invariants(path: &Path<'_>, schema: &Structural, level: Level, errors: &mut ErrorList) {
@@ -52,7 +53,7 @@ fn check_invariants(path: &Path<'_>, schema: &Structural, level: Level, errors: 
         Some(items) => check_invariants(&path.child("items"), items, Level::Item, errors),
     }
     let properties = path.child("properties");
-    for (name, property) in &schema.properties {
+    for (name, property) in schema.properties.iter() {
         check_invariants(&properties.key(name), property, Level::Field, errors);
     }
     if let Some(additional) = &schema.additional_properties {
@@ -130,8 +131,8 @@ fn check_meta_properties(path: &Path<'_>, schema: &Structural, level: Level, err
 
 fn restricts_names_only(metadata: &Structural) -> bool {
     let mut rest = metadata.clone();
-    if rest.properties.keys().all(|name| matches!(name.as_str(), "name" | "generateName")) {
-        rest.properties.clear();
+    if rest.properties.keys().all(|name| matches!(name, "name" | "generateName")) {
+        rest.properties = Map::new();
     }
     rest.generic.type_.clear();
     // A default is for the validation of definitions to refuse.
@@ -192,7 +193,7 @@ fn check_nested(path: &Path<'_>, nested: &NestedValueValidation, skip_any_of: bo
         check_nested(&path.child("items"), items, false, errors);
     }
     let properties = path.child("properties");
-    for (name, property) in &nested.properties {
+    for (name, property) in nested.properties.iter() {
         check_nested(&properties.key(name), property, false, errors);
     }
 
@@ -205,7 +206,7 @@ fn check_nested(path: &Path<'_>, nested: &NestedValueValidation, skip_any_of: bo
         ("type", !generics.type_.is_empty(), EMPTY),
         ("additionalProperties", nested.additional_properties.is_some(), UNDEFINED),
         ("default", generics.default.is_some(), UNDEFINED),
-        ("title", !generics.title.is_empty(), EMPTY),
+        ("title", !generics.annotations.title.is_empty(), EMPTY),
         ("description", !generics.description.is_empty(), EMPTY),
         ("nullable", generics.nullable, FALSE),
         ("x-kubernetes-preserve-unknown-fields", extensions.preserve_unknown_fields, FALSE),
@@ -262,7 +263,7 @@ fn check_nested_completeness(
         }
     }
     let (schema_path, path) = (schema_path.child("properties"), path.child("properties"));
-    for (name, property) in &nested.properties {
+    for (name, property) in nested.properties.iter() {
         let (schema_path, path) = (schema_path.key(name), path.key(name));
         match schema.properties.get(name) {
             Some(schema) => check_nested_completeness(property, schema, &schema_path, &path, errors),

@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use super::json_schema::{JsonSchema, SchemaOrArray, SchemaOrBool};
 use super::pattern::Pattern;
-use super::structural::{Extensions, Generic, NestedValueValidation, Structural, StructuralOrBool, ValueValidation};
+use super::structural::{
+    Annotations, Extensions, Generic, NestedValueValidation, Structural, StructuralOrBool, ValueValidation,
+};
+use crate::value::Map;
 
 /// Why a schema can't be made structural, in Kubernetes' words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,16 +45,17 @@ pub fn to_structural(schema: &JsonSchema) -> Result<Structural, ConvertError> {
     let extensions = extensions(schema)?;
     let mut structural = Structural {
         generic: generic(schema),
-        extensions,
+        extensions: extensions.into(),
         validations: schema.validations.clone(),
+        properties: Map::with_capacity(schema.properties.len()),
         value_validation: (value_validation != ValueValidation::default()).then(|| Box::new(value_validation)),
         ..Structural::default()
     };
     if let Some(items) = single_items(schema)? {
         structural.items = Some(Box::new(to_structural(items)?));
     }
-    for (name, property) in &schema.properties {
-        structural.properties.insert(name.clone(), to_structural(property)?);
+    for (name, property) in schema.properties.iter() {
+        structural.properties.insert(name, to_structural(property)?);
     }
     structural.additional_properties = match &schema.additional_properties {
         Some(SchemaOrBool::Schema(schema)) => Some(StructuralOrBool::Structural(Box::new(to_structural(schema)?))),
@@ -66,16 +70,17 @@ fn nested(schema: &JsonSchema) -> Result<NestedValueValidation, ConvertError> {
     let mut nested = NestedValueValidation {
         value_validation: value_validation(schema)?,
         validations: schema.validations.clone(),
-        forbidden_generics: generic(schema),
-        forbidden_extensions: extensions(schema)?,
+        forbidden_generics: generic(schema).into(),
+        forbidden_extensions: extensions(schema)?.into(),
+        properties: Map::with_capacity(schema.properties.len()),
         forbids_additional_properties: schema.additional_properties == Some(SchemaOrBool::Bool(false)),
         ..NestedValueValidation::default()
     };
     if let Some(items) = single_items(schema)? {
         nested.items = Some(Box::new(self::nested(items)?));
     }
-    for (name, property) in &schema.properties {
-        nested.properties.insert(name.clone(), self::nested(property)?);
+    for (name, property) in schema.properties.iter() {
+        nested.properties.insert(name, self::nested(property)?);
     }
     nested.additional_properties = match &schema.additional_properties {
         Some(SchemaOrBool::Schema(schema)) => Some(Box::new(self::nested(schema)?)),
@@ -151,11 +156,14 @@ fn generic(schema: &JsonSchema) -> Generic {
     Generic {
         description: schema.description.clone(),
         type_: schema.type_.clone(),
-        title: schema.title.clone(),
         default: schema.default.clone(),
         nullable: schema.nullable,
-        external_docs: schema.external_docs.clone(),
-        example: schema.example.clone(),
+        annotations: Annotations {
+            title: schema.title.clone(),
+            external_docs: schema.external_docs.clone(),
+            example: schema.example.clone(),
+        }
+        .into(),
     }
 }
 

@@ -117,8 +117,8 @@ fn declare_object(schema: &Structural, is_resource: bool) -> DeclType {
             fields.insert(escaped.into_owned(), DeclField { decl, required: is_required });
         }
     };
-    for (name, property) in &schema.properties {
-        if implied.iter().any(|(implied, _)| implied == name) {
+    for (name, property) in schema.properties.iter() {
+        if implied.iter().any(|(implied, _)| *implied == name) {
             continue;
         }
         if let Some(decl) = declare_nested(property) {

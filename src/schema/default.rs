@@ -15,11 +15,11 @@ use crate::value::{Map, Value};
 pub fn apply(value: &mut Value, schema: &Structural) {
     match value {
         Value::Object(fields) => {
-            for (name, property) in &schema.properties {
+            for (name, property) in schema.properties.iter() {
                 let Some(default) = default_of(property) else { continue };
                 match fields.get_mut(name) {
                     None => {
-                        fields.insert(name.as_str(), default.clone());
+                        fields.insert(name, default.clone());
                     }
                     Some(field) => replace_null(field, property),
                 }
@@ -120,7 +120,7 @@ fn collect_pruned<'s>(
         collect_pruned(root, items, path, pruned);
         path.pop();
     }
-    for (name, property) in &schema.properties {
+    for (name, property) in schema.properties.iter() {
         path.push(Step::Field(name));
         collect_pruned(root, property, path, pruned);
         path.pop();

@@ -3,11 +3,12 @@
 //! In: a structural schema. Out: the [`Form`] through which values of it are read in place.
 //! Source: k8s.io/apiserver 1.37, values of unstructured objects.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::structural::{Structural, StructuralOrBool};
 use crate::cel::escape::escape;
 use crate::cel::eval::host::{Field, Form, ListForm, ListKind, MapForm, Shape};
+use crate::value::Map;
 
 /// The form of what `schema` specifies. `is_resource` is for the root of a custom resource or an embedded one: those have
 /// a kind, a version and a name even if the schema does not say so.
@@ -41,23 +42,28 @@ fn map(schema: &Structural, is_resource: bool) -> MapForm {
     let has_meta = is_resource || schema.extensions.embedded_resource;
     if !has_meta && schema.properties.is_empty() {
         return match schema.additional_properties.as_ref().and_then(StructuralOrBool::structural) {
-            Some(values) => MapForm::Values(Box::new(form(values, false))),
+            Some(values) => MapForm::Values(Arc::new(form(values, false))),
             None => MapForm::Bare,
         };
     }
-    let mut fields: BTreeMap<String, Field> =
-        schema.properties.iter().map(|(name, property)| (name.clone(), field(name, form(property, false)))).collect();
+    let mut fields: Map<Field> = schema
+        .properties
+        .iter()
+        .map(|(name, property)| (name.to_owned(), field(name, form(property, false))))
+        .collect();
     if has_meta && !declares_meta(schema) {
         let text = |name| (String::from(name), field(name, Form { nullable: false, shape: Shape::String }));
-        let metadata = MapForm::Fields(BTreeMap::from(["name", "generateName"].map(text)));
+        let metadata = MapForm::Fields(["name", "generateName"].map(text).into_iter().collect());
         let metadata = field("metadata", Form { nullable: false, shape: Shape::Map(metadata) });
-        fields.extend([text("kind"), text("apiVersion"), ("metadata".to_owned(), metadata)]);
+        for (name, field) in [text("kind"), text("apiVersion"), ("metadata".to_owned(), metadata)] {
+            fields.insert(name, field);
+        }
     }
     MapForm::Fields(fields)
 }
 
 fn field(name: &str, form: Form) -> Field {
-    Field { form, escaped: escape(name).map_or_else(|| name.to_owned(), Into::into) }
+    Field { form: Arc::new(form), escaped: escape(name).map_or_else(|| name.to_owned(), Into::into) }
 }
 
 /// Whether a schema says itself all that resources have, so that it counts alone.
@@ -85,5 +91,5 @@ fn list(schema: &Structural) -> Shape {
         }
         Some(other) => return Shape::UnknownList(other.to_owned()),
     };
-    Shape::List(Box::new(ListForm { item: form(items, false), kind }))
+    Shape::List(Box::new(ListForm { item: Arc::new(form(items, false)), kind }))
 }

@@ -2,8 +2,6 @@
 //!
 //! Source: `apiextensions.k8s.io/v1`, release 1.37.
 
-use std::collections::BTreeMap;
-
 use super::typed::{Findings, Stop, Typed};
 use crate::value::{Map, Value};
 
@@ -39,12 +37,12 @@ pub struct JsonSchema {
     pub one_of: Vec<JsonSchema>,
     pub any_of: Vec<JsonSchema>,
     pub not: Option<Box<JsonSchema>>,
-    pub properties: BTreeMap<String, JsonSchema>,
+    pub properties: Map<JsonSchema>,
     pub additional_properties: Option<SchemaOrBool>,
-    pub pattern_properties: BTreeMap<String, JsonSchema>,
-    pub dependencies: BTreeMap<String, SchemaOrStrings>,
+    pub pattern_properties: Map<JsonSchema>,
+    pub dependencies: Map<SchemaOrStrings>,
     pub additional_items: Option<SchemaOrBool>,
-    pub definitions: BTreeMap<String, JsonSchema>,
+    pub definitions: Map<JsonSchema>,
     pub external_docs: Option<ExternalDocs>,
     pub example: Option<Value>,
     pub preserve_unknown_fields: Option<bool>,
@@ -471,9 +469,9 @@ impl Fields {
         }
     }
 
-    fn map<T>(&mut self, name: &str, entries: &BTreeMap<String, T>, encode: impl Fn(&T) -> Value) {
+    fn map<T>(&mut self, name: &str, entries: &Map<T>, encode: impl Fn(&T) -> Value) {
         if !entries.is_empty() {
-            let fields: Map = entries.iter().map(|(key, entry)| (key.clone(), encode(entry))).collect();
+            let fields: Map = entries.iter().map(|(key, entry)| (key.to_owned(), encode(entry))).collect();
             self.set(name, fields);
         }
     }
@@ -501,11 +499,7 @@ fn decode_schemas<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Vec<Jso
     Ok(typed.list(value, "[]v1.JSONSchemaProps", JsonSchema::decode)?.unwrap_or_default())
 }
 
-fn decode_map<'v>(
-    typed: &mut Typed<'v>,
-    value: &'v Value,
-    go_type: &str,
-) -> Result<BTreeMap<String, JsonSchema>, Stop> {
+fn decode_map<'v>(typed: &mut Typed<'v>, value: &'v Value, go_type: &str) -> Result<Map<JsonSchema>, Stop> {
     Ok(typed.map(value, go_type, JsonSchema::decode)?.unwrap_or_default())
 }
 

@@ -1,9 +1,9 @@
 //! Structural schemas: one file per pass over a [`structural::Structural`] and a value.
 
 pub mod typed;
-pub mod message;
 pub mod strict;
 pub mod json_schema;
+pub mod rare;
 pub mod structural;
 pub mod convert;
 pub mod check;

@@ -161,7 +161,7 @@ fn publish_structural(schema: &Structural, options: Options) -> Map {
     if !hides_structure && !schema.properties.is_empty() {
         let properties = schema.properties.iter();
         let properties: Map =
-            properties.map(|(name, schema)| (name.clone(), publish_structural(schema, options).into())).collect();
+            properties.map(|(name, schema)| (name.to_owned(), publish_structural(schema, options).into())).collect();
         fields.insert("properties", properties.into());
     }
     match &schema.additional_properties {
@@ -235,7 +235,7 @@ fn unfold_int_or_string(schema: &Structural, fields: &mut Map) {
     }
     let is_pattern = |alternatives: &[NestedValueValidation]| {
         let types = ["integer", "string"].map(|type_| NestedValueValidation {
-            forbidden_generics: Generic { type_: type_.to_owned(), ..Generic::default() },
+            forbidden_generics: Generic { type_: type_.to_owned(), ..Generic::default() }.into(),
             ..NestedValueValidation::default()
         });
         alternatives == types
@@ -295,11 +295,11 @@ fn properties_mut(fields: &mut Map) -> &mut Map {
 fn publish_generic(generic: &Generic, fields: &mut Map) {
     insert_text(fields, "description", &generic.description);
     insert_text(fields, "type", &generic.type_);
-    insert_text(fields, "title", &generic.title);
+    insert_text(fields, "title", &generic.annotations.title);
     insert(fields, "default", generic.default.clone());
     insert_flag(fields, "nullable", generic.nullable);
-    insert(fields, "externalDocs", generic.external_docs.as_ref().map(publish_external_docs));
-    insert(fields, "example", generic.example.clone());
+    insert(fields, "externalDocs", generic.annotations.external_docs.as_ref().map(publish_external_docs));
+    insert(fields, "example", generic.annotations.example.clone());
 }
 
 fn publish_external_docs(docs: &ExternalDocs) -> Value {
@@ -373,7 +373,7 @@ fn publish_nested(nested: &NestedValueValidation) -> Value {
     publish_rules(&nested.validations, &mut fields);
     insert(&mut fields, "items", nested.items.as_deref().map(publish_nested));
     if !nested.properties.is_empty() {
-        let properties = nested.properties.iter().map(|(name, nested)| (name.clone(), publish_nested(nested)));
+        let properties = nested.properties.iter().map(|(name, nested)| (name.to_owned(), publish_nested(nested)));
         fields.insert("properties", properties.collect::<Map>().into());
     }
     publish_generic(&nested.forbidden_generics, &mut fields);
@@ -408,8 +408,6 @@ fn insert_flag(fields: &mut Map, name: &str, flag: bool) {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
     const WIDGET: Kind<'static> = Kind {
@@ -426,7 +424,7 @@ mod tests {
     }
 
     fn published(property: Structural, dialect: Dialect) -> Value {
-        let root = Structural { properties: BTreeMap::from([("x".to_owned(), property)]), ..of_type("object") };
+        let root = Structural { properties: Map::from_fields(vec![("x".to_owned(), property)]), ..of_type("object") };
         let published = publish(Some(&root), &WIDGET, false, Options::all(dialect));
         published.at(&["properties", "x"]).cloned().expect("the property is published")
     }

@@ -4,21 +4,21 @@
 //! junctor (`allOf`, `anyOf`, `oneOf`, `not`) can't add structure. [`super::convert`] makes one from a
 //! [`JsonSchema`](super::json_schema::JsonSchema), [`super::check`] tells whether it is well formed.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::json_schema::{ExternalDocs, ValidationRule};
 use super::pattern::Pattern;
-use crate::value::Value;
+use super::rare::{Blank, Rare};
+use crate::value::{Map, Value};
 
 /// A node of a structural schema.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Structural {
     pub items: Option<Box<Structural>>,
-    pub properties: BTreeMap<String, Structural>,
+    pub properties: Map<Structural>,
     pub additional_properties: Option<StructuralOrBool>,
     pub generic: Generic,
-    pub extensions: Extensions,
+    pub extensions: Rare<Extensions>,
     pub validations: Vec<ValidationRule>,
     /// `None` where no value validation is given at all.
     pub value_validation: Option<Box<ValueValidation>>,
@@ -45,9 +45,15 @@ pub struct Generic {
     pub description: String,
     /// `object`, `array`, `string`, `integer`, `number`, `boolean`, or empty.
     pub type_: String,
-    pub title: String,
     pub default: Option<Value>,
     pub nullable: bool,
+    pub annotations: Rare<Annotations>,
+}
+
+/// What only readers of the published schema see.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Annotations {
+    pub title: String,
     pub external_docs: Option<ExternalDocs>,
     pub example: Option<Value>,
 }
@@ -103,12 +109,33 @@ pub struct NestedValueValidation {
     pub value_validation: ValueValidation,
     pub validations: Vec<ValidationRule>,
     pub items: Option<Box<NestedValueValidation>>,
-    pub properties: BTreeMap<String, NestedValueValidation>,
+    pub properties: Map<NestedValueValidation>,
     pub additional_properties: Option<Box<NestedValueValidation>>,
     /// `additionalProperties: false`, which structural schemas allow here and which refuses all but `properties`.
     pub forbids_additional_properties: bool,
     /// Forbidden here, but for the types of the int-or-string pattern.
-    pub forbidden_generics: Generic,
+    pub forbidden_generics: Rare<Generic>,
     /// Forbidden here.
-    pub forbidden_extensions: Extensions,
+    pub forbidden_extensions: Rare<Extensions>,
+}
+
+impl Blank for Generic {
+    fn blank() -> &'static Self {
+        static BLANK: LazyLock<Generic> = LazyLock::new(Generic::default);
+        &BLANK
+    }
+}
+
+impl Blank for Annotations {
+    fn blank() -> &'static Self {
+        static BLANK: LazyLock<Annotations> = LazyLock::new(Annotations::default);
+        &BLANK
+    }
+}
+
+impl Blank for Extensions {
+    fn blank() -> &'static Self {
+        static BLANK: LazyLock<Extensions> = LazyLock::new(Extensions::default);
+        &BLANK
+    }
 }

@@ -137,7 +137,7 @@ impl<'s> Node<'s> {
     fn types(self, reading: Reading) -> Types<'s> {
         let (generic, extensions) = match self {
             Node::Whole(schema) => (&schema.generic, &schema.extensions),
-            Node::Nested(schema) => (&schema.forbidden_generics, &schema.forbidden_extensions),
+            Node::Nested(schema) => (&*schema.forbidden_generics, &schema.forbidden_extensions),
         };
         match generic.type_.as_str() {
             _ if extensions.int_or_string && reading == Reading::Served => Types::IntOrString,

@@ -9,7 +9,7 @@ use axum::body::Body;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -20,6 +20,7 @@ use tower::ServiceExt;
 
 use super::gate::{self, Gate};
 use super::loopback;
+use super::pace;
 use super::stall::CutStalled;
 use super::tls::{Peer, Tls};
 use crate::auth::UserInfo;
@@ -229,14 +230,14 @@ impl<S: Service> Connection<S> {
         async move {
             match refused {
                 Some(refusal) => Ok(refusal),
-                None => service.oneshot(request).await,
+                None => service.oneshot(request).await.map(pace::follow),
             }
         }
     }
 }
 
-fn builder() -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new());
+fn builder() -> Builder<pace::Streams> {
+    let mut builder = Builder::new(pace::Streams::new(STALLED_MAX));
     builder
         .http1()
         .timer(TokioTimer::new())

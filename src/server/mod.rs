@@ -10,6 +10,7 @@ mod connections;
 mod gate;
 mod kubeconfig;
 mod loopback;
+mod pace;
 mod secrets;
 mod signals;
 mod stall;

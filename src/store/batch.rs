@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::meta::Revision;
 
+use super::rows::checksum;
 use super::sql::Outcome;
 use super::{Collection, Guard, Op, Put, Write};
 
@@ -41,6 +42,11 @@ impl NewChange<'_> {
             Op::Put(put) => Some(put),
             Op::Delete => None,
         }
+    }
+
+    /// What guards the row against a disk that gives back other bytes.
+    pub fn checksum(&self) -> i64 {
+        checksum(self.revision, &self.write.key, self.put().map_or(&[], |put| &put.bytes))
     }
 
     pub fn operation(&self) -> i64 {
@@ -94,8 +100,8 @@ pub(super) fn decide<'w>(batch: &'w [Write], keys: &mut Keys, before: Revision) 
             }
         };
         revision = next;
+        outcomes.push(Outcome::Committed { revision, created, uid: Arc::clone(&uid) });
         changes.push(NewChange { revision, write, created, uid, previous: live.map(|live| live.revision) });
-        outcomes.push(Outcome::Committed { revision, created });
         keys.insert(at, now);
     }
     (outcomes, changes)

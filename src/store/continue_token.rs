@@ -8,7 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::meta::Revision;
 use crate::object;
-use crate::value::{Value, json};
+use crate::value::{Value, json, json_type};
 
 const VERSION: &str = "meta.k8s.io/v1";
 
@@ -39,7 +39,7 @@ impl ContinueToken {
         let data = decode_base64(token).map_err(|at| invalid(format!("illegal base64 data at input byte {at}")))?;
         let token = json::decode(&data).map_err(|error| invalid(error.to_string()))?;
         if !matches!(token, Value::Object(_) | Value::Null) {
-            let kind = go_kind(&token);
+            let kind = json_type(&token);
             return Err(invalid(format!("json: cannot unmarshal {kind} into Go value of type storage.continueToken")));
         }
         let mistyped = |name: &str, value: String, wanted: &str| {
@@ -50,7 +50,7 @@ impl ContinueToken {
         let text = |name: &str| match token.get(name) {
             None | Some(Value::Null) => Ok(""),
             Some(Value::String(text)) => Ok(text.as_str()),
-            Some(other) => Err(mistyped(name, go_kind(other).to_owned(), "string")),
+            Some(other) => Err(mistyped(name, json_type(other).to_owned(), "string")),
         };
         let (version, start) = (text("v")?, text("start")?);
         let revision = match token.get("rv") {
@@ -60,7 +60,7 @@ impl ContinueToken {
                 let number = String::from_utf8_lossy(&json::encode(fraction)).into_owned();
                 return Err(mistyped("rv", format!("number {number}"), "int64"));
             }
-            Some(other) => return Err(mistyped("rv", go_kind(other).to_owned(), "int64")),
+            Some(other) => return Err(mistyped("rv", json_type(other).to_owned(), "int64")),
         };
         if version != VERSION {
             return Err(invalid(format!("server does not recognize this encoded version {version}")));
@@ -78,18 +78,6 @@ impl ContinueToken {
         }
         let start = format!("{prefix}{path}");
         Ok(ContinueToken { revision: (revision > 0).then(|| Revision::new(revision)), start })
-    }
-}
-
-/// What Go's decoder calls a value.
-fn go_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Int(_) | Value::Float(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use futures_util::TryStreamExt as _;
 use sqlx::postgres::PgConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Database, Executor, IntoArguments};
 
 use crate::meta::Revision;
 
 use super::postgres::Postgres;
-use super::rows::{LogRow as _, read_number, read_revision};
+use super::rows::{LogRow, checksum, read_number, read_revision};
 use super::sqlite::{self, Files};
-use super::{Config, Location, StoreError};
+use super::{Durability, Location, StoreError};
 
 /// By how much a restored database is ahead of the saved one, unless told otherwise: more than any client can have seen
 /// since.
@@ -27,7 +27,7 @@ const ROWS_MAX: usize = 500;
 
 /// The live objects: what a file holds of a Postgres, and what is restored.
 const LIVE: &str = "SELECT c.resource_version, c.resource, c.key, c.uid, c.created_version, c.stored_version, \
-                    c.schema_generation, c.bytes, c.expires_at_ms FROM objects o \
+                    c.schema_generation, c.bytes, c.expires_at_ms, c.checksum FROM objects o \
                     JOIN changes c ON c.resource_version = o.resource_version";
 
 /// Faults that no database knows of: what each is, and how many there are. The newest and the compacted revision stand for
@@ -57,6 +57,9 @@ const FAULTS: [(&str, &str); 5] = [
          WHERE c.resource_version > {compacted} AND c.previous_version IS NOT NULL AND p.resource_version IS NULL",
     ),
 ];
+
+/// The fault that takes reading every row.
+const GARBLED: &str = "changes that are not what was written";
 
 /// Saves what a database holds to the new file `to`, as it is at one moment; a server may go on using it. Returns that
 /// moment's revision.
@@ -102,7 +105,7 @@ pub async fn restore(location: &Location, from: &Path, raised_by: i64) -> Result
         Location::File(path) => restore_file(&mut source, path, raised).await?,
         Location::Postgres(url) => {
             // Brings the tables there.
-            Postgres::open(url, &Config { location: location.clone(), ..Config::memory() }).await?;
+            Postgres::open(url, Durability::Full).await?;
             restore_postgres(&mut source, &mut Postgres::connect_once(url).await?, raised).await?;
         }
     }
@@ -125,6 +128,7 @@ pub async fn check(location: &Location) -> Result<Vec<String>, StoreError> {
                 let row = sqlx::query(AssertSqlSafe(count)).fetch_one(&mut *transaction).await?;
                 faults.extend(fault(what, read_number(&row, 0)?));
             }
+            faults.extend(fault(GARBLED, count_garbled(&mut *transaction).await?));
             Ok(faults)
         }
     }
@@ -147,7 +151,24 @@ async fn check_sqlite(connection: &mut SqliteConnection) -> Result<Vec<String>, 
         let row = sqlx::query(AssertSqlSafe(count)).fetch_one(&mut *transaction).await?;
         faults.extend(fault(what, read_number(&row, 0)?));
     }
+    faults.extend(fault(GARBLED, count_garbled(&mut *transaction).await?));
     Ok(faults)
+}
+
+/// How many rows are not what was written.
+async fn count_garbled<'c, D>(connection: impl Executor<'c, Database = D>) -> Result<i64, StoreError>
+where
+    D: Database,
+    for<'q> D::Arguments: IntoArguments<D>,
+    for<'r> D::Row: LogRow<'r>,
+{
+    let mut rows = sqlx::query("SELECT resource_version, key, bytes, checksum FROM changes").fetch(connection);
+    let mut garbled = 0;
+    while let Some(row) = rows.try_next().await? {
+        let found = checksum(read_revision(&row, 0)?, &row.text(1)?, &row.blob(2)?);
+        garbled += i64::from(found != read_number(&row, 3)?);
+    }
+    Ok(garbled)
 }
 
 fn fault(what: &str, count: i64) -> Option<String> {
@@ -190,11 +211,12 @@ async fn fill_file(source: &mut PgConnection, target: &mut SqliteConnection) -> 
     while let Some(row) = rows.try_next().await? {
         let change = sqlx::query(
             "INSERT INTO changes (resource_version, resource, key, operation, uid, created_version, stored_version, \
-             schema_generation, writer, batch, bytes, expires_at_ms) VALUES (?, ?, ?, 0, ?, ?, ?, ?, '', 0, ?, ?)",
+             schema_generation, writer, batch, bytes, expires_at_ms, checksum) VALUES (?, ?, ?, 0, ?, ?, ?, ?, '', 0, ?, ?, ?)",
         );
         let change = change.bind(row.number(0)?).bind(row.text(1)?).bind(row.text(2)?).bind(row.text(3)?);
         let change = change.bind(row.number(4)?).bind(row.text(5)?).bind(row.number(6)?);
-        change.bind(row.blob(7)?.to_vec()).bind(row.number(8)?).execute(&mut *target).await?;
+        let change = change.bind(row.blob(7)?.to_vec()).bind(row.number(8)?).bind(row.number(9)?);
+        change.execute(&mut *target).await?;
         let object = sqlx::query("INSERT INTO objects (resource_version, resource, key) VALUES (?, ?, ?)");
         object.bind(row.number(0)?).bind(row.text(1)?).bind(row.text(2)?).execute(&mut *target).await?;
     }
@@ -288,14 +310,14 @@ async fn insert_live(target: &mut PgConnection, rows: &[sqlx::sqlite::SqliteRow]
     let blobs = rows.iter().map(|row| Ok(row.blob(7)?.to_vec())).collect::<Result<Vec<_>, StoreError>>()?;
     let insert = sqlx::query(
         "WITH live AS (SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::text[], \
-         $7::bigint[], $8::bytea[], $9::bigint[]) AS live (resource_version, resource, key, uid, created_version, \
-         stored_version, schema_generation, bytes, expires_at_ms)), \
+         $7::bigint[], $8::bytea[], $9::bigint[], $10::bigint[]) AS live (resource_version, resource, key, uid, created_version, \
+         stored_version, schema_generation, bytes, expires_at_ms, checksum)), \
          indexed AS (INSERT INTO objects (resource, key, resource_version) SELECT resource, key, resource_version FROM live) \
          INSERT INTO changes (resource_version, resource, key, uid, created_version, stored_version, schema_generation, \
-         bytes, expires_at_ms, operation, writer, batch) SELECT live.*, 0, '', 0 FROM live",
+         bytes, expires_at_ms, checksum, operation, writer, batch) SELECT live.*, 0, '', 0 FROM live",
     );
     let insert = insert.bind(numbers(0)?).bind(texts(1)?).bind(texts(2)?).bind(texts(3)?).bind(numbers(4)?);
-    let insert = insert.bind(texts(5)?).bind(numbers(6)?).bind(blobs).bind(numbers(8)?);
+    let insert = insert.bind(texts(5)?).bind(numbers(6)?).bind(blobs).bind(numbers(8)?).bind(numbers(9)?);
     insert.execute(target).await?;
     Ok(())
 }

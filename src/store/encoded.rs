@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use crate::meta::Revision;
+use crate::value::{Value, json};
 
 /// Counts the bytes of objects that were copied on this thread, for the tests that hold the budgets.
 #[cfg(test)]
@@ -85,14 +86,21 @@ impl Encoded {
     }
 }
 
-/// The JSON of the labels of `object`, which is compact; nothing else is read.
-pub(super) fn labels_of(object: &[u8]) -> Option<&[u8]> {
+/// The JSON of a field of the metadata of `object`, which is compact; nothing else is read.
+pub(super) fn metadata_field<'o>(object: &'o [u8], quoted_name: &str) -> Option<&'o [u8]> {
     let mut scanner = Scanner { bytes: object, at: 0 };
     scanner.enter(b"\"metadata\"")?;
-    scanner.enter(b"\"labels\"")?;
+    scanner.enter(quoted_name.as_bytes())?;
     let start = scanner.at;
     scanner.value()?;
     object.get(start..scanner.at)
+}
+
+/// The compact JSON of an object that is to be kept, in as many bytes as it has.
+///
+/// The buffer of an encoder is up to twice as long, and an allocator may leave it so when it is told to shrink.
+pub fn compact_json(object: &Value) -> Bytes {
+    Bytes::copy_from_slice(&json::encode(object))
 }
 
 /// Walks over compact JSON without reading values.
@@ -218,7 +226,8 @@ mod tests {
 
     #[test]
     fn labels_are_found_in_the_metadata_only() {
-        let labels = |object: &'static str| labels_of(object.as_bytes()).map(String::from_utf8_lossy);
+        let labels =
+            |object: &'static str| metadata_field(object.as_bytes(), "\"labels\"").map(String::from_utf8_lossy);
         let found = labels(r#"{"labels":{"a":"1"},"metadata":{"a":{"labels":{}},"labels":{"b":"}"},"name":"n"}}"#);
         assert_eq!(found.as_deref(), Some(r#"{"b":"}"}"#));
         assert_eq!(labels(r#"{"metadata":{"name":"n"},"spec":{"labels":{}}}"#), None);

@@ -210,7 +210,8 @@ mod tests {
         store.commit(&[write("a", &Op::Delete)]).await.expect("it commits");
 
         // The writer of this process is handed the last batch first, and must not show it yet.
-        let ahead = Applied { key: "a".into(), revision: Revision::new(revision.get() + 3), stored: None };
+        let ahead =
+            Applied { key: "a".into(), uid: "u".into(), revision: Revision::new(revision.get() + 3), stored: None };
         assert!(!view.publish_next(vec![(things.clone(), ahead)]));
         assert_eq!(view.revision(), revision);
 

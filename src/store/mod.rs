@@ -3,15 +3,17 @@
 //! In: writes with the guards that they were decided under. Out: what is stored, at the newest or at an exact revision, and
 //! every change in commit order without gaps. This module knows no kinds: bytes, keys and revisions are all it sees.
 //!
-//! [`Storage`] is what the registry talks to. Behind it one task commits what is waiting in batches ([`writer`]), each
-//! collection has its present state and its recent changes in memory ([`view`]), older changes are read from the [`log`], and
-//! a [`sql::Store`] keeps everything on disk.
+//! [`Storage`] is what the registry talks to: one [`database`], or several that share the collections. In each, one task
+//! commits what is waiting in batches ([`writer`]), each collection has its present state and its recent changes in memory
+//! ([`view`]), older changes are read from the [`log`], and a [`sql::Store`] keeps everything on disk.
 
 mod batch;
 mod compact;
 pub mod continue_token;
 pub mod copy;
+mod database;
 mod encoded;
+mod feed;
 mod log;
 mod postgres;
 mod rows;
@@ -32,12 +34,13 @@ use bytes::Bytes;
 
 use crate::meta::Revision;
 
-pub use encoded::Encoded;
 #[cfg(test)]
 pub(crate) use encoded::tally;
+pub use encoded::{Encoded, compact_json};
+pub use feed::{Entry, Feed, Moment};
 pub use log::Watch;
 pub use postgres::PostgresUrl;
-pub use sql::{Counts, Stats};
+pub use sql::Counts;
 pub use storage::Storage;
 pub use stored::{Change, Stored};
 pub use view::Snapshot;
@@ -53,6 +56,11 @@ impl Collection {
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Its group and its plural name.
+    pub fn names(&self) -> (&str, &str) {
+        self.0.split_once('/').unwrap_or(("", &self.0))
     }
 }
 
@@ -80,6 +88,8 @@ pub enum Durability {
 #[derive(Clone, Debug)]
 pub struct Config {
     pub location: Location,
+    /// Collections that are kept elsewhere.
+    pub overrides: Vec<(Collection, Location)>,
     pub durability: Durability,
     /// How long superseded states stay readable.
     pub history: Duration,
@@ -89,8 +99,30 @@ impl Config {
     /// Superseded states stay for five minutes, as kube-apiserver keeps them.
     pub const HISTORY: Duration = Duration::from_secs(5 * 60);
 
+    /// Everything in one place, on disk when it is acknowledged.
+    pub fn new(location: Location) -> Self {
+        Config { location, overrides: Vec::new(), durability: Durability::Full, history: Self::HISTORY }
+    }
+
     pub fn memory() -> Self {
-        Config { location: Location::Memory, durability: Durability::Full, history: Self::HISTORY }
+        Config::new(Location::Memory)
+    }
+
+    /// Every place that outlives the process, the main one first; that one is told even if it does not.
+    pub fn kept_locations(&self) -> impl Iterator<Item = &Location> {
+        let others = self.other_locations().into_iter().filter(|location| **location != Location::Memory);
+        std::iter::once(&self.location).chain(others)
+    }
+
+    /// Where objects are kept beside the main place, each once.
+    fn other_locations(&self) -> Vec<&Location> {
+        let mut others = Vec::new();
+        for (_, location) in &self.overrides {
+            if *location != self.location && !others.contains(&location) {
+                others.push(location);
+            }
+        }
+        others
     }
 }
 
@@ -198,6 +230,8 @@ pub enum StoreError {
     Exists(PathBuf),
     /// Memory alone keeps nothing that could be saved, restored or checked.
     NothingKept,
+    /// A row is not what was written: the disk or the file is damaged.
+    Garbled { key: Arc<str>, revision: Revision },
     /// A saved database is not whole.
     Damaged { path: PathBuf, faults: Vec<String> },
     /// There is no room for what was to be written. Reading goes on, and writing once there is room again.
@@ -231,6 +265,9 @@ impl fmt::Display for StoreError {
             StoreError::Damaged { path, faults } => {
                 write!(out, "`{}` is damaged: {}", path.display(), faults.join("; "))
             }
+            StoreError::Garbled { key, revision } => {
+                write!(out, "the database is damaged: `{key}` at revision {revision} is not what was written")
+            }
             StoreError::DiskFull => out.write_str("the database is full"),
             StoreError::ReadOnly => out.write_str("the database is read-only"),
             StoreError::Statement(source) => write!(out, "the database failed: {source}"),
@@ -251,6 +288,7 @@ impl Error for StoreError {
             | StoreError::Exists(_)
             | StoreError::NothingKept
             | StoreError::Damaged { .. }
+            | StoreError::Garbled { .. }
             | StoreError::TooOld { .. }
             | StoreError::NewerSchema { .. }
             | StoreError::DiskFull
@@ -261,8 +299,8 @@ impl Error for StoreError {
 }
 
 impl StoreError {
-    /// Whether the same may succeed a little later, without anybody's help.
-    fn may_pass(&self) -> bool {
+    /// Whether the same may succeed a little later: the database can't be reached now.
+    pub fn may_pass(&self) -> bool {
         matches!(self, StoreError::Connect(_) | StoreError::Unreachable(_))
     }
 }

@@ -28,9 +28,11 @@ use uuid::Uuid;
 use crate::meta::Revision;
 
 use super::batch::{DELETE, Keys, Live, NewChange, decide, keys_of};
-use super::rows::{LogRow as _, count, read_change, read_collection, read_number, read_revision, read_stored};
-use super::sql::{Log, Outcome, Stats, Store};
-use super::{Change, Collection, Config, Durability, StoreError, Stored, Write};
+use super::rows::{
+    LogRow as _, count, read_change, read_collection, read_number, read_revision, read_scanned, read_stored,
+};
+use super::sql::{Log, Outcome, Scanned, Stats, Store};
+use super::{Change, Collection, Durability, StoreError, Stored, Write};
 
 /// Each migration once, in order; `schema_version` counts those made.
 const MIGRATIONS: [&str; 1] = [include_str!("../../migrations/postgres/0001_log.sql")];
@@ -72,9 +74,9 @@ const LIVE: &str = "SELECT o.resource, o.key, o.resource_version, c.created_vers
 /// All that a batch changes, in one statement: its parts change different rows.
 const WRITE: &str = "\
     WITH logged AS (INSERT INTO changes (resource_version, resource, key, operation, uid, created_version, stored_version, \
-        schema_generation, bytes, previous_version, expires_at_ms, writer, batch) \
+        schema_generation, bytes, previous_version, expires_at_ms, checksum, writer, batch) \
         SELECT new.*, $12, $13 FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::bigint[], \
-        $7::text[], $8::bigint[], $9::bytea[], $10::bigint[], $11::bigint[]) AS new), \
+        $7::text[], $8::bigint[], $9::bytea[], $10::bigint[], $11::bigint[], $20::bigint[]) AS new), \
     indexed AS (INSERT INTO objects (resource, key, resource_version) \
         SELECT * FROM unnest($14::text[], $15::text[], $16::bigint[]) \
         ON CONFLICT (resource, key) DO UPDATE SET resource_version = excluded.resource_version), \
@@ -167,7 +169,7 @@ impl Postgres {
     /// Connects, and brings the database to the newest schema.
     ///
     /// Errors: the database can't be reached, is older than Postgres 15, or was written by a newer program.
-    pub async fn open(url: &PostgresUrl, config: &Config) -> Result<Self, StoreError> {
+    pub async fn open(url: &PostgresUrl, durability: Durability) -> Result<Self, StoreError> {
         let (options, pool) = url.options()?;
         let milliseconds = |duration: Duration| duration.as_millis().to_string();
         let options = options.options([
@@ -176,7 +178,7 @@ impl Postgres {
             ("idle_in_transaction_session_timeout", &milliseconds(IDLE_MAX)),
             (
                 "synchronous_commit",
-                match config.durability {
+                match durability {
                     Durability::Full => "on",
                     Durability::Relaxed => "off",
                 },
@@ -314,6 +316,7 @@ impl Postgres {
             .bind(gone.iter().map(|((resource, _), _)| *resource).collect::<Vec<_>>())
             .bind(gone.iter().map(|((_, key), _)| *key).collect::<Vec<_>>())
             .bind(last.get())
+            .bind(column(changes, NewChange::checksum))
     }
 
     /// Whether the batch was made. Who is still at it has the counter, so that this waits for its end.
@@ -469,7 +472,7 @@ impl Store for Postgres {
         // One statement reads one state of the database. Without objects there is a row with the revision alone.
         let objects = sqlx::query(
             "SELECT live.*, counter.current_revision FROM counter LEFT JOIN (SELECT c.key, c.resource_version, \
-             c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, c.expires_at_ms FROM objects o \
+             c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, c.expires_at_ms, c.checksum FROM objects o \
              JOIN changes c ON c.resource_version = o.resource_version WHERE o.resource = $1) live ON true",
         );
         let rows = self.fetch(objects.bind(collection.as_str()), |row| {
@@ -477,7 +480,7 @@ impl Store for Postgres {
                 Some(_) => Some(read_stored(row, 0)?),
                 None => None,
             };
-            Ok((stored, read_revision(row, 8)?))
+            Ok((stored, read_revision(row, 9)?))
         });
         let rows = rows.await?;
         let revision = rows.first().map(|(_, revision)| *revision).unwrap_or_default();
@@ -487,8 +490,8 @@ impl Store for Postgres {
     async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<Log, StoreError> {
         let changes = sqlx::query(
             "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
-             c.expires_at_ms, c.operation, p.key, p.resource_version, p.created_version, p.uid, p.stored_version, \
-             p.schema_generation, p.bytes, p.expires_at_ms \
+             c.expires_at_ms, c.checksum, c.operation, p.key, p.resource_version, p.created_version, p.uid, p.stored_version, \
+             p.schema_generation, p.bytes, p.expires_at_ms, p.checksum \
              FROM changes c LEFT JOIN changes p ON p.resource_version = c.previous_version \
              WHERE c.resource = $1 AND c.resource_version > $2 ORDER BY c.resource_version LIMIT $3",
         );
@@ -501,13 +504,45 @@ impl Store for Postgres {
     async fn log_after(&self, after: Revision, max: usize) -> Result<Vec<(Collection, Change)>, StoreError> {
         let changes = sqlx::query(
             "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
-             c.expires_at_ms, c.operation, p.key, p.resource_version, p.created_version, p.uid, p.stored_version, \
-             p.schema_generation, p.bytes, p.expires_at_ms, c.resource \
+             c.expires_at_ms, c.checksum, c.operation, p.key, p.resource_version, p.created_version, p.uid, p.stored_version, \
+             p.schema_generation, p.bytes, p.expires_at_ms, p.checksum, c.resource \
              FROM changes c LEFT JOIN changes p ON p.resource_version = c.previous_version \
              WHERE c.resource_version > $1 ORDER BY c.resource_version LIMIT $2",
         );
         let changes = changes.bind(after.get()).bind(count(max));
-        self.fetch(changes, |row| Ok((read_collection(row, 17)?, read_change(row)?))).await
+        self.fetch(changes, |row| Ok((read_collection(row, 19)?, read_change(row)?))).await
+    }
+
+    async fn read(&self, collection: &Collection, key: &str) -> Result<Option<Stored>, StoreError> {
+        let object = sqlx::query(
+            "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
+             c.expires_at_ms, c.checksum FROM objects o JOIN changes c ON c.resource_version = o.resource_version \
+             WHERE o.resource = $1 AND o.key = $2",
+        );
+        let found = self.fetch(object.bind(collection.as_str()).bind(key), |row| read_stored(row, 0)).await?;
+        Ok(found.into_iter().next())
+    }
+
+    async fn scan(
+        &self,
+        texts: &[&str; 3],
+        after: Revision,
+        until: Revision,
+        max: usize,
+    ) -> Result<Vec<Scanned>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT key, resource_version, created_version, uid, stored_version, schema_generation, \
+             CASE WHEN found THEN bytes ELSE ''::bytea END, expires_at_ms, checksum, resource, found::int::bigint FROM (SELECT c.*, \
+             CASE WHEN o.key IS NULL THEN false \
+             ELSE position($1 in c.bytes) > 0 OR position($2 in c.bytes) > 0 OR position($3 in c.bytes) > 0 END AS found \
+             FROM changes c LEFT JOIN objects o \
+             ON o.resource = c.resource AND o.key = c.key AND o.resource_version = c.resource_version \
+             WHERE c.resource_version > $4 AND c.resource_version <= $5 ORDER BY c.resource_version LIMIT $6) page \
+             ORDER BY resource_version",
+        );
+        let rows = texts.iter().fold(rows, |rows, text| rows.bind(text.as_bytes()));
+        let rows = rows.bind(after.get()).bind(until.get()).bind(count(max));
+        self.fetch(rows, |row| read_scanned(row)).await
     }
 
     fn polled_every(&self) -> Option<Duration> {
@@ -521,11 +556,11 @@ impl Store for Postgres {
     async fn expired(&self, now_ms: i64) -> Result<Vec<(Collection, Stored)>, StoreError> {
         let expired = sqlx::query(
             "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
-             c.expires_at_ms, c.resource FROM changes c JOIN objects o ON o.resource = c.resource AND o.key = c.key \
+             c.expires_at_ms, c.checksum, c.resource FROM changes c JOIN objects o ON o.resource = c.resource AND o.key = c.key \
              WHERE c.expires_at_ms <= $1 AND o.resource_version = c.resource_version ORDER BY c.expires_at_ms LIMIT $2",
         );
         let expired = expired.bind(now_ms).bind(EXPIRED_MAX);
-        self.fetch(expired, |row| Ok((read_collection(row, 8)?, read_stored(row, 0)?))).await
+        self.fetch(expired, |row| Ok((read_collection(row, 9)?, read_stored(row, 0)?))).await
     }
 
     async fn compact(&self, to: Revision) -> Result<bool, StoreError> {
@@ -570,13 +605,15 @@ impl Store for Postgres {
     }
 
     async fn lease(&self, name: &str, holder: &str, now_ms: i64, expires_at_ms: i64) -> Result<bool, StoreError> {
-        // By the clock of the database: those of its clients differ.
+        // By the clock of the database: those of its clients differ. A lease that ends later than it may was taken before
+        // that clock was set back.
         let taken = sqlx::query(
             "INSERT INTO leases (name, holder, writer, expires_at) \
              VALUES ($1, $2, $3, clock_timestamp() + $4 * interval '1 millisecond') \
              ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, writer = excluded.writer, \
              expires_at = excluded.expires_at \
-             WHERE leases.holder = excluded.holder OR leases.expires_at <= clock_timestamp()",
+             WHERE leases.holder = excluded.holder OR leases.expires_at <= clock_timestamp() \
+             OR leases.expires_at > clock_timestamp() + $4 * interval '2 milliseconds'",
         );
         let ttl_ms = expires_at_ms.saturating_sub(now_ms);
         let taken = taken.bind(name).bind(holder).bind(Arc::clone(&self.writer)).bind(ttl_ms);

@@ -8,6 +8,7 @@ use sqlx::{ColumnIndex, Decode, Row, Type};
 use crate::meta::Revision;
 
 use super::batch::DELETE;
+use super::sql::Scanned;
 use super::{Change, Collection, StoreError, Stored};
 
 /// A row of a database that has the log's types.
@@ -51,9 +52,21 @@ pub(super) fn read_revision<'r>(row: &'r impl LogRow<'r>, at: usize) -> Result<R
     Ok(Revision::new(read_number(row, at)?))
 }
 
-/// A state from eight columns that begin at `at`.
+/// The checksum of a row, which tells whether a disk gives back what was written: CRC-32 over revision, key and bytes.
+pub(super) fn checksum(revision: Revision, key: &str, bytes: &[u8]) -> i64 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&revision.get().to_le_bytes());
+    hasher.update(key.as_bytes());
+    hasher.update(&[0]);
+    hasher.update(bytes);
+    hasher.finalize().into()
+}
+
+/// A state from nine columns that begin at `at`.
+///
+/// Errors: it is not what was written.
 pub(super) fn read_stored<'r>(row: &'r impl LogRow<'r>, at: usize) -> Result<Stored, StoreError> {
-    Ok(Stored {
+    let stored = Stored {
         key: row.text(at)?,
         revision: read_revision(row, at + 1)?,
         created: read_revision(row, at + 2)?,
@@ -64,15 +77,19 @@ pub(super) fn read_stored<'r>(row: &'r impl LogRow<'r>, at: usize) -> Result<Sto
         expires_at_ms: row.number(at + 7)?,
         labels: OnceLock::new(),
         derived: Mutex::default(),
-    })
+    };
+    match checksum(stored.revision, &stored.key, &stored.bytes) == read_number(row, at + 8)? {
+        true => Ok(stored),
+        false => Err(StoreError::Garbled { key: stored.key, revision: stored.revision }),
+    }
 }
 
 /// A change from its state, the operation, and the state before, which is NULL where there was none.
 pub(super) fn read_change<'r>(row: &'r impl LogRow<'r>) -> Result<Change, StoreError> {
     let after = Arc::new(read_stored(row, 0)?);
-    let deleted = read_number(row, 8)? == DELETE;
-    let previous = match row.number(10)? {
-        Some(_) => Some(Arc::new(read_stored(row, 9)?)),
+    let deleted = read_number(row, 9)? == DELETE;
+    let previous = match row.number(11)? {
+        Some(_) => Some(Arc::new(read_stored(row, 10)?)),
         None => None,
     };
     let revision = after.revision;
@@ -81,6 +98,15 @@ pub(super) fn read_change<'r>(row: &'r impl LogRow<'r>) -> Result<Change, StoreE
         _ => after,
     };
     Ok(Change { revision, object, previous, deleted })
+}
+
+/// A row of the log from its state, its collection, and whether it was looked for.
+pub(super) fn read_scanned<'r>(row: &'r impl LogRow<'r>) -> Result<Scanned, StoreError> {
+    let found = match read_number(row, 10)? != 0 {
+        true => Some((read_collection(row, 9)?, read_stored(row, 0)?)),
+        false => None,
+    };
+    Ok(Scanned { revision: read_revision(row, 1)?, found })
 }
 
 /// How many rows are asked for at most.

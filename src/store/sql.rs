@@ -1,5 +1,6 @@
 //! What a database must do for the storage. SQLite and Postgres do it; nothing here is one's own.
 
+use std::iter::Sum;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,14 +12,23 @@ use crate::meta::Revision;
 use super::{Change, Collection, StoreError, Stored, Write};
 
 /// The outcome of one write of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// `created` is the revision of the write that made the object.
+    /// `created` is the revision of the write that made the object, `uid` that of the object.
     Committed {
         revision: Revision,
         created: Revision,
+        uid: Arc<str>,
     },
     GuardFailed,
+}
+
+/// A row of the log that was looked through.
+#[derive(Debug)]
+pub struct Scanned {
+    pub revision: Revision,
+    /// The state in it, where it is one that was looked for.
+    pub found: Option<(Collection, Stored)>,
 }
 
 /// Part of a collection's log.
@@ -50,6 +60,17 @@ pub struct Counts {
     pub statements: u64,
     /// Transactions that changed something: under full durability, each costs a disk sync.
     pub commits: u64,
+}
+
+impl Sum for Counts {
+    fn sum<I: Iterator<Item = Counts>>(all: I) -> Counts {
+        all.fold(Counts::default(), |sum, one| Counts {
+            batches: sum.batches + one.batches,
+            writes: sum.writes + one.writes,
+            statements: sum.statements + one.statements,
+            commits: sum.commits + one.commits,
+        })
+    }
 }
 
 impl Stats {
@@ -99,6 +120,19 @@ pub trait Store: Send + Sync {
 
     /// The first `max` changes of the database after a revision, in order.
     async fn log_after(&self, after: Revision, max: usize) -> Result<Vec<(Collection, Change)>, StoreError>;
+
+    /// The newest state of the object under `key`.
+    async fn read(&self, collection: &Collection, key: &str) -> Result<Option<Stored>, StoreError>;
+
+    /// The first `max` rows of the log after a revision and up to `until`. Of those that hold the present state of an object
+    /// whose bytes contain one of `texts`, the state.
+    async fn scan(
+        &self,
+        texts: &[&str; 3],
+        after: Revision,
+        until: Revision,
+        max: usize,
+    ) -> Result<Vec<Scanned>, StoreError>;
 
     /// How often the log is to be polled; `None` where no other process can write.
     fn polled_every(&self) -> Option<Duration>;

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::fs::{File, TryLockError};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as SyncMutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -22,8 +22,8 @@ use uuid::Uuid;
 use crate::meta::Revision;
 
 use super::batch::{DELETE, Keys, Live, NewChange, decide, keys_of};
-use super::rows::{LogRow as _, count, read_change, read_collection, read_revision, read_stored};
-use super::sql::{Log, Outcome, Stats, Store};
+use super::rows::{LogRow as _, count, read_change, read_collection, read_revision, read_scanned, read_stored};
+use super::sql::{Log, Outcome, Scanned, Stats, Store};
 use super::{Change, Collection, Durability, StoreError, Stored, Write};
 
 /// Each migration once, in order; `user_version` counts those made.
@@ -39,12 +39,15 @@ const KEYS: [usize; 4] = [512, 64, 8, 2];
 
 /// How many revisions one step of compaction looks at: writes wait for a step.
 const COMPACT_STEP: i64 = 256;
+/// How many free pages a file keeps at least, and which share of it: the others go back to the system.
+const FREE_PAGES_MIN: i64 = 1_024;
+const FREE_SHARE: i64 = 4;
 /// How many expired objects are looked for at a time.
 const EXPIRED_MAX: i64 = 500;
 
 const CHANGE_COLUMNS: &str = "resource_version, resource, key, operation, uid, created_version, stored_version, \
-                              schema_generation, writer, batch, bytes, previous_version, expires_at_ms";
-const CHANGE_COLUMN_COUNT: usize = 13;
+                              schema_generation, writer, batch, bytes, previous_version, expires_at_ms, checksum";
+const CHANGE_COLUMN_COUNT: usize = 14;
 
 /// Points the index at the newest change of each key that was changed between two revisions.
 const INDEX: &str = "INSERT INTO objects (resource, key, resource_version) SELECT resource, key, max(resource_version) \
@@ -103,8 +106,13 @@ impl Sqlite {
             (Some(path), StoreError::Statement(source)) => StoreError::Open { path: path.to_owned(), source },
             (_, error) => error,
         };
+        // Who closes a database writes its log back and removes it.
+        let unclosed = path.is_some_and(|path| log_of(path).metadata().is_ok_and(|log| log.len() > 0));
         let mut writing = Connection::open(&options, &stats).await.map_err(open_failed)?;
         let current = writing.set_up(path.is_some(), durability).await.map_err(open_failed)?;
+        if unclosed {
+            tracing::warn!("the database was not closed, it goes on at revision {current}");
+        }
         Ok(Sqlite {
             writing: Mutex::new(Some(writing)),
             reading: files.is_some().then(Mutex::default),
@@ -187,6 +195,13 @@ pub(super) fn open_private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+/// The file of the log that SQLite keeps beside the database.
+fn log_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    name.into()
+}
+
 type Statement<'q> = Query<'q, sqlx::Sqlite, SqliteArguments>;
 
 /// A connection whose statements are counted.
@@ -207,7 +222,7 @@ impl Connection {
     /// A new file is made without waiting for the disk: until its first write nobody was promised anything. That write
     /// waits for all before it ([`Sqlite::sync_new_file`]).
     async fn set_up(&mut self, in_file: bool, durability: Durability) -> Result<i64, StoreError> {
-        let found: i64 = self.fetch_one(sqlx::query("PRAGMA user_version")).await?.try_get(0)?;
+        let found = self.fetch_number("PRAGMA user_version").await?;
         let known = MIGRATIONS.len() as i64;
         if found > known {
             return Err(StoreError::NewerSchema { found, known });
@@ -215,6 +230,8 @@ impl Connection {
         if in_file {
             if found == 0 {
                 self.execute(sqlx::query("PRAGMA synchronous = OFF")).await?;
+                // So that the file can be shortened; it must be known before the first table.
+                self.execute(sqlx::query("PRAGMA auto_vacuum = INCREMENTAL")).await?;
             }
             self.fetch_one(sqlx::query("PRAGMA journal_mode = WAL")).await?;
         }
@@ -226,7 +243,7 @@ impl Connection {
             migrated?;
             self.commit().await?;
         }
-        let current: i64 = self.fetch_one(sqlx::query("SELECT current_revision FROM meta")).await?.try_get(0)?;
+        let current = self.fetch_number("SELECT current_revision FROM meta").await?;
         let synchronous = match durability {
             Durability::Full if current == FIRST_REVISION => "PRAGMA synchronous = OFF",
             Durability::Full => "PRAGMA synchronous = FULL",
@@ -270,6 +287,10 @@ impl Connection {
     async fn fetch_one(&mut self, statement: Statement<'_>) -> Result<SqliteRow, StoreError> {
         self.stats.count_statement();
         Ok(statement.fetch_one(&mut self.sqlite).await?)
+    }
+
+    async fn fetch_number(&mut self, statement: &'static str) -> Result<i64, StoreError> {
+        Ok(self.fetch_one(sqlx::query(statement)).await?.try_get(0)?)
     }
 
     async fn fetch_optional(&mut self, statement: Statement<'_>) -> Result<Option<SqliteRow>, StoreError> {
@@ -316,10 +337,10 @@ impl Store for Sqlite {
         let mut connection = self.reading().await?;
         // Both statements read the same state of the database.
         connection.begin("BEGIN").await?;
-        let current = connection.fetch_one(sqlx::query("SELECT current_revision FROM meta")).await?.try_get(0)?;
+        let current = connection.fetch_number("SELECT current_revision FROM meta").await?;
         let objects = sqlx::query(
             "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
-             c.expires_at_ms FROM objects o JOIN changes c ON c.resource_version = o.resource_version \
+             c.expires_at_ms, c.checksum FROM objects o JOIN changes c ON c.resource_version = o.resource_version \
              WHERE o.resource = ?",
         );
         let objects = connection.fetch(objects.bind(collection.as_str()), |row| read_stored(row, 0)).await;
@@ -331,28 +352,60 @@ impl Store for Sqlite {
         let mut connection = self.reading().await?;
         let changes = sqlx::query(
             "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
-             c.expires_at_ms, c.operation, p.key, p.resource_version, p.created_version, p.uid, p.stored_version, \
-             p.schema_generation, p.bytes, p.expires_at_ms \
+             c.expires_at_ms, c.checksum, c.operation, p.key, p.resource_version, p.created_version, p.uid, p.stored_version, \
+             p.schema_generation, p.bytes, p.expires_at_ms, p.checksum \
              FROM changes c LEFT JOIN changes p ON p.resource_version = c.previous_version \
              WHERE c.resource = ? AND c.resource_version > ? ORDER BY c.resource_version LIMIT ?",
         );
         let changes = changes.bind(collection.as_str()).bind(after.get()).bind(count(max));
         let changes = connection.fetch(changes, |row| read_change(row)).await?;
-        let row = connection.fetch_one(sqlx::query("SELECT compacted_revision FROM meta")).await?;
-        Ok(Log { changes, compacted: Revision::new(row.try_get(0)?) })
+        let compacted = connection.fetch_number("SELECT compacted_revision FROM meta").await?;
+        Ok(Log { changes, compacted: Revision::new(compacted) })
     }
 
     async fn log_after(&self, after: Revision, max: usize) -> Result<Vec<(Collection, Change)>, StoreError> {
         let mut connection = self.reading().await?;
         let changes = sqlx::query(
             "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
-             c.expires_at_ms, c.operation, p.key, p.resource_version, p.created_version, p.uid, p.stored_version, \
-             p.schema_generation, p.bytes, p.expires_at_ms, c.resource \
+             c.expires_at_ms, c.checksum, c.operation, p.key, p.resource_version, p.created_version, p.uid, p.stored_version, \
+             p.schema_generation, p.bytes, p.expires_at_ms, p.checksum, c.resource \
              FROM changes c LEFT JOIN changes p ON p.resource_version = c.previous_version \
              WHERE c.resource_version > ? ORDER BY c.resource_version LIMIT ?",
         );
         let changes = changes.bind(after.get()).bind(count(max));
-        connection.fetch(changes, |row| Ok((read_collection(row, 17)?, read_change(row)?))).await
+        connection.fetch(changes, |row| Ok((read_collection(row, 19)?, read_change(row)?))).await
+    }
+
+    async fn read(&self, collection: &Collection, key: &str) -> Result<Option<Stored>, StoreError> {
+        let mut connection = self.reading().await?;
+        let object = sqlx::query(
+            "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
+             c.expires_at_ms, c.checksum FROM objects o JOIN changes c ON c.resource_version = o.resource_version \
+             WHERE o.resource = ? AND o.key = ?",
+        );
+        let row = connection.fetch_optional(object.bind(collection.as_str()).bind(key)).await?;
+        row.map(|row| read_stored(&row, 0)).transpose()
+    }
+
+    async fn scan(
+        &self,
+        texts: &[&str; 3],
+        after: Revision,
+        until: Revision,
+        max: usize,
+    ) -> Result<Vec<Scanned>, StoreError> {
+        let mut connection = self.reading().await?;
+        let rows = sqlx::query(
+            "SELECT key, resource_version, created_version, uid, stored_version, schema_generation, \
+             CASE WHEN found THEN bytes ELSE x'' END, expires_at_ms, checksum, resource, found FROM (SELECT c.*, o.key IS NOT NULL \
+             AND (instr(c.bytes, ?) > 0 OR instr(c.bytes, ?) > 0 OR instr(c.bytes, ?) > 0) AS found \
+             FROM changes c LEFT JOIN objects o \
+             ON o.resource = c.resource AND o.key = c.key AND o.resource_version = c.resource_version \
+             WHERE c.resource_version > ? AND c.resource_version <= ? ORDER BY c.resource_version LIMIT ?)",
+        );
+        let rows = texts.iter().fold(rows, |rows, text| rows.bind(text.as_bytes()));
+        let rows = rows.bind(after.get()).bind(until.get()).bind(count(max));
+        connection.fetch(rows, |row| read_scanned(row)).await
     }
 
     fn polled_every(&self) -> Option<Duration> {
@@ -368,11 +421,11 @@ impl Store for Sqlite {
         let mut connection = self.reading().await?;
         let expired = sqlx::query(
             "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
-             c.expires_at_ms, c.resource FROM changes c JOIN objects o ON o.resource = c.resource AND o.key = c.key \
+             c.expires_at_ms, c.checksum, c.resource FROM changes c JOIN objects o ON o.resource = c.resource AND o.key = c.key \
              WHERE c.expires_at_ms <= ? AND o.resource_version = c.resource_version ORDER BY c.expires_at_ms LIMIT ?",
         );
         let expired = expired.bind(now_ms).bind(EXPIRED_MAX);
-        connection.fetch(expired, |row| Ok((read_collection(row, 8)?, read_stored(row, 0)?))).await
+        connection.fetch(expired, |row| Ok((read_collection(row, 9)?, read_stored(row, 0)?))).await
     }
 
     async fn compact(&self, to: Revision) -> Result<bool, StoreError> {
@@ -380,7 +433,7 @@ impl Store for Sqlite {
         connection.begin("BEGIN IMMEDIATE").await?;
         let more = compact_step(&mut connection, to).await;
         connection.roll_back().await;
-        more
+        Ok(more? || return_space(&mut connection).await?)
     }
 
     async fn secret(&self, name: &str, made: &[u8]) -> Result<Vec<u8>, StoreError> {
@@ -403,7 +456,10 @@ impl Store for Sqlite {
 
     async fn lease(&self, name: &str, holder: &str, now_ms: i64, expires_at_ms: i64) -> Result<bool, StoreError> {
         let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
-        if leases.get(name).is_some_and(|lease| lease.holder != holder && lease.expires_at_ms > now_ms) {
+        // One that ends later than it may was taken before the clock was set back.
+        let latest_ms = expires_at_ms.saturating_add(expires_at_ms.saturating_sub(now_ms));
+        let runs = |lease: &Lease| (now_ms + 1..=latest_ms).contains(&lease.expires_at_ms);
+        if leases.get(name).is_some_and(|lease| lease.holder != holder && runs(lease)) {
             return Ok(false);
         }
         leases.insert(name.to_owned(), Lease { holder: holder.to_owned(), expires_at_ms });
@@ -436,8 +492,7 @@ impl Store for Sqlite {
 impl Sqlite {
     /// Decides and makes the writes of a batch, and commits.
     async fn commit_batch(&self, connection: &mut Connection, batch: &[Write]) -> Result<Vec<Outcome>, StoreError> {
-        let row = connection.fetch_one(sqlx::query("SELECT current_revision FROM meta")).await?;
-        let before = Revision::new(row.try_get(0)?);
+        let before = Revision::new(connection.fetch_number("SELECT current_revision FROM meta").await?);
         let mut keys = live_keys(connection, batch).await?;
         let (outcomes, changes) = decide(batch, &mut keys, before);
         let Some(last) = changes.last().map(|change| change.revision) else { return Ok(outcomes) };
@@ -472,7 +527,8 @@ impl Sqlite {
                     .bind(batch)
                     .bind(put.map_or(&[][..], |put| &put.bytes))
                     .bind(change.previous.map(Revision::get))
-                    .bind(put.and_then(|put| put.expires_at_ms));
+                    .bind(put.and_then(|put| put.expires_at_ms))
+                    .bind(change.checksum());
             }
             connection.execute(statement).await?;
         }
@@ -504,8 +560,7 @@ async fn live_keys(connection: &mut Connection, batch: &[Write]) -> Result<Keys,
 
 /// Removes what was superseded by the next revisions up to `to`; true while there is more to do.
 async fn compact_step(connection: &mut Connection, to: Revision) -> Result<bool, StoreError> {
-    let row = connection.fetch_one(sqlx::query("SELECT compacted_revision FROM meta")).await?;
-    let from: i64 = row.try_get(0)?;
+    let from = connection.fetch_number("SELECT compacted_revision FROM meta").await?;
     let until = to.get().min(from.saturating_add(COMPACT_STEP));
     if until <= from {
         return Ok(false);
@@ -523,6 +578,19 @@ async fn compact_step(connection: &mut Connection, to: Revision) -> Result<bool,
     connection.execute(sqlx::query("UPDATE meta SET compacted_revision = ?").bind(until)).await?;
     connection.commit().await?;
     Ok(until < to.get())
+}
+
+/// Shortens the file by a few of its free pages; true while there are many left. Some stay: the next writes need them.
+async fn return_space(connection: &mut Connection) -> Result<bool, StoreError> {
+    let free = connection.fetch_number("PRAGMA freelist_count").await?;
+    let all = connection.fetch_number("PRAGMA page_count").await?;
+    if free <= FREE_PAGES_MIN || free <= all / FREE_SHARE {
+        return Ok(false);
+    }
+    connection.fetch(sqlx::query("PRAGMA incremental_vacuum(256)"), |_| Ok(())).await?;
+    let left = connection.fetch_number("PRAGMA freelist_count").await?;
+    // A file of before has no map of its pages, and keeps them.
+    Ok(left < free)
 }
 
 /// `items` in runs of the fixed sizes, largest first.
@@ -634,6 +702,18 @@ mod tests {
         }
         let outcomes = sqlite.commit(&[put("a", 10)]).await.expect("it commits");
         let revision = Revision::new(FIRST_REVISION).next();
-        assert_eq!(outcomes, [Outcome::Committed { revision, created: revision }]);
+        assert_eq!(outcomes, [Outcome::Committed { revision, created: revision, uid: "u".into() }]);
+    }
+
+    #[tokio::test]
+    async fn a_lease_from_before_the_clock_was_set_back_is_over() {
+        let sqlite = in_memory().await;
+        let take = async |holder: &str, now_ms: i64| {
+            sqlite.lease("controllers", holder, now_ms, now_ms + 15_000).await.expect("it answers")
+        };
+        assert!(take("one", 7_200_000).await);
+        assert!(!take("two", 7_201_000).await);
+        assert!(!take("two", 7_199_000).await, "a second is no reason");
+        assert!(take("two", 0).await);
     }
 }

@@ -1,315 +1,274 @@
-//! What the registry talks to.
+//! What the registry talks to: the main database, and those that some collections are kept in instead.
+//!
+//! Revisions compare within a database. So whatever is about a revision is about one collection, and what belongs to all of
+//! them, secrets and leases, is in the main database.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use tokio::sync::{Mutex, Semaphore, mpsc, oneshot};
-use tokio::task::JoinHandle;
+use futures_util::future::try_join_all;
 
 use crate::meta::Revision;
 
-use super::postgres::Postgres;
-use super::sql::{Stats, Store};
-use super::sqlite::Sqlite;
-use super::view::{Found, OBJECT_BYTES_MAX, Snapshot, View};
-use super::writer::{self, QUEUE_KIB_MAX, QUEUE_MAX, Waiting};
+use super::database::Database;
 use super::{
-    At, Collection, Committed, Config, Location, SnapshotError, StoreError, Stored, Watch, WatchError, Write,
-    WriteError, compact, log,
+    At, Collection, Committed, Config, Counts, Feed, Guard, Location, Moment, Op, Snapshot, SnapshotError, StoreError,
+    Stored, Watch, WatchError, Write, WriteError,
 };
 
-/// The store, its view and the task that writes. Cheap to clone.
+/// Every database that objects are kept in. Cheap to clone.
 #[derive(Clone)]
 pub struct Storage {
-    inner: Arc<Inner>,
+    databases: Arc<Databases>,
 }
 
-struct Inner {
-    store: Arc<dyn Store>,
-    view: Arc<View>,
-    queue: SyncMutex<Option<mpsc::Sender<Waiting>>>,
-    /// What is left of the queue, in KiB of objects.
-    queue_kib: Arc<Semaphore>,
-    /// Collections are loaded one at a time.
-    loading: Mutex<()>,
-    tasks: SyncMutex<Vec<JoinHandle<()>>>,
-    probe: Probe,
-}
-
-/// Readings of the newest revision: who asks while one runs shares the next.
-#[derive(Default)]
-struct Probe {
-    begun: AtomicU64,
-    /// The last that succeeded, counted from 1.
-    done: Mutex<u64>,
+struct Databases {
+    main: Database,
+    /// Each once.
+    others: Vec<Database>,
+    /// Which of `others` has the objects of a collection; those of all others are in `main`.
+    overrides: Vec<(Collection, usize)>,
 }
 
 impl Storage {
-    /// Opens the database and starts to write.
+    /// Opens the databases and starts to write.
     pub async fn open(config: &Config) -> Result<Self, StoreError> {
-        let store: Arc<dyn Store> = match &config.location {
-            Location::Postgres(url) => Arc::new(Postgres::open(url, config).await?),
-            Location::Memory => Arc::new(Sqlite::open(None, config.durability).await?),
-            Location::File(path) => Arc::new(Sqlite::open(Some(path), config.durability).await?),
+        let locations = config.other_locations();
+        let main = Database::open(&config.location, config).await?;
+        let others = try_join_all(locations.iter().map(|location| Database::open(location, config))).await;
+        let others = match others {
+            Ok(others) => others,
+            Err(error) => {
+                main.close().await;
+                return Err(error);
+            }
         };
-        let (revision, compacted) = store.revisions().await?;
-        let view = Arc::new(View::new(revision, compacted, OBJECT_BYTES_MAX));
-        let (queue, waiting) = mpsc::channel(QUEUE_MAX);
-        let writing = tokio::spawn(writer::run(waiting, Arc::clone(&store), Arc::clone(&view)));
-        let inner = Arc::new(Inner {
-            store,
-            view,
-            queue: SyncMutex::new(Some(queue)),
-            queue_kib: Arc::new(Semaphore::new(QUEUE_KIB_MAX)),
-            loading: Mutex::new(()),
-            tasks: SyncMutex::new(vec![writing]),
-            probe: Probe::default(),
-        });
-        let storage = Storage { inner };
-        storage.tasks().push(tokio::spawn(compact::run(storage.downgrade(), config.history)));
-        if let Some(every) = storage.inner.store.polled_every() {
-            storage.tasks().push(tokio::spawn(poll(storage.downgrade(), every)));
-        }
-        Ok(storage)
-    }
-
-    fn tasks(&self) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
-        self.inner.tasks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A handle that does not keep the storage open.
-    fn downgrade(&self) -> WeakStorage {
-        WeakStorage(Arc::downgrade(&self.inner))
+        let place = |location: &Location| locations.iter().position(|known| *known == location);
+        let overrides = config.overrides.iter().filter_map(|(of, location)| Some((of.clone(), place(location)?)));
+        Ok(Storage { databases: Arc::new(Databases { main, others, overrides: overrides.collect() }) })
     }
 
     /// Makes a write if its guards hold in the transaction that makes it. It is visible, and as durable as was asked for,
     /// when this returns. A write whose caller stops waiting is made all the same.
-    pub async fn write(&self, write: Write) -> Result<Committed, WriteError> {
-        let (done, result) = oneshot::channel();
-        let closed = || WriteError::Store(StoreError::Closed);
-        let share = Arc::clone(&self.inner.queue_kib).try_acquire_many_owned(writer::share_kib(&write));
-        let share = share.map_err(|_| WriteError::Busy)?;
-        {
-            let queue = self.inner.queue.lock().unwrap_or_else(PoisonError::into_inner);
-            let queue = queue.as_ref().ok_or_else(closed)?;
-            queue.try_send(Waiting { write, done, _share: share }).map_err(|error| match error {
-                mpsc::error::TrySendError::Full(_) => WriteError::Busy,
-                mpsc::error::TrySendError::Closed(_) => closed(),
-            })?;
+    ///
+    /// A guard on an object in another database is checked as [`Storage::write_apart`] says.
+    pub async fn write(&self, mut write: Write) -> Result<Committed, WriteError> {
+        let database = self.databases.of(&write.collection);
+        if self.databases.others.is_empty() {
+            return database.write(write).await;
         }
-        let result = result.await.unwrap_or_else(|_| Err(closed()));
-        if matches!(result, Err(WriteError::GuardFailed)) {
-            // Who decides anew must see what it failed by, also where another process wrote that.
-            self.catch_up().await.map_err(WriteError::Store)?;
+        let is_apart = |guard: &mut Guard| match guard {
+            Guard::Other { collection, .. } => !std::ptr::eq(self.databases.of(collection), database),
+            Guard::Absent | Guard::At { .. } => false,
+        };
+        let apart: Vec<_> = write.guards.extract_if(.., is_apart).collect();
+        if apart.is_empty() {
+            return database.write(write).await;
         }
-        result
+        let storage = self.clone();
+        let made = tokio::spawn(async move { storage.write_apart(write, &apart).await });
+        made.await.unwrap_or(Err(WriteError::Store(StoreError::Closed)))
+    }
+
+    /// Makes a write that `apart` guards: objects in another database, which no transaction spans.
+    ///
+    /// They are read at the newest before the write, and again after it. An object that was created while one of them
+    /// changed is taken back, unless somebody has changed it since; watches see it come and go, and where the process ends
+    /// between the two it stays. An update stays: it is as if it had come just before.
+    async fn write_apart(&self, write: Write, apart: &[Guard]) -> Result<Committed, WriteError> {
+        if !self.hold(apart).await? {
+            return Err(WriteError::GuardFailed);
+        }
+        let database = self.databases.of(&write.collection);
+        let creates = write.guards.contains(&Guard::Absent);
+        let (collection, key) = (write.collection.clone(), Arc::clone(&write.key));
+        let committed = database.write(write).await?;
+        if !creates || self.hold(apart).await? {
+            return Ok(committed);
+        }
+        let guards = vec![Guard::At { revision: committed.revision }];
+        match database.write(Write { collection, key, op: Op::Delete, guards }).await {
+            Ok(_) => Err(WriteError::GuardFailed),
+            Err(WriteError::GuardFailed) => Ok(committed),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether all of `guards`, which are on other objects, hold now.
+    async fn hold(&self, guards: &[Guard]) -> Result<bool, WriteError> {
+        for guard in guards {
+            let Guard::Other { collection, key, revision } = guard else { continue };
+            let database = self.databases.of(collection);
+            database.catch_up().await.map_err(WriteError::Store)?;
+            let stored = database.get(collection, key).await.map_err(WriteError::Store)?;
+            if stored.is_none_or(|stored| stored.revision != *revision) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The newest state of the object under `key`.
     pub async fn get(&self, collection: &Collection, key: &str) -> Result<Option<Arc<Stored>>, StoreError> {
-        loop {
-            if let Some(found) = self.inner.view.get(collection, key) {
-                return Ok(found);
-            }
-            self.load(collection).await?;
+        self.databases.of(collection).get(collection, key).await
+    }
+
+    /// The newest state of the object under `key`, without loading its collection for it.
+    pub async fn peek(&self, collection: &Collection, key: &str) -> Result<Option<Arc<Stored>>, StoreError> {
+        self.databases.of(collection).peek(collection, key).await
+    }
+
+    /// Hands every object to `each` whose stored bytes contain one of `texts`; others are not read. Returns the moment as of
+    /// which these are all, but for those that have changed after it.
+    pub async fn scan(
+        &self,
+        texts: &[&str; 3],
+        mut each: impl FnMut(Collection, Stored) + Send,
+    ) -> Result<Moment, StoreError> {
+        let mut moment = Vec::new();
+        for database in self.databases.all() {
+            moment.push(database.scan(texts, &mut each).await?);
         }
+        Ok(Moment(moment))
+    }
+
+    /// The newest moment that is visible.
+    pub fn now(&self) -> Moment {
+        Moment(self.databases.all().map(Database::revision).collect())
+    }
+
+    /// The changes of all collections after a moment.
+    pub fn feed(&self, after: &Moment) -> Feed {
+        Feed::new(self.databases.all().zip(&after.0).map(|(database, after)| database.feed(*after)).collect())
     }
 
     /// The objects of a collection at one revision.
     pub async fn snapshot(&self, collection: &Collection, at: At) -> Result<Snapshot, SnapshotError> {
-        let revision = match at {
-            At::Newest => None,
-            At::Exact(revision) => Some(revision),
-        };
-        loop {
-            match self.inner.view.find(collection, revision) {
-                Found::Snapshot(snapshot) => return Ok(snapshot),
-                Found::Expired(compacted) => return Err(SnapshotError::Expired { compacted }),
-                Found::NotLoaded => self.load(collection).await.map_err(SnapshotError::Store)?,
-                Found::Present(present) => {
-                    let rebuilt = log::rebuild(&self.inner.view, &*self.inner.store, present).await;
-                    // Where it can't be rebuilt it was compacted meanwhile, and the view says so.
-                    if let Some(snapshot) = rebuilt.map_err(SnapshotError::Store)? {
-                        return Ok(snapshot);
-                    }
-                }
-            }
-        }
+        self.databases.of(collection).snapshot(collection, at).await
     }
 
     /// Keeps a state for the next page of a list, within bounds of number and time.
     pub fn pin(&self, snapshot: &Snapshot) {
-        self.inner.view.pin(snapshot);
+        self.databases.of(snapshot.collection()).pin(snapshot);
     }
 
     /// The changes of a collection after a revision, which may be one of the future.
     pub async fn watch(&self, collection: &Collection, after: Revision) -> Result<Watch, WatchError> {
-        let compacted = self.inner.view.compacted();
-        if after < compacted {
-            return Err(WatchError::Expired { compacted });
-        }
-        loop {
-            if let Some(changed) = self.inner.view.follow(collection) {
-                let (view, store) = (Arc::clone(&self.inner.view), Arc::clone(&self.inner.store));
-                return Ok(Watch::new(view, store, collection.clone(), after, changed));
-            }
-            self.load(collection).await.map_err(WatchError::Store)?;
-        }
+        self.databases.of(collection).watch(collection, after).await
     }
 
-    /// The newest revision that is visible.
-    pub fn revision(&self) -> Revision {
-        self.inner.view.revision()
+    /// The newest revision that is visible to those who read a collection.
+    pub fn revision(&self, collection: &Collection) -> Revision {
+        self.databases.of(collection).revision()
     }
 
-    /// Waits until everything is visible that was acknowledged anywhere before this was called. At once where no other
-    /// process can write.
+    /// The revision that the log of a collection reaches back to.
+    pub fn compacted(&self, collection: &Collection) -> Revision {
+        self.databases.of(collection).compacted()
+    }
+
+    /// Waits until everything in the main database is visible that was acknowledged anywhere before this was called. At once
+    /// where no other process can write.
     ///
     /// Errors: the database does not answer. What is visible can be read all the same.
     pub async fn catch_up(&self) -> Result<(), StoreError> {
-        if self.inner.store.polled_every().is_none() {
-            return Ok(());
+        self.databases.main.catch_up().await
+    }
+
+    /// [`Storage::catch_up`] with the database of a collection that is not in the main one; at once where it is.
+    pub async fn catch_up_apart(&self, collection: &Collection) -> Result<(), StoreError> {
+        match self.databases.other(collection) {
+            Some(other) => other.catch_up().await,
+            None => Ok(()),
         }
-        let probe = &self.inner.probe;
-        let wanted = probe.begun.load(Ordering::SeqCst) + 1;
-        let mut done = probe.done.lock().await;
-        if *done >= wanted {
-            return Ok(());
-        }
-        let number = probe.begun.fetch_add(1, Ordering::SeqCst) + 1;
-        log::poll(&self.inner.view, &*self.inner.store).await?;
-        *done = number;
-        Ok(())
     }
 
-    /// The revision that the log reaches back to.
-    pub fn compacted(&self) -> Revision {
-        self.inner.view.compacted()
+    /// Waits until `revision` of a collection is visible, `timeout` at most; false where it is not by then.
+    pub async fn wait_for(&self, collection: &Collection, revision: Revision, timeout: Duration) -> bool {
+        self.databases.of(collection).wait_for(revision, timeout).await
     }
 
-    /// Waits until `revision` is visible, `timeout` at most; false where it is not by then.
-    pub async fn wait_for(&self, revision: Revision, timeout: Duration) -> bool {
-        let mut newest = self.inner.view.newest();
-        let reached = newest.wait_for(|newest| *newest >= revision);
-        matches!(tokio::time::timeout(timeout, reached).await, Ok(Ok(_)))
-    }
-
-    /// The value that every process on this database has under `name`.
+    /// The value that every process on the main database has under `name`.
     pub async fn read_secret(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.store.read_secret(name).await
+        self.databases.main.read_secret(name).await
     }
 
     /// Keeps `made` under `name` unless there is a value already; returns the one that is kept.
     pub async fn insert_secret(&self, name: &str, made: &[u8]) -> Result<Vec<u8>, StoreError> {
-        self.inner.store.secret(name, made).await
+        self.databases.main.insert_secret(name, made).await
     }
 
     /// Takes or keeps the lease `name`; false while another process has it.
     pub async fn lease(&self, name: &str, holder: &str, ttl: Duration) -> Result<bool, StoreError> {
-        let now_ms = Timestamp::now().as_millisecond();
-        let expires_at_ms = now_ms.saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
-        self.inner.store.lease(name, holder, now_ms, expires_at_ms).await
+        self.databases.main.lease(name, holder, ttl).await
     }
 
-    pub fn stats(&self) -> &Stats {
-        self.inner.store.stats()
+    /// The newest revision of the main database, and the one that its log reaches back to.
+    pub fn main_revisions(&self) -> (Revision, Revision) {
+        (self.databases.main.revision(), self.databases.main.compacted())
+    }
+
+    /// What all databases have cost so far.
+    pub fn counts(&self) -> Counts {
+        self.databases.all().map(|database| database.stats().counts()).sum()
     }
 
     /// How many objects each collection in memory has.
     pub fn object_counts(&self) -> Vec<(Collection, usize)> {
-        self.inner.view.object_counts()
+        self.databases.all().flat_map(Database::object_counts).collect()
     }
 
-    /// Whether the database answers.
+    /// How many databases there are beside the main one.
+    pub fn other_count(&self) -> usize {
+        self.databases.others.len()
+    }
+
+    /// Whether the main database answers.
     pub async fn ping(&self) -> Result<(), StoreError> {
-        self.inner.store.revisions().await.map(drop)
+        self.databases.main.ping().await
+    }
+
+    /// Whether the other database of that number answers.
+    pub async fn ping_other(&self, number: usize) -> Result<(), StoreError> {
+        match self.databases.others.get(number) {
+            Some(other) => other.ping().await,
+            None => Ok(()),
+        }
     }
 
     /// Commits what is waiting and closes; later writes fail.
     pub async fn close(&self) {
-        drop(self.inner.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let tasks = std::mem::take(&mut *self.tasks());
-        for (at, task) in tasks.into_iter().enumerate() {
-            // The first is the writer, which ends by itself; the others wait for time to pass.
-            if at > 0 {
-                task.abort();
-            }
-            _ = task.await;
+        for other in &self.databases.others {
+            other.close().await;
         }
-        self.inner.store.close().await;
+        self.databases.main.close().await;
     }
 
-    /// Makes everything superseded at or before `to` unreadable, then removes it in small steps, between which writes go on.
-    pub async fn compact(&self, to: Revision) -> Result<(), StoreError> {
-        let to = to.min(self.revision());
-        self.inner.view.set_compacted(to);
-        while self.inner.store.compact(to).await? {}
-        Ok(())
+    /// Makes everything superseded at or before `to` unreadable in the database of a collection, then removes it in small
+    /// steps, between which writes go on.
+    pub async fn compact(&self, collection: &Collection, to: Revision) -> Result<(), StoreError> {
+        self.databases.of(collection).compact(to).await
     }
 
     /// Deletes what expires at or before `now_ms`, in milliseconds since 1970.
     pub async fn expire(&self, now_ms: i64) -> Result<(), StoreError> {
-        compact::expire(self, self.inner.store.expired(now_ms).await?).await
-    }
-
-    /// Loads a collection into the view. Loading goes on where the caller stops waiting, since others may wait as well.
-    async fn load(&self, collection: &Collection) -> Result<(), StoreError> {
-        let (inner, collection) = (Arc::clone(&self.inner), collection.clone());
-        let loading = tokio::spawn(async move { inner.load(&collection).await });
-        loading.await.unwrap_or(Err(StoreError::Closed))
+        try_join_all(self.databases.all().map(|database| database.expire(now_ms))).await.map(drop)
     }
 }
 
-impl Inner {
-    async fn load(&self, collection: &Collection) -> Result<(), StoreError> {
-        let _one_at_a_time = self.loading.lock().await;
-        if !self.view.begin_loading(collection) {
-            return Ok(());
-        }
-        match self.read(collection).await {
-            Ok((objects, revision)) => {
-                self.view.finish_loading(collection, objects, revision);
-                Ok(())
-            }
-            Err(error) => {
-                self.view.abandon_loading(collection);
-                Err(error)
-            }
-        }
+impl Databases {
+    /// The database that the objects of a collection are in.
+    fn of(&self, collection: &Collection) -> &Database {
+        self.other(collection).unwrap_or(&self.main)
     }
 
-    /// The objects of a collection at a visible revision.
-    async fn read(&self, collection: &Collection) -> Result<(Vec<Stored>, Revision), StoreError> {
-        let (objects, revision) = self.store.load(collection).await?;
-        if revision > self.view.revision() {
-            // Committed, and about to be made visible by the writer, or by this.
-            log::poll(&self.view, &*self.store).await?;
-        }
-        Ok((objects, revision))
+    /// The same where that is not the main one.
+    fn other(&self, collection: &Collection) -> Option<&Database> {
+        let (_, at) = self.overrides.iter().find(|(overridden, _)| overridden == collection)?;
+        self.others.get(*at)
     }
-}
 
-/// Polls the log until the storage is gone.
-async fn poll(storage: WeakStorage, every: Duration) {
-    loop {
-        let Some(store) = storage.upgrade().map(|storage| Arc::clone(&storage.inner.store)) else { return };
-        // Told at once as a rule; the timer is for what gets lost on the way.
-        _ = tokio::time::timeout(every, store.written_elsewhere()).await;
-        drop(store);
-        let Some(storage) = storage.upgrade() else { return };
-        if let Err(error) = log::poll(&storage.inner.view, &*storage.inner.store).await {
-            tracing::warn!(%error, "the log can't be polled, it will be tried again");
-        }
-    }
-}
-
-/// A handle for tasks that end with the storage.
-pub(super) struct WeakStorage(std::sync::Weak<Inner>);
-
-impl WeakStorage {
-    pub fn upgrade(&self) -> Option<Storage> {
-        self.0.upgrade().map(|inner| Storage { inner })
+    fn all(&self) -> impl Iterator<Item = &Database> {
+        std::iter::once(&self.main).chain(&self.others)
     }
 }

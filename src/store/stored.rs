@@ -8,7 +8,7 @@ use crate::meta::Revision;
 use crate::value::json;
 
 use super::Encoded;
-use super::encoded::labels_of;
+use super::encoded::metadata_field;
 
 /// How many derived forms of a state are kept.
 const DERIVED_MAX: usize = 2;
@@ -26,9 +26,12 @@ pub struct Stored {
     /// Compact canonical JSON without `metadata.resourceVersion`.
     pub bytes: Bytes,
     pub expires_at_ms: Option<i64>,
-    pub(super) labels: OnceLock<Box<[(String, String)]>>,
+    pub(super) labels: OnceLock<Labels>,
     pub(super) derived: Mutex<Vec<Derived>>,
 }
+
+/// Names and values.
+type Labels = Box<[(Box<str>, Box<str>)]>;
 
 #[derive(Debug)]
 pub(super) struct Derived {
@@ -41,12 +44,17 @@ impl Stored {
     /// The value of the label `name`. Labels are read once, at the first selection.
     pub fn label(&self, name: &str) -> Option<&str> {
         let labels = self.labels.get_or_init(|| {
-            let labels = labels_of(&self.bytes).and_then(|labels| json::decode(labels).ok());
+            let labels = self.metadata_field("\"labels\"").and_then(|labels| json::decode(labels).ok());
             let pairs =
                 labels.as_ref().and_then(|labels| labels.as_object()).into_iter().flat_map(|labels| labels.iter());
-            pairs.map(|(name, value)| (name.to_owned(), value.as_str().unwrap_or_default().to_owned())).collect()
+            pairs.map(|(name, value)| (name.into(), value.as_str().unwrap_or_default().into())).collect()
         });
-        labels.iter().find(|(label, _)| label == name).map(|(_, value)| value.as_str())
+        labels.iter().find(|(label, _)| **label == *name).map(|(_, value)| &**value)
+    }
+
+    /// The JSON of a field of the metadata, by its name in quotes; nothing else of the object is decoded.
+    pub fn metadata_field(&self, quoted_name: &str) -> Option<&[u8]> {
+        metadata_field(&self.bytes, quoted_name)
     }
 
     /// The stored bytes, as they are sent where deriving changes nothing.
@@ -72,7 +80,29 @@ impl Stored {
         if derived.len() == DERIVED_MAX {
             derived.remove(0);
         }
+        // One by one: most objects are read in one version.
+        derived.reserve_exact(1);
         derived.push(Derived { version: version.into(), schema_generation, encoded });
+    }
+}
+
+#[cfg(test)]
+impl Stored {
+    /// A first state for tests.
+    pub(crate) fn fixture(key: &str, uid: &str, bytes: impl Into<Bytes>) -> Self {
+        const REVISION: Revision = Revision::new(1);
+        Stored {
+            key: key.into(),
+            revision: REVISION,
+            created: REVISION,
+            uid: uid.into(),
+            stored_version: "v1".into(),
+            schema_generation: 1,
+            bytes: bytes.into(),
+            expires_at_ms: None,
+            labels: OnceLock::new(),
+            derived: Mutex::default(),
+        }
     }
 }
 

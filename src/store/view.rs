@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 use crate::meta::Revision;
 
+use super::feed::{Entry, Newest};
 use super::log::Page;
 use super::{Change, Collection, Stored};
 
@@ -43,6 +44,7 @@ struct State {
     revision: Revision,
     compacted: Revision,
     collections: HashMap<Collection, CollectionState>,
+    newest: Newest,
 }
 
 enum CollectionState {
@@ -77,6 +79,7 @@ struct Pin {
 /// A change on its way into the view.
 pub(super) struct Applied {
     pub key: Arc<str>,
+    pub uid: Arc<str>,
     pub revision: Revision,
     /// The new state; `None` for a deletion.
     pub stored: Option<Arc<Stored>>,
@@ -85,7 +88,8 @@ pub(super) struct Applied {
 impl From<Change> for Applied {
     fn from(change: Change) -> Self {
         let Change { revision, object, deleted, .. } = change;
-        Applied { key: Arc::clone(&object.key), revision, stored: (!deleted).then_some(object) }
+        let (key, uid) = (Arc::clone(&object.key), Arc::clone(&object.uid));
+        Applied { key, uid, revision, stored: (!deleted).then_some(object) }
     }
 }
 
@@ -143,7 +147,7 @@ pub(super) enum Found {
 
 impl View {
     pub fn new(revision: Revision, compacted: Revision, object_bytes_max: usize) -> Self {
-        let state = State { revision, compacted, collections: HashMap::new() };
+        let state = State { revision, compacted, collections: HashMap::new(), newest: Newest::after(revision) };
         View {
             state: RwLock::new(state),
             newest: watch::Sender::new(revision),
@@ -252,6 +256,7 @@ impl View {
                 continue;
             }
             state.revision = applied.revision;
+            state.newest.push(Entry::new(&collection, &applied));
             match state.collections.get_mut(&collection) {
                 Some(CollectionState::Loaded(loaded)) => loaded.apply(applied),
                 Some(CollectionState::Loading(waiting)) => waiting.push(applied),
@@ -324,6 +329,11 @@ impl View {
         Some(Page { changes, end, last })
     }
 
+    /// The newest changes of all collections after `after`, `max` at most; `None` where memory does not reach back that far.
+    pub fn newest_after(&self, after: Revision, max: usize) -> Option<Vec<Entry>> {
+        self.read().newest.after_revision(after, max)
+    }
+
     /// How many objects each loaded collection has.
     pub fn object_counts(&self) -> Vec<(Collection, usize)> {
         let state = self.read();
@@ -386,7 +396,7 @@ impl Loaded {
         if applied.revision <= self.revision {
             return;
         }
-        let Applied { key, revision, stored } = applied;
+        let Applied { key, revision, stored, .. } = applied;
         let previous = match &stored {
             Some(stored) => self.objects.insert(key, Arc::clone(stored)),
             None => self.objects.remove(&key),
@@ -433,18 +443,7 @@ mod tests {
         let collections = ["watched", "read", "unread", "new"].map(|name| Collection::new("", name));
         let [watched, read, unread, new] = &collections;
         let load = |collection: &Collection| {
-            let object = Stored {
-                key: "a".into(),
-                revision: REVISION,
-                created: REVISION,
-                uid: "u".into(),
-                stored_version: "v1".into(),
-                schema_generation: 1,
-                bytes: vec![b' '; 80].into(),
-                expires_at_ms: None,
-                labels: Default::default(),
-                derived: Default::default(),
-            };
+            let object = Stored::fixture("a", "u", vec![b' '; 80]);
             assert!(view.begin_loading(collection));
             view.finish_loading(collection, vec![object], REVISION);
         };

@@ -64,12 +64,13 @@ async fn commit(batch: &mut Vec<Waiting>, store: &dyn Store, view: &View) {
     };
     let mut applied = Vec::with_capacity(writes.len());
     for (write, outcome) in writes.into_iter().zip(&outcomes) {
-        if let Outcome::Committed { revision, created } = *outcome {
+        if let Outcome::Committed { revision, created, uid } = outcome {
+            let (revision, uid) = (*revision, Arc::clone(uid));
             let stored = match write.op {
                 Op::Put(put) => Some(Arc::new(Stored {
                     key: Arc::clone(&write.key),
                     revision,
-                    created,
+                    created: *created,
                     uid: put.uid,
                     stored_version: put.stored_version,
                     schema_generation: put.schema_generation,
@@ -80,7 +81,7 @@ async fn commit(batch: &mut Vec<Waiting>, store: &dyn Store, view: &View) {
                 })),
                 Op::Delete => None,
             };
-            applied.push((write.collection, Applied { key: write.key, revision, stored }));
+            applied.push((write.collection, Applied { key: write.key, uid, revision, stored }));
         }
     }
     // Visible before it is acknowledged: who wrote reads what they wrote. What this process committed need not be read

@@ -48,6 +48,31 @@ pub fn is_printable(char: char) -> bool {
     }
 }
 
+/// What Go's JSON decoder calls a value in its errors.
+pub const fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Int(_) | Value::Float(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// The type of unstructured content as Go's `%T` prints it.
+pub const fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Int(_) => "int64",
+        Value::Float(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
 /// A bad value as Go's `field.Error` prints it: texts quoted, numbers and truth values plain, the rest as JSON.
 pub fn go_display(value: &Value) -> String {
     match value {

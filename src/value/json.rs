@@ -550,29 +550,40 @@ pub fn encode_into(value: &Value, out: &mut Vec<u8>) {
 }
 
 /// In which order the fields of objects are written.
+#[derive(Clone, Copy)]
 pub enum Layout {
     /// Sorted, here and below: as Go prints maps.
     Sorted,
     /// In the order of a Go struct, each with its own layout; fields that are not named follow, sorted. For an array, each
     /// item has it.
     Struct(&'static [(&'static str, &'static Layout)]),
+    /// As [`Layout::Struct`], for a type that knows its fields.
+    Declared(&'static dyn Fields),
     /// Sorted, and every field's value has this layout.
     Map(&'static Layout),
+    /// Sorted, and every field's value is of a type that knows its fields.
+    DeclaredMap(&'static dyn Fields),
     /// The object's own content tells.
-    Choose(fn(&Value) -> &'static Layout),
+    Choose(fn(&Value) -> Layout),
+}
+
+/// A type that knows the order of its fields.
+pub trait Fields: Sync {
+    /// The name and the layout of a field, counted in the order of the type; `None` behind the last one.
+    fn nth(&self, index: usize) -> Option<(&'static str, Layout)>;
 }
 
 /// As [`encode`], with fields in the order of `layout`.
-pub fn encode_as(value: &Value, layout: &Layout) -> Vec<u8> {
+pub fn encode_as(value: &Value, layout: Layout) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     encode_as_into(value, layout, &mut out);
     out
 }
 
-fn encode_as_into(value: &Value, layout: &Layout, out: &mut Vec<u8>) {
+fn encode_as_into(value: &Value, layout: Layout, out: &mut Vec<u8>) {
     match (value, layout) {
         (Value::Object(_) | Value::Array(_), Layout::Choose(choose)) => encode_as_into(value, choose(value), out),
-        (Value::Array(items), Layout::Struct(_)) => {
+        (Value::Array(items), Layout::Struct(_) | Layout::Declared(_)) => {
             out.push(b'[');
             for (index, item) in items.iter().enumerate() {
                 if index > 0 {
@@ -583,19 +594,30 @@ fn encode_as_into(value: &Value, layout: &Layout, out: &mut Vec<u8>) {
             out.push(b']');
         }
         (Value::Object(fields), Layout::Struct(order)) => {
-            let declared = order.iter().filter_map(|(name, layout)| Some((*name, fields.get(name)?, *layout)));
-            let is_other = |name: &str| order.iter().all(|(declared, _)| *declared != name);
-            let others = fields.iter().filter(|(name, _)| is_other(name));
-            encode_fields_as(declared.chain(others.map(|(name, field)| (name, field, &Layout::Sorted))), out);
+            encode_declared(fields, || order.iter().map(|(name, layout)| (*name, **layout)), out);
+        }
+        (Value::Object(fields), Layout::Declared(declared)) => {
+            encode_declared(fields, || (0..).map_while(|index| declared.nth(index)), out);
         }
         (Value::Object(fields), Layout::Map(layout)) => {
             encode_fields_as(fields.iter().map(|(name, field)| (name, field, *layout)), out);
+        }
+        (Value::Object(fields), Layout::DeclaredMap(declared)) => {
+            encode_fields_as(fields.iter().map(|(name, field)| (name, field, Layout::Declared(declared))), out);
         }
         _ => encode_into(value, out),
     }
 }
 
-fn encode_fields_as<'v>(fields: impl Iterator<Item = (&'v str, &'v Value, &'v Layout)>, out: &mut Vec<u8>) {
+/// Fields in the order that is declared, then those that are not, sorted.
+fn encode_declared<I: Iterator<Item = (&'static str, Layout)>>(fields: &Map, order: impl Fn() -> I, out: &mut Vec<u8>) {
+    let declared = order().filter_map(|(name, layout)| Some((name, fields.get(name)?, layout)));
+    let is_other = |name: &str| order().all(|(declared, _)| declared != name);
+    let others = fields.iter().filter(|(name, _)| is_other(name));
+    encode_fields_as(declared.chain(others.map(|(name, field)| (name, field, Layout::Sorted))), out);
+}
+
+fn encode_fields_as<'v>(fields: impl Iterator<Item = (&'v str, &'v Value, Layout)>, out: &mut Vec<u8>) {
     out.push(b'{');
     for (index, (name, field, layout)) in fields.enumerate() {
         if index > 0 {

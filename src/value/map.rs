@@ -3,18 +3,25 @@
 use super::Value;
 
 /// Fields in byte order of their names, each name once. Small objects, the common case, are one allocation.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Map {
-    fields: Vec<(String, Value)>,
+///
+/// The fields are values, or what a schema says of each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Map<V = Value> {
+    fields: Vec<(String, V)>,
 }
 
-impl Map {
+impl<V> Map<V> {
     pub const fn new() -> Self {
         Map { fields: Vec::new() }
     }
 
+    /// None yet, with room for `count`.
+    pub fn with_capacity(count: usize) -> Self {
+        Map { fields: Vec::with_capacity(count) }
+    }
+
     /// The fields in any order; of a repeated name the last value stays. Sorted fields cost nothing.
-    pub fn from_fields(mut fields: Vec<(String, Value)>) -> Self {
+    pub fn from_fields(mut fields: Vec<(String, V)>) -> Self {
         if !fields.is_sorted_by(|(left, _), (right, _)| left < right) {
             fields.sort_by(|(left, _), (right, _)| left.cmp(right));
             fields.dedup_by(|later, kept| {
@@ -40,16 +47,16 @@ impl Map {
         self.position(name).is_ok()
     }
 
-    pub fn get(&self, name: &str) -> Option<&Value> {
+    pub fn get(&self, name: &str) -> Option<&V> {
         self.position(name).ok().map(|at| &self.fields[at].1)
     }
 
-    pub fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut V> {
         self.position(name).ok().map(|at| &mut self.fields[at].1)
     }
 
     /// Sets `name` and returns what it was before.
-    pub fn insert(&mut self, name: impl Into<String>, value: Value) -> Option<Value> {
+    pub fn insert(&mut self, name: impl Into<String>, value: V) -> Option<V> {
         let name = name.into();
         // Sorted input, such as our own encoding, only ever appends.
         if self.fields.last().is_none_or(|(last, _)| *last < name) {
@@ -65,6 +72,40 @@ impl Map {
         }
     }
 
+    pub fn remove(&mut self, name: &str) -> Option<V> {
+        self.position(name).ok().map(|at| self.fields.remove(at).1)
+    }
+
+    pub fn retain(&mut self, mut keep: impl FnMut(&str, &mut V) -> bool) {
+        self.fields.retain_mut(|(name, value)| keep(name, value));
+    }
+
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &V)> + ExactSizeIterator {
+        self.fields.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (&str, &mut V)> + ExactSizeIterator {
+        self.fields.iter_mut().map(|(name, value)| (name.as_str(), value))
+    }
+
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &str> + ExactSizeIterator {
+        self.fields.iter().map(|(name, _)| name.as_str())
+    }
+
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> + ExactSizeIterator {
+        self.fields.iter().map(|(_, value)| value)
+    }
+
+    pub fn values_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut V> + ExactSizeIterator {
+        self.fields.iter_mut().map(|(_, value)| value)
+    }
+
+    fn position(&self, name: &str) -> Result<usize, usize> {
+        self.fields.binary_search_by(|(field, _)| field.as_str().cmp(name))
+    }
+}
+
+impl Map {
     /// The field `name`, made as null when absent.
     pub fn entry(&mut self, name: &str) -> &mut Value {
         let at = match self.position(name) {
@@ -76,52 +117,26 @@ impl Map {
         };
         &mut self.fields[at].1
     }
+}
 
-    pub fn remove(&mut self, name: &str) -> Option<Value> {
-        self.position(name).ok().map(|at| self.fields.remove(at).1)
-    }
-
-    pub fn retain(&mut self, mut keep: impl FnMut(&str, &mut Value) -> bool) {
-        self.fields.retain_mut(|(name, value)| keep(name, value));
-    }
-
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &Value)> + ExactSizeIterator {
-        self.fields.iter().map(|(name, value)| (name.as_str(), value))
-    }
-
-    pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (&str, &mut Value)> + ExactSizeIterator {
-        self.fields.iter_mut().map(|(name, value)| (name.as_str(), value))
-    }
-
-    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &str> + ExactSizeIterator {
-        self.fields.iter().map(|(name, _)| name.as_str())
-    }
-
-    pub fn values(&self) -> impl DoubleEndedIterator<Item = &Value> + ExactSizeIterator {
-        self.fields.iter().map(|(_, value)| value)
-    }
-
-    pub fn values_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Value> + ExactSizeIterator {
-        self.fields.iter_mut().map(|(_, value)| value)
-    }
-
-    fn position(&self, name: &str) -> Result<usize, usize> {
-        self.fields.binary_search_by(|(field, _)| field.as_str().cmp(name))
+impl<V> Default for Map<V> {
+    fn default() -> Self {
+        Map::new()
     }
 }
 
-impl IntoIterator for Map {
-    type Item = (String, Value);
-    type IntoIter = std::vec::IntoIter<(String, Value)>;
+impl<V> IntoIterator for Map<V> {
+    type Item = (String, V);
+    type IntoIter = std::vec::IntoIter<(String, V)>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.fields.into_iter()
     }
 }
 
-impl FromIterator<(String, Value)> for Map {
+impl<V> FromIterator<(String, V)> for Map<V> {
     /// The last value of a repeated name stays.
-    fn from_iter<I: IntoIterator<Item = (String, Value)>>(fields: I) -> Self {
+    fn from_iter<I: IntoIterator<Item = (String, V)>>(fields: I) -> Self {
         Map::from_fields(fields.into_iter().collect())
     }
 }

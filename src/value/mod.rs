@@ -10,7 +10,7 @@ mod map;
 pub mod number;
 pub mod yaml;
 
-pub use go::{go_display, go_print, go_quote, go_quote_byte, is_printable};
+pub use go::{go_display, go_print, go_quote, go_quote_byte, go_type, is_printable, json_type};
 pub use map::Map;
 
 /// A JSON value. Integers that fit `i64` stay integers; every other number is a double, never NaN or infinite.
@@ -33,6 +33,11 @@ impl Value {
             Value::Object(fields) => Some(fields),
             _ => None,
         }
+    }
+
+    /// The items of the array at `path`; none where there is no array.
+    pub fn items_at(&self, path: &[&str]) -> &[Value] {
+        self.at(path).and_then(Value::as_array).unwrap_or_default()
     }
 
     /// The object's fields for writing, if this is an object.

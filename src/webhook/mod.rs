@@ -8,7 +8,7 @@
 
 mod answer;
 mod connection;
-mod trust;
+pub(crate) mod trust;
 
 use std::collections::HashMap;
 use std::str::FromStr;

@@ -4,13 +4,20 @@ use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::ring;
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
 /// The client's side of TLS for a webhook with these certificates of authorities.
 pub(super) fn config(ca_bundle: &[u8]) -> Result<ClientConfig, String> {
+    let config = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
+    let config = config.map_err(|error| error.to_string())?.dangerous();
+    Ok(config.with_custom_certificate_verifier(verifier(ca_bundle)?).with_no_client_auth())
+}
+
+/// Believes those whom these authorities have signed, in PEM, or the system's if there are none.
+pub(crate) fn verifier(ca_bundle: &[u8]) -> Result<Arc<dyn ServerCertVerifier>, String> {
     let mut roots = RootCertStore::empty();
     let mut trusted = Vec::new();
     if ca_bundle.trim_ascii().is_empty() {
@@ -19,18 +26,21 @@ pub(super) fn config(ca_bundle: &[u8]) -> Result<ClientConfig, String> {
         trusted = CertificateDer::pem_slice_iter(ca_bundle).filter_map(Result::ok).collect();
         roots.add_parsable_certificates(trusted.iter().cloned());
     }
-    let provider = Arc::new(ring::default_provider());
-    let roots = Arc::new(roots);
-    let verifier: Arc<dyn ServerCertVerifier> = match roots.is_empty() {
-        true => Arc::new(Nobody(provider.clone())),
-        false => {
-            let chain = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
-            Arc::new(OrTrustedItself { chain: chain.map_err(|error| error.to_string())?, trusted })
-        }
-    };
-    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let config = config.map_err(|error| error.to_string())?.dangerous().with_custom_certificate_verifier(verifier);
-    Ok(config.with_no_client_auth())
+    if roots.is_empty() {
+        return Ok(Arc::new(Trust { provider: provider(), believes: Believes::Nobody }));
+    }
+    let chain = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build();
+    let chain = chain.map_err(|error| error.to_string())?;
+    Ok(Arc::new(Trust { provider: provider(), believes: Believes::Chains { chain, trusted } }))
+}
+
+/// Believes anybody.
+pub(crate) fn anybody() -> Arc<dyn ServerCertVerifier> {
+    Arc::new(Trust { provider: provider(), believes: Believes::Anybody })
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
 }
 
 /// A failed handshake in Go's words.
@@ -65,14 +75,25 @@ pub(super) fn describe(error: &Error, server_name: &str) -> String {
     }
 }
 
-/// A chain up to a trusted certificate, or a trusted certificate itself: Go believes both, webpki the former alone.
 #[derive(Debug)]
-struct OrTrustedItself {
-    chain: Arc<WebPkiServerVerifier>,
-    trusted: Vec<CertificateDer<'static>>,
+struct Trust {
+    provider: Arc<CryptoProvider>,
+    believes: Believes,
 }
 
-impl ServerCertVerifier for OrTrustedItself {
+#[derive(Debug)]
+enum Believes {
+    Anybody,
+    /// There is no authority to believe.
+    Nobody,
+    /// A chain up to a trusted certificate, or a trusted certificate itself: Go believes both, webpki the former alone.
+    Chains {
+        chain: Arc<WebPkiServerVerifier>,
+        trusted: Vec<CertificateDer<'static>>,
+    },
+}
+
+impl ServerCertVerifier for Trust {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -81,8 +102,13 @@ impl ServerCertVerifier for OrTrustedItself {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let outcome = self.chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        if outcome.is_ok() || !self.trusted.contains(end_entity) {
+        let (chain, trusted) = match &self.believes {
+            Believes::Anybody => return Ok(ServerCertVerified::assertion()),
+            Believes::Nobody => return Err(Error::InvalidCertificate(CertificateError::UnknownIssuer)),
+            Believes::Chains { chain, trusted } => (chain, trusted),
+        };
+        let outcome = chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        if outcome.is_ok() || !trusted.contains(end_entity) {
             return outcome;
         }
         rustls::client::verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
@@ -102,46 +128,7 @@ impl ServerCertVerifier for OrTrustedItself {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.chain.verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.chain.verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.chain.supported_verify_schemes()
-    }
-}
-
-/// Believes nobody: there is no authority to believe.
-#[derive(Debug)]
-struct Nobody(Arc<rustls::crypto::CryptoProvider>);
-
-impl ServerCertVerifier for Nobody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Err(Error::InvalidCertificate(CertificateError::UnknownIssuer))
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
     }
 
@@ -151,11 +138,11 @@ impl ServerCertVerifier for Nobody {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }

@@ -4,6 +4,9 @@ use serde_json::json;
 
 use super::{Cluster, crontab};
 
+/// The managers of an object, then their operations.
+const MANAGERS: &str = "{.metadata.managedFields[*]['manager','operation']}";
+
 #[test]
 fn apply_creates_changes_and_leaves_alone() {
     let Some(cluster) = Cluster::start() else { return };
@@ -95,4 +98,87 @@ fn diff_shows_what_apply_would_change() {
         assert!(run.stdout.lines().any(|printed| printed == line), "`{line}` is missing in: {}", run.stdout);
     }
     assert_eq!(cluster.field("nightly", "{.spec.cronSpec}"), "* * * * *");
+}
+
+#[test]
+fn server_side_apply_takes_over_what_client_side_apply_owns() {
+    let Some(cluster) = Cluster::start() else { return };
+    let mut object = crontab("nightly");
+    object["spec"]["image"] = json!("cron:1");
+    cluster.kubectl.pipe_ok(&object.to_string(), "apply -f -");
+    assert_eq!(cluster.field("nightly", MANAGERS), "kubectl-client-side-apply Update");
+
+    object["spec"]["image"] = json!("cron:2");
+    cluster.kubectl.pipe_ok(&object.to_string(), "apply --server-side -f -");
+
+    // For the way back, kubectl keeps the annotation under a manager of its own.
+    assert_eq!(cluster.field("nightly", MANAGERS), "kubectl-last-applied kubectl Apply Apply");
+    assert_eq!(cluster.field("nightly", "{.spec.image}"), "cron:2");
+
+    // What was applied on the client and no longer is goes.
+    cluster.kubectl.pipe_ok(&crontab("nightly").to_string(), "apply --server-side -f -");
+
+    assert_eq!(cluster.field("nightly", "{.spec}"), r#"{"cronSpec":"* * * * *","replicas":1}"#);
+}
+
+#[test]
+fn client_side_apply_may_follow_server_side_apply() {
+    let Some(cluster) = Cluster::start() else { return };
+    let mut object = crontab("nightly");
+    object["spec"]["image"] = json!("cron:1");
+    cluster.kubectl.pipe_ok(&object.to_string(), "apply -f -");
+    cluster.kubectl.pipe_ok(&object.to_string(), "apply --server-side -f -");
+
+    // The annotation was kept up to date, so that the field is known to be applied.
+    cluster.kubectl.pipe_ok(&crontab("nightly").to_string(), "apply -f -");
+
+    assert_eq!(cluster.field("nightly", "{.spec}"), r#"{"cronSpec":"* * * * *","replicas":1}"#);
+}
+
+#[test]
+fn server_side_apply_goes_by_the_manager_that_is_named() {
+    let Some(cluster) = Cluster::start() else { return };
+    let object = crontab("nightly").to_string();
+
+    cluster.kubectl.pipe_ok(&object, "apply --server-side --field-manager=first -f -");
+    cluster.kubectl.pipe_ok(&object, "apply --server-side --field-manager=second -f -");
+    let named_and_on_the_client = cluster.kubectl.pipe_ok(&object, "apply --field-manager=third -f -");
+
+    assert_eq!(named_and_on_the_client, "crontab.stable.example.com/nightly configured\n");
+    // An entry without a time comes first: the second manager changed nothing but ownership.
+    assert_eq!(cluster.field("nightly", MANAGERS), "second first third Apply Apply Update");
+}
+
+#[test]
+fn server_side_diff_shows_what_server_side_apply_would_change() {
+    let Some(cluster) = Cluster::start() else { return };
+    let mut object = crontab("nightly");
+    object["spec"]["image"] = json!("cron:1");
+    cluster.kubectl.pipe_ok(&object.to_string(), "apply --server-side -f -");
+    assert_eq!(cluster.kubectl.pipe(&object.to_string(), "diff --server-side -f -").code, Some(0));
+    let mut changed = crontab("nightly");
+    changed["spec"]["cronSpec"] = json!("0 0 * * *");
+
+    let run = cluster.kubectl.pipe(&changed.to_string(), "diff --server-side -f -");
+
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    for line in ["-  cronSpec: '* * * * *'", "+  cronSpec: 0 0 * * *", "-  image: cron:1"] {
+        assert!(run.stdout.lines().any(|printed| printed == line), "`{line}` is missing in: {}", run.stdout);
+    }
+    assert_eq!(cluster.field("nightly", "{.spec.image}"), "cron:1");
+}
+
+#[test]
+fn server_side_diff_meets_the_conflicts_of_apply() {
+    let Some(cluster) = Cluster::with(&crontab("nightly")) else { return };
+    let mut object = crontab("nightly");
+    object["spec"]["cronSpec"] = json!("0 0 * * *");
+
+    let conflict = cluster.kubectl.pipe(&object.to_string(), "diff --server-side --field-manager=other -f -");
+    let forced =
+        cluster.kubectl.pipe(&object.to_string(), "diff --server-side --field-manager=other --force-conflicts -f -");
+
+    assert!(conflict.code > Some(1) && conflict.stderr.contains("Apply failed with 1 conflict"), "{}", conflict.stderr);
+    assert_eq!(forced.code, Some(1), "{}", forced.stderr);
+    assert!(forced.stdout.contains("+  cronSpec: 0 0 * * *"), "{}", forced.stdout);
 }

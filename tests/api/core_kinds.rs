@@ -297,12 +297,33 @@ fn discovery_lists_every_kind() {
         "namespaces",
         "namespaces/finalize",
         "namespaces/status",
+        "nodes",
+        "nodes/status",
         "secrets",
         "serviceaccounts",
     ];
     assert_eq!(names("/api/v1"), core);
     assert_eq!(names("/apis/events.k8s.io/v1"), ["events"]);
     assert_eq!(names("/apis/coordination.k8s.io/v1"), ["leases"]);
+    let rbac = ["clusterrolebindings", "clusterroles", "rolebindings", "roles"];
+    assert_eq!(names("/apis/rbac.authorization.k8s.io/v1"), rbac);
+}
+
+#[test]
+fn discovery_tells_how_kinds_are_stored() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    // As every kube-apiserver has told since 1.14.
+    let hashes = [("configmaps", "qFsyl6wFWjQ="), ("namespaces", "Q3oi5N2YM8M="), ("nodes", "XwShjMxG9Fs=")];
+    let list = get(&server, "/api/v1");
+    let resources = list["resources"].as_array().expect("it lists resources");
+    for (name, hash) in hashes {
+        let resource = resources.iter().find(|resource| resource["name"] == name).expect("it is discovered");
+        assert_eq!(resource["storageVersionHash"], hash, "{name}");
+    }
+    let reviews = get(&server, "/apis/authorization.k8s.io/v1");
+    let reviews = reviews["resources"].as_array().expect("it lists resources");
+    assert!(reviews.iter().all(|review| review.get("storageVersionHash").is_none()));
 }
 
 #[test]

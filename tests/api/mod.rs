@@ -1,14 +1,16 @@
 //! The API through the real binary, by kubectl where that is what users do, and by bare requests where it is not.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::kubectl::Kubectl;
-use crate::server::{Folder, Server};
+use crate::server::{Answer, Folder, Server};
 
 mod process;
 mod replicas;
+mod overrides;
 mod snapshot;
 mod identity;
 mod register;
@@ -22,19 +24,25 @@ mod discover;
 mod bad_input;
 mod verbs;
 mod statuses;
+mod corners;
 mod limits;
 mod streams;
 mod core_kinds;
+mod every_kind;
+mod reviews;
 mod core_kubectl;
 mod namespaces;
+mod garbage;
 mod protobuf;
 mod versions;
 mod documents;
 
-const CRONTABS: &str = "/apis/stable.example.com/v1/namespaces/default/crontabs";
+/// How long a controller may take, also on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+pub const CRONTABS: &str = "/apis/stable.example.com/v1/namespaces/default/crontabs";
 
 /// Where the tests' definition of CronTab stands: namespaced, with status, scale, columns and a default.
-fn crontabs_file() -> PathBuf {
+pub fn crontabs_file() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/api/crontabs.yaml")
 }
 
@@ -45,8 +53,22 @@ fn serve_crontabs(folder: &Folder, arguments: &[&str]) -> Server {
     Server::start(&folder.0, &[&crds, arguments].concat())
 }
 
+/// Waits until `path` answers what `wanted` accepts, which a controller sees to.
+#[track_caller]
+fn wait_for(server: &Server, path: &str, wanted: impl Fn(&Answer) -> bool) -> Answer {
+    let started = Instant::now();
+    loop {
+        let answer = server.send("GET", path, &[], None);
+        if wanted(&answer) {
+            return answer;
+        }
+        assert!(started.elapsed() < PATIENCE, "{path}: {} {}", answer.status, answer.json());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// The smallest valid CronTab.
-fn crontab(name: &str) -> Value {
+pub fn crontab(name: &str) -> Value {
     json!({
         "apiVersion": "stable.example.com/v1", "kind": "CronTab", "metadata": {"name": name},
         "spec": {"cronSpec": "* * * * *"},

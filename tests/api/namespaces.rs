@@ -1,13 +1,9 @@
 //! The life of a namespace: what it has from the start, and how it goes.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
+use super::wait_for;
 use crate::server::{Answer, Folder, Server};
-
-/// How long something may take that a controller does, also on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn send(server: &Server, method: &str, path: &str, content_type: &str, body: &Value) -> Answer {
     server.send(method, path, &[("Content-Type", content_type)], Some(body.to_string().as_bytes()))
@@ -15,20 +11,6 @@ fn send(server: &Server, method: &str, path: &str, content_type: &str, body: &Va
 
 fn post(server: &Server, path: &str, body: Value) -> Answer {
     send(server, "POST", path, "application/json", &body)
-}
-
-/// Waits until `path` answers what `wanted` accepts.
-#[track_caller]
-fn wait_for(server: &Server, path: &str, wanted: impl Fn(&Answer) -> bool) -> Answer {
-    let started = Instant::now();
-    loop {
-        let answer = server.send("GET", path, &[], None);
-        if wanted(&answer) {
-            return answer;
-        }
-        assert!(started.elapsed() < PATIENCE, "{path}: {} {}", answer.status, answer.json());
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 fn make_team(server: &Server) {

@@ -12,7 +12,7 @@ use crate::store::postgres;
 const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
 
 /// The URL of a new database; `None` where there is no Postgres.
-fn new_database() -> Option<String> {
+pub fn new_database() -> Option<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
     runtime.block_on(postgres::new_database())
 }
@@ -148,4 +148,41 @@ fn a_database_out_of_reach_is_told_at_the_start() {
     assert_eq!(code, Some(1));
     assert!(said.contains("the database can't be reached"), "{said}");
     assert!(!said.contains("secret"), "{said}");
+}
+
+#[test]
+fn while_the_database_is_away_reads_go_on_and_writes_are_to_be_tried_again() {
+    let Some(mut cluster) = postgres::own_cluster() else { return };
+    cluster.start();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+    let url = runtime.block_on(postgres::create_database(cluster.port())) + "?connect_timeout=1";
+    let folder = Folder::for_test();
+    let server = start_crontabs(&folder, "one", &url);
+    assert_eq!(post(&server, CRONTABS, &crontab("kept")).status, 201);
+    cluster.crash();
+    let kept = format!("{CRONTABS}/kept?resourceVersion=0");
+    assert_eq!(server.send("GET", &kept, &[], None).status, 200);
+    let watch = format!("{CRONTABS}?watch=true&resourceVersion=0&timeoutSeconds=1");
+    assert!(String::from_utf8_lossy(&server.send("GET", &watch, &[], None).body).contains("ADDED"));
+
+    let refused = post(&server, CRONTABS, &crontab("more"));
+    assert_eq!((refused.status, refused.header("retry-after")), (500, "2"));
+    let expect = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": "ServerTimeout", "code": 500,
+        "message": "The create operation against crontabs.stable.example.com could not be completed at this time, please \
+                    try again.",
+        "details": {
+            "name": "create", "group": "stable.example.com", "kind": "crontabs", "retryAfterSeconds": 2,
+        },
+    });
+    assert_eq!(refused.json(), expect);
+    assert_eq!(server.send("GET", "/readyz", &[], None).status, 500);
+    assert_eq!(server.send("GET", "/livez", &[], None).status, 200);
+
+    cluster.start();
+    let started = Instant::now();
+    while post(&server, CRONTABS, &crontab("more")).status != 201 {
+        assert!(started.elapsed() < Duration::from_secs(60), "writes do not go on");
+    }
+    assert_eq!(server.send("GET", &format!("{CRONTABS}/kept"), &[], None).status, 200);
 }

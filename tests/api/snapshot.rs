@@ -1,9 +1,10 @@
 //! A database is saved while a server uses it, checked, and restored: clients then list anew.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{CRONTABS, crontab, serve_crontabs};
 use crate::server::{Folder, Server};
@@ -31,9 +32,12 @@ fn read(server: &Server) -> Value {
 
 /// Saves from a server on `from` while it runs, restores to `to`, and starts a server there.
 fn check(from: &[&str], to: &[&str]) {
-    let folder = Folder::for_test();
+    check_in(&Folder::for_test(), from, to);
+}
+
+fn check_in(folder: &Folder, from: &[&str], to: &[&str]) {
     let restored = folder.0.join("restored");
-    let server = serve_crontabs(&folder, from);
+    let server = serve_crontabs(folder, from);
     let body = crontab("nightly").to_string();
     let made = server.send("POST", CRONTABS, &[("Content-Type", "application/json")], Some(body.as_bytes()));
     assert_eq!(made.status, 201);
@@ -92,6 +96,17 @@ fn a_postgres_database_moves_to_sqlite() {
 }
 
 #[test]
+fn the_databases_of_overrides_are_saved_and_restored_beside_it() {
+    let folder = Folder::for_test();
+    let [from, to] = ["from", "to"].map(|name| {
+        let file = folder.0.join(format!("{name}.db"));
+        format!("--store-override=stable.example.com/crontabs=sqlite:{}", file.display())
+    });
+    check_in(&folder, &[&from, "--store-override=/events=memory"], &[&to, "--store-override=/events=memory"]);
+    assert!(folder.0.join("saved.db.crontabs.stable.example.com").exists());
+}
+
+#[test]
 fn exported_objects_are_imported_with_their_uids() {
     let folder = Folder::for_test();
     let to = folder.0.join("imported");
@@ -145,4 +160,72 @@ fn damage_is_found_and_not_restored() {
     let output = skiff(&["snapshot", "restore", text(&file), "--data-dir", text(&restored)]);
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(!restored.join("state.db").exists());
+}
+
+/// What a client keeps that lists once and then watches, as client-go's informers do.
+struct Informer {
+    names: BTreeSet<String>,
+    revision: String,
+}
+
+impl Informer {
+    fn list(server: &Server) -> Informer {
+        let list = server.send("GET", CRONTABS, &[], None).json();
+        let name = |item: &Value| item["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let names = list["items"].as_array().into_iter().flatten().map(name).collect();
+        Informer { names, revision: list["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned() }
+    }
+
+    /// Follows the changes until now; lists anew where the server says that it must.
+    fn catch_up(&mut self, server: &Server) {
+        let watch = format!("{CRONTABS}?watch=true&resourceVersion={}&timeoutSeconds=1", self.revision);
+        let seen = server.send("GET", &watch, &[], None);
+        for line in seen.body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let event: Value = serde_json::from_slice(line).expect("an event is JSON");
+            let object = &event["object"];
+            let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+            match event["type"].as_str() {
+                Some("ADDED" | "MODIFIED") => _ = self.names.insert(name),
+                Some("DELETED") => _ = self.names.remove(&name),
+                _ => {
+                    assert_eq!((&object["code"], &object["reason"]), (&json!(410), &json!("Expired")));
+                    *self = Informer::list(server);
+                    return;
+                }
+            }
+            self.revision = object["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
+        }
+    }
+}
+
+#[test]
+fn an_informer_sees_what_a_restore_took_back() {
+    let folder = Folder::for_test();
+    let restored = folder.0.join("restored");
+    let file = folder.0.join("saved.db");
+    let server = serve_crontabs(&folder, &[]);
+    let create = |server: &Server, name: &str| {
+        let body = crontab(name).to_string();
+        let made = server.send("POST", CRONTABS, &[("Content-Type", "application/json")], Some(body.as_bytes()));
+        assert_eq!(made.status, 201);
+    };
+    create(&server, "saved");
+    create(&server, "deleted-after");
+    let mut informer = Informer::list(&server);
+    skiff_ok(&["snapshot", "save", text(&file), "--data-dir", text(&folder.0)]);
+    create(&server, "made-after");
+    let gone = server.send("DELETE", &format!("{CRONTABS}/deleted-after"), &[], None);
+    assert_eq!(gone.status, 200);
+    informer.catch_up(&server);
+    assert_eq!(informer.names.iter().collect::<Vec<_>>(), ["made-after", "saved"]);
+    server.kill();
+
+    skiff_ok(&["snapshot", "restore", text(&file), "--data-dir", text(&restored)]);
+    let server = Server::start(&restored, &[]);
+    create(&server, "new");
+    informer.catch_up(&server);
+    assert_eq!(informer.names.iter().collect::<Vec<_>>(), ["deleted-after", "new", "saved"]);
+    create(&server, "newer");
+    informer.catch_up(&server);
+    assert_eq!(informer.names, Informer::list(&server).names);
 }

@@ -57,6 +57,19 @@ fn shells_and_manual_readers_get_what_they_ask_for() {
     assert!(folder.join("skiff-validate.1").is_file());
 }
 
+#[test]
+fn the_help_of_each_command_has_an_example_and_exit_codes() {
+    let folder = folder("help", &[]);
+    for command in ["validate", "test", "cost", "lint", "diff", "explain"] {
+        let help = text(&skiff(&folder, &[command, "--help"]).stdout);
+        assert!(help.contains(&format!("\n  skiff {command} ")) && help.contains("Exit codes: 0"), "{help}");
+        let page = text(&skiff(&folder, &["man", "--dir", "."]).stdout);
+        assert_eq!(page, "");
+        let page = std::fs::read_to_string(folder.join(format!("skiff-{command}.1"))).expect("it was written");
+        assert!(page.contains("skiff "), "{page}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn kubectl_finds_it_as_a_plugin() {

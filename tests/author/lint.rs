@@ -1,8 +1,11 @@
 //! `skiff lint`.
 
+use std::fs;
+use std::path::Path;
+
 use serde_json::Value;
 
-use super::{BOATS, check, folder, skiff};
+use super::{BOATS, check, folder, skiff, text};
 
 /// The ids and paths of what is found in a definition of boats with this in place of the field `rig` and of the rules.
 fn found(name: &str, fields: &str, rules: &str) -> Vec<String> {
@@ -49,15 +52,16 @@ fn an_annotation_turns_findings_off() {
 
 #[test]
 fn rules_that_decide_nothing_are_found_by_constants_and_required_alone() {
-    let rules =
-        "{rule: 1 < 2}, {rule: '1 > 2'}, {rule: has(self.length)}, {rule: self.length > 0}, {rule: has(self.crew)}";
-    let found = found("constants", "sails: {type: integer}", rules);
-    assert_eq!(found, ["rule-never-fails spec", "rule-never-fails spec", "rule-never-holds spec"]);
+    let rules = "{rule: 1 < 2}, {rule: '1 > 2'}, {rule: has(self.length)}, {rule: self.length > 0}, {rule: has(self.crew)}, \
+                 {rule: self.length > 30}";
+    let found = found("constants", "sails: {type: integer, minimum: 0, maximum: 9}", rules);
+    let never_fails = ["rule-never-fails spec"; 4].to_vec();
+    assert_eq!(found, [never_fails, vec!["rule-never-holds spec"; 2]].concat());
 }
 
 #[test]
 fn optional_fields_are_read_with_has() {
-    let fields = "sails: {type: integer}";
+    let fields = "sails: {type: integer, minimum: 0, maximum: 9}";
     let found_in = |name, rule: &str| found(name, fields, &format!("{{rule: '{rule}'}}"));
     assert_eq!(found_in("bare", "self.sails > 1"), ["optional-without-has spec"]);
     assert_eq!(found_in("has", "!has(self.sails) || self.sails > 1"), Vec::<String>::new());
@@ -73,6 +77,10 @@ fn the_headings_of_the_conventions() {
          ratio: {type: number}\n                \
          towed: {type: boolean}\n                \
          waitTimeout: {type: integer}\n                \
+         isFast: {type: boolean}\n                \
+         level: {type: integer, enum: [1, 2]}\n                \
+         launched: {type: string, format: date-time}\n                \
+         'x.k8s.io/y': {type: string}\n                \
          ownerReference: {type: object, properties: {name: {type: string}, namespace: {type: string}}}\n                \
          berths: {type: object, additionalProperties: {type: object, properties: {a: {type: string}}}}\n                \
          names: {type: array, items: {type: string}}\n                \
@@ -80,14 +88,22 @@ fn the_headings_of_the_conventions() {
         "",
     );
     let expected = [
+        "boolean spec.isFast",
         "boolean spec.towed",
+        "boolean-name spec.isFast",
         "cross-namespace-reference spec.ownerReference",
+        "enum-of-numbers spec.level",
         "field-name-case spec.Flag_x",
         "float-in-spec spec.ratio",
         "int64-precision spec.big",
         "list-type-missing spec.names",
         "map-of-objects spec.berths",
+        "number-unbounded spec.big",
+        "number-unbounded spec.ratio",
+        "number-unbounded spec.waitTimeout",
         "reference-name spec.ownerReference",
+        "reserved-prefix spec.x.k8s.io/y",
+        "time-name spec.launched",
         "unit-suffix spec.waitTimeout",
     ];
     assert_eq!(found, expected);
@@ -100,6 +116,79 @@ fn dear_rules_have_a_remedy() {
         found("cost", fields, "{rule: 'has(self.names) && self.names.all(n, self.names.exists_one(m, m == n))'}");
     assert!(found.iter().any(|finding| finding.starts_with("rule-cost ")), "{found:?}");
     assert!(found.contains(&"unbounded-under-rule spec.names".to_owned()), "{found:?}");
+}
+
+#[test]
+fn what_the_server_refuses_or_warns_of_is_found_too() {
+    let status = "\n            status: {type: object, properties: {phase: {type: string}, conditions: {type: array, items: \
+                  {type: object, properties: {type: {type: string}}}}}}";
+    let crd = BOATS
+        .replace("  scope:", "  preserveUnknownFields: true\n  scope:")
+        .replace("kind: Boat}", "kind: boatList}")
+        .replace("required: [length]", "required: [length, mast, crew]")
+        .replace("                length: {type: integer,", "                length: {")
+        .replace("\n            spec:", &format!("{status}\n            spec:"));
+    let folder = folder("lint-refused", &[("crd.yaml", &crd)]);
+    let output = skiff(&folder, &["lint", "-o", "json", "crd.yaml"]);
+    let found: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let ids: Vec<&str> = found.as_array().into_iter().flatten().filter_map(|found| found["id"].as_str()).collect();
+    for id in [
+        "refused",
+        "not-structural",
+        "deprecated-construct",
+        "kind-case",
+        "required-unspecified",
+        "required-with-default",
+        "status-without-subresource",
+        "phase",
+        "conditions",
+    ] {
+        assert!(ids.contains(&id), "{id} is not among {ids:?}");
+    }
+}
+
+#[test]
+fn fixes_keep_comments_and_layout() {
+    let before = "\
+# boats
+spec:
+  preserveUnknownFields: false # from v1beta1
+";
+    let list = "                tags: # words\n                  type: array # many\n                  \
+                items: {type: array, items: {type: string}}\n";
+    let rule = "                - rule: self.length > 1\n                  # nobody needs it\n                  \
+                message: too short\n";
+    let text_before = BOATS
+        .replace("spec:\n  group", &format!("{before}  group").replace("# boats\n", ""))
+        .replace("                crew:", &format!("{list}                crew:"))
+        .replace("                - rule: self.crew", &format!("{rule}                - rule: self.crew"));
+    let folder = folder("lint-fix", &[("crd.yaml", &text_before)]);
+    let output = skiff(&folder, &["lint", "--fix", "crd.yaml"]);
+    assert!(text(&output.stdout).ends_with("1 finding, 4 fixed\n"), "{output:?}");
+    let fixed = "                tags: # words\n                  type: array # many\n                  \
+                 x-kubernetes-list-type: atomic\n                  \
+                 items: {type: array, x-kubernetes-list-type: atomic, items: {type: string}}\n";
+    let expected = BOATS.replace("                crew:", &format!("{fixed}                crew:"));
+    assert_eq!(fs::read_to_string(folder.join("crd.yaml")).expect("it is there"), expected);
+}
+
+#[test]
+fn fixes_of_json_stay_json() {
+    let crd = kubeskiff::value::yaml::decode(BOATS.as_bytes()).expect("boats are YAML");
+    let crd = String::from_utf8(kubeskiff::value::json::encode(&crd)).expect("JSON is text");
+    let list = r#""properties":{"names":{"items":{"type":"string"},"type":"array"},"crew""#;
+    let folder = folder("lint-fix-json", &[("crd.json", &crd.replace(r#""properties":{"crew""#, list))]);
+    let output = skiff(&folder, &["lint", "--fix", "crd.json"]);
+    assert!(text(&output.stdout).ends_with("1 finding, 1 fixed\n"), "{output:?}");
+    let fixed = fs::read_to_string(folder.join("crd.json")).expect("it is there");
+    assert!(fixed.contains(r#""type":"array", "x-kubernetes-list-type": "atomic"}"#), "{fixed}");
+}
+
+#[test]
+fn the_documentation_is_that_of_the_lints() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/lints.md");
+    let output = skiff(Path::new("."), &["lint", "--list"]);
+    assert_eq!(fs::read_to_string(file).expect("it is there"), text(&output.stdout));
 }
 
 #[test]

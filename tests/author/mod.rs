@@ -1,5 +1,7 @@
 //! The tools of schema authors, through the real binary: what they print and how they end.
 
+mod claims;
+mod cluster;
 mod commands;
 mod corpus;
 mod diff;
@@ -7,6 +9,7 @@ mod lint;
 mod readme;
 mod schemas;
 mod suites;
+mod terminal;
 mod validate;
 
 use std::fs;

@@ -1,7 +1,9 @@
 //! `skiff test`.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -92,6 +94,25 @@ fn snapshots_are_taken_and_compared() {
     fs::write(&snapshot, changed).expect("the folder is writable");
     let output = skiff(&folder, &["test", "a.suite.yaml"]);
     assert!(text(&output.stdout).contains("not as in the snapshot"), "{output:?}");
+}
+
+#[test]
+fn with_watch_suites_run_again_when_a_file_changes() {
+    let folder = folder("test-watch", &[("crd.yaml", BOATS), ("a.suite.yaml", SUITE)]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_skiff"));
+    command.current_dir(&folder).args(["test", "--watch", "a.suite.yaml"]).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the binary is there");
+    let mut lines = BufReader::new(child.stdout.take().expect("it is a pipe")).lines();
+    let mut verdict = || lines.by_ref().map_while(Result::ok).find(|line| line.contains(" passed, "));
+    let before = verdict();
+    let stricter = BOATS.replace("minimum: 2, maximum: 30", "minimum: 2, maximum: 29");
+    fs::write(folder.join("crd.yaml"), stricter.replace("minimum: 2,", "minimum: 2, multipleOf: 1,"))
+        .expect("writable");
+    let after = verdict();
+    child.kill().expect("it runs");
+    child.wait().expect("it is our child");
+    assert_eq!(before.as_deref(), Some("5 cases: 5 passed, 0 failed"));
+    assert_eq!(after.as_deref(), Some("5 cases: 3 passed, 2 failed"));
 }
 
 #[test]

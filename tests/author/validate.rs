@@ -187,9 +187,136 @@ fn sarif_has_the_places() {
     let folder = folder("validate-sarif", &[("crd.yaml", BOATS), ("boats.yaml", MANIFESTS)]);
     let output = skiff(&folder, &["validate", "-f", "crd.yaml", "-o", "sarif", "boats.yaml"]);
     let log: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(log["version"], "2.1.0");
+    assert_eq!(log["runs"][0]["tool"]["driver"]["name"], "skiff");
+    let expected = json!({
+        "ruleId": "FieldValueInvalid", "level": "error",
+        "message": {"text": "Boat titanic: spec.length: Invalid value: 269: spec.length in body should be less than or equal to 30"},
+        "locations": [{"physicalLocation": {
+            "artifactLocation": {"uri": "boats.yaml"}, "region": {"startLine": 19, "startColumn": 16},
+        }}],
+    });
+    assert_eq!(log["runs"][0]["results"][3], expected);
     let place = &log["runs"][0]["results"][1]["locations"][0]["physicalLocation"];
     assert_eq!(place["region"], json!({"startLine": 13, "startColumn": 11}));
     assert_eq!(place["artifactLocation"]["uri"], "boats.yaml");
+}
+
+#[test]
+fn junit_has_a_case_for_each_document() {
+    let folder = folder("validate-junit", &[("crd.yaml", BOATS), ("boats.yaml", MANIFESTS)]);
+    let expected = format!(
+        r#"<?xml version="1.0" encoding="UTF-8"?>
+<testsuites>
+  <testsuite name="boats.yaml" tests="5" failures="3" skipped="1">
+    <testcase name="Boat daisy"/>
+    <testcase name="Boat crowded"><failure message="length: Duplicate value: line 14: key &quot;length&quot; already set in map">length: Duplicate value: line 14: key &quot;length&quot; already set in map&#10;spec.colour: Invalid value: unknown field &quot;spec.colour&quot;&#10;spec: Invalid value: a boat has 2 m for each of its crew</failure></testcase>
+    <testcase name="Boat titanic"><failure message="spec.length: Invalid value: 269: spec.length in body should be less than or equal to 30">spec.length: Invalid value: 269: spec.length in body should be less than or equal to 30&#10;spec.rig: Unsupported value: &quot;steam&quot;: supported values: &quot;ketch&quot;, &quot;sloop&quot;, &quot;none&quot;&#10;&lt;nil&gt;: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation</failure></testcase>
+    <testcase name="Deployment tower"><skipped/></testcase>
+    <testcase name="Namespace Harbour"><failure message="metadata.name: Invalid value: &quot;Harbour&quot;: {NAME}">metadata.name: Invalid value: &quot;Harbour&quot;: {NAME}</failure></testcase>
+  </testsuite>
+</testsuites>
+"#
+    );
+    let output = skiff(&folder, &["validate", "-f", "crd.yaml", "boats.yaml", "-o", "junit"]);
+    assert_eq!(text(&output.stdout).replace("&#39;", "'"), expected);
+}
+
+#[test]
+fn what_helm_prints_is_read_from_stdin_and_told_by_template() {
+    let printed = "\
+---
+# Source: harbour/templates/empty.yaml
+---
+# Source: harbour/templates/boats.yaml
+apiVersion: harbour.example.com/v1
+kind: Boat
+metadata:
+  name: daisy
+spec:
+  length: 31
+---
+# Source: harbour/templates/list.yaml
+apiVersion: v1
+kind: List
+items:
+- apiVersion: harbour.example.com/v1
+  kind: Boat
+  metadata: {name: tern}
+  spec: {length: 4}
+- apiVersion: harbour.example.com/v1
+  kind: Boat
+  metadata: {name: heron}
+  spec:
+    length: 40
+";
+    let folder = folder("validate-helm", &[("crd.yaml", BOATS)]);
+    let expected = "\
+error: Boat daisy: spec.length: Invalid value: 31: spec.length in body should be less than or equal to 30
+  --> -:10:11
+   |
+10 |   length: 31
+   |           ^^
+   |
+   = from harbour/templates/boats.yaml
+
+error: Boat heron: spec.length: Invalid value: 40: spec.length in body should be less than or equal to 30
+  --> -:24:13
+   |
+24 |     length: 40
+   |             ^^
+   |
+   = from harbour/templates/list.yaml
+
+3 documents: 1 valid, 2 invalid
+";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_skiff"));
+    command.current_dir(&folder).args(["validate", "-f", "crd.yaml", "-"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the binary is there");
+    child.stdin.take().expect("it is a pipe").write_all(printed.as_bytes()).expect("it is read");
+    let output = child.wait_with_output().expect("it ends");
+    let found = text(&output.stdout);
+    let found = found.split("\n\n").filter(|part| !part.contains("some validation rules")).collect::<Vec<_>>();
+    assert_eq!(found.join("\n\n"), expected);
+}
+
+#[test]
+fn an_old_object_of_another_version_is_converted() {
+    let versions = BOATS.replace(
+        "    - name: v1\n",
+        "    - name: v1beta1\n      served: true\n      storage: false\n      schema:\n        openAPIV3Schema:\n          \
+         type: object\n          x-kubernetes-preserve-unknown-fields: true\n    - name: v1\n",
+    );
+    let old = "apiVersion: harbour.example.com/v1beta1\nkind: Boat\nmetadata: {name: a}\nspec: {length: 9, mast: 3}\n";
+    let new = "apiVersion: harbour.example.com/v1\nkind: Boat\nmetadata: {name: a}\nspec: {length: 8}\n";
+    let files =
+        [("crd.yaml", &*versions), ("old.yaml", old), ("new.yaml", new), ("longer.yaml", &new.replace('8', "10"))];
+    let folder = folder("validate-versions", &files);
+    let arguments = |file| ["validate", "-f", "crd.yaml", "--old", "old.yaml", file];
+    let output = skiff(&folder, &arguments("new.yaml"));
+    assert!(text(&output.stdout).contains("spec: Invalid value: a boat does not shrink"), "{output:?}");
+    check(&folder, &arguments("longer.yaml"), 0, "1 document: 1 valid\n");
+}
+
+#[test]
+fn keys_that_stand_twice_have_places_in_json_too() {
+    let boat = r#"{"apiVersion": "harbour.example.com/v1", "kind": "Boat", "metadata": {"name": "a"},
+  "spec": {"length": 7, "length": 8}}"#;
+    let folder = folder("validate-repeated", &[("crd.yaml", BOATS), ("boat.json", boat)]);
+    let output = skiff(&folder, &["validate", "-f", "crd.yaml", "-o", "json", "boat.json"]);
+    let items: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let error = &items[0]["errors"][0];
+    assert_eq!(error["detail"], "duplicate field \"spec.length\"");
+    assert_eq!((&error["line"], &error["column"]), (&json!(2), &json!(25)));
+}
+
+#[test]
+fn definitions_that_no_file_needs_are_left_alone() {
+    let other = BOATS.replace("boat", "car").replace("Boat", "Car").replace("self.crew * 2", "self.fault");
+    let files = [("crds.yaml", &*format!("{BOATS}---\n{other}")), ("boats.yaml", MANIFESTS)];
+    let folder = folder("validate-lazy", &files);
+    let output = skiff(&folder, &["validate", "-f", "crds.yaml", "boats.yaml"]);
+    assert!(text(&output.stdout).ends_with("5 documents: 1 valid, 3 invalid, 1 not checked\n"), "{output:?}");
 }
 
 #[test]

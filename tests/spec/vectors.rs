@@ -257,7 +257,7 @@ fn write_defaults(document: &mut Value, schema: &Structural) {
     if let (Some(document), Some(schema)) = (document.get_mut("additionalProperties"), values) {
         write_defaults(document, schema);
     }
-    for (name, property) in &schema.properties {
+    for (name, property) in schema.properties.iter() {
         if let Some(document) = document.at_mut(&["properties", name]) {
             write_defaults(document, property);
         }

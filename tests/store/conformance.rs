@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use kubeskiff::meta::Revision;
-use kubeskiff::store::{At, Collection, Committed, Guard, Op, Storage, StoreError, WatchError, Write, WriteError};
+use kubeskiff::store::{
+    At, Collection, Committed, Feed, Guard, Moment, Op, Storage, StoreError, Stored, WatchError, Write, WriteError,
+};
 
 use super::{Database, State, contents, crontabs, delete, expired, newest, next, put, write};
 
@@ -76,9 +78,12 @@ conformance! {
         waiting_for_a_revision_ends_when_it_is_there_or_in_time,
         updates_that_are_decided_anew_lose_nothing,
         a_watch_sees_every_change_once_and_in_order,
+        objects_are_found_by_a_text_in_them_and_nothing_is_loaded,
+        a_feed_ends_where_changes_are_compacted,
     ],
     kept: [
         a_watch_goes_on_after_a_restart,
+        a_feed_has_the_changes_of_all_collections_in_order,
         an_earlier_state_is_rebuilt_from_memory_and_from_the_log,
         a_restart_keeps_everything,
         compaction_keeps_what_is_live_and_what_can_still_be_read,
@@ -90,7 +95,7 @@ conformance! {
 async fn a_write_is_visible_when_it_is_acknowledged(database: Database) {
     let storage = database.open().await;
     let revision = write(&storage, put("ns/a", "1", &[Guard::Absent])).await;
-    assert_eq!(storage.revision(), revision);
+    assert_eq!(storage.revision(&crontabs()), revision);
     let stored = storage.get(&crontabs(), "ns/a").await.expect("it reads").expect("it is there");
     assert_eq!((stored.revision, stored.created, &*stored.uid), (revision, revision, "u-ns/a"));
     assert_eq!((&*stored.stored_version, stored.schema_generation), ("v1", 3));
@@ -127,7 +132,7 @@ async fn a_guard_that_does_not_hold_stops_its_write_alone(database: Database) {
     let results = join_all(writes.map(|write| storage.write(write))).await;
     let failed: Vec<_> = results.iter().map(|result| matches!(result, Err(WriteError::GuardFailed))).collect();
     assert_eq!(failed, [true, true, true, true, false]);
-    assert_eq!(storage.revision(), first.next(), "a write that is not made takes no revision");
+    assert_eq!(storage.revision(&crontabs()), first.next(), "a write that is not made takes no revision");
 }
 
 async fn a_write_is_guarded_by_another_object(database: Database) {
@@ -189,7 +194,7 @@ async fn a_watch_sees_every_change_once_and_in_order(database: Database) {
     const ROUNDS: usize = 100;
     let storage = database.open().await;
     let others = Collection::new("", "others");
-    let mut watch = storage.watch(&crontabs(), storage.revision()).await.expect("the revision is there");
+    let mut watch = storage.watch(&crontabs(), storage.revision(&crontabs())).await.expect("the revision is there");
     let writers: Vec<_> = (0..WRITERS)
         .map(|writer| {
             let (storage, others) = (storage.clone(), others.clone());
@@ -225,7 +230,7 @@ async fn a_watch_sees_every_change_once_and_in_order(database: Database) {
 
 async fn a_deletion_carries_the_last_state_and_a_revision_of_its_own(database: Database) {
     let storage = database.open().await;
-    let after = storage.revision();
+    let after = storage.revision(&crontabs());
     let created = write(&storage, put("a", "1", &[])).await;
     let deleted = write(&storage, delete("a", &[])).await;
     let mut watch = storage.watch(&crontabs(), after).await.expect("the revision is there");
@@ -239,7 +244,7 @@ async fn a_deletion_carries_the_last_state_and_a_revision_of_its_own(database: D
 async fn a_slow_watch_reads_on_from_the_log(database: Database) {
     const CHANGES: usize = 2_600;
     let storage = database.open().await;
-    let mut watch = storage.watch(&crontabs(), storage.revision()).await.expect("the revision is there");
+    let mut watch = storage.watch(&crontabs(), storage.revision(&crontabs())).await.expect("the revision is there");
     for round in 0..CHANGES / 100 {
         join_all((0..100).map(|at| storage.write(put(&format!("ns/{at}"), &round.to_string(), &[])))).await;
     }
@@ -269,9 +274,85 @@ async fn a_watch_goes_on_after_a_restart(database: Database) {
     assert_eq!(next(&mut watch).await.revision, later);
 }
 
+/// The next changes of a feed, as collection, key, uid and whether there is a new state.
+async fn entries(feed: &mut Feed, count: usize) -> Vec<(String, String, String, bool)> {
+    let mut found = Vec::new();
+    while found.len() < count {
+        let page = tokio::time::timeout(Duration::from_secs(30), feed.next()).await;
+        let page = page.expect("changes come in time").expect("the feed goes on");
+        found.extend(page.into_iter().map(|entry| {
+            let collection = entry.collection.as_str().to_owned();
+            (collection, entry.key.to_string(), entry.uid.to_string(), entry.stored.is_some())
+        }));
+    }
+    found
+}
+
+async fn a_feed_has_the_changes_of_all_collections_in_order(database: Database) {
+    let storage = database.open().await;
+    let before = storage.now();
+    let mut feed = storage.feed(&before);
+    let other = Write { collection: Collection::new("", "things"), ..put("b", "1", &[]) };
+    for one in [put("a", "1", &[]), other, put("a", "2", &[]), delete("a", &[])] {
+        write(&storage, one).await;
+    }
+    let (crontabs, things) = ("stable.example.com/crontabs", "/things");
+    let wanted = [(crontabs, "a", true), (things, "b", true), (crontabs, "a", true), (crontabs, "a", false)];
+    let wanted =
+        wanted.map(|(collection, key, is_there)| (collection.to_owned(), key.to_owned(), format!("u-{key}"), is_there));
+    assert_eq!(entries(&mut feed, 4).await, wanted);
+    assert_eq!(storage.object_counts(), []);
+    storage.close().await;
+
+    let storage = database.open().await;
+    let mut feed = storage.feed(&before);
+    assert_eq!(entries(&mut feed, 4).await, wanted);
+    write(&storage, put("c", "1", &[])).await;
+    assert_eq!(entries(&mut feed, 1).await[0].1, "c");
+    storage.close().await;
+}
+
+async fn a_feed_ends_where_changes_are_compacted(database: Database) {
+    /// One more than stay in memory.
+    const CHANGES: usize = 2_001;
+    let storage = database.open().await;
+    let mut feed = storage.feed(&storage.now());
+    for chunk in (0..CHANGES).collect::<Vec<_>>().chunks(500) {
+        join_all(chunk.iter().map(|_| write(&storage, put("a", "1", &[])))).await;
+    }
+    storage.compact(&crontabs(), storage.revision(&crontabs())).await.expect("it compacts");
+    assert!(feed.next().await.is_none());
+}
+
+async fn objects_are_found_by_a_text_in_them_and_nothing_is_loaded(database: Database) {
+    let storage = database.open().await;
+    for one in [
+        put("found", "needle", &[]),
+        put("other", "hay", &[]),
+        put("no-longer", "needle", &[]),
+        put("no-longer", "hay", &[]),
+        put("gone", "needle", &[]),
+        delete("gone", &[]),
+    ] {
+        write(&storage, one).await;
+    }
+    let (mut found, mut moment) = (Vec::new(), Moment::default());
+    for texts in [["needle", "x-1", "x-2"], ["x-1", "x-2", "needle"]] {
+        let each = |collection: Collection, stored: Stored| found.push((collection, stored.key.to_string()));
+        moment = storage.scan(&texts, each).await.expect("it reads");
+    }
+    assert_eq!(found, [(crontabs(), "found".to_owned()), (crontabs(), "found".to_owned())]);
+    assert_eq!(moment, storage.now());
+
+    let read = storage.peek(&crontabs(), "no-longer").await.expect("it reads").expect("it is there");
+    assert!(String::from_utf8_lossy(&read.bytes).contains("hay"));
+    assert!(storage.peek(&crontabs(), "gone").await.expect("it reads").is_none());
+    assert_eq!(storage.object_counts(), []);
+}
+
 async fn a_watch_from_the_future_waits_for_it(database: Database) {
     let storage = database.open().await;
-    let future = Revision::new(storage.revision().get() + 2);
+    let future = Revision::new(storage.revision(&crontabs()).get() + 2);
     let mut watch = storage.watch(&crontabs(), future).await.expect("the future is allowed");
     for _ in 0..3 {
         write(&storage, put("a", "1", &[])).await;
@@ -281,7 +362,7 @@ async fn a_watch_from_the_future_waits_for_it(database: Database) {
 
 /// The state at every revision of a small history, as it was seen when it was the newest.
 async fn history(storage: &Storage) -> Vec<(Revision, State)> {
-    let mut states = vec![(storage.revision(), newest(storage).await)];
+    let mut states = vec![(storage.revision(&crontabs()), newest(storage).await)];
     for step in 0..60 {
         let key = format!("ns/{}", step * 7 % 11);
         let change = match step % 4 {
@@ -313,12 +394,12 @@ async fn an_earlier_state_is_rebuilt_from_memory_and_from_the_log(database: Data
 async fn a_restart_keeps_everything(database: Database) {
     let storage = database.open().await;
     history(&storage).await;
-    let (revision, state) = (storage.revision(), newest(&storage).await);
+    let (revision, state) = (storage.revision(&crontabs()), newest(&storage).await);
     storage.close().await;
     assert!(matches!(storage.write(put("x", "1", &[])).await, Err(WriteError::Store(StoreError::Closed))));
 
     let storage = database.open().await;
-    assert_eq!(storage.revision(), revision);
+    assert_eq!(storage.revision(&crontabs()), revision);
     assert_eq!(newest(&storage).await, state);
     assert_eq!(write(&storage, put("x", "1", &[])).await, revision.next());
 }
@@ -328,8 +409,8 @@ async fn compaction_keeps_what_is_live_and_what_can_still_be_read(database: Data
     let states = history(&storage).await;
     let middle = states.len() / 2;
     let (compacted, _) = states[middle];
-    storage.compact(compacted).await.expect("it compacts");
-    assert_eq!(storage.compacted(), compacted);
+    storage.compact(&crontabs(), compacted).await.expect("it compacts");
+    assert_eq!(storage.compacted(&crontabs()), compacted);
 
     assert_eq!(expired(storage.snapshot(&crontabs(), At::Exact(states[middle - 1].0)).await), compacted);
     let older = storage.watch(&crontabs(), states[middle - 1].0).await;
@@ -339,7 +420,7 @@ async fn compaction_keeps_what_is_live_and_what_can_still_be_read(database: Data
 
     // Again from the log alone, which has lost nothing that it needs.
     let storage = database.open().await;
-    assert_eq!(storage.compacted(), compacted);
+    assert_eq!(storage.compacted(&crontabs()), compacted);
     check_history(&storage, &states[middle..]).await;
     let mut watch = storage.watch(&crontabs(), compacted).await.expect("the revision is there");
     for (revision, _) in &states[middle + 1..] {
@@ -352,7 +433,7 @@ async fn history_is_compacted_by_itself_after_a_while(database: Database) {
     let first = write(&storage, put("a", "1", &[])).await;
     let second = write(&storage, put("a", "2", &[])).await;
     let compacted = async {
-        while storage.compacted() < second {
+        while storage.compacted(&crontabs()) < second {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
@@ -369,7 +450,7 @@ async fn a_state_that_is_kept_for_pages_goes_with_its_revision(database: Databas
     let later = write(&storage, put("a", "2", &[])).await;
     let again = storage.snapshot(&crontabs(), At::Exact(page.revision())).await.expect("it is kept");
     assert_eq!(contents(&again), contents(&page));
-    storage.compact(later).await.expect("it compacts");
+    storage.compact(&crontabs(), later).await.expect("it compacts");
     assert_eq!(expired(storage.snapshot(&crontabs(), At::Exact(page.revision())).await), later);
 }
 
@@ -390,7 +471,7 @@ async fn what_expires_is_deleted_at_its_time(database: Database) {
     }
     // Without the time it would have gone at.
     write(&storage, put("kept", "2", &[])).await;
-    let mut watch = storage.watch(&crontabs(), storage.revision()).await.expect("the revision is there");
+    let mut watch = storage.watch(&crontabs(), storage.revision(&crontabs())).await.expect("the revision is there");
     storage.expire(FAR_MS).await.expect("it expires");
     assert_eq!(newest(&storage).await.into_keys().collect::<Vec<_>>(), ["ever", "kept", "late"]);
     let change = next(&mut watch).await;
@@ -431,7 +512,7 @@ async fn large_writes_fill_the_queue_by_their_bytes(database: Database) {
 
 async fn a_write_is_made_though_its_caller_stops_waiting(database: Database) {
     let storage = database.open().await;
-    let mut watch = storage.watch(&crontabs(), storage.revision()).await.expect("the revision is there");
+    let mut watch = storage.watch(&crontabs(), storage.revision(&crontabs())).await.expect("the revision is there");
     let abandoned = tokio::time::timeout(Duration::ZERO, storage.write(put("a", "1", &[])));
     _ = abandoned.await;
     assert_eq!(&*next(&mut watch).await.object.key, "a");
@@ -460,10 +541,11 @@ async fn a_lease_has_one_holder_until_it_runs_out(database: Database) {
 
 async fn waiting_for_a_revision_ends_when_it_is_there_or_in_time(database: Database) {
     let storage = database.open().await;
-    let coming = storage.revision().next();
-    assert!(!storage.wait_for(coming, Duration::ZERO).await);
+    let coming = storage.revision(&crontabs()).next();
+    assert!(!storage.wait_for(&crontabs(), coming, Duration::ZERO).await);
+    let tabs = crontabs();
     let (reached, written) =
-        tokio::join!(storage.wait_for(coming, Duration::from_secs(30)), storage.write(put("a", "1", &[])));
+        tokio::join!(storage.wait_for(&tabs, coming, Duration::from_secs(30)), storage.write(put("a", "1", &[])));
     assert!(reached);
     assert!(matches!(written, Ok(Committed { revision }) if revision == coming));
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use kubeskiff::store::{Guard, PostgresUrl, WriteError};
+use kubeskiff::store::{Config, Guard, Location, PostgresUrl, Storage, WriteError, copy};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -53,17 +53,23 @@ async fn answers(mut from: OwnedReadHalf, mut to: OwnedWriteHalf) {
     _ = tokio::io::copy(&mut from, &mut to).await;
 }
 
+/// The URL of a new database, and one that leads through [`stand_between`] to it.
+async fn new_database(next_commit: &Arc<AtomicU8>) -> Option<(String, String)> {
+    let url = postgres::new_database().await?;
+    let port = url.rsplit_once(':').and_then(|(_, rest)| rest.split('/').next()).and_then(|port| port.parse().ok());
+    let port: u16 = port.expect("the URL has a port");
+    let between = stand_between(port, Arc::clone(next_commit)).await;
+    let cut_url = url.replace(&format!(":{port}/"), &format!(":{between}/")) + "?sslmode=disable";
+    Some((url, cut_url))
+}
+
 /// Writes with every second COMMIT cut; each is made once, and acknowledged.
 async fn check(cut: u8) {
     const WRITES: usize = 20;
-    let Some(url) = postgres::new_database().await else { return };
-    let port = url.rsplit_once(':').and_then(|(_, rest)| rest.split('/').next()).and_then(|port| port.parse().ok());
-    let port: u16 = port.expect("the URL has a port");
     let next_commit = Arc::new(AtomicU8::new(PASSES));
-    let between = stand_between(port, Arc::clone(&next_commit)).await;
-    let cut_url = url.replace(&format!(":{port}/"), &format!(":{between}/")) + "?sslmode=disable";
+    let Some((url, cut_url)) = new_database(&next_commit).await else { return };
     let storage = Database::Postgres(PostgresUrl::new(&cut_url)).open().await;
-    let mut before = storage.revision();
+    let mut before = storage.revision(&crontabs());
     for at in 0..WRITES {
         next_commit.store(if at % 2 == 0 { cut } else { PASSES }, Ordering::SeqCst);
         let key = format!("ns/{at}");
@@ -86,4 +92,18 @@ async fn a_commit_that_never_arrived_is_made_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_whose_answer_was_lost_is_looked_up() {
     check(CUT_AFTER).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_migration_that_was_interrupted_is_made_once() {
+    for cut in [CUT_BEFORE, CUT_AFTER] {
+        let next_commit = Arc::new(AtomicU8::new(cut));
+        let Some((url, cut_url)) = new_database(&next_commit).await else { return };
+        let interrupted = Storage::open(&Config::new(Location::Postgres(PostgresUrl::new(&cut_url)))).await;
+        assert!(interrupted.is_err());
+        let storage = Database::Postgres(PostgresUrl::new(&url)).open().await;
+        write(&storage, put("ns/a", "1", &[Guard::Absent])).await;
+        let faults = copy::check(&Location::Postgres(PostgresUrl::new(&url))).await.expect("it is there");
+        assert_eq!(faults, Vec::<String>::new());
+    }
 }

@@ -3,6 +3,7 @@
 mod conformance;
 mod cut;
 mod model;
+mod overrides;
 pub mod postgres;
 mod replicas;
 mod sqlite;
@@ -72,7 +73,7 @@ impl Database {
             Database::Sqlite(folder) => Location::File(folder.path().join("state.db")),
             Database::Postgres(url) => Location::Postgres(url.clone()),
         };
-        let config = Config { location, durability: Durability::Relaxed, history };
+        let config = Config { durability: Durability::Relaxed, history, ..Config::new(location) };
         Storage::open(&config).await.expect("the database opens")
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
 use kubeskiff::meta::Revision;
-use kubeskiff::store::{At, Guard, Storage, WriteError};
+use kubeskiff::store::{At, Collection, Guard, Storage, Write, WriteError};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
@@ -35,11 +35,18 @@ enum Operation {
     Delete,
     /// At the newest revision.
     Read,
+    /// A write to another collection, which takes a revision of the same database.
+    Elsewhere,
 }
 
 fn rounds() -> impl Strategy<Value = Vec<Round>> {
-    let operation =
-        prop_oneof![Just(Operation::Create), Just(Operation::Update), Just(Operation::Delete), Just(Operation::Read),];
+    let operation = prop_oneof![
+        Just(Operation::Create),
+        Just(Operation::Update),
+        Just(Operation::Delete),
+        Just(Operation::Read),
+        Just(Operation::Elsewhere),
+    ];
     let step = (0..REPLICAS, proptest::sample::select(&KEYS[..]), operation)
         .prop_map(|(replica, key, operation)| Step { replica, key, operation });
     proptest::collection::vec(proptest::collection::vec(step, 1..5), 1..12)
@@ -55,6 +62,10 @@ struct Seen {
 /// The state at a revision, by key: text and revision.
 type State = BTreeMap<String, (String, i64)>;
 
+fn others() -> Collection {
+    Collection::new("stable.example.com", "others")
+}
+
 async fn act(
     replicas: &[Storage],
     step: Step,
@@ -69,6 +80,7 @@ async fn act(
         (Operation::Create, _) => put(step.key, &text, &[Guard::Absent]),
         (Operation::Update, Some(revision)) => put(step.key, &text, &[Guard::At { revision }]),
         (Operation::Delete, Some(revision)) => delete(step.key, &[Guard::At { revision }]),
+        (Operation::Elsewhere, _) => Write { collection: others(), ..put(step.key, &text, &[]) },
         (Operation::Read | Operation::Update | Operation::Delete, _) => return (None, Some(seen)),
     };
     match storage.write(write).await {
@@ -84,9 +96,13 @@ struct Recorded {
     newest: Revision,
     /// Revision, key and text of each acknowledged write, in order; no text for a deletion is looked at.
     acknowledged: Vec<(Revision, &'static str, String)>,
+    /// The revisions that writes to another collection took.
+    elsewhere: Vec<Revision>,
     reads: Vec<Seen>,
     /// What a watch from the start saw, in each process.
     watched: Vec<Vec<Watched>>,
+    /// The revisions that a watch from each revision saw, in each process.
+    watched_from: Vec<BTreeMap<Revision, Vec<Revision>>>,
     /// The state listed at each revision, and its keys in the order of pages of one, in each process.
     listed: Vec<BTreeMap<Revision, (State, Vec<String>)>>,
 }
@@ -104,30 +120,32 @@ async fn record(database: &Database, rounds: Vec<Round>) -> Recorded {
         Database::Postgres(_) => join_all((0..REPLICAS).map(|_| database.open())).await,
         _ => vec![database.open().await],
     };
-    let start = replicas[0].revision();
-    let mut acknowledged = Vec::new();
+    let start = replicas[0].revision(&crontabs());
+    let (mut acknowledged, mut elsewhere) = (Vec::new(), Vec::new());
     let mut reads = Vec::new();
     let mut newest = start;
     for (number, round) in rounds.into_iter().enumerate() {
         let steps = round.into_iter().enumerate().map(|(at, step)| {
             let text = format!("{number}.{at}");
             let (replicas, newest) = (&replicas, newest);
-            async move { (step.key, text.clone(), act(replicas, step, text, newest).await) }
+            async move { (step.clone(), text.clone(), act(replicas, step, text, newest).await) }
         });
-        for (key, text, (written, seen)) in join_all(steps).await {
+        for (step, text, (written, seen)) in join_all(steps).await {
             if let Some(revision) = written {
-                acknowledged.push((revision, key, text));
+                match step.operation {
+                    Operation::Elsewhere => elsewhere.push(revision),
+                    _ => acknowledged.push((revision, step.key, text)),
+                }
                 newest = newest.max(revision);
             }
             reads.extend(seen);
         }
     }
     acknowledged.sort();
-    let mut watched = Vec::new();
-    let mut listed = Vec::new();
+    let (mut watched, mut watched_from, mut listed) = (Vec::new(), Vec::new(), Vec::new());
     for storage in &replicas {
         storage.catch_up().await.expect("the database answers");
-        assert_eq!(storage.revision(), newest, "no write is made that was not acknowledged");
+        assert_eq!(storage.revision(&crontabs()), newest, "no write is made that was not acknowledged");
         let mut watch = storage.watch(&crontabs(), start).await.expect("the revision is there");
         let mut changes = Vec::new();
         for _ in &acknowledged {
@@ -141,6 +159,16 @@ async fn record(database: &Database, rounds: Vec<Round>) -> Recorded {
             });
         }
         watched.push(changes);
+        let mut from = BTreeMap::new();
+        for after in (start.get()..newest.get()).map(Revision::new) {
+            let mut watch = storage.watch(&crontabs(), after).await.expect("the revision is there");
+            let mut seen = Vec::new();
+            for _ in acknowledged.iter().filter(|(revision, ..)| *revision > after) {
+                seen.push(next(&mut watch).await.revision);
+            }
+            from.insert(after, seen);
+        }
+        watched_from.push(from);
         let mut lists = BTreeMap::new();
         for revision in (start.get()..=newest.get()).map(Revision::new) {
             let snapshot = storage.snapshot(&crontabs(), At::Exact(revision)).await.expect("the revision is there");
@@ -159,7 +187,7 @@ async fn record(database: &Database, rounds: Vec<Round>) -> Recorded {
     for storage in replicas {
         storage.close().await;
     }
-    Recorded { start, newest, acknowledged, reads, watched, listed }
+    Recorded { start, newest, acknowledged, elsewhere, reads, watched, watched_from, listed }
 }
 
 /// Holds what was recorded against the fold of the acknowledged writes.
@@ -188,6 +216,23 @@ fn verify(recorded: &Recorded) -> Result<(), String> {
             if *states.entry(*revision).or_insert_with(|| state.clone()) != state {
                 return Err(format!("processes differ at {revision}"));
             }
+        }
+    }
+    // Each watch is the end of the log behind where it begins.
+    for from in &recorded.watched_from {
+        for (after, seen) in from {
+            let expect =
+                recorded.acknowledged.iter().map(|(revision, ..)| *revision).filter(|revision| revision > after);
+            if !expect.eq(seen.iter().copied()) {
+                return Err(format!("a watch after {after} saw {seen:?}"));
+            }
+        }
+    }
+    // A write elsewhere changes nothing here.
+    for revision in &recorded.elsewhere {
+        let Some(before) = states.range(..*revision).next_back().map(|(_, state)| state.clone()) else { continue };
+        if states.insert(*revision, before).is_some() {
+            return Err(format!("{revision} is acknowledged twice"));
         }
     }
     // Each list at a revision is the fold of the log to it, in the order of bytes, pages included.
@@ -252,7 +297,7 @@ async fn recorded() -> Recorded {
     let rounds = vec![
         vec![step(KEYS[0], Operation::Create), step(KEYS[1], Operation::Create)],
         vec![step(KEYS[0], Operation::Update), step(KEYS[1], Operation::Read)],
-        vec![step(KEYS[1], Operation::Delete), step(KEYS[0], Operation::Read)],
+        vec![step(KEYS[1], Operation::Delete), step(KEYS[2], Operation::Elsewhere)],
         vec![step(KEYS[0], Operation::Read)],
     ];
     let recorded = record(&Database::Memory, rounds).await;
@@ -284,5 +329,14 @@ async fn a_planted_duplicate_is_caught() {
 async fn a_planted_gap_is_caught() {
     let mut recorded = recorded().await;
     recorded.watched[0].remove(1);
+    assert!(verify(&recorded).is_err());
+}
+
+#[tokio::test]
+async fn a_planted_change_of_another_collection_is_caught() {
+    let mut recorded = recorded().await;
+    let foreign = recorded.elsewhere[0];
+    let seen = recorded.watched_from[0].values_mut().next().expect("there are watches");
+    seen.push(foreign);
     assert!(verify(&recorded).is_err());
 }

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use kubeskiff::server::Identity;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 /// The oldest that skiff takes.
@@ -95,6 +96,14 @@ fn command(program: &Path) -> Command {
     command
 }
 
+/// Gives a file to the user that the server runs as.
+fn own(path: &Path) {
+    if is_root() {
+        let owned = Command::new("chown").arg("postgres:").arg(path).status();
+        assert!(owned.expect("there is a chown").success());
+    }
+}
+
 impl Cluster {
     /// Makes the data of a cluster whose default order of text is not that of bytes.
     fn make(bin: &Path) -> Self {
@@ -104,10 +113,7 @@ impl Cluster {
         let data = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&data).expect("the folder can be made");
         std::fs::set_permissions(&data, std::fs::Permissions::from_mode(0o700)).expect("it is ours");
-        if is_root() {
-            let owned = Command::new("chown").arg("postgres:").arg(&data).status();
-            assert!(owned.expect("there is a chown").success());
-        }
+        own(&data);
         let made = command(&bin.join("initdb"))
             .args(["--no-sync", "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"])
             .args(["--locale-provider=icu", "--icu-locale=en", "--pgdata"])
@@ -117,6 +123,20 @@ impl Cluster {
         assert!(made.expect("initdb runs").success(), "initdb makes the data");
         let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port is free").port();
         Cluster { bin: bin.to_owned(), data, port, server: None }
+    }
+
+    /// Makes the server take encrypted connections with this certificate.
+    pub fn serve_tls(&self, identity: &Identity) {
+        let chain = [("server.crt", &identity.certificate_pem), ("server.key", &identity.key_pem)];
+        for (name, pem) in chain {
+            let path = self.data.join(name);
+            std::fs::write(&path, pem).expect("it writes");
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("it is ours");
+            own(&path);
+        }
+        let mut settings = std::fs::read_to_string(self.data.join("postgresql.conf")).expect("initdb has made it");
+        settings.push_str("\nssl = on\n");
+        std::fs::write(self.data.join("postgresql.conf"), settings).expect("it writes");
     }
 
     pub fn port(&self) -> u16 {

@@ -5,10 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use kubeskiff::store::{At, Config, Durability, Guard, Location, PostgresUrl, Storage, StoreError, WriteError};
-use sqlx::{Connection as _, PgConnection};
+use kubeskiff::server::Authority;
+use kubeskiff::store::{At, Config, Guard, Location, PostgresUrl, Storage, StoreError, WriteError};
+use sqlx::{Connection as _, PgConnection, Row as _};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 
-use super::{Database, crontabs, newest, next, postgres, put, write};
+use super::{Database, Folder, crontabs, newest, next, postgres, put, write};
 
 #[tokio::test]
 async fn what_one_acknowledges_another_reads_at_the_newest() {
@@ -27,7 +30,8 @@ async fn what_one_acknowledges_another_reads_at_the_newest() {
 async fn a_watch_in_another_process_sees_every_change_in_order() {
     let Some(database) = Database::postgres().await else { return };
     let replicas = [database.open().await, database.open().await, database.open().await];
-    let mut watch = replicas[0].watch(&crontabs(), replicas[0].revision()).await.expect("the revision is there");
+    let mut watch =
+        replicas[0].watch(&crontabs(), replicas[0].revision(&crontabs())).await.expect("the revision is there");
     let writers = replicas.iter().enumerate().map(|(at, storage)| async move {
         for round in 0..40 {
             write(storage, put(&format!("ns/{at}"), &round.to_string(), &[])).await;
@@ -84,10 +88,10 @@ async fn a_batch_costs_four_statements_and_one_commit() {
     let Some(database) = Database::postgres().await else { return };
     let storage = database.open().await;
     write(&storage, put("warm", "1", &[])).await;
-    let before = storage.stats().counts();
+    let before = storage.counts();
     let results = join_all((0..64).map(|at| storage.write(put(&format!("ns/{at}"), "1", &[Guard::Absent])))).await;
     assert!(results.iter().all(Result::is_ok));
-    let after = storage.stats().counts();
+    let after = storage.counts();
     assert_eq!((after.batches - before.batches, after.writes - before.writes), (1, 64));
     assert_eq!(after.commits - before.commits, 1);
     // BEGIN with the counter, the keys, all that changes, COMMIT; the timer may have polled meanwhile.
@@ -116,7 +120,8 @@ async fn nothing_is_lost_or_made_twice_while_the_database_crashes_under_load() {
     let url = postgres::create_database(cluster.port()).await;
     let open = async || Storage::open(&config(&url)).await.expect("the database opens");
     let replicas = [open().await, open().await];
-    let mut watch = replicas[0].watch(&crontabs(), replicas[0].revision()).await.expect("the revision is there");
+    let mut watch =
+        replicas[0].watch(&crontabs(), replicas[0].revision(&crontabs())).await.expect("the revision is there");
     let stop = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> = (0..8)
         .map(|writer| {
@@ -166,7 +171,7 @@ async fn nothing_is_lost_or_made_twice_while_the_database_crashes_under_load() {
 
 fn config(url: &str) -> Config {
     let location = Location::Postgres(PostgresUrl::new(url));
-    Config { location, durability: Durability::Full, history: Config::HISTORY }
+    Config::new(location)
 }
 
 async fn refused(url: &str) -> StoreError {
@@ -195,4 +200,71 @@ async fn a_newer_schema_is_left_alone() {
     sqlx::raw_sql("UPDATE schema_version SET version = 99").execute(&mut connection).await.expect("it updates");
     let error = refused(&url).await;
     assert!(matches!(error, StoreError::NewerSchema { found: 99, .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_lease_from_before_the_clock_was_set_back_is_over() {
+    let Some(url) = postgres::new_database().await else { return };
+    let storage = Storage::open(&config(&url)).await.expect("it opens");
+    let ttl = Duration::from_secs(15);
+    assert!(storage.lease("controllers", "one", ttl).await.expect("it answers"));
+    let mut connection = PgConnection::connect(&url).await.expect("it connects");
+    let later = "UPDATE leases SET expires_at = expires_at + interval '1 hour'";
+    sqlx::raw_sql(later).execute(&mut connection).await.expect("it updates");
+    assert!(storage.lease("controllers", "other", ttl).await.expect("it answers"));
+    assert!(!storage.lease("controllers", "one", ttl).await.expect("it answers"));
+}
+
+/// Answers as a Postgres of another version does, until the client is in.
+async fn older_postgres() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+    let port = listener.local_addr().expect("it is bound").port();
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let mut start = [0; 1024];
+            _ = client.read(&mut start).await;
+            // AuthenticationOk, ParameterStatus, BackendKeyData, ReadyForQuery.
+            let mut answer = b"R\0\0\0\x08\0\0\0\0".to_vec();
+            answer.extend(b"S\0\0\0\x18server_version\x0014.9\0");
+            answer.extend(b"K\0\0\0\x0c\0\0\0\x01\0\0\0\x02Z\0\0\0\x05I");
+            _ = client.write_all(&answer).await;
+            _ = client.read(&mut start).await;
+        }
+    });
+    port
+}
+
+#[tokio::test]
+async fn a_postgres_that_is_too_old_is_told_with_its_version() {
+    let port = older_postgres().await;
+    let error = refused(&format!("postgres://someone@127.0.0.1:{port}/x?sslmode=disable")).await;
+    assert!(matches!(error, StoreError::TooOld { found: 14, least: 15 }), "{error}");
+}
+
+#[tokio::test]
+async fn the_server_is_verified_as_the_url_says() {
+    let Some(mut cluster) = postgres::own_cluster() else { return };
+    let folder = Folder::new("verify-full");
+    let authority = Authority::generate().expect("a CA can be made");
+    cluster.serve_tls(&authority.issue_server(&["127.0.0.1".to_owned()]).expect("a certificate can be issued"));
+    cluster.start();
+    let url = postgres::create_database(cluster.port()).await;
+    let trusted = |name: &str, pem: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, pem).expect("it writes");
+        format!("{url}?sslmode=verify-full&sslrootcert={}", path.display())
+    };
+    let storage = Storage::open(&config(&trusted("ca.pem", authority.certificate_pem()))).await.expect("it is trusted");
+    write(&storage, put("a", "1", &[Guard::Absent])).await;
+    let mut connection = PgConnection::connect(&url).await.expect("it connects");
+    let encrypted = sqlx::query("SELECT count(*) FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid) WHERE s.ssl");
+    let count: i64 = encrypted.fetch_one(&mut connection).await.expect("it counts").get(0);
+    assert!(count >= 1, "the connections are encrypted");
+
+    let other = Authority::generate().expect("a CA can be made");
+    let error = refused(&trusted("other.pem", other.certificate_pem())).await;
+    assert!(matches!(error, StoreError::Connect(_)), "{error}");
+    // The certificate is for the address, not for this name of it.
+    let error = refused(&trusted("ca.pem", authority.certificate_pem()).replace("127.0.0.1", "localhost")).await;
+    assert!(matches!(error, StoreError::Connect(_)), "{error}");
 }

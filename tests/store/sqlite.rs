@@ -1,5 +1,7 @@
 //! What SQLite does beyond that: files, their owner, and what they cost.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use kubeskiff::store::{Config, Durability, Guard, Location, Storage, StoreError};
 
@@ -11,7 +13,7 @@ async fn in_memory() -> Storage {
 
 async fn in_file(folder: &Folder) -> Storage {
     let location = Location::File(folder.path().join("state.db"));
-    let config = Config { location, durability: Durability::Relaxed, history: Config::HISTORY };
+    let config = Config { durability: Durability::Relaxed, ..Config::new(location) };
     Storage::open(&config).await.expect("the database opens")
 }
 
@@ -26,7 +28,7 @@ async fn what_was_acknowledged_is_there_without_a_clean_end() {
         std::fs::copy(folder.path().join(name), copy.path().join(name)).expect("the file is there");
     }
     let reopened = in_file(&copy).await;
-    assert_eq!(reopened.revision(), revision);
+    assert_eq!(reopened.revision(&crontabs()), revision);
     assert_eq!(newest(&reopened).await, newest(&storage).await);
 }
 
@@ -38,7 +40,7 @@ async fn compaction_leaves_one_row_an_object() {
         join_all((0..40).map(|at| storage.write(put(&format!("ns/{at}"), &round.to_string(), &[])))).await;
     }
     join_all((0..10).map(|at| storage.write(delete(&format!("ns/{at}"), &[])))).await;
-    storage.compact(storage.revision()).await.expect("it compacts");
+    storage.compact(&crontabs(), storage.revision(&crontabs())).await.expect("it compacts");
     assert_eq!(newest(&storage).await.len(), 30);
     storage.close().await;
 
@@ -55,11 +57,11 @@ async fn a_batch_costs_one_commit_and_a_fixed_number_of_statements() {
     let folder = Folder::new("statements");
     let storage = in_file(&folder).await;
     write(&storage, put("warm", "1", &[])).await;
-    let before = storage.stats().counts();
+    let before = storage.counts();
     // On one thread, all wait before the writer runs.
     let results = join_all((0..64).map(|at| storage.write(put(&format!("ns/{at}"), "1", &[Guard::Absent])))).await;
     assert!(results.iter().all(Result::is_ok));
-    let after = storage.stats().counts();
+    let after = storage.counts();
     assert_eq!((after.batches - before.batches, after.writes - before.writes), (1, 64));
     assert_eq!(after.commits - before.commits, 1);
     // BEGIN, the revision, the keys, the changes, the index, the revision again, COMMIT.
@@ -71,22 +73,18 @@ async fn reading_what_is_loaded_costs_no_statement() {
     let storage = in_memory().await;
     write(&storage, put("a", "1", &[])).await;
     newest(&storage).await;
-    let before = storage.stats().counts();
+    let before = storage.counts();
     newest(&storage).await;
     storage.get(&crontabs(), "a").await.expect("it reads");
-    storage.watch(&crontabs(), storage.revision()).await.expect("the revision is there");
-    assert_eq!(storage.stats().counts(), before);
+    storage.watch(&crontabs(), storage.revision(&crontabs())).await.expect("the revision is there");
+    assert_eq!(storage.counts(), before);
 }
 
 #[tokio::test]
 async fn one_process_owns_a_file() {
     let folder = Folder::new("owner");
     let storage = in_file(&folder).await;
-    let config = Config {
-        location: Location::File(folder.path().join("state.db")),
-        durability: Durability::Full,
-        history: Config::HISTORY,
-    };
+    let config = Config::new(Location::File(folder.path().join("state.db")));
     let second = Storage::open(&config).await.map(|_| ()).expect_err("the file is in use");
     assert!(matches!(second, StoreError::InUse(_)), "{second}");
     storage.close().await;
@@ -99,8 +97,7 @@ async fn a_file_that_is_no_database_is_left_alone() {
     let path = folder.path().join("state.db");
     let text = "not a database, but longer than the header of one, which has a hundred bytes at least. ".repeat(50);
     std::fs::write(&path, &text).expect("it writes");
-    let config =
-        Config { location: Location::File(path.clone()), durability: Durability::Full, history: Config::HISTORY };
+    let config = Config::new(Location::File(path.clone()));
     let error = Storage::open(&config).await.map(|_| ()).expect_err("it is no database");
     assert!(matches!(error, StoreError::Open { .. }), "{error}");
     assert_eq!(std::fs::read_to_string(&path).expect("it reads"), text);
@@ -117,4 +114,49 @@ async fn only_the_owner_reads_the_files() {
         let mode = std::fs::metadata(folder.path().join(name)).expect("it is there").permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
+}
+
+#[tokio::test]
+async fn a_database_in_memory_outlives_every_idle_and_life_time() {
+    let storage = in_memory().await;
+    let before = write(&storage, put("a", "1", &[])).await;
+    // Pools close connections after 10 minutes without use, and after 30 minutes at all.
+    tokio::time::pause();
+    for _ in 0..50 {
+        tokio::time::advance(Duration::from_secs(120)).await;
+        tokio::task::yield_now().await;
+    }
+    tokio::time::resume();
+    assert_eq!(newest(&storage).await.len(), 1);
+    assert_eq!(write(&storage, put("a", "2", &[])).await, before.next());
+}
+
+#[tokio::test]
+async fn the_log_of_the_file_is_written_back_before_it_is_large() {
+    const LOG_BYTES_MAX: u64 = 8 << 20;
+    let folder = Folder::new("wal");
+    let storage = in_file(&folder).await;
+    let text = "x".repeat(20_000);
+    for round in 0..20 {
+        join_all((0..50).map(|at| storage.write(put(&format!("ns/{round}-{at}"), &text, &[])))).await;
+    }
+    let log = std::fs::metadata(folder.path().join("state.db-wal")).expect("it is there").len();
+    assert!(log < LOG_BYTES_MAX, "{log} bytes after 20 MB of writes");
+}
+
+#[tokio::test]
+async fn compaction_gives_space_back() {
+    let folder = Folder::new("space");
+    let storage = in_file(&folder).await;
+    let text = "x".repeat(20_000);
+    for round in 0..10 {
+        join_all((0..100).map(|at| storage.write(put(&format!("ns/{round}-{at}"), &text, &[])))).await;
+    }
+    for round in 0..10 {
+        join_all((0..100).map(|at| storage.write(delete(&format!("ns/{round}-{at}"), &[])))).await;
+    }
+    storage.compact(&crontabs(), storage.revision(&crontabs())).await.expect("it compacts");
+    storage.close().await;
+    let bytes = std::fs::metadata(folder.path().join("state.db")).expect("it is there").len();
+    assert!(bytes < 6 << 20, "{bytes} bytes are left of 20 MB");
 }

@@ -82,7 +82,7 @@ fn precision(clause: &[u8]) -> Result<&[u8], String> {
 }
 
 fn number(checked: &CheckedExpr, clause: u8, arg: &Expr) -> Result<(), Wrong> {
-    let ty = checked.ty(arg.id);
+    let ty = &type_of(checked, arg);
     let (fits, rule) = match clause {
         b'd' => (matches!(ty, Type::Int | Type::Uint), "decimal clause can only be used on integers"),
         b'f' => (matches!(ty, Type::Double | Type::String), "fixed-point clause can only be used on doubles"),
@@ -100,7 +100,7 @@ fn number(checked: &CheckedExpr, clause: u8, arg: &Expr) -> Result<(), Wrong> {
 }
 
 fn string(checked: &CheckedExpr, arg: &Expr) -> Result<(), Wrong> {
-    let ty = checked.ty(arg.id);
+    let ty = &type_of(checked, arg);
     let fits = matches!(
         ty,
         Type::List(_)
@@ -129,6 +129,14 @@ fn string(checked: &CheckedExpr, arg: &Expr) -> Result<(), Wrong> {
             string(checked, &entry.value)
         }),
         _ => Ok(()),
+    }
+}
+
+/// The type of an argument; a wrapper counts as what it wraps.
+fn type_of(checked: &CheckedExpr, arg: &Expr) -> Type {
+    match checked.ty(arg.id) {
+        Type::Wrapper(scalar) => scalar.as_type(),
+        ty => ty.clone(),
     }
 }
 

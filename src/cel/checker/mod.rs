@@ -120,7 +120,7 @@ impl Checker<'_> {
     fn check(&mut self, expr: &mut Expr) {
         let id = expr.id;
         match &mut expr.kind {
-            ExprKind::Constant(constant) => self.set_type(id, type_of(constant)),
+            ExprKind::Constant(constant) => self.set_type(id, constant.ty()),
             ExprKind::Ident(name) => self.check_ident(id, name),
             ExprKind::Select(_) => self.check_select(expr),
             ExprKind::Call(_) => self.check_call(expr),
@@ -152,7 +152,7 @@ impl Checker<'_> {
         match self.resolve(name) {
             Some((resolved, ty)) => {
                 self.set_type(id, ty);
-                set(&mut self.references, id, Reference::Ident { name: resolved.clone(), value: None });
+                self.refer(id, &resolved);
                 *name = resolved;
             }
             None => {
@@ -160,6 +160,12 @@ impl Checker<'_> {
                 self.report_undeclared(id, name);
             }
         }
+    }
+
+    /// Notes that the node `id` is the variable, constant or type called `name`.
+    fn refer(&mut self, id: ExprId, name: &str) {
+        let value = wellknown::constant(name.strip_prefix('.').unwrap_or(name));
+        set(&mut self.references, id, Reference::Ident { name: name.to_owned(), value });
     }
 
     fn report_undeclared(&mut self, id: ExprId, name: &str) {
@@ -201,7 +207,7 @@ impl Checker<'_> {
             && let Some((name, ty)) = self.resolve_qualified(first, &qualified)
         {
             self.set_type(id, ty);
-            set(&mut self.references, id, Reference::Ident { name: name.clone(), value: None });
+            self.refer(id, &name);
             expr.kind = ExprKind::Ident(name);
             return;
         }
@@ -413,24 +419,22 @@ impl Checker<'_> {
     fn check_struct(&mut self, id: ExprId, message: &mut Struct) {
         let Struct { type_name, fields } = message;
         let name = type_name.strip_prefix('.').unwrap_or(type_name).to_owned();
-        let Some(ty) = self.env.type_named(&name) else {
+        if self.env.declared_type(&name).is_none() {
             self.set_type(id, Type::Error);
             return self.report_undeclared(id, type_name);
-        };
+        }
         let message = wellknown::message(&name);
         if message.is_none() {
             self.report(id, format!("'{name}' is not a message type"));
         }
         type_name.clone_from(&name);
-        set(&mut self.references, id, Reference::Ident { name: name.clone(), value: None });
+        self.refer(id, &name);
         self.set_type(id, message.clone().unwrap_or(Type::Error));
         for field in fields {
             self.check(&mut field.value);
             let declared = message.as_ref().and_then(|message| wellknown::field(message, &field.name));
-            if message.is_none() || ty == Type::Null {
-                self.report(field.id, format!("unexpected failed resolution of '{name}'"));
-            } else if declared.is_none() {
-                self.report(field.id, format!("undefined field '{}'", field.name));
+            if declared.is_none() {
+                self.report_no_field(field.id, &name, &field.name);
             }
             let mut value = self.ty(field.value.id);
             if field.optional {
@@ -443,6 +447,18 @@ impl Checker<'_> {
                 self.report(field.id, message);
             }
         }
+    }
+
+    /// A message of the type called `name` has no such `field`. Kubernetes declares the scalars once more, as types without
+    /// fields, and maps as a type with any.
+    fn report_no_field(&mut self, id: ExprId, name: &str, field: &str) {
+        let unresolved = match name {
+            "map" => return,
+            "null_type" => "google.protobuf.NullValue",
+            "type" | Type::OPTIONAL | "net.IP" | "net.CIDR" => name,
+            _ => return self.report(id, format!("undefined field '{field}'")),
+        };
+        self.report(id, format!("unexpected failed resolution of '{unresolved}'"));
     }
 
     fn check_comprehension(&mut self, id: ExprId, comprehension: &mut Comprehension) {
@@ -506,18 +522,6 @@ fn set<T>(values: &mut Vec<Option<T>>, id: ExprId, value: T) {
         values.resize_with(at + 1, || None);
     }
     values[at] = Some(value);
-}
-
-fn type_of(constant: &Constant) -> Type {
-    match constant {
-        Constant::Null => Type::Null,
-        Constant::Bool(_) => Type::Bool,
-        Constant::Int(_) => Type::Int,
-        Constant::Uint(_) => Type::Uint,
-        Constant::Double(_) => Type::Double,
-        Constant::String(_) => Type::String,
-        Constant::Bytes(_) => Type::Bytes,
-    }
 }
 
 /// The first name and the whole text of a chain of selections; of a name alone unless `selected`.

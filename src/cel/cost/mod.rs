@@ -4,6 +4,20 @@
 //! sizes that are ranges, before an expression is accepted, and [`CallCost::actual`] with the sizes of values, while it
 //! runs. The estimate is no bound on what evaluation costs: keys of maps count as empty in it, as in the reference.
 //!
+//! ```
+//! use kubeskiff::cel::cost::{Range, estimate};
+//! use kubeskiff::cel::declared::DeclType;
+//! use kubeskiff::cel::env::{Env, Expressions};
+//! use kubeskiff::cel::types::Type;
+//!
+//! // A list of up to 100 texts of up to 20 characters, which are up to 4 bytes each.
+//! let names = DeclType::list(DeclType::scalar(Type::String, 80, 2), 100);
+//! let env = Env::kubernetes(Expressions::New).with_variable("self", names.ty.clone());
+//! let expression = env.compile("self.all(name, name.startsWith('a'))")?;
+//! assert_eq!(estimate(&expression, &names), Range::new(2, 502));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Source: cel-go 0.29 (`checker/cost.go`, `interpreter/runtimecost.go`) and `k8s.io/apiserver/pkg/cel/library/cost.go`,
 //! release 1.37.
 

@@ -1,8 +1,7 @@
 //! Which overload takes the arguments that a call turns out to have.
 
-use std::borrow::Cow;
-
 use super::error::EvalError;
+use super::map::Map;
 use super::node::{Call, Mismatch, Overload, Shortcut, Trait};
 use super::value::{Scope, Value, type_name};
 use crate::cel::ast::operators;
@@ -15,6 +14,7 @@ impl Call {
             // One implementation for all types finds out for itself what it was given.
             self.overloads.first().filter(|_| self.is_for_any(arguments))
         });
+        let overload = overload.or_else(|| self.unguarded(arguments));
         match overload {
             Some(overload) => (overload.implementation)(scope, arguments),
             None => Err(self.mismatch(arguments)),
@@ -29,6 +29,12 @@ impl Call {
         }
     }
 
+    /// The overload for so many arguments, where the function says itself what it does not take.
+    fn unguarded(&self, arguments: &[Value<'_>]) -> Option<&Overload> {
+        let takes = |overload: &&Overload| overload.declaration.params.len() == arguments.len();
+        self.overloads.iter().filter(|_| self.mismatch == Mismatch::Unguarded).find(takes)
+    }
+
     fn mismatch(&self, arguments: &[Value<'_>]) -> EvalError {
         let function = &self.function;
         match (self.mismatch, arguments.first()) {
@@ -39,7 +45,7 @@ impl Call {
             (Mismatch::Trait(operation), Some(first)) if !has_trait(first, operation) && !is_receiver(first) => {
                 EvalError::new(format!("no such overload: {function}"))
             }
-            (Mismatch::Bare | Mismatch::Trait(_), Some(_)) => EvalError::no_such_overload(),
+            (Mismatch::Bare | Mismatch::Trait(_) | Mismatch::Unguarded, Some(_)) => EvalError::no_such_overload(),
         }
     }
 }
@@ -96,6 +102,7 @@ impl Mismatch {
             "size" => Mismatch::Trait(Trait::Sizer),
             "matches" => Mismatch::Trait(Trait::Matcher),
             "sort" | "@sortByAssociatedKeys" => Mismatch::Trait(Trait::List),
+            "flatten" => Mismatch::Unguarded,
             LOGICAL_NOT | IN | "contains" | "startsWith" | "endsWith" => Mismatch::Bare,
             _ => Mismatch::Types,
         }
@@ -106,6 +113,7 @@ impl Mismatch {
         match self {
             Mismatch::Trait(_) => true,
             Mismatch::Bare => matches!(function, operators::LOGICAL_NOT | operators::IN),
+            Mismatch::Unguarded => false,
             Mismatch::Types => matches!(function, "type" | "dyn"),
         }
     }
@@ -133,9 +141,8 @@ fn fits(ty: &Type, value: &Value<'_>) -> bool {
             if holds_anything(&entry.0) && holds_anything(&entry.1) {
                 return true;
             }
-            let Some(key) = map.keys().into_iter().next() else { return true };
-            let value = map.find(&key).ok().flatten();
-            fits(&entry.0, &key) && value.is_some_and(|value| fits(&entry.1, &value))
+            let Some((key, value)) = map.entries().into_iter().next() else { return true };
+            fits(&entry.0, &key) && value.is_ok_and(|value| fits(&entry.1, &value))
         }
         (Type::Opaque(opaque), Value::Optional(_)) => opaque.name == Type::OPTIONAL,
         (Type::Object(_) | Type::Opaque(_), Value::Opaque(value)) => type_name(ty) == type_name(&value.ty()),
@@ -145,6 +152,11 @@ fn fits(ty: &Type, value: &Value<'_>) -> bool {
 
 fn holds_anything(ty: &Type) -> bool {
     matches!(ty, Type::Dyn | Type::Any | Type::Param(_))
+}
+
+/// Whether `+` may begin with the value.
+pub(super) fn is_adder(value: &Value<'_>) -> bool {
+    has_trait(value, Trait::Adder)
 }
 
 fn has_trait(value: &Value<'_>, operation: Trait) -> bool {
@@ -172,8 +184,8 @@ fn is_receiver(value: &Value<'_>) -> bool {
 }
 
 /// The name that Go has for the type of a value, which a few errors tell.
-pub(super) fn go_type(value: &Value<'_>) -> Cow<'static, str> {
-    Cow::Borrowed(match value {
+pub(super) fn go_type(value: &Value<'_>) -> &'static str {
+    match value {
         Value::Null => "types.Null",
         Value::Bool(_) => "types.Bool",
         Value::Int(_) => "types.Int",
@@ -183,11 +195,12 @@ pub(super) fn go_type(value: &Value<'_>) -> Cow<'static, str> {
         Value::Bytes(_) => "types.Bytes",
         Value::Duration(_) => "types.Duration",
         Value::Timestamp(_) => "types.Timestamp",
-        Value::List(_) => "*types.baseList",
+        Value::List(list) => list.go_type(),
+        Value::Map(Map::Host { .. }) => "*common.unstructuredMap",
         Value::Map(_) => "*types.baseMap",
         Value::Type(_) => "*types.Type",
         Value::Optional(_) => "*types.Optional",
-        Value::Opaque(value) => return Cow::Owned(type_name(&value.ty())),
+        Value::Opaque(value) => value.go_type(),
         Value::Preserved(_) => "*common.unknownPreserved",
-    })
+    }
 }

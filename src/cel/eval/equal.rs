@@ -48,9 +48,13 @@ impl<'a> Value<'a> {
                 (Some(left), Some(right)) => return left.equals(right),
                 (left, right) => left.is_none() && right.is_none(),
             },
+            (Value::Opaque(left), Value::Opaque(right)) if left.is_message() => {
+                left.equals(right.as_ref()).unwrap_or(false)
+            }
             (Value::Opaque(left), Value::Opaque(right)) => {
                 return left.equals(right.as_ref()).ok_or_else(EvalError::no_such_overload);
             }
+            (Value::Opaque(left), _) if left.is_message() => false,
             (Value::Opaque(_), _) => return Err(EvalError::no_such_overload()),
             (Value::Preserved(left), Value::Preserved(right)) => left == right,
             _ => false,

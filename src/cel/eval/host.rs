@@ -5,16 +5,16 @@
 //! error with the text of the reference, for an object may be evaluated that was never validated.
 //! Source: k8s.io/apiserver 1.37, values of unstructured objects.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::error::EvalError;
 use super::list::List;
 use super::map::Map;
 use super::strfmt;
 use super::value::Value;
-use crate::value::Value as Json;
+use crate::value::{Map as Fields, Value as Json, go_type};
 
-/// How a node of the host's object shows itself.
+/// How a node of the host's object shows itself. What is below it is shared: rules stand at many nodes of one schema.
 #[derive(Clone, Debug, Default)]
 pub struct Form {
     /// Whether null is a value of it.
@@ -54,7 +54,7 @@ pub enum Shape {
 /// A list, and what its `x-kubernetes-list-type` says.
 #[derive(Clone, Debug)]
 pub struct ListForm {
-    pub item: Form,
+    pub item: Arc<Form>,
     pub kind: ListKind,
 }
 
@@ -74,8 +74,8 @@ pub enum ListKind {
 #[derive(Clone, Debug)]
 pub enum MapForm {
     /// By the properties' own names.
-    Fields(BTreeMap<String, Field>),
-    Values(Box<Form>),
+    Fields(Fields<Field>),
+    Values(Arc<Form>),
     /// Neither fields nor values are known.
     Bare,
 }
@@ -83,9 +83,28 @@ pub enum MapForm {
 /// A field of an object.
 #[derive(Clone, Debug)]
 pub struct Field {
-    pub form: Form,
+    pub form: Arc<Form>,
     /// The name in expressions; where the name can't be one, the name itself.
     pub escaped: String,
+}
+
+impl Form {
+    /// How the items of a list show themselves, or the values of a map, where that is known.
+    pub fn element(&self) -> Option<&Arc<Form>> {
+        match &self.shape {
+            Shape::List(list) => Some(&list.item),
+            Shape::Map(MapForm::Values(values)) => Some(values),
+            _ => None,
+        }
+    }
+
+    /// How the field `name` of an object shows itself, where it has one.
+    pub fn field(&self, name: &str) -> Option<&Arc<Form>> {
+        match &self.shape {
+            Shape::Map(MapForm::Fields(fields)) => fields.get(name).map(|field| &field.form),
+            _ => None,
+        }
+    }
 }
 
 impl<'a> Value<'a> {
@@ -146,17 +165,4 @@ impl<'a> Value<'a> {
 
 fn unfit(expected: &str, json: &Json) -> EvalError {
     EvalError::new(format!("{expected} {}", go_type(json)))
-}
-
-/// The type that Go has for a decoded value.
-fn go_type(json: &Json) -> &'static str {
-    match json {
-        Json::Null => "<nil>",
-        Json::Bool(_) => "bool",
-        Json::Int(_) => "int64",
-        Json::Float(_) => "float64",
-        Json::String(_) => "string",
-        Json::Array(_) => "[]interface {}",
-        Json::Object(_) => "map[string]interface {}",
-    }
 }

@@ -32,6 +32,8 @@ pub struct OwnedList<'a> {
 enum Kind<'a> {
     #[default]
     Atomic,
+    /// The sum of two lists of the expression, which is told apart from other lists by its name in Go alone.
+    Sum,
     Set,
     Map(&'a [String]),
 }
@@ -107,6 +109,19 @@ impl<'a> List<'a> {
         }
     }
 
+    /// The name that Go has for its type, which a few errors tell.
+    pub(super) fn go_type(&self) -> &'static str {
+        match (self.kind(), self.is_host()) {
+            (Kind::Atomic | Kind::Sum, true) => "*common.unstructuredList",
+            (Kind::Set, true) => "*common.unstructuredSetList",
+            (Kind::Map(_), true) => "*common.unstructuredMapList",
+            (Kind::Atomic, false) => "*types.baseList",
+            (Kind::Sum, false) => "*types.concatList",
+            (Kind::Set, false) => "*common.refValSetList",
+            (Kind::Map(_), false) => "*common.refValMapList",
+        }
+    }
+
     fn kind(&self) -> Kind<'a> {
         match self {
             List::Host { form, .. } => Kind::of(&form.kind),
@@ -130,18 +145,19 @@ impl<'a> List<'a> {
     /// # Errors
     /// If an item of the host does not fit its schema; if items of a set are no scalars.
     pub fn concat(self, other: &List<'a>) -> Result<List<'a>, EvalError> {
-        let kind = self.kind();
-        if kind == Kind::Atomic && !matches!(self, List::Host { .. }) {
+        let mut kind = self.kind();
+        if matches!(kind, Kind::Atomic | Kind::Sum) && !self.is_host() {
             if self.is_empty() {
                 return Ok(other.clone());
             }
             if other.is_empty() {
                 return Ok(self);
             }
+            kind = Kind::Sum;
         }
         let mut items = self.into_vec()?;
         match kind {
-            Kind::Atomic => {
+            Kind::Atomic | Kind::Sum => {
                 items.reserve(other.len());
                 for item in other.iter() {
                     items.push(item?);
@@ -155,14 +171,16 @@ impl<'a> List<'a> {
 
     /// Adds an item to a list that an expression is collecting.
     pub(super) fn push(self, item: Value<'a>) -> Result<List<'a>, EvalError> {
-        if let List::Owned(mut list) = self {
-            if let Some(own) = Arc::get_mut(&mut list) {
-                own.items.push(item);
-                return Ok(List::Owned(list));
-            }
-            return List::Owned(list).concat(&List::owned(vec![item]));
-        }
-        let mut items = self.into_vec()?;
+        let mut items = match self {
+            List::Owned(mut list) => match Arc::get_mut(&mut list) {
+                Some(own) => {
+                    own.items.push(item);
+                    return Ok(List::Owned(list));
+                }
+                None => list.items.clone(),
+            },
+            other => other.into_vec()?,
+        };
         items.push(item);
         Ok(List::owned(items))
     }
@@ -199,7 +217,7 @@ impl<'a> List<'a> {
             return Ok(false);
         }
         match self.kind() {
-            Kind::Atomic if matches!(self, List::Host { .. }) => {
+            Kind::Atomic if self.is_host() => {
                 for (item, its) in self.iter().zip(other.iter()) {
                     if !item?.equals(&its?)? {
                         return Ok(false);
@@ -207,7 +225,7 @@ impl<'a> List<'a> {
                 }
                 Ok(true)
             }
-            Kind::Atomic => {
+            Kind::Atomic | Kind::Sum => {
                 // What can't be compared does not make a literal differ.
                 let differs = |(item, its): (Result<Value<'a>, EvalError>, Result<Value<'a>, EvalError>)| matches!((item, its), (Ok(item), Ok(its)) if item.is(&its) == Ok(false));
                 Ok(!self.iter().zip(other.iter()).any(differs))

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::dispatch::go_type;
 use super::error::EvalError;
 use super::host::MapForm;
-use super::value::{Text, Value};
+use super::show::show;
+use super::value::{Duration, KeyKind, Text, Timestamp, Value};
 use crate::cel::escape::unescape;
 use crate::value::Map as JsonMap;
 
@@ -31,6 +33,8 @@ pub struct OwnedMap<'a> {
 /// How many entries are searched one by one.
 const SEARCHED_ENTRIES_MAX: usize = 8;
 
+/// What is compared of a key. Strings, numbers and truth values are the keys that an index reaches; of the others the
+/// reference compares pointers, or what it happens to be made of.
 #[derive(Clone, Debug)]
 enum Key<'a> {
     Bool(bool),
@@ -38,19 +42,31 @@ enum Key<'a> {
     Uint(u64),
     Double(u64),
     String(Text<'a>),
+    Null,
+    Duration(Duration),
+    Timestamp(Timestamp),
+    /// A type, an address or a network, as it is shown.
+    Shown(Arc<str>),
+    /// The same as no other.
     Other,
 }
 
 impl Key<'_> {
-    /// What is compared: the kind, and the bits or the text.
-    fn parts(&self) -> (u8, u64, &str) {
+    /// The kind, the numbers or bits, and the text.
+    fn parts(&self) -> (u8, [u64; 3], &str) {
         match self {
-            Key::Bool(truth) => (0, u64::from(*truth), ""),
-            Key::Int(number) => (1, number.cast_unsigned(), ""),
-            Key::Uint(number) => (2, *number, ""),
-            Key::Double(bits) => (3, *bits, ""),
-            Key::String(text) => (4, 0, text.as_str()),
-            Key::Other => (5, 0, ""),
+            Key::Bool(truth) => (0, [u64::from(*truth), 0, 0], ""),
+            Key::Int(number) => (1, [number.cast_unsigned(), 0, 0], ""),
+            Key::Uint(number) => (2, [*number, 0, 0], ""),
+            Key::Double(bits) => (3, [*bits, 0, 0], ""),
+            Key::String(text) => (4, [0; 3], text.as_str()),
+            Key::Null => (5, [0; 3], ""),
+            Key::Duration(duration) => (6, [duration.0.cast_unsigned(), 0, 0], ""),
+            Key::Timestamp(Timestamp { seconds, nanos, offset_seconds }) => {
+                (7, [seconds.cast_unsigned(), u64::from(*nanos), u64::from(offset_seconds.cast_unsigned())], "")
+            }
+            Key::Shown(text) => (8, [0; 3], text),
+            Key::Other => (9, [0; 3], ""),
         }
     }
 }
@@ -75,10 +91,31 @@ impl<'a> Key<'a> {
             Value::Bool(truth) => Key::Bool(*truth),
             Value::Int(number) => Key::Int(*number),
             Value::Uint(number) => Key::Uint(*number),
-            Value::Double(number) => Key::Double((number + 0.0).to_bits()),
+            Value::Double(number) if !number.is_nan() => Key::Double((number + 0.0).to_bits()),
             Value::String(text) => Key::String(text.clone()),
+            Value::Null => Key::Null,
+            Value::Duration(duration) => Key::Duration(*duration),
+            Value::Timestamp(timestamp) => Key::Timestamp(*timestamp),
+            Value::Type(_) | Value::Optional(None) => Key::Shown(show(value).into()),
+            Value::Opaque(opaque) if opaque.as_key() == KeyKind::Content => Key::Shown(opaque.shown().into()),
             _ => Key::Other,
         }
+    }
+}
+
+/// Why `key` can't be a key, or be looked for in a map that is not empty: maps of the reference break over it.
+pub(super) fn check_hashable(key: &Value<'_>) -> Result<(), EvalError> {
+    if is_hashable(key) {
+        return Ok(());
+    }
+    Err(EvalError::Internal(format!("runtime error: hash of unhashable type {}", go_type(key)).into()))
+}
+
+fn is_hashable(key: &Value<'_>) -> bool {
+    match key {
+        Value::Bytes(_) => false,
+        Value::Opaque(opaque) => opaque.as_key() != KeyKind::Unhashable,
+        _ => true,
     }
 }
 
@@ -137,7 +174,7 @@ impl<'a> OwnedMap<'a> {
 }
 
 impl<'a> Map<'a> {
-    /// The entries in order; of a repeated key the last value stays.
+    /// The entries in order, of keys that can be some; of a repeated key the last value stays.
     pub fn owned(entries: impl IntoIterator<Item = (Value<'a>, Value<'a>)>) -> Self {
         let mut map = OwnedMap::default();
         for (key, value) in entries {
@@ -213,6 +250,32 @@ impl<'a> Map<'a> {
         }
     }
 
+    /// The entries in order. An error is in the place of a value that does not fit its schema.
+    pub fn entries(&self) -> Vec<(Value<'a>, Result<Value<'a>, EvalError>)> {
+        match self {
+            Map::Host { .. } => {
+                let entry = |key: Value<'a>| {
+                    let value = self.find(&key).map(Option::unwrap_or_default);
+                    (key, value)
+                };
+                self.keys().into_iter().map(entry).collect()
+            }
+            Map::Owned(map) => map.entries.iter().map(|(key, value)| (key.clone(), Ok(value.clone()))).collect(),
+            Map::Lent(map) => map.entries.iter().map(|(key, value)| (key.lend(), Ok(value.lend()))).collect(),
+        }
+    }
+
+    /// Whether there is an entry at `key`.
+    ///
+    /// # Errors
+    /// If `key` can't be a key.
+    pub fn contains(&self, key: &Value<'_>) -> Result<bool, EvalError> {
+        if !matches!(self, Map::Host { .. }) && !self.is_empty() {
+            check_hashable(key)?;
+        }
+        self.find(key).map(|value| value.is_some())
+    }
+
     /// The keys. Of an object they are escaped names, and null for each field that the schema does not specify.
     pub fn keys(&self) -> Vec<Value<'a>> {
         match self {
@@ -236,15 +299,23 @@ impl<'a> Map<'a> {
     /// The map with one more entry; a map that nothing else holds is extended where it is.
     ///
     /// # Errors
-    /// If the host's values don't fit their schema.
+    /// If `key` can't be a key; if the host's values don't fit their schema.
     pub fn insert(self, key: Value<'a>, value: Value<'a>) -> Result<Map<'a>, EvalError> {
+        check_hashable(&key)?;
         let mut map = self.into_owned()?;
         Arc::make_mut(&mut map).insert(key, value);
         Ok(Map::Owned(map))
     }
 
     /// The map without the entry at `key`.
+    ///
+    /// # Errors
+    /// As [`Map::insert`].
     pub(super) fn remove(self, key: &Value<'a>) -> Result<Map<'a>, EvalError> {
+        if self.is_empty() && !is_hashable(key) {
+            return Err(EvalError::Internal(format!("hash of unhashable type: {}", go_type(key)).into()));
+        }
+        check_hashable(key)?;
         let mut map = self.into_owned()?;
         Arc::make_mut(&mut map).remove(key);
         Ok(Map::Owned(map))
@@ -256,10 +327,8 @@ impl<'a> Map<'a> {
             Map::Lent(map) => Arc::new(map.clone()),
             Map::Host { .. } => {
                 let mut map = OwnedMap::default();
-                for key in self.keys() {
-                    if let Some(value) = self.find(&key)? {
-                        map.insert(key, value);
-                    }
+                for (key, value) in self.entries() {
+                    map.insert(key, value?);
                 }
                 Arc::new(map)
             }

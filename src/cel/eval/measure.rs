@@ -35,9 +35,9 @@ impl Measure for Value<'_> {
         match self {
             Value::List(list) => list.iter().for_each(|item| visit(&item.unwrap_or_default())),
             Value::Map(map) => {
-                for key in map.keys() {
+                for (key, value) in map.entries() {
                     visit(&key);
-                    visit(&map.find(&key).ok().flatten().unwrap_or_default());
+                    visit(&value.unwrap_or_default());
                 }
             }
             _ => return false,

@@ -6,21 +6,49 @@ use super::dispatch::go_type;
 use super::error::EvalError;
 use super::map::Map;
 use super::show::show;
-use super::value::{Duration, Timestamp, Value};
+use super::value::{Duration, Opaque, Timestamp, Value};
+use crate::cel::types::Type;
+use crate::cel::wellknown;
 
 /// The largest integer that JSON readers with doubles only can tell from its neighbours.
 const SAFE_INT_MAX: i64 = (1 << 53) - 1;
 
-/// The value of the message `google.protobuf.{name}`.
+/// `google.protobuf.Empty{}`
+#[derive(Debug)]
+struct Empty;
+
+impl Opaque for Empty {
+    fn ty(&self) -> Type {
+        Type::object(wellknown::EMPTY)
+    }
+
+    fn equals(&self, other: &dyn Opaque) -> Option<bool> {
+        Some(other.is_message())
+    }
+
+    fn go_type(&self) -> &'static str {
+        "*types.protoObj"
+    }
+
+    fn is_message(&self) -> bool {
+        true
+    }
+}
+
+/// The value of the message called `name`.
 ///
 /// # Errors
-/// If a field is too large for its type, or holds what JSON can't.
+/// If a field does not fit its type, or holds what JSON can't; if no such message can be made.
 pub(super) fn value<'a>(name: &str, fields: Vec<(&str, Value<'a>)>) -> Result<Value<'a>, EvalError> {
+    let Some(name) = name.strip_prefix("google.protobuf.") else {
+        return Err(EvalError::new(format!("unknown type '{name}'")));
+    };
     let find = |wanted: &str| fields.iter().rev().find(|(name, _)| *name == wanted).map(|(_, value)| value.clone());
     let int = |wanted: &str| find(wanted).and_then(|value| value.as_int()).unwrap_or_default();
-    let unfit = |why: &str| {
-        EvalError::new(format!("field type conversion error for google.protobuf.{name}.value value type: {why}"))
+    let unfit = |field: &str, why: &str| {
+        EvalError::new(format!("field type conversion error for google.protobuf.{name}.{field} value type: {why}"))
     };
+    let nanos = || i32::try_from(int("nanos")).map_err(|_| unfit("nanos", "integer overflow"));
     Ok(match name {
         "BoolValue" => find("value").unwrap_or(Value::Bool(false)),
         "BytesValue" => find("value").unwrap_or_else(|| Value::bytes([])),
@@ -30,11 +58,11 @@ pub(super) fn value<'a>(name: &str, fields: Vec<(&str, Value<'a>)>) -> Result<Va
         "DoubleValue" => find("value").unwrap_or(Value::Double(0.0)),
         "Int32Value" => match i32::try_from(int("value")) {
             Ok(number) => Value::Int(number.into()),
-            Err(_) => return Err(unfit("integer overflow")),
+            Err(_) => return Err(unfit("value", "integer overflow")),
         },
         "UInt32Value" => match find("value") {
             Some(Value::Uint(number)) if number > u64::from(u32::MAX) => {
-                return Err(unfit("unsigned integer overflow"));
+                return Err(unfit("value", "unsigned integer overflow"));
             }
             given => given.unwrap_or(Value::Uint(0)),
         },
@@ -43,11 +71,11 @@ pub(super) fn value<'a>(name: &str, fields: Vec<(&str, Value<'a>)>) -> Result<Va
             given => given.unwrap_or(Value::Double(0.0)),
         },
         "Duration" => {
-            let nanos = int("seconds").saturating_mul(1_000_000_000).saturating_add(int("nanos"));
+            let nanos = int("seconds").saturating_mul(1_000_000_000).saturating_add(nanos()?.into());
             Value::Duration(Duration(nanos))
         }
         "Timestamp" => {
-            let nanos = int("nanos");
+            let nanos = i64::from(nanos()?);
             let seconds = int("seconds").saturating_add(nanos.div_euclid(1_000_000_000));
             let nanos = u32::try_from(nanos.rem_euclid(1_000_000_000)).unwrap_or_default();
             Value::Timestamp(Timestamp { seconds, nanos, offset_seconds: 0 })
@@ -58,6 +86,7 @@ pub(super) fn value<'a>(name: &str, fields: Vec<(&str, Value<'a>)>) -> Result<Va
             None | Some(("null_value", _)) => Value::Null,
             Some((_, value)) => json(value)?,
         },
+        "Empty" => Value::opaque(Empty),
         _ => return Err(EvalError::new("unsupported conversion to ref.Val: (*dynamicpb.Message)")),
     })
 }
@@ -75,13 +104,13 @@ fn json<'a>(value: &Value<'a>) -> Result<Value<'a>, EvalError> {
         }
         Value::Map(map) => {
             let mut entries = Vec::with_capacity(map.len());
-            for key in map.keys() {
-                let value = map.find(&key)?.unwrap_or_default();
-                entries.push((Value::string(show(&key)), json(&value)?));
+            for (key, value) in map.entries() {
+                entries.push((Value::string(show(&key)), json(&value?)?));
             }
             Value::Map(Map::owned(entries))
         }
         Value::Optional(Some(content)) => json(&Value::clone(Arc::as_ref(content)))?,
+        Value::Opaque(message) if message.is_message() => Value::Map(Map::owned([])),
         other => {
             let ty = go_type(other);
             return Err(EvalError::new(format!("unsupported conversion from '{ty}' to google.protobuf.Value")));

@@ -125,6 +125,8 @@ pub(super) enum Mismatch {
     Types,
     /// Nothing.
     Bare,
+    /// What the function itself says: nobody looks at the arguments before.
+    Unguarded,
     /// Nothing if the first argument takes part in such operations at all, else the function.
     Trait(Trait),
 }
@@ -180,7 +182,7 @@ pub(super) struct Entry {
 /// A message of `google.protobuf` that stands for a value of the language.
 #[derive(Debug)]
 pub(super) struct Message {
-    /// Without `google.protobuf.`.
+    /// As `google.protobuf.Duration`.
     pub name: String,
     pub fields: Vec<(String, Element)>,
 }

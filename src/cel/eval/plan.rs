@@ -101,14 +101,16 @@ impl<'p> Planner<'p> {
         if let Some(Reference::Ident { value: Some(value), .. }) = reference {
             return Ok(Node::Constant(constant_value(value)));
         }
-        if let Type::Type(of) = self.expr.ty(expr.id) {
-            let ty = of.as_deref().cloned().unwrap_or(Type::Type(None));
-            return Ok(Node::Constant(Value::ty(ty)));
-        }
         let name = match reference {
             Some(Reference::Ident { name, .. }) => name.as_str(),
             _ => name,
         };
+        if let Type::Type(_) = self.expr.ty(expr.id) {
+            // A variable that holds a type is taken for the name of one.
+            let named = self.env.type_named(name.strip_prefix('.').unwrap_or(name));
+            let undefined = || EvalError::new(format!("reference to undefined type: {name}"));
+            return named.map(|ty| Node::Constant(Value::ty(ty))).ok_or_else(undefined);
+        }
         if let Some((_, slot)) = self.scope.iter().rev().find(|(local, _)| *local == name) {
             return Ok(Node::Local(*slot));
         }
@@ -201,7 +203,7 @@ impl<'p> Planner<'p> {
             shortcut: Shortcut::of(function),
             // So are all functions that the reference gives a list of arguments.
             stops_at_failure: arguments.len() > 2 || function == "format" || dispatches || pattern.is_some(),
-            mismatch: if pattern.is_some() && function == "matches" { Mismatch::Bare } else { mismatch },
+            mismatch: if pattern.is_some() { Mismatch::Bare } else { mismatch },
             arguments,
             overloads,
             pattern,
@@ -236,14 +238,11 @@ impl<'p> Planner<'p> {
     }
 
     fn plan_message(&mut self, message: &'p ast::Struct) -> Result<Node, EvalError> {
-        let Some(name) = message.type_name.strip_prefix("google.protobuf.") else {
-            return Err(EvalError::new(format!("unknown type: {}", message.type_name)));
-        };
         let mut fields = Vec::with_capacity(message.fields.len());
         for field in &message.fields {
             fields.push((field.name.clone(), Element { value: self.plan(&field.value)?, optional: field.optional }));
         }
-        Ok(Node::Message(Box::new(Message { name: name.to_owned(), fields })))
+        Ok(Node::Message(Box::new(Message { name: message.type_name.clone(), fields })))
     }
 
     fn plan_comprehension(&mut self, fold: &'p ast::Comprehension) -> Result<Node, EvalError> {

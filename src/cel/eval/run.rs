@@ -4,13 +4,11 @@
 //! expression that is not evaluated costs nothing, and an evaluation stops as soon as it costs more than its limit.
 //! Source: cel-go 0.29, `interpreter/runtimecost.go`, with the options of Kubernetes (constants folded, presence tests free).
 
-use std::borrow::Cow;
-
 use super::attribute;
-use super::dispatch::go_type;
+use super::dispatch::{go_type, is_adder};
 use super::error::EvalError;
 use super::list::List;
-use super::map::Map;
+use super::map::{Map, check_hashable};
 use super::message;
 use super::node::{
     Append, Attribute, Call, ConstantSet, Element, Entry, Fold, Insert, Key, Merge, Message, Node, Qualifier,
@@ -76,8 +74,9 @@ impl<'a, 'm> Machine<'a, 'm> {
         match node {
             Node::Constant(value) => Ok(value.lend()),
             Node::Local(slot) => {
+                let value = settle(self.local(*slot))?;
                 self.charge(model::SELECT)?;
-                self.local(*slot)
+                value
             }
             Node::Attribute(attribute) => self.attribute(attribute),
             Node::And(terms) => self.logical(terms, false),
@@ -122,9 +121,7 @@ impl<'a, 'm> Machine<'a, 'm> {
             },
             Node::Membership(membership) => {
                 let element = self.evaluate(&membership.element)?;
-                if let Value::Bytes(_) = element {
-                    return Err(EvalError::Internal("runtime error: hash of unhashable type types.Bytes".into()));
-                }
+                check_hashable(&element)?;
                 Ok(Value::Bool(membership.set.contains(&element)))
             }
             Node::List(elements) => {
@@ -156,7 +153,11 @@ impl<'a, 'm> Machine<'a, 'm> {
             (Root::Conditional(_), false) | (_, true) => {}
             (_, false) => self.charge(model::SELECT)?,
         }
-        value
+        match value {
+            // In a branch of a conditional, and as a key, `has(a.?b)` stays the optional value.
+            Ok(Value::Optional(content)) if presence => Ok(Value::Bool(content.is_some())),
+            value => value,
+        }
     }
 
     fn variable(&self, place: usize) -> Outcome<'a> {
@@ -297,6 +298,7 @@ impl<'a, 'm> Machine<'a, 'm> {
             }
         };
         match call.cost {
+            _ if result.as_ref().is_err_and(EvalError::is_final) => return result,
             CallCost::One => self.charge(model::CALL)?,
             cost => {
                 check_priceable(cost, values, failed_at)?;
@@ -421,13 +423,18 @@ impl<'a, 'm> Machine<'a, 'm> {
                     }
                 }
             }
-            (Value::Map(map), second) => {
+            (Value::Map(map), None) => {
                 for key in map.keys() {
-                    if let Some(second) = second {
-                        let value = map.find(&key).transpose().unwrap_or(Ok(Value::Null));
-                        self.locals[second] = Local::Set(value);
-                    }
                     self.locals[first] = Local::Set(Ok(key));
+                    if !round(self)? {
+                        break;
+                    }
+                }
+            }
+            (Value::Map(map), Some(second)) => {
+                for (key, value) in map.entries() {
+                    self.locals[first] = Local::Set(Ok(key));
+                    self.locals[second] = Local::Set(value);
                     if !round(self)? {
                         break;
                     }
@@ -490,10 +497,8 @@ impl<'a, 'm> Machine<'a, 'm> {
         let (Value::Map(mut map), Value::Map(entries)) = (accumulator?, entries?) else {
             return Err(EvalError::no_such_overload());
         };
-        for key in entries.keys() {
-            if let Some(value) = entries.find(&key)? {
-                map = insert_new(map, key, value)?;
-            }
+        for (key, value) in entries.entries() {
+            map = insert_new(map, key, value?)?;
         }
         Ok(Value::Map(map))
     }
@@ -520,7 +525,6 @@ impl<'a, 'm> Machine<'a, 'm> {
             value = (*content).clone();
             is_optional = true;
         }
-        let presence = attribute.qualifiers.last().is_some_and(|last| last.presence);
         for qualifier in &attribute.qualifiers {
             is_optional |= qualifier.optional;
             let found = settle(self.qualify(&value, qualifier, is_optional || qualifier.presence))?;
@@ -530,7 +534,6 @@ impl<'a, 'm> Machine<'a, 'm> {
                         self.charge(model::SELECT)?;
                         value = found;
                     }
-                    None if presence => return Ok(Value::Bool(false)),
                     None => return Ok(Value::OPTIONAL_NONE),
                 }
             } else {
@@ -542,11 +545,7 @@ impl<'a, 'm> Machine<'a, 'm> {
                 };
             }
         }
-        Ok(match is_optional {
-            true if presence => Value::Bool(true),
-            true => Value::optional_of(value),
-            false => value,
-        })
+        Ok(if is_optional { Value::optional_of(value) } else { value })
     }
 
     /// What `qualifier` leads to from `value`; nothing only if that `may_miss`.
@@ -584,14 +583,18 @@ fn check_priceable(cost: CallCost, values: &[Value<'_>], failed_at: Option<usize
         _ => return Ok(()),
     };
     let given = match values.get(place) {
-        _ if failed_at == Some(place) => Cow::Borrowed("*types.Err"),
+        _ if failed_at == Some(place) => None,
         Some(Value::List(_)) if wanted.is_none() => return Ok(()),
         Some(Value::Int(_)) if wanted.is_some() => return Ok(()),
-        given => given.map_or(Cow::Borrowed("nil"), go_type),
+        given => given,
     };
+    let ty = given.map_or("*types.Err", go_type);
     Err(EvalError::Internal(match wanted {
-        Some(wanted) => format!("interface conversion: ref.Val is {given}, not {wanted}").into(),
-        None => format!("interface conversion: {given} is not traits.Lister: missing method Add").into(),
+        Some(wanted) => format!("interface conversion: ref.Val is {ty}, not {wanted}").into(),
+        None => {
+            let lacks = if given.is_some_and(is_adder) { "Contains" } else { "Add" };
+            format!("interface conversion: {ty} is not traits.Lister: missing method {lacks}").into()
+        }
     }))
 }
 
@@ -601,10 +604,10 @@ fn no_optional_entry(key: &str, value: &Value<'_>) -> EvalError {
 
 /// `map` with one more entry, of a key that it does not have yet.
 fn insert_new<'a>(map: Map<'a>, key: Value<'a>, value: Value<'a>) -> Result<Map<'a>, EvalError> {
-    match map.find(&key)? {
-        None => map.insert(key, value),
-        Some(_) => Err(EvalError::new(format!("insert failed: key {} already exists", show(&key)))),
+    if map.contains(&key)? {
+        return Err(EvalError::new(format!("insert failed: key {} already exists", show(&key))));
     }
+    map.insert(key, value)
 }
 
 /// Sets the failure of a step apart from the end of the evaluation.

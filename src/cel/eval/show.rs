@@ -28,11 +28,11 @@ pub fn show(value: &Value<'_>) -> String {
             format!("[{}]", items.join(", "))
         }
         Value::Map(map) => {
-            let shown = |key: &Value<'_>| {
-                let value = map.find(key).ok().flatten().unwrap_or_default();
-                format!("{}: {}", show(key), show(&value))
-            };
-            let entries: Vec<String> = map.keys().iter().map(shown).collect();
+            let entries: Vec<String> = map
+                .entries()
+                .into_iter()
+                .map(|(key, value)| format!("{}: {}", show(&key), show(&value.unwrap_or_default())))
+                .collect();
             format!("{{{}}}", entries.join(", "))
         }
         Value::Type(ty) => match type_name(ty) {
@@ -74,11 +74,11 @@ pub fn literal(value: &Value<'_>) -> String {
             format!("[{}]", items.join(", "))
         }
         Value::Map(map) => {
-            let entry = |key: &Value<'_>| {
-                let value = map.find(key).ok().flatten().unwrap_or_default();
-                format!("{}: {}", literal(key), literal(&value))
-            };
-            let entries: Vec<String> = map.keys().iter().map(entry).collect();
+            let entries: Vec<String> = map
+                .entries()
+                .into_iter()
+                .map(|(key, value)| format!("{}: {}", literal(&key), literal(&value.unwrap_or_default())))
+                .collect();
             format!("{{{}}}", entries.join(", "))
         }
         Value::Optional(Some(value)) => format!("optional.of({})", literal(value)),

@@ -95,12 +95,15 @@ fn an_index_costs_as_the_reference_counts_it() {
 
 #[test]
 fn objects_are_read_through_their_form() {
-    let text =
-        |escaped: &str| Field { form: Form { nullable: false, shape: Shape::String }, escaped: escaped.to_owned() };
-    let set = ListForm { item: Form { nullable: false, shape: Shape::Integer }, kind: ListKind::Set };
-    let set = Field { form: Form { nullable: false, shape: Shape::List(Box::new(set)) }, escaped: "set".to_owned() };
+    let text = |escaped: &str| Field {
+        form: Form { nullable: false, shape: Shape::String }.into(),
+        escaped: escaped.to_owned(),
+    };
+    let set = ListForm { item: Form { nullable: false, shape: Shape::Integer }.into(), kind: ListKind::Set };
+    let set =
+        Field { form: Form { nullable: false, shape: Shape::List(Box::new(set)) }.into(), escaped: "set".to_owned() };
     let fields = [("a-b".to_owned(), text("a__dash__b")), ("set".to_owned(), set), ("wrong".to_owned(), text("wrong"))];
-    let form = Form { nullable: false, shape: Shape::Map(MapForm::Fields(fields.into())) };
+    let form = Form { nullable: false, shape: Shape::Map(MapForm::Fields(fields.into_iter().collect())) };
     let object = json::decode(br#"{"a-b": "x", "set": [1, 2], "wrong": 1, "unknown": true}"#).expect("it is JSON");
     let check = |expression: &str, expected: &str, cost: u64| {
         check_with(expression, &[("o", Some(Value::host(&object, &form)))], u64::MAX, expected, cost);
@@ -111,4 +114,68 @@ fn objects_are_read_through_their_form() {
     check("o.wrong", "error: invalid data, expected string, got int64", 2);
     check("o.unknown", "error: no such key: unknown", 2);
     check("has(o.none)", "false", 1);
+}
+
+#[test]
+fn keys_of_maps_are_told_apart_as_the_reference_does() {
+    check("duration('1s') in {duration('1s'): 1}", "true", 1);
+    check("{duration('1s'): 1, duration('1s'): 2}.size()", "1", 1);
+    check("{int: 1} == {int: 1}", "true", 1);
+    check("ip('1.1.1.1') in {ip('1.1.1.1'): 1}", "true", 33);
+    // Of lists, quantities and the like it compares pointers; the entries are there all the same.
+    check("[1] in {[1]: 5}", "false", 1);
+    check("{[1]: 5}.exists(key, value, value == 5)", "true", 7);
+    check("quantity('1') in {quantity('1'): 1}", "false", 33);
+}
+
+#[test]
+fn what_can_be_no_key_ends_the_evaluation() {
+    const FAULT: &str = "error: internal error: runtime error: hash of unhashable type types.Bytes";
+    check("{[b'a'][size('')]: 1}", FAULT, 3);
+    check("true || b'a' in {}", "true", 0);
+    check("b'a' in {}", "false", 1);
+    let env = Env::kubernetes(Expressions::Stored);
+    let checked = env.compile("{b'a': 1}").expect("it checks");
+    assert_eq!(
+        Program::new(&checked, &env).map(drop).map_err(|error| format!("error: {error}")),
+        Err(FAULT.to_owned())
+    );
+}
+
+#[test]
+fn has_of_nothing_is_false() {
+    check("has(optional.none().s)", "false", 1);
+    check("!has(dyn(optional.of({'s': 1})).s)", "false", 4);
+    // The reference forgets in a branch that it was asked for the presence alone.
+    check("true ? has(optional.of({'s': 1}).s) : false", "optional(1)", 2);
+}
+
+#[test]
+fn lists_of_any_content_are_flattened() {
+    check("dyn([dyn(1), dyn([2])]).flatten()", "[1, 2]", 13);
+    check("dyn(1).flatten(1)", "error: no such overload: int.flatten(int)", 12);
+}
+
+#[test]
+fn messages_and_enums_of_protobuf_are_known() {
+    check("google.protobuf.Empty{} == google.protobuf.Empty{}", "true", 81);
+    check("dyn(google.protobuf.Empty{}).x", "error: no such field 'x'", 43);
+    check("google.protobuf.NullValue.NULL_VALUE + 1", "1", 1);
+    check("list{}", "error: unknown type 'list'", 40);
+}
+
+#[test]
+fn variables_that_hold_types_are_taken_for_their_names() {
+    for (text, name) in [("[int].all(x, x == int)", "x"), ("type(duration('1s')) == duration", "duration")] {
+        let env = Env::kubernetes(Expressions::Stored);
+        let checked = env.compile(text).expect("it checks");
+        let error = Program::new(&checked, &env).expect_err("there is no such type");
+        assert_eq!(error.to_string(), format!("reference to undefined type: {name}"));
+    }
+}
+
+#[test]
+fn a_folder_of_zones_is_none() {
+    check("timestamp(0).getHours('America')", "error: is a directory", 1);
+    check("timestamp(0).getHours('Nowhere')", "error: unknown time zone Nowhere", 1);
 }

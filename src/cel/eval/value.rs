@@ -73,9 +73,22 @@ pub trait Opaque: fmt::Debug + Any + Send + Sync {
     /// Whether `other` is the same value; `None` if there is no such comparison, as with another type.
     fn equals(&self, other: &dyn Opaque) -> Option<bool>;
 
+    /// The name that Go has for its type, which a few errors tell.
+    fn go_type(&self) -> &'static str;
+
     /// The value in a message.
     fn shown(&self) -> String {
         type_name(&self.ty())
+    }
+
+    /// How the value is told from others as a key of a map.
+    fn as_key(&self) -> KeyKind {
+        KeyKind::Identity
+    }
+
+    /// Whether it is a message, which has no fields: it differs from what is none, and says so of each field.
+    fn is_message(&self) -> bool {
+        false
     }
 
     /// What the cost model takes for its size.
@@ -87,6 +100,17 @@ pub trait Opaque: fmt::Debug + Any + Send + Sync {
     fn format_regex_size(&self) -> Option<u64> {
         None
     }
+}
+
+/// What makes a value the same key of a map as another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyKind {
+    /// That it is shown alike.
+    Content,
+    /// Nothing: it is the same as no other.
+    Identity,
+    /// It can't be a key: the reference fails.
+    Unhashable,
 }
 
 /// What a function of a library does. `arguments` agree with the parameters of the overload, of which lists and maps
@@ -228,8 +252,8 @@ impl<'a> Value<'a> {
         type_name(&self.type_of())
     }
 
-    /// The same value without anything borrowed. Values of the host, which programs never hold, become null.
-    pub(super) fn into_static(self) -> Value<'static> {
+    /// The same value without anything borrowed. What no schema describes, or does not fit its schema, becomes null.
+    pub fn into_static(self) -> Value<'static> {
         match self {
             Value::Null | Value::Preserved(_) => Value::Null,
             Value::Bool(truth) => Value::Bool(truth),
@@ -243,11 +267,10 @@ impl<'a> Value<'a> {
             Value::Timestamp(timestamp) => Value::Timestamp(timestamp),
             Value::List(list) => Value::list(list.iter().map(|item| item.unwrap_or_default().into_static()).collect()),
             Value::Map(map) => {
-                let entry = |key: Value<'a>| {
-                    let value = map.find(&key).ok().flatten().unwrap_or_default();
-                    (key.into_static(), value.into_static())
+                let entry = |(key, value): (Value<'a>, Result<Value<'a>, EvalError>)| {
+                    (key.into_static(), value.unwrap_or_default().into_static())
                 };
-                Value::Map(Map::owned(map.keys().into_iter().map(entry)))
+                Value::Map(Map::owned(map.entries().into_iter().map(entry)))
             }
             Value::Type(ty) => Value::Type(ty),
             Value::Optional(content) => {

@@ -5,6 +5,8 @@ mod junit;
 mod sarif;
 mod text;
 
+use std::sync::Arc;
+
 use clap::ValueEnum;
 
 use super::documents::{Document, Source};
@@ -46,8 +48,10 @@ pub struct Item {
     pub object: Value,
     pub runs: Vec<RuleRun>,
     pub cost: u64,
-    /// The text around the faults, if there are any.
-    source: String,
+    /// The template of a chart that it comes from.
+    pub template: Option<String>,
+    /// The text around the faults.
+    source: Arc<str>,
 }
 
 /// What is wrong, and where.
@@ -75,6 +79,7 @@ impl Item {
             object: document.value.clone(),
             runs: Vec::new(),
             cost: 0,
+            template: None,
             source: source.text.clone(),
         }
     }
@@ -96,8 +101,8 @@ impl Item {
             self.faults.push(Fault { rejected, place, is_strict: false });
         }
         self.verdict = if self.faults.is_empty() { Verdict::Valid } else { Verdict::Invalid };
-        if self.faults.is_empty() {
-            self.source = String::new();
+        if !self.faults.is_empty() {
+            self.template = document.template().map(str::to_owned);
         }
     }
 

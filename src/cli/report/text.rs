@@ -59,6 +59,9 @@ fn show_fault(item: &Item, Fault { rejected, place, is_strict }: &Fault, rendere
     for part in parts {
         report = report.element(Level::NOTE.no_name().message(format!("{} is {}", one_line(&part.text), part.value)));
     }
+    if let Some(template) = &item.template {
+        report = report.element(Level::NOTE.no_name().message(format!("from {template}")));
+    }
     renderer.render(&[report])
 }
 

@@ -13,7 +13,8 @@ use crate::meta::url;
 use crate::value::{Value, base64};
 
 const STRATEGIES: [&str; 2] = ["None", "Webhook"];
-const KNOWN_REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
+/// The versions of reviews that the server knows.
+pub const KNOWN_REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
 /// Whether `versions` has a version of ConversionReview that the server knows.
 pub fn names_known_review_version(versions: &[String]) -> bool {
@@ -52,7 +53,7 @@ pub fn validate_conversion(conversion: &Conversion, options: &Options, path: &Pa
         None => errors.push(Error::required(&config_path, "required when strategy is set to Webhook")),
         Some(config) => errors.extend(validate_client_config(config, options, &config_path)),
     }
-    errors.extend(validate_review_versions(reviews, options.require_known_review_version, &reviews_path));
+    errors.extend(validate_review_versions(reviews, options.require_known_review_version, "", &reviews_path));
     errors
 }
 
@@ -72,7 +73,8 @@ fn validate_client_config(config: &ClientConfig, options: &Options, path: &Path<
     errors
 }
 
-fn validate_url(text: &str, path: &Path<'_>) -> ErrorList {
+/// What is wrong with the URL of a webhook.
+pub fn validate_url(text: &str, path: &Path<'_>) -> ErrorList {
     const FORM: &str = "; desired format: https://host[/path]";
     let url = match url::parse(text) {
         Ok(url) => url,
@@ -97,7 +99,8 @@ fn validate_url(text: &str, path: &Path<'_>) -> ErrorList {
     errors
 }
 
-fn validate_service(service: &ServiceReference, path: &Path<'_>) -> ErrorList {
+/// What is wrong with the service that a webhook is behind.
+pub fn validate_service(service: &ServiceReference, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     // Kubernetes takes the one for the other here.
     for (field, value) in [("name", &service.namespace), ("namespace", &service.name)] {
@@ -140,9 +143,10 @@ fn validate_url_path(text: &str, path: &Path<'_>) -> ErrorList {
     errors
 }
 
-fn validate_review_versions(versions: &[String], require_known: bool, path: &Path<'_>) -> ErrorList {
+/// What is wrong with the versions of reviews that a webhook takes; `if_none` is said where there are none.
+pub fn validate_review_versions(versions: &[String], require_known: bool, if_none: &str, path: &Path<'_>) -> ErrorList {
     if versions.is_empty() {
-        return vec![Error::required(path, "")];
+        return vec![Error::required(path, if_none)];
     }
     let mut errors = ErrorList::new();
     let mut seen = BTreeSet::new();

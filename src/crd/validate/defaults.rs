@@ -91,8 +91,8 @@ impl Visit {
             self.enter(items, &within, false, inside_meta, &path.child("items"))?;
         }
         let properties_path = path.child("properties");
-        for (name, property) in &schema.properties {
-            let is_meta = is_resource && matches!(name.as_str(), "metadata" | "apiVersion" | "kind");
+        for (name, property) in schema.properties.iter() {
+            let is_meta = is_resource && matches!(name, "metadata" | "apiVersion" | "kind");
             let way = Way { name: Some(name), before: resource.way };
             let within = Resource { way: Some(&way), ..resource };
             self.enter(property, &within, false, inside_meta || is_meta, &properties_path.key(name))?;

@@ -3,13 +3,11 @@
 //!
 //! Source: `apiextensions` types, release 1.37.
 
-use std::collections::BTreeMap;
-
 use super::internal::{Content, InternalVersion};
 use crate::crd::{Column, Scale};
 use crate::meta::field::{Error, Path};
 use crate::schema::json_schema::{JsonSchema, SchemaOrArray, SchemaOrBool, SchemaOrStrings, ValidationRule};
-use crate::value::{Value, json, number};
+use crate::value::{Map, Value, json, number};
 
 /// An error about a value that is shown as `shown`, which is JSON.
 pub fn invalid(path: &Path<'_>, shown: String, detail: impl Into<String>) -> Error {
@@ -193,7 +191,7 @@ fn list_or_null<T>(items: &[T], show: impl Fn(&T) -> String) -> String {
     if items.is_empty() { "null".to_owned() } else { list(items, show) }
 }
 
-fn map<T>(entries: &BTreeMap<String, T>, show: impl Fn(&T) -> String) -> String {
+fn map<T>(entries: &Map<T>, show: impl Fn(&T) -> String) -> String {
     let entries: Vec<String> = entries.iter().map(|(key, entry)| format!("{}:{}", text(key), show(entry))).collect();
     format!("{{{}}}", entries.join(","))
 }

@@ -11,7 +11,7 @@ mod options;
 mod approval;
 pub(in crate::crd) mod ca_bundle;
 mod columns;
-mod conversion;
+pub mod conversion;
 mod names;
 mod selectable;
 mod versions;

@@ -105,7 +105,7 @@ impl Walk<'_> {
             }
         }
         let properties_path = path.child("properties");
-        for (name, property) in &schema.properties {
+        for (name, property) in schema.properties.iter() {
             let mut place = property_place(schema, name, place);
             if !list_type::is_correlatable_map(schema) {
                 place.uncorrelatable = place.uncorrelatable.or(Some(path));
@@ -124,7 +124,7 @@ impl Walk<'_> {
             }
         }
         let definitions_path = path.child("definitions");
-        for (name, definition) in &schema.definitions {
+        for (name, definition) in schema.definitions.iter() {
             self.enter(definition, inner, None, &definitions_path.key(name));
         }
         if let Some(items) = &schema.items {
@@ -143,7 +143,7 @@ impl Walk<'_> {
             }
         }
         let dependencies_path = path.child("dependencies");
-        for (name, dependency) in &schema.dependencies {
+        for (name, dependency) in schema.dependencies.iter() {
             if let SchemaOrStrings::Schema(schema) = dependency {
                 self.enter(schema, inner, None, &dependencies_path.key(name));
             }

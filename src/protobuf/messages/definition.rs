@@ -1,60 +1,50 @@
 //! CustomResourceDefinition, apiextensions.k8s.io/v1.
 
-use super::super::table::{Kind::*, Message, field, message};
-use super::Type;
 use super::json_schema::JSON_SCHEMA_PROPS;
-use super::metadata::{LIST_META, OBJECT_META, TIME};
+use crate::types::metadata::{LIST_METADATA, METADATA, TIME, items};
+use crate::types::{Message, boolean, bytes, int32, int64, message, string};
 
-pub(super) static TYPES: &[Type] = &[
-    ("apiextensions.k8s.io/v1", "CustomResourceDefinition", &DEFINITION),
-    ("apiextensions.k8s.io/v1", "CustomResourceDefinitionList", &LIST),
-];
+pub static DEFINITION_LIST: Message =
+    Message::object("CustomResourceDefinitionList", &[LIST_METADATA, items(&DEFINITION)]);
 
-static LIST: Message = Message::new(
-    "CustomResourceDefinitionList",
-    &[message(1, "metadata", &LIST_META).go("ListMeta"), message(2, "items", &DEFINITION).list().always()],
-);
-
-static DEFINITION: Message = Message::new(
-    "CustomResourceDefinition",
-    &[message(1, "metadata", &OBJECT_META).go("ObjectMeta"), message(2, "spec", &SPEC), message(3, "status", &STATUS)],
-);
+pub static DEFINITION: Message =
+    Message::object("CustomResourceDefinition", &[METADATA, message(2, "spec", &SPEC), message(3, "status", &STATUS)]);
 
 static SPEC: Message = Message::new(
     "CustomResourceDefinitionSpec",
     &[
-        field(1, "group", String).always(),
+        string(1, "group").always(),
         message(3, "names", &NAMES),
-        field(4, "scope", String).always(),
+        string(4, "scope").always(),
         message(7, "versions", &VERSION).list().always(),
         message(9, "conversion", &CONVERSION).pointer(),
-        field(10, "preserveUnknownFields", Bool),
+        boolean(10, "preserveUnknownFields"),
     ],
 );
 
 static NAMES: Message = Message::new(
     "CustomResourceDefinitionNames",
     &[
-        field(1, "plural", String).always(),
-        field(2, "singular", String),
-        field(3, "shortNames", String).list(),
-        field(4, "kind", String).always(),
-        field(5, "listKind", String),
-        field(6, "categories", String).list(),
+        string(1, "plural").always(),
+        string(2, "singular"),
+        string(3, "shortNames").list(),
+        string(4, "kind").always(),
+        string(5, "listKind"),
+        string(6, "categories").list(),
     ],
 );
 
 static VERSION: Message = Message::new(
     "CustomResourceDefinitionVersion",
     &[
-        field(1, "name", String).always(),
-        field(2, "served", Bool).always(),
-        field(3, "storage", Bool).always(),
+        string(1, "name").always(),
+        boolean(2, "served").always(),
+        boolean(3, "storage").always(),
         message(4, "schema", &VALIDATION).pointer(),
         message(5, "subresources", &SUBRESOURCES).pointer(),
         message(6, "additionalPrinterColumns", &COLUMN).list(),
-        field(7, "deprecated", Bool),
-        field(8, "deprecationWarning", String).pointer(),
+        boolean(7, "deprecated"),
+        string(8, "deprecationWarning").pointer(),
         message(9, "selectableFields", &SELECTABLE_FIELD).list(),
     ],
 );
@@ -72,56 +62,52 @@ static SUBRESOURCE_STATUS: Message = Message::new("CustomResourceSubresourceStat
 static SUBRESOURCE_SCALE: Message = Message::new(
     "CustomResourceSubresourceScale",
     &[
-        field(1, "specReplicasPath", String).always(),
-        field(2, "statusReplicasPath", String).always(),
-        field(3, "labelSelectorPath", String).pointer(),
+        string(1, "specReplicasPath").always(),
+        string(2, "statusReplicasPath").always(),
+        string(3, "labelSelectorPath").pointer(),
     ],
 );
 
 static COLUMN: Message = Message::new(
     "CustomResourceColumnDefinition",
     &[
-        field(1, "name", String).always(),
-        field(2, "type", String).always(),
-        field(3, "format", String),
-        field(4, "description", String),
-        field(5, "priority", Int32),
-        field(6, "jsonPath", String).always().go("JSONPath"),
+        string(1, "name").always(),
+        string(2, "type").always(),
+        string(3, "format"),
+        string(4, "description"),
+        int32(5, "priority"),
+        string(6, "jsonPath").always().go("JSONPath"),
     ],
 );
 
-static SELECTABLE_FIELD: Message =
-    Message::new("SelectableField", &[field(1, "jsonPath", String).always().go("JSONPath")]);
+static SELECTABLE_FIELD: Message = Message::new("SelectableField", &[string(1, "jsonPath").always().go("JSONPath")]);
 
 static CONVERSION: Message = Message::new(
     "CustomResourceConversion",
-    &[field(1, "strategy", String).always(), message(2, "webhook", &WEBHOOK).pointer()],
+    &[string(1, "strategy").always(), message(2, "webhook", &WEBHOOK).pointer()],
 );
 
 static WEBHOOK: Message = Message::new(
     "WebhookConversion",
-    &[
-        message(2, "clientConfig", &CLIENT_CONFIG).pointer(),
-        field(3, "conversionReviewVersions", String).list().always(),
-    ],
+    &[message(2, "clientConfig", &CLIENT_CONFIG).pointer(), string(3, "conversionReviewVersions").list().always()],
 );
 
 static CLIENT_CONFIG: Message = Message::new(
     "WebhookClientConfig",
     &[
         message(1, "service", &SERVICE_REFERENCE).pointer(),
-        field(2, "caBundle", Bytes).go("CABundle"),
-        field(3, "url", String).pointer().go("URL"),
+        bytes(2, "caBundle").go("CABundle"),
+        string(3, "url").pointer().go("URL"),
     ],
 );
 
 static SERVICE_REFERENCE: Message = Message::new(
     "ServiceReference",
     &[
-        field(1, "namespace", String).always(),
-        field(2, "name", String).always(),
-        field(3, "path", String).pointer(),
-        field(4, "port", Int32).pointer(),
+        string(1, "namespace").always(),
+        string(2, "name").always(),
+        string(3, "path").pointer(),
+        int32(4, "port").pointer(),
     ],
 );
 
@@ -130,19 +116,19 @@ static STATUS: Message = Message::new(
     &[
         message(1, "conditions", &CONDITION).list().always(),
         message(2, "acceptedNames", &NAMES),
-        field(3, "storedVersions", String).list().always(),
-        field(4, "observedGeneration", Int64),
+        string(3, "storedVersions").list().always(),
+        int64(4, "observedGeneration"),
     ],
 );
 
 static CONDITION: Message = Message::new(
     "CustomResourceDefinitionCondition",
     &[
-        field(1, "type", String).always(),
-        field(2, "status", String).always(),
+        string(1, "type").always(),
+        string(2, "status").always(),
         message(3, "lastTransitionTime", &TIME),
-        field(4, "reason", String),
-        field(5, "message", String),
-        field(6, "observedGeneration", Int64),
+        string(4, "reason"),
+        string(5, "message"),
+        int64(6, "observedGeneration"),
     ],
 );

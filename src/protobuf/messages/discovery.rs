@@ -1,7 +1,7 @@
 //! What is served: the old form of discovery, a document a group.
 
-use super::super::table::{Codec, Kind::*, Message, field, message};
 use super::Type;
+use crate::types::{Codec, Message, boolean, message, string};
 
 /// The versions of the core group are older than groups, and have no apiVersion.
 pub(super) static TYPES: &[Type] = &[
@@ -13,10 +13,7 @@ pub(super) static TYPES: &[Type] = &[
 
 static API_VERSIONS: Message = Message::new(
     "APIVersions",
-    &[
-        field(1, "versions", String).list().always(),
-        message(2, "serverAddressByClientCIDRs", &SERVER_ADDRESS).list().always(),
-    ],
+    &[string(1, "versions").list().always(), message(2, "serverAddressByClientCIDRs", &SERVER_ADDRESS).list().always()],
 );
 
 static API_GROUP_LIST: Message = Message::new("APIGroupList", &[message(1, "groups", &API_GROUP).list().always()]);
@@ -24,45 +21,38 @@ static API_GROUP_LIST: Message = Message::new("APIGroupList", &[message(1, "grou
 static API_GROUP: Message = Message::new(
     "APIGroup",
     &[
-        field(1, "name", String).always(),
+        string(1, "name").always(),
         message(2, "versions", &GROUP_VERSION).list().always(),
         message(3, "preferredVersion", &GROUP_VERSION),
         message(4, "serverAddressByClientCIDRs", &SERVER_ADDRESS).list(),
     ],
 );
 
-static SERVER_ADDRESS: Message = Message::new(
-    "ServerAddressByClientCIDR",
-    &[field(1, "clientCIDR", String).always(), field(2, "serverAddress", String).always()],
-);
+static SERVER_ADDRESS: Message =
+    Message::new("ServerAddressByClientCIDR", &[string(1, "clientCIDR").always(), string(2, "serverAddress").always()]);
 
-static GROUP_VERSION: Message = Message::new(
-    "GroupVersionForDiscovery",
-    &[field(1, "groupVersion", String).always(), field(2, "version", String).always()],
-);
+static GROUP_VERSION: Message =
+    Message::new("GroupVersionForDiscovery", &[string(1, "groupVersion").always(), string(2, "version").always()]);
 
 static API_RESOURCE_LIST: Message = Message::new(
     "APIResourceList",
-    &[
-        field(1, "groupVersion", String).always(),
-        message(2, "resources", &API_RESOURCE).list().always().go("APIResources"),
-    ],
+    &[string(1, "groupVersion").always(), message(2, "resources", &API_RESOURCE).list().always().go("APIResources")],
 );
 
 static API_RESOURCE: Message = Message::new(
     "APIResource",
     &[
-        field(1, "name", String).always(),
-        field(2, "namespaced", Bool).always(),
-        field(3, "kind", String).always(),
+        string(1, "name").always(),
+        boolean(2, "namespaced").always(),
+        string(3, "kind").always(),
         message(4, "verbs", &VERBS).pointer().always(),
-        field(5, "shortNames", String).list(),
-        field(6, "singularName", String).always(),
-        field(7, "categories", String).list(),
-        field(8, "group", String),
-        field(9, "version", String),
-        field(10, "storageVersionHash", String),
+        string(5, "shortNames").list(),
+        string(6, "singularName").always(),
+        string(7, "categories").list(),
+        string(8, "group"),
+        string(9, "version"),
+        string(10, "storageVersionHash"),
     ],
 );
 
-static VERBS: Message = Message::new("Verbs", &[field(1, "", String).list().go("Items")]).codec(Codec::List);
+static VERBS: Message = Message::new("Verbs", &[string(1, "").list().go("Items")]).codec(Codec::List);

@@ -1,33 +1,33 @@
 //! The schema in a CustomResourceDefinition.
 
-use super::super::table::{Codec, Kind::*, Message, field, message};
+use crate::types::{Codec, Message, boolean, double, int64, message, string};
 
 pub static JSON_SCHEMA_PROPS: Message = Message::new(
     "JSONSchemaProps",
     &[
-        field(1, "id", String).go("ID"),
-        field(2, "$schema", String).go("Schema"),
-        field(3, "$ref", String).pointer().go("Ref"),
-        field(4, "description", String),
-        field(5, "type", String),
-        field(6, "format", String),
-        field(7, "title", String),
+        string(1, "id").go("ID"),
+        string(2, "$schema").go("Schema"),
+        string(3, "$ref").pointer().go("Ref"),
+        string(4, "description"),
+        string(5, "type"),
+        string(6, "format"),
+        string(7, "title"),
         message(8, "default", &JSON).pointer(),
-        field(9, "maximum", Double).pointer(),
-        field(10, "exclusiveMaximum", Bool),
-        field(11, "minimum", Double).pointer(),
-        field(12, "exclusiveMinimum", Bool),
-        field(13, "maxLength", Int64).pointer(),
-        field(14, "minLength", Int64).pointer(),
-        field(15, "pattern", String),
-        field(16, "maxItems", Int64).pointer(),
-        field(17, "minItems", Int64).pointer(),
-        field(18, "uniqueItems", Bool),
-        field(19, "multipleOf", Double).pointer(),
+        double(9, "maximum").pointer(),
+        boolean(10, "exclusiveMaximum"),
+        double(11, "minimum").pointer(),
+        boolean(12, "exclusiveMinimum"),
+        int64(13, "maxLength").pointer(),
+        int64(14, "minLength").pointer(),
+        string(15, "pattern"),
+        int64(16, "maxItems").pointer(),
+        int64(17, "minItems").pointer(),
+        boolean(18, "uniqueItems"),
+        double(19, "multipleOf").pointer(),
         message(20, "enum", &JSON).list(),
-        field(21, "maxProperties", Int64).pointer(),
-        field(22, "minProperties", Int64).pointer(),
-        field(23, "required", String).list(),
+        int64(21, "maxProperties").pointer(),
+        int64(22, "minProperties").pointer(),
+        string(23, "required").list(),
         message(24, "items", &OR_ARRAY).pointer(),
         message(25, "allOf", &JSON_SCHEMA_PROPS).list(),
         message(26, "oneOf", &JSON_SCHEMA_PROPS).list(),
@@ -41,18 +41,18 @@ pub static JSON_SCHEMA_PROPS: Message = Message::new(
         message(34, "definitions", &JSON_SCHEMA_PROPS).map(),
         message(35, "externalDocs", &EXTERNAL_DOCUMENTATION).pointer(),
         message(36, "example", &JSON).pointer(),
-        field(37, "nullable", Bool),
-        field(38, "x-kubernetes-preserve-unknown-fields", Bool).pointer().go("XPreserveUnknownFields"),
-        field(39, "x-kubernetes-embedded-resource", Bool).go("XEmbeddedResource"),
-        field(40, "x-kubernetes-int-or-string", Bool).go("XIntOrString"),
-        field(41, "x-kubernetes-list-map-keys", String).list().go("XListMapKeys"),
-        field(42, "x-kubernetes-list-type", String).pointer().go("XListType"),
-        field(43, "x-kubernetes-map-type", String).pointer().go("XMapType"),
+        boolean(37, "nullable"),
+        boolean(38, "x-kubernetes-preserve-unknown-fields").pointer().go("XPreserveUnknownFields"),
+        boolean(39, "x-kubernetes-embedded-resource").go("XEmbeddedResource"),
+        boolean(40, "x-kubernetes-int-or-string").go("XIntOrString"),
+        string(41, "x-kubernetes-list-map-keys").list().go("XListMapKeys"),
+        string(42, "x-kubernetes-list-type").pointer().go("XListType"),
+        string(43, "x-kubernetes-map-type").pointer().go("XMapType"),
         message(44, "x-kubernetes-validations", &VALIDATION_RULE).list().go("XValidations"),
     ],
 );
 
-static JSON: Message = Message::new("JSON", &[field(1, "", String).pointer().go("Raw")]).codec(Codec::Json);
+static JSON: Message = Message::new("JSON", &[string(1, "").pointer().go("Raw")]).codec(Codec::Json);
 
 static OR_ARRAY: Message = Message::new(
     "JSONSchemaPropsOrArray",
@@ -65,27 +65,27 @@ static OR_ARRAY: Message = Message::new(
 
 static OR_BOOL: Message = Message::new(
     "JSONSchemaPropsOrBool",
-    &[field(1, "", Bool).go("Allows"), message(2, "", &JSON_SCHEMA_PROPS).pointer().go("Schema")],
+    &[boolean(1, "").go("Allows"), message(2, "", &JSON_SCHEMA_PROPS).pointer().go("Schema")],
 )
 .codec(Codec::SchemaOrBool);
 
 static OR_STRING_ARRAY: Message = Message::new(
     "JSONSchemaPropsOrStringArray",
-    &[message(1, "", &JSON_SCHEMA_PROPS).pointer().go("Schema"), field(2, "", String).list().go("Property")],
+    &[message(1, "", &JSON_SCHEMA_PROPS).pointer().go("Schema"), string(2, "").list().go("Property")],
 )
 .codec(Codec::SchemaOrStringArray);
 
 static EXTERNAL_DOCUMENTATION: Message =
-    Message::new("ExternalDocumentation", &[field(1, "description", String), field(2, "url", String).go("URL")]);
+    Message::new("ExternalDocumentation", &[string(1, "description"), string(2, "url").go("URL")]);
 
 static VALIDATION_RULE: Message = Message::new(
     "ValidationRule",
     &[
-        field(1, "rule", String).always(),
-        field(2, "message", String),
-        field(3, "messageExpression", String),
-        field(4, "reason", String).pointer(),
-        field(5, "fieldPath", String),
-        field(6, "optionalOldSelf", Bool).pointer(),
+        string(1, "rule").always(),
+        string(2, "message"),
+        string(3, "messageExpression"),
+        string(4, "reason").pointer(),
+        string(5, "fieldPath"),
+        boolean(6, "optionalOldSelf").pointer(),
     ],
 );

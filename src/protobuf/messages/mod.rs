@@ -1,52 +1,33 @@
-//! The messages, one file a kind, and those that several kinds share.
+//! The messages that are no built-in kinds: what answers and options look like, definitions, documents.
 
-mod metadata;
+mod partial;
 mod status;
 mod options;
 mod discovery;
-mod object_reference;
-mod namespace;
-mod config_map;
-mod secret;
-mod service_account;
-mod event;
-mod lease;
 mod scale;
+mod token_request;
 mod definition;
 mod json_schema;
 mod envelope;
 mod open_api;
 
+pub use definition::{DEFINITION, DEFINITION_LIST};
 pub use open_api::OPEN_API_V2;
 pub use options::DELETE_OPTIONS;
+pub use scale::SCALE;
 
 pub(super) use envelope::UNKNOWN;
 
-use super::table::Message;
+use crate::types::Message;
 
 /// A kind: `apiVersion`, `kind` and its message.
 type Type = (&'static str, &'static str, &'static Message);
 
 /// The kinds of every file.
-static TYPES: [&[Type]; 11] = [
-    status::TYPES,
-    metadata::TYPES,
-    discovery::TYPES,
-    namespace::TYPES,
-    config_map::TYPES,
-    secret::TYPES,
-    service_account::TYPES,
-    event::TYPES,
-    lease::TYPES,
-    scale::TYPES,
-    definition::TYPES,
-];
+static TYPES: [&[Type]; 5] = [status::TYPES, partial::TYPES, discovery::TYPES, scale::TYPES, token_request::TYPES];
 
-/// The message of a kind; `None` for kinds that have none, as all custom ones.
+/// The message of what is no built-in kind: a Status, what discovery answers, metadata alone, a Scale.
 pub fn message_of(api_version: &str, kind: &str) -> Option<&'static Message> {
     let mut types = TYPES.iter().flat_map(|types| types.iter());
     types.find(|(known, name, _)| *known == api_version && *name == kind).map(|(.., message)| *message)
 }
-
-#[cfg(test)]
-mod tests;

@@ -3,13 +3,13 @@
 //!
 //! Source: `OpenAPIv2.proto` of google/gnostic-models.
 
-use super::super::table::{Codec, Field, Kind::*, Message, field, message};
+use crate::types::{Codec, Field, Message, boolean, double, int64, message, string};
 use crate::value::Value;
 
 pub static OPEN_API_V2: Message = Message::new(
     "Document",
     &[
-        field(1, "swagger", String),
+        string(1, "swagger"),
         message(2, "info", &INFO),
         message(8, "paths", &PATHS).pointer(),
         message(9, "definitions", &DEFINITIONS).pointer(),
@@ -30,9 +30,9 @@ const fn members(name: &'static str, fields: &'static [Field]) -> Message {
     Message::new(name, fields).codec(Codec::Members)
 }
 
-static ANY: Message = Message::new("Any", &[field(2, "", String)]).codec(Codec::Any);
+static ANY: Message = Message::new("Any", &[string(2, "")]).codec(Codec::Any);
 
-static INFO: Message = Message::new("Info", &[field(1, "title", String), field(2, "version", String)]);
+static INFO: Message = Message::new("Info", &[string(1, "title"), string(2, "version")]);
 
 static PATHS: Message = members("Paths", &[message(2, "", &PATH_ITEM).map()]);
 
@@ -54,15 +54,15 @@ static PATH_ITEM: Message = Message::new(
 static OPERATION: Message = Message::new(
     "Operation",
     &[
-        field(1, "tags", String).list(),
-        field(3, "description", String),
-        field(5, "operationId", String),
-        field(6, "produces", String).list(),
-        field(7, "consumes", String).list(),
+        string(1, "tags").list(),
+        string(3, "description"),
+        string(5, "operationId"),
+        string(6, "produces").list(),
+        string(7, "consumes").list(),
         message(8, "parameters", &PARAMETERS_ITEM).list(),
         message(9, "responses", &RESPONSES).pointer(),
-        field(10, "schemes", String).list(),
-        field(11, "deprecated", Bool).pointer(),
+        string(10, "schemes").list(),
+        boolean(11, "deprecated").pointer(),
         extensions(13),
     ],
 );
@@ -71,7 +71,7 @@ static PARAMETERS_ITEM: Message =
     Message::new("ParametersItem", &[message(1, "", &PARAMETER).pointer(), message(2, "", &JSON_REFERENCE).pointer()])
         .codec(Codec::Choice(|item| usize::from(item.get("$ref").is_some())));
 
-static JSON_REFERENCE: Message = Message::new("JsonReference", &[field(1, "$ref", String)]);
+static JSON_REFERENCE: Message = Message::new("JsonReference", &[string(1, "$ref")]);
 
 static PARAMETER: Message = Message::new(
     "Parameter",
@@ -82,10 +82,10 @@ static PARAMETER: Message = Message::new(
 static BODY_PARAMETER: Message = Message::new(
     "BodyParameter",
     &[
-        field(1, "description", String),
-        field(2, "name", String),
-        field(3, "in", String),
-        field(4, "required", Bool).pointer(),
+        string(1, "description"),
+        string(2, "name"),
+        string(3, "in"),
+        boolean(4, "required").pointer(),
         message(5, "schema", &SCHEMA).pointer(),
         extensions(6),
     ],
@@ -100,13 +100,13 @@ static NON_BODY_PARAMETER: Message = Message::new(
 static QUERY_PARAMETER: Message = Message::new(
     "QueryParameterSubSchema",
     &[
-        field(1, "required", Bool).pointer(),
-        field(2, "in", String),
-        field(3, "description", String),
-        field(4, "name", String),
-        field(6, "type", String),
-        field(7, "format", String),
-        field(20, "uniqueItems", Bool).pointer(),
+        boolean(1, "required").pointer(),
+        string(2, "in"),
+        string(3, "description"),
+        string(4, "name"),
+        string(6, "type"),
+        string(7, "format"),
+        boolean(20, "uniqueItems").pointer(),
         extensions(23),
     ],
 );
@@ -114,13 +114,13 @@ static QUERY_PARAMETER: Message = Message::new(
 static PATH_PARAMETER: Message = Message::new(
     "PathParameterSubSchema",
     &[
-        field(1, "required", Bool).pointer(),
-        field(2, "in", String),
-        field(3, "description", String),
-        field(4, "name", String),
-        field(5, "type", String),
-        field(6, "format", String),
-        field(19, "uniqueItems", Bool).pointer(),
+        boolean(1, "required").pointer(),
+        string(2, "in"),
+        string(3, "description"),
+        string(4, "name"),
+        string(5, "type"),
+        string(6, "format"),
+        boolean(19, "uniqueItems").pointer(),
         extensions(22),
     ],
 );
@@ -133,7 +133,7 @@ static RESPONSE_VALUE: Message =
     Message::new("ResponseValue", &[message(1, "", &RESPONSE).pointer()]).codec(Codec::Choice(|_| 0));
 
 static RESPONSE: Message =
-    Message::new("Response", &[field(1, "description", String), message(2, "schema", &SCHEMA_ITEM).pointer()]);
+    Message::new("Response", &[string(1, "description"), message(2, "schema", &SCHEMA_ITEM).pointer()]);
 
 static SCHEMA_ITEM: Message =
     Message::new("SchemaItem", &[message(1, "", &SCHEMA).pointer()]).codec(Codec::Choice(|_| 0));
@@ -143,25 +143,25 @@ static DEFINITIONS: Message = members("Definitions", &[message(1, "", &SCHEMA).m
 static SCHEMA: Message = Message::new(
     "Schema",
     &[
-        field(1, "$ref", String),
-        field(2, "format", String),
-        field(3, "title", String),
-        field(4, "description", String),
+        string(1, "$ref"),
+        string(2, "format"),
+        string(3, "title"),
+        string(4, "description"),
         message(5, "default", &ANY).pointer(),
-        field(6, "multipleOf", Double).pointer(),
-        field(7, "maximum", Double).pointer(),
-        field(8, "exclusiveMaximum", Bool).pointer(),
-        field(9, "minimum", Double).pointer(),
-        field(10, "exclusiveMinimum", Bool).pointer(),
-        field(11, "maxLength", Int64).pointer(),
-        field(12, "minLength", Int64).pointer(),
-        field(13, "pattern", String),
-        field(14, "maxItems", Int64).pointer(),
-        field(15, "minItems", Int64).pointer(),
-        field(16, "uniqueItems", Bool).pointer(),
-        field(17, "maxProperties", Int64).pointer(),
-        field(18, "minProperties", Int64).pointer(),
-        field(19, "required", String).list(),
+        double(6, "multipleOf").pointer(),
+        double(7, "maximum").pointer(),
+        boolean(8, "exclusiveMaximum").pointer(),
+        double(9, "minimum").pointer(),
+        boolean(10, "exclusiveMinimum").pointer(),
+        int64(11, "maxLength").pointer(),
+        int64(12, "minLength").pointer(),
+        string(13, "pattern"),
+        int64(14, "maxItems").pointer(),
+        int64(15, "minItems").pointer(),
+        boolean(16, "uniqueItems").pointer(),
+        int64(17, "maxProperties").pointer(),
+        int64(18, "minProperties").pointer(),
+        string(19, "required").list(),
         message(20, "enum", &ANY).list(),
         message(21, "additionalProperties", &ADDITIONAL_PROPERTIES).pointer(),
         message(22, "type", &ONE_OR_MORE_TEXTS).pointer(),
@@ -175,10 +175,10 @@ static SCHEMA: Message = Message::new(
 );
 
 static ADDITIONAL_PROPERTIES: Message =
-    Message::new("AdditionalPropertiesItem", &[message(1, "", &SCHEMA).pointer(), field(2, "", Bool).pointer()])
+    Message::new("AdditionalPropertiesItem", &[message(1, "", &SCHEMA).pointer(), boolean(2, "").pointer()])
         .codec(Codec::Choice(|value| usize::from(matches!(value, Value::Bool(_)))));
 
-static ONE_OR_MORE_TEXTS: Message = one_or_more("TypeItem", &[field(1, "", String).list()]);
+static ONE_OR_MORE_TEXTS: Message = one_or_more("TypeItem", &[string(1, "").list()]);
 
 static ONE_OR_MORE_SCHEMAS: Message = one_or_more("ItemsItem", &[message(1, "", &SCHEMA).list()]);
 
@@ -188,19 +188,16 @@ const fn one_or_more(name: &'static str, fields: &'static [Field]) -> Message {
 
 static PROPERTIES: Message = members("Properties", &[message(1, "", &SCHEMA).map()]);
 
-static EXTERNAL_DOCS: Message =
-    Message::new("ExternalDocs", &[field(1, "description", String), field(2, "url", String)]);
+static EXTERNAL_DOCS: Message = Message::new("ExternalDocs", &[string(1, "description"), string(2, "url")]);
 
 static SECURITY_REQUIREMENT: Message = members("SecurityRequirement", &[message(1, "", &TEXTS).map()]);
 
-static TEXTS: Message = Message::new("StringArray", &[field(1, "", String).list()]).codec(Codec::List);
+static TEXTS: Message = Message::new("StringArray", &[string(1, "").list()]).codec(Codec::List);
 
 static SECURITY_DEFINITIONS: Message = members("SecurityDefinitions", &[message(1, "", &SECURITY_DEFINITION).map()]);
 
 static SECURITY_DEFINITION: Message =
     Message::new("SecurityDefinitionsItem", &[message(2, "", &API_KEY).pointer()]).codec(Codec::Choice(|_| 0));
 
-static API_KEY: Message = Message::new(
-    "ApiKeySecurity",
-    &[field(1, "type", String), field(2, "name", String), field(3, "in", String), field(4, "description", String)],
-);
+static API_KEY: Message =
+    Message::new("ApiKeySecurity", &[string(1, "type"), string(2, "name"), string(3, "in"), string(4, "description")]);

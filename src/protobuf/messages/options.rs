@@ -1,20 +1,18 @@
 //! Options that come as a body.
 
-use super::super::table::{Kind::*, Message, field, message};
+use crate::types::{Message, boolean, int64, message, string};
 
 pub static DELETE_OPTIONS: Message = Message::new(
     "DeleteOptions",
     &[
-        field(1, "gracePeriodSeconds", Int64).pointer(),
+        int64(1, "gracePeriodSeconds").pointer(),
         message(2, "preconditions", &PRECONDITIONS).pointer(),
-        field(3, "orphanDependents", Bool).pointer(),
-        field(4, "propagationPolicy", String).pointer(),
-        field(5, "dryRun", String).list(),
-        field(6, "ignoreStoreReadErrorWithClusterBreakingPotential", Bool).pointer(),
+        boolean(3, "orphanDependents").pointer(),
+        string(4, "propagationPolicy").pointer(),
+        string(5, "dryRun").list(),
+        boolean(6, "ignoreStoreReadErrorWithClusterBreakingPotential").pointer(),
     ],
 );
 
-static PRECONDITIONS: Message = Message::new(
-    "Preconditions",
-    &[field(1, "uid", String).pointer().go("UID"), field(2, "resourceVersion", String).pointer()],
-);
+static PRECONDITIONS: Message =
+    Message::new("Preconditions", &[string(1, "uid").pointer().go("UID"), string(2, "resourceVersion").pointer()]);

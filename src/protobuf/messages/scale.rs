@@ -1,17 +1,28 @@
 //! Scale, autoscaling/v1: a subresource of custom resources.
 
-use super::super::table::{Kind::*, Message, field, message};
+use crate::types::metadata::METADATA;
+use crate::types::{Message, int32, message, string};
+
 use super::Type;
-use super::metadata::OBJECT_META;
 
 pub(super) static TYPES: &[Type] = &[("autoscaling/v1", "Scale", &SCALE)];
 
-static SCALE: Message = Message::new(
+pub static SCALE: Message = Message::object(
     "Scale",
-    &[message(1, "metadata", &OBJECT_META).go("ObjectMeta"), message(2, "spec", &SPEC), message(3, "status", &STATUS)],
+    &[
+        METADATA,
+        message(2, "spec", &SPEC).describe("How many there shall be."),
+        message(3, "status", &STATUS).describe("How many there are."),
+    ],
+)
+.describe("Scale stands for how many there are of what another object describes.");
+
+static SPEC: Message = Message::new("ScaleSpec", &[int32(1, "replicas").describe("The number that is wanted.")]);
+
+static STATUS: Message = Message::new(
+    "ScaleStatus",
+    &[
+        int32(1, "replicas").always().describe("The number that was observed."),
+        string(2, "selector").describe("What selects those that are counted."),
+    ],
 );
-
-static SPEC: Message = Message::new("ScaleSpec", &[field(1, "replicas", Int32)]);
-
-static STATUS: Message =
-    Message::new("ScaleStatus", &[field(1, "replicas", Int32).always(), field(2, "selector", String)]);

@@ -1,8 +1,8 @@
 //! Status, what an error looks like.
 
-use super::super::table::{Kind::*, Message, field, message};
 use super::Type;
-use super::metadata::LIST_META;
+use crate::types::metadata::LIST_META;
+use crate::types::{Message, int32, message, string};
 
 pub(super) static TYPES: &[Type] = &[("v1", "Status", &STATUS)];
 
@@ -10,27 +10,25 @@ static STATUS: Message = Message::new(
     "Status",
     &[
         message(1, "metadata", &LIST_META).go("ListMeta"),
-        field(2, "status", String),
-        field(3, "message", String),
-        field(4, "reason", String),
+        string(2, "status"),
+        string(3, "message"),
+        string(4, "reason"),
         message(5, "details", &DETAILS).pointer(),
-        field(6, "code", Int32),
+        int32(6, "code"),
     ],
 );
 
 static DETAILS: Message = Message::new(
     "StatusDetails",
     &[
-        field(1, "name", String),
-        field(2, "group", String),
-        field(3, "kind", String),
+        string(1, "name"),
+        string(2, "group"),
+        string(3, "kind"),
         message(4, "causes", &CAUSE).list(),
-        field(5, "retryAfterSeconds", Int32),
-        field(6, "uid", String).go("UID"),
+        int32(5, "retryAfterSeconds"),
+        string(6, "uid").go("UID"),
     ],
 );
 
-static CAUSE: Message = Message::new(
-    "StatusCause",
-    &[field(1, "reason", String).go("Type"), field(2, "message", String), field(3, "field", String)],
-);
+static CAUSE: Message =
+    Message::new("StatusCause", &[string(1, "reason").go("Type"), string(2, "message"), string(3, "field")]);

@@ -181,7 +181,7 @@ impl<'a> Evaluation<'_, 'a> {
                 self.entry(node, below, &path.key(name), name, value, old, kept)?;
             }
         }
-        for (name, below) in &node.properties {
+        for (name, below) in node.properties.iter() {
             if let Some(value) = fields.get(name) {
                 self.entry(node, below, &path.child(name), name, value, old, kept)?;
             }

@@ -1,6 +1,5 @@
 //! The rules of a schema, compiled, where its values stand.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use super::compile::{CompiledRule, Origin, compile};
@@ -12,6 +11,7 @@ use crate::schema::declare::declare;
 use crate::schema::form::form;
 use crate::schema::json_schema::ValidationRule;
 use crate::schema::structural::{NestedValueValidation, Structural, StructuralOrBool};
+use crate::value::Map;
 
 /// The rules of a schema at all its nodes, ready to run. Nodes without rules at or below them are left out.
 #[derive(Debug, Default)]
@@ -50,12 +50,12 @@ pub(super) struct Node {
     pub error: Option<&'static str>,
     pub rules: Vec<Rule>,
     /// How `self` is read.
-    pub form: Form,
+    pub form: Arc<Form>,
     /// Rules under `allOf`, which are about this node, too.
     pub all_of: Vec<Node>,
     pub items: Option<Box<Node>>,
     pub values: Option<Box<Node>>,
-    pub properties: BTreeMap<String, Node>,
+    pub properties: Map<Node>,
 }
 
 /// A rule, ready to run.
@@ -78,7 +78,8 @@ impl Rules {
             return Rules::default();
         }
         let decl = declare(schema, is_resource);
-        Rules { root: node(&Spine::of(schema), schema, is_resource, decl.as_ref()) }
+        let form = Arc::new(form(schema, is_resource));
+        Rules { root: node(&Spine::of(schema), schema, &form, decl.as_ref()) }
     }
 
     /// Whether there is no rule at all.
@@ -92,7 +93,7 @@ struct Spine<'s> {
     rules: &'s [ValidationRule],
     items: Option<Below<'s>>,
     values: Option<Below<'s>>,
-    properties: Vec<(&'s String, Below<'s>)>,
+    properties: Vec<(&'s str, Below<'s>)>,
     all_of: &'s [NestedValueValidation],
 }
 
@@ -137,23 +138,25 @@ fn values_of(schema: &Structural) -> Option<&Structural> {
     schema.additional_properties.as_ref().and_then(StructuralOrBool::structural)
 }
 
-/// The rules of `spine` about values of `schema`; `None` if there are none here nor below.
-fn node(spine: &Spine<'_>, schema: &Structural, is_resource: bool, decl: Option<&DeclType>) -> Option<Node> {
-    let below = |below: Below<'_>, schema: &Structural, decl: Option<&DeclType>| {
-        node(&below.spine(), schema, schema.extensions.embedded_resource, decl)
+/// The rules of `spine` about values of `schema`, which show themselves by `form`; `None` if there are none here nor below.
+fn node(spine: &Spine<'_>, schema: &Structural, form: &Arc<Form>, decl: Option<&DeclType>) -> Option<Node> {
+    let below = |below: Below<'_>, schema: &Structural, form: Option<&Arc<Form>>, decl: Option<&DeclType>| match form {
+        Some(form) => node(&below.spine(), schema, form, decl),
+        // Expressions above can't reach it.
+        None => node(&below.spine(), schema, &Arc::new(self::form(schema, false)), decl),
     };
     let element = decl.and_then(DeclType::element);
     let items = match (spine.items, &schema.items) {
-        (Some(items), Some(schema)) => below(items, schema, element),
+        (Some(items), Some(schema)) => below(items, schema, form.element(), element),
         _ => None,
     };
     let values = match (spine.values, values_of(schema)) {
-        (Some(values), Some(schema)) => below(values, schema, element),
+        (Some(values), Some(schema)) => below(values, schema, form.element(), element),
         _ => None,
     };
-    let mut properties = BTreeMap::new();
-    for (name, property) in &spine.properties {
-        let Some(schema) = schema.properties.get(*name) else { continue };
+    let mut properties = Map::new();
+    for (name, property) in spine.properties.iter() {
+        let Some(schema) = schema.properties.get(name) else { continue };
         let own;
         let decl = match escape(name) {
             Some(escaped) => decl.and_then(|decl| decl.field(&escaped)),
@@ -164,13 +167,13 @@ fn node(spine: &Spine<'_>, schema: &Structural, is_resource: bool, decl: Option<
             }
         };
         if let Some(decl) = decl
-            && let Some(node) = below(*property, schema, Some(decl))
+            && let Some(node) = below(*property, schema, form.field(name), Some(decl))
         {
-            properties.insert((*name).clone(), node);
+            properties.insert(*name, node);
         }
     }
     let all_of: Vec<Node> =
-        spine.all_of.iter().filter_map(|nested| node(&Spine::nested(nested), schema, is_resource, decl)).collect();
+        spine.all_of.iter().filter_map(|nested| node(&Spine::nested(nested), schema, form, decl)).collect();
     let (rules, error) = match decl {
         Some(decl) => (compile(spine.rules, schema, decl, Origin::Stored), None),
         None if spine.rules.is_empty() => (Vec::new(), None),
@@ -189,7 +192,7 @@ fn node(spine: &Spine<'_>, schema: &Structural, is_resource: bool, decl: Option<
         item_keys: if is_list_of_entries { schema.extensions.list_map_keys.clone() } else { Vec::new() },
         error,
         rules: spine.rules.iter().zip(rules).map(|(rule, compiled)| Rule::new(rule, compiled)).collect(),
-        form: form(schema, is_resource),
+        form: Arc::clone(form),
         all_of,
         items: items.map(Box::new),
         values: values.map(Box::new),

@@ -5,6 +5,7 @@ use super::arithmetic::add;
 use super::comparison::{compare, is_ordered};
 use super::order::sort_indices;
 use crate::cel::eval::list::List;
+use crate::cel::eval::show::show;
 use crate::cel::eval::value::Duration;
 use crate::cel::eval::{EvalError, Function, Value};
 
@@ -36,8 +37,14 @@ pub fn implementation(id: &str) -> Option<Function> {
             optional_item(list, list.len().checked_sub(1))
         },
         "list_slice" => |_, arguments| slice(list(arguments, 0)?, int(arguments, 1)?, int(arguments, 2)?),
-        "list_flatten" => |_, arguments| flatten(list(arguments, 0)?, 1),
-        "list_flatten_int" => |_, arguments| flatten(list(arguments, 0)?, int(arguments, 1)?),
+        "list_flatten" => |_, arguments| match arguments {
+            [Value::List(list)] => flatten(list, 1),
+            _ => Err(cannot_flatten(arguments)),
+        },
+        "list_flatten_int" => |_, arguments| match arguments {
+            [Value::List(list), Value::Int(depth)] => flatten(list, *depth),
+            _ => Err(cannot_flatten(arguments)),
+        },
         "lists_range" => |_, arguments| range(int(arguments, 0)?),
         "list_reverse" => |_, arguments| {
             let mut items = list(arguments, 0)?.to_vec()?;
@@ -126,6 +133,13 @@ fn slice<'a>(list: &List<'a>, start: i64, end: i64) -> Result<Value<'a>, EvalErr
     items.map(Value::list)
 }
 
+fn cannot_flatten(arguments: &[Value<'_>]) -> EvalError {
+    let types: Vec<String> = arguments.iter().map(|argument| show(&Value::ty(argument.type_of()))).collect();
+    let (target, depth) =
+        types.split_first().map_or(("", ""), |(target, depth)| (target, depth.first().map_or("", String::as_str)));
+    EvalError::new(format!("no such overload: {target}.flatten({depth})"))
+}
+
 fn flatten<'a>(list: &List<'a>, depth: i64) -> Result<Value<'a>, EvalError> {
     if depth < 0 {
         return Err(EvalError::new("level must be non-negative"));
@@ -177,7 +191,7 @@ fn sort_by<'a>(list: &List<'a>, keys: &List<'a>) -> Result<Value<'a>, EvalError>
         )));
     }
     let keys = keys.to_vec()?;
-    let Some(first) = keys.first() else { return Ok(Value::List(list.clone())) };
+    let Some(first) = keys.first() else { return Ok(Value::list(Vec::new())) };
     if !is_ordered(first) {
         return Err(EvalError::new("list elements must be comparable"));
     }

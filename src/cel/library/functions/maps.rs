@@ -7,13 +7,7 @@ use crate::cel::eval::{EvalError, Function, Value};
 
 pub fn implementation(id: &str) -> Option<Function> {
     Some(match id {
-        "in_map" => |_, arguments| match (value(arguments, 0)?, map(arguments, 1)?) {
-            // Maps of the reference break over such a key.
-            (Value::Bytes(_), Map::Owned(_) | Map::Lent(_)) => {
-                Err(EvalError::new("internal error: runtime error: hash of unhashable type types.Bytes"))
-            }
-            (key, map) => Ok(Value::Bool(map.find(key)?.is_some())),
-        },
+        "in_map" => |_, arguments| map(arguments, 1)?.contains(value(arguments, 0)?).map(Value::Bool),
         "@mapInsert_map_key_value" => |_, arguments| {
             let inserted = insert(map(arguments, 0)?.clone(), value(arguments, 1)?, value(arguments, 2)?);
             inserted.map(Value::Map)
@@ -21,10 +15,8 @@ pub fn implementation(id: &str) -> Option<Function> {
         "@mapInsert_map_map" => |_, arguments| {
             let added = map(arguments, 1)?;
             let mut all = map(arguments, 0)?.clone();
-            for key in added.keys() {
-                if let Some(value) = added.find(&key)? {
-                    all = insert(all, &key, &value)?;
-                }
+            for (key, value) in added.entries() {
+                all = insert(all, &key, &value?)?;
             }
             Ok(Value::Map(all))
         },

@@ -2,7 +2,7 @@
 
 use super::arguments::{opaque, text, texts};
 use super::network::downcast;
-use crate::cel::eval::value::Opaque;
+use crate::cel::eval::value::{KeyKind, Opaque};
 use crate::cel::eval::{Function, Value};
 use crate::cel::types::Type;
 use crate::meta::format::Format;
@@ -96,6 +96,14 @@ impl Opaque for NamedFormat {
 
     fn equals(&self, other: &dyn Opaque) -> Option<bool> {
         downcast(other).map(|other| self == other)
+    }
+
+    fn go_type(&self) -> &'static str {
+        "cel.Format"
+    }
+
+    fn as_key(&self) -> KeyKind {
+        KeyKind::Unhashable
     }
 
     /// What a check is priced as, whatever it does.

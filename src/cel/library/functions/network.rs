@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::arguments::{opaque, text};
-use crate::cel::eval::value::Opaque;
+use crate::cel::eval::value::{KeyKind, Opaque};
 use crate::cel::eval::{EvalError, Function, Value};
 use crate::cel::types::Type;
 use crate::meta::address::{self, Prefix};
@@ -61,8 +61,16 @@ impl Opaque for Ip {
         Some(self.0 == *other)
     }
 
+    fn go_type(&self) -> &'static str {
+        "cel.IP"
+    }
+
     fn shown(&self) -> String {
         self.0.to_string()
+    }
+
+    fn as_key(&self) -> KeyKind {
+        KeyKind::Content
     }
 
     fn size(&self) -> u64 {
@@ -84,8 +92,16 @@ impl Opaque for Cidr {
         Some(self.0 == *other)
     }
 
+    fn go_type(&self) -> &'static str {
+        "cel.CIDR"
+    }
+
     fn shown(&self) -> String {
         self.0.to_string()
+    }
+
+    fn as_key(&self) -> KeyKind {
+        KeyKind::Content
     }
 
     /// Bytes of the prefix.

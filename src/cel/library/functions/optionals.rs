@@ -55,6 +55,7 @@ fn is_zero(value: &Value<'_>) -> bool {
         Value::List(List::Host { .. }) | Value::Map(Map::Host { .. }) => false,
         Value::List(list) => list.is_empty(),
         Value::Map(map) => map.is_empty(),
-        Value::Type(_) | Value::Optional(_) | Value::Opaque(_) | Value::Preserved(_) => false,
+        Value::Opaque(value) => value.is_message(),
+        Value::Type(_) | Value::Optional(_) | Value::Preserved(_) => false,
     }
 }

@@ -65,6 +65,10 @@ impl Opaque for QuantityValue {
         (!other.is_sum).then(|| self.quantity() == other.quantity())
     }
 
+    fn go_type(&self) -> &'static str {
+        if self.is_sum { "*cel.Quantity" } else { "cel.Quantity" }
+    }
+
     fn shown(&self) -> String {
         self.quantity().to_string()
     }

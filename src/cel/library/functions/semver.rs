@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::arguments::{boolean, opaque, text};
 use super::network::downcast;
-use crate::cel::eval::value::Opaque;
+use crate::cel::eval::value::{KeyKind, Opaque};
 use crate::cel::eval::{EvalError, Function, Value};
 use crate::cel::types::Type;
 use crate::meta::semver::Semver;
@@ -40,8 +40,16 @@ impl Opaque for SemverValue {
         Some(self.0 == *other)
     }
 
+    fn go_type(&self) -> &'static str {
+        "cel.Semver"
+    }
+
     fn shown(&self) -> String {
         self.0.to_string()
+    }
+
+    fn as_key(&self) -> KeyKind {
+        KeyKind::Unhashable
     }
 }
 

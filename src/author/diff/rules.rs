@@ -1,0 +1,255 @@
+//! Which of two rules refuses more.
+//!
+//! In: the rules of a node before and after. Out: those that are new, gone, or another. Rules are told apart by what they
+//! say, not by how they are laid out. A changed rule is the tighter one if it asks for all of the old one and more, or if
+//! only a bound in it became narrower; what can't be seen from its form counts as breaking.
+
+use crate::cel::ast::SourceInfo;
+use crate::cel::ast::{Ast, Constant, Expr, ExprKind, operators};
+use crate::cel::env::{Env, Expressions};
+use crate::cel::parser::parse_keeping_macros;
+use crate::cel::print::print;
+use crate::schema::json_schema::ValidationRule;
+
+/// Against all hand-written rules this is far away.
+const OPERANDS_MAX: usize = 100;
+
+/// How a rule relates to the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Relation {
+    Same,
+    Tighter,
+    Looser,
+}
+
+/// A rule and what it says.
+struct Parsed<'r> {
+    rule: &'r ValidationRule,
+    /// `None` for what is no expression.
+    ast: Option<Ast>,
+    text: String,
+}
+
+impl<'r> Parsed<'r> {
+    fn new(rule: &'r ValidationRule, env: &Env) -> Self {
+        let ast = parse_keeping_macros(SourceInfo::new(&rule.rule), &env.library).ok();
+        let text = ast.as_ref().and_then(print).unwrap_or_else(|| rule.rule.trim().to_owned());
+        Parsed { rule, ast, text }
+    }
+
+    /// What is neither its expression nor its message.
+    fn is_alike(&self, other: &Parsed<'_>) -> bool {
+        self.rule.optional_old_self == other.rule.optional_old_self
+    }
+}
+
+/// Changes of rules: an id, whether it breaks, and what it is about.
+pub fn diff(old: &[ValidationRule], new: &[ValidationRule]) -> Vec<(&'static str, bool, String)> {
+    if old == new {
+        return Vec::new();
+    }
+    let env = Env::kubernetes(Expressions::Stored);
+    let mut before: Vec<Parsed<'_>> = old.iter().map(|rule| Parsed::new(rule, &env)).collect();
+    let mut after: Vec<Parsed<'_>> = new.iter().map(|rule| Parsed::new(rule, &env)).collect();
+    let mut changes = Vec::new();
+    pair(
+        &mut before,
+        &mut after,
+        |old, new| old.text == new.text && old.is_alike(new),
+        |old, new| {
+            let says =
+                |rule: &ValidationRule| (rule.message.clone(), rule.message_expression.clone(), rule.reason.clone());
+            if says(old.rule) != says(new.rule) || old.rule.field_path != new.rule.field_path {
+                changes.push(("rule-message-changed", false, format!("`{}` tells its failures differently", new.text)));
+            }
+        },
+    );
+    pair(
+        &mut before,
+        &mut after,
+        |old, new| old.is_alike(new) && relation(old, new).is_some(),
+        |old, new| {
+            let became = format!("`{}` became `{}`", old.text, new.text);
+            changes.push(match relation(old, new) {
+                Some(Relation::Looser) => ("rule-loosened", false, became),
+                _ => ("rule-tightened", true, format!("{became}; values that an update leaves alone are forgiven")),
+            });
+        },
+    );
+    let has_same_message =
+        |old: &Parsed<'_>, new: &Parsed<'_>| !old.rule.message.is_empty() && old.rule.message == new.rule.message;
+    pair(&mut before, &mut after, has_same_message, |old, new| {
+        let detail = format!("`{}` became `{}`; values that an update leaves alone are forgiven", old.text, new.text);
+        changes.push(("rule-changed", true, detail));
+    });
+    changes.extend(
+        after.iter().map(|rule| {
+            ("rule-added", true, format!("`{}`; values that an update leaves alone are forgiven", rule.text))
+        }),
+    );
+    changes.extend(before.iter().map(|rule| ("rule-removed", false, format!("`{}`", rule.text))));
+    changes
+}
+
+/// Takes out the pairs that belong together, and tells them.
+fn pair<'r>(
+    before: &mut Vec<Parsed<'r>>,
+    after: &mut Vec<Parsed<'r>>,
+    belong: impl Fn(&Parsed<'r>, &Parsed<'r>) -> bool,
+    mut tell: impl FnMut(&Parsed<'r>, &Parsed<'r>),
+) {
+    before.retain(|old| match after.iter().position(|new| belong(old, new)) {
+        Some(at) => {
+            tell(old, &after.remove(at));
+            false
+        }
+        None => true,
+    });
+}
+
+fn relation(old: &Parsed<'_>, new: &Parsed<'_>) -> Option<Relation> {
+    let (old, new) = (old.ast.as_ref()?, new.ast.as_ref()?);
+    Compared { old, new }.relation(&old.expr, &new.expr)
+}
+
+/// Two rules whose parts are compared.
+struct Compared<'c> {
+    old: &'c Ast,
+    new: &'c Ast,
+}
+
+impl Compared<'_> {
+    fn relation(&self, old: &Expr, new: &Expr) -> Option<Relation> {
+        if self.is_same(old, new) {
+            return Some(Relation::Same);
+        }
+        self.joined(operators::LOGICAL_AND, Relation::Tighter, old, new)
+            .or_else(|| self.joined(operators::LOGICAL_OR, Relation::Looser, old, new))
+            .or_else(|| bounded(old, new).filter(|_| self.has_same_left(old, new)))
+    }
+
+    /// Of operands that `operator` joins: with more of them, the whole is `more`; where one differs, that decides.
+    fn joined(&self, operator: &str, more: Relation, old: &Expr, new: &Expr) -> Option<Relation> {
+        let (before, after) = (operands(operator, old), operands(operator, new));
+        if before.len() + after.len() < 3 || before.len().max(after.len()) > OPERANDS_MAX {
+            return None;
+        }
+        let gone: Vec<&&Expr> = before.iter().filter(|old| !after.iter().any(|new| self.is_same(old, new))).collect();
+        let added: Vec<&&Expr> = after.iter().filter(|new| !before.iter().any(|old| self.is_same(old, new))).collect();
+        let less = if more == Relation::Tighter { Relation::Looser } else { Relation::Tighter };
+        match (gone.as_slice(), added.as_slice()) {
+            ([], [_, ..]) => Some(more),
+            ([_, ..], []) => Some(less),
+            ([old], [new]) if before.len() == after.len() => self.relation(old, new),
+            _ => None,
+        }
+    }
+
+    fn is_same(&self, old: &Expr, new: &Expr) -> bool {
+        let text = |expr: &Expr, of: &Ast| print(&Ast { expr: expr.clone(), source: of.source.clone() });
+        let (old, new) = (text(old, self.old), text(new, self.new));
+        old.is_some() && old == new
+    }
+
+    fn has_same_left(&self, old: &Expr, new: &Expr) -> bool {
+        match (&old.kind, &new.kind) {
+            (ExprKind::Call(old), ExprKind::Call(new)) => self.is_same(&old.args[0], &new.args[0]),
+            _ => false,
+        }
+    }
+}
+
+/// The operands that `operator` joins.
+fn operands<'e>(operator: &str, expr: &'e Expr) -> Vec<&'e Expr> {
+    match &expr.kind {
+        ExprKind::Call(call) if call.function == operator => {
+            call.args.iter().flat_map(|operand| operands(operator, operand)).collect()
+        }
+        _ => vec![expr],
+    }
+}
+
+/// Which of two comparisons with a number, or memberships in a list that is written out, is the tighter one. What is
+/// compared is not looked at.
+fn bounded(old: &Expr, new: &Expr) -> Option<Relation> {
+    let (ExprKind::Call(old), ExprKind::Call(new)) = (&old.kind, &new.kind) else { return None };
+    let ([_, old_bound], [_, new_bound], true) = (&old.args[..], &new.args[..], old.function == new.function) else {
+        return None;
+    };
+    match old.function.as_str() {
+        operators::LESS | operators::LESS_EQUALS | operators::GREATER | operators::GREATER_EQUALS => {
+            let (old_bound, new_bound) = (number(old_bound)?, number(new_bound)?);
+            let is_upper = [operators::LESS, operators::LESS_EQUALS].contains(&old.function.as_str());
+            let is_tighter = if is_upper { new_bound < old_bound } else { new_bound > old_bound };
+            Some(if is_tighter { Relation::Tighter } else { Relation::Looser })
+        }
+        operators::IN => {
+            let (old, new) = (constants(old_bound)?, constants(new_bound)?);
+            match (old.iter().all(|value| new.contains(value)), new.iter().all(|value| old.contains(value))) {
+                (true, _) => Some(Relation::Looser),
+                (false, true) => Some(Relation::Tighter),
+                (false, false) => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn number(expr: &Expr) -> Option<f64> {
+    match &expr.kind {
+        ExprKind::Constant(Constant::Int(number)) => Some(*number as f64),
+        ExprKind::Constant(Constant::Double(number)) => Some(*number),
+        _ => None,
+    }
+}
+
+fn constants(expr: &Expr) -> Option<Vec<&Constant>> {
+    let ExprKind::List(list) = &expr.kind else { return None };
+    let constant = |item: &'_ Expr| matches!(item.kind, ExprKind::Constant(_));
+    list.elements.iter().all(constant).then(|| {
+        let constants = list.elements.iter().filter_map(|item| match &item.kind {
+            ExprKind::Constant(constant) => Some(constant),
+            _ => None,
+        });
+        constants.collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(old: &str, new: &str, expected: &[&str]) {
+        let rule = |rule: &str| ValidationRule { rule: rule.to_owned(), ..ValidationRule::default() };
+        let found: Vec<&str> = diff(&[rule(old)], &[rule(new)]).into_iter().map(|(id, _, _)| id).collect();
+        assert_eq!(found, expected, "{old} and {new}");
+    }
+
+    #[test]
+    fn layout_makes_no_other_rule() {
+        check("self.a>1", "  (self.a > 1) ", &[]);
+    }
+
+    #[test]
+    fn what_asks_for_more_is_tighter() {
+        check("self.a > 1", "self.a > 1 && self.b > 1", &["rule-tightened"]);
+        check("self.a > 1 || self.b > 1 || self.c", "self.c || self.b > 1", &["rule-tightened"]);
+        check("!has(self.a) || self.a < 9", "!has(self.a) || self.a < 8", &["rule-tightened"]);
+        check("self.a in ['x', 'y']", "self.a in ['x']", &["rule-tightened"]);
+    }
+
+    #[test]
+    fn what_asks_for_less_is_looser() {
+        check("self.a > 1 && self.b > 1", "self.a > 1", &["rule-loosened"]);
+        check("self.a >= 2", "self.a >= 1", &["rule-loosened"]);
+        check("self.a in ['x']", "self.a in ['y', 'x']", &["rule-loosened"]);
+        check("self.a > 1", "self.a > 1 || self.b", &["rule-loosened"]);
+    }
+
+    #[test]
+    fn others_are_gone_and_new() {
+        check("self.a > 1", "self.b < 1", &["rule-added", "rule-removed"]);
+        check("self.a > 1 && self.b", "self.a > 2 && self.c", &["rule-added", "rule-removed"]);
+    }
+}

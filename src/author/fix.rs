@@ -1,0 +1,237 @@
+//! Edits of a definition's text that change nothing for objects.
+//!
+//! In: a text, and findings in its documents. Out: the text with what can be fixed fixed, comments and all else as it was.
+//! An edit is made from the places of nodes and then proved: the text must read as the document that is meant, or the edit
+//! is left out.
+
+use std::ops::Range;
+
+use super::lint::Finding;
+use crate::value::Value;
+use crate::value::yaml::{Located, Place, decode_all_located};
+
+/// A text after its edits.
+pub struct Fixed {
+    pub text: String,
+    /// Whether each finding was fixed, in their order.
+    pub is_fixed: Vec<bool>,
+}
+
+/// What is to become of a document.
+enum Change {
+    /// The field `name` of the node at `at` becomes `value`, a plain word; it was not there.
+    Set { at: String, name: &'static str, value: &'static str },
+    /// The item or field at this place goes.
+    Remove { at: String },
+}
+
+/// A change, and the bytes that it is about.
+struct Edit {
+    finding: usize,
+    document: usize,
+    change: Change,
+    range: Range<usize>,
+    text: String,
+}
+
+/// Fixes what can be fixed of `findings`, each in the document of its number.
+pub fn fix(text: &str, findings: &[(usize, &Finding)]) -> Fixed {
+    let mut fixed = Fixed { text: text.to_owned(), is_fixed: vec![false; findings.len()] };
+    let Ok(documents) = decode_all_located(text.as_bytes()) else { return fixed };
+    let lines = Lines::new(text);
+    let edit = |(finding, (document, found)): (usize, &(usize, &Finding))| {
+        let located = documents.get(*document)?;
+        let change = change(found)?;
+        let (range, text) = lines.edit(located, &change)?;
+        Some(Edit { finding, document: *document, change, range, text })
+    };
+    let mut edits: Vec<Edit> = findings.iter().enumerate().filter_map(edit).collect();
+    // The last first: what stands before keeps its place.
+    edits.sort_by_key(|edit| std::cmp::Reverse(edit.range.start));
+    let mut values: Vec<Value> = documents.into_iter().map(|document| document.value).collect();
+    let mut apply = |edits: &[Edit]| {
+        let mut changed = fixed.text.clone();
+        let mut wanted = values.clone();
+        for edit in edits {
+            changed.replace_range(edit.range.clone(), &edit.text);
+            if edit.change.make(&mut wanted[edit.document]).is_none() {
+                return false;
+            }
+        }
+        let found = decode_all_located(changed.as_bytes());
+        let is_meant = found.is_ok_and(|found| found.iter().map(|document| &document.value).eq(&wanted));
+        if is_meant {
+            edits.iter().for_each(|edit| fixed.is_fixed[edit.finding] = true);
+            (fixed.text, values) = (changed, wanted);
+        }
+        is_meant
+    };
+    if !apply(&edits) {
+        edits.chunks(1).for_each(|edit| _ = apply(edit));
+    }
+    fixed
+}
+
+fn change(finding: &Finding) -> Option<Change> {
+    let at = finding.at.clone();
+    match finding.lint.id {
+        // What a list without a type is anyway.
+        "list-type-missing" => Some(Change::Set { at, name: "x-kubernetes-list-type", value: "atomic" }),
+        "rule-never-fails" => Some(Change::Remove { at }),
+        "deprecated-construct" if at == "spec.preserveUnknownFields" && finding.fix == "remove it" => {
+            Some(Change::Remove { at })
+        }
+        _ => None,
+    }
+}
+
+impl Change {
+    /// Makes the change in the document that was read; `None` where its place is not there.
+    fn make(&self, document: &mut Value) -> Option<()> {
+        match self {
+            Change::Set { at, name, value } => {
+                node_mut(document, &steps(at))?.as_object_mut()?.insert(*name, Value::from(*value));
+            }
+            Change::Remove { at } => {
+                let steps = steps(at);
+                remove(document, &steps)?;
+                let (_, holder) = steps.split_last()?;
+                // A list without items goes, too.
+                if node_mut(document, holder)?.as_array().is_some_and(<[Value]>::is_empty) {
+                    remove(document, holder)?;
+                }
+            }
+        }
+        Some(())
+    }
+}
+
+fn remove(document: &mut Value, steps: &[&str]) -> Option<()> {
+    let (last, holder) = steps.split_last()?;
+    match node_mut(document, holder)? {
+        Value::Object(fields) => fields.remove(last).map(|_| ()),
+        Value::Array(items) => {
+            let index: usize = last.parse().ok()?;
+            (index < items.len()).then(|| _ = items.remove(index))
+        }
+        _ => None,
+    }
+}
+
+/// The steps of `spec.versions[0].schema`.
+fn steps(path: &str) -> Vec<&str> {
+    let mut steps = Vec::new();
+    let mut rest = path;
+    while !rest.is_empty() {
+        let (step, behind) = match rest.strip_prefix('[') {
+            Some(inner) => inner.split_once(']').unwrap_or((inner, "")),
+            None => rest.split_at(rest.find(['.', '[']).unwrap_or(rest.len())),
+        };
+        steps.push(step);
+        rest = behind.strip_prefix('.').unwrap_or(behind);
+    }
+    steps
+}
+
+fn node<'v>(root: &'v Value, steps: &[&str]) -> Option<&'v Value> {
+    steps.iter().try_fold(root, |node, step| match node {
+        Value::Array(items) => items.get(step.parse::<usize>().ok()?),
+        node => node.get(step),
+    })
+}
+
+fn node_mut<'v>(root: &'v mut Value, steps: &[&str]) -> Option<&'v mut Value> {
+    steps.iter().try_fold(root, |node, step| match node {
+        Value::Array(items) => items.get_mut(step.parse::<usize>().ok()?),
+        node => node.get_mut(step),
+    })
+}
+
+/// The lines of a text, by their first bytes.
+struct Lines<'t> {
+    text: &'t str,
+    starts: Vec<usize>,
+}
+
+impl<'t> Lines<'t> {
+    fn new(text: &'t str) -> Self {
+        let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        Lines { text, starts }
+    }
+
+    /// A line without its end, by its number from 0.
+    fn line(&self, number: usize) -> Option<&'t str> {
+        let start = *self.starts.get(number)?;
+        let end = self.starts.get(number + 1).map_or(self.text.len(), |next| next - 1);
+        Some(&self.text[start..end])
+    }
+
+    /// Where a line begins; the end of the text for the one behind the last.
+    fn start(&self, number: usize) -> usize {
+        self.starts.get(number).copied().unwrap_or(self.text.len())
+    }
+
+    fn offset(&self, place: Place) -> Option<usize> {
+        let line = self.line(place.line - 1)?;
+        let within = line.char_indices().map(|(at, _)| at).chain([line.len()]).nth(place.column - 1)?;
+        Some(self.start(place.line - 1) + within)
+    }
+
+    fn edit(&self, located: &Located, change: &Change) -> Option<(Range<usize>, String)> {
+        match change {
+            Change::Set { at, name, value } => self.insertion(located.place(&format!("{at}.type")), name, value),
+            Change::Remove { at } if at.ends_with(']') => self.item(located, at),
+            Change::Remove { at } => self.field_line(located.place(at), steps(at).last()?),
+        }
+    }
+
+    /// A field behind the scalar at `place`: on a line of its own, or between the same braces.
+    fn insertion(&self, place: Place, name: &str, value: &str) -> Option<(Range<usize>, String)> {
+        let line = self.line(place.line - 1)?;
+        let start = self.offset(place)?;
+        let before = &self.text[self.start(place.line - 1)..start];
+        let key = before.trim_start();
+        let word = self.text[start..].split(|c: char| !(c.is_ascii_alphanumeric() || c == '"' || c == '\'')).next()?;
+        if key.starts_with("type") && !before.contains('{') {
+            let indent = &before[..before.len() - key.len()];
+            let end = self.start(place.line - 1) + line.len();
+            return Some((end..end, format!("\n{indent}{name}: {value}")));
+        }
+        let end = start + word.len();
+        let is_json = before.trim_end().ends_with("\"type\":");
+        let field = if is_json { format!(", \"{name}\": \"{value}\"") } else { format!(", {name}: {value}") };
+        Some((end..end, field))
+    }
+
+    /// The lines of an item of a list, and of the list if it is the only one.
+    fn item(&self, located: &Located, at: &str) -> Option<(Range<usize>, String)> {
+        let first = located.place(at).line - 1;
+        let opening = self.line(first)?;
+        let dash = opening.len() - opening.trim_start().strip_prefix('-')?.len() - 1;
+        let mut end = first + 1;
+        let mut next = end;
+        while let Some(line) = self.line(next) {
+            let text = line.trim_start();
+            if !text.is_empty() && line.len() - text.len() <= dash {
+                break;
+            }
+            next += 1;
+            if !text.is_empty() {
+                end = next;
+            }
+        }
+        let list = &at[..at.rfind('[')?];
+        let key = located.place(list).line - 1;
+        let is_only = node(&located.value, &steps(list))?.as_array()?.len() == 1;
+        let start = if is_only { key } else { first };
+        let is_alone = self.line(key)?.trim_end().ends_with(':');
+        (!is_only || is_alone).then(|| (self.start(start)..self.start(end), String::new()))
+    }
+
+    /// The line of a field that has it for itself.
+    fn field_line(&self, place: Place, name: &str) -> Option<(Range<usize>, String)> {
+        let line = place.line - 1;
+        let is_alone = self.line(line)?.trim_start().strip_prefix(name)?.starts_with(':');
+        is_alone.then(|| (self.start(line)..self.start(line + 1), String::new()))
+    }
+}

@@ -1,0 +1,328 @@
+//! What is looked for, with the reasons.
+
+use std::fmt::Write as _;
+
+/// Something to look for in a definition.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Lint {
+    pub id: &'static str,
+    /// What a finding says of the definition.
+    pub finds: &'static str,
+    pub reason: &'static str,
+    pub remedy: &'static str,
+    /// Whether [`super::super::fix`] has an edit for it that changes nothing for objects.
+    pub is_fixed: bool,
+}
+
+/// All lints, in the order of the documentation.
+pub const LINTS: [&Lint; 32] = [
+    &REFUSED,
+    &NOT_STRUCTURAL,
+    &DEPRECATED,
+    &UNKNOWN_FIELDS,
+    &REQUIRED_UNSPECIFIED,
+    &REQUIRED_WITH_DEFAULT,
+    &RULE_COST,
+    &SCHEMA_COST,
+    &UNBOUNDED,
+    &NEVER_FAILS,
+    &NEVER_HOLDS,
+    &WITHOUT_HAS,
+    &LIST_TYPE,
+    &KIND_CASE,
+    &STATUS,
+    &CONDITIONS,
+    &PHASE,
+    &REFERENCE,
+    &CROSS_NAMESPACE,
+    &MAP,
+    &INT64,
+    &UNBOUNDED_NUMBER,
+    &FLOAT,
+    &BOOLEAN,
+    &ENUM_TYPE,
+    &ENUM_CASE,
+    &UNIT,
+    &TIME_NAME,
+    &BOOLEAN_NAME,
+    &NAME_CASE,
+    &RESERVED_GROUP,
+    &RESERVED_PREFIX,
+];
+
+pub(super) const REFUSED: Lint = Lint {
+    id: "refused",
+    finds: "The server does not take the definition.",
+    reason: "a definition with a fault is not served",
+    remedy: "correct what the server says",
+    is_fixed: false,
+};
+
+pub(super) const NOT_STRUCTURAL: Lint = Lint {
+    id: "not-structural",
+    finds: "A schema is not structural, or there is none.",
+    reason: "without a structural schema nothing is pruned, defaulted or published, and v1 refuses it",
+    remedy: "specify every field outside of allOf, anyOf, oneOf and not, and give it a type",
+    is_fixed: false,
+};
+
+pub(super) const DEPRECATED: Lint = Lint {
+    id: "deprecated-construct",
+    finds: "`apiextensions.k8s.io/v1beta1`, `spec.preserveUnknownFields`, or what the server warns of.",
+    reason: "it is left over from v1beta1, which 1.22 removed, or does nothing",
+    remedy: "use what v1 has in its place",
+    is_fixed: true,
+};
+
+pub(super) const UNKNOWN_FIELDS: Lint = Lint {
+    id: "unknown-fields-kept",
+    finds: "All of an object, of its spec or of its status keeps fields that nothing specifies.",
+    reason: "what is not specified is neither checked nor pruned",
+    remedy: "specify the fields, and keep unknown ones only where they belong",
+    is_fixed: false,
+};
+
+pub(super) const REQUIRED_UNSPECIFIED: Lint = Lint {
+    id: "required-unspecified",
+    finds: "A field is required that the schema does not specify.",
+    reason: "the field is pruned, and so no object passes",
+    remedy: "specify the field, or don't require it",
+    is_fixed: false,
+};
+
+pub(super) const REQUIRED_WITH_DEFAULT: Lint = Lint {
+    id: "required-with-default",
+    finds: "A field is required and has a default.",
+    reason: "API conventions, \"Optional vs. Required\": a field with a default is optional for those who write it",
+    remedy: "don't require it",
+    is_fixed: false,
+};
+
+pub(super) const RULE_COST: Lint = Lint {
+    id: "rule-cost",
+    finds: "A rule takes half of what one may cost, or more.",
+    reason: "a definition with a rule over the limit is refused",
+    remedy: "bound what the rule goes over; `skiff cost` tells how much",
+    is_fixed: false,
+};
+
+pub(super) const SCHEMA_COST: Lint = Lint {
+    id: "schema-cost",
+    finds: "All rules of a schema take half of what they may cost together, or more.",
+    reason: "a definition whose rules are over the limit together is refused",
+    remedy: "bound what the dearest rules go over; `skiff cost` tells which those are",
+    is_fixed: false,
+};
+
+pub(super) const UNBOUNDED: Lint = Lint {
+    id: "unbounded-under-rule",
+    finds: "A rule's price depends on a list, a map or a text without a bound.",
+    reason: "what has no bound is priced as if it filled the largest request",
+    remedy: "set maxItems, maxProperties or maxLength",
+    is_fixed: false,
+};
+
+pub(super) const NEVER_FAILS: Lint = Lint {
+    id: "rule-never-fails",
+    finds: "A rule holds for every object that the schema lets in, by constants, bounds, enum or required alone.",
+    reason: "the rule checks nothing",
+    remedy: "remove the rule",
+    is_fixed: true,
+};
+
+pub(super) const NEVER_HOLDS: Lint = Lint {
+    id: "rule-never-holds",
+    finds: "A rule holds for no object that the schema lets in, by constants, bounds, enum or required alone.",
+    reason: "no object passes the rule",
+    remedy: "correct the rule",
+    is_fixed: false,
+};
+
+pub(super) const WITHOUT_HAS: Lint = Lint {
+    id: "optional-without-has",
+    finds: "A rule reads an optional field without asking whether it is there.",
+    reason: "reading a field that is absent ends the rule with an error",
+    remedy: "ask with has() first, require the field, or give it a default",
+    is_fixed: false,
+};
+
+pub(super) const LIST_TYPE: Lint = Lint {
+    id: "list-type-missing",
+    finds: "A list has no `x-kubernetes-list-type`.",
+    reason: "API conventions, \"Lists\": server-side apply replaces a list as a whole unless it has a type",
+    remedy: "add x-kubernetes-list-type: map (with its keys), set or atomic",
+    is_fixed: true,
+};
+
+pub(super) const KIND_CASE: Lint = Lint {
+    id: "kind-case",
+    finds: "A kind is not a CamelCase word in the singular, or ends in List.",
+    reason: "API conventions, \"Types (Kinds)\" and \"Naming conventions\": kinds are CamelCase and singular, and List is for lists",
+    remedy: "call it by a CamelCase word",
+    is_fixed: false,
+};
+
+pub(super) const STATUS: Lint = Lint {
+    id: "status-without-subresource",
+    finds: "There is a status, but no `/status`.",
+    reason: "API conventions, \"Spec and Status\": writes to the object ignore the status, and writes to /status all else",
+    remedy: "add subresources: {status: {}}",
+    is_fixed: false,
+};
+
+pub(super) const CONDITIONS: Lint = Lint {
+    id: "conditions",
+    finds: "Conditions are not a list map by type, or lack fields of `metav1.Condition`.",
+    reason: "API conventions, \"Typical status properties\": conditions are a list map by type, of standard fields",
+    remedy: "take the schema of metav1.Condition in a list map by type",
+    is_fixed: false,
+};
+
+pub(super) const PHASE: Lint = Lint {
+    id: "phase",
+    finds: "The status has a phase.",
+    reason: "API conventions, \"Typical status properties\": phases are deprecated for conditions",
+    remedy: "use conditions",
+    is_fixed: false,
+};
+
+pub(super) const REFERENCE: Lint = Lint {
+    id: "reference-name",
+    finds: "The name of a reference ends in Reference.",
+    reason: "API conventions, \"Naming of the reference field\": a reference is called `{field}Ref`",
+    remedy: "call it {field}Ref",
+    is_fixed: false,
+};
+
+pub(super) const CROSS_NAMESPACE: Lint = Lint {
+    id: "cross-namespace-reference",
+    finds: "A reference may name an object of another namespace.",
+    reason: "API conventions, \"Object references\": references into other namespaces cross a security boundary",
+    remedy: "leave the namespace out, or ask the other side for its consent",
+    is_fixed: false,
+};
+
+pub(super) const MAP: Lint = Lint {
+    id: "map-of-objects",
+    finds: "A map holds objects.",
+    reason: "API conventions, \"Lists of named subobjects preferred over maps\"",
+    remedy: "use a list map by name",
+    is_fixed: false,
+};
+
+pub(super) const INT64: Lint = Lint {
+    id: "int64-precision",
+    finds: "An int64 may be larger than 2^53.",
+    reason: "API conventions, \"Primitive types\": JavaScript and others lose precision beyond 2^53",
+    remedy: "use format int32, a maximum of 9007199254740991, or a string",
+    is_fixed: false,
+};
+
+pub(super) const UNBOUNDED_NUMBER: Lint = Lint {
+    id: "number-unbounded",
+    finds: "A number in a spec has no minimum or no maximum.",
+    reason: "API conventions, \"Primitive types\": all numbers are checked for being too small and too large",
+    remedy: "set minimum and maximum",
+    is_fixed: false,
+};
+
+pub(super) const FLOAT: Lint = Lint {
+    id: "float-in-spec",
+    finds: "A floating-point number stands in a spec.",
+    reason: "API conventions, \"Primitive types\": floats don't round-trip, and must not stand in a spec",
+    remedy: "use an integer with a unit, or a quantity as a string",
+    is_fixed: false,
+};
+
+pub(super) const BOOLEAN: Lint = Lint {
+    id: "boolean",
+    finds: "A boolean stands in a spec.",
+    reason: "API conventions, \"Primitive types\": many ideas start as boolean and trend towards a small set of states",
+    remedy: "consider a string with an enum",
+    is_fixed: false,
+};
+
+pub(super) const ENUM_TYPE: Lint = Lint {
+    id: "enum-of-numbers",
+    finds: "An enum has numbers.",
+    reason: "API conventions, \"Constants\": the values of enumerations are strings",
+    remedy: "use CamelCase words",
+    is_fixed: false,
+};
+
+pub(super) const ENUM_CASE: Lint = Lint {
+    id: "enum-camel-case",
+    finds: "Values of an enum are not CamelCase.",
+    reason: "API conventions, \"Constants\": enum values are CamelCase",
+    remedy: "write them as CamelCase words",
+    is_fixed: false,
+};
+
+pub(super) const UNIT: Lint = Lint {
+    id: "unit-suffix",
+    finds: "A duration or size does not say its unit, or is a text in Go's format of durations.",
+    reason: "API conventions, \"Units\": units stand in the name of the field, and durations are integers",
+    remedy: "use an integer, and put the unit in its name: {field}Seconds",
+    is_fixed: false,
+};
+
+pub(super) const TIME_NAME: Lint = Lint {
+    id: "time-name",
+    finds: "The name of a point in time does not end in Time.",
+    reason: "API conventions, \"Naming conventions\": a point in time is called somethingTime, without stamp",
+    remedy: "call it {field}Time",
+    is_fixed: false,
+};
+
+pub(super) const BOOLEAN_NAME: Lint = Lint {
+    id: "boolean-name",
+    finds: "The name of a boolean begins with is.",
+    reason: "API conventions, \"Naming conventions\": a boolean is called fooable, not isFooable",
+    remedy: "leave `is` out",
+    is_fixed: false,
+};
+
+pub(super) const NAME_CASE: Lint = Lint {
+    id: "field-name-case",
+    finds: "The name of a field is not lowerCamelCase.",
+    reason: "API conventions, \"Naming conventions\": field names are lowerCamelCase",
+    remedy: "begin with a small letter, without _ and -",
+    is_fixed: false,
+};
+
+pub(super) const RESERVED_GROUP: Lint = Lint {
+    id: "reserved-group",
+    finds: "The group is under `k8s.io` or `kubernetes.io`.",
+    reason: "API conventions, \"API groups\": groups under k8s.io and kubernetes.io are reserved for Kubernetes",
+    remedy: "choose a group under a domain of your own",
+    is_fixed: false,
+};
+
+pub(super) const RESERVED_PREFIX: Lint = Lint {
+    id: "reserved-prefix",
+    finds: "The name of a field is a key under `k8s.io/` or `kubernetes.io/`.",
+    reason: "API conventions, \"Label, selector, and annotation conventions\": these prefixes are reserved for Kubernetes",
+    remedy: "put the key under a domain of your own",
+    is_fixed: false,
+};
+
+/// The documentation of all lints, as Markdown.
+pub fn markdown() -> String {
+    let mut out = String::from(
+        "# Lints\n\nWhat `skiff lint` looks for in CustomResourceDefinitions, and why. \"API conventions\" are those of the \
+         Kubernetes\ncommunity, cited by heading. `skiff lint --list` prints this page.\n\nThe annotation \
+         `skiff.kubeskiff.dev/lint-ignore` of a definition turns findings off: ids, or `id:path` for one\nfield, with commas \
+         between. Lints marked *fixed* have an edit that changes nothing for objects; `skiff lint --fix`\nmakes it and keeps \
+         the rest of the text as it is.\n",
+    );
+    for lint in LINTS {
+        let fixed = if lint.is_fixed { " *(fixed)*" } else { "" };
+        // Writing to a String can't fail.
+        let _ = write!(
+            out,
+            "\n## {}{fixed}\n\n{}\n\n- Why: {}.\n- Remedy: {}.\n",
+            lint.id, lint.finds, lint.reason, lint.remedy
+        );
+    }
+    out
+}

@@ -1,0 +1,841 @@
+//! What a rule can come to, whatever the object, as far as its schema tells.
+//!
+//! In: a checked rule and the node that it stands at. Out: whether it may hold, may fail and may end in an error, and which
+//! optional fields it reads without asking for them first. Known of a value are its bounds, its enum, and whether it is
+//! required or has a default; what functions make of it is not, so most rules may come to anything.
+//!
+//! INVARIANT: what a rule does to an object that its schema lets in is among what is told here. Too much may be told, never
+//! too little: a test holds that over the objects of the corpus.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use crate::cel::ast::{ACCUMULATOR, Call, Comprehension, Constant, Expr, ExprKind, Select, operators};
+use crate::cel::escape::unescape;
+use crate::crd::validate::expressions::Step;
+use crate::schema::rules::compile::SELF;
+use crate::schema::structural::{NestedValueValidation, Structural, StructuralOrBool, ValueValidation};
+use crate::value::Value;
+
+/// How many nodes are looked at. A part of a condition is looked at anew for each fact that may precede it.
+const STEPS_MAX: usize = 20_000;
+/// Integers up to here are exact as bounds, which are floating-point numbers.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// What a rule can come to.
+#[derive(Debug)]
+pub struct Decision {
+    pub may_hold: bool,
+    pub may_fail: bool,
+    pub may_break: bool,
+    /// Optional fields, as expressions, whose absence ends the rule in an error.
+    pub absent: BTreeSet<String>,
+    /// Places in the schema whose values the rule looks at.
+    pub read: Vec<Vec<Step>>,
+}
+
+/// Decides on `rule`, an expression with its macros expanded, at a node that is `steps` below the root of its schema.
+pub fn decide(rule: &Expr, node: &Structural, is_resource: bool, steps: &[Step]) -> Decision {
+    let mut walk = Walk { steps_left: STEPS_MAX, read: Vec::new() };
+    let own = walk.value_of(node, is_resource, Access { path: vec![SELF.to_owned()], steps: steps.to_vec() });
+    let scope = Scope { variables: vec![(SELF.to_owned(), own)], facts: Vec::new() };
+    let outcome = walk.outcome(rule, &scope);
+    let truth = outcome.truth();
+    Decision {
+        may_hold: truth.may_hold,
+        may_fail: truth.may_fail,
+        may_break: outcome.may_break(),
+        absent: outcome.absent.iter().map(|path| path.join(".")).collect(),
+        read: walk.read,
+    }
+}
+
+/// A field, from a variable on.
+type FieldPath = Vec<String>;
+
+/// What is known of a value.
+#[derive(Clone, Debug)]
+enum Known<'s> {
+    Nothing,
+    Null,
+    Truth(Truth),
+    /// Both ends included.
+    Int {
+        min: i128,
+        max: i128,
+    },
+    Double {
+        min: f64,
+        max: f64,
+    },
+    Text(Text),
+    /// An object, a list or a map.
+    Node(Rc<Node<'s>>),
+    /// The elements of a list that is written out.
+    List(Rc<Vec<Known<'s>>>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Truth {
+    may_hold: bool,
+    may_fail: bool,
+}
+
+impl Truth {
+    const EITHER: Truth = Truth { may_hold: true, may_fail: true };
+    const NEITHER: Truth = Truth { may_hold: false, may_fail: false };
+
+    fn of(truth: bool) -> Truth {
+        Truth { may_hold: truth, may_fail: !truth }
+    }
+
+    fn may_be(self, truth: bool) -> bool {
+        if truth { self.may_hold } else { self.may_fail }
+    }
+
+    fn not(self) -> Truth {
+        Truth { may_hold: self.may_fail, may_fail: self.may_hold }
+    }
+}
+
+/// A text, by the number of its characters.
+#[derive(Clone, Debug)]
+struct Text {
+    length_min: i128,
+    length_max: i128,
+    /// All that it may be, if that is known.
+    options: Option<Rc<Vec<String>>>,
+}
+
+#[derive(Debug)]
+struct Node<'s> {
+    schema: &'s Structural,
+    is_resource: bool,
+    access: Access,
+}
+
+/// How a value is reached: in expressions, and in the schema.
+#[derive(Clone, Debug)]
+struct Access {
+    path: FieldPath,
+    steps: Vec<Step>,
+}
+
+impl Access {
+    fn below(&self, field: &str, step: Step) -> Access {
+        let mut below = self.clone();
+        below.path.push(field.to_owned());
+        below.steps.push(step);
+        below
+    }
+}
+
+/// What may come of an expression.
+#[derive(Clone, Debug)]
+struct Outcome<'s> {
+    known: Known<'s>,
+    /// Whether it may end in an error other than by an absent field.
+    breaks: bool,
+    /// Fields whose absence ends it in an error.
+    absent: BTreeSet<FieldPath>,
+}
+
+impl<'s> Outcome<'s> {
+    fn sure(known: Known<'s>) -> Self {
+        Outcome { known, breaks: false, absent: BTreeSet::new() }
+    }
+
+    fn truth(&self) -> Truth {
+        match self.known {
+            Known::Truth(truth) => truth,
+            _ => Truth::EITHER,
+        }
+    }
+
+    fn may_break(&self) -> bool {
+        self.breaks || !self.absent.is_empty()
+    }
+
+    /// This value, if neither it nor `others` end in an error: functions are strict.
+    fn after(mut self, others: &[Outcome<'s>]) -> Self {
+        for other in others {
+            self.breaks |= other.breaks;
+            self.absent.extend(other.absent.iter().cloned());
+        }
+        self
+    }
+}
+
+/// Whether a field is there.
+#[derive(Clone, Debug)]
+struct Fact {
+    path: FieldPath,
+    is_present: bool,
+}
+
+/// What is known where an expression stands.
+#[derive(Clone, Default)]
+struct Scope<'s> {
+    /// The innermost last.
+    variables: Vec<(String, Known<'s>)>,
+    facts: Vec<Fact>,
+}
+
+impl<'s> Scope<'s> {
+    fn with_variable(&self, name: &str, known: Known<'s>) -> Self {
+        let mut scope = self.clone();
+        scope.facts.retain(|fact| fact.path.first().is_none_or(|first| first != name));
+        scope.variables.push((name.to_owned(), known));
+        scope
+    }
+
+    fn with(&self, facts: Vec<Fact>) -> Self {
+        let mut scope = self.clone();
+        scope.facts.extend(facts);
+        scope
+    }
+
+    fn variable(&self, name: &str) -> Option<&Known<'s>> {
+        let name = name.trim_start_matches('.');
+        self.variables.iter().rev().find(|(variable, _)| variable == name).map(|(_, known)| known)
+    }
+
+    fn is_present(&self, path: &[String]) -> Option<bool> {
+        self.facts.iter().rev().find(|fact| fact.path == path).map(|fact| fact.is_present)
+    }
+}
+
+struct Walk {
+    steps_left: usize,
+    read: Vec<Vec<Step>>,
+}
+
+impl Walk {
+    fn value_of<'s>(&mut self, schema: &'s Structural, is_resource: bool, access: Access) -> Known<'s> {
+        if !self.read.contains(&access.steps) {
+            self.read.push(access.steps.clone());
+        }
+        // Values that may be null, and those of several types, are not looked into.
+        if schema.generic.nullable || schema.extensions.int_or_string {
+            return Known::Nothing;
+        }
+        let none = ValueValidation::default();
+        let values = schema.value_validation.as_deref().unwrap_or(&none);
+        match schema.generic.type_.as_str() {
+            "boolean" => {
+                let allows = |truth| values.enum_.is_empty() || values.enum_.contains(&Value::Bool(truth));
+                Known::Truth(Truth { may_hold: allows(true), may_fail: allows(false) })
+            }
+            "integer" => integers(values),
+            "number" => Known::Double {
+                min: values.minimum.unwrap_or(f64::NEG_INFINITY),
+                max: values.maximum.unwrap_or(f64::INFINITY),
+            },
+            "string" if !["byte", "duration", "date", "date-time"].contains(&values.format.as_str()) => {
+                Known::Text(text(values))
+            }
+            "object" | "array" => Known::Node(Rc::new(Node { schema, is_resource, access })),
+            _ => Known::Nothing,
+        }
+    }
+
+    fn outcome<'s>(&mut self, expr: &Expr, scope: &Scope<'s>) -> Outcome<'s> {
+        let Some(left) = self.steps_left.checked_sub(1) else {
+            return Outcome { breaks: true, ..Outcome::sure(Known::Nothing) };
+        };
+        self.steps_left = left;
+        match &expr.kind {
+            ExprKind::Constant(constant) => Outcome::sure(constant_value(constant)),
+            ExprKind::Ident(name) => Outcome::sure(scope.variable(name).cloned().unwrap_or(Known::Nothing)),
+            ExprKind::Select(select) if select.test_only => self.has(select, scope),
+            ExprKind::Select(select) => self.select(select, scope),
+            ExprKind::Call(call) => self.call(call, scope),
+            ExprKind::List(list) if list.optional.is_empty() => {
+                let elements: Vec<Outcome<'_>> = list.elements.iter().map(|item| self.outcome(item, scope)).collect();
+                let known = elements.iter().map(|element| element.known.clone()).collect();
+                Outcome::sure(Known::List(Rc::new(known))).after(&elements)
+            }
+            ExprKind::Comprehension(fold) => self.fold(fold, scope),
+            ExprKind::List(_) | ExprKind::Map(_) | ExprKind::Struct(_) => {
+                let parts: Vec<Outcome<'_>> =
+                    expr.children().into_iter().map(|part| self.outcome(part, scope)).collect();
+                Outcome { breaks: true, ..Outcome::sure(Known::Nothing) }.after(&parts)
+            }
+        }
+    }
+
+    fn has<'s>(&mut self, select: &Select, scope: &Scope<'s>) -> Outcome<'s> {
+        let holder = self.outcome(&select.operand, scope);
+        let Some(property) = property(&holder.known, &select.field) else {
+            let breaks = !matches!(holder.known, Known::Node(_));
+            return Outcome { breaks, ..Outcome::sure(Known::Truth(Truth::EITHER)) }.after(&[holder]);
+        };
+        let truth = match scope.is_present(&property.access.path) {
+            Some(is_present) => Truth::of(is_present),
+            None if property.is_always_there && !property.schema.generic.nullable => Truth::of(true),
+            None => Truth::EITHER,
+        };
+        Outcome::sure(Known::Truth(truth)).after(&[holder])
+    }
+
+    fn select<'s>(&mut self, select: &Select, scope: &Scope<'s>) -> Outcome<'s> {
+        let holder = self.outcome(&select.operand, scope);
+        let Some(property) = property(&holder.known, &select.field) else {
+            return Outcome { breaks: true, ..Outcome::sure(Known::Nothing) }.after(&[holder]);
+        };
+        let is_present = scope.is_present(&property.access.path).unwrap_or(property.is_always_there);
+        let absent = if is_present { BTreeSet::new() } else { BTreeSet::from([property.access.path.clone()]) };
+        let is_resource = property.schema.extensions.embedded_resource;
+        let known = self.value_of(property.schema, is_resource, property.access);
+        Outcome { known, breaks: false, absent }.after(&[holder])
+    }
+
+    fn call<'s>(&mut self, call: &Call, scope: &Scope<'s>) -> Outcome<'s> {
+        match (call.function.as_str(), call.args.as_slice()) {
+            (operators::LOGICAL_OR, [left, right]) => self.junction([left, right], true, scope),
+            (operators::LOGICAL_AND, [left, right]) => self.junction([left, right], false, scope),
+            (operators::LOGICAL_NOT, [operand]) => {
+                let outcome = self.outcome(operand, scope);
+                Outcome { known: Known::Truth(outcome.truth().not()), ..outcome }
+            }
+            (operators::CONDITIONAL, [condition, then, otherwise]) => {
+                self.conditional(condition, [then, otherwise], scope)
+            }
+            _ => {
+                let parts = call.target.iter().chain(&call.args).map(|part| self.outcome(part, scope));
+                let parts: Vec<Outcome<'_>> = parts.collect();
+                let known: Vec<&Known<'_>> = parts.iter().map(|part| &part.known).collect();
+                let applied = match call.function.as_str() {
+                    operators::OPTIONAL_SELECT | operators::OPTIONAL_INDEX => Some((Known::Nothing, false)),
+                    operators::INDEX => Some((self.indexed(known[0], &call.args[1]), true)),
+                    name => apply(name, &known),
+                };
+                let (known, breaks) = applied.unwrap_or((Known::Nothing, true));
+                Outcome { breaks, ..Outcome::sure(known) }.after(&parts)
+            }
+        }
+    }
+
+    /// `left || right`, where one that holds decides, or `left && right`, where one that fails does: whatever the other
+    /// comes to, be it an error.
+    fn junction<'s>(&mut self, operands: [&Expr; 2], decisive: bool, scope: &Scope<'s>) -> Outcome<'s> {
+        let [left, right] = operands;
+        let decides = |outcome: &Outcome<'_>| outcome.truth().may_be(decisive);
+        let is_open = |outcome: &Outcome<'_>| outcome.truth().may_be(!decisive);
+        let first = self.outcome(left, scope);
+        let (mut may_decide, mut may_end) = (decides(&first), false);
+        let (mut breaks, mut absent) = (false, BTreeSet::new());
+        if is_open(&first) {
+            let second = self.outcome(right, &scope.with(facts(left, !decisive, scope)));
+            may_decide |= decides(&second);
+            may_end |= is_open(&second);
+            breaks |= second.breaks;
+            absent.extend(second.absent);
+        }
+        for path in &first.absent {
+            let fact = Fact { path: path.clone(), is_present: false };
+            let second = self.outcome(right, &scope.with(vec![fact]));
+            may_decide |= decides(&second);
+            if is_open(&second) || second.may_break() {
+                absent.insert(path.clone());
+            }
+        }
+        if first.breaks {
+            let second = self.outcome(right, scope);
+            may_decide |= decides(&second);
+            breaks |= is_open(&second) || second.may_break();
+        }
+        let truth = Truth { may_hold: may_decide, may_fail: may_end };
+        Outcome { known: Known::Truth(if decisive { truth } else { truth.not() }), breaks, absent }
+    }
+
+    fn conditional<'s>(&mut self, condition: &Expr, branches: [&Expr; 2], scope: &Scope<'s>) -> Outcome<'s> {
+        let decided = self.outcome(condition, scope);
+        let truth = decided.truth();
+        let mut outcome: Option<Outcome<'_>> = None;
+        for (branch, is_taken, holds) in [(branches[0], truth.may_hold, true), (branches[1], truth.may_fail, false)] {
+            if !is_taken {
+                continue;
+            }
+            let taken = self.outcome(branch, &scope.with(facts(condition, holds, scope)));
+            outcome = Some(match outcome {
+                None => taken,
+                Some(before) => Outcome::sure(joined(&before.known, &taken.known)).after(&[before, taken]),
+            });
+        }
+        outcome.unwrap_or(Outcome::sure(Known::Truth(Truth::NEITHER))).after(&[decided])
+    }
+
+    /// What macros make: `all` and `exists` are understood, of others only what they read.
+    fn fold<'s>(&mut self, fold: &Comprehension, scope: &Scope<'s>) -> Outcome<'s> {
+        let range = self.outcome(&fold.iter_range, scope);
+        let is_binding = matches!(&fold.iter_range.kind, ExprKind::List(list) if list.elements.is_empty());
+        if is_binding && fold.accu_var != ACCUMULATOR {
+            let bound = self.outcome(&fold.accu_init, scope);
+            let within = scope.with_variable(&fold.accu_var, bound.known.clone());
+            return self.outcome(&fold.result, &within).after(&[bound]);
+        }
+        let within = self.with_elements(fold, &range.known, scope);
+        let (size_min, size_max) = size(&range.known).unwrap_or((0, i128::MAX));
+        let step = match &fold.loop_step.kind {
+            ExprKind::Call(step) if is_accumulator(step.args.first()) => Some(step),
+            _ => None,
+        };
+        let quantifier = step.map(|step| (step.function.as_str(), &step.args[1]));
+        let outcome = match quantifier {
+            Some((operators::LOGICAL_AND, test)) => {
+                let tested = self.outcome(test, &within);
+                let truth = Truth {
+                    may_hold: size_min == 0 || tested.truth().may_hold,
+                    may_fail: size_max > 0 && tested.truth().may_fail,
+                };
+                Outcome { known: Known::Truth(truth), ..tested }
+            }
+            Some((operators::LOGICAL_OR, test)) => {
+                let tested = self.outcome(test, &within);
+                let truth = Truth {
+                    may_hold: size_max > 0 && tested.truth().may_hold,
+                    may_fail: size_min == 0 || tested.truth().may_fail,
+                };
+                Outcome { known: Known::Truth(truth), ..tested }
+            }
+            _ => {
+                let within = within.with_variable(&fold.accu_var, Known::Nothing);
+                let step = self.outcome(&fold.loop_step, &within);
+                Outcome { known: Known::Nothing, breaks: true, absent: step.absent }
+            }
+        };
+        outcome.after(&[range])
+    }
+
+    fn with_elements<'s>(&mut self, fold: &Comprehension, range: &Known<'s>, scope: &Scope<'s>) -> Scope<'s> {
+        let is_map = matches!(range, Known::Node(node) if node.schema.items.is_none());
+        let names = std::iter::once(&fold.iter_var).chain(&fold.iter_var2);
+        let element = fold.iter_var2.as_ref().or(Some(&fold.iter_var).filter(|_| !is_map));
+        names.fold(scope.clone(), |scope, name| {
+            let known = match (range, element == Some(name)) {
+                (Known::Node(node), true) => self.element_called(node, vec![name.clone()]),
+                _ => Known::Nothing,
+            };
+            scope.with_variable(name, known)
+        })
+    }
+
+    /// What stands at an index; nothing is known behind one that is computed.
+    fn indexed<'s>(&mut self, holder: &Known<'s>, index: &Expr) -> Known<'s> {
+        match (holder, index_of(index)) {
+            (Known::Node(node), Some(step)) => {
+                let path = [&node.access.path[..], &[step]].concat();
+                self.element_called(node, path)
+            }
+            _ => Known::Nothing,
+        }
+    }
+
+    fn element_called<'s>(&mut self, node: &Node<'s>, path: FieldPath) -> Known<'s> {
+        let values = node.schema.additional_properties.as_ref().and_then(StructuralOrBool::structural);
+        let (below, step) = match (node.schema.items.as_deref(), values) {
+            (Some(items), _) => (items, Step::Items),
+            (None, Some(values)) => (values, Step::Values),
+            (None, None) => return Known::Nothing,
+        };
+        let mut steps = node.access.steps.clone();
+        steps.push(step);
+        self.value_of(below, below.extensions.embedded_resource, Access { path, steps })
+    }
+}
+
+fn is_accumulator(argument: Option<&Expr>) -> bool {
+    argument.is_some_and(|argument| matches!(&argument.kind, ExprKind::Ident(name) if name == ACCUMULATOR))
+}
+
+/// A property that an object declares.
+struct Property<'s> {
+    schema: &'s Structural,
+    access: Access,
+    /// It is required, or has a default.
+    is_always_there: bool,
+}
+
+/// The property that expressions call `field`; `None` where nothing is known of it.
+fn property<'s>(holder: &Known<'s>, field: &str) -> Option<Property<'s>> {
+    let Known::Node(node) = holder else { return None };
+    let name = unescape(field)?;
+    // The server knows more of these than the schema does.
+    if node.is_resource && ["apiVersion", "kind", "metadata"].contains(&name.as_ref()) {
+        return None;
+    }
+    let schema = node.schema.properties.get(name.as_ref())?;
+    let has_default = schema.generic.default.as_ref().is_some_and(|default| !default.is_null());
+    let is_always_there =
+        has_default || node.schema.value_validation.as_deref().is_some_and(|values| requires(values, &name));
+    Some(Property { schema, access: node.access.below(field, Step::Property(name.into_owned())), is_always_there })
+}
+
+/// Whether all that passes has the field `name`.
+fn requires(values: &ValueValidation, name: &str) -> bool {
+    let all_require = |nested: &[NestedValueValidation]| {
+        !nested.is_empty() && nested.iter().all(|nested| requires(&nested.value_validation, name))
+    };
+    values.required.iter().any(|required| required == name)
+        || values.all_of.iter().any(|nested| requires(&nested.value_validation, name))
+        || all_require(&values.any_of)
+        || all_require(&values.one_of)
+}
+
+/// What is there, or not, where `condition` came to `holds`.
+fn facts(condition: &Expr, holds: bool, scope: &Scope<'_>) -> Vec<Fact> {
+    match &condition.kind {
+        ExprKind::Select(select) if select.test_only => {
+            let Some(holder) = path_of(&select.operand, scope) else { return Vec::new() };
+            let path = [&holder[..], std::slice::from_ref(&select.field)].concat();
+            let mut found = reached(&holder);
+            found.push(Fact { path, is_present: holds });
+            found
+        }
+        ExprKind::Call(call) => match (call.function.as_str(), call.args.as_slice(), holds) {
+            (operators::LOGICAL_NOT, [operand], _) => facts(operand, !holds, scope),
+            (operators::LOGICAL_AND, [left, right], true) | (operators::LOGICAL_OR, [left, right], false) => {
+                [facts(left, holds, scope), facts(right, holds, scope)].concat()
+            }
+            (operators::EQUALS, [left, right], _) => match (truth_of(left), truth_of(right)) {
+                (None, Some(truth)) => facts(left, truth == holds, scope),
+                (Some(truth), None) => facts(right, truth == holds, scope),
+                _ => Vec::new(),
+            },
+            ("hasValue", [], true) => {
+                let path = call.target.as_ref().and_then(|target| optional_path(target, scope));
+                path.map_or(Vec::new(), |path| reached(&path))
+            }
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+/// The truth value that is written out.
+fn truth_of(expr: &Expr) -> Option<bool> {
+    match expr.kind {
+        ExprKind::Constant(Constant::Bool(truth)) => Some(truth),
+        _ => None,
+    }
+}
+
+/// That a field was read, and so all those above it.
+fn reached(path: &[String]) -> Vec<Fact> {
+    (2..=path.len()).map(|length| Fact { path: path[..length].to_vec(), is_present: true }).collect()
+}
+
+/// The path of `self.a[0].b`.
+fn path_of(expr: &Expr, scope: &Scope<'_>) -> Option<FieldPath> {
+    let (holder, below) = match &expr.kind {
+        ExprKind::Ident(name) => {
+            return match scope.variable(name)? {
+                Known::Node(node) => Some(node.access.path.clone()),
+                _ => None,
+            };
+        }
+        ExprKind::Select(select) if !select.test_only => (&select.operand, select.field.clone()),
+        ExprKind::Call(call) => match (call.function.as_str(), call.args.as_slice()) {
+            (operators::INDEX, [holder, index]) => (holder, index_of(index)?),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let mut path = path_of(holder, scope)?;
+    path.push(below);
+    Some(path)
+}
+
+/// The path of `self.a.?b`.
+fn optional_path(expr: &Expr, scope: &Scope<'_>) -> Option<FieldPath> {
+    let ExprKind::Call(call) = &expr.kind else { return None };
+    match (call.function.as_str(), call.args.as_slice()) {
+        (operators::OPTIONAL_SELECT, [holder, field]) => {
+            let ExprKind::Constant(Constant::String(field)) = &field.kind else { return None };
+            let mut path = path_of(holder, scope).or_else(|| optional_path(holder, scope))?;
+            path.push(field.clone());
+            Some(path)
+        }
+        _ => None,
+    }
+}
+
+/// An index that is written out, as a step of a path.
+fn index_of(index: &Expr) -> Option<String> {
+    match &index.kind {
+        ExprKind::Constant(Constant::Int(index)) => Some(format!("[{index}]")),
+        ExprKind::Constant(Constant::String(key)) => Some(format!("[{key:?}]")),
+        _ => None,
+    }
+}
+
+fn constant_value<'s>(constant: &Constant) -> Known<'s> {
+    match constant {
+        Constant::Null => Known::Null,
+        Constant::Bool(truth) => Known::Truth(Truth::of(*truth)),
+        Constant::Int(number) => Known::Int { min: i128::from(*number), max: i128::from(*number) },
+        Constant::String(text) => {
+            let length = text.chars().count() as i128;
+            Known::Text(Text { length_min: length, length_max: length, options: Some(Rc::new(vec![text.clone()])) })
+        }
+        Constant::Double(number) if !number.is_nan() => Known::Double { min: *number, max: *number },
+        _ => Known::Nothing,
+    }
+}
+
+fn integers<'s>(values: &ValueValidation) -> Known<'s> {
+    let exact = |bound: Option<f64>| bound.filter(|bound| bound.abs() <= EXACT_MAX);
+    let min = exact(values.minimum).map_or(i128::from(i64::MIN), |min| {
+        let above = values.exclusive_minimum && min.fract() == 0.0;
+        min.ceil() as i128 + i128::from(above)
+    });
+    let max = exact(values.maximum).map_or(i128::from(i64::MAX), |max| {
+        let below = values.exclusive_maximum && max.fract() == 0.0;
+        max.floor() as i128 - i128::from(below)
+    });
+    let options: Option<Vec<i64>> = values.enum_.iter().map(Value::as_i64).collect();
+    match options.filter(|options| !options.is_empty()) {
+        Some(options) => {
+            let least = options.iter().copied().min().map_or(min, i128::from);
+            let most = options.iter().copied().max().map_or(max, i128::from);
+            Known::Int { min: min.max(least), max: max.min(most) }
+        }
+        None => Known::Int { min, max },
+    }
+}
+
+fn text(values: &ValueValidation) -> Text {
+    let options: Option<Vec<String>> = values.enum_.iter().map(|value| value.as_str().map(str::to_owned)).collect();
+    Text {
+        length_min: values.min_length.map_or(0, i128::from),
+        length_max: values.max_length.map_or(i128::MAX, i128::from),
+        options: options.filter(|options| !options.is_empty()).map(Rc::new),
+    }
+}
+
+/// How many elements or characters there are at least and at most.
+fn size(known: &Known<'_>) -> Option<(i128, i128)> {
+    match known {
+        Known::Text(text) => Some((text.length_min.max(0), text.length_max)),
+        Known::List(elements) => Some((elements.len() as i128, elements.len() as i128)),
+        Known::Node(node) => {
+            let values = node.schema.value_validation.as_deref();
+            let (min, max) = match node.schema.generic.type_.as_str() {
+                "array" => (values.and_then(|values| values.min_items), values.and_then(|values| values.max_items)),
+                _ => (values.and_then(|values| values.min_properties), values.and_then(|values| values.max_properties)),
+            };
+            Some((min.map_or(0, i128::from).max(0), max.map_or(i128::MAX, i128::from)))
+        }
+        _ => None,
+    }
+}
+
+/// What a strict function makes of its arguments, and whether it may end in an error; `None` where nothing is known of it.
+fn apply<'s>(function: &str, arguments: &[&Known<'s>]) -> Option<(Known<'s>, bool)> {
+    let truth = |truth: Truth| Some((Known::Truth(truth), false));
+    match (function, arguments) {
+        (operators::EQUALS, [left, right]) => truth(equal(left, right)),
+        (operators::NOT_EQUALS, [left, right]) => truth(equal(left, right).not()),
+        (operators::LESS, [left, right]) => less(left, right).and_then(truth),
+        (operators::GREATER, [left, right]) => less(right, left).and_then(truth),
+        (operators::LESS_EQUALS, [left, right]) => less(right, left).and_then(|less| truth(less.not())),
+        (operators::GREATER_EQUALS, [left, right]) => less(left, right).and_then(|less| truth(less.not())),
+        (operators::IN, [value, Known::List(elements)]) => truth(is_among(value, elements)),
+        (operators::IN, [_, Known::Node(_)]) => truth(Truth::EITHER),
+        ("size", [of]) => {
+            let (min, max) = size(of)?;
+            Some((Known::Int { min, max: max.min(i128::from(i64::MAX)) }, false))
+        }
+        (operators::NEGATE, [Known::Int { min, max }]) => Some(integer(-max, -min)),
+        (_, [Known::Int { min, max }, Known::Int { min: other_min, max: other_max }]) => match function {
+            operators::ADD => Some(integer(min + other_min, max + other_max)),
+            operators::SUBTRACT => Some(integer(min - other_max, max - other_min)),
+            operators::MULTIPLY => {
+                // Neither is larger than 2^63, so no product overflows.
+                let corners = [min * other_min, min * other_max, max * other_min, max * other_max];
+                let least = corners.iter().copied().min().unwrap_or(i128::MIN);
+                Some(integer(least, corners.iter().copied().max().unwrap_or(i128::MAX)))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// An integer between these; beyond 64 bits there is an error instead.
+fn integer<'s>(min: i128, max: i128) -> (Known<'s>, bool) {
+    let (least, most) = (i128::from(i64::MIN), i128::from(i64::MAX));
+    (Known::Int { min: min.clamp(least, most), max: max.clamp(least, most) }, min < least || max > most)
+}
+
+/// A number as a range of floating-point numbers, where that is exact.
+fn range(known: &Known<'_>) -> Option<(f64, f64)> {
+    match known {
+        Known::Double { min, max } => Some((*min, *max)),
+        Known::Int { min, max } => {
+            let (min, max) = (*min as f64, *max as f64);
+            (min.abs() <= EXACT_MAX && max.abs() <= EXACT_MAX).then_some((min, max))
+        }
+        _ => None,
+    }
+}
+
+fn less(left: &Known<'_>, right: &Known<'_>) -> Option<Truth> {
+    if let (Known::Int { min, max }, Known::Int { min: other_min, max: other_max }) = (left, right) {
+        return Some(Truth { may_hold: min < other_max, may_fail: max >= other_min });
+    }
+    let ((min, max), (other_min, other_max)) = (range(left)?, range(right)?);
+    Some(Truth { may_hold: min < other_max, may_fail: max >= other_min })
+}
+
+fn equal(left: &Known<'_>, right: &Known<'_>) -> Truth {
+    match (left, right) {
+        (Known::Nothing, _) | (_, Known::Nothing) => Truth::EITHER,
+        (Known::Null, Known::Null) => Truth::of(true),
+        // What may be null is not known at all.
+        (Known::Null, _) | (_, Known::Null) => Truth::of(false),
+        (Known::Truth(left), Known::Truth(right)) => Truth {
+            may_hold: (left.may_hold && right.may_hold) || (left.may_fail && right.may_fail),
+            may_fail: (left.may_hold && right.may_fail) || (left.may_fail && right.may_hold),
+        },
+        (Known::Text(left), Known::Text(right)) => equal_texts(left, right),
+        _ => match (less(left, right), less(right, left)) {
+            (Some(below), Some(above)) => {
+                Truth { may_hold: below.may_fail && above.may_fail, may_fail: below.may_hold || above.may_hold }
+            }
+            _ => Truth::EITHER,
+        },
+    }
+}
+
+fn equal_texts(left: &Text, right: &Text) -> Truth {
+    if let (Some(left), Some(right)) = (&left.options, &right.options) {
+        return Truth {
+            may_hold: left.iter().any(|option| right.contains(option)),
+            may_fail: left.len() > 1 || right.len() > 1 || left != right,
+        };
+    }
+    let overlap = left.length_min <= right.length_max && right.length_min <= left.length_max;
+    Truth { may_hold: overlap, may_fail: true }
+}
+
+fn is_among(value: &Known<'_>, elements: &[Known<'_>]) -> Truth {
+    let each: Vec<Truth> = elements.iter().map(|element| equal(value, element)).collect();
+    let truth =
+        Truth { may_hold: each.iter().any(|equal| equal.may_hold), may_fail: each.iter().all(|equal| equal.may_fail) };
+    // One of several that all are there is there, whichever it is.
+    let Known::Text(Text { options: Some(options), .. }) = value else { return truth };
+    let is_there = |option: &String| {
+        elements.iter().any(|element| match element {
+            Known::Text(Text { options: Some(only), .. }) => only.as_slice() == std::slice::from_ref(option),
+            _ => false,
+        })
+    };
+    Truth { may_fail: truth.may_fail && !options.iter().all(is_there), ..truth }
+}
+
+/// What is known of a value that is one or the other.
+fn joined<'s>(left: &Known<'s>, right: &Known<'s>) -> Known<'s> {
+    match (left, right) {
+        (Known::Truth(left), Known::Truth(right)) => {
+            Known::Truth(Truth { may_hold: left.may_hold || right.may_hold, may_fail: left.may_fail || right.may_fail })
+        }
+        (Known::Int { min, max }, Known::Int { min: other_min, max: other_max }) => {
+            Known::Int { min: *min.min(other_min), max: *max.max(other_max) }
+        }
+        _ => Known::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::convert::to_structural;
+    use crate::schema::json_schema::{self, ValidationRule};
+    use crate::schema::rules::trace;
+    use crate::value::yaml;
+
+    const SCHEMA: &[u8] = b"
+type: object
+required: [length, name, tags]
+properties:
+  length: {type: integer, minimum: 1, maximum: 10}
+  crew: {type: integer, default: 2}
+  ratio: {type: number, maximum: 0.5}
+  name: {type: string, minLength: 1, maxLength: 8}
+  rig: {type: string, enum: [A, B]}
+  tags: {type: array, minItems: 1, items: {type: string, enum: [p, q]}}
+  owner: {type: object, properties: {name: {type: string}, 'first-name': {type: string}}}
+  free: {type: integer, nullable: true, minimum: 1}
+";
+
+    /// `holds`, `fails` and `breaks`, as far as they may happen, and the fields that are read without asking.
+    #[track_caller]
+    fn check(rule: &str, expected: &str) {
+        let schema = json_schema::decode(&yaml::decode(SCHEMA).expect("the test is YAML")).expect("and a schema").0;
+        let schema = to_structural(&schema).expect("a structural one");
+        let rule = ValidationRule { rule: rule.to_owned(), ..ValidationRule::default() };
+        let (checked, _) = trace::check(&rule, &schema, false).expect("the rule compiles");
+        let decision = decide(&checked.ast.expr, &schema, false, &[]);
+        let mut found = Vec::new();
+        for (may, word) in [(decision.may_hold, "holds"), (decision.may_fail, "fails"), (decision.may_break, "breaks")]
+        {
+            found.extend(may.then(|| word.to_owned()));
+        }
+        found.extend(decision.absent);
+        assert_eq!(found.join(" "), expected, "{}", rule.rule);
+    }
+
+    #[test]
+    fn bounds_decide_comparisons() {
+        check("self.length > 0", "holds");
+        check("self.length > 10", "fails");
+        check("self.length + 1 <= 11 && -self.length < 0", "holds");
+        check("self.length * 2 > 19", "holds fails");
+        check("self.length != 11", "holds");
+        check("size(self.name) < 9 && self.name.size() > 0", "holds");
+        check("self.name == ''", "fails");
+        check("has(self.ratio) && self.ratio > 0.6", "fails");
+        check("self.crew + 1 > self.crew", "holds fails breaks");
+    }
+
+    #[test]
+    fn enums_decide_equality_and_membership() {
+        check("!has(self.rig) || self.rig in ['A', 'B', 'C']", "holds");
+        check("has(self.rig) && self.rig == 'C'", "fails");
+        check("!has(self.rig) || self.rig == 'A'", "holds fails");
+        check("self.tags.all(tag, tag in ['p', 'q'])", "holds");
+        check("self.tags.exists(tag, tag == 'z')", "fails");
+    }
+
+    #[test]
+    fn what_is_required_or_has_a_default_is_there() {
+        check("has(self.length) && has(self.crew)", "holds");
+        check("has(self.rig)", "holds fails");
+        check("size(self.tags) > 0 && self.tags[0] == 'p'", "holds fails breaks");
+    }
+
+    #[test]
+    fn optional_fields_are_absent_unless_asked_for() {
+        check("self.rig == 'A'", "holds fails breaks self.rig");
+        check("self.rig == 'A' || !has(self.rig)", "holds fails");
+        check("has(self.rig) == false || self.rig == 'A'", "holds fails");
+        check("has(self.rig) ? self.rig == 'A' : true", "holds fails");
+        check("!has(self.owner) || self.owner.name == ''", "holds fails breaks self.owner.name");
+        check("has(self.owner.name) && self.owner.name == ''", "holds fails breaks self.owner");
+        check(
+            "has(self.owner) && has(self.owner.first__dash__name) && self.owner.first__dash__name != 'x'",
+            "holds fails",
+        );
+        check("self.?rig.hasValue() && self.rig == 'A'", "holds fails breaks");
+        check("self.?rig.orValue('A') == 'A'", "holds fails breaks");
+        check("self.?owner.optMap(o, has(o.name) && o.name == 'x').orValue(true)", "holds fails breaks");
+    }
+
+    #[test]
+    fn what_may_be_null_is_not_known() {
+        check("!has(self.free) || self.free != 0", "holds fails");
+        check("!has(self.free) || self.free > 0", "holds fails breaks");
+    }
+}

@@ -1,0 +1,211 @@
+//! What the API conventions advise against, and rules that can't do what they seem to.
+//!
+//! In: a definition. Out: findings, each with an id, the reason and a remedy. A finding is a fact about the definition, never
+//! a guess about objects. Source: "API Conventions" of the Kubernetes community, by heading.
+
+mod catalogue;
+mod conventions;
+mod decide;
+mod rules;
+
+pub use catalogue::{LINTS, Lint, markdown};
+pub use decide::Decision;
+
+use super::Kind;
+use crate::crd::validate::expressions::Step;
+use crate::crd::{Definition, validate, warnings};
+use crate::meta::field::Path;
+use crate::schema::check;
+use crate::schema::convert::to_structural;
+use crate::schema::structural::{Structural, StructuralOrBool};
+use crate::value::Value;
+use catalogue::{DEPRECATED, NOT_STRUCTURAL, REFUSED};
+
+/// The annotation that turns findings off: ids, or `id:path`, with commas between.
+pub const IGNORE: &str = "skiff.kubeskiff.dev/lint-ignore";
+
+/// Where errors see a schema that all versions share.
+const SHARED: &str = "spec.validation.openAPIV3Schema";
+
+/// A finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub lint: &'static Lint,
+    /// Empty for what concerns all versions.
+    pub version: String,
+    /// `spec.ports[*]`; empty for the whole object.
+    pub path: String,
+    /// The place within the definition.
+    pub at: String,
+    pub message: String,
+    pub fix: String,
+}
+
+/// Everything found in a definition, but for what its annotation turns off.
+///
+/// # Errors
+/// Go's text for what is no definition.
+pub fn lint(definition: &Value) -> Result<Vec<Finding>, String> {
+    let kind = Kind::new(definition)?;
+    let mut findings = Vec::new();
+    if definition.str_at(&["apiVersion"]) == "apiextensions.k8s.io/v1beta1" {
+        let mut found = Findings { version: "", findings: &mut findings };
+        let node = Node { path: "", at: "apiVersion" };
+        found.tell(&node, &DEPRECATED, "v1beta1 is no longer served since 1.22", "write it in apiextensions.k8s.io/v1");
+        return Ok(findings);
+    }
+    look_at_definition(&kind, definition, &mut findings);
+    let (_, costs) = validate::create_with_costs(&kind.definition);
+    for (index, version) in kind.versions.iter().enumerate() {
+        let own = schema_place(index);
+        let mut found = Findings { version: &version.version, findings: &mut findings };
+        conventions::look_at_version(&mut found, version, &own);
+        let costs = costs.iter().find(|costs| costs.path == own || costs.path == SHARED);
+        if let Some(costs) = costs {
+            rules::look(&mut found, &version.structural, costs, &own);
+        }
+        look_below(&mut found, &Node { path: "", at: &own }, &version.structural, "");
+    }
+    let ignored = kind.definition.metadata.at(&["annotations", IGNORE]).and_then(Value::as_str).unwrap_or_default();
+    findings.retain(|finding| !is_ignored(finding, ignored));
+    Ok(findings)
+}
+
+/// What each rule of a kind can come to, with its version, the path of its node and its text.
+pub fn decisions(kind: &Kind) -> Vec<(String, String, String, Decision)> {
+    let (_, costs) = validate::create_with_costs(&kind.definition);
+    let mut decisions = Vec::new();
+    for (index, version) in kind.versions.iter().enumerate() {
+        let own = schema_place(index);
+        for costs in costs.iter().filter(|costs| costs.path == own || costs.path == SHARED) {
+            let decided = rules::decisions(&version.structural, costs);
+            decisions.extend(decided.map(|(path, rule, decision)| (version.version.clone(), path, rule, decision)));
+        }
+    }
+    decisions
+}
+
+fn schema_place(index: usize) -> String {
+    format!("spec.versions[{index}].schema.openAPIV3Schema")
+}
+
+fn is_ignored(finding: &Finding, ignored: &str) -> bool {
+    ignored.split(',').map(str::trim).any(|entry| match entry.split_once(':') {
+        None => entry == finding.lint.id,
+        Some((id, path)) => id == finding.lint.id && path == finding.path,
+    })
+}
+
+/// What the server has against the definition, and what it takes but warns of.
+fn look_at_definition(kind: &Kind, written: &Value, findings: &mut Vec<Finding>) {
+    let mut found = Findings { version: "", findings };
+    let structural = structural_errors(&kind.definition);
+    for error in &kind.errors {
+        let is_structural =
+            |(field, detail): &(String, String)| *detail == error.detail && error.field.ends_with(field.as_str());
+        let lint = if structural.iter().any(is_structural) { &NOT_STRUCTURAL } else { &REFUSED };
+        let at = error.field.replacen(SHARED, &schema_place(0), 1);
+        found.tell(&Node { path: "", at: &at }, lint, error.to_string(), lint.remedy);
+    }
+    if let Some(preserves) = written.at(&["spec", "preserveUnknownFields"]).and_then(Value::as_bool) {
+        let (message, fix) = match preserves {
+            true => ("it keeps all unknown fields", "specify the fields, and use x-kubernetes-preserve-unknown-fields"),
+            false => ("preserveUnknownFields: false is what v1 does anyway", "remove it"),
+        };
+        found.tell(&Node { path: "", at: "spec.preserveUnknownFields" }, &DEPRECATED, message, fix);
+    }
+    for warning in warnings::create(&kind.definition) {
+        found.tell(&Node { path: "", at: "spec" }, &DEPRECATED, warning, "do without it: the server leaves it aside");
+    }
+}
+
+/// What keeps the schemas of a definition from being structural, as the server tells it.
+fn structural_errors(definition: &Definition) -> Vec<(String, String)> {
+    let mut errors = Vec::new();
+    for version in &definition.spec.versions {
+        match version.schema.as_ref().and_then(Option::as_ref).map(to_structural) {
+            None => errors.push((String::new(), "schemas are required".to_owned())),
+            Some(Err(fault)) => errors.push((String::new(), fault.to_string())),
+            Some(Ok(schema)) => {
+                let found = check::validate_structural(&Path::ROOT, &schema);
+                errors.extend(found.into_iter().map(|error| (error.field, error.detail)));
+            }
+        }
+    }
+    errors
+}
+
+/// Where a node is, for people and within the definition.
+struct Node<'n> {
+    path: &'n str,
+    at: &'n str,
+}
+
+/// What is found in a version.
+struct Findings<'f> {
+    version: &'f str,
+    findings: &'f mut Vec<Finding>,
+}
+
+impl Findings<'_> {
+    /// Adds a finding, once.
+    fn tell(&mut self, node: &Node<'_>, lint: &'static Lint, message: impl Into<String>, fix: impl Into<String>) {
+        let finding = Finding {
+            lint,
+            version: self.version.to_owned(),
+            path: node.path.to_owned(),
+            at: node.at.to_owned(),
+            message: message.into(),
+            fix: fix.into(),
+        };
+        if !self.findings.contains(&finding) {
+            self.findings.push(finding);
+        }
+    }
+}
+
+/// Looks at a node called `name`, which is empty for items, entries and the root, and at all below.
+fn look_below(found: &mut Findings<'_>, node: &Node<'_>, schema: &Structural, name: &str) {
+    conventions::look(found, node, schema, name);
+    for (name, below) in schema.properties.iter() {
+        let is_standard = node.path.is_empty() && ["apiVersion", "kind", "metadata"].contains(&name);
+        if is_standard {
+            continue;
+        }
+        let path = if node.path.is_empty() { name.to_owned() } else { format!("{}.{name}", node.path) };
+        let at = format!("{}.properties[{name}]", node.at);
+        look_below(found, &Node { path: &path, at: &at }, below, name);
+    }
+    let values_below = schema.additional_properties.as_ref().and_then(StructuralOrBool::structural);
+    for (word, below) in [("items", schema.items.as_deref()), ("additionalProperties", values_below)] {
+        let Some(below) = below else { continue };
+        let (path, at) = (format!("{}[*]", node.path), format!("{}.{word}", node.at));
+        look_below(found, &Node { path: &path, at: &at }, below, "");
+    }
+}
+
+/// `spec.ports[*].name`.
+fn path_of(steps: &[Step]) -> String {
+    let mut path = String::new();
+    for step in steps {
+        match step {
+            Step::Property(name) if path.is_empty() => path.push_str(name),
+            Step::Property(name) => path = format!("{path}.{name}"),
+            Step::Items | Step::Values => path.push_str("[*]"),
+        }
+    }
+    path
+}
+
+/// Where a node stands in the definition, below a schema that stands at `own`.
+fn place_of(own: &str, steps: &[Step]) -> String {
+    steps.iter().fold(own.to_owned(), |place, step| match step {
+        Step::Property(name) => format!("{place}.properties[{name}]"),
+        Step::Items => format!("{place}.items"),
+        Step::Values => format!("{place}.additionalProperties"),
+    })
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,90 @@
+//! What is wrong with rules beside their faults: what they cost, what they read, and what they can come to.
+
+use super::catalogue::{NEVER_FAILS, NEVER_HOLDS, RULE_COST, SCHEMA_COST, UNBOUNDED, WITHOUT_HAS};
+use super::decide::{Decision, decide};
+use super::{Findings, Node, one_line, path_of, place_of};
+use crate::cel::cost::model::{CALL_LIMIT, EXPRESSION_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX};
+use crate::cel::eval::Value as Cel;
+use crate::crd::bounds::{Bound, advise, descend, unbounded_among};
+use crate::crd::validate::expressions::{RuleCosts, SchemaCosts};
+use crate::schema::rules::compile::Expression;
+use crate::schema::structural::Structural;
+
+/// What all rules of a schema, which is at `own` in its definition, cost and do.
+pub fn look(found: &mut Findings<'_>, root: &Structural, costs: &SchemaCosts, own: &str) {
+    if costs.total >= SCHEMA_ESTIMATE_MAX / 2 {
+        let share = percent(costs.total, SCHEMA_ESTIMATE_MAX);
+        let message = format!("its rules take {share:.0}% of what they may cost together");
+        found.tell(&Node { path: "", at: own }, &SCHEMA_COST, message, SCHEMA_COST.remedy);
+    }
+    for rule in &costs.rules {
+        let path = path_of(&rule.steps);
+        let at = format!("{own}{}", rule.path.strip_prefix(&costs.path).unwrap_or_default());
+        let node = Node { path: &path, at: &at };
+        cost(found, &node, root, rule);
+        let (Some(expression), Some(decision)) = (&rule.compiled.expression, decision(root, rule)) else { continue };
+        verdict(found, &node, rule, expression, &decision);
+        for place in unbounded_among(root, rule, &decision.read) {
+            let (path, at) = (path_of(&place.steps), place_of(own, &place.steps));
+            let message = format!("the price of a rule depends on it, and it has no {}", place.keyword);
+            found.tell(&Node { path: &path, at: &at }, &UNBOUNDED, message, format!("set {}", place.keyword));
+        }
+    }
+}
+
+/// What each rule of a schema can come to, with the path of its node and its text.
+pub fn decisions<'c>(
+    root: &'c Structural,
+    costs: &'c SchemaCosts,
+) -> impl Iterator<Item = (String, String, Decision)> + 'c {
+    costs.rules.iter().filter_map(|rule| {
+        let decision = decision(root, rule)?;
+        Some((path_of(&rule.steps), rule.rule.rule.clone(), decision))
+    })
+}
+
+fn decision(root: &Structural, rule: &RuleCosts) -> Option<Decision> {
+    let (expression, schema) = (rule.compiled.expression.as_ref()?, descend(root, &rule.steps)?);
+    let is_resource = rule.steps.is_empty() || schema.extensions.embedded_resource;
+    Some(decide(&expression.checked.ast.expr, schema, is_resource, &rule.steps))
+}
+
+fn percent(cost: u64, limit: u64) -> f64 {
+    cost as f64 * 100.0 / limit as f64
+}
+
+/// Rules that take half of what one may cost, or more.
+fn cost(found: &mut Findings<'_>, node: &Node<'_>, root: &Structural, rule: &RuleCosts) {
+    if rule.cost < EXPRESSION_ESTIMATE_MAX / 2 {
+        return;
+    }
+    let advice = advise(root, rule);
+    let fix = match advice.remedies.first() {
+        Some(bounds) => format!("set {}", bounds.iter().map(Bound::to_string).collect::<Vec<_>>().join(", ")),
+        None => "make the rule simpler".to_owned(),
+    };
+    let share = percent(rule.cost, EXPRESSION_ESTIMATE_MAX);
+    let message = format!("`{}` takes {share:.0}% of what a rule may cost", one_line(&rule.rule.rule));
+    found.tell(node, &RULE_COST, message, fix);
+}
+
+/// Rules that can't fail, that never hold, and that end in an error where an optional field is absent.
+fn verdict(found: &mut Findings<'_>, node: &Node<'_>, rule: &RuleCosts, expression: &Expression, decision: &Decision) {
+    let text = one_line(&rule.rule.rule);
+    // A rule that reads no variable comes to the same for all objects, whatever functions it calls.
+    let constant = match expression.program.evaluate(&[None, None], CALL_LIMIT).result {
+        Ok(Cel::Bool(truth)) => Some(truth),
+        _ => None,
+    };
+    let never_fails = constant == Some(true) || !(decision.may_fail || decision.may_break);
+    if never_fails {
+        found.tell(node, &NEVER_FAILS, format!("`{text}` holds for all values"), NEVER_FAILS.remedy);
+    } else if constant == Some(false) || !decision.may_hold {
+        found.tell(node, &NEVER_HOLDS, format!("`{text}` holds for no value"), NEVER_HOLDS.remedy);
+    }
+    for field in &decision.absent {
+        let message = format!("`{text}` reads the optional `{field}`");
+        let fix = format!("ask `!has({field}) || …` first, require the field, or give it a default");
+        found.tell(node, &WITHOUT_HAS, message, fix);
+    }
+}

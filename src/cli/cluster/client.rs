@@ -1,0 +1,165 @@
+//! Requests to a server, one after the other over one connection.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::{Request, Uri, header};
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio::net::TcpStream;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use super::kubeconfig::Config;
+use crate::value::{Value, json};
+use crate::webhook::trust;
+
+/// The longest answer that is read, in bytes: a page of the largest objects.
+const ANSWER_BYTES_MAX: usize = 512 << 20;
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// A server, and who asks it.
+pub struct Client {
+    config: Config,
+    uri: Uri,
+    /// `None` for plain HTTP.
+    tls: Option<TlsConnector>,
+    connection: Mutex<Option<SendRequest<Empty<Bytes>>>>,
+}
+
+/// Why there is no good answer.
+#[derive(Debug)]
+pub struct Unanswered {
+    /// The code of a bad answer.
+    pub status: Option<u16>,
+    text: String,
+}
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Unanswered {}
+
+impl Client {
+    /// Makes ready to ask.
+    ///
+    /// # Errors
+    /// An address or a certificate that can't be read.
+    pub fn new(config: Config) -> Result<Self, String> {
+        let uri: Uri = config.server.parse().map_err(|error| format!("the server `{}`: {error}", config.server))?;
+        let tls = match uri.scheme_str() {
+            Some("https") => Some(TlsConnector::from(Arc::new(tls_config(&config)?))),
+            Some("http") => None,
+            _ => return Err(format!("the server `{}` is no http or https address", config.server)),
+        };
+        Ok(Client { config, uri, tls, connection: Mutex::default() })
+    }
+
+    pub fn url(&self) -> &str {
+        self.config.server.trim_end_matches('/')
+    }
+
+    /// The body of the answer to a GET of `path`, which may have a query.
+    ///
+    /// # Errors
+    /// Why there is no answer; for one that is not 200, its code and the server's words.
+    pub async fn get(&self, path: &str) -> Result<Bytes, Unanswered> {
+        let about =
+            |error: String| Unanswered { status: None, text: format!("`{}` can't be asked: {error}", self.url()) };
+        let answer = timeout(ANSWER_TIME_MAX, self.send(path)).await;
+        let (status, body) = answer.map_err(|_| about("it does not answer".to_owned()))?.map_err(about)?;
+        if status == 200 {
+            return Ok(body);
+        }
+        let said = json::decode(&body).ok();
+        let said = said.as_ref().map_or("", |said| said.str_at(&["message"]));
+        let text = format!("`{}{path}` answered {status}: {said}", self.url());
+        Err(Unanswered { status: Some(status), text })
+    }
+
+    /// Reads the body of an answer to a GET of `path`.
+    ///
+    /// # Errors
+    /// That it is no JSON.
+    pub fn read(&self, path: &str, body: &[u8]) -> Result<Value, Unanswered> {
+        let unreadable = |error: json::Error| Unanswered {
+            status: None,
+            text: format!("the answer of `{}{path}` can't be understood: {error}", self.url()),
+        };
+        json::decode(body).map_err(unreadable)
+    }
+
+    async fn send(&self, path: &str) -> Result<(u16, Bytes), String> {
+        let mut held = self.connection.lock().await;
+        let mut connection = match held.take().filter(|connection| !connection.is_closed()) {
+            Some(connection) => connection,
+            None => self.connect().await?,
+        };
+        connection.ready().await.map_err(|error| error.to_string())?;
+        let response = connection.send_request(self.request(path)?).await.map_err(|error| error.to_string())?;
+        let status = response.status().as_u16();
+        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
+        let body = body.map_err(|error| error.to_string())?.to_bytes();
+        *held = Some(connection);
+        Ok((status, body))
+    }
+
+    fn request(&self, path: &str) -> Result<Request<Empty<Bytes>>, String> {
+        let authority = self.uri.authority().map_or("", |authority| authority.as_str());
+        let mut request = Request::get(format!("{}{path}", self.uri.path().trim_end_matches('/')))
+            .header(header::HOST, authority)
+            .header(header::USER_AGENT, concat!("skiff/", env!("CARGO_PKG_VERSION")))
+            .header(header::ACCEPT, "application/json");
+        for (name, value) in &self.config.headers {
+            request = request.header(name.as_str(), value.as_str());
+        }
+        request.body(Empty::new()).map_err(|error| error.to_string())
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Empty<Bytes>>, String> {
+        let host = self.uri.host().unwrap_or_default();
+        let port = self.uri.port_u16().unwrap_or(if self.tls.is_some() { 443 } else { 80 });
+        let stream = TcpStream::connect(format!("{host}:{port}")).await.map_err(|error| error.to_string())?;
+        let Some(tls) = &self.tls else { return begin(stream).await };
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        let name = self.config.server_name.as_deref().unwrap_or(bare).to_owned();
+        let name = ServerName::try_from(name).map_err(|error| error.to_string())?;
+        begin(tls.connect(name, stream).await.map_err(|error| error.to_string())?).await
+    }
+}
+
+async fn begin<S>(stream: S) -> Result<SendRequest<Empty<Bytes>>, String>
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+{
+    let (connection, driver) = handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
+    // The task ends with the connection.
+    tokio::spawn(driver);
+    Ok(connection)
+}
+
+fn tls_config(config: &Config) -> Result<ClientConfig, String> {
+    let verifier = match config.is_insecure {
+        true => trust::anybody(),
+        false => trust::verifier(&config.authority_pem)?,
+    };
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = builder.with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
+    let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+    let Some((certificate, key)) = &config.identity else { return Ok(builder.with_no_client_auth()) };
+    let faulty = |error: &dyn std::fmt::Display| format!("the client certificate of the kubeconfig: {error}");
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate).collect();
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| faulty(&error))?;
+    builder.with_client_auth_cert(chain.map_err(|error| faulty(&error))?, key).map_err(|error| faulty(&error))
+}

@@ -1,0 +1,210 @@
+//! A kubeconfig: where a server is, whom to believe that it is there, and who asks.
+//!
+//! In: the files that kubectl would take. Out: one [`Config`]. Plugins that make credentials are run; proxies and the
+//! credentials of clouds from before there were plugins are refused by name.
+//!
+//! Source: Kubernetes documentation, "Organizing Cluster Access Using kubeconfig Files" and "client-go credential plugins".
+
+use std::io::{self, IsTerminal as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{env, fs};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::object;
+use crate::value::{Value, json, yaml};
+
+/// How to reach a server.
+#[derive(Debug, Default)]
+pub struct Config {
+    /// `https://host:port`, maybe with a path.
+    pub server: String,
+    /// Certificates of authorities in PEM; empty for those that the system trusts.
+    pub authority_pem: Vec<u8>,
+    /// Whether anybody is believed to be the server.
+    pub is_insecure: bool,
+    /// What the certificate must be for, if not for the host.
+    pub server_name: Option<String>,
+    /// A certificate and its key, in PEM.
+    pub identity: Option<(Vec<u8>, Vec<u8>)>,
+    pub headers: Vec<(String, String)>,
+}
+
+/// An entry of a file, and the folder that its paths start from.
+struct Entry {
+    value: Value,
+    folder: PathBuf,
+}
+
+impl Config {
+    /// Reads the files, and of them what `context` or the current context names.
+    ///
+    /// # Errors
+    /// What is missing, faulty or can't be done.
+    pub fn read(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Self, String> {
+        let files = read_files(kubeconfig)?;
+        let current = files.iter().map(|file| file.value.str_at(&["current-context"])).find(|name| !name.is_empty());
+        let name = context.or(current).ok_or("the kubeconfig has no current context: name one with --context")?;
+        let context = find(&files, "contexts", "context", name)?;
+        let cluster = find(&files, "clusters", "cluster", context.value.str_at(&["cluster"]))?;
+        let mut config = Config::of_cluster(&cluster)?;
+        let user = context.value.str_at(&["user"]);
+        if !user.is_empty() {
+            config.add_user(&find(&files, "users", "user", user)?)?;
+        }
+        Ok(config)
+    }
+
+    fn of_cluster(cluster: &Entry) -> Result<Self, String> {
+        let text = |name: &str| cluster.value.str_at(&[name]);
+        if !text("proxy-url").is_empty() {
+            return Err("the kubeconfig has a proxy-url, which skiff can't use".to_owned());
+        }
+        Ok(Config {
+            server: text("server").to_owned(),
+            authority_pem: cluster.data("certificate-authority")?.unwrap_or_default(),
+            is_insecure: cluster.value.get("insecure-skip-tls-verify").and_then(Value::as_bool) == Some(true),
+            server_name: Some(text("tls-server-name").to_owned()).filter(|name| !name.is_empty()),
+            ..Config::default()
+        })
+    }
+
+    fn add_user(&mut self, user: &Entry) -> Result<(), String> {
+        if user.value.get("auth-provider").is_some() {
+            return Err(
+                "the kubeconfig has an auth-provider, which clients no longer support: use an exec plugin".to_owned()
+            );
+        }
+        if let (Some(certificate), Some(key)) = (user.data("client-certificate")?, user.data("client-key")?) {
+            self.identity = Some((certificate, key));
+        }
+        let text = |name: &str| user.value.str_at(&[name]);
+        let token_file = text("tokenFile");
+        if !token_file.is_empty() {
+            let token = user.read(token_file)?;
+            self.set_token(String::from_utf8_lossy(&token).trim());
+        } else if !text("token").is_empty() {
+            self.set_token(text("token"));
+        } else if !text("username").is_empty() {
+            let secret = STANDARD.encode(format!("{}:{}", text("username"), text("password")));
+            self.headers.push(("Authorization".to_owned(), format!("Basic {secret}")));
+        }
+        if !text("as").is_empty() {
+            self.headers.push(("Impersonate-User".to_owned(), text("as").to_owned()));
+            let groups = user.value.get("as-groups").and_then(Value::as_array).unwrap_or_default();
+            let groups = groups.iter().filter_map(Value::as_str);
+            self.headers.extend(groups.map(|group| ("Impersonate-Group".to_owned(), group.to_owned())));
+        }
+        match user.value.get("exec").filter(|plugin| !plugin.is_null()) {
+            Some(plugin) => self.add_credential(&run_plugin(plugin, &user.folder)?),
+            None => Ok(()),
+        }
+    }
+
+    fn set_token(&mut self, token: &str) {
+        self.headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
+    }
+
+    /// Takes what a plugin has made.
+    fn add_credential(&mut self, credential: &Value) -> Result<(), String> {
+        let text = |name| credential.str_at(&["status", name]);
+        if !text("token").is_empty() {
+            self.set_token(text("token"));
+        }
+        if !text("clientCertificateData").is_empty() {
+            let pem = |name| text(name).as_bytes().to_vec();
+            self.identity = Some((pem("clientCertificateData"), pem("clientKeyData")));
+        }
+        match text("token").is_empty() && self.identity.is_none() {
+            true => Err("the exec plugin of the kubeconfig gave neither a token nor a certificate".to_owned()),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Entry {
+    /// What `name-data` holds in base64, or the file that `name` names.
+    fn data(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
+        let data = self.value.str_at(&[&format!("{name}-data")]);
+        if !data.is_empty() {
+            let decoded = STANDARD.decode(data).map_err(|error| format!("`{name}-data` of the kubeconfig: {error}"))?;
+            return Ok(Some(decoded));
+        }
+        match self.value.str_at(&[name]) {
+            "" => Ok(None),
+            file => self.read(file).map(Some),
+        }
+    }
+
+    fn read(&self, file: &str) -> Result<Vec<u8>, String> {
+        let path = self.folder.join(file);
+        fs::read(&path).map_err(|error| format!("`{}` of the kubeconfig can't be read: {error}", path.display()))
+    }
+}
+
+/// The files, the one that counts first.
+fn read_files(kubeconfig: Option<&Path>) -> Result<Vec<Entry>, String> {
+    if let Some(path) = kubeconfig {
+        return Ok(vec![read_file(path)?]);
+    }
+    let paths = match env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty()) {
+        // Of several, those that are not there are left out.
+        Some(paths) => env::split_paths(&paths).filter(|path| path.is_file()).collect(),
+        None => vec![env::home_dir().unwrap_or_default().join(".kube/config")],
+    };
+    if paths.is_empty() {
+        return Err("no file that KUBECONFIG names is there".to_owned());
+    }
+    paths.iter().map(|path| read_file(path)).collect()
+}
+
+fn read_file(path: &Path) -> Result<Entry, String> {
+    let unreadable =
+        |error: &dyn std::fmt::Display| format!("the kubeconfig `{}` can't be read: {error}", path.display());
+    let bytes = fs::read(path).map_err(|error| unreadable(&error))?;
+    let value = yaml::decode(&bytes).map_err(|error| unreadable(&error))?;
+    Ok(Entry { value, folder: path.parent().map(Path::to_owned).unwrap_or_default() })
+}
+
+/// The entry `name` of the first file that has it.
+fn find(files: &[Entry], list: &str, field: &str, name: &str) -> Result<Entry, String> {
+    for file in files {
+        let entries = file.value.get(list).and_then(Value::as_array).unwrap_or_default();
+        if let Some(entry) = entries.iter().find(|entry| entry.str_at(&["name"]) == name) {
+            let value = entry.get(field).cloned().unwrap_or_default();
+            return Ok(Entry { value, folder: file.folder.clone() });
+        }
+    }
+    Err(format!("the kubeconfig has no {field} `{name}`"))
+}
+
+/// What a credential plugin prints. It may ask on the terminal.
+fn run_plugin(plugin: &Value, folder: &Path) -> Result<Value, String> {
+    let name = plugin.str_at(&["command"]);
+    // A name with a slash is a path from the folder of the file.
+    let program = if name.contains('/') { folder.join(name) } else { PathBuf::from(name) };
+    let failed = |why: String| {
+        let hint = plugin.str_at(&["installHint"]);
+        let hint = if hint.is_empty() { String::new() } else { format!("\n{hint}") };
+        format!("the exec plugin `{name}` of the kubeconfig: {why}{hint}")
+    };
+    let version = plugin.str_at(&["apiVersion"]);
+    let request = object! {
+        "apiVersion" => version,
+        "kind" => "ExecCredential",
+        "spec" => object! { "interactive" => io::stdin().is_terminal() },
+    };
+    let mut command = Command::new(program);
+    command.env("KUBERNETES_EXEC_INFO", json::encode_to_string(&request));
+    command.stdin(Stdio::inherit()).stderr(Stdio::inherit());
+    let list = |name: &str| plugin.get(name).and_then(Value::as_array).unwrap_or_default();
+    command.args(list("args").iter().filter_map(Value::as_str));
+    command.envs(list("env").iter().map(|entry| (entry.str_at(&["name"]), entry.str_at(&["value"]))));
+    let output = command.output().map_err(|error| failed(error.to_string()))?;
+    if !output.status.success() {
+        return Err(failed(output.status.to_string()));
+    }
+    json::decode(&output.stdout).map_err(|error| failed(error.to_string()))
+}

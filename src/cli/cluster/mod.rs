@@ -1,0 +1,110 @@
+//! What a live server has: its definitions, and objects of them.
+//!
+//! In: a kubeconfig, as kubectl finds it. Out: lists, read page by page. Nothing is ever written to the server.
+
+mod client;
+mod kubeconfig;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use client::{Client, Unanswered};
+use kubeconfig::Config;
+
+use crate::author::Kind;
+use crate::crd::definition::{API_VERSION, KIND};
+use crate::value::Value;
+
+/// How many objects are asked for at once, as kubectl does.
+const PAGE_ITEMS: usize = 500;
+
+/// Which server is meant.
+#[derive(Args)]
+pub struct Access {
+    /// The kubeconfig of the server, if not that of KUBECONFIG or of ~/.kube/config
+    #[arg(long, value_name = "FILE", requires = "from_cluster")]
+    kubeconfig: Option<PathBuf>,
+
+    /// The context of the kubeconfig, if not the current one
+    #[arg(long, value_name = "NAME", requires = "from_cluster")]
+    context: Option<String>,
+}
+
+/// A live server.
+pub struct Cluster {
+    client: Client,
+}
+
+impl Cluster {
+    /// Finds the server; it is not asked anything yet.
+    ///
+    /// # Errors
+    /// A kubeconfig that is missing, faulty, or wants what skiff can't do.
+    pub fn new(access: &Access) -> Result<Self, String> {
+        let config = Config::read(access.kubeconfig.as_deref(), access.context.as_deref())?;
+        Ok(Cluster { client: Client::new(config)? })
+    }
+
+    /// Where the server is.
+    pub fn url(&self) -> &str {
+        self.client.url()
+    }
+
+    /// All definitions.
+    ///
+    /// # Errors
+    /// Why there is no answer, or the server's own words.
+    pub async fn definitions(&self) -> Result<Vec<Value>, String> {
+        let path = format!("/apis/{API_VERSION}/customresourcedefinitions");
+        let mut definitions = self.list(&path).await.map_err(|error| error.to_string())?;
+        // Items of a list of a built-in kind don't say what they are.
+        for definition in &mut definitions {
+            let fields = definition.make_object();
+            fields.insert("apiVersion", Value::from(API_VERSION));
+            fields.insert("kind", Value::from(KIND));
+        }
+        Ok(definitions)
+    }
+
+    /// All objects of a kind, in the version that is stored or else in any that the server has. None if it has none of them.
+    ///
+    /// # Errors
+    /// Why there is no answer, or the server's own words.
+    pub async fn objects(&self, kind: &Kind) -> Result<Vec<Value>, String> {
+        let mut versions: Vec<_> = kind.versions.iter().filter(|version| version.served).collect();
+        versions.sort_by_key(|version| !version.storage);
+        for version in versions {
+            let path = format!("/apis/{}/{}", version.api_version(), version.names.plural);
+            match self.list(&path).await {
+                Err(error) if error.status == Some(404) => {}
+                answer => return answer.map_err(|error| error.to_string()),
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    async fn list(&self, path: &str) -> Result<Vec<Value>, Unanswered> {
+        let mut items = Vec::new();
+        let mut query = format!("?limit={PAGE_ITEMS}");
+        loop {
+            let answer = match self.client.get(&format!("{path}{query}")).await {
+                // The rest of the pages is too old: all at once can't be.
+                Err(error) if error.status == Some(410) && query.contains("continue") => {
+                    items.clear();
+                    self.client.get(path).await?
+                }
+                answer => answer?,
+            };
+            let mut page = self.client.read(path, &answer)?;
+            let token = page.str_at(&["metadata", "continue"]).to_owned();
+            if let Some(Value::Array(found)) = page.get_mut("items").map(std::mem::take) {
+                items.extend(found);
+            }
+            if token.is_empty() {
+                return Ok(items);
+            }
+            query = format!("?limit={PAGE_ITEMS}&continue={token}");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Waiting for files to change.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+/// Files are looked at this often; a look at a few hundred files takes some milliseconds.
+const INTERVAL: Duration = Duration::from_millis(300);
+
+/// The files of folders, and when they were written.
+pub struct Watch {
+    folders: Vec<PathBuf>,
+    seen: Seen,
+}
+
+type Seen = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
+
+impl Watch {
+    /// Watches `folders` and all below; an empty path is the current folder.
+    pub fn new(folders: Vec<PathBuf>) -> Self {
+        let seen = look(&folders);
+        Watch { folders, seen }
+    }
+
+    /// Returns when a file has come, gone or changed since the last time.
+    pub fn wait(&mut self) {
+        loop {
+            let now = look(&self.folders);
+            if now != self.seen {
+                self.seen = now;
+                return;
+            }
+            thread::sleep(INTERVAL);
+        }
+    }
+}
+
+fn look(folders: &[PathBuf]) -> Seen {
+    let mut seen = Seen::new();
+    for folder in folders {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        note(folder, &mut seen);
+    }
+    seen
+}
+
+/// What can't be read has gone: it counts again when it is back.
+fn note(folder: &Path, seen: &mut Seen) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_ours =
+            ["yaml", "yml", "json", "errors"].iter().any(|end| path.extension().is_some_and(|own| own == *end));
+        match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => note(&path, seen),
+            Ok(metadata) if is_ours => _ = seen.insert(path, (metadata.modified().ok(), metadata.len())),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! Garbage: objects go when their owners are gone, before them, or forget them, as the deletion of the owner asks for.
+//!
+//! It takes in the changes of every kind, custom ones as they come and go, and keeps who refers to whom ([`graph`]). What to
+//! do with an object is decided from what is stored at that moment ([`decide()`]), and written under its uid and
+//! resourceVersion: doing it again does nothing, and whoever starts anew finds everything that was left.
+//!
+//! Source: the garbage collector of Kubernetes 1.37.
+
+mod decide;
+mod event;
+mod graph;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::stream::{self, StreamExt as _};
+use tokio::time::Instant;
+
+use self::decide::{Action, Owner, decide};
+use self::graph::{Graph, Id, Place};
+use super::changes::Controller;
+use super::metadata::{self, FOREGROUND, Going, ORPHAN, blocks, finalizers, references};
+use super::queue::{Progress, Queue};
+use super::{CONTROLLER_MANAGER, service_account};
+use crate::meta::Status;
+use crate::object;
+use crate::registry::{
+    DeleteOptions, FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings,
+};
+use crate::store::{At, Collection, Entry, Moment, StoreError, Stored};
+use crate::value::{Value, json};
+
+/// How many dependents of an owner are made to forget it at once.
+const FORGETTING_AT_ONCE: usize = 128;
+/// What the stored bytes of an object contain that has owners or waits for dependents.
+const TEXTS: [&str; 3] = ["\"ownerReferences\"", "\"orphan\"", "\"foregroundDeletion\""];
+/// Its service account.
+const ACCOUNT: &str = "generic-garbage-collector";
+/// Events are owned by nobody: they go by themselves.
+const EVENTS: [&str; 2] = ["/events", "events.k8s.io/events"];
+
+/// Collects garbage.
+pub(super) struct Garbage {
+    registry: Arc<Registry>,
+    graph: Mutex<Graph>,
+}
+
+/// A key is an object that has owners, or waits for its dependents.
+impl Controller for Garbage {
+    type Key = Id;
+    const AT_ONCE: usize = 128;
+    const TASK: &str = "collecting garbage";
+
+    async fn begin(&self, queue: &mut Queue<Id>) -> Result<Moment, Status> {
+        let mut graph = Graph::default();
+        let seen = self.registry.storage.scan(&TEXTS, |collection, stored| {
+            if !EVENTS.contains(&collection.as_str()) {
+                let id = Id { collection, key: Arc::clone(&stored.key) };
+                graph.put(id, &stored, &mut Vec::new());
+            }
+        });
+        let seen = seen.await.map_err(unreadable)?;
+        let now = Instant::now();
+        graph.all().into_iter().for_each(|id| queue.add(id, now));
+        *self.graph() = graph;
+        Ok(seen)
+    }
+
+    fn note(&self, change: &Entry, queue: &mut Queue<Id>) {
+        let now = Instant::now();
+        if change.collection == self.registry.definitions.collection() {
+            // Those wait whose owners are of kinds that are not served.
+            queue.wake_all(now);
+        }
+        let mut open = Vec::new();
+        let id = Id { collection: change.collection.clone(), key: Arc::clone(&change.key) };
+        match &change.stored {
+            Some(_) if EVENTS.contains(&id.collection.as_str()) => {}
+            Some(stored) => self.graph().put(id, stored, &mut open),
+            None => self.graph().remove(&id, &change.uid, &mut open),
+        }
+        open.into_iter().for_each(|id| queue.add(id, now));
+    }
+
+    async fn see_to(&self, id: &Id) -> Result<Progress, Status> {
+        match self.see_to_object(id).await {
+            // It is gone: the change that says so follows.
+            Err(status) if status.code == 404 => Ok(Progress::Done),
+            outcome => outcome,
+        }
+    }
+}
+
+/// An owner as a reference to it finds it.
+struct Found {
+    reference: Value,
+    owner: Owner,
+    /// The collection of its kind, where that is served and has objects in namespaces.
+    collection: Option<Collection>,
+}
+
+impl Garbage {
+    pub fn new(registry: Arc<Registry>) -> Self {
+        Garbage { registry, graph: Mutex::default() }
+    }
+
+    fn graph(&self) -> MutexGuard<'_, Graph> {
+        self.graph.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does what is to be done with an object.
+    async fn see_to_object(&self, id: &Id) -> Result<Progress, Status> {
+        let Some(item) = self.read(&id.collection, &id.key).await? else { return Ok(Progress::Done) };
+        let going = metadata::going(&item);
+        let references = references(&item);
+        if going == Going::Otherwise || (going == Going::No && references.is_empty()) {
+            return Ok(Progress::Done);
+        }
+        // What has begun to wait since the newest change that was taken in is looked at with that change: no dependent that
+        // is older is unknown then.
+        if going != Going::No && !self.graph().waits(&item.uid, going) {
+            return Ok(Progress::Done);
+        }
+        let Some(target) = self.target(id).await? else { return Ok(Progress::Done) };
+        let mut found = Vec::with_capacity(references.len());
+        if going == Going::No {
+            for reference in references {
+                found.push(self.find_owner(&target, reference).await?);
+            }
+        }
+        let owners: Vec<Owner> = found.iter().map(|found| found.owner).collect();
+        let dependents = self.graph().describe(&item.uid);
+        let action = decide(going, &owners, dependents);
+        self.act(action, &target, &item, &found).await?;
+        if action == Action::LookAgain {
+            return Ok(Progress::Waits);
+        }
+        for found in found.iter().filter(|found| matches!(found.owner, Owner::Absent | Owner::OutOfReach)) {
+            self.report_misplaced(&target, &item, found).await?;
+        }
+        Ok(Progress::Done)
+    }
+
+    async fn act(&self, action: Action, target: &Target, item: &Stored, found: &[Found]) -> Result<(), Status> {
+        let all = || found.iter().map(|found| found.reference.clone());
+        match action {
+            Action::Leave | Action::LookAgain => Ok(()),
+            Action::OrphanDependents => {
+                self.orphan_dependents(&item.uid).await?;
+                self.remove_finalizer(target, item, ORPHAN).await
+            }
+            Action::EndForeground => self.remove_finalizer(target, item, FOREGROUND).await,
+            Action::RemoveReferences => {
+                let kept = found.iter().filter(|found| found.owner == Owner::Solid);
+                let kept = kept.map(|found| found.reference.clone()).collect();
+                self.set_list(target, item, "ownerReferences", kept).await
+            }
+            // The deletion follows with the change that this is.
+            Action::DeleteForeground { unblock: true } if all().any(|reference| blocks(&reference)) => {
+                self.set_list(target, item, "ownerReferences", all().map(unblock).collect()).await
+            }
+            Action::DeleteForeground { .. } => self.delete(target, item, "Foreground").await,
+            Action::Delete => self.delete(target, item, policy_of(item)).await,
+        }
+    }
+
+    async fn read(&self, collection: &Collection, key: &str) -> Result<Option<Arc<Stored>>, Status> {
+        self.registry.storage.peek(collection, key).await.map_err(unreadable)
+    }
+
+    /// The object as a target; `None` where its kind is no longer served.
+    async fn target(&self, id: &Id) -> Result<Option<Target>, Status> {
+        let Some((group, plural)) = id.collection.as_str().split_once('/') else { return Ok(None) };
+        let Some(resource) = self.registry.resolve(group, plural).await? else { return Ok(None) };
+        // No webhook is asked for the version that is stored.
+        let version = Arc::clone(resource.storage());
+        let name = id.key.split_once('/').map_or(&*id.key, |(_, name)| name).to_owned();
+        let namespace = id.namespace().to_owned();
+        Ok(Some(Target { resource, version, subresource: Subresource::Main, namespace, name }))
+    }
+
+    /// How the owner is that an object refers to. An owner in a namespace is in that of the object.
+    async fn find_owner(&self, dependent: &Target, reference: Value) -> Result<Found, Status> {
+        let place = self.graph().place_of(reference.str_at(&["uid"]));
+        // Its kind may be gone as well.
+        if matches!(place, Place::Gone(id) if ["", &*dependent.namespace].contains(&id.namespace())) {
+            return Ok(Found { reference, owner: Owner::Absent, collection: None });
+        }
+        let api_version = reference.str_at(&["apiVersion"]);
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let resource = self.registry.resolve_kind(group, version, reference.str_at(&["kind"])).await?;
+        let Some(resource) = resource else {
+            return Ok(Found { reference, owner: Owner::Unknown, collection: None });
+        };
+        let is_namespaced = resource.first().is_namespaced();
+        let name = reference.str_at(&["name"]);
+        let key = match (is_namespaced, &*dependent.namespace) {
+            (false, _) => Some(name.to_owned()),
+            (true, "") => None,
+            (true, namespace) => Some(format!("{namespace}/{name}")),
+        };
+        let owner = match key {
+            None => Owner::OutOfReach,
+            Some(key) => match self.read(&resource.collection, &key).await? {
+                Some(stored) if *stored.uid != *reference.str_at(&["uid"]) => Owner::Absent,
+                Some(stored) if metadata::going(&stored) == Going::Foreground => Owner::Waiting,
+                Some(_) => Owner::Solid,
+                None => Owner::Absent,
+            },
+        };
+        let collection = is_namespaced.then(|| resource.collection.clone());
+        Ok(Found { reference, owner, collection })
+    }
+
+    /// Deletes the object if it still is as it was when this was decided.
+    async fn delete(&self, target: &Target, item: &Stored, policy: &str) -> Result<(), Status> {
+        let options = DeleteOptions {
+            uid: Some(item.uid.to_string()),
+            resource_version: Some(item.revision.to_string()),
+            propagation_policy: Some(policy.to_owned()),
+            ..DeleteOptions::default()
+        };
+        self.registry.delete(target, &service_account(ACCOUNT), &options).await.map(drop)
+    }
+
+    /// Removes the references to an owner from all its dependents.
+    async fn orphan_dependents(&self, uid: &str) -> Result<(), Status> {
+        let dependents = self.graph().dependents_of(uid);
+        let forgetting = dependents.into_iter().map(|id| async move { self.forget(&id, uid).await });
+        let mut forgetting = stream::iter(forgetting).buffer_unordered(FORGETTING_AT_ONCE);
+        while let Some(outcome) = forgetting.next().await {
+            match outcome {
+                Err(status) if status.code != 404 => return Err(status),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the references to an owner from a dependent.
+    async fn forget(&self, id: &Id, uid: &str) -> Result<(), Status> {
+        let Some(item) = self.read(&id.collection, &id.key).await? else { return Ok(()) };
+        let Some(target) = self.target(id).await? else { return Ok(()) };
+        let mut kept = references(&item);
+        let before = kept.len();
+        kept.retain(|reference| reference.str_at(&["uid"]) != uid);
+        match kept.len() == before {
+            true => Ok(()),
+            false => self.set_list(&target, &item, "ownerReferences", kept).await,
+        }
+    }
+
+    async fn remove_finalizer(&self, target: &Target, item: &Stored, name: &str) -> Result<(), Status> {
+        let kept = finalizers(item).into_iter().filter(|finalizer| finalizer != name);
+        self.set_list(target, item, "finalizers", kept.map(Value::String).collect()).await
+    }
+
+    /// Replaces a list in the metadata of an object that still is as it was; an empty one goes.
+    async fn set_list(&self, target: &Target, item: &Stored, field: &str, items: Vec<Value>) -> Result<(), Status> {
+        let list = if items.is_empty() { Value::Null } else { Value::Array(items) };
+        let mut metadata = object! {
+            "uid" => item.uid.to_string(),
+            "resourceVersion" => item.revision.to_string(),
+        };
+        metadata.make_object().insert(field, list);
+        let request = PatchRequest {
+            patch_type: PatchType::Merge,
+            bytes: json::encode(&object! { "metadata" => metadata }).into(),
+            field_validation: FieldValidation::Ignore,
+            manager: CONTROLLER_MANAGER.to_owned(),
+            force: false,
+            dry_run: false,
+        };
+        let user = service_account(ACCOUNT);
+        self.registry.patch(target, &user, &request, &mut Warnings::default()).await.map(drop)
+    }
+
+    /// Records that an owner is in another namespace than a reference to it looks for it.
+    async fn report_misplaced(&self, target: &Target, item: &Stored, found: &Found) -> Result<(), Status> {
+        let Some(collection) = &found.collection else { return Ok(()) };
+        let uid = found.reference.str_at(&["uid"]);
+        let mut place = self.graph().place_of(uid);
+        if place == Place::Unknown {
+            place = self.look_for(collection, uid).await?;
+            self.graph().found(uid, place.clone());
+        }
+        match place {
+            Place::At(id) if id.namespace() != target.namespace => {
+                event::record_misplaced(&self.registry, target, item, &found.reference).await;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Where in a collection the object of a uid is.
+    async fn look_for(&self, collection: &Collection, uid: &str) -> Result<Place, Status> {
+        let snapshot = self.registry.storage.snapshot(collection, At::Newest).await;
+        let snapshot = snapshot.map_err(|_| Status::internal_error("owners can't be read"))?;
+        let found = snapshot.range("", None).find(|stored| *stored.uid == *uid);
+        Ok(found.map_or(Place::NotFound, |stored| {
+            Place::At(Id { collection: collection.clone(), key: Arc::clone(&stored.key) })
+        }))
+    }
+}
+
+fn unreadable(error: StoreError) -> Status {
+    Status::internal_error(&error.to_string())
+}
+
+/// How an object is deleted that says so by its finalizers.
+fn policy_of(item: &Stored) -> &'static str {
+    let finalizers = finalizers(item);
+    let has = |name: &str| finalizers.iter().any(|finalizer| finalizer == name);
+    match (has(ORPHAN), has(FOREGROUND)) {
+        (true, _) => "Orphan",
+        (false, true) => "Foreground",
+        (false, false) => "Background",
+    }
+}
+
+/// The reference, which keeps its owner no longer.
+fn unblock(mut reference: Value) -> Value {
+    if blocks(&reference) {
+        reference.make_object().insert("blockOwnerDeletion", Value::Bool(false));
+    }
+    reference
+}

@@ -1,0 +1,198 @@
+//! What a controller has to look at: each key once, at its time, and never twice at once.
+//!
+//! Pure but for its contents: the time is handed in.
+
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How long the first failure of a key waits; each further one in a row waits twice as long.
+const RETRY_FIRST: Duration = Duration::from_millis(5);
+/// How long a failure waits at most.
+const RETRY_MAX: Duration = Duration::from_secs(60);
+/// How long a key that waits is left alone after a change, so that what comes in a row is looked at once.
+const GATHERED_FOR: Duration = Duration::from_millis(20);
+
+/// How far a key came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// Nothing is left to be done.
+    Done,
+    /// It waits for a change elsewhere, after which it is woken.
+    Waits,
+    /// It is to be tried again after a pause.
+    Failed,
+}
+
+/// The keys, each in one place.
+pub(super) struct Queue<K> {
+    keys: BTreeMap<K, Entry>,
+    /// Those that wait for their time.
+    due: BTreeSet<(Instant, K)>,
+}
+
+struct Entry {
+    place: Place,
+    /// How often it failed in a row.
+    failures: u32,
+}
+
+enum Place {
+    Due(Instant),
+    /// `again`: something has changed since it was taken.
+    UnderWay {
+        again: bool,
+    },
+    Waiting,
+}
+
+impl<K> Default for Queue<K> {
+    fn default() -> Self {
+        Queue { keys: BTreeMap::new(), due: BTreeSet::new() }
+    }
+}
+
+impl<K: Ord + Clone> Queue<K> {
+    /// Has a key looked at as soon as may be.
+    pub fn add(&mut self, key: K, now: Instant) {
+        self.set_due(key, now);
+    }
+
+    /// Has a key looked at once more, soon, if it waits or is being looked at.
+    pub fn wake<Q: Ord + ?Sized>(&mut self, key: &Q, now: Instant)
+    where
+        K: Borrow<Q>,
+    {
+        if let Some((key, entry)) = self.keys.get_key_value(key)
+            && !matches!(entry.place, Place::Due(_))
+        {
+            self.set_due(key.clone(), now + GATHERED_FOR);
+        }
+    }
+
+    /// [`Queue::wake`] for every key.
+    pub fn wake_all(&mut self, now: Instant) {
+        let keys: Vec<K> = self.keys.keys().cloned().collect();
+        keys.iter().for_each(|key| self.wake(key, now));
+    }
+
+    /// Takes the key whose time has come first.
+    pub fn take(&mut self, now: Instant) -> Option<K> {
+        let (at, _) = self.due.first()?;
+        if *at > now {
+            return None;
+        }
+        let (_, key) = self.due.pop_first()?;
+        self.keys.get_mut(&key)?.place = Place::UnderWay { again: false };
+        Some(key)
+    }
+
+    /// Puts a key that was taken where its progress says.
+    pub fn put_back(&mut self, key: K, progress: Progress, now: Instant) {
+        let Some(entry) = self.keys.get_mut(&key) else { return };
+        let again = matches!(entry.place, Place::UnderWay { again: true });
+        entry.failures = if progress == Progress::Failed { entry.failures.saturating_add(1) } else { 0 };
+        entry.place = Place::Waiting;
+        let failures = entry.failures;
+        match progress {
+            _ if again => self.set_due(key, now),
+            Progress::Done => _ = self.keys.remove(&key),
+            Progress::Waits => {}
+            Progress::Failed => self.set_due(key, now + pause(failures)),
+        }
+    }
+
+    /// When the next key may be taken.
+    pub fn next_due(&self) -> Option<Instant> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// Makes a key due at `at`, or earlier if it is already.
+    fn set_due(&mut self, key: K, at: Instant) {
+        let entry = self.keys.entry(key.clone()).or_insert(Entry { place: Place::Waiting, failures: 0 });
+        match &mut entry.place {
+            Place::Due(known) if *known <= at => return,
+            Place::Due(known) => _ = self.due.remove(&(*known, key.clone())),
+            Place::UnderWay { again } => return *again = true,
+            Place::Waiting => {}
+        }
+        entry.place = Place::Due(at);
+        self.due.insert((at, key));
+    }
+}
+
+/// How long a key waits that has failed so often in a row.
+fn pause(failures: u32) -> Duration {
+    let doubled = 2_u32.checked_pow(failures.saturating_sub(1)).and_then(|times| RETRY_FIRST.checked_mul(times));
+    doubled.map_or(RETRY_MAX, |pause| pause.min(RETRY_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue() -> (Queue<&'static str>, Instant) {
+        (Queue::default(), Instant::now())
+    }
+
+    #[test]
+    fn a_key_is_taken_once_however_often_it_is_added() {
+        let (mut queue, now) = queue();
+        queue.add("a", now);
+        queue.add("b", now);
+        queue.add("a", now);
+        assert_eq!([queue.take(now), queue.take(now), queue.take(now)], [Some("a"), Some("b"), None]);
+    }
+
+    #[test]
+    fn a_change_meanwhile_has_a_key_looked_at_again() {
+        for progress in [Progress::Done, Progress::Waits, Progress::Failed] {
+            let (mut queue, now) = queue();
+            queue.add("a", now);
+            queue.take(now);
+            queue.wake("a", now);
+            queue.add("a", now);
+            assert_eq!(queue.take(now), None);
+            queue.put_back("a", progress, now);
+            assert_eq!([queue.take(now), queue.take(now)], [Some("a"), None]);
+        }
+    }
+
+    #[test]
+    fn a_key_that_waits_is_woken_and_one_that_is_done_is_not() {
+        let (mut queue, now) = queue();
+        for (key, progress) in [("done", Progress::Done), ("waits", Progress::Waits)] {
+            queue.add(key, now);
+            queue.take(now);
+            queue.put_back(key, progress, now);
+            assert_eq!(queue.next_due(), None);
+        }
+        queue.wake_all(now);
+        assert_eq!(queue.take(now), None);
+        let later = now + GATHERED_FOR;
+        assert_eq!([queue.take(later), queue.take(later)], [Some("waits"), None]);
+    }
+
+    #[test]
+    fn each_failure_in_a_row_waits_longer_up_to_a_limit() {
+        let (mut queue, mut now) = queue();
+        queue.add("a", now);
+        let mut pauses = Vec::new();
+        for _ in 0..20 {
+            queue.take(now);
+            queue.put_back("a", Progress::Failed, now);
+            let due = queue.next_due().expect("it is tried again");
+            pauses.push((due - now).as_millis());
+            now = due;
+        }
+        assert_eq!(pauses[..5], [5, 10, 20, 40, 80]);
+        assert_eq!(pauses.last(), Some(&60_000));
+        // A change is a reason not to wait.
+        queue.add("a", now);
+        assert_eq!(queue.take(now), Some("a"));
+        queue.put_back("a", Progress::Done, now);
+        assert_eq!(queue.next_due(), None);
+    }
+}

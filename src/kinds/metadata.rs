@@ -1,0 +1,58 @@
+//! Metadata of the kinds in the core group, which are stricter about finalizers than others.
+//!
+//! Source: the validation of Kubernetes 1.37 for the core group.
+
+use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::object_meta;
+use crate::value::Value;
+
+pub const METADATA: Path<'static> = Path::new("metadata");
+/// Finalizers that need no domain before their name.
+const STANDARD_FINALIZERS: [&str; 3] = ["foregroundDeletion", "kubernetes", "orphan"];
+
+pub fn of(object: &Value) -> &Value {
+    object.get("metadata").unwrap_or(&Value::Null)
+}
+
+/// What is wrong with the metadata of an object of the core group.
+pub fn validate(object: &Value, namespaced: bool, name_check: fn(&str, bool) -> Vec<String>) -> ErrorList {
+    let mut errors = object_meta::validate(of(object), namespaced, name_check, &METADATA);
+    let finalizers = of(object).get("finalizers").and_then(Value::as_array).unwrap_or_default();
+    let path = METADATA.child("finalizers");
+    for (index, name) in finalizers.iter().filter_map(Value::as_str).enumerate() {
+        errors.extend(check_finalizer(name, &path.index(index)));
+    }
+    errors
+}
+
+/// What is wrong with the metadata of a changed object. The registry has looked at it as well; so does the reference, and
+/// tells each cause twice.
+pub fn validate_update(new: &Value, old: &Value) -> ErrorList {
+    object_meta::validate_update(of(new), of(old), &METADATA)
+}
+
+/// A finalizer that is neither known nor has a domain.
+pub fn check_finalizer(name: &str, path: &Path<'_>) -> Option<Error> {
+    let is_fit = name.contains('/') || STANDARD_FINALIZERS.contains(&name);
+    let why = "name is neither a standard finalizer name nor is it fully qualified";
+    (!is_fit).then(|| Error::invalid(path, name, why))
+}
+
+/// A field that an update must not change.
+pub fn check_unchanged(new: &Value, old: &Value, name: &str) -> Option<Error> {
+    let nothing = Value::from("");
+    let value = new.get(name).unwrap_or(&nothing);
+    (new.get(name) != old.get(name)).then(|| Error::invalid(&Path::new(name), value.clone(), "field is immutable"))
+}
+
+/// The fields of an immutable object that an update changes all the same.
+pub fn check_immutable(new: &Value, old: &Value, fields: &[&str]) -> ErrorList {
+    const WHY: &str = "field is immutable when `immutable` is set";
+    let is_immutable = |object: &Value| object.get("immutable").and_then(Value::as_bool) == Some(true);
+    if !is_immutable(old) {
+        return ErrorList::new();
+    }
+    let changed = fields.iter().filter(|field| new.get(field) != old.get(field)).copied();
+    let loosened = Some("immutable").filter(|_| !is_immutable(new));
+    loosened.into_iter().chain(changed).map(|field| Error::forbidden(&Path::new(field), WHY)).collect()
+}

@@ -1,0 +1,262 @@
+//! What roles and bindings of `rbac.authorization.k8s.io` share: rules, subjects, and their validation.
+//!
+//! Source: the types of `k8s.io/api/rbac/v1` and the validation of Kubernetes 1.37.
+
+use super::metadata;
+use super::strategy::{Cell, Table};
+use crate::crd::Column;
+use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::names;
+use crate::types::{Message, string};
+use crate::value::Value;
+use crate::value::json;
+
+pub const GROUP: &str = "rbac.authorization.k8s.io";
+
+pub static POLICY_RULE: Message = Message::new(
+    "PolicyRule",
+    &[
+        string(1, "verbs").list().always().required().atomic().describe("What may be done; `*` is everything."),
+        string(2, "apiGroups").list().atomic().go("APIGroups").describe("Groups of the resources; `*` is all."),
+        string(3, "resources").list().atomic().describe("Resources, with a subresource behind a slash; `*` is all."),
+        string(4, "resourceNames").list().atomic().describe("Names of objects; where there are none, all are meant."),
+        string(5, "nonResourceURLs")
+            .list()
+            .atomic()
+            .describe("Paths that are no resources; the last segment may be `*`. For cluster roles only."),
+    ],
+)
+.describe("PolicyRule says what may be done with which resources.");
+
+pub static SUBJECT: Message = Message::new(
+    "Subject",
+    &[
+        string(1, "kind").always().required().describe("User, Group or ServiceAccount."),
+        string(2, "apiGroup").go("APIGroup").describe("The group of the kind; accounts are in the core group."),
+        string(3, "name").always().required().describe("Who is meant."),
+        string(4, "namespace").describe("The namespace of an account."),
+    ],
+)
+.atomic();
+
+pub static ROLE_REF: Message = Message::new(
+    "RoleRef",
+    &[
+        string(1, "apiGroup").always().go("APIGroup").describe("The group of the role."),
+        string(2, "kind").always().required().describe("Role or ClusterRole."),
+        string(3, "name").always().required().describe("The role."),
+    ],
+)
+.atomic();
+
+/// Whether a kind is in namespaces.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    Namespace,
+    Cluster,
+}
+
+impl Reach {
+    fn is_namespaced(self) -> bool {
+        self == Reach::Namespace
+    }
+}
+
+/// What is wrong with the metadata: names are restricted by their place in a path alone.
+fn validate_metadata(object: &Value, reach: Reach) -> ErrorList {
+    metadata::validate(object, reach.is_namespaced(), names::is_path_segment)
+}
+
+/// What is wrong with a role.
+pub fn validate_role(role: &Value, reach: Reach) -> ErrorList {
+    let rules = Path::new("rules");
+    let mut errors = validate_metadata(role, reach);
+    for (index, rule) in role.items_at(&["rules"]).iter().enumerate() {
+        errors.extend(validate_rule(rule, reach, &rules.index(index)));
+    }
+    errors
+}
+
+fn validate_rule(rule: &Value, reach: Reach, path: &Path<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let require = |name: &str, why: &str| Error::required(&path.child(name), why);
+    if rule.items_at(&["verbs"]).is_empty() {
+        errors.push(require("verbs", "verbs must contain at least one value"));
+    }
+    let (groups, resources) = (rule.items_at(&["apiGroups"]), rule.items_at(&["resources"]));
+    let (object_names, urls) = (rule.items_at(&["resourceNames"]), rule.items_at(&["nonResourceURLs"]));
+    if !urls.is_empty() {
+        let invalid = |why: &str| Error::invalid(&path.child("nonResourceURLs"), urls.to_vec(), why);
+        if reach.is_namespaced() {
+            errors.push(invalid("namespaced rules cannot apply to non-resource URLs"));
+        }
+        if !(groups.is_empty() && resources.is_empty() && object_names.is_empty()) {
+            errors.push(invalid("rules cannot apply to both regular resources and non-resource URLs"));
+        }
+        return errors;
+    }
+    if groups.is_empty() {
+        errors.push(require("apiGroups", "resource rules must supply at least one api group"));
+    }
+    if resources.is_empty() {
+        errors.push(require("resources", "resource rules must supply at least one resource"));
+    }
+    if !object_names.is_empty() && resources.len() > 1 {
+        errors.push(require("resourceNames", "resource names cannot apply to multiple resources"));
+    }
+    errors
+}
+
+/// Says of whom and of what a binding speaks where Go's defaults do.
+pub fn set_binding_defaults(binding: &mut Value) {
+    let fields = binding.make_object();
+    let role = fields.entry("roleRef").make_object();
+    if role.get("apiGroup").and_then(Value::as_str).unwrap_or_default().is_empty() {
+        role.insert("apiGroup", Value::from(GROUP));
+    }
+    let Some(Value::Array(subjects)) = fields.get_mut("subjects") else { return };
+    for subject in subjects {
+        let is_of_group = matches!(subject.str_at(&["kind"]), "User" | "Group");
+        if is_of_group && subject.str_at(&["apiGroup"]).is_empty() {
+            subject.make_object().insert("apiGroup", Value::from(GROUP));
+        }
+    }
+}
+
+/// What is wrong with a binding.
+pub fn validate_binding(binding: &Value, reach: Reach) -> ErrorList {
+    let role_kinds: &[&str] = if reach.is_namespaced() { &["Role", "ClusterRole"] } else { &["ClusterRole"] };
+    let mut errors = validate_metadata(binding, reach);
+    let role = |name: &str| binding.str_at(&["roleRef", name]);
+    let path = Path::new("roleRef");
+    if role("apiGroup") != GROUP {
+        errors.push(Error::not_supported(&path.child("apiGroup"), role("apiGroup"), &[GROUP]));
+    }
+    if !role_kinds.contains(&role("kind")) {
+        errors.push(Error::not_supported(&path.child("kind"), role("kind"), role_kinds));
+    }
+    let at = path.child("name");
+    match role("name") {
+        "" => errors.push(Error::required(&at, "")),
+        name => {
+            let faults = names::is_path_segment(name, false).into_iter();
+            errors.extend(faults.map(|fault| Error::invalid(&at, name, fault)));
+        }
+    }
+    let subjects = Path::new("subjects");
+    for (index, subject) in binding.items_at(&["subjects"]).iter().enumerate() {
+        errors.extend(validate_subject(subject, reach, &subjects.index(index)));
+    }
+    errors
+}
+
+fn validate_subject(subject: &Value, reach: Reach, path: &Path<'_>) -> ErrorList {
+    const KINDS: [&str; 3] = ["ServiceAccount", "User", "Group"];
+    let mut errors = ErrorList::new();
+    let text = |name: &str| subject.str_at(&[name]);
+    let (name, group) = (text("name"), text("apiGroup"));
+    let (name_path, group_path) = (path.child("name"), path.child("apiGroup"));
+    if name.is_empty() {
+        errors.push(Error::required(&name_path, ""));
+    }
+    match text("kind") {
+        "ServiceAccount" => {
+            if !name.is_empty() {
+                let faults = names::name_is_dns1123_subdomain(name, false).into_iter();
+                errors.extend(faults.map(|fault| Error::invalid(&name_path, name, fault)));
+            }
+            if !group.is_empty() {
+                errors.push(Error::not_supported(&group_path, group, &[""]));
+            }
+            if !reach.is_namespaced() && text("namespace").is_empty() {
+                errors.push(Error::required(&path.child("namespace"), ""));
+            }
+        }
+        kind @ ("User" | "Group") => {
+            if name.is_empty() {
+                let why = format!("{} name cannot be empty", kind.to_lowercase());
+                errors.push(Error::invalid(&name_path, "", why));
+            }
+            if group != GROUP {
+                errors.push(Error::not_supported(&group_path, group, &[GROUP]));
+            }
+        }
+        kind => errors.push(Error::not_supported(&path.child("kind"), kind, &KINDS)),
+    }
+    errors
+}
+
+/// What is wrong with a binding that was changed: it stays one to the role that it began with.
+pub fn validate_binding_update(new: &Value, old: &Value, reach: Reach) -> ErrorList {
+    let mut errors = validate_binding(new, reach);
+    errors.extend(metadata::validate_update(new, old));
+    let role = |binding: &Value| ["apiGroup", "kind", "name"].map(|name| binding.str_at(&["roleRef", name]).to_owned());
+    if role(new) != role(old) {
+        let [group, kind, name] = role(new).map(|text| json::encode_to_string(&Value::String(text)));
+        let error = Error::invalid(&Path::new("roleRef"), Value::Null, "cannot change roleRef");
+        errors.push(error.shown_as(format!(r#"{{"APIGroup":{group},"Kind":{kind},"Name":{name}}}"#)));
+    }
+    errors
+}
+
+/// The columns of roles.
+pub fn role_table() -> Table {
+    let name = Column { format: "name".to_owned(), ..Column::string("Name", "") };
+    let created = Column { type_: "date".to_owned(), ..Column::string("Created At", "") };
+    Table {
+        columns: vec![name, created],
+        cells: |role| {
+            let created = role.str_at(&["metadata", "creationTimestamp"]);
+            vec![Cell::text(role.str_at(&["metadata", "name"])), Cell::text(created)]
+        },
+    }
+}
+
+/// The columns of bindings.
+pub fn binding_table(of_role: &str) -> Table {
+    let wide = |name, description| Column { priority: 1, ..Column::string(name, description) };
+    let name = Column { format: "name".to_owned(), ..Column::string("Name", "") };
+    let (role, users, groups, accounts) = match of_role {
+        "RoleBinding" => (
+            "RoleRef can reference a Role in the current namespace or a ClusterRole in the global namespace. If the \
+             RoleRef cannot be resolved, the Authorizer must return an error. This field is immutable.",
+            "Users in the roleBinding",
+            "Groups in the roleBinding",
+            "ServiceAccounts in the roleBinding",
+        ),
+        _ => (
+            "RoleRef can only reference a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the \
+             Authorizer must return an error. This field is immutable.",
+            "Users in the clusterRoleBinding",
+            "Groups in the clusterRoleBinding",
+            "ServiceAccounts in the clusterRoleBinding",
+        ),
+    };
+    Table {
+        columns: vec![
+            name,
+            Column::string("Role", role),
+            Column::string("Age", ""),
+            wide("Users", users),
+            wide("Groups", groups),
+            wide("ServiceAccounts", accounts),
+        ],
+        cells: binding_cells,
+    }
+}
+
+fn binding_cells(binding: &Value) -> Vec<Cell> {
+    let subjects = |kind: &str| -> Vec<String> {
+        let of_kind = binding.items_at(&["subjects"]).iter().filter(|subject| subject.str_at(&["kind"]) == kind);
+        let names = of_kind.map(|subject| match kind {
+            "ServiceAccount" => format!("{}/{}", subject.str_at(&["namespace"]), subject.str_at(&["name"])),
+            _ => subject.str_at(&["name"]).to_owned(),
+        });
+        names.collect()
+    };
+    let role = format!("{}/{}", binding.str_at(&["roleRef", "kind"]), binding.str_at(&["roleRef", "name"]));
+    let names = ["User", "Group", "ServiceAccount"].map(|kind| Cell::text(&subjects(kind).join(", ")));
+    let mut cells = Cell::named(binding, vec![Cell::text(&role)]);
+    cells.extend(names);
+    cells
+}

@@ -1,0 +1,126 @@
+//! CustomResourceDefinition, apiextensions.k8s.io/v1.
+
+use std::sync::Arc;
+
+use crate::crd::definition;
+use crate::crd::{Definition, Scope, ServedVersion, defaults, strategy, validate, warnings};
+use crate::meta::field::ErrorList;
+use crate::protobuf::messages::{DEFINITION, DEFINITION_LIST};
+use crate::value::Value;
+
+use super::super::strategy::{Decoded, Strategy, Subresource};
+use super::super::{Form, Kind};
+
+pub(super) static KINDS: [&Kind; 1] = [&Kind {
+    group: "apiextensions.k8s.io",
+    plural: "customresourcedefinitions",
+    singular: "customresourcedefinition",
+    short_names: &["crd", "crds"],
+    categories: &["api-extensions"],
+    scope: Scope::Cluster,
+    status: true,
+    form: Form::Definition,
+    example: r"
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {plural: widgets, kind: Widget}
+  scope: Namespaced
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+",
+    ..Kind::new(&DEFINITION, &DEFINITION_LIST, &CustomResourceDefinition)
+}];
+
+struct CustomResourceDefinition;
+
+/// The definition in a value that has passed [`Strategy::decode`] before.
+fn typed(object: &Value) -> Definition {
+    definition::decode(object).map(|(definition, _)| definition).unwrap_or_default()
+}
+
+/// Changes the typed form of `object`; what the type does not hold stays.
+fn change(object: &mut Value, change: impl FnOnce(&mut Definition)) {
+    let mut definition = typed(object);
+    change(&mut definition);
+    *object = definition.encode();
+}
+
+impl Strategy for CustomResourceDefinition {
+    fn decode(&self, object: Value, _: &[Arc<ServedVersion>]) -> Result<Decoded, String> {
+        let (mut definition, findings) = definition::decode(&object)?;
+        defaults::set_defaults(&mut definition);
+        Ok(Decoded { object: definition.encode(), findings, is_typed: true })
+    }
+
+    fn zero(&self, _: &ServedVersion) -> Value {
+        Definition::default().encode()
+    }
+
+    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+        change(object, strategy::prepare_create);
+    }
+
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        validate::create(&typed(object))
+    }
+
+    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+        let old = typed(old);
+        change(new, |new| match subresource {
+            Subresource::Status => strategy::prepare_status_update(new, &old),
+            Subresource::Main | Subresource::Scale | Subresource::Finalize => strategy::prepare_update(new, &old),
+        });
+    }
+
+    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+        match subresource {
+            Subresource::Status => validate::update_status(&typed(new), &typed(old)),
+            Subresource::Main | Subresource::Scale | Subresource::Finalize => {
+                validate::update(&typed(new), &typed(old))
+            }
+        }
+    }
+
+    fn warnings(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: Option<&Value>) -> Vec<String> {
+        if subresource == Subresource::Status {
+            return Vec::new();
+        }
+        let new = typed(new);
+        match old {
+            None => warnings::create(&new),
+            Some(old) => warnings::update(&new, &typed(old)),
+        }
+    }
+
+    fn precondition_failed(&self) -> Option<&'static str> {
+        Some("precondition failed")
+    }
+
+    fn allows_unconditional_update(&self) -> bool {
+        false
+    }
+
+    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
+        match subresource {
+            Subresource::Status => &[&["spec"]],
+            Subresource::Main | Subresource::Scale | Subresource::Finalize => &[&["status"]],
+        }
+    }
+
+    fn begin_delete(&self, object: &Value, now: &str) -> Option<Value> {
+        strategy::begin_delete(&typed(object), now).map(|definition| definition.encode())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_pb::apiextensions_apiserver::pkg::apis::apiextensions::v1;
+
+    use super::*;
+    use crate::kinds::wire_tests;
+
+    #[test]
+    fn the_wire_is_that_of_kubernetes() {
+        wire_tests::agree::<v1::CustomResourceDefinition, v1::CustomResourceDefinitionList>(KINDS[0]);
+    }
+}

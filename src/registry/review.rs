@@ -1,0 +1,233 @@
+//! Questions: objects that are created to be answered, and not stored.
+//!
+//! Who may do what is the authoriser's to say, whose a token is the token authenticator's. Admission is not asked.
+
+use super::create::{ensure_namespace, own_zero, wipe_system_fields};
+use super::decode::decode_object;
+use super::{CreateRequest, Registry, Target, Warnings};
+use crate::auth::{
+    Attributes, Authorizer, Decision, NonResourceRule, ResourceAttributes, ResourceRule, TokenAuthenticator, UserInfo,
+};
+use crate::kinds::Review;
+use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::{Status, time};
+use crate::object;
+use crate::types::metadata::OBJECT_META;
+use crate::value::{Map, Value, json};
+
+const ACCESS_GROUP: &str = "authorization.k8s.io";
+
+/// Who knows the answers.
+pub struct Reviewers<'a> {
+    pub authorizer: &'a dyn Authorizer,
+    pub tokens: Option<&'a dyn TokenAuthenticator>,
+}
+
+impl Registry {
+    /// The question with its answer. Errors: 400 for what is no question, 422 for one that contradicts itself.
+    pub async fn review(
+        &self,
+        (target, review): (&Target, Review),
+        user: &UserInfo,
+        request: &CreateRequest,
+        reviewers: &Reviewers<'_>,
+        warnings: &mut Warnings,
+    ) -> Result<Value, Status> {
+        let mut object = decode_object(&request.body, target, request.field_validation, warnings)?;
+        wipe_system_fields(&mut object);
+        ensure_namespace(&mut object, &target.namespace)?;
+        let now = time::format_seconds((self.clock)());
+        let status = match review {
+            Review::Token => review_token(&object, reviewers.tokens)?,
+            Review::SelfSubject => {
+                let metadata = object! { "creationTimestamp" => now };
+                return Ok(question(target, metadata, object! { "userInfo" => user_info(user) }));
+            }
+            Review::SelfSubjectRules => {
+                let namespace = object.str_at(&["spec", "namespace"]);
+                if namespace.is_empty() {
+                    return Err(Status::bad_request("no namespace on request"));
+                }
+                let mut answered = question(target, object! {}, rules_for(user, namespace, reviewers.authorizer));
+                answered.make_object().insert("spec", object! {});
+                return Ok(answered);
+            }
+            Review::SelfSubjectAccess => {
+                refuse(validate_access(&object, review))?;
+                review_access(&object, user, reviewers.authorizer)
+            }
+            Review::SubjectAccess | Review::LocalSubjectAccess => {
+                refuse(validate_access(&object, review))?;
+                review_access(&object, &asked_about(&object), reviewers.authorizer)
+            }
+        };
+        let zero = own_zero(target);
+        let manager = &request.manager;
+        let now = self.now();
+        let mut object =
+            self.manage_fields(target, |fields| fields.update(Some(&zero), object.clone(), manager, &now)).await;
+        object.make_object().insert("status", status);
+        Ok(object)
+    }
+}
+
+/// An answer without what was asked.
+fn question(target: &Target, metadata: Value, status: Value) -> Value {
+    object! {
+        "apiVersion" => target.version.api_version(),
+        "kind" => target.version.names.kind.as_str(),
+        "metadata" => metadata,
+        "status" => status,
+    }
+}
+
+fn refuse(errors: ErrorList) -> Result<(), Status> {
+    // The reference has forgotten the kind by then.
+    if errors.is_empty() { Ok(()) } else { Err(Status::invalid(ACCESS_GROUP, "", "", &errors)) }
+}
+
+fn validate_access(object: &Value, review: Review) -> ErrorList {
+    let spec = Path::new("spec");
+    let mut errors = ErrorList::new();
+    let of = |name: &str| object.at(&["spec", name]);
+    match (of("resourceAttributes"), of("nonResourceAttributes")) {
+        (Some(_), Some(path)) => {
+            let why = "cannot be specified in combination with resourceAttributes";
+            let error = Error::invalid(&spec.child("nonResourceAttributes"), Value::Null, why);
+            errors.push(error.shown_as(show_path(path)));
+        }
+        (None, None) => {
+            let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+            errors.push(Error::invalid(&spec.child("resourceAttributes"), "null", why));
+        }
+        _ => {}
+    }
+    let is_own = review == Review::SelfSubjectAccess;
+    let groups = of("groups").and_then(Value::as_array).unwrap_or_default();
+    if !is_own && object.str_at(&["spec", "user"]).is_empty() && groups.is_empty() {
+        errors.push(Error::invalid(&spec.child("user"), "", "at least one of user or group must be specified"));
+    }
+    let is_local = review == Review::LocalSubjectAccess;
+    let mut metadata = object.at(&["metadata"]).and_then(Value::as_object).cloned().unwrap_or_default();
+    let all = metadata.clone();
+    metadata.remove("managedFields");
+    if is_local {
+        metadata.remove("namespace");
+    }
+    if !metadata.is_empty() {
+        let why = if is_local { "must be empty except for namespace" } else { "must be empty" };
+        let shown = json::encode_as(&Value::Object(all), OBJECT_META.layout());
+        let error = Error::invalid(&Path::new("metadata"), Value::Null, why);
+        errors.push(error.shown_as(String::from_utf8_lossy(&shown).into_owned()));
+    }
+    if is_local {
+        let namespace = object.str_at(&["spec", "resourceAttributes", "namespace"]);
+        if of("resourceAttributes").is_some() && namespace != object.str_at(&["metadata", "namespace"]) {
+            let at = Path::new("spec.resourceAttributes.namespace");
+            errors.push(Error::invalid(&at, namespace, "must match metadata.namespace"));
+        }
+        if let Some(path) = of("nonResourceAttributes") {
+            let at = Path::new("spec.nonResourceAttributes");
+            let error = Error::invalid(&at, Value::Null, "disallowed on this kind of request");
+            errors.push(error.shown_as(show_path(path)));
+        }
+    }
+    errors
+}
+
+/// As Go's internal type has its fields.
+fn show_path(attributes: &Value) -> String {
+    let text = |name: &str| json::encode_to_string(&Value::from(attributes.str_at(&[name])));
+    format!(r#"{{"Path":{},"Verb":{}}}"#, text("path"), text("verb"))
+}
+
+/// The user that the question is about. Nothing is known of it but what is said.
+fn asked_about(object: &Value) -> UserInfo {
+    let texts = |value: Option<&Value>| -> Vec<String> {
+        let items = value.and_then(Value::as_array).unwrap_or_default();
+        items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let extra = object.at(&["spec", "extra"]).and_then(Value::as_object);
+    UserInfo {
+        name: object.str_at(&["spec", "user"]).to_owned(),
+        uid: object.str_at(&["spec", "uid"]).to_owned(),
+        groups: texts(object.at(&["spec", "groups"])),
+        extra: extra.into_iter().flat_map(Map::iter).map(|(key, value)| (key.to_owned(), texts(Some(value)))).collect(),
+    }
+}
+
+fn review_access(object: &Value, user: &UserInfo, authorizer: &dyn Authorizer) -> Value {
+    let of = |part: &'static str, name: &str| object.str_at(&["spec", part, name]);
+    let resource = |name: &str| of("resourceAttributes", name);
+    let attributes = match object.at(&["spec", "resourceAttributes"]) {
+        Some(_) => Attributes::Resource(ResourceAttributes {
+            verb: resource("verb"),
+            group: resource("group"),
+            version: if resource("version").is_empty() { "*" } else { resource("version") },
+            resource: resource("resource"),
+            subresource: resource("subresource"),
+            namespace: resource("namespace"),
+            name: resource("name"),
+        }),
+        None => {
+            Attributes::Path { verb: of("nonResourceAttributes", "verb"), path: of("nonResourceAttributes", "path") }
+        }
+    };
+    match authorizer.authorize(user, &attributes) {
+        Decision::Allow => object! { "allowed" => true },
+        Decision::Deny { reason } if reason.is_empty() => object! { "allowed" => false },
+        Decision::Deny { reason } => object! { "allowed" => false, "reason" => reason },
+    }
+}
+
+fn rules_for(user: &UserInfo, namespace: &str, authorizer: &dyn Authorizer) -> Value {
+    let rules = authorizer.rules_for(user, namespace);
+    let texts = |texts: &[String]| texts.iter().map(|text| Value::from(text.as_str())).collect::<Vec<_>>();
+    let list = |fields: &[(&str, &[String])]| {
+        let fields = fields.iter().filter(|(name, values)| *name == "verbs" || !values.is_empty());
+        Value::Object(fields.map(|(name, values)| ((*name).to_owned(), Value::Array(texts(values)))).collect())
+    };
+    let of_resource = |rule: &ResourceRule| {
+        list(&[
+            ("verbs", &rule.verbs),
+            ("apiGroups", &rule.api_groups),
+            ("resources", &rule.resources),
+            ("resourceNames", &rule.resource_names),
+        ])
+    };
+    let of_path = |rule: &NonResourceRule| list(&[("verbs", &rule.verbs), ("nonResourceURLs", &rule.urls)]);
+    object! {
+        "resourceRules" => rules.resource.iter().map(of_resource).collect::<Vec<_>>(),
+        "nonResourceRules" => rules.non_resource.iter().map(of_path).collect::<Vec<_>>(),
+        "incomplete" => rules.incomplete,
+    }
+}
+
+fn review_token(object: &Value, tokens: Option<&dyn TokenAuthenticator>) -> Result<Value, Status> {
+    let token = object.str_at(&["spec", "token"]);
+    if token.is_empty() {
+        return Err(Status::bad_request("token is required for TokenReview in authentication"));
+    }
+    Ok(match tokens.and_then(|tokens| tokens.user_of(token)) {
+        Some(user) => object! { "authenticated" => true, "user" => user_info(&user) },
+        None => object! { "user" => object! {}, "error" => "invalid bearer token" },
+    })
+}
+
+fn user_info(user: &UserInfo) -> Value {
+    let texts = |texts: &[String]| Value::Array(texts.iter().map(|text| Value::from(text.as_str())).collect());
+    let mut fields = Map::new();
+    for (name, text) in [("username", &user.name), ("uid", &user.uid)] {
+        if !text.is_empty() {
+            fields.insert(name, Value::from(text.as_str()));
+        }
+    }
+    if !user.groups.is_empty() {
+        fields.insert("groups", texts(&user.groups));
+    }
+    if !user.extra.is_empty() {
+        let extra = user.extra.iter().map(|(key, values)| (key.clone(), texts(values)));
+        fields.insert("extra", Value::Object(extra.collect()));
+    }
+    Value::Object(fields)
+}

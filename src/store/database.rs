@@ -1,0 +1,353 @@
+//! One database: what is stored in it, its view, and the task that writes.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::{Mutex, Semaphore, mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use crate::meta::Revision;
+
+use super::feed::DatabaseFeed;
+use super::postgres::Postgres;
+use super::sql::{Stats, Store};
+use super::sqlite::Sqlite;
+use super::view::{Found, OBJECT_BYTES_MAX, Snapshot, View};
+use super::writer::{self, QUEUE_KIB_MAX, QUEUE_MAX, Waiting};
+use super::{
+    At, Collection, Committed, Config, Location, SnapshotError, StoreError, Stored, Watch, WatchError, Write,
+    WriteError, compact, log,
+};
+
+/// A database that is open. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Database {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Arc<dyn Store>,
+    view: Arc<View>,
+    queue: SyncMutex<Option<mpsc::Sender<Waiting>>>,
+    /// What is left of the queue, in KiB of objects.
+    queue_kib: Arc<Semaphore>,
+    /// Collections are loaded one at a time.
+    loading: Mutex<()>,
+    tasks: SyncMutex<Vec<JoinHandle<()>>>,
+    probe: Probe,
+}
+
+/// Readings of the newest revision: who asks while one runs shares the next.
+#[derive(Default)]
+struct Probe {
+    begun: AtomicU64,
+    /// The last that succeeded, counted from 1.
+    done: Mutex<u64>,
+}
+
+impl Database {
+    /// Opens the database at `location` and starts to write.
+    pub async fn open(location: &Location, config: &Config) -> Result<Self, StoreError> {
+        let store: Arc<dyn Store> = match location {
+            Location::Postgres(url) => Arc::new(Postgres::open(url, config.durability).await?),
+            Location::Memory => Arc::new(Sqlite::open(None, config.durability).await?),
+            Location::File(path) => Arc::new(Sqlite::open(Some(path), config.durability).await?),
+        };
+        let (revision, compacted) = store.revisions().await?;
+        let view = Arc::new(View::new(revision, compacted, OBJECT_BYTES_MAX));
+        let (queue, waiting) = mpsc::channel(QUEUE_MAX);
+        let writing = tokio::spawn(writer::run(waiting, Arc::clone(&store), Arc::clone(&view)));
+        let inner = Arc::new(Inner {
+            store,
+            view,
+            queue: SyncMutex::new(Some(queue)),
+            queue_kib: Arc::new(Semaphore::new(QUEUE_KIB_MAX)),
+            loading: Mutex::new(()),
+            tasks: SyncMutex::new(vec![writing]),
+            probe: Probe::default(),
+        });
+        let database = Database { inner };
+        database.tasks().push(tokio::spawn(compact::run(database.downgrade(), config.history)));
+        if let Some(every) = database.inner.store.polled_every() {
+            database.tasks().push(tokio::spawn(poll(database.downgrade(), every)));
+        }
+        Ok(database)
+    }
+
+    fn tasks(&self) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.inner.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A handle that does not keep the database open.
+    fn downgrade(&self) -> WeakDatabase {
+        WeakDatabase(Arc::downgrade(&self.inner))
+    }
+
+    /// Makes a write if its guards hold in the transaction that makes it. It is visible, and as durable as was asked for,
+    /// when this returns. A write whose caller stops waiting is made all the same.
+    pub async fn write(&self, write: Write) -> Result<Committed, WriteError> {
+        let (done, result) = oneshot::channel();
+        let closed = || WriteError::Store(StoreError::Closed);
+        let share = Arc::clone(&self.inner.queue_kib).try_acquire_many_owned(writer::share_kib(&write));
+        let share = share.map_err(|_| WriteError::Busy)?;
+        {
+            let queue = self.inner.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            let queue = queue.as_ref().ok_or_else(closed)?;
+            queue.try_send(Waiting { write, done, _share: share }).map_err(|error| match error {
+                mpsc::error::TrySendError::Full(_) => WriteError::Busy,
+                mpsc::error::TrySendError::Closed(_) => closed(),
+            })?;
+        }
+        let result = result.await.unwrap_or_else(|_| Err(closed()));
+        if matches!(result, Err(WriteError::GuardFailed)) {
+            // Who decides anew must see what it failed by, also where another process wrote that.
+            self.catch_up().await.map_err(WriteError::Store)?;
+        }
+        result
+    }
+
+    /// The newest state of the object under `key`.
+    pub async fn get(&self, collection: &Collection, key: &str) -> Result<Option<Arc<Stored>>, StoreError> {
+        loop {
+            if let Some(found) = self.inner.view.get(collection, key) {
+                return Ok(found);
+            }
+            self.load(collection).await?;
+        }
+    }
+
+    /// The newest state of the object under `key`, without loading its collection for it.
+    pub async fn peek(&self, collection: &Collection, key: &str) -> Result<Option<Arc<Stored>>, StoreError> {
+        if let Some(found) = self.inner.view.get(collection, key) {
+            return Ok(found);
+        }
+        let found = self.inner.store.read(collection, key).await?;
+        if found.as_ref().is_some_and(|stored| stored.revision > self.revision()) {
+            // What is read after this must not be older.
+            log::poll(&self.inner.view, &*self.inner.store).await?;
+        }
+        Ok(found.map(Arc::new))
+    }
+
+    /// Hands every object to `each` whose stored bytes contain one of `texts`; others are not read. Returns the revision as
+    /// of which these are all, but for those that have changed after it.
+    pub async fn scan(
+        &self,
+        texts: &[&str; 3],
+        each: &mut (dyn FnMut(Collection, Stored) + Send),
+    ) -> Result<Revision, StoreError> {
+        /// How many rows are looked through before others may read.
+        const ROWS: usize = 128;
+        let until = self.revision();
+        let mut after = Revision::default();
+        loop {
+            let rows = self.inner.store.scan(texts, after, until, ROWS).await?;
+            let Some(last) = rows.last().map(|row| row.revision) else { return Ok(until) };
+            after = last;
+            rows.into_iter().filter_map(|row| row.found).for_each(|(collection, stored)| each(collection, stored));
+        }
+    }
+
+    /// The changes of all collections after a revision.
+    pub fn feed(&self, after: Revision) -> DatabaseFeed {
+        DatabaseFeed::new(Arc::clone(&self.inner.view), Arc::clone(&self.inner.store), after)
+    }
+
+    /// The objects of a collection at one revision.
+    pub async fn snapshot(&self, collection: &Collection, at: At) -> Result<Snapshot, SnapshotError> {
+        let revision = match at {
+            At::Newest => None,
+            At::Exact(revision) => Some(revision),
+        };
+        loop {
+            match self.inner.view.find(collection, revision) {
+                Found::Snapshot(snapshot) => return Ok(snapshot),
+                Found::Expired(compacted) => return Err(SnapshotError::Expired { compacted }),
+                Found::NotLoaded => self.load(collection).await.map_err(SnapshotError::Store)?,
+                Found::Present(present) => {
+                    let rebuilt = log::rebuild(&self.inner.view, &*self.inner.store, present).await;
+                    // Where it can't be rebuilt it was compacted meanwhile, and the view says so.
+                    if let Some(snapshot) = rebuilt.map_err(SnapshotError::Store)? {
+                        return Ok(snapshot);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Keeps a state for the next page of a list, within bounds of number and time.
+    pub fn pin(&self, snapshot: &Snapshot) {
+        self.inner.view.pin(snapshot);
+    }
+
+    /// The changes of a collection after a revision, which may be one of the future.
+    pub async fn watch(&self, collection: &Collection, after: Revision) -> Result<Watch, WatchError> {
+        let compacted = self.inner.view.compacted();
+        if after < compacted {
+            return Err(WatchError::Expired { compacted });
+        }
+        loop {
+            if let Some(changed) = self.inner.view.follow(collection) {
+                let (view, store) = (Arc::clone(&self.inner.view), Arc::clone(&self.inner.store));
+                return Ok(Watch::new(view, store, collection.clone(), after, changed));
+            }
+            self.load(collection).await.map_err(WatchError::Store)?;
+        }
+    }
+
+    /// The newest revision that is visible.
+    pub fn revision(&self) -> Revision {
+        self.inner.view.revision()
+    }
+
+    /// Waits until everything is visible that was acknowledged anywhere before this was called. At once where no other
+    /// process can write.
+    ///
+    /// Errors: the database does not answer. What is visible can be read all the same.
+    pub async fn catch_up(&self) -> Result<(), StoreError> {
+        if self.inner.store.polled_every().is_none() {
+            return Ok(());
+        }
+        let probe = &self.inner.probe;
+        let wanted = probe.begun.load(Ordering::SeqCst) + 1;
+        let mut done = probe.done.lock().await;
+        if *done >= wanted {
+            return Ok(());
+        }
+        let number = probe.begun.fetch_add(1, Ordering::SeqCst) + 1;
+        log::poll(&self.inner.view, &*self.inner.store).await?;
+        *done = number;
+        Ok(())
+    }
+
+    /// The revision that the log reaches back to.
+    pub fn compacted(&self) -> Revision {
+        self.inner.view.compacted()
+    }
+
+    /// Waits until `revision` is visible, `timeout` at most; false where it is not by then.
+    pub async fn wait_for(&self, revision: Revision, timeout: Duration) -> bool {
+        let mut newest = self.inner.view.newest();
+        let reached = newest.wait_for(|newest| *newest >= revision);
+        matches!(tokio::time::timeout(timeout, reached).await, Ok(Ok(_)))
+    }
+
+    /// The value that every process on this database has under `name`.
+    pub async fn read_secret(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.store.read_secret(name).await
+    }
+
+    /// Keeps `made` under `name` unless there is a value already; returns the one that is kept.
+    pub async fn insert_secret(&self, name: &str, made: &[u8]) -> Result<Vec<u8>, StoreError> {
+        self.inner.store.secret(name, made).await
+    }
+
+    /// Takes or keeps the lease `name`; false while another process has it.
+    pub async fn lease(&self, name: &str, holder: &str, ttl: Duration) -> Result<bool, StoreError> {
+        let now_ms = Timestamp::now().as_millisecond();
+        let expires_at_ms = now_ms.saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
+        self.inner.store.lease(name, holder, now_ms, expires_at_ms).await
+    }
+
+    pub fn stats(&self) -> &Stats {
+        self.inner.store.stats()
+    }
+
+    /// How many objects each collection in memory has.
+    pub fn object_counts(&self) -> Vec<(Collection, usize)> {
+        self.inner.view.object_counts()
+    }
+
+    /// Whether the database answers.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        self.inner.store.revisions().await.map(drop)
+    }
+
+    /// Commits what is waiting and closes; later writes fail.
+    pub async fn close(&self) {
+        drop(self.inner.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let tasks = std::mem::take(&mut *self.tasks());
+        for (at, task) in tasks.into_iter().enumerate() {
+            // The first is the writer, which ends by itself; the others wait for time to pass.
+            if at > 0 {
+                task.abort();
+            }
+            _ = task.await;
+        }
+        self.inner.store.close().await;
+    }
+
+    /// Makes everything superseded at or before `to` unreadable, then removes it in small steps, between which writes go on.
+    pub async fn compact(&self, to: Revision) -> Result<(), StoreError> {
+        let to = to.min(self.revision());
+        self.inner.view.set_compacted(to);
+        while self.inner.store.compact(to).await? {}
+        Ok(())
+    }
+
+    /// Deletes what expires at or before `now_ms`, in milliseconds since 1970.
+    pub async fn expire(&self, now_ms: i64) -> Result<(), StoreError> {
+        compact::expire(self, self.inner.store.expired(now_ms).await?).await
+    }
+
+    /// Loads a collection into the view. Loading goes on where the caller stops waiting, since others may wait as well.
+    async fn load(&self, collection: &Collection) -> Result<(), StoreError> {
+        let (inner, collection) = (Arc::clone(&self.inner), collection.clone());
+        let loading = tokio::spawn(async move { inner.load(&collection).await });
+        loading.await.unwrap_or(Err(StoreError::Closed))
+    }
+}
+
+impl Inner {
+    async fn load(&self, collection: &Collection) -> Result<(), StoreError> {
+        let _one_at_a_time = self.loading.lock().await;
+        if !self.view.begin_loading(collection) {
+            return Ok(());
+        }
+        match self.read(collection).await {
+            Ok((objects, revision)) => {
+                self.view.finish_loading(collection, objects, revision);
+                Ok(())
+            }
+            Err(error) => {
+                self.view.abandon_loading(collection);
+                Err(error)
+            }
+        }
+    }
+
+    /// The objects of a collection at a visible revision.
+    async fn read(&self, collection: &Collection) -> Result<(Vec<Stored>, Revision), StoreError> {
+        let (objects, revision) = self.store.load(collection).await?;
+        if revision > self.view.revision() {
+            // Committed, and about to be made visible by the writer, or by this.
+            log::poll(&self.view, &*self.store).await?;
+        }
+        Ok((objects, revision))
+    }
+}
+
+/// Polls the log until the database is closed.
+async fn poll(database: WeakDatabase, every: Duration) {
+    loop {
+        let Some(store) = database.upgrade().map(|database| Arc::clone(&database.inner.store)) else { return };
+        // Told at once as a rule; the timer is for what gets lost on the way.
+        _ = tokio::time::timeout(every, store.written_elsewhere()).await;
+        drop(store);
+        let Some(database) = database.upgrade() else { return };
+        if let Err(error) = log::poll(&database.inner.view, &*database.inner.store).await {
+            tracing::warn!(%error, "the log can't be polled, it will be tried again");
+        }
+    }
+}
+
+/// A handle for tasks that end with the database.
+pub(super) struct WeakDatabase(std::sync::Weak<Inner>);
+
+impl WeakDatabase {
+    pub fn upgrade(&self) -> Option<Database> {
+        self.0.upgrade().map(|inner| Database { inner })
+    }
+}

@@ -1,0 +1,187 @@
+//! The changes of all collections, one after the other: for those who must miss none of any kind.
+//!
+//! In memory as far as that reaches back, then from the database. Nothing is loaded for it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::select_all;
+use tokio::sync::watch;
+
+use crate::meta::Revision;
+
+use super::sql::Store;
+use super::view::{Applied, View};
+use super::{Change, Collection, StoreError, Stored};
+
+/// How many changes stay in memory.
+const NEWEST_MAX: usize = 2_000;
+/// How many bytes of objects stay in memory with them.
+const NEWEST_BYTES_MAX: usize = 4 << 20;
+/// How many changes are handed out at a time.
+const PAGE_MAX: usize = 256;
+
+/// A change of some collection.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub collection: Collection,
+    pub key: Arc<str>,
+    pub uid: Arc<str>,
+    pub revision: Revision,
+    /// The new state; `None` for a deletion.
+    pub stored: Option<Arc<Stored>>,
+}
+
+impl Entry {
+    pub(super) fn new(collection: &Collection, applied: &Applied) -> Self {
+        Entry {
+            collection: collection.clone(),
+            key: Arc::clone(&applied.key),
+            uid: Arc::clone(&applied.uid),
+            revision: applied.revision,
+            stored: applied.stored.clone(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.stored.as_ref().map_or(0, |stored| stored.bytes.len())
+    }
+}
+
+impl From<(Collection, Change)> for Entry {
+    fn from((collection, change): (Collection, Change)) -> Self {
+        Entry::new(&collection, &Applied::from(change))
+    }
+}
+
+/// The changes that stay in memory.
+pub(super) struct Newest {
+    entries: VecDeque<Entry>,
+    bytes: usize,
+    /// Every change after this revision is among them.
+    from: Revision,
+}
+
+impl Newest {
+    pub fn after(revision: Revision) -> Self {
+        Newest { entries: VecDeque::new(), bytes: 0, from: revision }
+    }
+
+    pub fn push(&mut self, entry: Entry) {
+        self.bytes += entry.bytes();
+        self.entries.push_back(entry);
+        while self.entries.len() > NEWEST_MAX || self.bytes > NEWEST_BYTES_MAX {
+            let Some(oldest) = self.entries.pop_front() else { break };
+            self.bytes -= oldest.bytes();
+            self.from = oldest.revision;
+        }
+    }
+
+    /// The first `max` changes after a revision; `None` where some of them are no longer in memory.
+    pub fn after_revision(&self, after: Revision, max: usize) -> Option<Vec<Entry>> {
+        if after < self.from {
+            return None;
+        }
+        let first = self.entries.partition_point(|entry| entry.revision <= after);
+        Some(self.entries.range(first..).take(max).cloned().collect())
+    }
+}
+
+/// The newest revision of each database at a moment, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Moment(pub(super) Vec<Revision>);
+
+/// The changes of all collections, those of one database in their order.
+pub struct Feed {
+    databases: Vec<DatabaseFeed>,
+    /// What is read and not handed out yet.
+    gathered: Vec<Entry>,
+}
+
+impl Feed {
+    pub(super) fn new(databases: Vec<DatabaseFeed>) -> Self {
+        Feed { databases, gathered: Vec::new() }
+    }
+
+    /// Waits for changes, and returns some of them, those of each database in order; `None` where they are gone or a
+    /// database is. A change comes with all that was visible in other databases when it was read. Cancel-safe.
+    pub async fn next(&mut self) -> Option<Vec<Entry>> {
+        if self.gathered.is_empty() {
+            // The one that was asked first is asked last the next time: who has much to tell does not silence the others.
+            // INVARIANT: there is at least the main database.
+            self.databases.rotate_left(1);
+            let nexts = self.databases.iter_mut().map(|database| database.next().boxed());
+            self.gathered = select_all(nexts).await.0?;
+        }
+        if self.databases.len() > 1 {
+            for database in &mut self.databases {
+                loop {
+                    let more = database.visible().await?;
+                    if more.is_empty() {
+                        break;
+                    }
+                    self.gathered.extend(more);
+                }
+            }
+        }
+        Some(std::mem::take(&mut self.gathered))
+    }
+}
+
+/// The changes of one database. It holds no queue: one that falls behind what the log keeps ends.
+pub(super) struct DatabaseFeed {
+    view: Arc<View>,
+    store: Arc<dyn Store>,
+    position: Revision,
+    newest: watch::Receiver<Revision>,
+}
+
+impl DatabaseFeed {
+    pub fn new(view: Arc<View>, store: Arc<dyn Store>, position: Revision) -> Self {
+        let newest = view.newest();
+        DatabaseFeed { view, store, position, newest }
+    }
+
+    /// As [`Feed::next`].
+    async fn next(&mut self) -> Option<Vec<Entry>> {
+        loop {
+            // Marked as seen before reading: a change after this wakes the feed again.
+            self.newest.borrow_and_update();
+            let entries = self.visible().await?;
+            if !entries.is_empty() {
+                return Some(entries);
+            }
+            self.newest.changed().await.ok()?;
+        }
+    }
+
+    /// The next changes that are visible already, in order; `None` at the end. Cancel-safe.
+    async fn visible(&mut self) -> Option<Vec<Entry>> {
+        let entries = match self.view.newest_after(self.position, PAGE_MAX) {
+            Some(entries) => entries,
+            None => match self.read().await {
+                Ok(entries) => entries?,
+                Err(error) => {
+                    tracing::warn!(%error, "a feed ends, as the log can't be read");
+                    return None;
+                }
+            },
+        };
+        self.position = entries.last().map_or(self.position, |last| last.revision);
+        Some(entries)
+    }
+
+    /// The next changes from the database, none that is not visible yet; `None` where they are compacted.
+    async fn read(&self) -> Result<Option<Vec<Entry>>, StoreError> {
+        let visible = self.view.revision();
+        let changes = self.store.log_after(self.position, PAGE_MAX).await?;
+        // Read after the changes: they are whole if it is not above where they begin.
+        let (_, compacted) = self.store.revisions().await?;
+        if self.position < compacted {
+            return Ok(None);
+        }
+        let entries = changes.into_iter().map(Entry::from);
+        Ok(Some(entries.take_while(|entry| entry.revision <= visible).collect()))
+    }
+}

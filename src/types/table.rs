@@ -1,0 +1,336 @@
+//! The words in which a type is described.
+//!
+//! A description follows the Go type, for that decides on JSON and on protobuf: its tags name the field's number and its
+//! JSON name, a value that is no pointer is always on the wire, and `omitempty` leaves its zero out of the JSON.
+
+use crate::value::Value;
+
+/// A struct in Go, a message in protobuf.
+pub struct Message {
+    /// The name of its Go type, without its package: errors tell it.
+    pub name: &'static str,
+    /// In the order of the Go type, which is that of the JSON.
+    pub fields: &'static [Field],
+    pub codec: Codec,
+    /// What it is, for people.
+    pub description: &'static str,
+    /// Whether it stands on its own: its JSON has `kind` and `apiVersion`, which the bytes have not.
+    pub is_object: bool,
+    /// Whether its fields have one owner: `+structType=atomic`.
+    pub is_atomic: bool,
+    /// The indices of the fields in the order of their numbers; behind the last field nothing counts.
+    by_number: [u8; FIELDS_MAX],
+}
+
+/// More than any type has.
+const FIELDS_MAX: usize = 64;
+
+/// How a message looks in JSON.
+#[derive(Clone, Copy)]
+pub enum Codec {
+    /// An object with a member for each field.
+    Object,
+    /// `2026-01-02T03:04:05Z`, or null. Its fields are seconds and nanoseconds; the latter are not read.
+    Time,
+    /// `2026-01-02T03:04:05.000006Z`, or null.
+    MicroTime,
+    /// `1500m`; its one field holds the text.
+    Quantity,
+    /// Any JSON; its one field holds the text.
+    Json,
+    /// As [`Codec::Json`], but what is no JSON is told later, by those who know what fields are.
+    FieldsV1,
+    /// An array; its one field holds the items.
+    List,
+    /// Fields: a truth value, a schema. JSON: one or the other.
+    SchemaOrBool,
+    /// Fields: a schema, several. JSON: one or the other.
+    SchemaOrArray,
+    /// Fields: a schema, several texts. JSON: one or the other.
+    SchemaOrStringArray,
+    /// An object of any names; its one field is a map.
+    Members,
+    /// An array, or what would be its only item; its one field is a list.
+    OneOrMore,
+    /// Any JSON; its one field holds it as YAML.
+    Any,
+    /// What one of the fields is; given the JSON, the function tells which.
+    Choice(fn(&Value) -> usize),
+}
+
+/// A field of a message.
+pub struct Field {
+    pub number: u32,
+    /// Its name in JSON; empty in messages that are no objects there.
+    pub json: &'static str,
+    go: Option<&'static str>,
+    pub kind: Kind,
+    pub shape: Shape,
+    /// Whether JSON has the field when it is zero.
+    pub always: bool,
+    /// What it is, for people.
+    pub description: &'static str,
+    /// Go's name of a string type (`v1.SecretType`), of the items of a list, or of the values of a map.
+    pub go_type: Option<&'static str>,
+    /// Go's name of a list or map type that has one (`v1.ResourceList`).
+    pub container_type: Option<&'static str>,
+    /// Whether the published schema requires the field. Nothing enforces it but clients.
+    pub is_required: bool,
+    pub items: Items,
+}
+
+/// How the items of a list, or the parts of a struct, are merged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Items {
+    /// For server-side apply: `atomic`, `set` or `map`.
+    pub list_type: Option<&'static str>,
+    /// What tells the items of a `map` apart.
+    pub map_keys: &'static [&'static str],
+    /// For a strategic merge patch: the field that tells items apart.
+    pub merge_key: Option<&'static str>,
+    /// For a strategic merge patch: `merge`, `retainKeys`, or both with a comma between them.
+    pub strategy: Option<&'static str>,
+}
+
+impl Items {
+    const NONE: Items = Items { list_type: None, map_keys: &[], merge_key: None, strategy: None };
+}
+
+/// What a field holds.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    Bool,
+    Int32,
+    Int64,
+    Double,
+    String,
+    /// Base64 in JSON.
+    Bytes,
+    Message(&'static Message),
+}
+
+/// How often a field holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Once: what is not on the wire is zero, and a zero is on the wire.
+    Value,
+    /// Once or never.
+    Pointer,
+    List,
+    /// By a name.
+    Map,
+    /// By a name that begins with the field's own; in JSON these are members of the object itself.
+    Extensions,
+    /// Once; in JSON its members are members of the object itself. In Go the struct is embedded.
+    Inline,
+}
+
+impl Message {
+    /// A message that is an object in JSON.
+    pub const fn new(name: &'static str, fields: &'static [Field]) -> Self {
+        let by_number = sort_by_number(fields);
+        Message { name, fields, codec: Codec::Object, description: "", is_object: false, is_atomic: false, by_number }
+    }
+
+    /// A message that stands on its own: an object of a kind, or a list of them.
+    pub const fn object(name: &'static str, fields: &'static [Field]) -> Self {
+        Message { is_object: true, ..Message::new(name, fields) }
+    }
+
+    /// The same fields, with another look.
+    pub const fn codec(self, codec: Codec) -> Self {
+        Message { codec, ..self }
+    }
+
+    /// Says what it is.
+    pub const fn describe(self, description: &'static str) -> Self {
+        Message { description, ..self }
+    }
+
+    /// Its fields have one owner.
+    pub const fn atomic(self) -> Self {
+        Message { is_atomic: true, ..self }
+    }
+
+    /// What its JSON has, in the order of the Go type.
+    pub fn members(&self) -> impl Iterator<Item = &'static Field> + use<> {
+        static TYPE_META: [Field; 2] = [string(0, "kind"), string(0, "apiVersion")];
+        let type_meta: &'static [Field] = if self.is_object { &TYPE_META } else { &[] };
+        type_meta.iter().chain(self.fields.iter().flat_map(|field| match (field.shape, field.kind) {
+            (Shape::Inline, Kind::Message(embedded)) => embedded.fields.iter(),
+            _ => std::slice::from_ref(field).iter(),
+        }))
+    }
+
+    /// The field that JSON calls `name`.
+    pub fn member(&self, name: &str) -> Option<&'static Field> {
+        self.members().find(|field| field.json == name)
+    }
+
+    /// The fields with their indices, in the order of their numbers.
+    pub fn by_number(&self) -> impl DoubleEndedIterator<Item = (usize, &'static Field)> + use<> {
+        let (fields, by_number) = (self.fields, self.by_number);
+        (0..fields.len()).map(move |at| (usize::from(by_number[at]), &fields[usize::from(by_number[at])]))
+    }
+}
+
+/// Insertion sort: what a constant can be made with.
+const fn sort_by_number(fields: &[Field]) -> [u8; FIELDS_MAX] {
+    let mut order = [0; FIELDS_MAX];
+    let mut count = 0;
+    while count < fields.len() {
+        let mut at = count;
+        while at > 0 && fields[order[at - 1] as usize].number > fields[count].number {
+            order[at] = order[at - 1];
+            at -= 1;
+        }
+        order[at] = count as u8;
+        count += 1;
+    }
+    order
+}
+
+/// A field that holds a text.
+pub const fn string(number: u32, json: &'static str) -> Field {
+    field(number, json, Kind::String)
+}
+
+pub const fn boolean(number: u32, json: &'static str) -> Field {
+    field(number, json, Kind::Bool)
+}
+
+pub const fn int32(number: u32, json: &'static str) -> Field {
+    field(number, json, Kind::Int32)
+}
+
+pub const fn int64(number: u32, json: &'static str) -> Field {
+    field(number, json, Kind::Int64)
+}
+
+pub const fn double(number: u32, json: &'static str) -> Field {
+    field(number, json, Kind::Double)
+}
+
+/// A field that holds bytes, in JSON as base64.
+pub const fn bytes(number: u32, json: &'static str) -> Field {
+    field(number, json, Kind::Bytes)
+}
+
+/// A field that is a value in Go, and is not in JSON when it is zero. A struct is never zero.
+const fn field(number: u32, json: &'static str, kind: Kind) -> Field {
+    let always = matches!(kind, Kind::Message(_));
+    Field {
+        number,
+        json,
+        go: None,
+        kind,
+        shape: Shape::Value,
+        always,
+        description: "",
+        go_type: None,
+        container_type: None,
+        is_required: false,
+        items: Items::NONE,
+    }
+}
+
+/// A field that is a struct.
+pub const fn message(number: u32, json: &'static str, message: &'static Message) -> Field {
+    field(number, json, Kind::Message(message))
+}
+
+/// A struct that is embedded: its members are those of the struct that it is in.
+pub const fn inline(number: u32, go: &'static str, embedded: &'static Message) -> Field {
+    Field { shape: Shape::Inline, go: Some(go), ..message(number, "", embedded) }
+}
+
+impl Field {
+    /// Gives the name in Go where it is not the JSON name with a capital.
+    pub const fn go(self, name: &'static str) -> Self {
+        Field { go: Some(name), ..self }
+    }
+
+    /// In JSON also when it is zero: no `omitempty`.
+    pub const fn always(self) -> Self {
+        Field { always: true, ..self }
+    }
+
+    /// Not in JSON when it is zero, though it is a struct: `omitzero`.
+    pub const fn omit_zero(self) -> Self {
+        Field { always: false, ..self }
+    }
+
+    pub const fn pointer(self) -> Self {
+        Field { shape: Shape::Pointer, always: false, ..self }
+    }
+
+    pub const fn list(self) -> Self {
+        Field { shape: Shape::List, always: false, ..self }
+    }
+
+    pub const fn map(self) -> Self {
+        Field { shape: Shape::Map, always: false, ..self }
+    }
+
+    pub const fn extensions(self) -> Self {
+        Field { shape: Shape::Extensions, always: false, ..self }
+    }
+
+    /// Says what it is.
+    pub const fn describe(self, description: &'static str) -> Self {
+        Field { description, ..self }
+    }
+
+    /// Gives Go's name of a string type.
+    pub const fn go_type(self, name: &'static str) -> Self {
+        Field { go_type: Some(name), ..self }
+    }
+
+    /// Gives Go's name of a list or map type.
+    pub const fn container_type(self, name: &'static str) -> Self {
+        Field { container_type: Some(name), ..self }
+    }
+
+    /// The published schema requires it.
+    pub const fn required(self) -> Self {
+        Field { is_required: true, ..self }
+    }
+
+    /// A list with one owner.
+    pub const fn atomic(self) -> Self {
+        Field { items: Items { list_type: Some("atomic"), ..self.items }, ..self }
+    }
+
+    /// A list of values, each with an owner.
+    pub const fn set(self) -> Self {
+        Field { items: Items { list_type: Some("set"), ..self.items }, ..self }
+    }
+
+    /// A list whose items are told apart by `keys`.
+    pub const fn map_by(self, keys: &'static [&'static str]) -> Self {
+        Field { items: Items { list_type: Some("map"), map_keys: keys, ..self.items }, ..self }
+    }
+
+    /// A strategic merge patch merges its items by `key`; items that are values have none.
+    pub const fn merge_by(self, key: &'static str) -> Self {
+        let merge_key = if key.is_empty() { None } else { Some(key) };
+        Field { items: Items { merge_key, strategy: Some("merge"), ..self.items }, ..self }
+    }
+
+    /// What a strategic merge patch does with it.
+    pub const fn patch_strategy(self, strategy: &'static str) -> Self {
+        Field { items: Items { strategy: Some(strategy), ..self.items }, ..self }
+    }
+
+    /// The field's name in Go.
+    pub fn go_name(&self) -> String {
+        if let Some(name) = self.go {
+            return name.to_owned();
+        }
+        let mut name = self.json.to_owned();
+        if let Some(first) = name.get_mut(..1) {
+            first.make_ascii_uppercase();
+        }
+        name
+    }
+}

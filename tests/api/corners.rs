@@ -1,0 +1,216 @@
+//! Requests at the edge of what is documented: what a server of apiextensions-apiserver 1.37.2 answered to the same.
+
+use std::io::Read as _;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{CRONTABS, crontab, serve_crontabs};
+use crate::server::{Answer, Folder, Server};
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const JSON: (&str, &str) = ("Content-Type", "application/json");
+const MERGE: (&str, &str) = ("Content-Type", "application/merge-patch+json");
+const METADATA: (&str, &str) = ("Accept", "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io");
+const METADATA_LIST: (&str, &str) = ("Accept", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io");
+const TABLE: (&str, &str) = ("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io");
+
+/// A server with the CronTab `nightly`.
+fn start() -> (Server, Folder) {
+    let folder = Folder::for_test();
+    let server = serve_crontabs(&folder, &["--store", "memory"]);
+    let body = crontab("nightly").to_string();
+    assert_eq!(server.send("POST", CRONTABS, &[JSON], Some(body.as_bytes())).status, 201);
+    (server, folder)
+}
+
+fn get(server: &Server, path: &str, header: (&str, &str)) -> Answer {
+    server.send("GET", path, &[header], None)
+}
+
+/// That the answer is a Status with `code`, the message ending as said.
+#[track_caller]
+fn check(answer: &Answer, code: u16, message: &str) {
+    let status = answer.json();
+    let found = status["message"].as_str().unwrap_or_default();
+    assert_eq!((answer.status, &status["code"]), (code, &json!(code)), "{status}");
+    assert!(found.ends_with(message), "{found}");
+}
+
+#[test]
+fn a_name_that_no_path_can_hold_is_told() {
+    let (server, _folder) = start();
+    for (name, fault) in [
+        ("..", r#"Name parameter invalid: "..": may not be '..'"#),
+        ("%2e", r#"Name parameter invalid: ".": may not be '.'"#),
+        ("a%25b", r#"Name parameter invalid: "a%b": may not contain '%'"#),
+    ] {
+        for method in ["GET", "DELETE"] {
+            check(&server.send(method, &format!("{CRONTABS}/{name}"), &[], None), 400, fault);
+        }
+        check(&server.send("PATCH", &format!("{CRONTABS}/{name}"), &[MERGE], Some(b"{}")), 400, fault);
+    }
+}
+
+#[test]
+fn a_malformed_token_is_told_before_a_revision_beside_it() {
+    let (server, _folder) = start();
+    let page = |token: &str| get(&server, &format!("{CRONTABS}?resourceVersion=5&continue={token}"), JSON);
+    check(&page("x"), 400, "invalid continue token: continue key is not valid: illegal base64 data at input byte 0");
+    check(
+        &page("eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhIn0"),
+        400,
+        "specifying resource version is not allowed when using continue",
+    );
+}
+
+#[test]
+fn what_is_no_list_and_what_is_one_is_told_in_types_of_go() {
+    let (server, _folder) = start();
+    let no_list = "the requested object is not a list (*v1.Scale)";
+    check(&get(&server, &format!("{CRONTABS}/nightly/scale"), METADATA_LIST), 406, no_list);
+    check(&get(&server, &format!("{CRONTABS}/nightly"), METADATA_LIST), 500, "content is not a list");
+    let definition = format!("{DEFINITIONS}/crontabs.stable.example.com");
+    let no_list = "the requested object is not a list (*apiextensions.CustomResourceDefinition)";
+    check(&get(&server, &definition, METADATA_LIST), 406, no_list);
+    for (path, list) in [
+        (CRONTABS, "*unstructured.UnstructuredList"),
+        (DEFINITIONS, "*apiextensions.CustomResourceDefinitionList"),
+        ("/api/v1/namespaces/default/configmaps", "*core.ConfigMapList"),
+    ] {
+        check(&get(&server, path, METADATA), 406, &format!("the requested object is a list ({list})"));
+    }
+}
+
+#[test]
+fn a_scale_has_columns_of_its_own() {
+    let (server, _folder) = start();
+    let table = get(&server, &format!("{CRONTABS}/nightly/scale"), TABLE).json();
+    let columns = table["columnDefinitions"].as_array().expect("a Table has columns");
+    let columns: Vec<_> = columns.iter().map(|column| [&column["name"], &column["type"]]).collect();
+    assert_eq!(
+        json!(columns),
+        json!([["Name", "string"], ["Desired", "integer"], ["Available", "integer"], ["Age", "date"]])
+    );
+    assert_eq!(json!(table["rows"][0]["cells"].as_array().map(|cells| &cells[..3])), json!(["nightly", 1, 0]));
+}
+
+#[test]
+fn routes_of_built_in_kinds_know_get_and_no_head() {
+    let (server, _folder) = start();
+    let watch = "/apis/apiextensions.k8s.io/v1/watch/customresourcedefinitions";
+    let not_allowed = "the server does not allow this method on the requested resource";
+    for method in ["POST", "DELETE", "OPTIONS"] {
+        check(&server.send(method, watch, &[], None), 405, not_allowed);
+    }
+    for path in [watch, DEFINITIONS, "/api/v1/namespaces/default", "/api/v1/configmaps"] {
+        assert_eq!(server.send("HEAD", path, &[], None).status, 405, "{path}");
+    }
+    assert_eq!(server.send("HEAD", CRONTABS, &[], None).status, 200);
+}
+
+#[test]
+fn a_version_that_a_built_in_group_lacks_is_not_found_by_any_method() {
+    let (server, _folder) = start();
+    for path in ["/apis/apiextensions.k8s.io/v1beta1", "/api/v2"] {
+        for method in ["GET", "POST", "OPTIONS"] {
+            let answer = server.send(method, path, &[], None);
+            check(&answer, 404, "the server could not find the requested resource");
+        }
+    }
+    for path in ["/apis/stable.example.com/v2", "/apis//stable.example.com/v1"] {
+        let answer = server.send("GET", path, &[], None);
+        assert_eq!((answer.status, answer.body.as_slice()), (404, b"404 page not found\n".as_slice()), "{path}");
+    }
+}
+
+#[test]
+fn cluster_wide_definitions_are_selected_by_an_empty_namespace() {
+    let (server, _folder) = start();
+    for (selector, count) in [("metadata.namespace%3Ddefault", 0), ("metadata.namespace!%3Ddefault", 1)] {
+        let list = get(&server, &format!("{DEFINITIONS}?fieldSelector={selector}"), JSON).json();
+        assert_eq!(list["items"].as_array().map(Vec::len), Some(count), "{selector}");
+    }
+    let namespaces = get(&server, "/api/v1/namespaces?fieldSelector=metadata.namespace%3Da", JSON);
+    check(&namespaces, 400, "field label not supported: metadata.namespace");
+}
+
+#[test]
+fn a_patch_does_not_make_another_kind() {
+    let (server, _folder) = start();
+    let path = format!("{DEFINITIONS}/crontabs.stable.example.com");
+    for (patch, fault) in [
+        (r#"{"kind":"X"}"#, r#"no kind "X" is registered for version "apiextensions.k8s.io/v1" in scheme"#),
+        (r#"{"apiVersion":"v2"}"#, r#"no kind "CustomResourceDefinition" is registered for version "v2" in scheme"#),
+        (r#"{"apiVersion":"a/b/c"}"#, "unexpected GroupVersion string: a/b/c"),
+    ] {
+        let status = server.send("PATCH", &path, &[MERGE], Some(patch.as_bytes())).json();
+        let message = status["message"].as_str().unwrap_or_default();
+        assert!(status["code"] == 422 && message.contains(fault), "{patch}: {status}");
+    }
+    assert_eq!(server.send("PATCH", &path, &[MERGE], Some(br#"{"kind":null}"#)).status, 200);
+}
+
+#[test]
+fn bodies_that_are_no_scale_and_no_options_are_told() {
+    let (server, _folder) = start();
+    let scale = format!("{CRONTABS}/nightly/scale");
+    for body in ["", "{", "[]"] {
+        let answer = server.send("PUT", &scale, &[JSON], Some(body.as_bytes()));
+        assert_eq!(answer.status, 400, "{body}");
+    }
+    let no_scale = "no kind is registered for the type v1.Scale in scheme \"pkg/runtime/scheme.go:111\"";
+    check(&server.send("PUT", &scale, &[JSON], Some(b"")), 400, no_scale);
+    for (options, fault) in [
+        (r#"{"kind":"DeleteOptions","apiVersion":"a/b/c"}"#, "unexpected GroupVersion string: a/b/c"),
+        (
+            r#"{"gracePeriodSeconds":1.5}"#,
+            "json: cannot unmarshal number 1.5 into Go struct field DeleteOptions.gracePeriodSeconds of type int64",
+        ),
+    ] {
+        let path = format!("{CRONTABS}/nightly");
+        check(&server.send("DELETE", &path, &[JSON], Some(options.as_bytes())), 400, fault);
+    }
+}
+
+#[test]
+fn a_revision_in_a_new_object_is_minded_by_the_store_alone() {
+    let (server, _folder) = start();
+    let create = |name: &str, revision: &str, query: &str| {
+        let mut object = crontab(name);
+        object["metadata"]["resourceVersion"] = json!(revision);
+        server.send("POST", &format!("{CRONTABS}{query}"), &[JSON], Some(object.to_string().as_bytes()))
+    };
+    check(&create("a", "5", ""), 500, "resourceVersion should not be set on objects to be created");
+    let dry = create("a", "5", "?dryRun=All");
+    assert_eq!((dry.status, &dry.json()["metadata"]["resourceVersion"]), (201, &json!("5")));
+    assert_eq!((create("a", "0", "").status, create("b", "soon", "").status), (201, 201));
+}
+
+/// All that a watch of a second sends.
+fn watched(server: &Server, query: &str, header: (&str, &str)) -> (u16, Vec<Value>) {
+    let path = format!("{CRONTABS}?watch=1&timeoutSeconds=1&{query}");
+    let mut stream = server.open("GET", &path, &[header], None, Duration::from_secs(60));
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).expect("the server ends it");
+    let answer = Answer::parse(&bytes).expect("it has a head");
+    let events = String::from_utf8_lossy(&answer.body);
+    (answer.status, events.lines().map(|line| serde_json::from_str(line).expect("an event is JSON")).collect())
+}
+
+#[test]
+fn a_streamed_list_at_a_revision_to_come_ends_with_an_error() {
+    let (server, _folder) = start();
+    let query = "resourceVersion=99999999&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+    let (status, events) = watched(&server, query, JSON);
+    assert_eq!((status, events.len()), (200, 1), "{events:?}");
+    let (kind, error) = (&events[0]["type"], &events[0]["object"]);
+    assert_eq!((kind, &error["code"], &error["reason"]), (&json!("ERROR"), &json!(504), &json!("Timeout")));
+    assert_eq!(error["details"]["causes"][0]["reason"], "ResourceVersionTooLarge");
+}
+
+#[test]
+fn a_watch_of_lists_of_metadata_ends_at_its_first_event() {
+    let (server, _folder) = start();
+    assert_eq!(watched(&server, "resourceVersion=0", METADATA_LIST), (200, vec![]));
+}

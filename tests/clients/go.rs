@@ -1,0 +1,52 @@
+//! Programs made of Kubernetes' Go libraries. Each is the tests of a folder in `tests/clients/go`, built by tests/setup.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::kubectl::left_out;
+
+/// Runs the tests of a folder, which start their servers themselves. They must pass, without a word on stderr: that is
+/// where the libraries put the warnings that they are sent, and errors that they get over.
+#[track_caller]
+fn check_passes(name: &str) {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let program = tests.join("tools/go").join(format!("{name}.test"));
+    if !program.is_file() {
+        return left_out("the Go clients");
+    }
+    let output = Command::new(program)
+        .arg("-test.v")
+        .current_dir(tests.join("clients/go").join(name))
+        .env("SKIFF", env!("CARGO_BIN_EXE_skiff"))
+        .output()
+        .expect("the program was there a moment ago");
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{name}: {stdout}{stderr}");
+    assert_eq!(stderr, "", "{name}");
+    assert!(!stdout.contains("panicked"), "{name}: {stdout}");
+}
+
+#[test]
+fn typed_clients_work_with_every_built_in_kind_in_protobuf() {
+    check_passes("typed");
+}
+
+#[test]
+fn clients_that_know_no_types_work_with_any_kind() {
+    check_passes("dynamic");
+}
+
+#[test]
+fn a_manager_of_controller_runtime_runs() {
+    check_passes("manager");
+}
+
+/// What README tells Go programmers to copy is what the programs use.
+#[test]
+fn readme_shows_how_the_programs_start_their_server() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).expect("it is part of the source");
+    let start = read("tests/clients/go/skiff/start.go");
+    let (_, start) = start.split_once("package skiff\n\n").expect("the package has a name");
+    assert!(read("README.md").contains(&format!("```go\n{start}```\n")));
+}

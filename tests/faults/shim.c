@@ -1,0 +1,140 @@
+/*
+ * Stands between a server and the system: tells what it does to its database's files and what it acknowledges, and can
+ * fill the disk and set the clock. Loaded into the server (LD_PRELOAD); each variable switches on one thing.
+ *
+ *   SKIFF_SHIM_FOLDER  the folder of state.db; nothing else is looked at
+ *   SKIFF_SHIM_TRACE   the file that records are appended to: `struct record`, then as many bytes as it says
+ *   SKIFF_SHIM_FULL    while this file exists, nothing more can be written to the database's files
+ *   SKIFF_SHIM_CLOCK   a file with a number: the seconds that the clock is off by
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+struct record {
+    uint64_t at;
+    uint64_t count;
+    char what; /* W(rite), T(runcate), S(ync), A(cknowledge) */
+    char file; /* D(atabase), L(og), F(older) */
+    char unused[6];
+};
+
+/* What is told has happened in this order: an operation and its record are one step. */
+static pthread_mutex_t step = PTHREAD_MUTEX_INITIALIZER;
+
+static char file_of(int fd) {
+    const char *folder = getenv("SKIFF_SHIM_FOLDER");
+    char link[64], path[4096];
+    if (!folder) return 0;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t count = readlink(link, path, sizeof path - 1);
+    if (count <= 0) return 0;
+    path[count] = 0;
+    size_t length = strlen(folder);
+    if (strncmp(path, folder, length)) return 0;
+    const char *name = path + length;
+    return !*name ? 'F' : !strcmp(name, "/state.db") ? 'D' : !strcmp(name, "/state.db-wal") ? 'L' : 0;
+}
+
+static void tell(char what, char file, uint64_t at, const struct iovec *parts, int part_count) {
+    const char *path = getenv("SKIFF_SHIM_TRACE");
+    if (!path) return;
+    int before = errno;
+    struct record record = {.what = what, .file = file, .at = at};
+    struct iovec all[16] = {{&record, sizeof record}};
+    int used = 1;
+    for (; used <= part_count && used < 16; used++) {
+        all[used] = parts[used - 1];
+        record.count += parts[used - 1].iov_len;
+    }
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || syscall(SYS_writev, fd, all, used) < 0) abort();
+    close(fd);
+    errno = before;
+}
+
+static int is_full(void) {
+    const char *flag = getenv("SKIFF_SHIM_FULL");
+    if (!flag || access(flag, F_OK)) return 0;
+    errno = ENOSPC;
+    return 1;
+}
+
+ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t at) {
+    char file = file_of(fd);
+    if (!file) return syscall(SYS_pwrite64, fd, bytes, count, at);
+    if (is_full()) return -1;
+    pthread_mutex_lock(&step);
+    ssize_t written = syscall(SYS_pwrite64, fd, bytes, count, at);
+    struct iovec part = {(void *)bytes, written > 0 ? (size_t)written : 0};
+    if (written > 0) tell('W', file, (uint64_t)at, &part, 1);
+    pthread_mutex_unlock(&step);
+    return written;
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t count, off_t at) { return pwrite64(fd, bytes, count, at); }
+
+int ftruncate64(int fd, off64_t length) {
+    char file = file_of(fd);
+    pthread_mutex_lock(&step);
+    int failed = (int)syscall(SYS_ftruncate, fd, length);
+    if (file && !failed) tell('T', file, (uint64_t)length, NULL, 0);
+    pthread_mutex_unlock(&step);
+    return failed;
+}
+
+int ftruncate(int fd, off_t length) { return ftruncate64(fd, length); }
+
+static int sync_by(long call, int fd) {
+    char file = file_of(fd);
+    pthread_mutex_lock(&step);
+    int failed = (int)syscall(call, fd);
+    if (file && !failed) tell('S', file, 0, NULL, 0);
+    pthread_mutex_unlock(&step);
+    return failed;
+}
+
+int fsync(int fd) { return sync_by(SYS_fsync, fd); }
+int fdatasync(int fd) { return sync_by(SYS_fdatasync, fd); }
+
+/* An answer that acknowledges is told before it is on its way. */
+static void look_at(const struct iovec *parts, int count) {
+    static const char created[] = "HTTP/1.1 201";
+    if (count < 1 || parts[0].iov_len < sizeof created - 1 || memcmp(parts[0].iov_base, created, sizeof created - 1)) return;
+    pthread_mutex_lock(&step);
+    tell('A', 0, 0, parts, count);
+    pthread_mutex_unlock(&step);
+}
+
+ssize_t writev(int fd, const struct iovec *parts, int count) {
+    look_at(parts, count);
+    return syscall(SYS_writev, fd, parts, count);
+}
+
+ssize_t send(int fd, const void *bytes, size_t count, int flags) {
+    struct iovec part = {(void *)bytes, count};
+    look_at(&part, 1);
+    return syscall(SYS_sendto, fd, bytes, count, flags, NULL, 0);
+}
+
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    int failed = (int)syscall(SYS_clock_gettime, clock, time);
+    const char *path = clock == CLOCK_REALTIME ? getenv("SKIFF_SHIM_CLOCK") : NULL;
+    int fd = failed || !path ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        char text[32] = {0};
+        if (read(fd, text, sizeof text - 1) > 0) time->tv_sec += atol(text);
+        close(fd);
+    }
+    return failed;
+}
