@@ -129,7 +129,7 @@ impl Event {
             "stage" => stage.as_str(),
             "requestURI" => self.uri.as_str(),
             "verb" => self.verb.as_str(),
-            "user" => user(&self.user),
+            "user" => self.user.encode(),
             "requestReceivedTimestamp" => micro_time(self.received),
             "stageTimestamp" => micro_time(now),
         };
@@ -180,23 +180,6 @@ impl ObjectReference {
         let present = parts.into_iter().filter(|(_, text)| !text.is_empty());
         Value::Object(present.map(|(name, text)| (name.to_owned(), Value::from(text.as_str()))).collect())
     }
-}
-
-fn user(user: &UserInfo) -> Value {
-    let mut fields = Map::new();
-    for (name, text) in [("username", &user.name), ("uid", &user.uid)] {
-        if !text.is_empty() {
-            fields.insert(name, Value::from(text.as_str()));
-        }
-    }
-    if !user.groups.is_empty() {
-        fields.insert("groups", texts(&user.groups));
-    }
-    if !user.extra.is_empty() {
-        let extra = user.extra.iter().map(|(name, values)| (name.clone(), texts(values)));
-        fields.insert("extra", Value::Object(extra.collect()));
-    }
-    Value::Object(fields)
 }
 
 fn texts(texts: &[String]) -> Value {

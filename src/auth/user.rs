@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::value::{Map, Value};
+
 /// A user as authentication found them, with the names that `authentication.k8s.io/v1` UserInfo has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserInfo {
@@ -33,6 +35,25 @@ impl UserInfo {
 
     pub fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|own| own == group)
+    }
+
+    /// The UserInfo of `authentication.k8s.io/v1`; what is empty is left out.
+    pub fn encode(&self) -> Value {
+        let texts = |texts: &[String]| Value::Array(texts.iter().map(|text| Value::from(text.as_str())).collect());
+        let mut fields = Map::new();
+        for (name, text) in [("username", &self.name), ("uid", &self.uid)] {
+            if !text.is_empty() {
+                fields.insert(name, Value::from(text.as_str()));
+            }
+        }
+        if !self.groups.is_empty() {
+            fields.insert("groups", texts(&self.groups));
+        }
+        if !self.extra.is_empty() {
+            let extra = self.extra.iter().map(|(name, values)| (name.clone(), texts(values)));
+            fields.insert("extra", Value::Object(extra.collect()));
+        }
+        Value::Object(fields)
     }
 }
 

@@ -3,8 +3,8 @@
 //! Source: the types of `k8s.io/api/rbac/v1` and the validation of Kubernetes 1.37.
 
 use super::metadata;
-use super::strategy::{Cell, Table};
-use crate::crd::Column;
+use super::strategy::{Cell, Strategy, Subresource, Table};
+use crate::crd::{Column, ServedVersion};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::names;
 use crate::types::{Message, string};
@@ -67,8 +67,31 @@ fn validate_metadata(object: &Value, reach: Reach) -> ErrorList {
     metadata::validate(object, reach.is_namespaced(), names::is_path_segment)
 }
 
+/// What roles do differently.
+pub struct Roles(pub Reach);
+
+impl Strategy for Roles {
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        validate_role(object, self.0)
+    }
+
+    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
+        let mut errors = validate_role(new, self.0);
+        errors.extend(metadata::validate_update(new, old));
+        errors
+    }
+
+    fn creates_on_update(&self) -> bool {
+        true
+    }
+
+    fn table(&self) -> Option<Table> {
+        Some(role_table())
+    }
+}
+
 /// What is wrong with a role.
-pub fn validate_role(role: &Value, reach: Reach) -> ErrorList {
+fn validate_role(role: &Value, reach: Reach) -> ErrorList {
     let rules = Path::new("rules");
     let mut errors = validate_metadata(role, reach);
     for (index, rule) in role.items_at(&["rules"]).iter().enumerate() {
@@ -200,7 +223,7 @@ pub fn validate_binding_update(new: &Value, old: &Value, reach: Reach) -> ErrorL
 }
 
 /// The columns of roles.
-pub fn role_table() -> Table {
+fn role_table() -> Table {
     let name = Column { format: "name".to_owned(), ..Column::string("Name", "") };
     let created = Column { type_: "date".to_owned(), ..Column::string("Created At", "") };
     Table {

@@ -41,7 +41,7 @@ impl Registry {
             Review::Token => review_token(&object, reviewers.tokens)?,
             Review::SelfSubject => {
                 let metadata = object! { "creationTimestamp" => now };
-                return Ok(question(target, metadata, object! { "userInfo" => user_info(user) }));
+                return Ok(question(target, metadata, object! { "userInfo" => user.encode() }));
             }
             Review::SelfSubjectRules => {
                 let namespace = object.str_at(&["spec", "namespace"]);
@@ -209,25 +209,7 @@ fn review_token(object: &Value, tokens: Option<&dyn TokenAuthenticator>) -> Resu
         return Err(Status::bad_request("token is required for TokenReview in authentication"));
     }
     Ok(match tokens.and_then(|tokens| tokens.user_of(token)) {
-        Some(user) => object! { "authenticated" => true, "user" => user_info(&user) },
+        Some(user) => object! { "authenticated" => true, "user" => user.encode() },
         None => object! { "user" => object! {}, "error" => "invalid bearer token" },
     })
-}
-
-fn user_info(user: &UserInfo) -> Value {
-    let texts = |texts: &[String]| Value::Array(texts.iter().map(|text| Value::from(text.as_str())).collect());
-    let mut fields = Map::new();
-    for (name, text) in [("username", &user.name), ("uid", &user.uid)] {
-        if !text.is_empty() {
-            fields.insert(name, Value::from(text.as_str()));
-        }
-    }
-    if !user.groups.is_empty() {
-        fields.insert("groups", texts(&user.groups));
-    }
-    if !user.extra.is_empty() {
-        let extra = user.extra.iter().map(|(key, values)| (key.clone(), texts(values)));
-        fields.insert("extra", Value::Object(extra.collect()));
-    }
-    Value::Object(fields)
 }

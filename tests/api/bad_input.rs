@@ -6,23 +6,14 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{CRONTABS, crontab, serve_crontabs};
-use crate::server::{Answer, Folder, Server};
+use super::{CRONTABS, crontab, serve_nightly};
+use crate::server::{Answer, Server};
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 const MERGE: (&str, &str) = ("Content-Type", "application/merge-patch+json");
 const JSON_PATCH: (&str, &str) = ("Content-Type", "application/json-patch+json");
 const APPLY: (&str, &str) = ("Content-Type", "application/apply-patch+yaml");
 const YAML: (&str, &str) = ("Content-Type", "application/yaml");
-
-/// A server with the CronTab `nightly`.
-fn start() -> (Server, Folder) {
-    let folder = Folder::for_test();
-    let server = serve_crontabs(&folder, &["--store", "memory"]);
-    let body = crontab("nightly").to_string();
-    assert_eq!(server.send("POST", CRONTABS, &[JSON], Some(body.as_bytes())).status, 201);
-    (server, folder)
-}
 
 /// That the answer is a Status with `code` and `reason`, and the object is what it was.
 #[track_caller]
@@ -47,7 +38,7 @@ type Case<'c> = (&'c str, &'c [u8], (&'c str, &'c str));
 
 #[test]
 fn malformed_bodies_of_a_create() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     let deep = format!("{}{}", "[".repeat(20_000), "]".repeat(20_000));
     let bodies: [Case<'_>; 13] = [
         ("nothing", b"", JSON),
@@ -76,7 +67,7 @@ fn malformed_bodies_of_a_create() {
 
 #[test]
 fn yaml_that_grows_without_end() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     let mut body = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..12 {
         let aliases = vec![format!("*a{}", level - 1); 10].join(", ");
@@ -88,7 +79,7 @@ fn yaml_that_grows_without_end() {
 
 #[test]
 fn bodies_beyond_the_limit() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     let body = vec![b' '; 3 * 1024 * 1024 + 1];
     let answer = server.send("POST", CRONTABS, &[JSON], Some(&body));
     check(&server, &answer, "3 MiB and one byte", 413, "RequestEntityTooLarge");
@@ -96,7 +87,7 @@ fn bodies_beyond_the_limit() {
 
 #[test]
 fn content_types_that_are_not_spoken() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     let body = crontab("other").to_string();
     for content_type in ["text/plain", "application/xml", "application/json, text/plain", "nonsense", "a/b/c"] {
         let answer = server.send("POST", CRONTABS, &[("Content-Type", content_type)], Some(body.as_bytes()));
@@ -111,7 +102,7 @@ fn content_types_that_are_not_spoken() {
 
 #[test]
 fn answers_that_nobody_can_give() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     for accept in ["text/plain", "image/png", "application/xml;q=0.9", "nonsense"] {
         let answer = server.send("GET", CRONTABS, &[("Accept", accept)], None);
         check(&server, &answer, accept, 406, "NotAcceptable");
@@ -120,7 +111,7 @@ fn answers_that_nobody_can_give() {
 
 #[test]
 fn malformed_patches() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     let path = format!("{CRONTABS}/nightly");
     let patches = [
         ("a merge patch of nothing", "", MERGE, 400, "BadRequest"),
@@ -142,7 +133,7 @@ fn malformed_patches() {
 
 #[test]
 fn malformed_applies() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     let path = format!("{CRONTABS}/nightly");
     let apply = "apiVersion: stable.example.com/v1\nkind: CronTab\n";
     let manager = "fieldManager=a";
@@ -162,7 +153,7 @@ fn malformed_applies() {
 
 #[test]
 fn malformed_queries() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     let queries: [(&str, u16, &str); 13] = [
         ("limit=many", 400, "BadRequest"),
         ("limit=99999999999999999999", 400, "BadRequest"),
@@ -191,7 +182,7 @@ fn malformed_queries() {
 
 #[test]
 fn malformed_options_of_a_delete() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     let path = format!("{CRONTABS}/nightly");
     let options: [(&str, u16, &str); 5] = [
         ("{", 400, "BadRequest"),
@@ -208,7 +199,7 @@ fn malformed_options_of_a_delete() {
 
 #[test]
 fn methods_that_are_not_served() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     let documents =
         ["/version", "/api", "/api/v1", "/apis", "/apis/apiextensions.k8s.io/v1"].map(|path| ("POST", path));
     for (method, path) in [("OPTIONS", CRONTABS), ("TRACE", CRONTABS), ("BREW", CRONTABS)].into_iter().chain(documents)
@@ -220,7 +211,7 @@ fn methods_that_are_not_served() {
 
 #[test]
 fn names_that_do_not_fit() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     let put = |path: &str, name: &str| server.send("PUT", path, &[JSON], Some(crontab(name).to_string().as_bytes()));
 
     check(&server, &put(&format!("{CRONTABS}/nightly"), "hourly"), "another name", 400, "BadRequest");
@@ -235,7 +226,7 @@ fn names_that_do_not_fit() {
 
 #[test]
 fn paths_that_lead_nowhere() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     let paths = [
         "/nonsense",
         "/apis/stable.example.com/v2/crontabs",
@@ -255,7 +246,7 @@ fn paths_that_lead_nowhere() {
 
 #[test]
 fn bytes_that_are_no_request() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     let long = format!("GET /{} HTTP/1.1\r\nHost: localhost\r\n\r\n", "a".repeat(2 * 1024 * 1024));
     let many = format!("GET / HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "X-A: b\r\n".repeat(5_000));
     let requests: [&[u8]; 10] = [
@@ -284,7 +275,7 @@ fn bytes_that_are_no_request() {
 
 #[test]
 fn a_body_that_breaks_off_stores_nothing() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     let body = crontab("half").to_string();
     let mut stream = TcpStream::connect(server.plain).expect("the server listens");
     let length = body.len() + 10;

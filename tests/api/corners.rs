@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{CRONTABS, crontab, serve_crontabs};
-use crate::server::{Answer, Folder, Server};
+use super::{CRONTABS, crontab, serve_nightly};
+use crate::server::{Answer, Server};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const JSON: (&str, &str) = ("Content-Type", "application/json");
@@ -14,15 +14,6 @@ const MERGE: (&str, &str) = ("Content-Type", "application/merge-patch+json");
 const METADATA: (&str, &str) = ("Accept", "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io");
 const METADATA_LIST: (&str, &str) = ("Accept", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io");
 const TABLE: (&str, &str) = ("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io");
-
-/// A server with the CronTab `nightly`.
-fn start() -> (Server, Folder) {
-    let folder = Folder::for_test();
-    let server = serve_crontabs(&folder, &["--store", "memory"]);
-    let body = crontab("nightly").to_string();
-    assert_eq!(server.send("POST", CRONTABS, &[JSON], Some(body.as_bytes())).status, 201);
-    (server, folder)
-}
 
 fn get(server: &Server, path: &str, header: (&str, &str)) -> Answer {
     server.send("GET", path, &[header], None)
@@ -39,7 +30,7 @@ fn check(answer: &Answer, code: u16, message: &str) {
 
 #[test]
 fn a_name_that_no_path_can_hold_is_told() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     for (name, fault) in [
         ("..", r#"Name parameter invalid: "..": may not be '..'"#),
         ("%2e", r#"Name parameter invalid: ".": may not be '.'"#),
@@ -54,7 +45,7 @@ fn a_name_that_no_path_can_hold_is_told() {
 
 #[test]
 fn a_malformed_token_is_told_before_a_revision_beside_it() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     let page = |token: &str| get(&server, &format!("{CRONTABS}?resourceVersion=5&continue={token}"), JSON);
     check(&page("x"), 400, "invalid continue token: continue key is not valid: illegal base64 data at input byte 0");
     check(
@@ -66,7 +57,7 @@ fn a_malformed_token_is_told_before_a_revision_beside_it() {
 
 #[test]
 fn what_is_no_list_and_what_is_one_is_told_in_types_of_go() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     let no_list = "the requested object is not a list (*v1.Scale)";
     check(&get(&server, &format!("{CRONTABS}/nightly/scale"), METADATA_LIST), 406, no_list);
     check(&get(&server, &format!("{CRONTABS}/nightly"), METADATA_LIST), 500, "content is not a list");
@@ -84,7 +75,7 @@ fn what_is_no_list_and_what_is_one_is_told_in_types_of_go() {
 
 #[test]
 fn a_scale_has_columns_of_its_own() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     let table = get(&server, &format!("{CRONTABS}/nightly/scale"), TABLE).json();
     let columns = table["columnDefinitions"].as_array().expect("a Table has columns");
     let columns: Vec<_> = columns.iter().map(|column| [&column["name"], &column["type"]]).collect();
@@ -97,7 +88,7 @@ fn a_scale_has_columns_of_its_own() {
 
 #[test]
 fn routes_of_built_in_kinds_know_get_and_no_head() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     let watch = "/apis/apiextensions.k8s.io/v1/watch/customresourcedefinitions";
     let not_allowed = "the server does not allow this method on the requested resource";
     for method in ["POST", "DELETE", "OPTIONS"] {
@@ -111,7 +102,7 @@ fn routes_of_built_in_kinds_know_get_and_no_head() {
 
 #[test]
 fn a_version_that_a_built_in_group_lacks_is_not_found_by_any_method() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     for path in ["/apis/apiextensions.k8s.io/v1beta1", "/api/v2"] {
         for method in ["GET", "POST", "OPTIONS"] {
             let answer = server.send(method, path, &[], None);
@@ -126,7 +117,7 @@ fn a_version_that_a_built_in_group_lacks_is_not_found_by_any_method() {
 
 #[test]
 fn cluster_wide_definitions_are_selected_by_an_empty_namespace() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     for (selector, count) in [("metadata.namespace%3Ddefault", 0), ("metadata.namespace!%3Ddefault", 1)] {
         let list = get(&server, &format!("{DEFINITIONS}?fieldSelector={selector}"), JSON).json();
         assert_eq!(list["items"].as_array().map(Vec::len), Some(count), "{selector}");
@@ -137,7 +128,7 @@ fn cluster_wide_definitions_are_selected_by_an_empty_namespace() {
 
 #[test]
 fn a_patch_does_not_make_another_kind() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     let path = format!("{DEFINITIONS}/crontabs.stable.example.com");
     for (patch, fault) in [
         (r#"{"kind":"X"}"#, r#"no kind "X" is registered for version "apiextensions.k8s.io/v1" in scheme"#),
@@ -153,7 +144,7 @@ fn a_patch_does_not_make_another_kind() {
 
 #[test]
 fn bodies_that_are_no_scale_and_no_options_are_told() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     let scale = format!("{CRONTABS}/nightly/scale");
     for body in ["", "{", "[]"] {
         let answer = server.send("PUT", &scale, &[JSON], Some(body.as_bytes()));
@@ -175,7 +166,7 @@ fn bodies_that_are_no_scale_and_no_options_are_told() {
 
 #[test]
 fn a_revision_in_a_new_object_is_minded_by_the_store_alone() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     let create = |name: &str, revision: &str, query: &str| {
         let mut object = crontab(name);
         object["metadata"]["resourceVersion"] = json!(revision);
@@ -200,7 +191,7 @@ fn watched(server: &Server, query: &str, header: (&str, &str)) -> (u16, Vec<Valu
 
 #[test]
 fn a_streamed_list_at_a_revision_to_come_ends_with_an_error() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     let query = "resourceVersion=99999999&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
     let (status, events) = watched(&server, query, JSON);
     assert_eq!((status, events.len()), (200, 1), "{events:?}");
@@ -211,6 +202,6 @@ fn a_streamed_list_at_a_revision_to_come_ends_with_an_error() {
 
 #[test]
 fn a_watch_of_lists_of_metadata_ends_at_its_first_event() {
-    let (server, _folder) = start();
+    let (server, _folder) = serve_nightly();
     assert_eq!(watched(&server, "resourceVersion=0", METADATA_LIST), (200, vec![]));
 }

@@ -53,6 +53,16 @@ fn serve_crontabs(folder: &Folder, arguments: &[&str]) -> Server {
     Server::start(&folder.0, &[&crds, arguments].concat())
 }
 
+/// A server in memory with the CronTab `nightly`.
+fn serve_nightly() -> (Server, Folder) {
+    let folder = Folder::for_test();
+    let server = serve_crontabs(&folder, &["--store", "memory"]);
+    let body = crontab("nightly").to_string();
+    let json = [("Content-Type", "application/json")];
+    assert_eq!(server.send("POST", CRONTABS, &json, Some(body.as_bytes())).status, 201);
+    (server, folder)
+}
+
 /// Waits until `path` answers what `wanted` accepts, which a controller sees to.
 #[track_caller]
 fn wait_for(server: &Server, path: &str, wanted: impl Fn(&Answer) -> bool) -> Answer {

@@ -1,15 +1,12 @@
 //! ClusterRole, rbac.authorization.k8s.io/v1.
 
-use crate::crd::{Scope, ServedVersion};
-use crate::meta::field::ErrorList;
+use crate::crd::Scope;
 use crate::types::metadata::{LIST_METADATA, METADATA, items};
 use crate::types::selector::LABEL_SELECTOR;
 use crate::types::{Message, message};
-use crate::value::Value;
 
-use super::super::rbac::{self, GROUP, POLICY_RULE, Reach};
-use super::super::strategy::{Strategy, Subresource, Table};
-use super::super::{Kind, metadata};
+use super::super::Kind;
+use super::super::rbac::{GROUP, POLICY_RULE, Reach, Roles};
 
 pub(super) static KINDS: [&Kind; 1] = [&Kind {
     group: GROUP,
@@ -17,7 +14,7 @@ pub(super) static KINDS: [&Kind; 1] = [&Kind {
     singular: "clusterrole",
     scope: Scope::Cluster,
     example: "metadata: {name: example}\nrules: [{apiGroups: [''], resources: [configmaps], verbs: [get, list]}]",
-    ..Kind::new(&CLUSTER_ROLE, &LIST, &ClusterRole)
+    ..Kind::new(&CLUSTER_ROLE, &LIST, &Roles(Reach::Cluster))
 }];
 
 static CLUSTER_ROLE: Message = Message::object(
@@ -41,28 +38,6 @@ static AGGREGATION_RULE: Message = Message::new(
 );
 
 static LIST: Message = Message::object("ClusterRoleList", &[LIST_METADATA, items(&CLUSTER_ROLE)]);
-
-struct ClusterRole;
-
-impl Strategy for ClusterRole {
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
-        rbac::validate_role(object, Reach::Cluster)
-    }
-
-    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
-        let mut errors = rbac::validate_role(new, Reach::Cluster);
-        errors.extend(metadata::validate_update(new, old));
-        errors
-    }
-
-    fn creates_on_update(&self) -> bool {
-        true
-    }
-
-    fn table(&self) -> Option<Table> {
-        Some(rbac::role_table())
-    }
-}
 
 #[cfg(test)]
 mod tests {

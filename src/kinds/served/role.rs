@@ -1,14 +1,10 @@
 //! Role, rbac.authorization.k8s.io/v1.
 
-use crate::crd::ServedVersion;
-use crate::meta::field::ErrorList;
 use crate::types::metadata::{LIST_METADATA, METADATA, items};
 use crate::types::{Message, message};
-use crate::value::Value;
 
-use super::super::rbac::{self, GROUP, POLICY_RULE, Reach};
-use super::super::strategy::{Strategy, Subresource, Table};
-use super::super::{Kind, metadata};
+use super::super::Kind;
+use super::super::rbac::{GROUP, POLICY_RULE, Reach, Roles};
 
 pub(super) static KINDS: [&Kind; 1] = [&Kind {
     group: GROUP,
@@ -16,7 +12,7 @@ pub(super) static KINDS: [&Kind; 1] = [&Kind {
     singular: "role",
 
     example: "metadata: {name: example}\nrules: [{apiGroups: [''], resources: [configmaps], verbs: [get, list]}]",
-    ..Kind::new(&ROLE, &LIST, &Role)
+    ..Kind::new(&ROLE, &LIST, &Roles(Reach::Namespace))
 }];
 
 static ROLE: Message = Message::object(
@@ -26,28 +22,6 @@ static ROLE: Message = Message::object(
 .describe("Role is a set of rules that count in its namespace.");
 
 static LIST: Message = Message::object("RoleList", &[LIST_METADATA, items(&ROLE)]);
-
-struct Role;
-
-impl Strategy for Role {
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
-        rbac::validate_role(object, Reach::Namespace)
-    }
-
-    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
-        let mut errors = rbac::validate_role(new, Reach::Namespace);
-        errors.extend(metadata::validate_update(new, old));
-        errors
-    }
-
-    fn creates_on_update(&self) -> bool {
-        true
-    }
-
-    fn table(&self) -> Option<Table> {
-        Some(rbac::role_table())
-    }
-}
 
 #[cfg(test)]
 mod tests {
