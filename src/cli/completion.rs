@@ -1,5 +1,6 @@
 //! `skiff completion` and `skiff man`: what shells and manual readers want to know of the commands.
 
+use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,6 +24,32 @@ impl Completion {
         clap_complete::generate(self.shell, &mut command, name, &mut script);
         write(&script)
     }
+}
+
+/// The answer to `kubectl_complete-skiff ARGUMENTS`, which kubectl asks for completions of its plugin: what the last of them
+/// may become, a candidate a line with its help behind a tab, and how the shell is to take them.
+///
+/// Source: `k8s.io/kubectl/pkg/cmd/plugin/plugin_completion.go` and cobra's `completions.go`.
+pub fn complete_for_kubectl(mut command: clap::Command, arguments: Vec<OsString>) -> ExitCode {
+    /// `ShellCompDirectiveNoFileComp`: files are among the candidates where they may stand.
+    const NO_FILES: &str = ":4";
+    let last = arguments.len().saturating_sub(1);
+    let folder = std::env::current_dir().ok();
+    let Ok(candidates) = clap_complete::engine::complete(&mut command, arguments, last, folder.as_deref()) else {
+        return ExitCode::FAILURE;
+    };
+    let mut answer = String::new();
+    for candidate in candidates {
+        answer.push_str(&candidate.get_value().to_string_lossy());
+        if let Some(help) = candidate.get_help() {
+            answer.push('\t');
+            answer.push_str(help.to_string().lines().next().unwrap_or_default());
+        }
+        answer.push('\n');
+    }
+    answer.push_str(NO_FILES);
+    answer.push('\n');
+    write(answer.as_bytes())
 }
 
 /// Print the manual page, or write those of all commands into a folder

@@ -6,11 +6,12 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::manifests;
+use super::definitions::{each, is_definition, none_in};
+use super::documents;
 use super::parallel;
 use crate::cel::cost::model::{EXPRESSION_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX};
 use crate::crd::bounds::{Advice, Bound, advise};
-use crate::crd::definition::{self, KIND};
+use crate::crd::definition;
 use crate::crd::validate::expressions::{RuleCosts, SchemaCosts};
 use crate::crd::{Definition, defaults, strategy, validate};
 use crate::meta::field::ErrorList;
@@ -89,22 +90,15 @@ impl Cost {
 
     fn definitions(&self) -> Result<Vec<Definition>, String> {
         let mut definitions = Vec::new();
-        for path in &self.crds {
-            let documents = manifests::read(path).map_err(|error| error.to_string())?;
-            let found = documents.iter().filter(|document| document.str_at(&["kind"]) == KIND);
-            let before = definitions.len();
-            for document in found {
-                let decoded = definition::decode(document);
-                let (mut definition, _) = decoded.map_err(|error| format!("`{}`: {error}", path.display()))?;
-                defaults::set_defaults(&mut definition);
-                strategy::prepare_create(&mut definition);
-                definitions.push(definition);
-            }
-            if definitions.len() == before {
-                return Err(format!("no CustomResourceDefinition in `{}`", path.display()));
-            }
+        let sources = documents::read(&self.crds).map_err(|error| error.to_string())?;
+        for (source, document) in each(&sources).filter(|(_, document)| is_definition(&document.value)) {
+            let decoded = definition::decode(&document.value);
+            let (mut definition, _) = decoded.map_err(|error| format!("`{}`: {error}", source.name))?;
+            defaults::set_defaults(&mut definition);
+            strategy::prepare_create(&mut definition);
+            definitions.push(definition);
         }
-        Ok(definitions)
+        if definitions.is_empty() { Err(none_in(&self.crds)) } else { Ok(definitions) }
     }
 }
 

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 
 use super::definitions;
 use crate::author::Catalog;
-use crate::author::explain::{Explained, explain};
+use crate::author::explain::{Explained, Rule, explain};
 use crate::object;
 use crate::value::{Value, json};
 
@@ -120,12 +120,15 @@ fn show_text(found: &Found) -> String {
     }
     if !explained.rules.is_empty() {
         let _ = writeln!(out, "\nrules:");
-        for (rule, message) in &explained.rules {
+        for Rule { rule, words, message } in &explained.rules {
             let rule = rule.split_whitespace().collect::<Vec<_>>().join(" ");
-            let _ = match message {
-                Some(message) => writeln!(out, "  {rule}\n    else: {}", message.trim()),
+            let _ = match words {
+                Some(words) => writeln!(out, "  {words}\n    rule: {rule}"),
                 None => writeln!(out, "  {rule}"),
             };
+            if let Some(message) = message {
+                let _ = writeln!(out, "    else: {}", message.trim());
+            }
         }
     }
     if !explained.fields.is_empty() {
@@ -157,7 +160,10 @@ fn show_json(Found { kind, api_version, path, explained }: &Found) -> String {
     let rules: Vec<Value> = explained
         .rules
         .iter()
-        .map(|(rule, message)| object! { "rule" => rule.as_str(), "message" => message.as_deref().map_or(Value::Null, Value::from) })
+        .map(|Rule { rule, words, message }| {
+            let or_null = |text: &Option<String>| text.as_deref().map_or(Value::Null, Value::from);
+            object! { "rule" => rule.as_str(), "words" => or_null(words), "message" => or_null(message) }
+        })
         .collect();
     let constraints: Vec<Value> = explained.constraints.iter().map(|text| Value::from(text.as_str())).collect();
     json::encode_to_string(&object! {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::database::Database;
-use super::manifests;
+use super::documents;
 use crate::crd::Scope;
 use crate::crd::definition;
 use crate::kinds;
@@ -134,10 +134,9 @@ impl Import {
     }
 
     async fn import(&self) -> Result<(), Failure> {
-        let mut documents = Vec::new();
-        for path in &self.paths {
-            documents.extend(manifests::read(path)?);
-        }
+        let sources = documents::read(&self.paths)?;
+        let documents = sources.into_iter().flat_map(|source| source.documents).map(|document| document.value);
+        let documents: Vec<Value> = documents.collect();
         std::fs::create_dir_all(&self.database.data_dir)?;
         let storage = open(&self.database).await?;
         let mut kinds: HashMap<_, _> = built_in().into_iter().collect();

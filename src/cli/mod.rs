@@ -11,7 +11,6 @@ mod diff;
 mod documents;
 mod explain;
 mod lint;
-mod manifests;
 mod parallel;
 mod report;
 mod serve;
@@ -51,16 +50,22 @@ enum Command {
     Man(completion::Man),
 }
 
+/// Whether the program was called through a link of that name.
+fn is_called(program: Option<&OsString>, name: &str) -> bool {
+    program.is_some_and(|program| Path::new(program).file_stem().is_some_and(|stem| stem == name))
+}
+
 /// The description of the arguments. Behind a link named `kubectl-skiff`, this is a plugin: its help then says `kubectl skiff`.
 fn command(program: Option<&OsString>) -> clap::Command {
-    let is_plugin =
-        program.is_some_and(|program| Path::new(program).file_stem().is_some_and(|stem| stem == "kubectl-skiff"));
-    if is_plugin { Cli::command().bin_name("kubectl skiff") } else { Cli::command() }
+    if is_called(program, "kubectl-skiff") { Cli::command().bin_name("kubectl skiff") } else { Cli::command() }
 }
 
 /// Runs the command that the arguments name.
 pub async fn run() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
+    if is_called(arguments.first(), "kubectl_complete-skiff") {
+        return completion::complete_for_kubectl(Cli::command(), arguments);
+    }
     let matches = command(arguments.first()).get_matches_from(arguments);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match cli.command {

@@ -15,7 +15,8 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use super::database::Database;
-use super::manifests;
+use super::definitions::{each, is_definition};
+use super::documents;
 use crate::admission::{Chain, NamespaceLifecycle};
 use crate::audit;
 use crate::auth::{MastersOnly, UserInfo};
@@ -241,17 +242,15 @@ impl Serve {
             return Ok(());
         }
         let (mut registered, mut others) = (Vec::new(), 0);
-        for path in &self.crds {
-            for document in manifests::read(path)? {
-                if document.str_at(&["kind"]) != crate::crd::definition::KIND {
-                    others += 1;
-                    continue;
-                }
-                let name = document.str_at(&["metadata", "name"]).to_owned();
-                let done = registry.register(document).await;
-                done.map_err(|status| refused(&format!("`{}`: {name}", path.display()), status))?;
-                registered.push(name);
+        for (source, document) in each(&documents::read(&self.crds)?) {
+            if !is_definition(&document.value) {
+                others += 1;
+                continue;
             }
+            let name = document.value.str_at(&["metadata", "name"]).to_owned();
+            let done = registry.register(document.value.clone()).await;
+            done.map_err(|status| refused(&format!("`{}`: {name}", source.name), status))?;
+            registered.push(name);
         }
         for name in &registered {
             let served = registry.wait_until_served(name).await;

@@ -13,9 +13,11 @@ fn a_field_is_explained_with_its_constraints_and_rules() {
 Boat spec (harbour.example.com/v1): object, required
 
 rules:
-  self.crew * 2 <= self.length
+  crew * 2 is at most length
+    rule: self.crew * 2 <= self.length
     else: a boat has 2 m for each of its crew
-  self.length >= oldSelf.length
+  length is at least the old length
+    rule: self.length >= oldSelf.length
     else: a boat does not shrink
 
 fields:
@@ -81,4 +83,21 @@ fn kubectl_finds_it_as_a_plugin() {
     assert!(text(&output.stdout).contains("Usage: kubectl skiff validate"), "{output:?}");
     let output = Command::new(&link).arg("validate").arg(folder.join("crd.yaml")).output().expect("it runs");
     assert_eq!(text(&output.stdout), "1 document: 1 valid\n");
+}
+
+#[cfg(unix)]
+#[test]
+fn kubectl_completes_its_plugin() {
+    let folder = folder("plugin-completion", &[("crd.yaml", BOATS)]);
+    let link = folder.join("kubectl_complete-skiff");
+    _ = std::fs::remove_file(&link);
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_skiff"), &link).expect("the folder is writable");
+    let complete = |arguments: &[&str]| {
+        let output = Command::new(&link).args(arguments).current_dir(&folder).output().expect("it runs");
+        text(&output.stdout)
+    };
+    let commands = complete(&["val"]);
+    assert!(commands.starts_with("validate\t") && commands.ends_with("\n:4\n"), "{commands}");
+    assert!(complete(&["explain", "cr"]).contains("crd.yaml"));
+    assert!(complete(&["cost", "--outp"]).starts_with("--output\t"));
 }

@@ -1,0 +1,113 @@
+//! A field of a kind, in words.
+//!
+//! In: a schema and the path of a field, `spec.ports.name` (lists and maps need no step of their own). Out: its type, what
+//! it is for, what it must be, its rules, and the fields below.
+
+mod constraints;
+mod rules;
+
+use crate::schema::structural::{Structural, StructuralOrBool};
+
+use constraints::constraints;
+
+/// What is known of a field.
+pub struct Explained {
+    /// `[]Object`, `integer`, …
+    pub type_: String,
+    pub is_required: bool,
+    pub description: String,
+    /// What a value must be, a sentence each.
+    pub constraints: Vec<String>,
+    pub rules: Vec<Rule>,
+    pub fields: Vec<Field>,
+}
+
+/// A rule of a field.
+pub struct Rule {
+    /// As it is written.
+    pub rule: String,
+    /// The same in words, where there are any.
+    pub words: Option<String>,
+    /// What a user is told whose object breaks it, if the rule says so.
+    pub message: Option<String>,
+}
+
+/// A field below.
+pub struct Field {
+    pub name: String,
+    pub type_: String,
+    pub is_required: bool,
+    pub description: String,
+}
+
+/// Explains the field at `path`; empty for the whole object.
+///
+/// # Errors
+/// The part of the path that no field has.
+pub fn explain(root: &Structural, path: &str) -> Result<Explained, String> {
+    let mut node = root;
+    let mut is_required = false;
+    let steps = path.split(['.', '[', ']']).filter(|step| !step.is_empty() && *step != "*");
+    for step in steps {
+        let holder = within(node);
+        let Some(below) = holder.properties.get(step) else { return Err(step.to_owned()) };
+        is_required = requires(holder, step);
+        node = below;
+    }
+    let holder = within(node);
+    let fields = holder.properties.iter().map(|(name, below)| Field {
+        name: name.to_owned(),
+        type_: type_of(below),
+        is_required: requires(holder, name),
+        description: below.generic.description.clone(),
+    });
+    let mut constraints = constraints(node);
+    let mut rules: Vec<Rule> = rules_of(node).collect();
+    if !std::ptr::eq(holder, node) {
+        constraints.extend(constraints::constraints(holder).into_iter().map(|text| format!("each: {text}")));
+        rules.extend(rules_of(holder));
+    }
+    Ok(Explained {
+        type_: type_of(node),
+        is_required,
+        description: node.generic.description.clone(),
+        constraints,
+        rules,
+        fields: fields.collect(),
+    })
+}
+
+fn rules_of(node: &Structural) -> impl Iterator<Item = Rule> {
+    node.validations.iter().map(|rule| Rule {
+        rule: rule.rule.trim().to_owned(),
+        words: rules::say(&rule.rule),
+        message: Some(&rule.message).filter(|text| !text.is_empty()).cloned(),
+    })
+}
+
+/// What a list or map holds, else the node itself.
+fn within(node: &Structural) -> &Structural {
+    let values = node.additional_properties.as_ref().and_then(StructuralOrBool::structural);
+    match node.items.as_deref().or(values) {
+        Some(below) if node.properties.is_empty() => within(below),
+        _ => node,
+    }
+}
+
+fn requires(node: &Structural, name: &str) -> bool {
+    node.value_validation.as_deref().is_some_and(|values| values.required.iter().any(|required| required == name))
+}
+
+fn type_of(node: &Structural) -> String {
+    if let Some(items) = node.items.as_deref() {
+        return format!("[]{}", type_of(items));
+    }
+    if let Some(values) = node.additional_properties.as_ref().and_then(StructuralOrBool::structural) {
+        return format!("map[string]{}", type_of(values));
+    }
+    match (node.extensions.int_or_string, node.generic.type_.as_str()) {
+        (true, _) => "integer or string".to_owned(),
+        (false, "") => "any".to_owned(),
+        (false, type_) => type_.to_owned(),
+    }
+}
