@@ -13,10 +13,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::future::join_all;
 use kubeskiff::store::{At, Collection, Config, Durability, Location, Op, PostgresUrl, Put, Storage, Write};
-use sqlx::{Connection as _, Executor as _, PgConnection, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, SqliteConnection};
 
 const CLIENTS: [usize; 3] = [1, 16, 64];
-const MEASURED: Duration = Duration::from_secs(3);
+const TURNS: u32 = 10;
+const TURN: Duration = Duration::from_millis(300);
 const OBJECT_BYTES: usize = 2_048;
 const WATCHERS: usize = 50;
 const WATCHED_WRITES: usize = 300;
@@ -29,21 +30,17 @@ async fn main() {
     _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("the folder can be made");
     say("fdatasync p50", percentile(&mut syncs(&folder.join("sync")), 50));
-    for (name, durability) in [("sqlite full", Durability::Full), ("sqlite relaxed", Durability::Relaxed)] {
+    for (name, durability, synchronous) in
+        [("sqlite full", Durability::Full, "FULL"), ("sqlite relaxed", Durability::Relaxed, "NORMAL")]
+    {
         let path = folder.join(name.replace(' ', "-")).with_extension("db");
-        measure(name, Config { durability, ..Config::new(Location::File(path)) }).await;
-    }
-    for clients in CLIENTS {
-        raw_sqlite(&folder.join(format!("raw-{clients}.db")), clients).await;
+        let mut raw = Raw::sqlite(&path.with_extension("raw"), synchronous).await;
+        measure(name, Config { durability, ..Config::new(Location::File(path)) }, &mut raw).await;
     }
     memory_and_start(&folder).await;
     if let Ok(url) = std::env::var("SKIFF_BENCH_POSTGRES") {
-        let location = Location::Postgres(PostgresUrl::new(&url));
-        let config = Config::new(location);
-        measure("postgres full", config.clone()).await;
-        for clients in CLIENTS {
-            raw_postgres(&url, clients).await;
-        }
+        let config = Config::new(Location::Postgres(PostgresUrl::new(&url)));
+        measure("postgres full", config.clone(), &mut Raw::postgres(&url).await).await;
         let (one, other) = (open(&config).await, open(&config).await);
         watch_latency("postgres across replicas", &one, &other).await;
     }
@@ -95,29 +92,29 @@ fn put(key: String, bytes: &Bytes) -> Write {
     Write { collection: collection(), key: key.into(), op, guards: Vec::new() }
 }
 
-async fn measure(name: &str, config: Config) {
+/// The writes of clients that wait for each other, in turns with the same by bare statements: both see the same disk.
+async fn measure(name: &str, config: Config, raw: &mut Raw) {
     let storage = open(&config).await;
     let bytes = object();
     for clients in CLIENTS {
         let before = storage.counts();
-        let begun = Instant::now();
-        let work = (0..clients).map(|client| {
-            let (storage, bytes) = (storage.clone(), bytes.clone());
-            tokio::spawn(async move {
-                let mut times = Vec::new();
-                while begun.elapsed() < MEASURED {
-                    let each = Instant::now();
-                    let key = format!("ns/{clients}-{client}-{}", times.len() % 100);
-                    storage.write(put(key, &bytes)).await.expect("it writes");
-                    times.push(each.elapsed());
-                }
-                times
-            })
-        });
-        let times = join_all(work).await;
-        let mut times: Vec<_> = times.into_iter().flat_map(|times| times.expect("a client ends")).collect();
-        let per_second = (times.len() as f64 / begun.elapsed().as_secs_f64()).round();
-        say(format!("{name}: writes/s, {clients} clients"), per_second);
+        let (mut times, mut took) = (Vec::new(), Duration::ZERO);
+        let (mut rows, mut raw_took) = (0, Duration::ZERO);
+        for _ in 0..TURNS {
+            let begun = Instant::now();
+            times.extend(write_for_a_turn(&storage, &bytes, clients).await);
+            took += begun.elapsed();
+            let begun = Instant::now();
+            while begun.elapsed() < TURN {
+                raw.commit(&bytes, clients).await;
+                rows += clients;
+            }
+            raw_took += begun.elapsed();
+        }
+        let (own, raw) = (times.len() as f64 / took.as_secs_f64(), rows as f64 / raw_took.as_secs_f64());
+        say(format!("{name}: writes/s, {clients} clients"), own.round());
+        say(format!("{name}: raw, {clients} rows a commit"), raw.round());
+        say(format!("{name}: percent of raw, {clients} clients"), (own / raw * 100.0).round());
         say(format!("{name}: p99, {clients} clients"), percentile(&mut times, 99));
         let after = storage.counts();
         let batches = (after.batches - before.batches).max(1) as f64;
@@ -127,6 +124,25 @@ async fn measure(name: &str, config: Config) {
     }
     watch_latency(&format!("{name} in process"), &storage, &storage).await;
     storage.close().await;
+}
+
+/// How long each write took.
+async fn write_for_a_turn(storage: &Storage, bytes: &Bytes, clients: usize) -> Vec<Duration> {
+    let begun = Instant::now();
+    let work = (0..clients).map(|client| {
+        let (storage, bytes) = (storage.clone(), bytes.clone());
+        tokio::spawn(async move {
+            let mut times = Vec::new();
+            while begun.elapsed() < TURN {
+                let each = Instant::now();
+                let key = format!("ns/{clients}-{client}-{}", times.len() % 100);
+                storage.write(put(key, &bytes)).await.expect("it writes");
+                times.push(each.elapsed());
+            }
+            times
+        })
+    });
+    join_all(work).await.into_iter().flat_map(|times| times.expect("a client ends")).collect()
 }
 
 /// From the acknowledgement of a write by `from` to its change at the watchers of `to`.
@@ -162,48 +178,48 @@ async fn watch_latency(name: &str, from: &Storage, to: &Storage) {
 }
 
 /// One table, the same bytes, and transactions of exactly as many rows as there are clients.
-async fn raw_sqlite(path: &Path, clients: usize) {
-    let mut connection =
-        SqliteConnection::connect(&format!("sqlite:{}?mode=rwc", path.display())).await.expect("it opens");
-    let set_up =
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE raw (id INTEGER PRIMARY KEY, bytes BLOB)";
-    sqlx::raw_sql(set_up).execute(&mut connection).await.expect("it is set up");
-    let bytes = object();
-    let begun = Instant::now();
-    let mut rows = 0;
-    while begun.elapsed() < MEASURED {
-        connection.execute("BEGIN IMMEDIATE").await.expect("it begins");
-        for _ in 0..clients {
-            let insert = sqlx::query("INSERT INTO raw (bytes) VALUES (?)").bind(&bytes[..]);
-            insert.execute(&mut connection).await.expect("it inserts");
-        }
-        connection.execute("COMMIT").await.expect("it commits");
-        rows += clients;
-    }
-    say(
-        format!("sqlite raw: writes/s, {clients} rows a commit"),
-        (rows as f64 / begun.elapsed().as_secs_f64()).round(),
-    );
+enum Raw {
+    Sqlite(SqliteConnection),
+    Postgres(PgConnection),
 }
 
-async fn raw_postgres(url: &str, clients: usize) {
-    let mut connection = PgConnection::connect(url).await.expect("it connects");
-    let set_up = "CREATE TABLE IF NOT EXISTS raw (id BIGSERIAL PRIMARY KEY, bytes BYTEA)";
-    sqlx::raw_sql(set_up).execute(&mut connection).await.expect("it is set up");
-    let rows_of_bytes = vec![object().to_vec(); clients];
-    let begun = Instant::now();
-    let mut rows = 0;
-    while begun.elapsed() < MEASURED {
-        connection.execute("BEGIN").await.expect("it begins");
-        let insert = sqlx::query("INSERT INTO raw (bytes) SELECT * FROM unnest($1::bytea[])").bind(&rows_of_bytes);
-        insert.execute(&mut connection).await.expect("it inserts");
-        connection.execute("COMMIT").await.expect("it commits");
-        rows += clients;
+impl Raw {
+    async fn sqlite(path: &Path, synchronous: &str) -> Self {
+        let url = format!("sqlite:{}?mode=rwc", path.display());
+        let mut connection = SqliteConnection::connect(&url).await.expect("it opens");
+        let set_up = format!(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous}; PRAGMA wal_autocheckpoint = 2000; \
+             CREATE TABLE raw (id INTEGER PRIMARY KEY, bytes BLOB)"
+        );
+        sqlx::raw_sql(AssertSqlSafe(set_up)).execute(&mut connection).await.expect("it is set up");
+        Raw::Sqlite(connection)
     }
-    say(
-        format!("postgres raw: writes/s, {clients} rows a commit"),
-        (rows as f64 / begun.elapsed().as_secs_f64()).round(),
-    );
+
+    async fn postgres(url: &str) -> Self {
+        let mut connection = PgConnection::connect(url).await.expect("it connects");
+        let set_up = "CREATE TABLE IF NOT EXISTS raw (id BIGSERIAL PRIMARY KEY, bytes BYTEA)";
+        sqlx::raw_sql(set_up).execute(&mut connection).await.expect("it is set up");
+        Raw::Postgres(connection)
+    }
+
+    async fn commit(&mut self, bytes: &Bytes, rows: usize) {
+        match self {
+            Raw::Sqlite(connection) => {
+                connection.execute("BEGIN IMMEDIATE").await.expect("it begins");
+                for _ in 0..rows {
+                    let insert = sqlx::query("INSERT INTO raw (bytes) VALUES (?)").bind(&bytes[..]);
+                    insert.execute(&mut *connection).await.expect("it inserts");
+                }
+                connection.execute("COMMIT").await.expect("it commits");
+            }
+            Raw::Postgres(connection) => {
+                connection.execute("BEGIN").await.expect("it begins");
+                let insert = sqlx::query("INSERT INTO raw (bytes) SELECT * FROM unnest($1::bytea[])");
+                insert.bind(vec![&bytes[..]; rows]).execute(&mut *connection).await.expect("it inserts");
+                connection.execute("COMMIT").await.expect("it commits");
+            }
+        }
+    }
 }
 
 async fn memory_and_start(folder: &Path) {

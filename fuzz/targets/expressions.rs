@@ -4,8 +4,10 @@ use std::sync::LazyLock;
 
 use kubeskiff::cel::ast::SourceInfo;
 use kubeskiff::cel::env::{Env, Expressions};
+use kubeskiff::cel::eval::{EvalError, Program, Value as Cel};
 use kubeskiff::cel::parser::parse_keeping_macros;
 use kubeskiff::cel::print::print;
+use kubeskiff::cel::types::Type;
 use kubeskiff::meta::field::Path;
 use kubeskiff::schema::json_schema::{self, ValidationRule};
 use kubeskiff::schema::rules::{Limits, Rules};
@@ -35,7 +37,7 @@ static SCHEMA: LazyLock<Structural> = LazyLock::new(|| {
 });
 
 /// The input is a rule, a line `---`, and an object, valid or not. What is printed parses to the same tree. An evaluation
-/// ends within its limit, and comes to the same a second time.
+/// ends within its limit, and comes to the same a second time; one that nobody checked ends, too.
 pub fn run(data: &[u8]) {
     let (rule, object) = super::parts(data);
     let Ok(rule) = str::from_utf8(rule) else { return };
@@ -44,11 +46,20 @@ pub fn run(data: &[u8]) {
     schema.validations = vec![ValidationRule { rule: rule.to_owned(), ..ValidationRule::default() }];
     let rules = Rules::compile(&schema, false);
     if let Ok(object) = json::decode(object) {
+        ends_unchecked(rule, &object);
         let is_valid = validate::validate(&Path::ROOT, &object, &schema).is_empty();
         let first = evaluate(&rules, &object);
         assert_eq!(first, evaluate(&rules, &object), "an evaluation comes to the same a second time");
         assert!(!is_valid || first.iter().all(|(_, _, is_internal)| !is_internal), "a valid object is read: {first:?}");
     }
+}
+
+fn ends_unchecked(text: &str, object: &Value) {
+    let env = ENV.clone().with_variable("self", Type::Dyn);
+    let Ok(expression) = env.resolve(text) else { return };
+    let Ok(program) = Program::new(&expression, &env) else { return };
+    let evaluation = program.evaluate(&[Some(Ok(Cel::Preserved(object)))], COST_MAX);
+    assert!(evaluation.result.is_err() || evaluation.cost <= COST_MAX, "who is over the limit has no result");
 }
 
 fn prints_the_same(text: &str) {
@@ -77,7 +88,7 @@ fn evaluate(rules: &Rules, object: &Value) -> Vec<(String, u64, bool)> {
     let mut evaluations = Vec::new();
     rules.evaluate(&Path::ROOT, object, None, None, limits, &mut |run| {
         assert!(run.result.is_err() || run.cost <= COST_MAX, "who is over the limit has no result");
-        let is_internal = matches!(run.result, Err(kubeskiff::cel::eval::EvalError::Internal(_)));
+        let is_internal = matches!(run.result, Err(EvalError::Internal(_)));
         evaluations.push((format!("{:?}", run.result), run.cost, is_internal));
     });
     evaluations

@@ -158,10 +158,10 @@ pub(super) fn for_each_field<'a>(
 }
 
 /// Calls `visit` with every key of either side, in order. Both come sorted, each key once.
-fn join<K: Ord, V>(
-    left: impl Iterator<Item = (K, V)>,
-    right: impl Iterator<Item = (K, V)>,
-    mut visit: impl FnMut(K, Option<V>, Option<V>),
+pub(super) fn join<K: Ord, L, R>(
+    left: impl Iterator<Item = (K, L)>,
+    right: impl Iterator<Item = (K, R)>,
+    mut visit: impl FnMut(K, Option<L>, Option<R>),
 ) {
     let (mut left, mut right) = (left.peekable(), right.peekable());
     loop {

@@ -71,6 +71,10 @@ impl FieldSet {
         self.nodes.is_empty()
     }
 
+    pub(super) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
     pub(super) fn nodes_mut(&mut self) -> &mut [Node] {
         &mut self.nodes
     }
@@ -279,42 +283,9 @@ impl FieldSet {
         Ok((set, member))
     }
 
-    /// Whether [`FieldSet::encode`] of what `fields` decodes to gives `fields` again. Fails where decoding fails.
-    pub(super) fn is_canonical(fields: &Value) -> Result<bool, PathElementError> {
-        let fields = match fields {
-            Value::Object(fields) => fields,
-            _ => return Self::decode(fields).map(|_| false),
-        };
-        let mut canonical = true;
-        for (name, below) in fields.iter() {
-            if name == "." {
-                canonical &= fields.len() > 1 && below.as_object().is_some_and(Map::is_empty);
-                continue;
-            }
-            match PathElement::is_canonical(name) {
-                Ok(name_is_canonical) => canonical &= name_is_canonical,
-                Err(PathElementError::UnknownKind) => {
-                    canonical = false;
-                    continue;
-                }
-                Err(malformed) => return Err(malformed),
-            }
-            canonical &= Self::is_canonical(below)?;
-        }
-        Ok(canonical)
-    }
-
-    /// Whether a member of this may be one of `fields`, which are canonical. May err on the side of yes.
-    pub(super) fn touches(&self, fields: &Value) -> bool {
-        let Some(fields) = fields.as_object().filter(|fields| !fields.is_empty()) else { return false };
-        self.nodes.iter().any(|node| {
-            if node.element.is_beyond_doubles() {
-                return true;
-            }
-            let Some(below) = fields.get(&node.element.encode()) else { return false };
-            let is_member = below.as_object().is_none_or(|below| below.is_empty() || below.contains_key("."));
-            (node.member && is_member) || node.children.touches(below)
-        })
+    /// Whether equal elements have equal texts.
+    pub(super) fn has_plain_texts(&self) -> bool {
+        self.nodes.iter().all(|node| node.element.has_plain_text() && node.children.has_plain_texts())
     }
 
     /// Takes the members of the top level that are fields with such names; their children stay.

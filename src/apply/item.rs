@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::path::{KeyField, PathElement, compare_values};
-use super::type_schema::{Items, ListType};
+use super::type_schema::{Items, ListKey, ListType};
 use crate::value::{Map, Value};
 
 /// An item that can be told from others. Items compare by their keys; those of a set are keys themselves.
@@ -14,6 +14,8 @@ use crate::value::{Map, Value};
 pub(super) struct Item<'a> {
     list: &'a ListType,
     pub value: &'a Value,
+    /// The first field of the key: looked up once, as it alone mostly tells items apart.
+    first_key: Option<&'a Value>,
 }
 
 impl ListType {
@@ -24,7 +26,7 @@ impl ListType {
             Items::Set => check_set_item(value),
             Items::Map { .. } => self.check_key(value),
         }
-        .map(|()| Item { list: self, value })
+        .map(|()| Item { list: self, value, first_key: self.keys().first().and_then(|key| key.of(value)) })
     }
 
     /// The items of `values` that can be told apart, sorted; equal ones in the order that they came in.
@@ -32,6 +34,22 @@ impl ListType {
         let mut items: Vec<Item<'_>> = values.iter().filter_map(|value| self.item(value).ok()).collect();
         items.sort();
         items
+    }
+
+    /// As [`ListType::sorted_items`], each with its position in `values`.
+    pub(super) fn sorted_positions<'a>(&'a self, values: &'a [Value]) -> Vec<(Item<'a>, usize)> {
+        let positioned = values.iter().enumerate().filter_map(|(at, value)| Some((self.item(value).ok()?, at)));
+        let mut items: Vec<(Item<'_>, usize)> = positioned.collect();
+        items.sort();
+        items
+    }
+
+    /// The fields of the key in the order of their names; none but for a list map.
+    fn keys(&self) -> &[ListKey] {
+        match &self.items {
+            Items::Map { keys, .. } => keys,
+            Items::Set | Items::Atomic => &[],
+        }
     }
 
     fn check_key(&self, item: &Value) -> Result<(), String> {
@@ -58,6 +76,13 @@ impl ListType {
     }
 }
 
+impl ListKey {
+    /// What `item` has for this field of the key: its own value, or the default.
+    fn of<'a>(&'a self, item: &'a Value) -> Option<&'a Value> {
+        item.get(&self.name).or(self.default.as_ref())
+    }
+}
+
 fn check_set_item(item: &Value) -> Result<(), String> {
     match item {
         Value::Object(_) => Err("associative list without keys has an element that's a map type".to_owned()),
@@ -78,22 +103,12 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The fields of the key in the order of their names, with defaults for those that are absent.
+    /// The fields of the key that the item has.
     fn key(self) -> impl Iterator<Item = (&'a Arc<str>, &'a Value)> {
-        let keys = match &self.list.items {
-            Items::Map { keys, .. } => keys.as_slice(),
-            Items::Set | Items::Atomic => &[],
-        };
-        keys.iter().filter_map(move |key| Some((&key.name, self.value.get(&key.name).or(key.default.as_ref())?)))
+        self.list.keys().iter().filter_map(move |key| Some((&key.name, key.of(self.value)?)))
     }
-}
 
-/// The order of the elements.
-impl Ord for Item<'_> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        if !matches!(self.list.items, Items::Map { .. }) {
-            return compare_values(self.value, other.value);
-        }
+    fn compare_keys(self, other: Self) -> Ordering {
         let (mut left, mut right) = (self.key(), other.key());
         loop {
             return match (left.next(), right.next()) {
@@ -107,6 +122,20 @@ impl Ord for Item<'_> {
                     }
                 }
             };
+        }
+    }
+}
+
+/// The order of the elements.
+impl Ord for Item<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (&self.list.items, self.first_key, other.first_key) {
+            (Items::Set | Items::Atomic, _, _) => compare_values(self.value, other.value),
+            (Items::Map { keys, .. }, Some(left), Some(right)) => match compare_values(left, right) {
+                Ordering::Equal if keys.len() > 1 => self.compare_keys(*other),
+                order => order,
+            },
+            (Items::Map { .. }, _, _) => self.compare_keys(*other),
         }
     }
 }

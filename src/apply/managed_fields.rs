@@ -2,14 +2,13 @@
 //!
 //! Source: apimachinery 1.37, `util/managedfields/internal`.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use jiff::Timestamp;
 
 use super::field_set::FieldSet;
+use super::fields::Fields;
 use super::path::PathElementError;
-use super::type_schema::TypeSchema;
 use crate::value::{Map, Value, go_quote, json};
 
 /// How many managers of updates an object keeps; older ones become one entry.
@@ -108,73 +107,6 @@ pub(super) struct Entry<'a> {
     pub api_version: String,
     pub fields: Fields<'a>,
     pub time: Option<Time>,
-}
-
-/// A set of fields in the form that it came in, until it has to change.
-#[derive(Clone, Debug)]
-pub(super) enum Fields<'a> {
-    // INVARIANT: canonical.
-    Encoded(Cow<'a, Value>),
-    Set(FieldSet),
-}
-
-impl<'a> Fields<'a> {
-    pub const NONE: Fields<'static> = Fields::Set(FieldSet::new());
-
-    fn decode(fields: &'a Value) -> Result<Self, PathElementError> {
-        match FieldSet::is_canonical(fields)? {
-            true => Ok(Fields::Encoded(Cow::Borrowed(fields))),
-            false => FieldSet::decode(fields).map(Fields::Set),
-        }
-    }
-
-    fn encode(self) -> Value {
-        match self {
-            Fields::Encoded(fields) => fields.into_owned(),
-            Fields::Set(set) => set.encode(),
-        }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        match self {
-            Fields::Encoded(fields) => fields.as_object().is_none_or(Map::is_empty),
-            Fields::Set(set) => set.is_empty(),
-        }
-    }
-
-    pub fn set(&self) -> Cow<'_, FieldSet> {
-        match self {
-            // What is canonical can be decoded.
-            Fields::Encoded(fields) => Cow::Owned(FieldSet::decode(fields).unwrap_or_default()),
-            Fields::Set(set) => Cow::Borrowed(set),
-        }
-    }
-
-    pub fn set_mut(&mut self) -> &mut FieldSet {
-        if let Fields::Encoded(_) = self {
-            *self = Fields::Set(self.set().into_owned());
-        }
-        match self {
-            Fields::Set(set) => set,
-            Fields::Encoded(_) => unreachable!("the line above made it a set"),
-        }
-    }
-
-    /// Whether a member of `set` may be one of these. May err on the side of yes.
-    pub fn touched_by(&self, set: &FieldSet) -> bool {
-        match self {
-            Fields::Encoded(fields) => set.touches(fields),
-            Fields::Set(_) => true,
-        }
-    }
-
-    /// Fits the set to the schema of today.
-    pub fn reconcile(&mut self, types: &TypeSchema) {
-        match self {
-            Fields::Encoded(fields) if !types.may_reconcile(fields) => {}
-            _ => types.reconcile(self.set_mut()),
-        }
-    }
 }
 
 impl<'a> Entry<'a> {
@@ -393,43 +325,50 @@ impl<'a> Managers<'a> {
 
     /// Puts the oldest updates of each version under one manager, so that at most ten remain.
     pub fn cap(&mut self) {
-        let updates = || self.entries.iter().filter(|entry| entry.manager.operation == Operation::Update);
-        let mut count = updates().count();
-        if count <= UPDATE_MANAGERS_MAX {
-            return;
-        }
-        let mut oldest: Vec<(i64, String, ManagerId)> =
-            updates().map(|entry| (entry.seconds(), entry.manager.sort_key(), entry.manager.clone())).collect();
-        oldest.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
-        let mut first_of_version: Vec<(String, ManagerId)> = Vec::new();
-        for (_, _, manager) in oldest {
-            if count <= UPDATE_MANAGERS_MAX {
+        let updates = self.updates_by_age();
+        let mut excess = updates.len().saturating_sub(UPDATE_MANAGERS_MAX);
+        // The oldest of each version stays by itself until a second one has to go.
+        let mut firsts: Vec<ManagerId> = Vec::new();
+        for manager in updates {
+            if excess == 0 {
                 return;
             }
-            let Some(entry) = self.get(&manager).cloned() else { continue };
-            let version = &entry.api_version;
-            let Some((_, first)) = first_of_version.iter().find(|(seen, _)| seen == version) else {
-                first_of_version.push((version.clone(), manager));
-                continue;
-            };
-            let bucket = ManagerId {
-                name: ANCIENT_CHANGES.to_owned(),
-                operation: Operation::Update,
-                api_version: version.clone(),
-                subresource: String::new(),
-            };
-            if self.get(&bucket).is_none()
-                && let Some(first) = self.take(first)
-            {
-                self.put(Entry { manager: bucket.clone(), ..first });
+            match firsts.iter().find(|first| first.api_version == manager.api_version) {
+                None => firsts.push(manager),
+                Some(first) => {
+                    self.put_together(first, &manager);
+                    excess -= 1;
+                }
             }
-            if let Some(merged) = self.get_mut(&bucket) {
-                merged.fields = Fields::Set(entry.fields.set().union(&merged.fields.set()));
-                // The later of the two, as the oldest come first.
-                merged.time = entry.time;
-            }
-            self.take(&manager);
-            count -= 1;
         }
+    }
+
+    /// Those that update, the oldest first.
+    fn updates_by_age(&self) -> Vec<ManagerId> {
+        let updates = self.entries.iter().filter(|entry| entry.manager.operation == Operation::Update);
+        let mut updates: Vec<&Entry<'_>> = updates.collect();
+        updates.sort_by_cached_key(|entry| (entry.seconds(), entry.manager.sort_key()));
+        updates.into_iter().map(|entry| entry.manager.clone()).collect()
+    }
+
+    /// Moves what `later` owns to the manager of ancient changes of its version, which `first` becomes if there is none.
+    fn put_together(&mut self, first: &ManagerId, later: &ManagerId) {
+        let Some(entry) = self.get(later).cloned() else { return };
+        let ancient = ManagerId {
+            name: ANCIENT_CHANGES.to_owned(),
+            operation: Operation::Update,
+            api_version: entry.api_version.clone(),
+            subresource: String::new(),
+        };
+        if self.get(&ancient).is_none()
+            && let Some(first) = self.take(first)
+        {
+            self.put(Entry { manager: ancient.clone(), ..first });
+        }
+        if let Some(merged) = self.get_mut(&ancient) {
+            merged.fields = Fields::Set(entry.fields.set().union(&merged.fields.set()));
+            merged.time = entry.time;
+        }
+        self.take(later);
     }
 }

@@ -2,9 +2,7 @@
 //!
 //! Source: structured-merge-diff v6.4.2, `typed.Merge` and `typed.RemoveItems`.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use super::compare::for_each_field;
+use super::compare::{for_each_field, join};
 use super::field_set::FieldSet;
 use super::item::Item;
 use super::type_schema::{Items, ListType, MapType, TypeId, TypeSchema};
@@ -97,76 +95,83 @@ impl TypeSchema {
 /// The merge of two lists whose items have keys.
 struct ListMerge<'a> {
     types: &'a TypeSchema,
-    list: &'a ListType,
-    live: Vec<Item<'a>>,
-    applied: Vec<Item<'a>>,
+    element: TypeId,
+    live: Vec<LiveItem<'a>>,
+    applied: Vec<AppliedItem<'a>>,
     merged: Vec<Value>,
+}
+
+struct LiveItem<'a> {
+    value: &'a Value,
+    /// The position of the applied item with the same key.
+    applied_at: Option<usize>,
+}
+
+struct AppliedItem<'a> {
+    value: &'a Value,
+    /// The live item with the same key.
+    live: Option<&'a Value>,
 }
 
 impl<'a> ListMerge<'a> {
     fn new(types: &'a TypeSchema, list: &'a ListType, live: &'a [Value], applied: &'a [Value]) -> Self {
-        let items = |values: &'a [Value]| values.iter().filter_map(|value| list.item(value).ok()).collect();
-        let merged = Vec::with_capacity(live.len().max(applied.len()));
-        ListMerge { types, list, live: items(live), applied: items(applied), merged }
+        let mut merge = ListMerge {
+            types,
+            element: list.element,
+            live: live.iter().map(|value| LiveItem { value, applied_at: None }).collect(),
+            applied: applied.iter().map(|value| AppliedItem { value, live: None }).collect(),
+            merged: Vec::with_capacity(live.len().max(applied.len())),
+        };
+        let (live, applied) = (list.sorted_positions(live), list.sorted_positions(applied));
+        let by_key = |(a, _): &(Item<'_>, usize), (b, _): &(Item<'_>, usize)| a == b;
+        join(live.chunk_by(by_key).map(|same| (same[0].0, same)), applied.iter().copied(), |_, in_live, in_applied| {
+            if let (Some(same), Some(applied_at)) = (in_live, in_applied) {
+                merge.pair(same, applied_at);
+            }
+        });
+        merge
     }
 
+    fn pair(&mut self, live: &[(Item<'a>, usize)], applied_at: usize) {
+        for (_, at) in live {
+            self.live[*at].applied_at = Some(applied_at);
+        }
+        self.applied[applied_at].live = match live {
+            [(once, _)] => Some(once.value),
+            // Which of several to merge with is unclear: the applied item then replaces them all.
+            _ => Some(&Value::Null),
+        };
+    }
+
+    /// Every applied item in its order. Before one that both lists have come the live items up to it, before another
+    /// one those up to the next that both have; of these only what nobody applies.
     fn run(mut self) -> Vec<Value> {
         let (live, applied) = (std::mem::take(&mut self.live), std::mem::take(&mut self.applied));
-        let mut in_live: BTreeMap<Item<'_>, &Value> = BTreeMap::new();
-        for item in &live {
-            // Which of several to merge with is unclear: the applied item then replaces them all.
-            in_live.entry(*item).and_modify(|once| *once = &Value::Null).or_insert(item.value);
+        let mut live = live.into_iter().peekable();
+        let mut shared = (0..applied.len()).filter(|at| applied[*at].live.is_some()).peekable();
+        for (at, item) in applied.iter().enumerate() {
+            let next_shared = shared.peek().copied();
+            while let Some(passed) = live.next_if(|live| live.applied_at.is_none() || live.applied_at != next_shared) {
+                match passed.applied_at {
+                    None => self.push(Some(passed.value), None),
+                    // It came before its turn, or stands twice.
+                    Some(_) if next_shared.is_some() => {}
+                    Some(_) => break,
+                }
+            }
+            if next_shared == Some(at) {
+                live.next_if(|live| live.applied_at == next_shared);
+                shared.next();
+            }
+            self.push(item.live, Some(item.value));
         }
-        let in_applied: BTreeSet<&Item<'_>> = applied.iter().collect();
-        // Items of both lists, in the order that the result has.
-        let mut shared = applied.iter().filter(|item| in_live.contains_key(item));
-        let mut next_shared = shared.next();
-        let mut done: BTreeSet<&Item<'_>> = BTreeSet::new();
-        let (mut at_live, mut at_applied) = (0, 0);
-        loop {
-            let (from_live, from_applied) = (live.get(at_live), applied.get(at_applied));
-            if let (Some(item), Some(applied_item)) = (from_live, from_applied) {
-                if item == applied_item {
-                    done.insert(item);
-                    self.push(in_live.get(item).copied(), Some(applied_item.value));
-                    at_live += 1;
-                    at_applied += 1;
-                    next_shared = shared.next();
-                    continue;
-                }
-                if in_applied.contains(item) && next_shared.is_some_and(|shared| shared != item) {
-                    // A shared item, but not yet its turn.
-                    at_live += 1;
-                    continue;
-                }
-            }
-            if let Some(item) = from_live {
-                if !in_applied.contains(item) {
-                    self.push(Some(item.value), None);
-                    at_live += 1;
-                    continue;
-                }
-                if done.contains(item) {
-                    at_live += 1;
-                }
-            }
-            match from_applied {
-                Some(item) => {
-                    done.insert(item);
-                    self.push(in_live.get(item).copied(), Some(item.value));
-                    at_applied += 1;
-                    if next_shared == Some(item) {
-                        next_shared = shared.next();
-                    }
-                }
-                None if from_live.is_none() => return self.merged,
-                // Every applied item is done by now, so the live one was just passed.
-                None => {}
-            }
+        for rest in live.filter(|live| live.applied_at.is_none()) {
+            self.push(Some(rest.value), None);
         }
+        self.merged
     }
 
     fn push(&mut self, live: Option<&Value>, applied: Option<&Value>) {
-        self.merged.extend(self.types.merge_values(self.list.element, live, applied));
+        self.merged.extend(self.types.merge_values(self.element, live, applied));
     }
 }

@@ -10,6 +10,7 @@
 mod compare;
 mod conflict;
 mod field_set;
+mod fields;
 mod item;
 mod last_applied;
 mod managed_fields;
@@ -36,7 +37,8 @@ pub use times::keep_times;
 pub use type_schema::TypeSchema;
 pub use typed::TypeErrors;
 
-use managed_fields::{Entry, Fields, Managers, Time, without_identity};
+use fields::Fields;
+use managed_fields::{Entry, Managers, Time, without_identity};
 use updater::{Typed, Updater};
 
 /// The manager of an update that names none.
@@ -48,6 +50,11 @@ const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 pub trait Versions {
     /// The types of `api_version` (`group/version`); `None` where it is no version of this resource.
     fn types(&self, api_version: &str) -> Option<&TypeSchema>;
+
+    /// What an object of `api_version` is before anything is set: for a built-in kind, its type's zero value.
+    fn empty(&self, api_version: &str, kind: &str) -> Value {
+        object! { "apiVersion" => api_version, "kind" => kind }
+    }
 
     /// `object` in `api_version`, which is not its own.
     ///
@@ -161,7 +168,7 @@ impl FieldManager<'_> {
 
     /// What an object is before it is created.
     fn empty_object(&self) -> Value {
-        object! { "apiVersion" => self.version, "kind" => self.kind }
+        self.versions.empty(self.version, self.kind)
     }
 
     /// The managers that an update starts from: those that the request sends, if they make sense, else the live ones.

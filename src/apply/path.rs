@@ -87,33 +87,51 @@ impl PathElement {
 
     /// The form that [`PathElement::decode`] reads.
     pub fn encode(&self) -> String {
+        let mut text = String::with_capacity(match self {
+            PathElement::Field(name) => 2 + name.len(),
+            _ => 32,
+        });
+        self.encode_into(&mut text);
+        text
+    }
+
+    /// Appends what [`PathElement::encode`] gives to `text`.
+    pub(super) fn encode_into(&self, text: &mut String) {
         match self {
             PathElement::Field(name) => {
-                let mut text = String::with_capacity(2 + name.len());
                 text.push_str("f:");
                 text.push_str(name);
-                text
             }
             PathElement::Key(fields) => {
-                let mut text = String::with_capacity(32);
                 text.push_str("k:{");
                 for (at, field) in fields.iter().enumerate() {
                     if at > 0 {
                         text.push(',');
                     }
-                    encode_string(&field.name, &mut text);
+                    encode_string(&field.name, text);
                     text.push(':');
-                    encode_value(&field.value, &mut text);
+                    encode_value(&field.value, text);
                 }
                 text.push('}');
-                text
             }
             PathElement::Value(value) => {
-                let mut text = String::from("v:");
-                encode_value(value, &mut text);
-                text
+                text.push_str("v:");
+                encode_value(value, text);
             }
-            PathElement::Index(index) => format!("i:{index}"),
+            PathElement::Index(index) => {
+                text.push_str("i:");
+                text.push_str(&index.to_string());
+            }
+        }
+    }
+
+    /// As it comes out of managedFields, where numbers are doubles; messages show that.
+    pub(super) fn as_decoded(&self) -> PathElement {
+        match self {
+            PathElement::Field(_) | PathElement::Index(_) => self.clone(),
+            PathElement::Key(_) | PathElement::Value(_) => {
+                PathElement::decode(&self.encode()).unwrap_or_else(|_| self.clone())
+            }
         }
     }
 
@@ -125,17 +143,19 @@ impl PathElement {
         PathElement::decode(text).map(|element| element.encode() == text)
     }
 
-    /// Whether this has an integer that a double can't hold, so that elements with different texts may be equal.
-    pub(super) fn is_beyond_doubles(&self) -> bool {
-        let beyond = |value: &Value| match value {
-            Value::Int(number) => number.unsigned_abs() > 1 << f64::MANTISSA_DIGITS,
-            Value::Array(_) | Value::Object(_) => true,
-            _ => false,
+    /// Whether every element that equals this has the same text. Integers that a double can't hold may equal several, and
+    /// zero has a sign.
+    pub(super) fn has_plain_text(&self) -> bool {
+        let is_plain = |value: &Value| match value {
+            Value::Int(number) => (1..=1 << f64::MANTISSA_DIGITS).contains(&number.unsigned_abs()),
+            Value::Float(number) => *number != 0.0,
+            Value::Array(_) | Value::Object(_) => false,
+            Value::Null | Value::Bool(_) | Value::String(_) => true,
         };
         match self {
-            PathElement::Field(_) | PathElement::Index(_) => false,
-            PathElement::Key(fields) => fields.iter().any(|field| beyond(&field.value)),
-            PathElement::Value(value) => beyond(value),
+            PathElement::Field(_) | PathElement::Index(_) => true,
+            PathElement::Key(fields) => fields.iter().all(|field| is_plain(&field.value)),
+            PathElement::Value(value) => is_plain(value),
         }
     }
 
@@ -340,20 +360,28 @@ fn encode_value(value: &Value, text: &mut String) {
 fn encode_string(string: &str, text: &mut String) {
     use fmt::Write;
     text.push('"');
-    for character in string.chars() {
-        match character {
-            '"' => text.push_str("\\\""),
-            '\\' => text.push_str("\\\\"),
-            '\n' => text.push_str("\\n"),
-            '\r' => text.push_str("\\r"),
-            '\t' => text.push_str("\\t"),
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..='\u{1f}' => {
-                write!(text, "\\u{:04x}", u32::from(character)).expect("a String takes all text");
-            }
-            _ => text.push(character),
+    let mut rest = string;
+    while let Some(at) = rest.find(is_escaped) {
+        let (plain, from_escaped) = rest.split_at(at);
+        text.push_str(plain);
+        let mut characters = from_escaped.chars();
+        match characters.next() {
+            Some('"') => text.push_str("\\\""),
+            Some('\\') => text.push_str("\\\\"),
+            Some('\n') => text.push_str("\\n"),
+            Some('\r') => text.push_str("\\r"),
+            Some('\t') => text.push_str("\\t"),
+            Some(character) => write!(text, "\\u{:04x}", u32::from(character)).expect("a String takes all text"),
+            None => {}
         }
+        rest = characters.as_str();
     }
+    text.push_str(rest);
     text.push('"');
+}
+
+fn is_escaped(character: char) -> bool {
+    matches!(character, '"' | '\\' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..='\u{1f}')
 }
 
 /// Whether this is a key in its canonical form, told without decoding. Keys of which that can't be told so easily count

@@ -3,7 +3,8 @@
 //! Source: apimachinery 1.37, `util/managedfields/scalehandler.go`.
 
 use super::field_set::FieldSet;
-use super::managed_fields::{self, DecodeError, Entry, Fields, Managers};
+use super::fields::Fields;
+use super::managed_fields::{self, DecodeError, Entry, Managers};
 use super::path::PathElement;
 use crate::value::Value;
 

@@ -85,8 +85,12 @@ impl MapType {
         if self.passes_over(name) {
             return None;
         }
-        let at = self.fields.binary_search_by(|(field, _)| (**field).cmp(name)).ok()?;
-        self.fields.get(at).map(|(name, id)| (name, *id))
+        let found = match self.fields.len() {
+            // Among few names the lengths alone rule out most.
+            0..=8 => self.fields.iter().find(|(field, _)| **field == *name),
+            _ => self.fields.binary_search_by(|(field, _)| (**field).cmp(name)).ok().map(|at| &self.fields[at]),
+        };
+        found.map(|(name, id)| (name, *id))
     }
 
     /// The type of the field `name`, declared or not.
@@ -125,6 +129,13 @@ impl TypeSchema {
         builder.finish(root)
     }
 
+    /// The types of a built-in kind, whose objects are structs in the reference.
+    pub fn of_built_in(schema: &Structural) -> Self {
+        let mut builder = Builder { of_structs: true, ..Builder::new(false) };
+        let root = builder.structural(schema, false, true);
+        builder.finish(root)
+    }
+
     /// The types of `apiextensions.k8s.io/v1` CustomResourceDefinition.
     pub fn of_custom_resource_definition() -> Self {
         let mut builder = Builder::new(false);
@@ -149,6 +160,8 @@ impl TypeSchema {
 
 struct Builder {
     types: Vec<Type>,
+    /// Whether a value can only be what a Go type holds.
+    of_structs: bool,
 }
 
 impl Builder {
@@ -169,7 +182,7 @@ impl Builder {
             Type::default(),
             Type::default(),
         ];
-        let mut builder = Builder { types };
+        let mut builder = Builder { types, of_structs: false };
         let metadata = builder.object_meta(preserve_unknown_fields.then_some(DEDUCED));
         let own = MapType { is_own_metadata: true, ..metadata.clone() };
         builder.types[OBJECT_META.0 as usize].map = Some(metadata);
@@ -197,6 +210,7 @@ impl Builder {
             "boolean" => BOOLEAN,
             "string" if matches!(format, "" | "byte") => STRING,
             "string" => SCALAR,
+            _ if self.of_structs && schema.extensions.int_or_string => SCALAR,
             "object" => {
                 let map = Some(self.map(schema, preserve, is_root));
                 self.add(Type { map, ..Type::default() })
@@ -247,7 +261,13 @@ impl Builder {
             if items.extensions.embedded_resource && is_resource_field(name) {
                 return None;
             }
-            items.properties.get(name)?.generic.default.clone().filter(|default| !default.is_null())
+            let key = &items.properties.get(name)?.generic;
+            let is_required = items.value_validation.as_ref().is_some_and(|v| v.required.iter().any(|r| r == name));
+            match key.type_.as_str() {
+                // A struct always has those of its fields that are not optional.
+                "string" if self.of_structs && is_required => Some(Value::from("")),
+                _ => key.default.clone().filter(|default| !default.is_null()),
+            }
         };
         let items = match schema.extensions.list_type.as_deref() {
             Some("set") => Items::Set,

@@ -123,8 +123,11 @@ impl TypeSchema {
     fn map_fields(&self, map: &MapType, fields: &Map) -> FieldSet {
         let mut nodes = Vec::with_capacity(fields.len());
         for (name, value) in fields.iter() {
+            if map.passes_over(name) {
+                continue;
+            }
             let declared = map.field(name);
-            let Some(id) = map.value(name) else { continue };
+            let Some(id) = declared.map(|(_, id)| id).or(map.element) else { continue };
             let (member, children) = self.fields_below(id, value);
             let empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
             let member = member || empty || declared.is_none();

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use super::compare::Comparison;
 use super::conflict::{ApplyError, Conflicts};
 use super::field_set::FieldSet;
-use super::managed_fields::{Entry, Fields, ManagerId, Managers, without_identity};
+use super::fields::Fields;
+use super::managed_fields::{Entry, ManagerId, Managers, without_identity};
 use super::path::equal_values;
 use super::type_schema::TypeSchema;
 use super::{ConvertError, ResetFields, Versions};
@@ -104,7 +105,6 @@ impl<'a> Updater<'a> {
         if let Some(reset) = self.reset_fields.get(self.version) {
             set = set.recursive_difference(reset);
         }
-        let owned = without_identity(set.clone()).encode();
         let last = managers.take(manager);
         managers.put(Entry {
             manager: manager.clone(),
@@ -113,7 +113,7 @@ impl<'a> Updater<'a> {
             time: last.as_ref().and_then(|last| last.time.clone()),
         });
         let new = match last {
-            Some(last) if !self.drops_nothing(&last, &owned, managers, manager) => self
+            Some(last) if !self.drops_nothing(&last, managers, manager) => self
                 .prune(merged, managers, &last)
                 .map_err(|error| ApplyError::Failed(format!("failed to prune fields: {error}")))?,
             _ => merged,
@@ -126,7 +126,7 @@ impl<'a> Updater<'a> {
         };
         self.take_changed(&mut live, &mut new, comparison, managers, Some(manager), force)?;
         if let Some(entry) = managers.get_mut(manager) {
-            entry.fields = Fields::Encoded(Cow::Owned(owned));
+            entry.fields = Fields::Set(without_identity(entry.fields.take()));
         }
         managers.entries.retain(|entry| !entry.fields.is_empty());
         Ok((new.object.object.into_owned(), !same))
@@ -225,12 +225,8 @@ impl<'a> Updater<'a> {
                 }
             };
             let changes = &changes[at].1;
-            if !entry.fields.touched_by(&changes.set) && !entry.fields.touched_by(&changes.removed) {
-                continue;
-            }
-            let set = entry.fields.set_mut();
-            let changed = set.intersection(&changes.set);
-            let lost = set.intersection(&changes.removed);
+            let changed = entry.fields.intersection(&changes.set);
+            let lost = entry.fields.intersection(&changes.removed);
             if !changed.is_empty() {
                 conflicts.push((entry.manager.clone(), changed));
             }
@@ -243,8 +239,7 @@ impl<'a> Updater<'a> {
         }
         for (manager, fields) in conflicts.iter().chain(&taken) {
             if let Some(entry) = managers.get_mut(manager) {
-                let set = entry.fields.set_mut();
-                *set = set.difference(fields);
+                entry.fields.subtract(fields);
             }
         }
         managers.entries.retain(|entry| !entry.fields.is_empty() && !gone.contains(&entry.manager));
@@ -254,15 +249,9 @@ impl<'a> Updater<'a> {
     /// Whether the manager applies all that it applied last time, so that nothing can be pruned.
     ///
     /// Ownership in other versions takes the long way, as a conversion may fail there.
-    fn drops_nothing(&self, last: &Entry<'_>, owned: &Value, managers: &Managers<'_>, manager: &ManagerId) -> bool {
-        if !managers.entries.iter().chain([last]).all(|entry| entry.api_version == self.version) {
-            return false;
-        }
-        match (&last.fields, managers.get(manager)) {
-            (Fields::Encoded(fields), _) if **fields == *owned => true,
-            (fields, Some(now)) => fields.set().is_subset(&now.fields.set()),
-            (_, None) => false,
-        }
+    fn drops_nothing(&self, last: &Entry<'_>, managers: &Managers<'_>, manager: &ManagerId) -> bool {
+        let in_one_version = managers.entries.iter().chain([last]).all(|entry| entry.api_version == self.version);
+        in_one_version && managers.get(manager).is_some_and(|now| last.fields.is_subset(&now.fields.set()))
     }
 
     /// Removes what the manager applied last time, no longer applies, and nobody else owns.

@@ -29,7 +29,9 @@ static EVENT: Layout = Struct(&[
     ("stage", &Sorted),
     ("requestURI", &Sorted),
     ("verb", &Sorted),
-    ("user", &Struct(&[("username", &Sorted), ("uid", &Sorted), ("groups", &Sorted), ("extra", &Sorted)])),
+    ("user", &USER),
+    ("impersonatedUser", &USER),
+    ("authenticationMetadata", &Sorted),
     ("sourceIPs", &Sorted),
     ("userAgent", &Sorted),
     (
@@ -58,6 +60,8 @@ static EVENT: Layout = Struct(&[
     ("stageTimestamp", &Sorted),
     ("annotations", &Sorted),
 ]);
+
+static USER: Layout = Struct(&[("username", &Sorted), ("uid", &Sorted), ("groups", &Sorted), ("extra", &Sorted)]);
 
 static DETAILS: Layout = Struct(&[
     ("name", &Sorted),
@@ -94,6 +98,10 @@ pub struct Event {
     pub uri: String,
     pub verb: String,
     pub user: UserInfo,
+    /// In whose name the request is.
+    pub impersonated: Option<UserInfo>,
+    /// The verb that allowed that; empty where it is allowed for every request.
+    pub impersonation_constraint: String,
     /// Whom the request came through, the first sender first.
     pub source_ips: Vec<String>,
     pub user_agent: String,
@@ -134,6 +142,13 @@ impl Event {
             "stageTimestamp" => micro_time(now),
         };
         let fields = event.make_object();
+        if let Some(user) = &self.impersonated {
+            fields.insert("impersonatedUser", user.encode());
+        }
+        if !self.impersonation_constraint.is_empty() {
+            let constraint = self.impersonation_constraint.as_str();
+            fields.insert("authenticationMetadata", object! { "impersonationConstraint" => constraint });
+        }
         if !self.source_ips.is_empty() {
             fields.insert("sourceIPs", texts(&self.source_ips));
         }

@@ -1,5 +1,6 @@
 //! The user that a client certificate names.
 
+use sha2::{Digest as _, Sha256};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 
@@ -18,11 +19,17 @@ pub fn user_of_certificate(der: &[u8]) -> Option<UserInfo> {
     let name = subject.iter_common_name().last()?.as_str().ok().filter(|name| !name.is_empty())?;
     let groups = subject.iter_organization().filter_map(|group| group.as_str().ok()).map(str::to_owned).collect();
     let mut user = UserInfo::authenticated(name, groups);
+    let id = format!("X509SHA256={}", hex(&Sha256::digest(der)));
+    user.extra.insert(UserInfo::CREDENTIAL_ID.to_owned(), vec![id]);
     let mut attributes = subject.iter_attributes();
     if let Some(uid) = attributes.find(|attribute| attribute.attr_type().to_id_string() == UID_ATTRIBUTE) {
         user.uid = uid.as_str().unwrap_or_default().to_owned();
     }
     Some(user)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -1,16 +1,23 @@
 //! Who sends a request, and what they may do.
 //!
-//! In: a client certificate that our CA signed, or a bearer token. Out: a [`UserInfo`], or nothing, which is a 401. An
-//! [`Authorizer`] then allows or denies the user's [`Attributes`]. Nothing here reads a request's body.
+//! In: a client certificate that our CA signed, or a bearer token: from a file, or one that was issued here for a service
+//! account. Out: a [`UserInfo`], or nothing, which is a 401. An [`Authorizer`] then allows or denies the user's
+//! [`Attributes`]. Nothing here reads a request's body, or the database: who does hands in what is stored.
 
 mod authorize;
 mod certificate;
+pub mod rbac;
+mod jwt;
+mod jwt_crypto;
 mod token;
+mod token_file;
 mod user;
 
 pub use authorize::{
-    Attributes, Authorizer, Decision, MastersOnly, NonResourceRule, ResourceAttributes, ResourceRule, Rules,
+    AlwaysAllow, Attributes, Authorizer, Decision, NonResourceRule, ResourceAttributes, ResourceRule, Rules,
 };
 pub use certificate::user_of_certificate;
-pub use token::{TokenAuthenticator, TokenFile, TokenFileError};
+pub use jwt::{About, Claims, LEEWAY_S, Named, NoSigningKey, OwnToken, SigningKey, TokenIssuer};
+pub use token::{Authenticated, TokenAuthenticator, Tokens, bearer_token};
+pub use token_file::{TokenFile, TokenFileError};
 pub use user::UserInfo;

@@ -1,90 +1,64 @@
-//! Bearer tokens from a file, as kube-apiserver's `--token-auth-file` reads them.
+//! Bearer tokens: who knows them, asked one after the other.
+//!
+//! Source: the token authenticators of kube-apiserver 1.37 and what they answer together.
 
-use std::collections::HashMap;
-use std::fmt;
-
-use sha2::{Digest, Sha256};
+use async_trait::async_trait;
 
 use super::UserInfo;
 
+/// What a token says, once it is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Authenticated {
+    pub user: UserInfo,
+    /// Whom the token is for, of those that were asked about.
+    pub audiences: Vec<String>,
+}
+
 /// Tells whose a bearer token is.
+#[async_trait]
 pub trait TokenAuthenticator: Send + Sync {
-    fn user_of(&self, token: &str) -> Option<UserInfo>;
+    /// Whose `token` is, if it is for one of `audiences`; `None` for a token that somebody else may know.
+    ///
+    /// Errors: why a token that could be told is nobody's, as clients may see it.
+    async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Option<Authenticated>, String>;
 }
 
-impl TokenAuthenticator for TokenFile {
-    fn user_of(&self, token: &str) -> Option<UserInfo> {
-        let digest: [u8; 32] = Sha256::digest(token.trim()).into();
-        self.users.get(&digest).cloned()
-    }
-}
-
-/// Tokens and whom each stands for.
+/// Everybody who knows tokens.
 #[derive(Default)]
-pub struct TokenFile {
-    /// By digest: a look-up's duration then tells nothing about a token.
-    users: HashMap<[u8; 32], UserInfo>,
+pub struct Tokens {
+    /// Whom a token must be for that is to be used here.
+    pub api_audiences: Vec<String>,
+    pub authenticators: Vec<Box<dyn TokenAuthenticator>>,
 }
 
-/// Why a token file cannot be read, with the line.
-#[derive(Debug, PartialEq, Eq)]
-pub struct TokenFileError {
-    line: usize,
-    problem: &'static str,
-}
-
-impl fmt::Display for TokenFileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.problem)
-    }
-}
-
-impl std::error::Error for TokenFileError {}
-
-impl TokenFile {
-    /// Reads lines of `token,user,uid,"group1,group2"`; the groups are optional.
-    pub fn parse(text: &str) -> Result<Self, TokenFileError> {
-        let mut file = TokenFile::default();
-        for (at, row) in text.lines().enumerate().filter(|(_, row)| !row.trim().is_empty()) {
-            let error = |problem| TokenFileError { line: at + 1, problem };
-            let columns = columns(row).ok_or_else(|| error("a quote is not closed"))?;
-            let [token, name, uid, rest @ ..] = columns.as_slice() else {
-                return Err(error("a token, a user and a uid are needed"));
-            };
-            if token.is_empty() {
-                return Err(error("the token is empty"));
+impl Tokens {
+    /// Whose `token` is, if it is for one of `audiences`, those of this server where there are none.
+    ///
+    /// Errors: all that is known of why it is nobody's.
+    pub async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Authenticated, String> {
+        let audiences = if audiences.is_empty() { &self.api_audiences } else { audiences };
+        // That of the server's own client, which knows one token only.
+        let mut errors = vec!["invalid bearer token".to_owned()];
+        for authenticator in &self.authenticators {
+            match authenticator.authenticate(token, audiences).await {
+                Ok(Some(found)) => return Ok(found),
+                Ok(None) => {}
+                Err(error) => errors.push(error),
             }
-            let groups = rest.first().map(String::as_str).unwrap_or_default().split(',');
-            let groups = groups.map(str::trim).filter(|group| !group.is_empty()).map(str::to_owned).collect();
-            let user = UserInfo { uid: uid.clone(), ..UserInfo::authenticated(name.as_str(), groups) };
-            file.users.insert(Sha256::digest(token).into(), user);
         }
-        Ok(file)
-    }
-
-    /// The user that an `Authorization` header's value stands for, if it is `Bearer` and a token we know.
-    pub fn user_of_header(&self, authorization: &str) -> Option<&UserInfo> {
-        let (scheme, token) = authorization.trim().split_once(' ')?;
-        if !scheme.eq_ignore_ascii_case("bearer") {
-            return None;
-        }
-        let digest: [u8; 32] = Sha256::digest(token.trim()).into();
-        self.users.get(&digest)
+        Err(match errors.len() {
+            1 => errors.remove(0),
+            _ => format!("[{}]", errors.join(", ")),
+        })
     }
 }
 
-/// The columns of one row of CSV; `None` when a quote stays open.
-fn columns(row: &str) -> Option<Vec<String>> {
-    let mut columns = vec![String::new()];
-    let mut quoted = false;
-    for letter in row.trim().chars() {
-        match letter {
-            '"' => quoted = !quoted,
-            ',' if !quoted => columns.push(String::new()),
-            _ => columns.last_mut()?.push(letter),
-        }
-    }
-    (!quoted).then(|| columns.iter().map(|column| column.trim().to_owned()).collect())
+/// The token in the value of an `Authorization` header; `None` where it has none.
+pub fn bearer_token(authorization: &str) -> Option<&str> {
+    let mut parts = authorization.trim().splitn(3, ' ');
+    let scheme = parts.next()?;
+    let token = parts.next().filter(|token| !token.is_empty())?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token)
 }
 
 #[cfg(test)]
@@ -92,27 +66,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_known_token_is_its_user() {
-        let file = TokenFile::parse("s3cret,jane,u-1,\"system:masters, dev\"\n\nother,joe,u-2\n").expect("well-formed");
-        let jane = file.user_of_header("Bearer s3cret").expect("the token is known");
-        assert_eq!((jane.name.as_str(), jane.uid.as_str()), ("jane", "u-1"));
-        assert_eq!(jane.groups, ["system:masters", "dev", "system:authenticated"]);
-        assert_eq!(file.user_of_header("bearer other").map(|user| user.name.as_str()), Some("joe"));
-    }
-
-    #[test]
-    fn an_unknown_token_and_another_scheme_are_nobody() {
-        let file = TokenFile::parse("s3cret,jane,u-1").expect("well-formed");
-        for header in ["Bearer s3cre", "Bearer ", "Bearer", "Basic s3cret", "s3cret"] {
-            assert_eq!(file.user_of_header(header), None, "{header}");
+    fn a_header_has_a_token_behind_one_blank() {
+        for (header, expected) in [
+            ("Bearer abc", Some("abc")),
+            (" bearer abc ", Some("abc")),
+            ("BEARER abc def", Some("abc")),
+            ("Bearer  abc", None),
+            ("Bearer", None),
+            ("Basic abc", None),
+            ("", None),
+        ] {
+            assert_eq!(bearer_token(header), expected, "{header}");
         }
     }
 
-    #[test]
-    fn a_bad_line_is_named() {
-        let error = |text| TokenFile::parse(text).err().map(|error| error.to_string());
-        assert_eq!(error("a,b,c\nx,y").as_deref(), Some("line 2: a token, a user and a uid are needed"));
-        assert_eq!(error("a,b,c,\"d").as_deref(), Some("line 1: a quote is not closed"));
-        assert_eq!(error(",b,c").as_deref(), Some("line 1: the token is empty"));
+    struct Says(Result<Option<&'static str>, &'static str>);
+
+    #[async_trait]
+    impl TokenAuthenticator for Says {
+        async fn authenticate(&self, _: &str, audiences: &[String]) -> Result<Option<Authenticated>, String> {
+            let found = self.0.map_err(str::to_owned)?;
+            let user = found.map(|name| UserInfo::authenticated(name, Vec::new()));
+            Ok(user.map(|user| Authenticated { user, audiences: audiences.to_vec() }))
+        }
+    }
+
+    #[tokio::test]
+    async fn the_first_who_knows_a_token_decides() {
+        let check = async |says: Vec<Says>, expected: Result<&str, &str>| {
+            let authenticators = says.into_iter().map(|one| Box::new(one) as Box<dyn TokenAuthenticator>).collect();
+            let tokens = Tokens { api_audiences: vec!["api".to_owned()], authenticators };
+            let found = tokens.authenticate("t", &[]).await;
+            let found = found.map(|found| format!("{} {}", found.user.name, found.audiences.join(" ")));
+            assert_eq!(found.as_deref().map_err(String::as_str), expected);
+        };
+        check(vec![], Err("invalid bearer token")).await;
+        check(vec![Says(Ok(None))], Err("invalid bearer token")).await;
+        check(vec![Says(Err("it is over")), Says(Ok(None))], Err("[invalid bearer token, it is over]")).await;
+        check(vec![Says(Err("it is over")), Says(Ok(Some("jane")))], Ok("jane api")).await;
     }
 }

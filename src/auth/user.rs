@@ -18,6 +18,11 @@ impl UserInfo {
     pub const MASTERS: &str = "system:masters";
     /// The group of everyone who is known.
     pub const AUTHENTICATED: &str = "system:authenticated";
+    /// Under what the extra values of a user tell which credential it was.
+    pub const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
+    /// Under what the extra values of an account tell the node that its token is bound to.
+    pub const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
+    pub const NODE_UID: &str = "authentication.kubernetes.io/node-uid";
 
     /// A user who proved to be `name`, in `groups` and in `system:authenticated`.
     pub fn authenticated(name: impl Into<String>, groups: Vec<String>) -> Self {
@@ -31,6 +36,16 @@ impl UserInfo {
     /// The user of a port without TLS: whoever reaches it is an administrator.
     pub fn unsecured() -> Self {
         UserInfo::authenticated("system:unsecured", vec![Self::MASTERS.to_owned()])
+    }
+
+    /// The user that a service account is.
+    pub fn account_name(namespace: &str, name: &str) -> String {
+        format!("system:serviceaccount:{namespace}:{name}")
+    }
+
+    /// The groups that a service account is in.
+    pub fn account_groups(namespace: &str) -> Vec<String> {
+        vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")]
     }
 
     pub fn is_in(&self, group: &str) -> bool {

@@ -6,7 +6,6 @@ use std::sync::{Arc, LazyLock};
 use super::ast::{Ast, SourceInfo};
 use super::checker::CheckedExpr;
 use super::error::Issues;
-
 use super::types::Type;
 use super::{checker, library, parser, wellknown};
 
@@ -134,23 +133,24 @@ impl Library {
         }
     }
 
+    /// The function `name`, if there is one.
     pub fn function(&self, name: &str) -> Option<&Arc<FunctionDecl>> {
         self.functions.get(name)
     }
 }
 
-/// Merges declarations of the same function: overloads of the later come after those of the former.
 fn by_name(declarations: Vec<FunctionDecl>) -> HashMap<&'static str, Arc<FunctionDecl>> {
-    let mut functions: HashMap<&'static str, FunctionDecl> = HashMap::new();
-    for declaration in declarations {
-        match functions.get_mut(declaration.name) {
-            Some(function) => function.overloads.extend(declaration.overloads),
-            None => {
-                functions.insert(declaration.name, declaration);
-            }
-        }
+    let mut functions = HashMap::new();
+    declarations.into_iter().for_each(|declaration| declare(&mut functions, declaration));
+    functions
+}
+
+/// Adds a declaration. Where there is one of the name, its overloads come after those.
+fn declare(functions: &mut HashMap<&'static str, Arc<FunctionDecl>>, declaration: FunctionDecl) {
+    match functions.get_mut(declaration.name) {
+        Some(function) => Arc::make_mut(function).overloads.extend(declaration.overloads),
+        None => _ = functions.insert(declaration.name, Arc::new(declaration)),
     }
-    functions.into_iter().map(|(name, function)| (name, Arc::new(function))).collect()
 }
 
 impl Env {
@@ -172,6 +172,24 @@ impl Env {
     #[must_use]
     pub fn with_variable(mut self, name: &str, ty: Type) -> Env {
         self.variables.push(Variable { name: name.to_owned(), ty });
+        self
+    }
+
+    /// The same with one more function, or with more overloads of one. Calls of it can be checked and priced; they have a
+    /// value only where the libraries know the overload by its id.
+    ///
+    /// ```
+    /// use kubeskiff::cel::env::{Env, FunctionDecl, OverloadDecl};
+    /// use kubeskiff::cel::types::Type;
+    ///
+    /// let overload = OverloadDecl::member("string_shorten_int", [Type::String, Type::Int], Type::String);
+    /// let env = Env::standard().with_function(FunctionDecl::new("shorten", [overload]));
+    /// assert_eq!(*env.compile("'abc'.shorten(2)")?.result_type(), Type::String);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_function(mut self, function: FunctionDecl) -> Env {
+        declare(&mut Arc::make_mut(&mut self.library).functions, function);
         self
     }
 
@@ -216,5 +234,27 @@ impl Env {
     /// All faults of the syntax; if there are none, all faults of types and names.
     pub fn compile(&self, text: &str) -> Result<CheckedExpr, Issues> {
         checker::check(self.parse(text)?, self)
+    }
+
+    /// Parses `text` and resolves its names, but leaves all types to the evaluation, where values decide which overloads
+    /// are called. Values and errors are cel-go's of such an expression; its costs are, but for some functions of the
+    /// libraries, which it prices by overloads here.
+    ///
+    /// ```
+    /// use kubeskiff::cel::env::Env;
+    /// use kubeskiff::cel::eval::Program;
+    ///
+    /// let env = Env::standard();
+    /// assert!(env.compile("[1, 'a'][0] < 2 || 'a' < 2").is_err());
+    /// let expression = env.resolve("[1, 'a'][0] < 2 || 'a' < 2")?;
+    /// let program = Program::new(&expression, &env)?;
+    /// assert_eq!(program.evaluate(&[], 1_000).result?.as_bool(), Some(true));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// All faults of the syntax; nothing else is one before it is evaluated.
+    pub fn resolve(&self, text: &str) -> Result<CheckedExpr, Issues> {
+        Ok(checker::resolve(self.parse(text)?, self))
     }
 }

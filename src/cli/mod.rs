@@ -16,6 +16,7 @@ mod report;
 mod serve;
 mod snapshot;
 mod test;
+mod users;
 mod validate;
 mod watch;
 

@@ -17,13 +17,14 @@ use tokio::sync::Notify;
 use super::database::Database;
 use super::definitions::{each, is_definition};
 use super::documents;
+use super::users::Users;
 use crate::admission::{Chain, NamespaceLifecycle};
 use crate::audit;
-use crate::auth::{MastersOnly, UserInfo};
+use crate::auth::UserInfo;
 use crate::controllers::{self, Switches};
-use crate::http::{self, App, Limits};
+use crate::http::{self, App, Issuing, Limits};
 use crate::meta::Status;
-use crate::registry::{BuiltIn, Converter, Definitions, Registry, StoredNamespaces};
+use crate::registry::{BuiltIn, Converter, Definitions, Registry, StoredNamespaces, StoredPolicy};
 use crate::server::{Authority, Connections, Gate, Kubeconfig, Secrets, SecretsError, Tls, stop_requested};
 use crate::store::{Config, Durability, Storage};
 use crate::webhook::{self, ServiceAddress};
@@ -71,6 +72,9 @@ pub struct Serve {
     /// that do not exist
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     disable_admission_plugins: Vec<String>,
+
+    #[command(flatten)]
+    users: Users,
 
     /// Controllers to run, by kube-controller-manager's names: * for all, NAME, -NAME for all but that
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "*", allow_hyphen_values = true)]
@@ -152,7 +156,12 @@ impl Serve {
         })?;
         let storage = Storage::open(&self.config()).await?;
         let authority = Authority::load(&StoredSecrets(storage.clone())).await?;
-        let registry = Arc::new(self.registry(storage.clone()));
+        let (authorizer, policy) = self.users.authorizer(&storage);
+        let url = format!("https://{}", shown(address));
+        let issuer = Arc::new(self.users.token_issuer(&storage).await?);
+        let tokens = Arc::new(self.users.tokens(&storage, &issuer)?);
+        let issuing = Issuing { issuer, key_set_url: format!("{url}/openid/v1/jwks") };
+        let registry = Arc::new(self.registry(storage.clone(), policy));
         let begin = Arc::new(Notify::new());
         let authority_pem = authority.certificate_pem().to_owned();
         let controllers = controllers::start(Arc::clone(&registry), switches, authority_pem, Arc::clone(&begin));
@@ -160,7 +169,7 @@ impl Serve {
             // They decide on what is registered.
             begin.notify_one();
         }
-        self.populate(&registry).await?;
+        self.populate(&registry, switches).await?;
 
         let audit = match &self.audit_log_path {
             Some(path) => Some(
@@ -169,10 +178,10 @@ impl Serve {
             ),
             None => None,
         };
-        let app = App::with(Arc::clone(&registry), Arc::new(MastersOnly), self.limits(), audit);
-        let connections = Connections::new(http::router(app), Gate::default());
+        let app = App::with(Arc::clone(&registry), authorizer, Arc::clone(&tokens), self.limits(), audit);
+        let app = app.with_issuing(issuing);
+        let connections = Connections::new(http::router(app), Gate::new(tokens));
         let tls = Tls::new(&authority, &authority.issue_server(&server_names(address))?)?;
-        let url = format!("https://{}", shown(address));
         let kubeconfig = self.kubeconfig.clone().unwrap_or_else(|| self.database.data_dir.join("kubeconfig"));
         let identity = authority.issue_client(ADMIN, &[UserInfo::MASTERS])?;
         Kubeconfig { server: &url, authority_pem: authority.certificate_pem(), user: ADMIN, identity: &identity }
@@ -214,7 +223,7 @@ impl Serve {
         Config { durability, ..self.database.config() }
     }
 
-    fn registry(&self, storage: Storage) -> Registry {
+    fn registry(&self, storage: Storage, policy: Option<Arc<StoredPolicy>>) -> Registry {
         let guards_namespaces = !self.disable_admission_plugins.iter().any(|name| name == NAMESPACE_LIFECYCLE);
         let mut chain = Chain::default();
         if guards_namespaces {
@@ -225,19 +234,28 @@ impl Serve {
             definitions: Definitions::new(BuiltIn::all()),
             admission: Arc::new(chain),
             convert: Arc::new(Converter(webhook::Client::new(self.webhook_services.clone()))),
+            policy,
             clock: Arc::new(Timestamp::now),
             guards_namespaces,
         }
     }
 
-    /// Makes the first namespaces, registers the definitions of `--crds`, and waits until they are served: a client may
+    /// Makes the first namespaces and, where they count, the default roles, registers the definitions of `--crds`, and waits until they are served: a client may
     /// use them as soon as the server is ready.
-    async fn populate(&self, registry: &Arc<Registry>) -> Result<(), Failure> {
+    async fn populate(&self, registry: &Arc<Registry>, switches: Switches) -> Result<(), Failure> {
         let refused = |what: &str, status: Status| Failure(format!("{what}: {}", status.message));
         registry
             .make_initial_namespaces()
             .await
             .map_err(|status| refused("the first namespaces can't be made", status))?;
+        if registry.policy.is_some() {
+            let reconciled = registry.reconcile_default_roles().await;
+            reconciled.map_err(|status| refused("the default roles can't be made", status))?;
+            if switches.aggregation {
+                let gathered = controllers::aggregate_roles(registry).await;
+                gathered.map_err(|status| refused("the default roles can't be gathered", status))?;
+            }
+        }
         if self.crds.is_empty() {
             return Ok(());
         }

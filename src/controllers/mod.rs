@@ -9,6 +9,7 @@ mod definitions;
 mod namespaces;
 mod namespace_content;
 mod garbage;
+mod aggregation;
 mod switches;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use self::aggregation::Aggregation;
 use self::definitions::Definitions;
 use self::garbage::Garbage;
 use self::namespace_content::NamespaceContent;
@@ -29,6 +31,7 @@ use crate::meta::Status;
 use crate::registry::Registry;
 use crate::store::{At, Collection, Moment};
 
+pub use self::aggregation::aggregate_roles;
 pub use self::switches::{Switches, UnknownController};
 
 /// Who the controllers are to the registry.
@@ -74,6 +77,9 @@ fn run(registry: &Arc<Registry>, switches: Switches, authority_pem: &str) -> Joi
             authority_pem: switches.authority.then(|| authority_pem.to_owned()),
         };
         running.spawn(changes::run(storage(), content));
+    }
+    if switches.aggregation {
+        running.spawn(changes::run(storage(), Aggregation { registry: Arc::clone(registry) }));
     }
     if switches.garbage {
         running.spawn(changes::run(storage(), Garbage::new(Arc::clone(registry))));
@@ -123,6 +129,6 @@ fn user() -> UserInfo {
 
 /// Who a controller of Kubernetes' controller manager is to webhooks.
 fn service_account(name: &str) -> UserInfo {
-    let groups = ["system:serviceaccounts", "system:serviceaccounts:kube-system"].map(str::to_owned);
-    UserInfo::authenticated(format!("system:serviceaccount:kube-system:{name}"), groups.into())
+    const NAMESPACE: &str = "kube-system";
+    UserInfo::authenticated(UserInfo::account_name(NAMESPACE, name), UserInfo::account_groups(NAMESPACE))
 }

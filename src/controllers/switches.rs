@@ -13,6 +13,8 @@ pub struct Switches {
     pub accounts: bool,
     /// Namespaces have `kube-root-ca.crt`.
     pub authority: bool,
+    /// Cluster roles gather the rules of others.
+    pub aggregation: bool,
 }
 
 /// The names of a controller, and an earlier one that goes as well.
@@ -22,6 +24,8 @@ const GARBAGE: Names = ["garbage-collector-controller", "garbagecollector"];
 const NAMESPACES: Names = ["namespace-controller", "namespace"];
 const ACCOUNTS: Names = ["serviceaccount-controller", "serviceaccount"];
 const AUTHORITY: Names = ["root-ca-certificate-publisher-controller", "root-ca-cert-publisher"];
+const AGGREGATION: Names = ["clusterrole-aggregation-controller", "clusterrole-aggregation"];
+const ALL: [Names; 5] = [GARBAGE, NAMESPACES, ACCOUNTS, AUTHORITY, AGGREGATION];
 
 /// A name that no controller has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,14 +33,15 @@ pub struct UnknownController(String);
 
 impl fmt::Display for UnknownController {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = [GARBAGE, NAMESPACES, ACCOUNTS, AUTHORITY].map(|[name, _]| name).join(", ");
+        let known = ALL.map(|[name, _]| name).join(", ");
         write!(out, "{:?} is not in the list of known controllers: {known}", self.0)
     }
 }
 
 impl Switches {
     /// All of them run.
-    pub const ALL: Self = Switches { garbage: true, namespaces: true, accounts: true, authority: true };
+    pub const ALL: Self =
+        Switches { garbage: true, namespaces: true, accounts: true, authority: true, aggregation: true };
 
     /// Reads a list of `*` for all, `name`, and `-name` for all but that; the first that is about a controller decides.
     ///
@@ -44,7 +49,7 @@ impl Switches {
     pub fn parse(list: &[String]) -> Result<Self, UnknownController> {
         for item in list {
             let name = item.strip_prefix('-').unwrap_or(item);
-            let is_known = [GARBAGE, NAMESPACES, ACCOUNTS, AUTHORITY].iter().any(|names| names.contains(&name));
+            let is_known = ALL.iter().any(|names| names.contains(&name));
             if item != "*" && !is_known {
                 return Err(UnknownController(name.to_owned()));
             }
@@ -61,6 +66,7 @@ impl Switches {
             namespaces: is_on(NAMESPACES),
             accounts: is_on(ACCOUNTS),
             authority: is_on(AUTHORITY),
+            aggregation: is_on(AGGREGATION),
         })
     }
 }
@@ -69,22 +75,23 @@ impl Switches {
 mod tests {
     use super::*;
 
-    /// Garbage, namespaces, accounts, authority.
-    fn check(list: &str, expect: Result<[bool; 4], &str>) {
+    /// Garbage, namespaces, accounts, authority, aggregation.
+    fn check(list: &str, expect: Result<[bool; 5], &str>) {
         let list: Vec<_> = list.split(',').map(str::to_owned).collect();
         let switches = Switches::parse(&list);
-        let got = switches.map(|found| [found.garbage, found.namespaces, found.accounts, found.authority]);
+        let got =
+            switches.map(|found| [found.garbage, found.namespaces, found.accounts, found.authority, found.aggregation]);
         assert_eq!(got, expect.map_err(|name| UnknownController(name.to_owned())), "{list:?}");
     }
 
     #[test]
     fn controllers_are_switched_by_their_names() {
-        check("*", Ok([true; 4]));
+        check("*", Ok([true; 5]));
         assert_eq!(Switches::parse(&["*".to_owned()]), Ok(Switches::ALL));
-        check("*,-garbage-collector-controller", Ok([false, true, true, true]));
-        check("-garbagecollector,*,-namespace", Ok([false, false, true, true]));
-        check("serviceaccount", Ok([false, false, true, false]));
-        check("-root-ca-cert-publisher,root-ca-cert-publisher", Ok([false; 4]));
+        check("*,-garbage-collector-controller", Ok([false, true, true, true, true]));
+        check("-garbagecollector,*,-namespace", Ok([false, false, true, true, true]));
+        check("serviceaccount", Ok([false, false, true, false, false]));
+        check("-root-ca-cert-publisher,root-ca-cert-publisher", Ok([false; 5]));
         check("*,-garbage", Err("garbage"));
         check("", Err(""));
     }

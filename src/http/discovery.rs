@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::negotiate;
 use crate::crd::ServedVersion;
+use crate::kinds;
 use crate::object;
 use crate::value::{Map, Value};
 
@@ -67,7 +68,10 @@ impl Resource {
         let is_namespaces = version.group.is_empty() && version.names.plural == "namespaces";
         let finalize = is_namespaces.then_some(Subresource { name: "finalize", verbs: &["update"], kind: None });
         let status = version.status.then_some(Subresource { name: "status", verbs: SUBRESOURCE_VERBS, kind: None });
-        let subresources = finalize.into_iter().chain(status).collect();
+        let request = &kinds::TOKEN_REQUEST;
+        let kind = Some((request.group, request.version, request.kind));
+        let token = kinds::issues_tokens(&version).then_some(Subresource { name: "token", verbs: &["create"], kind });
+        let subresources = finalize.into_iter().chain(status).chain(token).collect();
         Resource { version, verbs, subresources }
     }
 

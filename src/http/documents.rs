@@ -80,6 +80,7 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
     Ok(match target {
         Target::Root => {
             let mut paths: Vec<String> = [
+                "/.well-known/openid-configuration",
                 "/api",
                 "/apis",
                 "/healthz",
@@ -87,6 +88,7 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
                 "/metrics",
                 "/openapi/v2",
                 "/openapi/v3",
+                "/openid/v1/jwks",
                 "/readyz",
                 "/version",
             ]

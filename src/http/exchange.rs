@@ -1,5 +1,6 @@
 //! One request, read once: what every endpoint asks of its headers.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -8,12 +9,15 @@ use axum::http::{HeaderMap, HeaderName, Method, Request, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use crate::auth::UserInfo;
-use crate::meta::Status;
+use crate::meta::selector::FieldSelector;
+use crate::meta::{Status, names};
 use crate::registry::Warnings;
 
 use super::Stopping;
+use super::impersonation;
 use super::observe::Observed;
-use super::query::Query;
+use super::path::{ResourcePath, Verb};
+use super::query::{ListOptions, Query};
 use super::websocket::Upgrade;
 
 /// The largest body, as kube-apiserver takes it.
@@ -36,6 +40,8 @@ pub(super) struct Exchange {
     pub user_agent: String,
     pub if_none_match: String,
     pub user: UserInfo,
+    /// In whose name the request is sent, where that is another's than the sender's.
+    pub wanted_user: Result<Option<UserInfo>, Status>,
     pub stopping: Option<Stopping>,
     pub warnings: Mutex<Warnings>,
     /// What names the request in the audit log: the client's word for it, or a new one.
@@ -65,6 +71,7 @@ impl Exchange {
             user_agent: text(&parts.headers, header::USER_AGENT),
             if_none_match: text(&parts.headers, header::IF_NONE_MATCH),
             user: user.unwrap_or_default(),
+            wanted_user: impersonation::wanted(&parts.headers),
             stopping: parts.extensions.get::<Stopping>().cloned(),
             warnings: Mutex::default(),
             audit_id: super::audit_id(&parts.headers),
@@ -73,6 +80,24 @@ impl Exchange {
             observed: OnceLock::new(),
         };
         (exchange, body)
+    }
+
+    /// What the request wants done with the resource of `path`.
+    pub fn verb(&self, path: &ResourcePath) -> Verb {
+        path.verb(self.method.as_str(), self.query.flag("watch").unwrap_or_default())
+    }
+
+    /// The name of the object that a request is about: that of the path, or the one that a list or watch selects.
+    ///
+    /// Source: `RequestInfoFactory` of apiserver 1.37.
+    pub fn object_name<'a>(&self, path: &'a ResourcePath, verb: Verb) -> Cow<'a, str> {
+        if !path.name.is_empty() || !matches!(verb, Verb::List | Verb::Watch) {
+            return Cow::Borrowed(&path.name);
+        }
+        let options = ListOptions::decode(&self.query).ok();
+        let fields = options.and_then(|options| FieldSelector::parse(&options.field_selector).ok());
+        let name = fields.as_ref().and_then(|fields| fields.requires_exact("metadata.name"));
+        Cow::Owned(name.filter(|name| names::is_path_segment(name, false).is_empty()).unwrap_or_default().to_owned())
     }
 
     /// Tells what is observed, where anything is.

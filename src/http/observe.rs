@@ -14,6 +14,7 @@ use crate::auth::Decision;
 use crate::meta::Status;
 
 use super::exchange::Exchange;
+use super::impersonation::Impersonated;
 use super::limits::Kind;
 use super::metrics::{Metrics, Route};
 use super::path::{ResourcePath, Target, Verb};
@@ -74,11 +75,19 @@ impl Observed {
         }
     }
 
+    /// The request is sent in another's name.
+    pub fn impersonated(&self, impersonated: &Impersonated) {
+        self.with_event(|event| {
+            event.impersonated = Some(impersonated.user.clone());
+            event.impersonation_constraint.clone_from(&impersonated.constraint);
+        });
+    }
+
     /// Whether the user may do it.
     pub fn decided(&self, decision: &Decision) {
         let (decided, reason) = match decision {
-            Decision::Allow => ("allow", ""),
-            Decision::Deny { reason } => ("forbid", reason.as_str()),
+            Decision::Allow { reason } => ("allow", reason),
+            Decision::Deny { reason } => ("forbid", reason),
         };
         self.annotate("authorization.k8s.io/decision", decided);
         self.annotate("authorization.k8s.io/reason", reason);
@@ -144,14 +153,9 @@ impl Drop for Observed {
     }
 }
 
-/// The verb as authorisers and the audit log write it.
-fn verb(exchange: &Exchange, path: &ResourcePath) -> Verb {
-    path.verb(exchange.method.as_str(), exchange.query.flag("watch").unwrap_or_default())
-}
-
 fn kind(exchange: &Exchange, target: Option<&Target>) -> Kind {
     match target {
-        Some(Target::Resource(path)) => match verb(exchange, path) {
+        Some(Target::Resource(path)) => match exchange.verb(path) {
             Verb::Watch | Verb::Proxy => Kind::LongRunning,
             Verb::Get | Verb::List => Kind::ReadOnly,
             _ => Kind::Mutating,
@@ -164,15 +168,16 @@ fn kind(exchange: &Exchange, target: Option<&Target>) -> Kind {
 fn event(exchange: &Exchange, target: Option<&Target>) -> Event {
     let (verb, object) = match target {
         Some(Target::Resource(path)) => {
+            let verb = exchange.verb(path);
             let object = ObjectReference {
                 group: path.group.clone(),
                 version: path.version.clone(),
                 resource: path.resource.clone(),
                 subresource: path.subresource.clone(),
                 namespace: path.namespace.clone(),
-                name: path.name.clone(),
+                name: exchange.object_name(path, verb).into_owned(),
             };
-            (verb(exchange, path).as_str().to_owned(), Some(object))
+            (verb.as_str().to_owned(), Some(object))
         }
         _ => (exchange.method.as_str().to_lowercase(), None),
     };
@@ -238,6 +243,8 @@ pub(super) fn document_route(target: &Target) -> Route {
         Target::Probe { probe: Probe::Readyz, .. } => (String::new(), String::new(), "/readyz"),
         Target::Version => (String::new(), String::new(), "/version"),
         Target::Metrics => (String::new(), String::new(), "/metrics"),
+        Target::Issuer => (String::new(), String::new(), "/.well-known/openid-configuration"),
+        Target::IssuerKeys => (String::new(), String::new(), "/openid/v1/jwks"),
         Target::OpenApiV2 => (String::new(), String::new(), "/openapi/v2"),
         Target::OpenApiV3Index | Target::OpenApiV3(_) => (String::new(), String::new(), "/openapi/v3"),
         Target::CoreVersions => (String::new(), String::new(), "/api"),

@@ -157,8 +157,12 @@ fn insert_definitions(version: &ServedVersion, dialect: Dialect, definitions: &m
         *items = dialect.reference(&name);
     }
     definitions.insert(name, definition);
-    if kinds::find(&version.group, &version.names.plural).is_none_or(|kind| kind.list.is_some()) {
+    let known = kinds::find(&version.group, &version.names.plural);
+    if known.map_or(!is_built_in(&version.group), |kind| kind.list.is_some()) {
         definitions.insert(definition_name(kind.group, kind.version, kind.list_kind), list);
+    }
+    if kinds::issues_tokens(version) {
+        insert_definitions(&kinds::TOKEN_REQUEST.served_version(), dialect, definitions);
     }
 }
 
@@ -270,6 +274,7 @@ const ITEM: [Operation; 4] = [
     operation("patch", "patch", "patch", "patch"),
 ];
 const FINALIZE: [Operation; 1] = [operation("update", "put", "put", "replace")];
+const TOKEN: [Operation; 1] = [operation("create", "post", "post", "create")];
 const SUBRESOURCE: [Operation; 3] = [
     operation("get", "get", "get", "read"),
     operation("update", "put", "put", "replace"),
@@ -302,6 +307,9 @@ fn insert_paths(version: &ServedVersion, dialect: Dialect, paths: &mut Map) {
     }
     if is_namespaces {
         paths.insert(format!("{root}/{{name}}/finalize"), writer.path(&FINALIZE, "finalize", item, ""));
+    }
+    if kinds::issues_tokens(version) {
+        paths.insert(format!("{root}/{{name}}/token"), writer.path(&TOKEN, "token", item, ""));
     }
     if version.status {
         paths.insert(format!("{root}/{{name}}/status"), writer.path(&SUBRESOURCE, "status", item, ""));
@@ -365,7 +373,13 @@ impl PathWriter<'_> {
         fields.insert("operationId", id.into());
         fields.insert("responses", self.responses(operation, subresource));
         fields.insert("x-kubernetes-action", operation.action.into());
-        let kind = object! { "group" => group, "version" => version, "kind" => names.kind.as_str() };
+        let kind = match subresource {
+            "token" => {
+                let kind = &kinds::TOKEN_REQUEST;
+                object! { "group" => kind.group, "version" => kind.version, "kind" => kind.kind }
+            }
+            _ => object! { "group" => group, "version" => version, "kind" => names.kind.as_str() },
+        };
         fields.insert("x-kubernetes-group-version-kind", kind);
         let mut parameters = self.parameters(match operation.action {
             "list" | "deletecollection" => "list",
@@ -455,6 +469,10 @@ impl PathWriter<'_> {
     fn object_definition(&self, subresource: &str) -> String {
         match subresource {
             "scale" => "io.k8s.api.autoscaling.v1.Scale".to_owned(),
+            "token" => {
+                let kind = &kinds::TOKEN_REQUEST;
+                definition_name(kind.group, kind.version, kind.kind)
+            }
             _ => definition_name(&self.version.group, &self.version.version, &self.version.names.kind),
         }
     }

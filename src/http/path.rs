@@ -4,6 +4,8 @@
 //! whether a group, a resource or a subresource exists is the router's question.
 //! Source: answers recorded from apiserver 1.37, whose handlers split paths in this way.
 
+use crate::auth::{Attributes, ResourceAttributes};
+
 /// What a path points at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -15,6 +17,10 @@ pub enum Target {
     Probe { probe: Probe, check: Option<String> },
     /// `/metrics`.
     Metrics,
+    /// `/.well-known/openid-configuration`: who issues the tokens of service accounts.
+    Issuer,
+    /// `/openid/v1/jwks`: the keys that these tokens are signed with.
+    IssuerKeys,
     /// `/openapi/v2`.
     OpenApiV2,
     /// `/openapi/v3`: which documents there are.
@@ -124,6 +130,8 @@ pub fn parse(path: &str) -> Result<Target, MalformedEscape> {
         "/" | "/index.html" => Target::Root,
         "/version" | "/version/" => Target::Version,
         "/metrics" => Target::Metrics,
+        "/.well-known/openid-configuration" | "/.well-known/openid-configuration/" => Target::Issuer,
+        "/openid/v1/jwks" | "/openid/v1/jwks/" => Target::IssuerKeys,
         "/openapi/v2" => Target::OpenApiV2,
         "/openapi/v3" => Target::OpenApiV3Index,
         "/api" | "/api/" => Target::CoreVersions,
@@ -227,6 +235,19 @@ impl ResourcePath {
         }
     }
 
+    /// What is wanted, for authorisers; `name` may be known from elsewhere than the path.
+    pub fn attributes<'a>(&'a self, verb: Verb, name: &'a str) -> Attributes<'a> {
+        Attributes::Resource(ResourceAttributes {
+            verb: verb.as_str(),
+            group: &self.group,
+            version: &self.version,
+            resource: &self.resource,
+            subresource: &self.subresource,
+            namespace: &self.namespace,
+            name,
+        })
+    }
+
     /// Whether the path has a namespace where the resource has one. Lists and watches may go across all namespaces.
     ///
     /// A custom resource asked for in another scope is not found, in plain text.
@@ -239,7 +260,7 @@ impl ResourcePath {
 }
 
 /// Undoes percent-escapes. Bytes that are no UTF-8 become U+FFFD.
-fn decode(path: &str) -> Result<String, MalformedEscape> {
+pub(super) fn decode(path: &str) -> Result<String, MalformedEscape> {
     if !path.contains('%') {
         return Ok(path.to_owned());
     }

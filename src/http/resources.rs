@@ -14,8 +14,9 @@ use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Revision, Status, field, parse_uint};
 use crate::object;
 use crate::registry::{
-    Body as RequestBody, CreateRequest, DeleteOptions, Deletion, Format as BodyFormat, ListAt, ListPage, ListRequest,
-    PatchRequest, PatchType, Reviewers, Start, Subresource, Target, UpdateRequest, Warnings, WatchRequest,
+    Body as RequestBody, CreateRequest, DeleteOptions, Deletion, Format as BodyFormat, IssuedToken, ListAt, ListPage,
+    ListRequest, PatchRequest, PatchType, Reviewers, Start, Subresource, Target, UpdateRequest, Warnings, WatchRequest,
+    as_token_request,
 };
 use crate::store::continue_token::ContinueToken;
 use crate::value::{Map, Value, json, yaml};
@@ -26,7 +27,7 @@ use super::negotiate::{self, Encoding, Endpoint, Format, Transform, TransformKin
 use super::observe::resource_route;
 use super::path::{NOT_FOUND_TEXT, ResourcePath, Verb};
 use super::query::{self, IncludeObject, ListOptions, QueryError, WriteOptions, default_field_manager};
-use super::router::App;
+use super::router::{App, Issuing};
 use super::table::{self, Columns};
 use super::watch_stream::{self, Frames};
 
@@ -36,6 +37,8 @@ const WATCH_TIMEOUT_MIN: Duration = Duration::from_secs(30 * 60);
 /// Why there is no object to answer.
 pub(super) enum Refusal {
     Status(Box<Status>),
+    /// The user may not do it.
+    Denied(Box<Status>),
     /// Nothing is there, in plain text.
     NotFoundText,
 }
@@ -60,13 +63,13 @@ pub(super) async fn serve(app: &App, exchange: &Exchange, path: ResourcePath, bo
     match route(app, exchange, &path, body).await {
         Ok(response) => response,
         Err(Refusal::Status(status)) => answer::status(exchange, &status),
+        Err(Refusal::Denied(status)) => answer::denial(exchange, &status),
         Err(Refusal::NotFoundText) => answer::text(exchange, 404, NOT_FOUND_TEXT),
     }
 }
 
 async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) -> Result<Response<Body>, Refusal> {
-    let verb = path.verb(exchange.method.as_str(), exchange.query.flag("watch").unwrap_or_default());
-    authorize(app, exchange, path, verb)?;
+    let verb = exchange.verb(path);
     // A read that names a revision makes do with what this process has seen, unless it goes on with another's page.
     let reads = matches!(verb, Verb::Get | Verb::List | Verb::Watch);
     let given = |name: &str| exchange.query.first(name).is_some_and(|value| !value.is_empty());
@@ -75,6 +78,8 @@ async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) 
     if !makes_do {
         app.registry.catch_up(&path.group, &path.resource, operation).await?;
     }
+    app.authorizer.refresh().await?;
+    authorize(app, exchange, path, verb)?;
     let mut resource = app.registry.resolve(&path.group, &path.resource).await?;
     if resource.is_none() && makes_do {
         app.registry.catch_up(&path.group, &path.resource, operation).await?;
@@ -113,6 +118,7 @@ async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) 
         "status" if version.status => Subresource::Status,
         "scale" if version.scale.is_some() => Subresource::Scale,
         "finalize" if is_namespaces => Subresource::Finalize,
+        "token" if kinds::issues_tokens(&version) => Subresource::Token,
         _ if built_in => return Err(Status::not_found_generic().into()),
         _ => return Err(Status::not_found(&version.group, &version.names.plural, &path.name).into()),
     };
@@ -159,6 +165,7 @@ async fn dispatch(
         (Subresource::Main, Verb::Create) => create(app, exchange, &target, body).await,
         (Subresource::Main, Verb::Delete) => delete(app, exchange, &target, body).await,
         (Subresource::Main, Verb::DeleteCollection) => delete_collection(app, exchange, &target, body).await,
+        (Subresource::Token, Verb::Create) => create_token(app, exchange, &as_token_request(&target), body).await,
         (_, Verb::Get) => get(app, exchange, &target).await,
         (_, Verb::Update) => update(app, exchange, &target, body).await,
         (_, Verb::Patch) => patch(app, exchange, &target, body).await,
@@ -167,22 +174,15 @@ async fn dispatch(
 }
 
 fn authorize(app: &App, exchange: &Exchange, path: &ResourcePath, verb: Verb) -> Result<(), Refusal> {
-    let attributes = Attributes::Resource(ResourceAttributes {
-        verb: verb.as_str(),
-        group: &path.group,
-        version: &path.version,
-        resource: &path.resource,
-        subresource: &path.subresource,
-        namespace: &path.namespace,
-        name: &path.name,
-    });
+    let name = exchange.object_name(path, verb);
+    let attributes = path.attributes(verb, &name);
     let decision = app.authorizer.authorize(&exchange.user, &attributes);
     exchange.observe(|observed| observed.decided(&decision));
     match decision {
-        Decision::Allow => Ok(()),
+        Decision::Allow { .. } => Ok(()),
         Decision::Deny { reason } => {
             let why = attributes.refusal(&exchange.user, &reason);
-            Err(Status::forbidden(&path.group, &path.resource, &path.name, &why).into())
+            Err(Refusal::Denied(Box::new(Status::forbidden(&path.group, &path.resource, &name, &why))))
         }
     }
 }
@@ -198,6 +198,7 @@ fn check_built_in_route(
         "" => true,
         "status" => version.status,
         "finalize" => is_namespaces(version),
+        "token" => kinds::issues_tokens(version),
         _ => false,
     };
     if !known || !path.rest.is_empty() {
@@ -206,6 +207,7 @@ fn check_built_in_route(
     let allowed = match (path.subresource.is_empty(), path.name.is_empty()) {
         (true, true) => matches!(verb, Verb::List | Verb::Watch | Verb::Create | Verb::DeleteCollection),
         (false, _) if path.subresource == "finalize" => verb == Verb::Update,
+        (false, _) if path.subresource == "token" => verb == Verb::Create,
         (true, false) => matches!(verb, Verb::Get | Verb::Watch | Verb::Update | Verb::Patch | Verb::Delete),
         (false, _) => matches!(verb, Verb::Get | Verb::Update | Verb::Patch),
     };
@@ -611,18 +613,11 @@ async fn list_computed(app: &App, exchange: &Exchange, target: &Target) -> Resul
 
 async fn create(app: &App, exchange: &Exchange, target: &Target, body: Body) -> Result<Response<Body>, Refusal> {
     let (format, shape) = negotiate(exchange, target)?;
-    let body = request_body(exchange, body).await?;
-    let options = WriteOptions::create(&exchange.query)?;
-    let request = CreateRequest {
-        body,
-        field_validation: options.field_validation,
-        manager: manager(exchange, &options),
-        dry_run: options.dry_run,
-    };
+    let request = create_request(exchange, body).await?;
     let mut warnings = Warnings::default();
     let result = match built_in(&target.version).and_then(|kind| kind.review) {
         Some(review) => {
-            let reviewers = Reviewers { authorizer: &*app.authorizer, tokens: app.tokens.as_deref() };
+            let reviewers = Reviewers { authorizer: &*app.authorizer, tokens: &app.tokens };
             app.registry.review((target, review), &exchange.user, &request, &reviewers, &mut warnings).await
         }
         None => {
@@ -632,6 +627,29 @@ async fn create(app: &App, exchange: &Exchange, target: &Target, body: Body) -> 
     };
     exchange.warn(warnings);
     object(exchange, target, 201, format, &shape, Content::Value(result?))
+}
+
+async fn create_token(app: &App, exchange: &Exchange, target: &Target, body: Body) -> Result<Response<Body>, Refusal> {
+    let (format, shape) = negotiate(exchange, target)?;
+    let request = create_request(exchange, body).await?;
+    let mut warnings = Warnings::default();
+    let Some(Issuing { issuer, .. }) = &app.issuing else { return Err(Status::not_found_generic().into()) };
+    let result = app.registry.create_token(issuer, target, &request, &mut warnings).await;
+    exchange.warn(warnings);
+    let IssuedToken { request, credential_id } = result?;
+    exchange.observe(|observed| observed.annotate("authentication.kubernetes.io/issued-credential-id", &credential_id));
+    object(exchange, target, 201, format, &shape, Content::Value(request))
+}
+
+async fn create_request(exchange: &Exchange, body: Body) -> Result<CreateRequest, Refusal> {
+    let body = request_body(exchange, body).await?;
+    let options = WriteOptions::create(&exchange.query)?;
+    Ok(CreateRequest {
+        body,
+        field_validation: options.field_validation,
+        manager: manager(exchange, &options),
+        dry_run: options.dry_run,
+    })
 }
 
 async fn update(app: &App, exchange: &Exchange, target: &Target, body: Body) -> Result<Response<Body>, Refusal> {
@@ -739,7 +757,7 @@ fn authorize_unsafe_delete(app: &App, exchange: &Exchange, target: &Target) -> R
         name: &target.name,
     });
     match app.authorizer.authorize(&exchange.user, &attributes) {
-        Decision::Allow => Ok(()),
+        Decision::Allow { .. } => Ok(()),
         Decision::Deny { reason } => {
             let why = format!("not permitted to do \"unsafe-delete-ignore-read-errors\", reason: {reason}");
             Err(Status::forbidden(&version.group, &version.names.plural, &target.name, &why).into())

@@ -10,16 +10,17 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 use tokio::time::timeout;
 
 use crate::audit;
-use crate::auth::{Attributes, Authorizer, Decision, TokenAuthenticator};
+use crate::auth::{Attributes, Authorizer, Decision, TokenIssuer, Tokens};
 use crate::meta::Status;
 use crate::registry::Registry;
 
 use super::exchange::Exchange;
+use super::impersonation::{self, LastModes};
 use super::limits::{Kind, Limits, Places};
 use super::metrics::{self, Metrics};
 use super::observe::{Observed, Observer, document_route};
 use super::path::{self, BAD_REQUEST_TEXT, NOT_FOUND_TEXT, Target};
-use super::{answer, documents, health, resources};
+use super::{answer, documents, health, issuer, resources};
 
 /// The longest that one object's change may take, whatever the limit of a request is.
 const CHANGE_TIMEOUT_MAX: Duration = Duration::from_secs(34);
@@ -28,35 +29,64 @@ const RETRY_AFTER: &str = "1";
 const TOO_MANY_REQUESTS_TEXT: &str = "Too many requests, please try again later.\n";
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
+/// Who issues tokens of service accounts.
+pub struct Issuing {
+    pub issuer: Arc<TokenIssuer>,
+    /// Where others find the keys that they are signed with.
+    pub key_set_url: String,
+}
+
 /// What requests are answered from.
 pub struct App {
     pub registry: Arc<Registry>,
     pub authorizer: Arc<dyn Authorizer>,
     /// Whose tokens are known, for reviews of them.
-    pub tokens: Option<Arc<dyn TokenAuthenticator>>,
+    pub tokens: Arc<Tokens>,
+    /// `None` where no tokens are issued.
+    pub issuing: Option<Issuing>,
     pub(super) documents: documents::Documents,
     pub(super) observer: Observer,
     places: Places,
     limits: Limits,
+    impersonations: LastModes,
 }
 
 impl App {
     /// An app with the limits of kube-apiserver and no audit log.
     pub fn new(registry: Arc<Registry>, authorizer: Arc<dyn Authorizer>) -> Self {
-        App::with(registry, authorizer, Limits::default(), None)
+        App::with(registry, authorizer, Arc::default(), Limits::default(), None)
     }
 
     /// An app with limits of its own, that writes an audit log where there is one.
     pub fn with(
         registry: Arc<Registry>,
         authorizer: Arc<dyn Authorizer>,
+        tokens: Arc<Tokens>,
         limits: Limits,
         audit: Option<audit::Log>,
     ) -> Self {
         let metrics = Arc::new(Metrics::new());
         let places = Places::new(&limits, &metrics);
         let observer = Observer { metrics, audit: audit.map(Arc::new) };
-        App { registry, authorizer, tokens: None, documents: documents::Documents::default(), observer, places, limits }
+        let (documents, impersonations) = (documents::Documents::default(), LastModes::default());
+        App { registry, authorizer, tokens, issuing: None, documents, observer, places, limits, impersonations }
+    }
+}
+
+impl App {
+    /// The same, with tokens issued by `issuing`.
+    pub fn with_issuing(self, issuing: Issuing) -> Self {
+        App { issuing: Some(issuing), ..self }
+    }
+
+    /// Takes in what roles and bindings are now, wherever they were changed.
+    ///
+    /// Errors: they can't be read. While the database is out of reach, those in memory count.
+    async fn refresh_policy(&self) -> Result<(), Status> {
+        if self.registry.policy.is_some() {
+            _ = self.registry.storage.catch_up().await;
+        }
+        self.authorizer.refresh().await
     }
 }
 
@@ -72,13 +102,16 @@ pub fn audit_id(headers: &HeaderMap) -> String {
 }
 
 async fn handle(State(app): State<Arc<App>>, request: Request) -> Response<Body> {
-    let (exchange, body) = Exchange::read(request);
+    let (mut exchange, body) = Exchange::read(request);
     let target = path::parse(&exchange.path).ok();
     let observed = Observed::begin(&app.observer, &exchange, target.as_ref());
     // It is set here alone.
     _ = exchange.observed.set(Arc::clone(&observed));
     let mut response = match target {
-        Some(target) => within_limits(&app, &exchange, &observed, target, body).await,
+        Some(target) => match impersonate(&app, &mut exchange, &target).await {
+            Ok(()) => within_limits(&app, &exchange, &observed, target, body).await,
+            Err(status) => answer::denial(&exchange, &status),
+        },
         None => answer::text(&exchange, 400, BAD_REQUEST_TEXT),
     };
     observed.answered(response.status().as_u16(), response.body().size_hint().exact());
@@ -86,6 +119,30 @@ async fn handle(State(app): State<Arc<App>>, request: Request) -> Response<Body>
         response.headers_mut().insert(AUDIT_ID, id);
     }
     response
+}
+
+/// Lets the user become the one in whose name the request is.
+///
+/// Errors: 400 for headers that make no sense, 403 with the right that is missing.
+async fn impersonate(app: &App, exchange: &mut Exchange, target: &Target) -> Result<(), Status> {
+    let Some(wanted) = std::mem::replace(&mut exchange.wanted_user, Ok(None))? else { return Ok(()) };
+    app.refresh_policy().await?;
+    let method = exchange.method.as_str().to_lowercase();
+    let (verb, name);
+    let attributes = match target {
+        Target::Resource(path) => {
+            verb = exchange.verb(path);
+            name = exchange.object_name(path, verb);
+            path.attributes(verb, &name)
+        }
+        _ => Attributes::Path { verb: &method, path: &exchange.path },
+    };
+    let authorizer = &*app.authorizer;
+    let impersonated =
+        impersonation::impersonate(authorizer, &app.impersonations, &exchange.user, &wanted, &attributes)?;
+    exchange.observe(|observed| observed.impersonated(&impersonated));
+    exchange.user = impersonated.user;
+    Ok(())
 }
 
 async fn within_limits(
@@ -141,12 +198,15 @@ async fn answer(app: &App, exchange: &Exchange, target: Target, body: Body) -> R
         return health::serve(app, exchange, *probe, check.as_deref()).await;
     }
     let verb = exchange.method.as_str().to_lowercase();
+    if let Err(status) = app.refresh_policy().await {
+        return answer::status(exchange, &status);
+    }
     let attributes = Attributes::Path { verb: &verb, path: &exchange.path };
     let decision = app.authorizer.authorize(&exchange.user, &attributes);
     exchange.observe(|observed| observed.decided(&decision));
     if let Decision::Deny { reason } = decision {
         let why = attributes.refusal(&exchange.user, &reason);
-        return answer::status(exchange, &Status::forbidden_path(&why));
+        return answer::denial(exchange, &Status::forbidden_path(&why));
     }
     let response = match target {
         Target::Undetermined => answer::text(exchange, 500, path::undetermined(&exchange.uri)),
@@ -155,6 +215,7 @@ async fn answer(app: &App, exchange: &Exchange, target: Target, body: Body) -> R
             let text = app.observer.metrics.text(&app.registry.storage);
             answer::body(exchange, 200, metrics::CONTENT_TYPE, text.into_bytes())
         }
+        Target::Issuer | Target::IssuerKeys => issuer::serve(app, exchange, &target),
         target => documents::serve(app, exchange, &target).await,
     };
     if !route.subresource.is_empty() || (!route.group.is_empty() && response.status().is_success()) {
@@ -168,7 +229,7 @@ mod tests {
     use http_body_util::BodyExt as _;
     use tower::ServiceExt as _;
 
-    use crate::auth::{MastersOnly, UserInfo};
+    use crate::auth::{AlwaysAllow, UserInfo};
     use crate::controllers::{self, Switches};
     use crate::registry::fixture;
     use crate::store;
@@ -194,7 +255,7 @@ mod tests {
         assert_eq!(unserved, None);
         // From here on nothing but the requests reads anything on this thread.
         controllers.abort();
-        let router = router(App::new(registry, Arc::new(MastersOnly)));
+        let router = router(App::new(registry, Arc::new(AlwaysAllow)));
         for at in 0..count {
             let widget = format!(
                 r#"{{"apiVersion":"example.com/v1","kind":"Widget","metadata":{{"name":"w-{at}"}},"spec":{{"text":"{}"}}}}"#,

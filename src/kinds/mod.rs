@@ -10,6 +10,8 @@ pub mod strategy;
 mod metadata;
 mod data;
 mod rbac;
+pub mod default_roles;
+mod token_request;
 mod access;
 pub mod layout;
 /// A file each.
@@ -27,10 +29,12 @@ use crate::value::Value;
 use crate::value::json::Layout;
 use strategy::Strategy;
 
+pub use rbac::GROUP as RBAC_GROUP;
 pub use served::api_service::local as local_api_service;
 pub use served::config_map::root_authority;
 pub use served::namespace::{INITIAL as INITIAL_NAMESPACES, new as new_namespace};
 pub use served::service_account::default as default_service_account;
+pub use token_request::{TOKEN_REQUEST, issues_tokens};
 
 /// What is known of a built-in kind.
 pub struct Kind {
@@ -222,7 +226,7 @@ pub fn find(group: &str, plural: &str) -> Option<&'static Kind> {
 
 /// The type of a built-in kind, if its message is its schema.
 pub fn type_of(api_version: &str, kind: &str) -> Option<&'static Message> {
-    let mut known = all().chain([&SCALE]);
+    let mut known = all().chain([&SCALE, &TOKEN_REQUEST]);
     let found = known.find(|known| known.kind == kind && known.is_in(api_version));
     found.filter(|kind| kind.form == Form::Typed).map(|kind| kind.message)
 }
@@ -238,7 +242,8 @@ pub fn message_of(api_version: &str, kind: &str) -> Option<&'static Message> {
 
 /// How the JSON of a built-in kind or of its list is laid out.
 fn layout_of(api_version: &str, kind: &str) -> Option<Layout> {
-    let in_version = all().filter(|known| known.is_in(api_version) && known.form == Form::Typed);
+    let known = all().chain([&TOKEN_REQUEST]);
+    let in_version = known.filter(|known| known.is_in(api_version) && known.form == Form::Typed);
     let mut messages = in_version.flat_map(|known| std::iter::once(known.message).chain(known.list));
     messages.find(|message| message.name == kind).map(Message::layout)
 }

@@ -97,6 +97,12 @@ fn validate_role(role: &Value, reach: Reach) -> ErrorList {
     for (index, rule) in role.items_at(&["rules"]).iter().enumerate() {
         errors.extend(validate_rule(rule, reach, &rules.index(index)));
     }
+    let selects_nothing = role.items_at(&["aggregationRule", "clusterRoleSelectors"]).is_empty();
+    if role.at(&["aggregationRule"]).is_some() && selects_nothing {
+        let selectors = Path::new("aggregationRule.clusterRoleSelectors");
+        let why = "at least one clusterRoleSelector required if aggregationRule is non-nil";
+        errors.push(Error::required(&selectors, why));
+    }
     errors
 }
 

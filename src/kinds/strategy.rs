@@ -18,6 +18,8 @@ pub enum Subresource {
     Scale,
     /// Of a namespace: what must be done before it goes.
     Finalize,
+    /// Of a service account: a token that is issued for it.
+    Token,
 }
 
 impl Subresource {
@@ -28,6 +30,7 @@ impl Subresource {
             Subresource::Status => "status",
             Subresource::Scale => "scale",
             Subresource::Finalize => "finalize",
+            Subresource::Token => "token",
         }
     }
 }
@@ -265,7 +268,7 @@ impl Strategy for Custom {
     fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         match subresource {
             Subresource::Status => write::prepare_status_update(new, old),
-            Subresource::Main | Subresource::Scale | Subresource::Finalize => write::prepare_update(version, new, old),
+            _ => write::prepare_update(version, new, old),
         }
     }
 
@@ -289,16 +292,14 @@ impl Strategy for Custom {
     ) -> ErrorList {
         match subresource {
             Subresource::Status => write::validate_status_update(version, new, old, warnings),
-            Subresource::Main | Subresource::Scale | Subresource::Finalize => {
-                write::validate_update(version, new, old, warnings)
-            }
+            _ => write::validate_update(version, new, old, warnings),
         }
     }
 
     fn warnings(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: Option<&Value>) -> Vec<String> {
         match subresource {
             Subresource::Status => Vec::new(),
-            Subresource::Main | Subresource::Scale | Subresource::Finalize => write::warnings(new, old),
+            _ => write::warnings(new, old),
         }
     }
 
@@ -318,7 +319,7 @@ impl Strategy for Custom {
         match subresource {
             Subresource::Main if version.status => &[&["status"]],
             Subresource::Status => &[&["metadata"], &["spec"]],
-            Subresource::Main | Subresource::Scale | Subresource::Finalize => &[],
+            _ => &[],
         }
     }
 }

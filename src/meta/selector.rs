@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use super::field::{Error, ErrorList, Path, aggregate};
 use super::names::{is_qualified_name, is_valid_label_value};
+use crate::value::{Map, Value, go_quote};
 
 /// Selects objects by their labels; the default selects all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,6 +39,34 @@ impl LabelSelector {
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parser = Parser { tokens: tokens(text), at: 0 };
         let requirements = parser.selector()?;
+        Ok(LabelSelector { requirements })
+    }
+
+    /// Reads a `LabelSelector` of `meta.k8s.io`, one that was validated; the empty one selects everything.
+    ///
+    /// # Errors
+    ///
+    /// An operator that is none, in Kubernetes' words.
+    pub fn decode(selector: &Value) -> Result<Self, String> {
+        let labels = selector.get("matchLabels").and_then(Value::as_object).into_iter().flat_map(Map::iter);
+        let mut requirements: Vec<_> = labels
+            .map(|(key, value)| {
+                let values = value.as_str().map(str::to_owned).into_iter().collect();
+                Requirement { key: key.to_owned(), test: Test::In(values) }
+            })
+            .collect();
+        for expression in selector.items_at(&["matchExpressions"]) {
+            let values = expression.items_at(&["values"]).iter();
+            let values = values.filter_map(Value::as_str).map(str::to_owned).collect();
+            let test = match expression.str_at(&["operator"]) {
+                "In" => Test::In(values),
+                "NotIn" => Test::NotIn(values),
+                "Exists" => Test::Exists,
+                "DoesNotExist" => Test::Absent,
+                other => return Err(format!("{} is not a valid label selector operator", go_quote(other))),
+            };
+            requirements.push(Requirement { key: expression.str_at(&["key"]).to_owned(), test });
+        }
         Ok(LabelSelector { requirements })
     }
 

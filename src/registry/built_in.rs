@@ -29,6 +29,9 @@ impl BuiltIn {
 /// Scale, as the verbs take it.
 pub static SCALE: LazyLock<Arc<Resource>> = LazyLock::new(|| Arc::new(make(&kinds::SCALE)));
 
+/// TokenRequest, as `/token` of a service account takes it.
+pub static TOKEN_REQUEST: LazyLock<Arc<Resource>> = LazyLock::new(|| Arc::new(make(&kinds::TOKEN_REQUEST)));
+
 /// The kind is served in its own form, and stored in one of its forms.
 fn make(kind: &Kind) -> Resource {
     let mut versions = Vec::new();
@@ -36,7 +39,7 @@ fn make(kind: &Kind) -> Resource {
     for form in kind.forms() {
         let version = form.served_version();
         types.push(match form.form {
-            Form::Typed => TypeSchema::of_custom_resource(&version.structural, false),
+            Form::Typed => TypeSchema::of_built_in(&version.structural),
             Form::Definition => TypeSchema::of_custom_resource_definition(),
         });
         let served = std::ptr::eq(form, kind);

@@ -140,6 +140,15 @@ impl Versions for Conversions<'_> {
         self.resource.types_of(api_version)
     }
 
+    fn empty(&self, api_version: &str, kind: &str) -> Value {
+        let version = self.resource.version_of(api_version);
+        let mut empty = version.map_or(Value::Null, |version| self.resource.strategy.zero(version));
+        let fields = empty.make_object();
+        fields.insert("apiVersion", Value::from(api_version));
+        fields.insert("kind", Value::from(kind));
+        empty
+    }
+
     fn convert(&self, object: &Value, api_version: &str) -> Result<Value, ConvertError> {
         if self.resource.types_of(api_version).is_none() {
             return Err(match self.resource.definition {

@@ -28,6 +28,15 @@ pub struct CreateRequest {
     pub dry_run: bool,
 }
 
+/// How an object comes to be made.
+#[derive(Clone, Copy)]
+pub(super) struct Creation<'a> {
+    pub user: &'a UserInfo,
+    pub dry_run: bool,
+    /// By a PUT or PATCH, so that nobody has asked yet whether the user may create it.
+    pub by_update: bool,
+}
+
 impl Registry {
     /// Creates an object of `target`.
     ///
@@ -44,17 +53,16 @@ impl Registry {
         wipe_system_fields(&mut object);
         ensure_namespace(&mut object, &target.namespace)?;
         dedup_owner_references(&mut object, "", warnings);
-        let zero = own_zero(target);
         let now = self.now();
-        let object = self
-            .manage_fields(target, |fields| fields.update(Some(&zero), object.clone(), &request.manager, &now))
-            .await;
+        let object =
+            self.manage_fields(target, |fields| fields.update(None, object.clone(), &request.manager, &now)).await;
         let generates =
             object.str_at(&["metadata", "name"]).is_empty() && !object.str_at(&["metadata", "generateName"]).is_empty();
         let tries = if generates { GENERATED_NAME_TRIES } else { 1 };
         let mut result = Err(target.not_found());
         for _ in 0..tries {
-            result = self.create_decoded(target, user, object.clone(), request.dry_run, warnings).await;
+            let creation = Creation { user, dry_run: request.dry_run, by_update: false };
+            result = self.create_decoded(target, creation, object.clone(), warnings).await;
             if !matches!(&result, Err(status) if status.is_already_exists()) {
                 break;
             }
@@ -68,15 +76,14 @@ impl Registry {
     pub(super) async fn create_decoded(
         &self,
         target: &Target,
-        user: &UserInfo,
+        creation: Creation<'_>,
         object: Value,
-        dry_run: bool,
         warnings: &mut Warnings,
     ) -> Result<Written, Status> {
         let mut target = target.clone();
         loop {
             let mut noted = Warnings::default();
-            let attempt = self.create_once(&target, user, object.clone(), dry_run, &mut noted).await;
+            let attempt = self.create_once(&target, creation, object.clone(), &mut noted).await;
             if let Some(outcome) = attempt.transpose() {
                 warnings.extend(noted.texts().iter().cloned());
                 return outcome;
@@ -89,11 +96,11 @@ impl Registry {
     async fn create_once(
         &self,
         target: &Target,
-        user: &UserInfo,
+        creation: Creation<'_>,
         mut object: Value,
-        dry_run: bool,
         warnings: &mut Warnings,
     ) -> Result<Option<Written>, Status> {
+        let Creation { user, dry_run, by_update } = creation;
         let (version, strategy) = (&target.version, &target.resource.strategy);
         let guards = self.guards(target).await?;
         let name = target.name.clone();
@@ -110,6 +117,7 @@ impl Registry {
         };
         self.admission.mutate(&attributes, &mut object).await?;
         dedup_owner_references(&mut object, " after mutating admission happens", warnings);
+        self.check_escalation(target, user, &object, None).await?;
         let named = fill_system_fields(&mut object, &self.now());
         strategy.prepare_create(version, &mut object);
         let mut errors = strategy.validate_create(version, &object);
@@ -123,6 +131,9 @@ impl Registry {
             return Err(Status::invalid(&version.group, kind, &named, &errors));
         }
         warnings.extend(strategy.warnings(version, Subresource::Main, &object, None));
+        if by_update {
+            self.check_create(target, user, &named)?;
+        }
         let attributes = Attributes { name: &named, ..attributes };
         self.admission.validate(&attributes, &object).await?;
         if target.resource.definition.as_ref().is_some_and(|definition| definition.terminating) {
@@ -226,15 +237,6 @@ impl Registry {
             conversions.add(object, to, outcome);
         }
     }
-}
-
-/// What Go has before it reads an object of `target`'s kind.
-pub(super) fn own_zero(target: &Target) -> Value {
-    let mut zero = target.resource.strategy.zero(&target.version);
-    let fields = zero.make_object();
-    fields.insert("apiVersion", Value::from(target.version.api_version()));
-    fields.insert("kind", Value::from(target.version.names.kind.as_str()));
-    zero
 }
 
 /// What a failed write looks like from outside.

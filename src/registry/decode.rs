@@ -149,6 +149,17 @@ fn decode_yaml(bytes: &[u8]) -> Result<Tree, String> {
     Ok(Tree { object, strict, unfit: None })
 }
 
+/// Whether a body, which decodes, says of which version it is.
+pub(super) fn names_version(body: &Body) -> bool {
+    let tree = match body.format {
+        Format::Json => decode_json(&body.bytes),
+        Format::Yaml => decode_yaml(&body.bytes),
+        // Clients that speak it write its envelope in full.
+        Format::Protobuf => return true,
+    };
+    tree.is_ok_and(|tree| !tree.object.str_at(&["apiVersion"]).is_empty())
+}
+
 /// An envelope may leave the type out, and an apiVersion that is none counts as left out. Fields that are unknown can't be
 /// told from those of a later release, so a strict reader minds nothing.
 fn decode_protobuf(bytes: &[u8], target: &Target) -> Result<Tree, String> {

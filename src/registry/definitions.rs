@@ -291,7 +291,7 @@ impl Registry {
         self.create(&target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
     }
 
-    async fn own_target(&self, group: &str, plural: &str, name: &str) -> Result<Target, Status> {
+    pub(super) async fn own_target(&self, group: &str, plural: &str, name: &str) -> Result<Target, Status> {
         let resource = self.resolve(group, plural).await?.ok_or_else(Status::not_found_generic)?;
         let version = Arc::clone(resource.first());
         let (namespace, name) = (String::new(), name.to_owned());
@@ -300,8 +300,8 @@ impl Registry {
 }
 
 /// The manager of the fields that the server itself sets.
-const OWN_MANAGER: &str = "skiff";
+pub(super) const OWN_MANAGER: &str = "skiff";
 
-fn own_user() -> UserInfo {
+pub(super) fn own_user() -> UserInfo {
     UserInfo::authenticated("system:apiserver", vec![UserInfo::MASTERS.to_owned()])
 }

@@ -29,6 +29,7 @@ pub(crate) async fn registry_at(clock: Clock) -> Arc<Registry> {
         definitions: Definitions::new(BuiltIn::all()),
         admission: Arc::new(Chain::default()),
         convert: Arc::new(Converter(webhook::Client::new(Vec::new()))),
+        policy: None,
         clock,
         guards_namespaces: false,
     });

@@ -14,6 +14,11 @@ mod built_in;
 mod computed;
 mod list;
 mod patch;
+mod policy;
+mod escalation;
+mod bootstrap;
+mod accounts;
+mod token_request;
 mod resource;
 mod review;
 mod scale;
@@ -34,6 +39,7 @@ use crate::store::{Collection, Storage, StoreError};
 use crate::value::Value;
 
 pub use crate::kinds::strategy::Subresource;
+pub use accounts::StoredAccounts;
 pub use built_in::BuiltIn;
 pub use convert::{Conversion, Convert, Converter};
 pub use create::CreateRequest;
@@ -43,8 +49,10 @@ pub use delete::{DeleteOptions, Deletion};
 pub use derive::Undecodable;
 pub use list::{ListAt, ListPage, ListRequest};
 pub use patch::{PatchRequest, PatchType};
+pub use policy::StoredPolicy;
 pub use resource::{Definition, Resource};
 pub use review::Reviewers;
+pub use token_request::{IssuedToken, as_token_request};
 pub use update::UpdateRequest;
 pub use watch::{Event, EventType, Start, Watch, WatchRequest};
 
@@ -57,6 +65,8 @@ pub struct Registry {
     pub definitions: Definitions,
     pub admission: Arc<dyn Admission>,
     pub convert: Arc<dyn Convert>,
+    /// Who may grant what; `None` where everybody may do everything.
+    pub policy: Option<Arc<StoredPolicy>>,
     pub clock: Clock,
     /// Whether a write into a namespace is guarded by that namespace.
     pub guards_namespaces: bool,

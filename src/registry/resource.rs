@@ -123,6 +123,11 @@ impl Resource {
         self.api_versions.iter().position(|known| known == api_version).map(|at| &self.types[at])
     }
 
+    /// The declared version `api_version` (`group/version`).
+    pub(super) fn version_of(&self, api_version: &str) -> Option<&ServedVersion> {
+        self.api_versions.iter().position(|known| known == api_version).map(|at| &*self.versions[at])
+    }
+
     /// Whether it takes a webhook to bring `stored` into `version`.
     pub(super) fn is_converted_by_webhook(&self, version: &ServedVersion, stored: &Stored) -> bool {
         self.conversion != Conversion::None && *stored.stored_version != *version.version

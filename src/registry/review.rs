@@ -2,11 +2,11 @@
 //!
 //! Who may do what is the authoriser's to say, whose a token is the token authenticator's. Admission is not asked.
 
-use super::create::{ensure_namespace, own_zero, wipe_system_fields};
+use super::create::{ensure_namespace, wipe_system_fields};
 use super::decode::decode_object;
 use super::{CreateRequest, Registry, Target, Warnings};
 use crate::auth::{
-    Attributes, Authorizer, Decision, NonResourceRule, ResourceAttributes, ResourceRule, TokenAuthenticator, UserInfo,
+    Attributes, Authorizer, Decision, NonResourceRule, ResourceAttributes, ResourceRule, Tokens, UserInfo, bearer_token,
 };
 use crate::kinds::Review;
 use crate::meta::field::{Error, ErrorList, Path};
@@ -20,7 +20,7 @@ const ACCESS_GROUP: &str = "authorization.k8s.io";
 /// Who knows the answers.
 pub struct Reviewers<'a> {
     pub authorizer: &'a dyn Authorizer,
-    pub tokens: Option<&'a dyn TokenAuthenticator>,
+    pub tokens: &'a Tokens,
 }
 
 impl Registry {
@@ -38,7 +38,7 @@ impl Registry {
         ensure_namespace(&mut object, &target.namespace)?;
         let now = time::format_seconds((self.clock)());
         let status = match review {
-            Review::Token => review_token(&object, reviewers.tokens)?,
+            Review::Token => review_token(&object, reviewers.tokens).await?,
             Review::SelfSubject => {
                 let metadata = object! { "creationTimestamp" => now };
                 return Ok(question(target, metadata, object! { "userInfo" => user.encode() }));
@@ -61,11 +61,9 @@ impl Registry {
                 review_access(&object, &asked_about(&object), reviewers.authorizer)
             }
         };
-        let zero = own_zero(target);
         let manager = &request.manager;
         let now = self.now();
-        let mut object =
-            self.manage_fields(target, |fields| fields.update(Some(&zero), object.clone(), manager, &now)).await;
+        let mut object = self.manage_fields(target, |fields| fields.update(None, object.clone(), manager, &now)).await;
         object.make_object().insert("status", status);
         Ok(object)
     }
@@ -141,18 +139,23 @@ fn show_path(attributes: &Value) -> String {
     format!(r#"{{"Path":{},"Verb":{}}}"#, text("path"), text("verb"))
 }
 
+fn texts_of(value: Option<&Value>) -> Vec<String> {
+    let items = value.and_then(Value::as_array).unwrap_or_default();
+    items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
 /// The user that the question is about. Nothing is known of it but what is said.
 fn asked_about(object: &Value) -> UserInfo {
-    let texts = |value: Option<&Value>| -> Vec<String> {
-        let items = value.and_then(Value::as_array).unwrap_or_default();
-        items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
-    };
     let extra = object.at(&["spec", "extra"]).and_then(Value::as_object);
     UserInfo {
         name: object.str_at(&["spec", "user"]).to_owned(),
         uid: object.str_at(&["spec", "uid"]).to_owned(),
-        groups: texts(object.at(&["spec", "groups"])),
-        extra: extra.into_iter().flat_map(Map::iter).map(|(key, value)| (key.to_owned(), texts(Some(value)))).collect(),
+        groups: texts_of(object.at(&["spec", "groups"])),
+        extra: extra
+            .into_iter()
+            .flat_map(Map::iter)
+            .map(|(key, value)| (key.to_owned(), texts_of(Some(value))))
+            .collect(),
     }
 }
 
@@ -174,10 +177,17 @@ fn review_access(object: &Value, user: &UserInfo, authorizer: &dyn Authorizer) -
         }
     };
     match authorizer.authorize(user, &attributes) {
-        Decision::Allow => object! { "allowed" => true },
-        Decision::Deny { reason } if reason.is_empty() => object! { "allowed" => false },
-        Decision::Deny { reason } => object! { "allowed" => false, "reason" => reason },
+        Decision::Allow { reason } => access(true, reason),
+        Decision::Deny { reason } => access(false, reason),
     }
+}
+
+fn access(allowed: bool, reason: String) -> Value {
+    let mut status = object! { "allowed" => allowed };
+    if !reason.is_empty() {
+        status.make_object().insert("reason", reason.into());
+    }
+    status
 }
 
 fn rules_for(user: &UserInfo, namespace: &str, authorizer: &dyn Authorizer) -> Value {
@@ -196,20 +206,31 @@ fn rules_for(user: &UserInfo, namespace: &str, authorizer: &dyn Authorizer) -> V
         ])
     };
     let of_path = |rule: &NonResourceRule| list(&[("verbs", &rule.verbs), ("nonResourceURLs", &rule.urls)]);
-    object! {
+    let mut status = object! {
         "resourceRules" => rules.resource.iter().map(of_resource).collect::<Vec<_>>(),
         "nonResourceRules" => rules.non_resource.iter().map(of_path).collect::<Vec<_>>(),
         "incomplete" => rules.incomplete,
+    };
+    if !rules.error.is_empty() {
+        status.make_object().insert("evaluationError", rules.error.into());
     }
+    status
 }
 
-fn review_token(object: &Value, tokens: Option<&dyn TokenAuthenticator>) -> Result<Value, Status> {
+async fn review_token(object: &Value, tokens: &Tokens) -> Result<Value, Status> {
     let token = object.str_at(&["spec", "token"]);
     if token.is_empty() {
         return Err(Status::bad_request("token is required for TokenReview in authentication"));
     }
-    Ok(match tokens.and_then(|tokens| tokens.user_of(token)) {
-        Some(user) => object! { "authenticated" => true, "user" => user.encode() },
-        None => object! { "user" => object! {}, "error" => "invalid bearer token" },
+    // It is looked at as if it had come in a header.
+    let header = format!("Bearer {token}");
+    let Some(token) = bearer_token(&header) else { return Ok(object! { "user" => object! {} }) };
+    let audiences = texts_of(object.at(&["spec", "audiences"]));
+    Ok(match tokens.authenticate(token, &audiences).await {
+        Ok(found) => {
+            let audiences: Vec<_> = found.audiences.into_iter().map(Value::from).collect();
+            object! { "authenticated" => true, "user" => found.user.encode(), "audiences" => audiences }
+        }
+        Err(error) => object! { "user" => object! {}, "error" => error },
     })
 }

@@ -15,7 +15,7 @@ use crate::value::{Value, go_quote};
 use super::built_in::SCALE;
 use super::convert::Conversions;
 use super::create::{ensure_namespace, metadata_mut};
-use super::decode::decode_object;
+use super::decode::{decode_object, names_version};
 use super::patch::{apply_failed, decode_applied, patch_object};
 use super::update::{Change, check_name, uid_precondition};
 use super::{PatchRequest, PatchType, Registry, Target, UpdateRequest, Warnings, Written};
@@ -32,7 +32,10 @@ const NOT_CONVERTED: &str = "to proper version: request to convert CR to an inva
 /// What is to become of a Scale.
 pub(super) enum ScaleChange<'a> {
     /// It is replaced.
-    Put(&'a Value),
+    Put {
+        scale: &'a Value,
+        names_version: bool,
+    },
     Patch(&'a PatchRequest),
 }
 
@@ -113,7 +116,8 @@ impl Registry {
         ensure_namespace(&mut wanted, &target.namespace)?;
         check_name(&wanted, target)?;
         let change = Change { user, dry_run: request.dry_run, uid: uid_precondition(&wanted), creates: false };
-        self.change_scale(target, &change, &request.manager, &ScaleChange::Put(&wanted), warnings).await
+        let put = ScaleChange::Put { scale: &wanted, names_version: names_version(&request.body) };
+        self.change_scale(target, &change, &request.manager, &put, warnings).await
     }
 
     /// PATCH of a Scale.
@@ -188,7 +192,16 @@ fn make_scale(
     let conversions = Conversions::new(&target.resource);
     let fields = target.resource.field_manager(&target.version, target.subresource, &conversions);
     let request = match wanted {
-        ScaleChange::Put(scale) => return Ok(fields.update(Some(present), (*scale).clone(), manager, now)),
+        ScaleChange::Put { scale, names_version: true } => {
+            return Ok(fields.update(Some(present), (*scale).clone(), manager, now));
+        }
+        // Without its version the reference can't tell whose the replicas are, and leaves that as it is.
+        ScaleChange::Put { scale, .. } => {
+            let mut scale = (*scale).clone();
+            let kept = present.at(&["metadata", "managedFields"]).cloned();
+            metadata_mut(&mut scale).insert("managedFields", kept.unwrap_or(Value::Null));
+            return Ok(scale);
+        }
         ScaleChange::Patch(request) => request,
     };
     let mut scale = match request.patch_type {

@@ -13,7 +13,7 @@ use crate::meta::{Revision, Status, names, object_meta};
 use crate::store::{self, Guard, Stored, WriteError};
 use crate::value::{Value, json};
 
-use super::create::{ensure_namespace, metadata_mut, own_zero, wipe_system_fields, write_failed};
+use super::create::{Creation, ensure_namespace, metadata_mut, wipe_system_fields, write_failed};
 use super::decode::{Body, FieldValidation, decode_object};
 use super::derive::{Undecodable, remove_resource_version, set_resource_version};
 use super::{Registry, Subresource, Target, Warnings, Written, store_failed};
@@ -60,9 +60,9 @@ impl Registry {
         let creates = target.subresource == Subresource::Main && target.resource.strategy.creates_on_update();
         let change = Change { user, dry_run: request.dry_run, uid: uid_precondition(&object), creates };
         let now = self.now();
-        let mut make = |target: &Target, fields: &FieldManager<'_>, live: &Value, _: &mut Warnings| {
-            let zero = live.is_null().then(|| own_zero(target));
-            Ok(fields.update(Some(zero.as_ref().unwrap_or(live)), object.clone(), &request.manager, &now))
+        let mut make = |_: &Target, fields: &FieldManager<'_>, live: &Value, _: &mut Warnings| {
+            let live = (!live.is_null()).then_some(live);
+            Ok(fields.update(live, object.clone(), &request.manager, &now))
         };
         self.change(target, &change, &mut make, warnings).await
     }
@@ -135,8 +135,12 @@ impl Registry {
         let mut object = self.make(target, make, &Value::Null, warnings).await?;
         parse_resource_version(object.str_at(&["metadata", "resourceVersion"]))?;
         wipe_system_fields(&mut object);
-        remove_resource_version(&mut object);
-        match self.create_decoded(target, change.user, object, change.dry_run, warnings).await {
+        // The store of the reference sets it aside, which a dry run does not reach.
+        if !change.dry_run {
+            remove_resource_version(&mut object);
+        }
+        let creation = Creation { user: change.user, dry_run: change.dry_run, by_update: true };
+        match self.create_decoded(target, creation, object, warnings).await {
             // Somebody else was first: the change is made to their object.
             Err(status) if status.is_already_exists() && !change.dry_run => Ok(None),
             other => other.map(Some),
@@ -183,6 +187,7 @@ impl Registry {
         let guards = self.guards(target).await?;
         self.admission.mutate(&attributes, &mut new).await?;
         dedup_owner_references(&mut new, " after mutating admission happens", warnings);
+        self.check_escalation(target, change.user, &new, Some(&old)).await?;
         self.check_resource_version(target, &mut new, stored.revision)?;
         ensure_namespace(&mut new, &target.namespace)?;
         keep_generation(&mut new, &old);

@@ -210,29 +210,32 @@ impl<S: Service> Connection<S> {
         mut request: Request<Incoming>,
         door: &Door,
     ) -> impl Future<Output = Result<Response<Body>, Infallible>> + use<S> {
-        let refused = match door {
-            Door::Loopback if !loopback::is_local_request(request.uri(), request.headers()) => Some(gate::not_local()),
-            Door::Loopback => {
-                request.extensions_mut().insert(UserInfo::unsecured());
-                None
-            }
-            Door::Tls(peer) => match self.gate.who(peer, request.headers()) {
-                Some(user) => {
-                    request.extensions_mut().insert(user);
-                    None
-                }
-                None => (!gate::is_health_path(request.uri().path())).then(gate::unauthorized),
-            },
-        };
-        let refused = refused.map(|refusal| gate::with_audit_id(refusal, request.headers()));
         request.extensions_mut().insert(self.stopping.clone());
-        let service = self.service.clone();
+        let (service, gate, door) = (self.service.clone(), self.gate.clone(), door.clone());
         async move {
-            match refused {
-                Some(refusal) => Ok(refusal),
+            match gate.admit(&door, &mut request).await {
+                Some(refusal) => Ok(gate::with_audit_id(refusal, request.headers())),
                 None => service.oneshot(request).await.map(pace::follow),
             }
         }
+    }
+}
+
+impl Gate {
+    /// Notes among the extensions of a request who sends it; the answer to one who is not let in.
+    async fn admit(&self, door: &Door, request: &mut Request<Incoming>) -> Option<Response<Body>> {
+        let user = match door {
+            Door::Loopback if !loopback::is_local_request(request.uri(), request.headers()) => {
+                return Some(gate::not_local());
+            }
+            Door::Loopback => UserInfo::unsecured(),
+            Door::Tls(peer) => match self.who(peer, request.headers()).await {
+                Some(user) => user,
+                None => return (!gate::is_health_path(request.uri().path())).then(gate::unauthorized),
+            },
+        };
+        request.extensions_mut().insert(user);
+        None
     }
 }
 

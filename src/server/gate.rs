@@ -9,7 +9,7 @@ use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 
 use super::tls::Peer;
-use crate::auth::{TokenFile, UserInfo};
+use crate::auth::{Tokens, UserInfo, bearer_token};
 use crate::http::{audit_id, websocket};
 
 /// Paths that answer whoever asks.
@@ -20,28 +20,33 @@ const UNAUTHORIZED: &str = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"
 "#;
 
 /// Tells who sends a request: first by the client certificate, then by a bearer token.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Gate {
-    tokens: Option<Arc<TokenFile>>,
+    tokens: Arc<Tokens>,
 }
 
 impl Gate {
-    /// A gate that also takes the bearer tokens of `tokens`.
-    pub fn with_tokens(tokens: TokenFile) -> Self {
-        Gate { tokens: Some(Arc::new(tokens)) }
+    /// A gate that takes the bearer tokens that `tokens` know.
+    pub fn new(tokens: Arc<Tokens>) -> Self {
+        Gate { tokens }
     }
 
     /// The user; `None` for a request without an identity that we issued.
-    pub(super) fn who(&self, peer: &Peer, headers: &HeaderMap) -> Option<UserInfo> {
-        match peer {
-            Peer::User(user) => Some(user.clone()),
-            Peer::Refused => None,
-            Peer::Unnamed => {
-                let tokens = self.tokens.as_ref()?;
-                match headers.get(AUTHORIZATION) {
-                    Some(authorization) => tokens.user_of_header(authorization.to_str().ok()?).cloned(),
-                    None => tokens.user_of_header(&format!("Bearer {}", websocket_token(headers)?)).cloned(),
-                }
+    ///
+    /// A certificate that is not ours does not count, and a token beside it does.
+    pub(super) async fn who(&self, peer: &Peer, headers: &HeaderMap) -> Option<UserInfo> {
+        if let Peer::User(user) = peer {
+            return Some(user.clone());
+        }
+        let token = match headers.get(AUTHORIZATION) {
+            Some(authorization) => bearer_token(authorization.to_str().ok()?)?.to_owned(),
+            None => websocket_token(headers)?,
+        };
+        match self.tokens.authenticate(&token, &[]).await {
+            Ok(found) => Some(found.user),
+            Err(error) => {
+                tracing::info!(error, "a request is refused");
+                None
             }
         }
     }
@@ -96,6 +101,7 @@ fn refusal(status: StatusCode, content_type: &'static str, body: &'static str) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::TokenFile;
 
     #[test]
     fn health_paths_are_whole_segments() {
@@ -107,29 +113,34 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_refused_certificate_is_not_saved_by_a_token() {
-        let tokens = TokenFile::parse("s3cret,jane,u-1").expect("well-formed");
-        let gate = Gate::with_tokens(tokens);
-        let mut headers = HeaderMap::new();
-        headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer s3cret"));
-        assert_eq!(gate.who(&Peer::Refused, &headers), None);
-        assert_eq!(gate.who(&Peer::Unnamed, &headers).map(|user| user.name).as_deref(), Some("jane"));
-        assert_eq!(gate.who(&Peer::Unnamed, &HeaderMap::new()), None);
+    fn gate() -> Gate {
+        let audiences = vec!["api".to_owned()];
+        let file = TokenFile::parse("s3cret,jane,u-1", &audiences).expect("well-formed");
+        Gate::new(Arc::new(Tokens { api_audiences: audiences, authenticators: vec![Box::new(file)] }))
     }
 
-    #[test]
-    fn a_websocket_may_bring_its_token_as_a_sub_protocol() {
-        let gate = Gate::with_tokens(TokenFile::parse("s3cret,jane,u-1").expect("well-formed"));
-        let who = |protocols: &'static str| {
+    #[tokio::test]
+    async fn a_certificate_of_others_does_not_count() {
+        let mut headers = HeaderMap::new();
+        headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer s3cret"));
+        for peer in [Peer::Refused, Peer::Unnamed] {
+            let user = gate().who(&peer, &headers).await;
+            assert_eq!(user.map(|user| user.name).as_deref(), Some("jane"));
+            assert_eq!(gate().who(&peer, &HeaderMap::new()).await, None);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_websocket_may_bring_its_token_as_a_sub_protocol() {
+        let who = async |protocols: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert("upgrade", HeaderValue::from_static("websocket"));
             headers.insert("connection", HeaderValue::from_static("keep-alive, Upgrade"));
             headers.insert("sec-websocket-protocol", HeaderValue::from_static(protocols));
-            gate.who(&Peer::Unnamed, &headers).map(|user| user.name)
+            gate().who(&Peer::Unnamed, &headers).await.map(|user| user.name)
         };
-        assert_eq!(who("base64url.bearer.authorization.k8s.io.czNjcmV0, v1").as_deref(), Some("jane"));
-        assert_eq!(who("base64url.bearer.authorization.k8s.io.czNjcmV0"), None);
-        assert_eq!(who("base64url.bearer.authorization.k8s.io.b3RoZXI, v1"), None);
+        assert_eq!(who("base64url.bearer.authorization.k8s.io.czNjcmV0, v1").await.as_deref(), Some("jane"));
+        assert_eq!(who("base64url.bearer.authorization.k8s.io.czNjcmV0").await, None);
+        assert_eq!(who("base64url.bearer.authorization.k8s.io.b3RoZXI, v1").await, None);
     }
 }

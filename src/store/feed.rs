@@ -13,7 +13,7 @@ use crate::meta::Revision;
 
 use super::sql::Store;
 use super::view::{Applied, View};
-use super::{Change, Collection, StoreError, Stored};
+use super::{Change, Collection, StoreError, Stored, log};
 
 /// How many changes stay in memory.
 const NEWEST_MAX: usize = 2_000;
@@ -105,7 +105,8 @@ impl Feed {
     }
 
     /// Waits for changes, and returns some of them, those of each database in order; `None` where they are gone or a
-    /// database is. A change comes with all that was visible in other databases when it was read. Cancel-safe.
+    /// database is. A change comes with, or after, all that was acknowledged in other databases before it: an owner is known
+    /// before those who refer to it. Cancel-safe.
     pub async fn next(&mut self) -> Option<Vec<Entry>> {
         if self.gathered.is_empty() {
             // The one that was asked first is asked last the next time: who has much to tell does not silence the others.
@@ -116,6 +117,7 @@ impl Feed {
         }
         if self.databases.len() > 1 {
             for database in &mut self.databases {
+                database.catch_up().await?;
                 loop {
                     let more = database.visible().await?;
                     if more.is_empty() {
@@ -154,6 +156,15 @@ impl DatabaseFeed {
             }
             self.newest.changed().await.ok()?;
         }
+    }
+
+    /// Makes visible what other processes have written; `None` where the database is gone.
+    async fn catch_up(&self) -> Option<()> {
+        if self.store.polled_every().is_none() {
+            return Some(());
+        }
+        let caught_up = log::poll(&self.view, &*self.store).await;
+        caught_up.inspect_err(|error| tracing::warn!(%error, "a feed ends, as a database can't be read")).ok()
     }
 
     /// The next changes that are visible already, in order; `None` at the end. Cancel-safe.

@@ -11,6 +11,9 @@ use crate::meta::Revision;
 
 use super::{Change, Collection, StoreError, Stored, Write};
 
+/// How many writes one transaction takes at most.
+pub const BATCH_MAX: usize = 256;
+
 /// The outcome of one write of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -102,7 +105,7 @@ impl Stats {
 /// Every call is safe to cancel: a transaction that was begun and not finished is rolled back.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Makes all writes of a batch whose guards hold, in one transaction and in their order; each sees those before it.
+    /// Makes all writes of a batch, [`BATCH_MAX`] at most, whose guards hold, in one transaction and in their order; each sees those before it.
     /// Each takes the next revision, so there are no gaps.
     ///
     /// Returns an outcome a write, once they are as durable as was asked for. After an error it is for the log to say

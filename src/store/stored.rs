@@ -30,6 +30,13 @@ pub struct Stored {
     pub(super) derived: Mutex<Vec<Derived>>,
 }
 
+/// A state is told by its key and its revision; the rest follows from them.
+impl PartialEq for Stored {
+    fn eq(&self, other: &Self) -> bool {
+        self.revision == other.revision && self.key == other.key
+    }
+}
+
 /// Names and values.
 type Labels = Box<[(Box<str>, Box<str>)]>;
 

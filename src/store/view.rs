@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use imbl::OrdMap;
+use imbl::ordmap::DiffItem;
 use tokio::sync::watch;
 
 use crate::meta::Revision;
@@ -121,6 +122,24 @@ impl Snapshot {
             .range::<(Bound<&str>, Bound<&str>), str>((Bound::Included(from), Bound::Unbounded))
             .take_while(move |(key, _)| key.starts_with(prefix))
             .map(|(_, stored)| stored)
+    }
+
+    /// Whether it holds the same objects in the same states as `other`; told at once, and never wrongly affirmed.
+    pub fn is_same(&self, other: &Snapshot) -> bool {
+        self.objects.ptr_eq(&other.objects)
+    }
+
+    /// The keys whose objects differ from those of `before`, each with its object now, if any. What both share is not
+    /// looked at.
+    pub fn changes_since<'s>(
+        &'s self,
+        before: &'s Snapshot,
+    ) -> impl Iterator<Item = (&'s Arc<str>, Option<&'s Arc<Stored>>)> {
+        before.objects.diff(&self.objects).map(|change| match change {
+            DiffItem::Add(key, stored) => (key, Some(stored)),
+            DiffItem::Update { new: (key, stored), .. } => (key, Some(stored)),
+            DiffItem::Remove(key, _) => (key, None),
+        })
     }
 
     pub(super) fn collection(&self) -> &Collection {

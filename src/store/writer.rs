@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
-use super::sql::{Outcome, Store};
+use super::sql::{BATCH_MAX, Outcome, Store};
 use super::view::{Applied, View};
 use super::{Committed, Op, Stored, Write, WriteError, log};
 
@@ -12,8 +12,6 @@ use super::{Committed, Op, Stored, Write, WriteError, log};
 pub(super) const QUEUE_MAX: usize = 1_024;
 /// How many KiB of objects may wait.
 pub(super) const QUEUE_KIB_MAX: usize = 64 << 10;
-/// How many writes one transaction takes.
-const BATCH_MAX: usize = 256;
 
 /// A write and who waits for it.
 pub(super) struct Waiting {
@@ -37,6 +35,19 @@ pub(super) async fn run(mut queue: mpsc::Receiver<Waiting>, store: Arc<dyn Store
     let mut batch = Vec::with_capacity(BATCH_MAX);
     while queue.recv_many(&mut batch, BATCH_MAX).await > 0 {
         commit(&mut batch, &*store, &view).await;
+        gather(&queue).await;
+    }
+}
+
+/// Lets those who were answered have their turn for as long as more writes come of it: they share the next transaction.
+async fn gather(queue: &mpsc::Receiver<Waiting>) {
+    let mut waiting = 0;
+    while waiting < BATCH_MAX {
+        tokio::task::yield_now().await;
+        if queue.len() == waiting {
+            return;
+        }
+        waiting = queue.len();
     }
 }
 

@@ -63,7 +63,11 @@ impl Kind {
             Kind::Message(message) => match message.codec {
                 Codec::Object => message.structural(),
                 Codec::Time | Codec::MicroTime => of_type("string", "date-time"),
-                Codec::Quantity => of_type("string", ""),
+                // A text or a number.
+                Codec::Quantity => Structural {
+                    extensions: Extensions { int_or_string: true, ..Extensions::default() }.into(),
+                    ..of_type("", "")
+                },
                 Codec::List => {
                     Structural { items: Some(Box::new(message.fields[0].kind.structural())), ..of_type("array", "") }
                 }

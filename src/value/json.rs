@@ -36,8 +36,8 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Counts values that were read on this thread, for the tests that hold the budgets.
-#[cfg(test)]
+/// Counts values that were read on this thread, for the server's tests that hold the budgets.
+#[cfg(all(test, feature = "server"))]
 pub(crate) mod tally {
     use std::cell::Cell;
 
@@ -118,7 +118,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn decode(mut self) -> Result<Decoded, Error> {
-        #[cfg(test)]
+        #[cfg(all(test, feature = "server"))]
         tally::count();
         let mut has_repeated_fields = false;
         let mut open: Vec<Open> = Vec::new();

@@ -301,6 +301,7 @@ fn discovery_lists_every_kind() {
         "nodes/status",
         "secrets",
         "serviceaccounts",
+        "serviceaccounts/token",
     ];
     assert_eq!(names("/api/v1"), core);
     assert_eq!(names("/apis/events.k8s.io/v1"), ["events"]);

@@ -178,6 +178,36 @@ fn a_revision_in_a_new_object_is_minded_by_the_store_alone() {
     assert_eq!((create("a", "0", "").status, create("b", "soon", "").status), (201, 201));
 }
 
+#[test]
+fn a_dry_run_of_an_apply_that_creates_keeps_the_revision_that_was_sent() {
+    let (server, _folder) = serve_nightly();
+    let mut object = crontab("a");
+    object["metadata"]["resourceVersion"] = json!("5");
+    let apply = |query: &str| {
+        let path = format!("{CRONTABS}/a?fieldManager=m{query}");
+        let header = ("Content-Type", "application/apply-patch+yaml");
+        server.send("PATCH", &path, &[header], Some(object.to_string().as_bytes())).json()
+    };
+    assert_eq!(apply("&dryRun=All")["metadata"]["resourceVersion"], "5");
+    assert_ne!(apply("")["metadata"]["resourceVersion"], "5");
+}
+
+#[test]
+fn a_scale_without_version_leaves_the_replicas_to_their_owner() {
+    let (server, _folder) = serve_nightly();
+    let becomes_owner = |manager: &str, version: &str| {
+        let scale =
+            json!({"apiVersion": version, "kind": "Scale", "metadata": {"name": "nightly"}, "spec": {"replicas": 7}});
+        let path = format!("{CRONTABS}/nightly/scale?fieldManager={manager}");
+        assert_eq!(server.send("PUT", &path, &[JSON], Some(scale.to_string().as_bytes())).status, 200);
+        let object = server.send("GET", &format!("{CRONTABS}/nightly"), &[], None).json();
+        let entries = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+        entries.iter().any(|entry| entry["manager"] == manager)
+    };
+    assert!(becomes_owner("one", "autoscaling/v1"));
+    assert!(!becomes_owner("other", ""));
+}
+
 /// All that a watch of a second sends.
 fn watched(server: &Server, query: &str, header: (&str, &str)) -> (u16, Vec<Value>) {
     let path = format!("{CRONTABS}?watch=1&timeoutSeconds=1&{query}");

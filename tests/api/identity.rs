@@ -23,7 +23,7 @@ fn start() -> (Server, Folder) {
 }
 
 /// The answer to a GET over TLS, by a client that trusts the server's CA and shows `identity`, if any.
-fn get(server: &Server, path: &str, identity: Option<&Identity>, header: &str) -> Answer {
+pub fn get(server: &Server, path: &str, identity: Option<&Identity>, header: &str) -> Answer {
     let kubeconfig = std::fs::read_to_string(&server.kubeconfig).expect("it is written before the server is ready");
     let authority = kubeconfig.lines().find_map(|line| line.trim().strip_prefix("certificate-authority-data: "));
     let authority = STANDARD.decode(authority.expect("the CA is embedded")).expect("it is base64");
@@ -48,7 +48,7 @@ fn get(server: &Server, path: &str, identity: Option<&Identity>, header: &str) -
     Answer::parse(&bytes).expect("it is answered")
 }
 
-fn is_unauthorized(answer: &Answer) {
+pub fn is_unauthorized(answer: &Answer) {
     assert_eq!(answer.status, 401);
     assert_eq!(answer.header("content-type"), "application/json");
     assert_eq!(String::from_utf8_lossy(&answer.body), UNAUTHORIZED);

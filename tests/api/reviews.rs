@@ -41,7 +41,7 @@ fn who_asks_is_told_who_they_are() {
 #[test]
 fn an_administrator_may_do_everything_and_a_stranger_nothing() {
     let folder = Folder::for_test();
-    let server = memory(&folder);
+    let server = Server::start(&folder.0, &["--store", "memory", "--authorization-mode=RBAC"]);
     let wish = json!({"verb": "delete", "group": "example.com", "resource": "widgets", "namespace": "default"});
     let own =
         ask(&server, &format!("{ACCESS}/selfsubjectaccessreviews"), &json!({"spec": {"resourceAttributes": wish}}));
@@ -59,11 +59,18 @@ fn an_administrator_may_do_everything_and_a_stranger_nothing() {
     let local = format!("{ACCESS}/namespaces/default/localsubjectaccessreviews");
     check_status(&ask(&server, &local, &masters), &json!({"allowed": true}));
     let rules = ask(&server, &format!("{ACCESS}/selfsubjectrulesreviews"), &json!({"spec": {"namespace": "default"}}));
+    let status = &rules.json()["status"];
+    assert_eq!(status["resourceRules"][0], json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}));
+    assert_eq!(status["nonResourceRules"][0], json!({"verbs": ["*"], "nonResourceURLs": ["*"]}));
+    // Where nobody asks for roles, that is all.
     let everything = json!({
         "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
         "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
         "incomplete": false,
     });
+    drop(server);
+    let server = memory(&folder);
+    let rules = ask(&server, &format!("{ACCESS}/selfsubjectrulesreviews"), &json!({"spec": {"namespace": "default"}}));
     check_status(&rules, &everything);
 }
 

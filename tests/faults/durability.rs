@@ -16,7 +16,7 @@ use crate::server::{Answer, Folder, Server};
 const CLIENTS: usize = 4;
 const WRITES: usize = 24;
 /// So large that the log is written back into the database on the way.
-const OBJECT_BYTES: usize = 60_000;
+const OBJECT_BYTES: usize = 100_000;
 
 /// What the shim tells, in the order that it happened in.
 enum Event {

@@ -1,4 +1,4 @@
-//! Faults of the machine around a server: power cuts, kills, a full disk, a clock set back. Nothing acknowledged is lost.
+//! Faults of the machine around a server: power cuts, kills, a disk that refuses writes, a clock set back. Nothing acknowledged is lost.
 
 mod clock;
 mod disk;
@@ -14,7 +14,7 @@ use crate::server::Server;
 /// What `shim.c` is told; each switches on one thing.
 const FOLDER: &str = "SKIFF_SHIM_FOLDER";
 const TRACE: &str = "SKIFF_SHIM_TRACE";
-const FULL: &str = "SKIFF_SHIM_FULL";
+const REFUSE: &str = "SKIFF_SHIM_REFUSE";
 const CLOCK: &str = "SKIFF_SHIM_CLOCK";
 
 /// The library made of `shim.c`, with the C compiler that SQLite needs, too.

@@ -1,10 +1,10 @@
 /*
  * Stands between a server and the system: tells what it does to its database's files and what it acknowledges, and can
- * fill the disk and set the clock. Loaded into the server (LD_PRELOAD); each variable switches on one thing.
+ * make the disk refuse writes and set the clock. Loaded into the server (LD_PRELOAD); each variable switches on one thing.
  *
  *   SKIFF_SHIM_FOLDER  the folder of state.db; nothing else is looked at
  *   SKIFF_SHIM_TRACE   the file that records are appended to: `struct record`, then as many bytes as it says
- *   SKIFF_SHIM_FULL    while this file exists, nothing more can be written to the database's files
+ *   SKIFF_SHIM_REFUSE  while this file exists, writes to the database's files fail with the error number in it
  *   SKIFF_SHIM_CLOCK   a file with a number: the seconds that the clock is off by
  */
 #define _GNU_SOURCE
@@ -63,17 +63,28 @@ static void tell(char what, char file, uint64_t at, const struct iovec *parts, i
     errno = before;
 }
 
-static int is_full(void) {
-    const char *flag = getenv("SKIFF_SHIM_FULL");
-    if (!flag || access(flag, F_OK)) return 0;
-    errno = ENOSPC;
-    return 1;
+/* The number in the file that a variable names; 0 where there is none. Leaves errno alone. */
+static long number_in(const char *variable) {
+    int before = errno;
+    const char *path = getenv(variable);
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    char text[32] = {0};
+    long number = fd >= 0 && read(fd, text, sizeof text - 1) > 0 ? atol(text) : 0;
+    if (fd >= 0) close(fd);
+    errno = before;
+    return number;
+}
+
+static int is_refused(void) {
+    long number = number_in("SKIFF_SHIM_REFUSE");
+    if (number) errno = (int)number;
+    return number != 0;
 }
 
 ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t at) {
     char file = file_of(fd);
     if (!file) return syscall(SYS_pwrite64, fd, bytes, count, at);
-    if (is_full()) return -1;
+    if (is_refused()) return -1;
     pthread_mutex_lock(&step);
     ssize_t written = syscall(SYS_pwrite64, fd, bytes, count, at);
     struct iovec part = {(void *)bytes, written > 0 ? (size_t)written : 0};
@@ -129,12 +140,6 @@ ssize_t send(int fd, const void *bytes, size_t count, int flags) {
 
 int clock_gettime(clockid_t clock, struct timespec *time) {
     int failed = (int)syscall(SYS_clock_gettime, clock, time);
-    const char *path = clock == CLOCK_REALTIME ? getenv("SKIFF_SHIM_CLOCK") : NULL;
-    int fd = failed || !path ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        char text[32] = {0};
-        if (read(fd, text, sizeof text - 1) > 0) time->tv_sec += atol(text);
-        close(fd);
-    }
+    if (!failed && clock == CLOCK_REALTIME) time->tv_sec += number_in("SKIFF_SHIM_CLOCK");
     return failed;
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use kubeskiff::meta::Revision;
-use kubeskiff::store::{Collection, Config, Guard, Location, Op, Storage, Write, WriteError};
+use kubeskiff::store::{Collection, Config, Guard, Location, Op, PostgresUrl, Storage, Write, WriteError};
 
-use super::{Folder, crontabs, delete, newest, next, put, write};
+use super::{Folder, crontabs, delete, newest, next, postgres, put, write};
 
 fn definitions() -> Collection {
     Collection::new("apiextensions.k8s.io", "customresourcedefinitions")
@@ -150,5 +150,27 @@ async fn a_change_in_a_feed_comes_with_all_that_was_visible_elsewhere() {
             seen.extend(page.into_iter().map(|entry| entry.key.to_string()));
         }
         assert!(seen.contains(&"ns/dependent".to_owned()), "{round}: {seen:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_in_a_feed_comes_with_all_that_another_process_acknowledged_elsewhere_before_it() {
+    let (Some(main), Some(other)) = (postgres::new_database().await, postgres::new_database().await) else { return };
+    let location = |url: &str| Location::Postgres(PostgresUrl::new(url));
+    let config = Config { overrides: vec![(crontabs(), location(&other))], ..Config::new(location(&main)) };
+    let writer = Storage::open(&config).await.expect("the databases open");
+    let reader = Storage::open(&config).await.expect("the databases open");
+    for round in 0..50 {
+        let mut feed = reader.feed(&reader.now());
+        let (owner, dependent) = (format!("owner-{round}"), format!("ns/dependent-{round}"));
+        write(&writer, in_definitions(put(&owner, "1", &[]))).await;
+        write(&writer, put(&dependent, "1", &[])).await;
+        let mut seen = Vec::new();
+        while !seen.contains(&dependent) {
+            let page = tokio::time::timeout(Duration::from_secs(30), feed.next()).await;
+            let page = page.expect("changes come in time").expect("the feed goes on");
+            seen.extend(page.into_iter().map(|entry| entry.key.to_string()));
+        }
+        assert!(seen.contains(&owner), "{round}: {seen:?}");
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use kubeskiff::server::Authority;
 use kubeskiff::store::{At, Config, Guard, Location, PostgresUrl, Storage, StoreError, WriteError};
-use sqlx::{Connection as _, PgConnection, Row as _};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -200,6 +200,31 @@ async fn a_newer_schema_is_left_alone() {
     sqlx::raw_sql("UPDATE schema_version SET version = 99").execute(&mut connection).await.expect("it updates");
     let error = refused(&url).await;
     assert!(matches!(error, StoreError::NewerSchema { found: 99, .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_database_that_is_read_only_for_a_while_keeps_what_was_there() {
+    let Some(url) = postgres::new_database().await else { return };
+    let storage = Storage::open(&config(&url)).await.expect("it opens");
+    write(&storage, put("before", "1", &[Guard::Absent])).await;
+    let mut connection = PgConnection::connect(&url).await.expect("it connects");
+    let mut set_read_only = async |value: &str| {
+        let database = url.rsplit('/').next().expect("the URL names it");
+        let alter = format!("ALTER DATABASE {database} SET default_transaction_read_only = {value}");
+        sqlx::raw_sql(AssertSqlSafe(alter)).execute(&mut connection).await.expect("it is set");
+        // Sessions that are open would go on as they are.
+        let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                   WHERE datname = current_database() AND pid <> pg_backend_pid()";
+        sqlx::raw_sql(end).execute(&mut connection).await.expect("they end");
+    };
+    set_read_only("on").await;
+    let refused = storage.write(put("meanwhile", "1", &[Guard::Absent])).await;
+    assert!(matches!(refused, Err(WriteError::Store(StoreError::ReadOnly))), "{refused:?}");
+    assert_eq!(newest(&storage).await.len(), 1);
+    set_read_only("off").await;
+    write(&storage, put("after", "1", &[Guard::Absent])).await;
+    let keys: Vec<_> = newest(&storage).await.into_keys().collect();
+    assert_eq!(keys, ["after", "before"]);
 }
 
 #[tokio::test]

@@ -17,6 +17,9 @@ use crate::cel::wellknown;
 mod assign;
 mod format;
 mod literals;
+mod names;
+
+pub use names::resolve;
 
 use assign::{Substitutions, is_exact, most_general};
 
@@ -43,7 +46,7 @@ pub enum Reference {
 }
 
 impl CheckedExpr {
-    /// The type of a node of the tree.
+    /// The type of a node of the tree; dyn where nobody checked it.
     pub fn ty(&self, id: ExprId) -> &Type {
         self.types.get(id.0 as usize).and_then(Option::as_ref).unwrap_or(&Type::Dyn)
     }

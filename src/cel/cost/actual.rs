@@ -48,8 +48,7 @@ impl CallCost {
             }
             CallCost::Matches => match_regex(first.content_size(), second_content),
             CallCost::Find => match_regex(first.size(), second_size),
-            CallCost::Compare { is_equals: true } if first.is_compared_at_once() => model::CALL,
-            CallCost::Compare { .. } => scale(first.content_size().min(second_content), model::TRAVERSAL),
+            CallCost::Compare { is_equals } => comparison(is_equals, first, second),
             CallCost::Concatenate => scale(first.content_size().saturating_add(second_content), model::TRAVERSAL),
             CallCost::InList => second_content,
             CallCost::EachElement { .. } => traverse(first),
@@ -76,6 +75,14 @@ impl CallCost {
             }
         }
     }
+}
+
+/// What comparing two values costs; without a second one it counts as a scalar.
+pub(in crate::cel) fn comparison<V: Measure>(is_equals: bool, first: &V, second: Option<&V>) -> u64 {
+    if is_equals && first.is_compared_at_once() {
+        return model::CALL;
+    }
+    scale(first.content_size().min(second.map_or(1, V::content_size)), model::TRAVERSAL)
 }
 
 /// `size` times `factor`, rounded up.

@@ -28,6 +28,7 @@ mod path;
 mod range;
 
 pub use actual::Measure;
+pub(super) use actual::comparison;
 pub use estimate::estimate;
 pub use model::{CallCost, call_cost};
 pub use range::Range;

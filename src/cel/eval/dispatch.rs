@@ -8,8 +8,18 @@ use crate::cel::ast::operators;
 use crate::cel::types::Type;
 
 impl Call {
-    /// Calls the first overload that takes `arguments`.
+    /// Calls the first overload that takes `arguments`; with a constant regular expression, nobody looks at these before
+    /// what they hold is taken out.
     pub(super) fn invoke<'a>(&'a self, scope: &mut Scope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+        let is_wrapped = |argument: &Value<'_>| matches!(argument, Value::Optional(Some(_)) | Value::Type(_));
+        if self.pattern.is_some() && arguments.iter().any(is_wrapped) {
+            let arguments: Vec<Value<'a>> = arguments.iter().map(content).collect();
+            return self.dispatch(scope, &arguments);
+        }
+        self.dispatch(scope, arguments)
+    }
+
+    fn dispatch<'a>(&'a self, scope: &mut Scope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
         let overload = self.overloads.iter().find(|overload| overload.takes(arguments)).or_else(|| {
             // One implementation for all types finds out for itself what it was given.
             self.overloads.first().filter(|_| self.is_for_any(arguments))
@@ -147,6 +157,15 @@ fn fits(ty: &Type, value: &Value<'_>) -> bool {
         (Type::Opaque(opaque), Value::Optional(_)) => opaque.name == Type::OPTIONAL,
         (Type::Object(_) | Type::Opaque(_), Value::Opaque(value)) => type_name(ty) == type_name(&value.ty()),
         _ => false,
+    }
+}
+
+/// What an optional holds; the name of a type; any other value itself.
+fn content<'a>(value: &Value<'a>) -> Value<'a> {
+    match value {
+        Value::Optional(Some(held)) => content(held),
+        Value::Type(ty) => Value::string(type_name(ty)),
+        other => other.clone(),
     }
 }
 

@@ -29,14 +29,14 @@ pub mod show;
 
 mod node;
 mod plan;
-mod run;
+mod machine;
 mod attribute;
 mod dispatch;
 mod message;
 
 pub use error::EvalError;
+pub use machine::Binding;
 pub use plan::{Evaluation, Program};
-pub use run::Binding;
 pub use value::{Function, Scope, Value};
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ pub(super) enum Node {
     Constant(Value<'static>),
     /// A variable of the activation, by its place.
     Variable(usize),
+    /// A name that there is not.
+    Undeclared(String),
     /// A variable of a comprehension, by its slot.
     Local(usize),
     Attribute(Box<Attribute>),

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use super::error::EvalError;
+use super::machine::{Binding, Machine};
 use super::node::{
     Append, Attribute, Call, Conditional, ConstantSet, Element, Entry, Fold, Insert, Key, Membership, Merge, Message,
     Mismatch, Node, Overload, Qualifier, Quantifier, Root, Shortcut,
 };
-use super::run::{Binding, Machine};
 use super::value::{Function, Value};
 use crate::cel::ast::{self, Constant, Expr, ExprKind, operators};
 use crate::cel::checker::{CheckedExpr, Reference};
@@ -38,7 +38,7 @@ pub struct Evaluation<'a> {
 }
 
 impl Program {
-    /// Compiles `expr`, which was checked in `env`.
+    /// Compiles `expr`, which was checked, or at least resolved, in `env`.
     ///
     /// # Errors
     /// If a constant part of the expression can't be evaluated, or a regular expression is none.
@@ -116,7 +116,8 @@ impl<'p> Planner<'p> {
         }
         let name = name.strip_prefix('.').unwrap_or(name);
         let place = self.env.variables.iter().position(|variable| variable.name == name);
-        place.map(Node::Variable).ok_or_else(|| EvalError::new(format!("no such attribute(s): {name}")))
+        // Of what was checked, each name is declared.
+        Ok(place.map_or_else(|| Node::Undeclared(name.to_owned()), Node::Variable))
     }
 
     fn plan_select(&mut self, select: &'p ast::Select) -> Result<Node, EvalError> {

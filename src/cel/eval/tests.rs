@@ -165,6 +165,27 @@ fn messages_and_enums_of_protobuf_are_known() {
 }
 
 #[test]
+fn a_constant_regular_expression_looks_into_optionals() {
+    check("dyn(optional.of('abcb')).find('b')", "b", 3);
+    check("dyn(optional.none()).find('b')", "error: no such overload", 3);
+    check("dyn(optional.of('abcb')).matches('b' + '')", "error: no such overload: matches", 4);
+}
+
+#[test]
+fn fields_of_messages_take_values_of_their_types_alone() {
+    let unfit = |field: &str, why: &str| {
+        format!("error: field type conversion error for google.protobuf.{field} value type: {why}")
+    };
+    let texts = unfit("Int64Value.value", "unsupported native conversion from string to 'int64'");
+    check("google.protobuf.Int64Value{value: dyn('a')}", &texts, 40);
+    let nulls = unfit("Duration.seconds", "type conversion error from 'null_type' to 'int64'");
+    check("google.protobuf.Duration{seconds: dyn(null)}", &nulls, 40);
+    check("google.protobuf.StringValue{value: dyn(ip('::1'))}", "::1", 42);
+    let lists = "error: unsupported field type for google.protobuf.Struct.fields: list(dyn)";
+    check("google.protobuf.Struct{fields: dyn([1])}", lists, 40);
+}
+
+#[test]
 fn variables_that_hold_types_are_taken_for_their_names() {
     for (text, name) in [("[int].all(x, x == int)", "x"), ("type(duration('1s')) == duration", "duration")] {
         let env = Env::kubernetes(Expressions::Stored);

@@ -317,8 +317,7 @@ impl<'a> Text<'a> {
 
     /// How many characters it has.
     pub fn characters(&self) -> u64 {
-        let text = self.as_str();
-        if text.is_ascii() { text.len() as u64 } else { text.chars().count() as u64 }
+        self.as_str().chars().count() as u64
     }
 }
 

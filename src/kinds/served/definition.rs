@@ -68,16 +68,14 @@ impl Strategy for CustomResourceDefinition {
         let old = typed(old);
         change(new, |new| match subresource {
             Subresource::Status => strategy::prepare_status_update(new, &old),
-            Subresource::Main | Subresource::Scale | Subresource::Finalize => strategy::prepare_update(new, &old),
+            _ => strategy::prepare_update(new, &old),
         });
     }
 
     fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
         match subresource {
             Subresource::Status => validate::update_status(&typed(new), &typed(old)),
-            Subresource::Main | Subresource::Scale | Subresource::Finalize => {
-                validate::update(&typed(new), &typed(old))
-            }
+            _ => validate::update(&typed(new), &typed(old)),
         }
     }
 
@@ -103,7 +101,7 @@ impl Strategy for CustomResourceDefinition {
     fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
         match subresource {
             Subresource::Status => &[&["spec"]],
-            Subresource::Main | Subresource::Scale | Subresource::Finalize => &[&["status"]],
+            _ => &[&["status"]],
         }
     }
 

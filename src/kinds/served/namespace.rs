@@ -117,7 +117,7 @@ impl Strategy for Namespace {
         let kept: &[&str] = match subresource {
             Subresource::Status => &["spec"],
             Subresource::Finalize => &["status"],
-            Subresource::Main | Subresource::Scale => &["spec", "status"],
+            _ => &["spec", "status"],
         };
         let fields = new.make_object();
         for name in kept {
@@ -138,7 +138,7 @@ impl Strategy for Namespace {
     ) -> ErrorList {
         let of_metadata = metadata::validate_update(new, old);
         let others = match subresource {
-            Subresource::Main | Subresource::Scale => {
+            Subresource::Main | Subresource::Scale | Subresource::Token => {
                 let mut errors = self.validate_create(version, new);
                 errors.extend(of_metadata);
                 return errors;
@@ -192,7 +192,7 @@ impl Strategy for Namespace {
     fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
         match subresource {
             Subresource::Status => &[&["spec"]],
-            Subresource::Main | Subresource::Scale | Subresource::Finalize => &[&["status"], &["spec", "finalizers"]],
+            _ => &[&["status"]],
         }
     }
 

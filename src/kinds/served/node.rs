@@ -260,7 +260,7 @@ impl Strategy for Node {
     fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
         match subresource {
             Subresource::Status => &[&["spec"]],
-            Subresource::Main | Subresource::Scale | Subresource::Finalize => &[&["status"]],
+            _ => &[&["status"]],
         }
     }
 }

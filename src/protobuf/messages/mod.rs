@@ -15,6 +15,7 @@ pub use definition::{DEFINITION, DEFINITION_LIST};
 pub use open_api::OPEN_API_V2;
 pub use options::DELETE_OPTIONS;
 pub use scale::SCALE;
+pub use token_request::TOKEN_REQUEST;
 
 pub(super) use envelope::UNKNOWN;
 

@@ -7,7 +7,7 @@ use super::Type;
 
 pub(super) static TYPES: &[Type] = &[("authentication.k8s.io/v1", "TokenRequest", &TOKEN_REQUEST)];
 
-static TOKEN_REQUEST: Message = Message::object(
+pub static TOKEN_REQUEST: Message = Message::object(
     "TokenRequest",
     &[
         METADATA,
@@ -24,6 +24,7 @@ static SPEC: Message = Message::new(
         int64(4, "expirationSeconds").pointer().describe("How long the token is to be valid."),
         message(3, "boundObjectRef", &BOUND_OBJECT_REFERENCE)
             .pointer()
+            .always()
             .describe("The object without which the token is not valid any more."),
         message(5, "attestations", &ATTESTATION_VALUE)
             .map()
@@ -37,7 +38,7 @@ static ATTESTATION_VALUE: Message = Message::new("AttestationValue", &[string(1,
 static BOUND_OBJECT_REFERENCE: Message = Message::new(
     "BoundObjectReference",
     &[
-        string(1, "kind").describe("Pod or Secret."),
+        string(1, "kind").describe("Pod, Secret or Node."),
         string(2, "apiVersion").go("APIVersion").describe("The version of the kind."),
         string(3, "name").describe("The object."),
         string(4, "uid").go("UID").go_type("types.UID").describe("The object's uid."),

@@ -170,6 +170,9 @@ fn range<'a>(count: i64) -> Result<Value<'a>, EvalError> {
 }
 
 fn distinct<'a>(list: &List<'a>) -> Result<Value<'a>, EvalError> {
+    if list.is_empty() {
+        return Ok(Value::List(list.clone()));
+    }
     let mut unique: Vec<Value<'a>> = Vec::new();
     for item in list.iter() {
         let item = item?;
@@ -190,8 +193,10 @@ fn sort_by<'a>(list: &List<'a>, keys: &List<'a>) -> Result<Value<'a>, EvalError>
             keys.len()
         )));
     }
+    // Of nothing, the reference gives the keys back.
+    let nothing = keys;
     let keys = keys.to_vec()?;
-    let Some(first) = keys.first() else { return Ok(Value::list(Vec::new())) };
+    let Some(first) = keys.first() else { return Ok(Value::List(nothing.clone())) };
     if !is_ordered(first) {
         return Err(EvalError::new("list elements must be comparable"));
     }

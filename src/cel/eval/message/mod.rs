@@ -1,5 +1,7 @@
 //! Messages of `google.protobuf` that stand for values of the language.
 
+mod field;
+
 use std::sync::Arc;
 
 use super::dispatch::go_type;
@@ -43,7 +45,11 @@ pub(super) fn value<'a>(name: &str, fields: Vec<(&str, Value<'a>)>) -> Result<Va
     let Some(name) = name.strip_prefix("google.protobuf.") else {
         return Err(EvalError::new(format!("unknown type '{name}'")));
     };
-    let find = |wanted: &str| fields.iter().rev().find(|(name, _)| *name == wanted).map(|(_, value)| value.clone());
+    let mut set = Vec::with_capacity(fields.len());
+    for (place, value) in fields {
+        set.push((place, field::value(name, place, value)?));
+    }
+    let find = |wanted: &str| set.iter().rev().find(|(name, _)| *name == wanted).map(|(_, value)| value.clone());
     let int = |wanted: &str| find(wanted).and_then(|value| value.as_int()).unwrap_or_default();
     let unfit = |field: &str, why: &str| {
         EvalError::new(format!("field type conversion error for google.protobuf.{name}.{field} value type: {why}"))
@@ -82,7 +88,7 @@ pub(super) fn value<'a>(name: &str, fields: Vec<(&str, Value<'a>)>) -> Result<Va
         }
         "ListValue" => json(&find("values").unwrap_or_else(|| Value::list(Vec::new())))?,
         "Struct" => json(&find("fields").unwrap_or_else(|| Value::Map(Map::owned([]))))?,
-        "Value" => match fields.last() {
+        "Value" => match set.last() {
             None | Some(("null_value", _)) => Value::Null,
             Some((_, value)) => json(value)?,
         },

@@ -1,0 +1,422 @@
+//! Tokens of service accounts: JSON web tokens that this server signs and knows again.
+//!
+//! In: whom a token is for and what it is bound to; later, the token. Out: the token; later, its [`Claims`], once signature,
+//! issuer, audience and time are right. Whether the account is still there is not known here.
+//!
+//! Source: `pkg/serviceaccount` of Kubernetes and its error texts, release 1.36.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::UserInfo;
+use super::jwt_crypto;
+use super::rbac::quote_list;
+use crate::object;
+use crate::value::{Value, json};
+
+/// How far clocks may be apart.
+pub const LEEWAY_S: i64 = 60;
+/// How many tokens are remembered whose signature was verified.
+const VERIFIED_MAX: usize = 1_000;
+/// What stands before the point of a P-256 key in the DER of a public key.
+const P256_SPKI_PREFIX: [u8; 26] = [
+    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce,
+    0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
+];
+
+/// What a token says, in the order of its text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claims {
+    #[serde(default, rename = "aud")]
+    pub audiences: Vec<String>,
+    #[serde(rename = "exp")]
+    pub expires_at_s: i64,
+    #[serde(rename = "iat")]
+    pub issued_at_s: i64,
+    #[serde(rename = "iss")]
+    pub issuer: String,
+    #[serde(rename = "jti")]
+    pub id: String,
+    #[serde(rename = "kubernetes.io")]
+    pub about: About,
+    #[serde(rename = "nbf")]
+    pub not_before_s: i64,
+    #[serde(rename = "sub")]
+    pub subject: String,
+}
+
+/// Whose a token is, and without what it is nobody's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    pub namespace: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<Named>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<Named>,
+    pub serviceaccount: Named,
+}
+
+/// One object, and no other of its name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Named {
+    pub name: String,
+    pub uid: String,
+}
+
+impl Claims {
+    /// Whether the token is valid at a time, in seconds since 1970; the error tells why not.
+    pub fn check_time(&self, now_s: i64) -> Result<(), String> {
+        let fault = if now_s.saturating_add(LEEWAY_S) < self.not_before_s {
+            "service account token is not valid yet"
+        } else if now_s.saturating_sub(LEEWAY_S) > self.expires_at_s {
+            "service account token has expired"
+        } else if now_s.saturating_add(LEEWAY_S) < self.issued_at_s {
+            "service account token is issued in the future"
+        } else {
+            return Ok(());
+        };
+        Err(fault.to_owned())
+    }
+
+    /// What tells this token from all others.
+    pub fn credential_id(&self) -> String {
+        format!("JTI={}", self.id)
+    }
+
+    /// Who the account is as a user.
+    pub fn user(&self) -> UserInfo {
+        let About { namespace, node, serviceaccount, .. } = &self.about;
+        let groups = UserInfo::account_groups(namespace);
+        let mut user = UserInfo::authenticated(UserInfo::account_name(namespace, &serviceaccount.name), groups);
+        user.uid.clone_from(&serviceaccount.uid);
+        let mut extra = |key: &str, value: String| user.extra.insert(key.to_owned(), vec![value]);
+        extra(UserInfo::CREDENTIAL_ID, self.credential_id());
+        if let Some(node) = node {
+            extra(UserInfo::NODE_NAME, node.name.clone());
+            extra(UserInfo::NODE_UID, node.uid.clone());
+        }
+        user
+    }
+}
+
+/// A token that was issued here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnToken {
+    pub claims: Arc<Claims>,
+    /// Whom it is for, of those that were asked about.
+    pub audiences: Vec<String>,
+}
+
+/// The key that tokens are signed with: ECDSA on P-256, as ring makes no RSA keys.
+pub struct SigningKey {
+    private: EncodingKey,
+    public: DecodingKey,
+    /// The point of the public key, uncompressed.
+    point: Vec<u8>,
+    /// Names the key without telling it.
+    id: String,
+}
+
+/// Why there is no key.
+#[derive(Debug)]
+pub struct NoSigningKey;
+
+impl std::fmt::Display for NoSigningKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the key of service account tokens can't be made or read")
+    }
+}
+
+impl std::error::Error for NoSigningKey {}
+
+impl SigningKey {
+    /// A new key, in PKCS#8.
+    pub fn generate() -> Result<Vec<u8>, NoSigningKey> {
+        let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
+        made.map(|made| made.as_ref().to_vec()).map_err(|_| NoSigningKey)
+    }
+
+    /// Reads a key in PKCS#8.
+    pub fn from_pkcs8(pkcs8: &[u8]) -> Result<Self, NoSigningKey> {
+        jwt_crypto::install();
+        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, pkcs8, &SystemRandom::new());
+        let point = pair.map_err(|_| NoSigningKey)?.public_key().as_ref().to_vec();
+        let id = Sha256::digest([P256_SPKI_PREFIX.as_slice(), &point].concat());
+        Ok(SigningKey {
+            private: EncodingKey::from_ec_der(pkcs8),
+            public: DecodingKey::from_ec_der(&point),
+            id: URL_SAFE_NO_PAD.encode(id),
+            point,
+        })
+    }
+}
+
+/// Issues tokens, and knows them again.
+pub struct TokenIssuer {
+    /// A URL; clients compare it, nobody needs to reach it.
+    name: String,
+    /// Whom tokens are for that name nobody, and whom they must be for to be used here.
+    api_audiences: Vec<String>,
+    key: SigningKey,
+    /// By digest, tokens whose signature was verified, which takes longer than all the rest.
+    verified: Mutex<HashMap<[u8; 32], Arc<Claims>>>,
+}
+
+impl TokenIssuer {
+    pub fn new(name: String, api_audiences: Vec<String>, key: SigningKey) -> Self {
+        TokenIssuer { name, api_audiences, key, verified: Mutex::default() }
+    }
+
+    pub fn api_audiences(&self) -> &[String] {
+        &self.api_audiences
+    }
+
+    /// Signs `claims`, of which the issuer is filled in.
+    pub fn issue(&self, claims: Claims) -> Result<String, String> {
+        let header = Header { typ: None, kid: Some(self.key.id.clone()), ..Header::new(Algorithm::ES256) };
+        let claims = Claims { issuer: self.name.clone(), ..claims };
+        jsonwebtoken::encode(&header, &claims, &self.key.private).map_err(|error| error.to_string())
+    }
+
+    /// What a token says that is for one of `audiences`, and those of them; `None` for a token of somebody else.
+    ///
+    /// Errors: why a token that names us as its issuer is not ours, or not for these.
+    pub fn read(&self, token: &str, audiences: &[String]) -> Result<Option<OwnToken>, String> {
+        let Some(key_id) = self.key_id_of(token) else { return Ok(None) };
+        let claims = self.verify(token, &key_id)?;
+        let common: Vec<_> = audiences.iter().filter(|wanted| claims.audiences.contains(wanted)).cloned().collect();
+        if common.is_empty() {
+            let (own, wanted) = (quote_list(&claims.audiences), quote_list(audiences));
+            return Err(format!("token audiences {own} is invalid for the target audiences {wanted}"));
+        }
+        Ok(Some(OwnToken { claims, audiences: common }))
+    }
+
+    /// The id of the key that a token says it was signed with, if it is well formed and says that it is ours; nothing of it
+    /// is verified.
+    fn key_id_of(&self, token: &str) -> Option<String> {
+        let mut parts = token.split('.');
+        let (header, payload, signature) = (parts.next()?, parts.next()?, parts.next()?);
+        let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
+        let object = |part: &str| json::decode(&decode(part)?).ok().filter(|value| value.as_object().is_some());
+        let is_whole = parts.next().is_none() && decode(signature).is_some();
+        let is_ours = object(payload)?.str_at(&["iss"]) == self.name;
+        let key_id = object(header)?.str_at(&["kid"]).to_owned();
+        (is_whole && is_ours).then_some(key_id)
+    }
+
+    fn verify(&self, token: &str, key_id: &str) -> Result<Arc<Claims>, String> {
+        const NOT_SIGNED: &str = "go-jose/go-jose: error in cryptographic primitive";
+        if !key_id.is_empty() && key_id != self.key.id {
+            return Err("invalid signature, no keys found".to_owned());
+        }
+        let digest: [u8; 32] = Sha256::digest(token).into();
+        if let Some(claims) = self.verified().get(&digest) {
+            return Ok(Arc::clone(claims));
+        }
+        let mut validation = Validation::new(Algorithm::ES256);
+        // These are checked here, with Kubernetes' words.
+        validation.required_spec_claims.clear();
+        validation.validate_exp = false;
+        validation.validate_aud = false;
+        let read = jsonwebtoken::decode::<Claims>(token, &self.key.public, &validation);
+        let claims = Arc::new(read.map_err(|_| NOT_SIGNED.to_owned())?.claims);
+        let mut verified = self.verified();
+        if verified.len() >= VERIFIED_MAX {
+            verified.clear();
+        }
+        verified.insert(digest, Arc::clone(&claims));
+        Ok(claims)
+    }
+
+    fn verified(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], Arc<Claims>>> {
+        self.verified.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The document at `/.well-known/openid-configuration`; `None` where the issuer's name is none that may have one.
+    pub fn discovery(&self, key_set_url: &str) -> Option<Value> {
+        let may = self.name.starts_with("https://") && !self.name.contains(['?', '#']);
+        may.then(|| {
+            object! {
+                "issuer" => self.name.as_str(),
+                "jwks_uri" => key_set_url,
+                "response_types_supported" => vec![Value::from("id_token")],
+                "subject_types_supported" => vec![Value::from("public")],
+                "id_token_signing_alg_values_supported" => vec![Value::from("ES256")],
+            }
+        })
+    }
+
+    /// The JSON web key set.
+    pub fn key_set(&self) -> Value {
+        // INVARIANT: an uncompressed point is a byte and two coordinates of 32 bytes.
+        let (x, y) = self.key.point[1..].split_at(32);
+        let key = object! {
+            "use" => "sig",
+            "kty" => "EC",
+            "kid" => self.key.id.as_str(),
+            "crv" => "P-256",
+            "alg" => "ES256",
+            "x" => URL_SAFE_NO_PAD.encode(x),
+            "y" => URL_SAFE_NO_PAD.encode(y),
+        };
+        object! { "keys" => vec![key] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ISSUER: &str = "https://issuer.example.com";
+
+    fn issuer() -> TokenIssuer {
+        let key = SigningKey::from_pkcs8(&SigningKey::generate().expect("ring makes keys")).expect("it is a key");
+        TokenIssuer::new(ISSUER.to_owned(), vec!["api".to_owned()], key)
+    }
+
+    fn claims() -> Claims {
+        let named = |name: &str, uid: &str| Named { name: name.to_owned(), uid: uid.to_owned() };
+        Claims {
+            audiences: vec!["api".to_owned(), "vault".to_owned()],
+            expires_at_s: 4_600,
+            issued_at_s: 1_000,
+            not_before_s: 1_000,
+            id: "j-1".to_owned(),
+            about: About { namespace: "n".to_owned(), serviceaccount: named("ci", "u-1"), ..About::default() },
+            subject: "system:serviceaccount:n:ci".to_owned(),
+            ..Claims::default()
+        }
+    }
+
+    fn audiences(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    /// A token of these parts, in JSON, with that signature.
+    fn forge(header: &str, payload: &str, signature: &[u8]) -> String {
+        let encode = |part: &[u8]| URL_SAFE_NO_PAD.encode(part);
+        format!("{}.{}.{}", encode(header.as_bytes()), encode(payload.as_bytes()), encode(signature))
+    }
+
+    #[test]
+    fn a_token_says_what_it_was_issued_with() {
+        let issuer = issuer();
+        let token = issuer.issue(claims()).expect("it is signed");
+        for _ in 0..2 {
+            let read = issuer.read(&token, &audiences(&["vault", "x"])).expect("it is ours").expect("it is whole");
+            assert_eq!(*read.claims, Claims { issuer: ISSUER.to_owned(), ..claims() });
+            assert_eq!(read.audiences, ["vault"]);
+        }
+        let payload = token.split('.').nth(1).expect("there are three parts");
+        let payload = URL_SAFE_NO_PAD.decode(payload).expect("it is base64");
+        let expected = concat!(
+            r#"{"aud":["api","vault"],"exp":4600,"iat":1000,"iss":"https://issuer.example.com","jti":"j-1","#,
+            r#""kubernetes.io":{"namespace":"n","serviceaccount":{"name":"ci","uid":"u-1"}},"nbf":1000,"#,
+            r#""sub":"system:serviceaccount:n:ci"}"#
+        );
+        assert_eq!(String::from_utf8_lossy(&payload), expected);
+    }
+
+    #[test]
+    fn an_account_is_a_user_with_its_groups() {
+        let user = claims().user();
+        assert_eq!((user.name.as_str(), user.uid.as_str()), ("system:serviceaccount:n:ci", "u-1"));
+        assert_eq!(user.groups, ["system:serviceaccounts", "system:serviceaccounts:n", "system:authenticated"]);
+        assert_eq!(user.extra["authentication.kubernetes.io/credential-id"], ["JTI=j-1"]);
+    }
+
+    #[test]
+    fn a_token_for_others_is_refused() {
+        let issuer = issuer();
+        let token = issuer.issue(claims()).expect("it is signed");
+        let error = r#"token audiences ["api" "vault"] is invalid for the target audiences ["x"]"#;
+        assert_eq!(issuer.read(&token, &audiences(&["x"])), Err(error.to_owned()));
+    }
+
+    #[test]
+    fn a_token_holds_from_its_beginning_to_its_end_give_or_take_a_minute() {
+        let check = |now_s, expected: Result<(), &str>| {
+            assert_eq!(claims().check_time(now_s), expected.map_err(str::to_owned), "{now_s}");
+        };
+        check(939, Err("service account token is not valid yet"));
+        check(940, Ok(()));
+        check(4_660, Ok(()));
+        check(4_661, Err("service account token has expired"));
+    }
+
+    #[test]
+    fn what_is_no_token_of_ours_is_left_to_others() {
+        let payload = format!(r#"{{"iss":"{ISSUER}"}}"#);
+        for token in [
+            "",
+            "a",
+            "a.b",
+            "a.b.c",
+            "....",
+            &forge("{}", r#"{"iss":"https://other.example.com"}"#, b"x"),
+            &forge("{}", r#"{"iss":7}"#, b"x"),
+            &forge("[]", &payload, b"x"),
+            &format!("{}.", forge("{}", &payload, b"x")),
+            &forge("{}", &payload, b"x").replace('e', "!"),
+        ] {
+            assert_eq!(issuer().read(token, &audiences(&["api"])), Ok(None), "{token}");
+        }
+    }
+
+    #[test]
+    fn a_token_that_was_not_signed_with_our_key_is_refused() {
+        let issuer = issuer();
+        let token = issuer.issue(claims()).expect("it is signed");
+        let parts: Vec<&str> = token.split('.').collect();
+        let payload = format!(r#"{{"iss":"{ISSUER}","aud":["api"],"exp":9999999999}}"#);
+        let own = |alg: &str| format!(r#"{{"alg":"{alg}","kid":"{}"}}"#, issuer.key.id);
+        let tampered = [parts[0], &URL_SAFE_NO_PAD.encode(&payload), parts[2]].join(".");
+        let hmac = {
+            // The public key is no secret, and must not be taken for one.
+            let key = EncodingKey::from_secret(&issuer.key.point);
+            assert!(jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims(), &key).is_err());
+            forge(&own("HS256"), &payload, &Sha256::digest(&issuer.key.point))
+        };
+        let huge = forge(&own("ES256"), &format!(r#"{{"iss":"{ISSUER}","x":"{}"}}"#, "x".repeat(1 << 20)), &[0; 64]);
+        for token in [
+            forge(&own("none"), &payload, b""),
+            forge(r#"{"alg":"none"}"#, &payload, b""),
+            forge("{}", &payload, b""),
+            forge(&own("ES256"), &payload, &[0; 64]),
+            forge(&own("ES256"), &payload, b"short"),
+            forge(&own("RS256"), &payload, &[1; 256]),
+            tampered,
+            hmac,
+            huge,
+        ] {
+            let error = issuer.read(&token, &audiences(&["api"]));
+            assert_eq!(error, Err("go-jose/go-jose: error in cryptographic primitive".to_owned()));
+        }
+        let other = TokenIssuer {
+            key: SigningKey::from_pkcs8(&SigningKey::generate().expect("a key")).expect("a key"),
+            ..self::issuer()
+        };
+        let error = other.read(&token, &audiences(&["api"]));
+        assert_eq!(error, Err("invalid signature, no keys found".to_owned()));
+    }
+
+    #[test]
+    fn the_documents_tell_the_key() {
+        let issuer = issuer();
+        let found = issuer.discovery("https://h/openid/v1/jwks").expect("the name is a URL");
+        assert_eq!(found.str_at(&["issuer"]), ISSUER);
+        let keys = issuer.key_set();
+        let key = &keys.items_at(&["keys"])[0];
+        let coordinate = |name: &str| URL_SAFE_NO_PAD.decode(key.str_at(&[name])).expect("it is base64");
+        assert_eq!([vec![4], coordinate("x"), coordinate("y")].concat(), issuer.key.point);
+    }
+}

@@ -1,0 +1,364 @@
+//! All roles and bindings, by whom they are about.
+//!
+//! A decision looks at the bindings of the user and of their groups alone, in the order of the bindings' names.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::sync::Arc;
+
+use super::{GROUP, PolicyRule};
+use crate::auth::{Attributes, Decision, Rules, UserInfo};
+use crate::value::{Value, go_quote};
+
+/// The roles and bindings that there are.
+#[derive(Default)]
+pub struct Policy {
+    /// By `namespace/name`, cluster roles by their name alone.
+    roles: HashMap<Box<str>, Arc<[PolicyRule]>>,
+    /// By namespace; those of the whole cluster under `""`.
+    bindings: HashMap<Box<str>, Bindings>,
+}
+
+/// The bindings of one namespace.
+#[derive(Default)]
+struct Bindings {
+    by_name: BTreeMap<Arc<str>, Binding>,
+    /// The names of those that are about a user, or an account.
+    of_user: HashMap<Box<str>, BTreeSet<Arc<str>>>,
+    of_group: HashMap<Box<str>, BTreeSet<Arc<str>>>,
+}
+
+struct Binding {
+    role: Reference,
+    subjects: Vec<Subject>,
+}
+
+/// A role as a binding names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    pub kind: String,
+    pub name: String,
+}
+
+enum Subject {
+    User(String),
+    Group(String),
+    /// An account, with the user that it is.
+    Account {
+        namespace: String,
+        name: String,
+        user: String,
+    },
+}
+
+/// A binding that holds for a user, with the role's rules; `None` where there is no such role.
+struct Grant<'p> {
+    namespace: &'p str,
+    name: &'p str,
+    role: &'p Reference,
+    subject: &'p Subject,
+    rules: Option<&'p [PolicyRule]>,
+}
+
+impl Reference {
+    /// The role that a binding grants.
+    pub fn of(binding: &Value) -> Self {
+        let text = |name: &str| binding.str_at(&["roleRef", name]).to_owned();
+        Reference { kind: text("kind"), name: text("name") }
+    }
+
+    /// Its place among the roles, for a binding in `namespace`.
+    fn key(&self, namespace: &str) -> Option<String> {
+        match self.kind.as_str() {
+            "ClusterRole" => Some(self.name.clone()),
+            "Role" => Some(format!("{namespace}/{}", self.name)),
+            _ => None,
+        }
+    }
+
+    /// What is said of a role that is not there.
+    fn not_found(&self) -> String {
+        format!("{}.{GROUP} {} not found", self.kind.to_lowercase(), go_quote(&self.name))
+    }
+}
+
+impl Subject {
+    /// A subject of a binding in `namespace`; `None` where it is nobody.
+    fn decode(subject: &Value, namespace: &str) -> Option<Self> {
+        let name = subject.str_at(&["name"]).to_owned();
+        match subject.str_at(&["kind"]) {
+            "User" => Some(Subject::User(name)),
+            "Group" => Some(Subject::Group(name)),
+            "ServiceAccount" => {
+                let own = subject.str_at(&["namespace"]);
+                let namespace = if own.is_empty() { namespace } else { own }.to_owned();
+                let user = UserInfo::account_name(&namespace, &name);
+                (!namespace.is_empty()).then_some(Subject::Account { namespace, name, user })
+            }
+            _ => None,
+        }
+    }
+
+    fn is(&self, user: &UserInfo) -> bool {
+        match self {
+            Subject::User(name) | Subject::Account { user: name, .. } => *name == user.name,
+            Subject::Group(name) => user.is_in(name),
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::User(name) => write!(f, "User {}", go_quote(name)),
+            Subject::Group(name) => write!(f, "Group {}", go_quote(name)),
+            // In this order.
+            Subject::Account { namespace, name, .. } => {
+                write!(f, "ServiceAccount {}", go_quote(&format!("{name}/{namespace}")))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Grant<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Grant { namespace, name, role, subject, .. } = self;
+        let (kind, binding) = match namespace.is_empty() {
+            true => ("ClusterRoleBinding", (*name).to_owned()),
+            false => ("RoleBinding", format!("{name}/{namespace}")),
+        };
+        write!(f, "{kind} {} of {} {} to {subject}", go_quote(&binding), role.kind, go_quote(&role.name))
+    }
+}
+
+impl Policy {
+    /// Takes in a role under its key: `namespace/name`, or the name of a cluster role.
+    pub fn set_role(&mut self, key: &str, role: &Value) {
+        self.roles.insert(key.into(), PolicyRule::all_of(role).into());
+    }
+
+    pub fn remove_role(&mut self, key: &str) {
+        self.roles.remove(key);
+    }
+
+    /// Takes in a binding under its key: `namespace/name`, or the name of a cluster role binding.
+    pub fn set_binding(&mut self, key: &str, binding: &Value) {
+        self.remove_binding(key);
+        let (namespace, name) = split_key(key);
+        let subjects = binding.items_at(&["subjects"]).iter();
+        let subjects: Vec<_> = subjects.filter_map(|subject| Subject::decode(subject, namespace)).collect();
+        let name: Arc<str> = name.into();
+        let bindings = self.bindings.entry(namespace.into()).or_default();
+        for subject in &subjects {
+            let (index, who) = bindings.index(subject);
+            index.entry(who.into()).or_default().insert(Arc::clone(&name));
+        }
+        bindings.by_name.insert(name, Binding { role: Reference::of(binding), subjects });
+    }
+
+    pub fn remove_binding(&mut self, key: &str) {
+        let (namespace, name) = split_key(key);
+        let Some(bindings) = self.bindings.get_mut(namespace) else { return };
+        let Some(binding) = bindings.by_name.remove(name) else { return };
+        for subject in &binding.subjects {
+            let (index, who) = bindings.index(subject);
+            if let Some(names) = index.get_mut(who) {
+                names.remove(name);
+                if names.is_empty() {
+                    index.remove(who);
+                }
+            }
+        }
+        if bindings.by_name.is_empty() {
+            self.bindings.remove(namespace);
+        }
+    }
+
+    /// Whether a user may do what a request wants. Members of `system:masters` may do everything.
+    pub fn decide(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision {
+        if user.is_in(UserInfo::MASTERS) {
+            return Decision::ALLOW;
+        }
+        let namespace = match attributes {
+            Attributes::Resource(wanted) => wanted.namespace,
+            Attributes::Path { .. } => "",
+        };
+        let mut missing = Vec::new();
+        for grant in self.grants(user, namespace) {
+            let Some(rules) = grant.rules else {
+                missing.push(grant.role.not_found());
+                continue;
+            };
+            if rules.iter().any(|rule| rule.allows(attributes)) {
+                return Decision::Allow { reason: format!("RBAC: allowed by {grant}") };
+            }
+        }
+        let reason = if missing.is_empty() { String::new() } else { format!("RBAC: {}", aggregate(missing)) };
+        Decision::Deny { reason }
+    }
+
+    /// What a user may do in a namespace.
+    pub fn rules_for(&self, user: &UserInfo, namespace: &str) -> Rules {
+        let (own, missing) = self.own_rules(user, namespace);
+        let mut rules = Rules { error: aggregate(missing), ..Rules::default() };
+        for rule in own {
+            let (resource, other) = rule.split();
+            rules.resource.extend(resource);
+            rules.non_resource.extend(other);
+        }
+        rules
+    }
+
+    /// The rules that hold for a user in a namespace, and what is missing.
+    pub(super) fn own_rules(&self, user: &UserInfo, namespace: &str) -> (Vec<&PolicyRule>, Vec<String>) {
+        let (mut own, mut missing) = (Vec::new(), Vec::new());
+        for grant in self.grants(user, namespace) {
+            match grant.rules {
+                Some(rules) => own.extend(rules),
+                None => missing.push(grant.role.not_found()),
+            }
+        }
+        (own, missing)
+    }
+
+    /// The rules of a role that a binding in `namespace` names; `None` where there is no such role.
+    pub fn rules_of(&self, role: &Reference, namespace: &str) -> Option<&[PolicyRule]> {
+        self.roles.get(role.key(namespace)?.as_str()).map(|rules| &**rules)
+    }
+
+    /// The bindings of the cluster, then those of the namespace, that hold for a user.
+    fn grants<'p>(&'p self, user: &UserInfo, namespace: &str) -> impl Iterator<Item = Grant<'p>> {
+        let own = Some(namespace).filter(|namespace| !namespace.is_empty());
+        let mut grants = Vec::new();
+        for place in std::iter::once("").chain(own) {
+            let Some((namespace, bindings)) = self.bindings.get_key_value(place) else { continue };
+            for name in bindings.names_of(user) {
+                let binding = &bindings.by_name[name];
+                let Some(subject) = binding.subjects.iter().find(|subject| subject.is(user)) else { continue };
+                grants.push((&**namespace, &**name, binding, subject));
+            }
+        }
+        grants.into_iter().map(|(namespace, name, binding, subject)| {
+            let rules = self.rules_of(&binding.role, namespace);
+            Grant { namespace, name, role: &binding.role, subject, rules }
+        })
+    }
+}
+
+impl Bindings {
+    /// Where the bindings of a subject are listed, and under what.
+    fn index<'s>(&mut self, subject: &'s Subject) -> (&mut HashMap<Box<str>, BTreeSet<Arc<str>>>, &'s str) {
+        match subject {
+            Subject::User(name) | Subject::Account { user: name, .. } => (&mut self.of_user, name),
+            Subject::Group(name) => (&mut self.of_group, name),
+        }
+    }
+
+    /// The names of the bindings that are about a user, in order, each once.
+    fn names_of(&self, user: &UserInfo) -> BTreeSet<&Arc<str>> {
+        let own = self.of_user.get(user.name.as_str()).into_iter();
+        let of_groups = user.groups.iter().filter_map(|group| self.of_group.get(group.as_str()));
+        own.chain(of_groups).flatten().collect()
+    }
+}
+
+/// The namespace and the name of a key.
+fn split_key(key: &str) -> (&str, &str) {
+    key.split_once('/').unwrap_or(("", key))
+}
+
+/// Several errors as Go tells them: each once.
+pub(super) fn aggregate(mut errors: Vec<String>) -> String {
+    let mut seen = BTreeSet::new();
+    errors.retain(|error| seen.insert(error.clone()));
+    match errors.len() {
+        0 | 1 => errors.pop().unwrap_or_default(),
+        _ => format!("[{}]", errors.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::ResourceAttributes;
+    use crate::value::yaml;
+
+    fn yaml(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("it is YAML")
+    }
+
+    fn policy() -> Policy {
+        let mut policy = Policy::default();
+        policy.set_role("reader", &yaml("rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]"));
+        policy.set_role("n/writer", &yaml("rules: [{apiGroups: [''], resources: [pods], verbs: [create]}]"));
+        policy.set_role("n/paths", &yaml("rules: [{nonResourceURLs: ['*'], verbs: ['*']}]"));
+        let bind = |subjects: &str, kind: &str, name: &str| {
+            yaml(&format!("{{subjects: [{subjects}], roleRef: {{kind: {kind}, name: {name}}}}}"))
+        };
+        policy.set_binding("readers", &bind("{kind: Group, name: dev}", "ClusterRole", "reader"));
+        policy.set_binding("n/ci", &bind("{kind: ServiceAccount, name: ci}", "Role", "writer"));
+        policy.set_binding("n/gone", &bind("{kind: User, name: jane}", "Role", "gone"));
+        policy.set_binding("n/paths", &bind("{kind: User, name: jane}", "Role", "paths"));
+        policy
+    }
+
+    fn user(name: &str, groups: &[&str]) -> UserInfo {
+        UserInfo::authenticated(name, groups.iter().map(|group| (*group).to_owned()).collect())
+    }
+
+    fn pods<'a>(verb: &'a str, namespace: &'a str) -> Attributes<'a> {
+        Attributes::Resource(ResourceAttributes { verb, resource: "pods", namespace, ..ResourceAttributes::default() })
+    }
+
+    #[track_caller]
+    fn check(user: &UserInfo, wanted: Attributes<'_>, expected: Result<&str, &str>) {
+        let expected = match expected {
+            Ok(reason) => Decision::Allow { reason: reason.to_owned() },
+            Err(reason) => Decision::Deny { reason: reason.to_owned() },
+        };
+        assert_eq!(policy().decide(user, &wanted), expected);
+    }
+
+    #[test]
+    fn a_decision_says_what_it_follows_from() {
+        let dev = user("joe", &["dev"]);
+        let reason = r#"RBAC: allowed by ClusterRoleBinding "readers" of ClusterRole "reader" to Group "dev""#;
+        check(&dev, pods("get", "n"), Ok(reason));
+        check(&dev, pods("get", ""), Ok(reason));
+        check(&dev, pods("create", "n"), Err(""));
+        let ci = user("system:serviceaccount:n:ci", &[]);
+        let reason = r#"RBAC: allowed by RoleBinding "ci/n" of Role "writer" to ServiceAccount "ci/n""#;
+        check(&ci, pods("create", "n"), Ok(reason));
+        check(&ci, pods("create", "m"), Err(""));
+        check(&ci, pods("create", ""), Err(""));
+    }
+
+    #[test]
+    fn roles_of_a_namespace_say_nothing_of_paths() {
+        check(&user("jane", &[]), Attributes::Path { verb: "get", path: "/x" }, Err(""));
+    }
+
+    #[test]
+    fn a_role_that_is_not_there_is_told() {
+        let reason = r#"RBAC: role.rbac.authorization.k8s.io "gone" not found"#;
+        check(&user("jane", &[]), pods("get", "n"), Err(reason));
+        check(&user("jane", &["dev"]), pods("create", "n"), Err(reason));
+    }
+
+    #[test]
+    fn masters_may_do_everything() {
+        check(&UserInfo::unsecured(), pods("explode", "n"), Ok(""));
+    }
+
+    #[test]
+    fn what_is_taken_away_holds_no_more() {
+        let mut policy = policy();
+        let dev = user("joe", &["dev"]);
+        policy.set_role("reader", &yaml("rules: []"));
+        assert_eq!(policy.decide(&dev, &pods("get", "n")), Decision::Deny { reason: String::new() });
+        policy.set_role("reader", &yaml("rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]"));
+        assert!(policy.decide(&dev, &pods("get", "n")).is_allowed());
+        policy.remove_binding("readers");
+        assert!(!policy.decide(&dev, &pods("get", "n")).is_allowed());
+    }
+}

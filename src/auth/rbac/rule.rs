@@ -1,0 +1,309 @@
+//! One rule: what it allows, and which other rules it covers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::quote_list;
+use crate::auth::{Attributes, NonResourceRule, ResourceRule};
+use crate::object;
+use crate::value::Value;
+
+/// What stands for everything.
+const ALL: &str = "*";
+
+/// A PolicyRule of `rbac.authorization.k8s.io/v1`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PolicyRule {
+    pub verbs: Vec<String>,
+    pub api_groups: Vec<String>,
+    pub resources: Vec<String>,
+    /// Empty for all names.
+    pub resource_names: Vec<String>,
+    pub non_resource_urls: Vec<String>,
+}
+
+impl PolicyRule {
+    /// The rules of a role.
+    pub fn all_of(role: &Value) -> Vec<Self> {
+        role.items_at(&["rules"]).iter().map(Self::decode).collect()
+    }
+
+    fn decode(rule: &Value) -> Self {
+        let texts = |name: &str| {
+            let items = rule.items_at(&[name]).iter();
+            items.filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        PolicyRule {
+            verbs: texts("verbs"),
+            api_groups: texts("apiGroups"),
+            resources: texts("resources"),
+            resource_names: texts("resourceNames"),
+            non_resource_urls: texts("nonResourceURLs"),
+        }
+    }
+
+    /// The rule as it stands in a role.
+    pub fn encode(&self) -> Value {
+        let parts = [
+            ("apiGroups", &self.api_groups),
+            ("nonResourceURLs", &self.non_resource_urls),
+            ("resourceNames", &self.resource_names),
+            ("resources", &self.resources),
+        ];
+        let texts = |texts: &[String]| Value::Array(texts.iter().map(|text| Value::from(text.as_str())).collect());
+        let mut rule = object! { "verbs" => texts(&self.verbs) };
+        for (name, values) in parts.into_iter().filter(|(_, values)| !values.is_empty()) {
+            rule.make_object().insert(name, texts(values));
+        }
+        rule
+    }
+
+    /// The two rules that allow everything.
+    pub fn full_authority() -> [Self; 2] {
+        let all = || vec![ALL.to_owned()];
+        [
+            PolicyRule { verbs: all(), api_groups: all(), resources: all(), ..PolicyRule::default() },
+            PolicyRule { verbs: all(), non_resource_urls: all(), ..PolicyRule::default() },
+        ]
+    }
+
+    /// Whether the rule allows what a request wants.
+    pub fn allows(&self, attributes: &Attributes<'_>) -> bool {
+        match attributes {
+            Attributes::Resource(wanted) => {
+                has(&self.verbs, wanted.verb)
+                    && has(&self.api_groups, wanted.group)
+                    && self.resources.iter().any(|resource| names(resource, wanted.resource, wanted.subresource))
+                    && (self.resource_names.is_empty() || self.resource_names.iter().any(|name| name == wanted.name))
+            }
+            Attributes::Path { verb, path } => {
+                has(&self.verbs, verb) && self.non_resource_urls.iter().any(|url| covers_url(url, path))
+            }
+        }
+    }
+
+    /// What it says of resources and of other paths, where it says anything.
+    pub fn split(&self) -> (Option<ResourceRule>, Option<NonResourceRule>) {
+        let resource = ResourceRule {
+            verbs: self.verbs.clone(),
+            api_groups: self.api_groups.clone(),
+            resources: self.resources.clone(),
+            resource_names: self.resource_names.clone(),
+        };
+        let other = NonResourceRule { verbs: self.verbs.clone(), urls: self.non_resource_urls.clone() };
+        ((!self.resources.is_empty()).then_some(resource), (!self.non_resource_urls.is_empty()).then_some(other))
+    }
+
+    /// Whether this rule allows all that `one` does, which has one verb, one resource and one name at most.
+    fn covers(&self, one: &PolicyRule) -> bool {
+        let all_in = |set: &[String], wanted: &[String]| wanted.iter().all(|wanted| has(set, wanted));
+        let names = match one.resource_names.as_slice() {
+            [] => self.resource_names.is_empty(),
+            wanted => self.resource_names.is_empty() || wanted.iter().all(|name| self.resource_names.contains(name)),
+        };
+        let resource = |wanted: &String| {
+            let of_any = wanted.split_once('/').map(|(_, subresource)| format!("*/{subresource}"));
+            has(&self.resources, wanted) || of_any.is_some_and(|of_any| self.resources.contains(&of_any))
+        };
+        let url = |wanted: &String| self.non_resource_urls.iter().any(|own| covers_url(own, wanted));
+        all_in(&self.verbs, &one.verbs)
+            && all_in(&self.api_groups, &one.api_groups)
+            && one.resources.iter().all(resource)
+            && names
+            && one.non_resource_urls.iter().all(url)
+    }
+
+    /// The same as rules that have one verb, one resource or path, and one name at most.
+    fn break_down(&self) -> Vec<PolicyRule> {
+        let one = |text: &String| vec![text.clone()];
+        let mut parts = Vec::new();
+        for group in &self.api_groups {
+            for resource in &self.resources {
+                for verb in &self.verbs {
+                    let part = PolicyRule {
+                        verbs: one(verb),
+                        api_groups: one(group),
+                        resources: one(resource),
+                        ..PolicyRule::default()
+                    };
+                    let named = |name| PolicyRule { resource_names: one(name), ..part.clone() };
+                    match self.resource_names.is_empty() {
+                        true => parts.push(part),
+                        false => parts.extend(self.resource_names.iter().map(named)),
+                    }
+                }
+            }
+        }
+        for url in &self.non_resource_urls {
+            let of = |verb| PolicyRule { verbs: one(verb), non_resource_urls: one(url), ..PolicyRule::default() };
+            parts.extend(self.verbs.iter().map(of));
+        }
+        parts
+    }
+
+    /// As messages show it.
+    fn describe(&self) -> String {
+        let parts = [
+            ("APIGroups", &self.api_groups),
+            ("Resources", &self.resources),
+            ("NonResourceURLs", &self.non_resource_urls),
+            ("ResourceNames", &self.resource_names),
+            ("Verbs", &self.verbs),
+        ];
+        let parts = parts.iter().filter(|(_, texts)| !texts.is_empty());
+        let parts: Vec<_> = parts.map(|(name, texts)| format!("{name}:{}", quote_list(texts))).collect();
+        format!("{{{}}}", parts.join(", "))
+    }
+}
+
+/// What of `wanted` is not covered by `own`, in small parts.
+pub fn uncovered<'r>(own: &[&PolicyRule], wanted: impl IntoIterator<Item = &'r PolicyRule>) -> Vec<PolicyRule> {
+    let parts = wanted.into_iter().flat_map(PolicyRule::break_down);
+    parts.filter(|part| !own.iter().any(|rule| rule.covers(part))).collect()
+}
+
+/// The lines that tell of `parts`: those that differ in their verb alone are one.
+pub(super) fn describe_all(parts: Vec<PolicyRule>) -> BTreeSet<String> {
+    let mut by_resource: BTreeMap<PolicyRule, Vec<String>> = BTreeMap::new();
+    let mut lines = BTreeSet::new();
+    for mut part in parts {
+        if part.non_resource_urls.is_empty() {
+            let verbs = std::mem::take(&mut part.verbs);
+            by_resource.entry(part).or_default().extend(verbs);
+        } else {
+            lines.insert(part.describe());
+        }
+    }
+    lines.extend(by_resource.into_iter().map(|(part, verbs)| PolicyRule { verbs, ..part }.describe()));
+    lines
+}
+
+fn has(set: &[String], wanted: &str) -> bool {
+    set.iter().any(|own| own == ALL || own == wanted)
+}
+
+/// Whether `pattern` names a resource or its subresource: `*`, `RESOURCE`, `RESOURCE/SUBRESOURCE`, `*/SUBRESOURCE`.
+fn names(pattern: &str, resource: &str, subresource: &str) -> bool {
+    let is_part = |rest: &str| rest.strip_prefix('/') == Some(subresource);
+    match pattern.strip_prefix(resource) {
+        _ if pattern == ALL => true,
+        Some(rest) if subresource.is_empty() => rest.is_empty(),
+        Some(rest) if is_part(rest) => true,
+        _ => !subresource.is_empty() && pattern.strip_prefix(ALL).is_some_and(is_part),
+    }
+}
+
+/// Whether a path, which may end in stars, is or begins `path`.
+fn covers_url(pattern: &str, path: &str) -> bool {
+    pattern == path || (pattern.ends_with('*') && path.starts_with(pattern.trim_end_matches('*')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::ResourceAttributes;
+
+    fn texts(texts: &str) -> Vec<String> {
+        texts.split(' ').filter(|text| !text.is_empty()).map(|text| text.trim_matches('\'').to_owned()).collect()
+    }
+
+    /// Words apart by blanks; `''` is the core group.
+    fn rule(verbs: &str, groups: &str, resources: &str, names: &str) -> PolicyRule {
+        PolicyRule {
+            verbs: texts(verbs),
+            api_groups: texts(groups),
+            resources: texts(resources),
+            resource_names: texts(names),
+            non_resource_urls: Vec::new(),
+        }
+    }
+
+    fn urls(verbs: &str, urls: &str) -> PolicyRule {
+        PolicyRule { verbs: texts(verbs), non_resource_urls: texts(urls), ..PolicyRule::default() }
+    }
+
+    #[track_caller]
+    fn check_resource(rule: &PolicyRule, resource: &str, subresource: &str, expected: bool) {
+        let wanted = ResourceAttributes { verb: "get", resource, subresource, ..ResourceAttributes::default() };
+        assert_eq!(rule.allows(&Attributes::Resource(wanted)), expected, "{rule:?} {resource} {subresource}");
+    }
+
+    #[test]
+    fn resources_and_their_parts_are_told_apart() {
+        check_resource(&rule("get", "''", "pods", ""), "pods", "", true);
+        check_resource(&rule("get", "''", "pods", ""), "pods", "status", false);
+        check_resource(&rule("get", "''", "pods/status", ""), "pods", "status", true);
+        check_resource(&rule("get", "''", "pods/status", ""), "pods", "", false);
+        check_resource(&rule("get", "''", "*/status", ""), "pods", "status", true);
+        check_resource(&rule("get", "''", "*/status", ""), "pods", "", false);
+        check_resource(&rule("get", "''", "*/", ""), "pods", "", false);
+        check_resource(&rule("get", "''", "*", ""), "pods", "status", true);
+        check_resource(&rule("get", "''", "pods*", ""), "pods", "", false);
+        check_resource(&rule("get", "''", "pods/log", ""), "pods/log", "", true);
+        check_resource(&rule("get", "apps", "pods", ""), "pods", "", false);
+        check_resource(&rule("get", "*", "pods", ""), "pods", "", true);
+    }
+
+    #[test]
+    fn a_rule_for_names_is_for_no_other() {
+        let named = |name| ResourceAttributes { verb: "get", resource: "pods", name, ..ResourceAttributes::default() };
+        let rule = rule("get", "''", "pods", "a *");
+        assert!(rule.allows(&Attributes::Resource(named("a"))));
+        assert!(!rule.allows(&Attributes::Resource(named("b"))));
+        assert!(!rule.allows(&Attributes::Resource(named(""))));
+    }
+
+    #[test]
+    fn paths_may_end_in_a_star() {
+        let check = |rule: &PolicyRule, path, expected| {
+            assert_eq!(rule.allows(&Attributes::Path { verb: "get", path }), expected, "{rule:?} {path}");
+        };
+        check(&urls("get", "/healthz"), "/healthz", true);
+        check(&urls("get", "/healthz"), "/healthz/ping", false);
+        check(&urls("get", "/healthz/*"), "/healthz", false);
+        check(&urls("get", "/healthz*"), "/healthzz", true);
+        check(&urls("*", "*"), "/", true);
+        check(&urls("post", "*"), "/", false);
+        check(&rule("*", "*", "*", ""), "/", false);
+    }
+
+    #[test]
+    fn what_is_not_covered_is_told_by_resource() {
+        let check = |own: &[PolicyRule], wanted: &[PolicyRule], expected: &[&str]| {
+            let own: Vec<_> = own.iter().collect();
+            let lines = describe_all(uncovered(&own, wanted));
+            assert_eq!(lines.iter().map(String::as_str).collect::<Vec<_>>(), expected);
+        };
+        let wanted = [rule("get list", "'' apps", "pods", ""), urls("get", "/a /b")];
+        check(
+            &[],
+            &wanted,
+            &[
+                r#"{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}"#,
+                r#"{APIGroups:["apps"], Resources:["pods"], Verbs:["get" "list"]}"#,
+                r#"{NonResourceURLs:["/a"], Verbs:["get"]}"#,
+                r#"{NonResourceURLs:["/b"], Verbs:["get"]}"#,
+            ],
+        );
+        check(&PolicyRule::full_authority(), &wanted, &[]);
+        check(
+            &[rule("list", "*", "*", "")],
+            &wanted[..1],
+            &[
+                r#"{APIGroups:[""], Resources:["pods"], Verbs:["get"]}"#,
+                r#"{APIGroups:["apps"], Resources:["pods"], Verbs:["get"]}"#,
+            ],
+        );
+        check(&[rule("get", "''", "*/status", "")], &[rule("get", "''", "pods/status", "a")], &[]);
+        check(
+            &[rule("get", "''", "pods", "a")],
+            &[rule("get", "''", "pods", "a b")],
+            &[r#"{APIGroups:[""], Resources:["pods"], ResourceNames:["b"], Verbs:["get"]}"#],
+        );
+        check(
+            &[rule("get", "''", "pods", "a")],
+            &[rule("get", "''", "pods", "")],
+            &[r#"{APIGroups:[""], Resources:["pods"], Verbs:["get"]}"#],
+        );
+        check(&[urls("*", "/a/*")], &[urls("get", "/a/b /a/*")], &[]);
+    }
+}

@@ -1,0 +1,90 @@
+//! Attributes: a value, and the way from there to what is asked for.
+
+use super::{Machine, Outcome, is_over};
+use crate::cel::cost::model;
+use crate::cel::eval::attribute;
+use crate::cel::eval::error::EvalError;
+use crate::cel::eval::map::Map;
+use crate::cel::eval::node::{Attribute, Key, Qualifier, Root};
+use crate::cel::eval::value::Value;
+
+impl<'a> Machine<'a, '_> {
+    #[inline(never)]
+    pub(super) fn attribute(&mut self, attribute: &'a Attribute) -> Outcome<'a> {
+        let mut value = self.resolve(attribute);
+        let presence = attribute.qualifiers.last().is_some_and(|last| last.presence);
+        match (&attribute.root, presence) {
+            (Root::Conditional(_), true) if !is_over(&value) => self.cost = self.cost.saturating_sub(model::SELECT),
+            (Root::Conditional(_), _) | (_, true) => {}
+            (_, false) => self.charge_for(&mut value, model::SELECT),
+        }
+        // In a branch of a conditional, and as a key, `has(a.?b)` stays the optional value.
+        if let (Ok(Value::Optional(content)), true) = (&value, presence) {
+            value = Ok(Value::Bool(content.is_some()));
+        }
+        value
+    }
+
+    /// Follows an attribute. Its qualifiers cost, and what its root and its keys cost on their own; the attribute itself
+    /// costs only where it stands for itself.
+    fn resolve(&mut self, attribute: &'a Attribute) -> Outcome<'a> {
+        let mut value = match &attribute.root {
+            Root::Variable(place) => self.variable(*place)?,
+            Root::Local(slot) => self.local(*slot, 0)?,
+            Root::Node(node) => self.evaluate(node)?,
+            Root::Conditional(conditional) => match self.evaluate(&conditional.condition)? {
+                Value::Bool(true) => self.resolve(&conditional.truthy)?,
+                Value::Bool(false) => self.resolve(&conditional.falsy)?,
+                _ => return Err(EvalError::no_such_overload()),
+            },
+        };
+        if attribute.qualifiers.is_empty() {
+            return Ok(value);
+        }
+        let mut is_optional = false;
+        if let Value::Optional(content) = value {
+            let Some(content) = content else { return Ok(Value::OPTIONAL_NONE) };
+            value = (*content).clone();
+            is_optional = true;
+        }
+        for qualifier in &attribute.qualifiers {
+            is_optional |= qualifier.optional;
+            let found = match self.qualify(&value, qualifier, is_optional || qualifier.presence) {
+                Err(error) if is_optional || error.is_final() => return Err(error),
+                Ok(None) if is_optional => return Ok(Value::OPTIONAL_NONE),
+                found => found,
+            };
+            self.charge(model::SELECT)?;
+            value = match found? {
+                found if qualifier.presence && !is_optional => Value::Bool(found.is_some()),
+                Some(found) => found,
+                None => return Err(EvalError::no_such_overload()),
+            };
+        }
+        Ok(if is_optional { Value::optional_of(value) } else { value })
+    }
+
+    /// What `qualifier` leads to from `value`; nothing only if that `may_miss`.
+    fn qualify(
+        &mut self,
+        value: &Value<'a>,
+        qualifier: &'a Qualifier,
+        may_miss: bool,
+    ) -> Result<Option<Value<'a>>, EvalError> {
+        match &qualifier.key {
+            Key::Field { written, property } => match (value, property) {
+                (Value::Map(map @ Map::Host { .. }), Some(property)) => match map.property(property, written)? {
+                    None if !may_miss => Err(attribute::no_such_key(written)),
+                    found => Ok(found),
+                },
+                _ => attribute::qualify(value, written, may_miss),
+            },
+            Key::Constant(key) => attribute::qualify(value, key, may_miss),
+            Key::Dynamic(dynamic) => {
+                let key = self.resolve(dynamic)?;
+                attribute::check_key(&key)?;
+                attribute::qualify(value, &key, may_miss)
+            }
+        }
+    }
+}

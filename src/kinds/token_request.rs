@@ -1,0 +1,50 @@
+//! TokenRequest, authentication.k8s.io/v1: what `/token` of a service account takes and answers. It has no path of its own.
+
+use crate::crd::ServedVersion;
+use crate::meta::field::{Error, ErrorList, Path};
+use crate::protobuf::messages;
+use crate::value::Value;
+
+use super::Kind;
+use super::strategy::{Strategy, Subresource};
+
+const EXPIRATION_S: i64 = 3600;
+const EXPIRATION_MIN_S: i64 = 600;
+const EXPIRATION_MAX_S: i64 = 1 << 32;
+
+pub static TOKEN_REQUEST: Kind = Kind {
+    group: "authentication.k8s.io",
+    plural: "tokenrequests",
+    singular: "tokenrequest",
+    ..Kind::new(&messages::TOKEN_REQUEST, &messages::TOKEN_REQUEST, &TokenRequest)
+};
+
+/// Whether objects of a version are accounts, for which tokens are issued.
+pub fn issues_tokens(version: &ServedVersion) -> bool {
+    version.group.is_empty() && version.names.plural == "serviceaccounts"
+}
+
+struct TokenRequest;
+
+impl Strategy for TokenRequest {
+    fn set_typed_defaults(&self, object: &mut Value) {
+        let spec = object.make_object().entry("spec").make_object();
+        if spec.get("expirationSeconds").is_none_or(Value::is_null) {
+            spec.insert("expirationSeconds", Value::Int(EXPIRATION_S));
+        }
+    }
+
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        let seconds = object.at(&["spec", "expirationSeconds"]).and_then(Value::as_i64).unwrap_or_default();
+        let why = match seconds {
+            ..EXPIRATION_MIN_S => "may not specify a duration less than 10 minutes",
+            EXPIRATION_MIN_S..=EXPIRATION_MAX_S => return ErrorList::new(),
+            _ => "may not specify a duration larger than 2^32 seconds",
+        };
+        vec![Error::invalid(&Path::new("spec").child("expirationSeconds"), seconds, why)]
+    }
+
+    fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, _: &Value) -> ErrorList {
+        self.validate_create(version, new)
+    }
+}

@@ -1,0 +1,216 @@
+//! The roles and bindings that are there from the start: made where they are missing, completed where something was taken
+//! from them.
+//!
+//! Source: `EnsureRBACPolicy` and `k8s.io/component-helpers/auth/rbac/reconciliation`, release 1.37.
+
+use std::sync::Arc;
+
+use futures_util::future::try_join_all;
+
+use super::definitions::own_user;
+use super::update::UpdateRequest;
+use super::{Body, DeleteOptions, FieldValidation, Format, Registry, Warnings, store_failed};
+use crate::auth::rbac::{GROUP, PolicyRule, uncovered};
+use crate::kinds::default_roles::{AUTO_UPDATE, cluster_role_bindings, cluster_roles};
+use crate::meta::Status;
+use crate::store::Collection;
+use crate::value::{Map, Value, json};
+
+const ROLES: &str = "clusterroles";
+const BINDINGS: &str = "clusterrolebindings";
+/// The manager that made them in a cluster.
+const MANAGER: &str = "kube-apiserver";
+
+impl Registry {
+    /// Makes the default roles and bindings as they are to be, all at once: on disk at the cost of one.
+    pub async fn reconcile_default_roles(self: &Arc<Self>) -> Result<(), Status> {
+        let registry = Arc::clone(self);
+        let roles = cluster_roles().map(|role| (ROLES, role));
+        let wanted: Vec<_> = roles.chain(cluster_role_bindings().map(|binding| (BINDINGS, binding))).collect();
+        // In a task of their own, as the first namespaces are.
+        let made = tokio::spawn(async move {
+            try_join_all(wanted.into_iter().map(|(plural, wanted)| registry.reconcile(plural, wanted))).await
+        });
+        made.await.map_err(|error| Status::internal_error(&error.to_string()))?.map(drop)
+    }
+
+    async fn reconcile(&self, plural: &str, wanted: Value) -> Result<(), Status> {
+        let collection = Collection::new(GROUP, plural);
+        let name = wanted.str_at(&["metadata", "name"]);
+        let stored = self.storage.get(&collection, name).await;
+        let Some(stored) = stored.map_err(|error| store_failed(&collection, "get", error))? else {
+            return self.make_default(plural, wanted).await;
+        };
+        let found = json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))?;
+        if found.at(&["metadata", "annotations", AUTO_UPDATE]).and_then(Value::as_str) == Some("false") {
+            return Ok(());
+        }
+        if plural == BINDINGS && found.get("roleRef") != wanted.get("roleRef") {
+            let target = self.own_target(GROUP, plural, name).await?;
+            self.delete(&target, &own_user(), &DeleteOptions::default()).await?;
+            return self.make_default(plural, wanted).await;
+        }
+        let reconciled = match plural {
+            ROLES => reconcile_role(&found, &wanted),
+            _ => reconcile_binding(&found, &wanted),
+        };
+        if reconciled == found {
+            return Ok(());
+        }
+        let target = self.own_target(GROUP, plural, name).await?;
+        let request = UpdateRequest {
+            body: Body { bytes: json::encode(&reconciled).into(), format: Format::Json },
+            field_validation: FieldValidation::Ignore,
+            manager: MANAGER.to_owned(),
+            dry_run: false,
+        };
+        self.update(&target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
+    }
+
+    async fn make_default(&self, plural: &str, wanted: Value) -> Result<(), Status> {
+        match self.create_own(GROUP, plural, "", MANAGER, wanted).await {
+            // Another server on the same database was faster.
+            Err(status) if status.is_already_exists() => Ok(()),
+            done => done,
+        }
+    }
+}
+
+/// The role with what it lacks of the one that is wanted. What was added to it stays.
+fn reconcile_role(found: &Value, wanted: &Value) -> Value {
+    let mut role = found.clone();
+    complete_metadata(&mut role, wanted);
+    let own = PolicyRule::all_of(found);
+    let missing = uncovered(&own.iter().collect::<Vec<_>>(), &PolicyRule::all_of(wanted));
+    extend(&mut role, "rules", missing.iter().map(PolicyRule::encode).collect());
+    match wanted.get("aggregationRule") {
+        None => _ = role.make_object().remove("aggregationRule"),
+        Some(rule) => {
+            let own = found.items_at(&["aggregationRule", "clusterRoleSelectors"]);
+            let selectors = rule.items_at(&["clusterRoleSelectors"]);
+            let missing = selectors.iter().filter(|selector| !own.contains(selector)).cloned().collect();
+            extend(role.make_object().entry("aggregationRule"), "clusterRoleSelectors", missing);
+        }
+    }
+    role
+}
+
+/// The binding with the subjects that it lacks.
+fn reconcile_binding(found: &Value, wanted: &Value) -> Value {
+    let mut binding = found.clone();
+    complete_metadata(&mut binding, wanted);
+    let own = found.items_at(&["subjects"]);
+    let missing = wanted.items_at(&["subjects"]).iter().filter(|subject| !own.contains(subject)).cloned().collect();
+    extend(&mut binding, "subjects", missing);
+    binding
+}
+
+/// Adds labels and annotations that are not there.
+fn complete_metadata(object: &mut Value, wanted: &Value) {
+    for part in ["labels", "annotations"] {
+        let wanted = wanted.at(&["metadata", part]).and_then(Value::as_object).into_iter().flat_map(Map::iter);
+        let own = object.make_object().entry("metadata").make_object().entry(part).make_object();
+        for (name, value) in wanted {
+            if own.get(name).is_none() {
+                own.insert(name, value.clone());
+            }
+        }
+    }
+}
+
+/// Adds items to a list, if there are any to add.
+fn extend(object: &mut Value, list: &str, items: Vec<Value>) {
+    if items.is_empty() {
+        return;
+    }
+    let list = object.make_object().entry(list);
+    match list {
+        Value::Array(own) => own.extend(items),
+        other => *other = Value::Array(items),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::fixture;
+    use crate::value::yaml;
+
+    fn yaml(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("it is YAML")
+    }
+
+    #[track_caller]
+    fn check(reconcile: fn(&Value, &Value) -> Value, found: &str, wanted: &str, expected: &str) {
+        assert_eq!(reconcile(&yaml(found), &yaml(wanted)), yaml(expected));
+    }
+
+    #[test]
+    fn a_role_gets_back_what_it_lacks_and_keeps_what_was_added() {
+        check(
+            reconcile_role,
+            "{metadata: {labels: {a: own}}, rules: [{verbs: [get], apiGroups: [''], resources: [pods, nodes]}]}",
+            "{metadata: {labels: {a: x, b: y}, annotations: {c: z}}, \
+             rules: [{verbs: [get, list], apiGroups: [''], resources: [pods]}]}",
+            "{metadata: {labels: {a: own, b: y}, annotations: {c: z}}, \
+             rules: [{verbs: [get], apiGroups: [''], resources: [pods, nodes]}, \
+             {verbs: [list], apiGroups: [''], resources: [pods]}]}",
+        );
+    }
+
+    #[test]
+    fn selectors_and_subjects_are_completed() {
+        check(
+            reconcile_role,
+            "{metadata: {labels: {}, annotations: {}}, aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}}",
+            "{aggregationRule: {clusterRoleSelectors: [{matchLabels: {c: d}}]}}",
+            "{metadata: {labels: {}, annotations: {}}, \
+             aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}, {matchLabels: {c: d}}]}}",
+        );
+        check(
+            reconcile_binding,
+            "{metadata: {labels: {}, annotations: {}}, subjects: [{kind: User, name: a}]}",
+            "{subjects: [{kind: User, name: a}, {kind: User, name: b}]}",
+            "{metadata: {labels: {}, annotations: {}}, subjects: [{kind: User, name: a}, {kind: User, name: b}]}",
+        );
+    }
+
+    #[tokio::test]
+    async fn the_second_start_writes_nothing() {
+        let registry = fixture::registry().await;
+        registry.reconcile_default_roles().await.expect("nothing stands in the way");
+        let before = (fixture::newest(&registry), registry.storage.counts());
+        registry.reconcile_default_roles().await.expect("nothing stands in the way");
+        assert_eq!(before, (fixture::newest(&registry), registry.storage.counts()));
+    }
+
+    #[tokio::test]
+    async fn a_role_is_restored_unless_it_says_not_to() {
+        let registry = fixture::registry().await;
+        registry.reconcile_default_roles().await.expect("nothing stands in the way");
+        let emptied = |name: &str, auto_update: &str| {
+            yaml(&format!(
+                "{{apiVersion: {GROUP}/v1, kind: ClusterRole, metadata: {{name: '{name}', \
+                 annotations: {{{AUTO_UPDATE}: '{auto_update}'}}}}, rules: []}}"
+            ))
+        };
+        for (name, auto_update) in [("system:discovery", "true"), ("system:basic-user", "false")] {
+            let target = registry.own_target(GROUP, ROLES, name).await.expect("it is built in");
+            let request = UpdateRequest {
+                body: Body { bytes: json::encode(&emptied(name, auto_update)).into(), format: Format::Json },
+                field_validation: FieldValidation::Strict,
+                manager: "test".to_owned(),
+                dry_run: false,
+            };
+            registry.update(&target, &own_user(), &request, &mut Warnings::default()).await.expect("it is valid");
+        }
+        registry.reconcile_default_roles().await.expect("nothing stands in the way");
+        let rules = async |name| {
+            let stored = registry.storage.get(&Collection::new(GROUP, ROLES), name).await.expect("the store works");
+            let role = json::decode(&stored.expect("it is there").bytes).expect("it is JSON");
+            role.items_at(&["rules"]).len()
+        };
+        assert_ne!(rules("system:discovery").await, 0);
+        assert_eq!(rules("system:basic-user").await, 0);
+    }
+}

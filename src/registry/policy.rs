@@ -1,0 +1,135 @@
+//! The roles and bindings that are stored, as the authoriser has them in memory.
+//!
+//! Each request first takes in what has changed since the last one: where nothing has, that is four comparisons of pointers.
+//! So a role counts from the answer to the write that made it, and nobody has to be told.
+
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
+use async_trait::async_trait;
+use futures_util::future::try_join_all;
+use tokio::sync::Mutex;
+
+use super::store_failed;
+use crate::auth::rbac::{GROUP, Policy};
+use crate::auth::{Attributes, Authorizer, Decision, Rules, UserInfo};
+use crate::meta::Status;
+use crate::store::{At, Collection, Snapshot, SnapshotError, Storage, Stored};
+use crate::value::json;
+
+/// Where roles and bindings are stored.
+const PLURALS: [&str; 4] = ["clusterroles", "roles", "clusterrolebindings", "rolebindings"];
+/// How many of these are roles.
+const ROLES: usize = 2;
+
+/// Decides by the roles and bindings in a database.
+pub struct StoredPolicy {
+    storage: Storage,
+    collections: [Collection; 4],
+    seen: RwLock<Seen>,
+    /// Held by the one that takes in changes.
+    refreshing: Mutex<()>,
+}
+
+/// What was taken in.
+#[derive(Default)]
+struct Seen {
+    /// One for each collection; none before the first time.
+    snapshots: Vec<Snapshot>,
+    policy: Policy,
+}
+
+/// The policy as it is, for as long as this is held.
+pub struct Current<'a>(RwLockReadGuard<'a, Seen>);
+
+impl std::ops::Deref for Current<'_> {
+    type Target = Policy;
+
+    fn deref(&self) -> &Policy {
+        &self.0.policy
+    }
+}
+
+impl StoredPolicy {
+    pub fn new(storage: Storage) -> Self {
+        let collections = PLURALS.map(|plural| Collection::new(GROUP, plural));
+        StoredPolicy { storage, collections, seen: RwLock::default(), refreshing: Mutex::default() }
+    }
+
+    /// What was taken in last.
+    pub fn current(&self) -> Current<'_> {
+        Current(self.seen.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    async fn snapshots(&self) -> Result<Vec<Snapshot>, Status> {
+        let failed = |collection: &Collection, error| match error {
+            SnapshotError::Store(error) => store_failed(collection, "get", error),
+            SnapshotError::Expired { .. } => Status::internal_error("the roles can't be read"),
+        };
+        try_join_all(self.collections.iter().map(async |collection| {
+            let snapshot = self.storage.snapshot(collection, At::Newest).await;
+            snapshot.map_err(|error| failed(collection, error))
+        }))
+        .await
+    }
+
+    fn is_seen(&self, snapshots: &[Snapshot]) -> bool {
+        let seen = &self.current().0.snapshots;
+        seen.len() == snapshots.len() && seen.iter().zip(snapshots).all(|(seen, now)| seen.is_same(now))
+    }
+}
+
+impl Seen {
+    fn take_in(&mut self, snapshots: Vec<Snapshot>) {
+        for (at, now) in snapshots.iter().enumerate() {
+            let takes = |key: &str, stored: Option<&Stored>| take_in(&mut self.policy, at < ROLES, key, stored);
+            match self.snapshots.get(at) {
+                Some(before) => each_change(now, before, takes),
+                None => each_object(now, takes),
+            }
+        }
+        self.snapshots = snapshots;
+    }
+}
+
+fn each_change(now: &Snapshot, before: &Snapshot, mut takes: impl FnMut(&str, Option<&Stored>)) {
+    now.changes_since(before).for_each(|(key, stored)| takes(key, stored.map(|stored| &**stored)));
+}
+
+fn each_object(now: &Snapshot, mut takes: impl FnMut(&str, Option<&Stored>)) {
+    now.range("", None).for_each(|stored| takes(&stored.key, Some(stored)));
+}
+
+/// What can't be read grants nothing.
+fn take_in(policy: &mut Policy, is_role: bool, key: &str, stored: Option<&Stored>) {
+    let object = stored.and_then(|stored| json::decode(&stored.bytes).ok());
+    match (is_role, object) {
+        (true, Some(role)) => policy.set_role(key, &role),
+        (true, None) => policy.remove_role(key),
+        (false, Some(binding)) => policy.set_binding(key, &binding),
+        (false, None) => policy.remove_binding(key),
+    }
+}
+
+#[async_trait]
+impl Authorizer for StoredPolicy {
+    fn authorize(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision {
+        self.current().decide(user, attributes)
+    }
+
+    fn rules_for(&self, user: &UserInfo, namespace: &str) -> Rules {
+        self.current().rules_for(user, namespace)
+    }
+
+    async fn refresh(&self) -> Result<(), Status> {
+        if self.is_seen(&self.snapshots().await?) {
+            return Ok(());
+        }
+        let _refreshing = self.refreshing.lock().await;
+        // Read while nobody else takes in anything: they are not older than what was taken in.
+        let snapshots = self.snapshots().await?;
+        if !self.is_seen(&snapshots) {
+            self.seen.write().unwrap_or_else(PoisonError::into_inner).take_in(snapshots);
+        }
+        Ok(())
+    }
+}

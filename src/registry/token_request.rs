@@ -1,0 +1,150 @@
+//! `/token` of a service account: a token is issued.
+//!
+//! Source: `TokenREST` of Kubernetes, release 1.36.
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::built_in::TOKEN_REQUEST;
+use super::create::{ensure_namespace, metadata_mut};
+use super::decode::decode_object;
+use super::{CreateRequest, Registry, Target, Warnings, store_failed};
+use crate::auth::{About, Claims, Named, TokenIssuer};
+use crate::meta::field::{Error, Path};
+use crate::meta::{Status, time};
+use crate::object;
+use crate::store::Collection;
+use crate::value::Value;
+
+const GROUP: &str = "authentication.k8s.io";
+const KIND: &str = "TokenRequest";
+
+/// A token that was issued.
+pub struct IssuedToken {
+    /// The request with the token in its status.
+    pub request: Value,
+    /// What the audit log calls the token.
+    pub credential_id: String,
+}
+
+impl Registry {
+    /// Issues a token of the account that `target` names.
+    ///
+    /// Errors: 400 for a body that is none or a bound object of a kind that can't be bound to, 404 where the account or that
+    /// object is not there, 409 for another uid than they have, 422 for an invalid request.
+    pub async fn create_token(
+        &self,
+        issuer: &TokenIssuer,
+        target: &Target,
+        request: &CreateRequest,
+        warnings: &mut Warnings,
+    ) -> Result<IssuedToken, Status> {
+        let target = as_token_request(target);
+        let mut object = decode_object(&request.body, &target, request.field_validation, warnings)?;
+        ensure_namespace(&mut object, &target.namespace)?;
+        let (manager, now) = (&request.manager, self.now());
+        let mut object = self.manage_fields(&target, |fields| fields.update(None, object.clone(), manager, &now)).await;
+        let own_name = object.str_at(&["metadata", "name"]);
+        if !own_name.is_empty() && own_name != target.name {
+            let path = Path::new("metadata");
+            let error =
+                Error::invalid(&path.child("name"), own_name, "must match the service account name if specified");
+            return Err(Status::invalid(GROUP, KIND, &target.name, &[error]));
+        }
+        let account = self.named("serviceaccounts", &target.key(), &target.name).await?;
+        check_uid(&object, &target.name, &account)?;
+        let spec = object.make_object().entry("spec").make_object();
+        if spec.get("audiences").and_then(Value::as_array).is_none_or(<[Value]>::is_empty) {
+            let audiences = issuer.api_audiences().iter().map(|audience| Value::from(audience.as_str()));
+            spec.insert("audiences", Value::Array(audiences.collect()));
+        }
+        let moment = (self.clock)();
+        let metadata = metadata_mut(&mut object);
+        metadata.insert("name", Value::from(target.name.as_str()));
+        metadata.insert("namespace", Value::from(target.namespace.as_str()));
+        metadata.insert("uid", Value::from(account.uid.as_str()));
+        metadata.insert("creationTimestamp", Value::from(time::format_seconds(moment)));
+        let errors = target.resource.strategy.validate_create(&target.version, &object);
+        if !errors.is_empty() {
+            return Err(Status::invalid(GROUP, KIND, "", &errors));
+        }
+        let mut about = About { namespace: target.namespace.clone(), serviceaccount: account, ..About::default() };
+        if let Some(reference) = object.at(&["spec", "boundObjectRef"]).filter(|reference| !reference.is_null()) {
+            self.bind(&mut about, reference).await?;
+        }
+        let seconds = object.at(&["spec", "expirationSeconds"]).and_then(Value::as_i64).unwrap_or_default();
+        let (issued_at_s, audiences) = (moment.as_second(), object.items_at(&["spec", "audiences"]).iter());
+        let claims = Claims {
+            audiences: audiences.filter_map(Value::as_str).map(str::to_owned).collect(),
+            expires_at_s: issued_at_s.saturating_add(seconds),
+            issued_at_s,
+            not_before_s: issued_at_s,
+            id: Uuid::new_v4().to_string(),
+            subject: crate::auth::UserInfo::account_name(&target.namespace, &target.name),
+            about,
+            ..Claims::default()
+        };
+        let (credential_id, expires_at_s) = (claims.credential_id(), claims.expires_at_s);
+        let token = issuer.issue(claims);
+        let token = token.map_err(|error| Status::internal_error(&format!("failed to generate token: {error}")))?;
+        let expires = jiff::Timestamp::from_second(expires_at_s).map(time::format_seconds).unwrap_or_default();
+        let status = object! { "token" => token, "expirationTimestamp" => expires };
+        object.make_object().insert("status", status);
+        Ok(IssuedToken { request: object, credential_id })
+    }
+
+    /// Notes the object without which the token is to be nobody's.
+    async fn bind(&self, about: &mut About, reference: &Value) -> Result<(), Status> {
+        let text = |name: &str| reference.str_at(&[name]);
+        let (kind, name) = (text("kind"), text("name"));
+        let (group, version) = text("apiVersion").split_once('/').unwrap_or(("", text("apiVersion")));
+        let bound = match (group, kind) {
+            ("", "Pod") => return Err(Status::not_found("", "pods", name)),
+            ("", "Secret") => {
+                let key = format!("{}/{name}", about.namespace);
+                about.secret.insert(self.named("secrets", &key, name).await?)
+            }
+            ("", "Node") => about.node.insert(self.named("nodes", name, name).await?),
+            _ => {
+                let message = format!("cannot bind token to object of type {group}/{version}, Kind={kind}");
+                return Err(Status::bad_request(&message));
+            }
+        };
+        match text("uid") {
+            uid if uid.is_empty() || uid == bound.uid => Ok(()),
+            uid => {
+                let why = format!(
+                    "the UID in the bound object reference ({uid}) does not match the UID in record. The object might \
+                     have been deleted and then recreated"
+                );
+                Err(Status::conflict(group, kind, name, &why))
+            }
+        }
+    }
+
+    /// The name and uid of an object of the core group.
+    async fn named(&self, plural: &str, key: &str, name: &str) -> Result<Named, Status> {
+        let collection = Collection::new("", plural);
+        let stored = self.storage.get(&collection, key).await;
+        let stored = stored.map_err(|error| store_failed(&collection, "get", error))?;
+        let stored = stored.ok_or_else(|| Status::not_found("", plural, name))?;
+        Ok(Named { name: name.to_owned(), uid: stored.uid.to_string() })
+    }
+}
+
+/// The same object as [`Target`] of the kind that the request is of.
+pub fn as_token_request(target: &Target) -> Target {
+    Target { resource: Arc::clone(&TOKEN_REQUEST), version: Arc::clone(TOKEN_REQUEST.storage()), ..target.clone() }
+}
+
+/// A request that names a uid means the account that has it.
+fn check_uid(object: &Value, name: &str, account: &Named) -> Result<(), Status> {
+    let uid = object.str_at(&["metadata", "uid"]);
+    if uid.is_empty() || uid == account.uid {
+        return Ok(());
+    }
+    let own = &account.uid;
+    let why = format!("the UID in the token request ({uid}) does not match the UID of the service account ({own})");
+    Err(Status::conflict(GROUP, KIND, name, &why))
+}

@@ -1,0 +1,328 @@
+//! The log in Postgres, which several processes share.
+//!
+//! Isolation is READ COMMITTED. A transaction that writes locks the counter row in its first statement, alone, and reads
+//! guards in a later one: one statement that did both would read a snapshot older than the lock. So transactions follow one
+//! another, and revisions become visible in their order and without gaps.
+//!
+//! A process that stops in the middle can't stop the others: the server ends its session once it has been idle in a
+//! transaction for [`IDLE_MAX`], while the others wait for the lock up to [`LOCK_WAIT`]. A COMMIT whose answer is lost is
+//! looked up, under the lock, so that it can't take place afterwards.
+
+mod commit;
+mod session;
+mod url;
+
+use std::sync::atomic::AtomicI64;
+use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::TryStreamExt as _;
+use sqlx::Connection as _;
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection, PgPool, PgPoolOptions, PgRow};
+use sqlx::query::Query;
+use tokio::sync::{Mutex, Notify};
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+
+use crate::meta::Revision;
+
+use super::batch::DELETE;
+use super::rows::{
+    LogRow as _, count, read_change, read_collection, read_number, read_revision, read_scanned, read_stored,
+};
+use super::sql::{Log, Outcome, Scanned, Stats, Store};
+use super::{Change, Collection, Durability, StoreError, Stored, Write};
+use session::{connect, listen, migrate};
+pub use url::PostgresUrl;
+
+/// Postgres 15, as the server numbers its versions.
+const VERSION_MIN: u32 = 15_00_00;
+
+/// How long a session may do nothing inside a transaction before the server ends it.
+const IDLE_MAX: Duration = Duration::from_secs(5);
+/// How long a statement waits for a lock: longer than who holds it may do nothing.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+/// How often the log is polled, should a notification be lost.
+const POLL_EVERY: Duration = Duration::from_secs(1);
+/// How many revisions one step of compaction looks at.
+const COMPACT_STEP: i64 = 256;
+/// How many expired objects are looked for at a time.
+const EXPIRED_MAX: i64 = 500;
+
+/// A Postgres database.
+pub struct Postgres {
+    options: PgConnectOptions,
+    connect_max: Duration,
+    /// The connection that writes, while no batch has it: a call that is given up takes it along, and its transaction.
+    writing: Mutex<Option<PgConnection>>,
+    reading: PgPool,
+    stats: Arc<Stats>,
+    /// Tells apart who wrote a batch.
+    writer: Arc<str>,
+    batch: AtomicI64,
+    written_elsewhere: Arc<Notify>,
+    listening: SyncMutex<Option<JoinHandle<()>>>,
+}
+
+impl Postgres {
+    /// Connects, and brings the database to the newest schema.
+    ///
+    /// Errors: the database can't be reached, is older than Postgres 15, or was written by a newer program.
+    pub async fn open(url: &PostgresUrl, durability: Durability) -> Result<Self, StoreError> {
+        let (options, pool) = url.options()?;
+        let milliseconds = |duration: Duration| duration.as_millis().to_string();
+        let options = options.options([
+            ("default_transaction_isolation", "read committed"),
+            ("lock_timeout", &milliseconds(LOCK_WAIT)),
+            ("idle_in_transaction_session_timeout", &milliseconds(IDLE_MAX)),
+            (
+                "synchronous_commit",
+                match durability {
+                    Durability::Full => "on",
+                    Durability::Relaxed => "off",
+                },
+            ),
+        ]);
+        let mut first = connect(&options, pool.connect_max).await?;
+        let found = first.server_version_num().unwrap_or_default();
+        if found < VERSION_MIN {
+            return Err(StoreError::TooOld { found: found / 10_000, least: VERSION_MIN / 10_000 });
+        }
+        let stats = Arc::new(Stats::default());
+        migrate(&mut first, &stats).await?;
+        let reading = PgPoolOptions::new()
+            .max_connections(pool.max)
+            .acquire_timeout(pool.connect_max)
+            .connect_lazy_with(options.clone());
+        let writer: Arc<str> = Uuid::new_v4().to_string().into();
+        let written_elsewhere = Arc::new(Notify::new());
+        let listening = listen(options.clone(), Arc::clone(&writer), Arc::clone(&written_elsewhere));
+        Ok(Postgres {
+            options,
+            connect_max: pool.connect_max,
+            writing: Mutex::new(Some(first)),
+            reading,
+            stats,
+            writer,
+            batch: AtomicI64::new(0),
+            written_elsewhere,
+            listening: SyncMutex::new(Some(tokio::spawn(listening))),
+        })
+    }
+
+    /// A connection of its own, for what is done once.
+    pub async fn connect_once(url: &PostgresUrl) -> Result<PgConnection, StoreError> {
+        let (options, pool) = url.options()?;
+        connect(&options, pool.connect_max).await
+    }
+
+    /// Reads rows, each as it comes, so that none is held twice.
+    async fn fetch<T>(
+        &self,
+        statement: Query<'_, sqlx::Postgres, PgArguments>,
+        read: impl Fn(&PgRow) -> Result<T, StoreError> + Send,
+    ) -> Result<Vec<T>, StoreError> {
+        self.stats.count_statement();
+        let mut rows = statement.fetch(&self.reading);
+        let mut found = Vec::new();
+        while let Some(row) = rows.try_next().await? {
+            found.push(read(&row)?);
+        }
+        Ok(found)
+    }
+}
+
+#[async_trait]
+impl Store for Postgres {
+    async fn commit(&self, batch: &[Write]) -> Result<Vec<Outcome>, StoreError> {
+        self.commit_batch(batch).await
+    }
+
+    async fn revisions(&self) -> Result<(Revision, Revision), StoreError> {
+        let revisions = sqlx::query("SELECT current_revision, compacted_revision FROM counter, compaction");
+        let read = |row: &PgRow| Ok((read_revision(row, 0)?, read_revision(row, 1)?));
+        let revisions = self.fetch(revisions, read).await?;
+        revisions.first().copied().ok_or_else(|| StoreError::Statement(Arc::new(sqlx::Error::RowNotFound)))
+    }
+
+    async fn load(&self, collection: &Collection) -> Result<(Vec<Stored>, Revision), StoreError> {
+        // One statement reads one state of the database. Without objects there is a row with the revision alone.
+        let objects = sqlx::query(
+            "SELECT live.*, counter.current_revision FROM counter LEFT JOIN (SELECT c.key, c.resource_version, \
+             c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, c.expires_at_ms, c.checksum FROM objects o \
+             JOIN changes c ON c.resource_version = o.resource_version WHERE o.resource = $1) live ON true",
+        );
+        let rows = self.fetch(objects.bind(collection.as_str()), |row| {
+            let stored = match row.number(1)? {
+                Some(_) => Some(read_stored(row, 0)?),
+                None => None,
+            };
+            Ok((stored, read_revision(row, 9)?))
+        });
+        let rows = rows.await?;
+        let revision = rows.first().map(|(_, revision)| *revision).unwrap_or_default();
+        Ok((rows.into_iter().filter_map(|(stored, _)| stored).collect(), revision))
+    }
+
+    async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<Log, StoreError> {
+        let changes = sqlx::query(
+            "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
+             c.expires_at_ms, c.checksum, c.operation, p.key, p.resource_version, p.created_version, p.uid, p.stored_version, \
+             p.schema_generation, p.bytes, p.expires_at_ms, p.checksum \
+             FROM changes c LEFT JOIN changes p ON p.resource_version = c.previous_version \
+             WHERE c.resource = $1 AND c.resource_version > $2 ORDER BY c.resource_version LIMIT $3",
+        );
+        let changes = changes.bind(collection.as_str()).bind(after.get()).bind(count(max));
+        let changes = self.fetch(changes, |row| read_change(row)).await?;
+        let (_, compacted) = self.revisions().await?;
+        Ok(Log { changes, compacted })
+    }
+
+    async fn log_after(&self, after: Revision, max: usize) -> Result<Vec<(Collection, Change)>, StoreError> {
+        let changes = sqlx::query(
+            "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
+             c.expires_at_ms, c.checksum, c.operation, p.key, p.resource_version, p.created_version, p.uid, p.stored_version, \
+             p.schema_generation, p.bytes, p.expires_at_ms, p.checksum, c.resource \
+             FROM changes c LEFT JOIN changes p ON p.resource_version = c.previous_version \
+             WHERE c.resource_version > $1 ORDER BY c.resource_version LIMIT $2",
+        );
+        let changes = changes.bind(after.get()).bind(count(max));
+        self.fetch(changes, |row| Ok((read_collection(row, 19)?, read_change(row)?))).await
+    }
+
+    async fn read(&self, collection: &Collection, key: &str) -> Result<Option<Stored>, StoreError> {
+        let object = sqlx::query(
+            "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
+             c.expires_at_ms, c.checksum FROM objects o JOIN changes c ON c.resource_version = o.resource_version \
+             WHERE o.resource = $1 AND o.key = $2",
+        );
+        let found = self.fetch(object.bind(collection.as_str()).bind(key), |row| read_stored(row, 0)).await?;
+        Ok(found.into_iter().next())
+    }
+
+    async fn scan(
+        &self,
+        texts: &[&str; 3],
+        after: Revision,
+        until: Revision,
+        max: usize,
+    ) -> Result<Vec<Scanned>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT key, resource_version, created_version, uid, stored_version, schema_generation, \
+             CASE WHEN found THEN bytes ELSE ''::bytea END, expires_at_ms, checksum, resource, found::int::bigint FROM (SELECT c.*, \
+             CASE WHEN o.key IS NULL THEN false \
+             ELSE position($1 in c.bytes) > 0 OR position($2 in c.bytes) > 0 OR position($3 in c.bytes) > 0 END AS found \
+             FROM changes c LEFT JOIN objects o \
+             ON o.resource = c.resource AND o.key = c.key AND o.resource_version = c.resource_version \
+             WHERE c.resource_version > $4 AND c.resource_version <= $5 ORDER BY c.resource_version LIMIT $6) page \
+             ORDER BY resource_version",
+        );
+        let rows = texts.iter().fold(rows, |rows, text| rows.bind(text.as_bytes()));
+        let rows = rows.bind(after.get()).bind(until.get()).bind(count(max));
+        self.fetch(rows, |row| read_scanned(row)).await
+    }
+
+    fn polled_every(&self) -> Option<Duration> {
+        Some(POLL_EVERY)
+    }
+
+    async fn written_elsewhere(&self) {
+        self.written_elsewhere.notified().await;
+    }
+
+    async fn expired(&self, now_ms: i64) -> Result<Vec<(Collection, Stored)>, StoreError> {
+        let expired = sqlx::query(
+            "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
+             c.expires_at_ms, c.checksum, c.resource FROM changes c JOIN objects o ON o.resource = c.resource AND o.key = c.key \
+             WHERE c.expires_at_ms <= $1 AND o.resource_version = c.resource_version ORDER BY c.expires_at_ms LIMIT $2",
+        );
+        let expired = expired.bind(now_ms).bind(EXPIRED_MAX);
+        self.fetch(expired, |row| Ok((read_collection(row, 9)?, read_stored(row, 0)?))).await
+    }
+
+    async fn compact(&self, to: Revision) -> Result<bool, StoreError> {
+        let mut transaction = self.reading.begin().await?;
+        // Who finds the row locked leaves the work to who has it.
+        let from = sqlx::query("SELECT compacted_revision FROM compaction WHERE id = 1 FOR UPDATE SKIP LOCKED");
+        let Some(from) = from.fetch_optional(&mut *transaction).await? else { return Ok(false) };
+        let from = read_number(&from, 0)?;
+        let until = to.get().min(from.saturating_add(COMPACT_STEP));
+        if until <= from {
+            return Ok(false);
+        }
+        // A row goes once the change that superseded it is compacted: so no live row goes, nor one that a change which is
+        // still to be read names as its previous.
+        let superseded = sqlx::query(
+            "DELETE FROM changes WHERE resource_version IN (SELECT previous_version FROM changes \
+             WHERE resource_version > $1 AND resource_version <= $2 AND previous_version IS NOT NULL)",
+        );
+        superseded.bind(from).bind(until).execute(&mut *transaction).await?;
+        let deletions = sqlx::query(
+            "DELETE FROM changes WHERE resource_version > $1 AND resource_version <= $2 AND operation = $3",
+        );
+        deletions.bind(from).bind(until).bind(DELETE).execute(&mut *transaction).await?;
+        let compacted = sqlx::query("UPDATE compaction SET compacted_revision = $1");
+        compacted.bind(until).execute(&mut *transaction).await?;
+        transaction.commit().await?;
+        self.stats.count_commit();
+        Ok(until < to.get())
+    }
+
+    async fn secret(&self, name: &str, made: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let insert = sqlx::query("INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING");
+        insert.bind(name).bind(made).execute(&self.reading).await?;
+        let value = self.read_secret(name).await?;
+        value.ok_or_else(|| StoreError::Statement(Arc::new(sqlx::Error::RowNotFound)))
+    }
+
+    async fn read_secret(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let value = sqlx::query("SELECT value FROM secrets WHERE name = $1").bind(name);
+        let values = self.fetch(value, |row| Ok(row.blob(0)?.to_vec())).await?;
+        Ok(values.into_iter().next())
+    }
+
+    async fn lease(&self, name: &str, holder: &str, now_ms: i64, expires_at_ms: i64) -> Result<bool, StoreError> {
+        // By the clock of the database: those of its clients differ. A lease that ends later than it may was taken before
+        // that clock was set back.
+        let taken = sqlx::query(
+            "INSERT INTO leases (name, holder, writer, expires_at) \
+             VALUES ($1, $2, $3, clock_timestamp() + $4 * interval '1 millisecond') \
+             ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, writer = excluded.writer, \
+             expires_at = excluded.expires_at \
+             WHERE leases.holder = excluded.holder OR leases.expires_at <= clock_timestamp() \
+             OR leases.expires_at > clock_timestamp() + $4 * interval '2 milliseconds'",
+        );
+        let ttl_ms = expires_at_ms.saturating_sub(now_ms);
+        let taken = taken.bind(name).bind(holder).bind(Arc::clone(&self.writer)).bind(ttl_ms);
+        self.stats.count_statement();
+        Ok(taken.execute(&self.reading).await?.rows_affected() > 0)
+    }
+
+    async fn close(&self) {
+        if let Some(listening) = self.listening.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            listening.abort();
+        }
+        // The next process need not wait for leases to run out.
+        let leases = sqlx::query("DELETE FROM leases WHERE writer = $1").bind(Arc::clone(&self.writer));
+        if let Err(error) = leases.execute(&self.reading).await {
+            tracing::warn!(%error, "leases could not be given back, they run out by themselves");
+        }
+        self.reading.close().await;
+        if let Some(connection) = self.writing.lock().await.take() {
+            _ = connection.close().await;
+        }
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        if let Some(listening) = self.listening.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            listening.abort();
+        }
+    }
+}

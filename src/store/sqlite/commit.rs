@@ -1,0 +1,211 @@
+//! A batch of writes in SQLite: one transaction in two messages, as a message to SQLite's thread costs two changes of thread.
+//!
+//! The first begins the transaction and reads what the writes are decided against, the second makes them and commits. Their
+//! texts come in a few fixed sizes, so that each is prepared once: the smallest that holds the batch, filled up with NULL.
+
+use std::sync::{Arc, OnceLock};
+
+use sqlx::sqlite::SqliteRow;
+
+use crate::meta::Revision;
+
+use super::super::batch::{Keys, Live, NewChange, decide, keys_of};
+use super::super::rows::{LogRow as _, read_collection, read_revision};
+use super::super::sql::{BATCH_MAX, Outcome};
+use super::super::{Collection, StoreError, Write};
+use super::connection::{Connection, Statement};
+
+/// Keys of a look-up.
+const KEYS: [usize; 4] = [2, 8, 64, 512];
+const KEYS_MAX: usize = KEYS[KEYS.len() - 1];
+/// Rows of an insertion.
+const ROWS: [usize; 5] = [1, 4, 16, 64, BATCH_MAX];
+
+/// The columns of a change that are its own.
+const COLUMNS: &str = "resource_version, resource, key, operation, uid, created_version, stored_version, \
+                       schema_generation, bytes, previous_version, expires_at_ms, checksum";
+const COLUMN_COUNT: usize = 12;
+
+/// Points the index at the newest change of each key.
+const INDEX: &str = "INSERT INTO objects (resource, key, resource_version) SELECT resource, key, resource_version FROM changes \
+                     WHERE resource_version > ? AND resource_version <= ? ORDER BY resource_version \
+                     ON CONFLICT (resource, key) DO UPDATE SET resource_version = excluded.resource_version";
+/// Then takes out the keys whose newest change is a deletion.
+const UNINDEX: &str = "DELETE FROM objects WHERE (resource, key, resource_version) IN (SELECT resource, key, resource_version \
+                       FROM changes WHERE resource_version > ? AND resource_version <= ? AND operation = 2)";
+
+const COMMIT: &str = "UPDATE meta SET current_revision = ?; COMMIT";
+
+/// Who writes a batch, and which.
+pub struct Author {
+    pub writer: Arc<str>,
+    pub batch: i64,
+}
+
+/// Decides and makes the writes of a batch, and commits unless there are none. Also returns how many there were.
+pub async fn commit(
+    connection: &mut Connection,
+    batch: &[Write],
+    author: Author,
+) -> Result<(Vec<Outcome>, usize), StoreError> {
+    let (before, mut keys) = begin(connection, batch).await?;
+    let (outcomes, changes) = decide(batch, &mut keys, before);
+    if let Some(last) = changes.last() {
+        connection.commit(making(&changes, before, last.revision, author)).await?;
+    }
+    Ok((outcomes, changes.len()))
+}
+
+/// Begins the transaction. Returns the newest revision, and the present state of every key that a batch writes or is guarded
+/// by.
+async fn begin(connection: &mut Connection, batch: &[Write]) -> Result<(Revision, Keys), StoreError> {
+    let mut keys = keys_of(batch);
+    let wanted: Vec<_> = keys.keys().cloned().collect();
+    let mut chunks = wanted.chunks(KEYS_MAX);
+    let mut rows = connection.begin(looking_up(begin_text, chunks.next().unwrap_or_default())).await?.into_iter();
+    let newest = rows.next().ok_or_else(|| StoreError::from(sqlx::Error::RowNotFound))?;
+    let mut found = rows.map(|row| read_live(&row)).collect::<Result<Vec<_>, _>>()?;
+    for chunk in chunks {
+        found.extend(connection.fetch(looking_up(live_text, chunk), read_live).await?);
+    }
+    keys.extend(found);
+    Ok((read_revision(&newest, 0)?, keys))
+}
+
+type Key = (Collection, Arc<str>);
+
+fn read_live(row: &SqliteRow) -> Result<(Key, Option<Live>), StoreError> {
+    let live = Live { revision: read_revision(row, 2)?, created: read_revision(row, 3)?, uid: row.text(4)? };
+    Ok(((read_collection(row, 0)?, row.text(1)?), Some(live)))
+}
+
+/// Statements with keys; those that fill them up stay NULL.
+fn looking_up(text: fn(usize) -> &'static str, keys: &[Key]) -> Statement<'static> {
+    keys.iter().fold(sqlx::query(text(keys.len())), |statements, (collection, key)| {
+        statements.bind(Arc::clone(&collection.0)).bind(Arc::clone(key))
+    })
+}
+
+/// The statements that make the changes of a batch, and commit.
+fn making<'c>(changes: &'c [NewChange<'c>], before: Revision, last: Revision, author: Author) -> Statement<'c> {
+    let deletes = changes.iter().any(|change| change.put().is_none());
+    let (text, rows) = match deletes {
+        false => write_text(changes.len()),
+        true => delete_text(changes.len()),
+    };
+    let mut statements = sqlx::query(text).bind(author.writer).bind(author.batch);
+    for change in changes {
+        statements = bind(statements, change);
+    }
+    for _ in changes.len()..rows {
+        statements = (0..COLUMN_COUNT).fold(statements, |statements, _| statements.bind(None::<i64>));
+    }
+    let between = |statements: Statement<'c>| statements.bind(before.get()).bind(last.get());
+    statements = between(statements);
+    if deletes {
+        statements = between(statements);
+    }
+    statements.bind(last.get())
+}
+
+fn bind<'c>(statements: Statement<'c>, change: &'c NewChange<'c>) -> Statement<'c> {
+    let (write, put) = (change.write, change.put());
+    statements
+        .bind(change.revision.get())
+        .bind(Arc::clone(&write.collection.0))
+        .bind(Arc::clone(&write.key))
+        .bind(change.operation())
+        .bind(Arc::clone(&change.uid))
+        .bind(change.created.get())
+        .bind(put.map_or("", |put| &put.stored_version))
+        .bind(put.map_or(0, |put| put.schema_generation))
+        .bind(put.map_or(&[][..], |put| &put.bytes))
+        .bind(change.previous.map(Revision::get))
+        .bind(put.and_then(|put| put.expires_at_ms))
+        .bind(change.checksum())
+}
+
+/// Immediate: the transaction reads what it then writes, and must not find another writer in between.
+fn begin_text(keys: usize) -> &'static str {
+    static TEXTS: Texts<{ KEYS.len() }> = OnceLock::new();
+    let text = |keys| format!("BEGIN IMMEDIATE; SELECT current_revision FROM meta; {}", live_text(keys));
+    sized(&TEXTS, KEYS, keys, text).0
+}
+
+fn live_text(keys: usize) -> &'static str {
+    static TEXTS: Texts<{ KEYS.len() }> = OnceLock::new();
+    // A cross join keeps its order: for each wanted key one look-up in the index, never a scan of it.
+    let text = |keys| {
+        format!(
+            "WITH wanted (resource, key) AS (VALUES {}) \
+             SELECT o.resource, o.key, o.resource_version, c.created_version, c.uid FROM wanted w \
+             CROSS JOIN objects o ON o.resource = w.resource AND o.key = w.key \
+             CROSS JOIN changes c ON c.resource_version = o.resource_version",
+            tuples(keys, 2)
+        )
+    };
+    sized(&TEXTS, KEYS, keys, text).0
+}
+
+/// For changes none of which is a deletion; with the number of rows that it takes.
+fn write_text(rows: usize) -> (&'static str, usize) {
+    static TEXTS: Texts<{ ROWS.len() }> = OnceLock::new();
+    sized(&TEXTS, ROWS, rows, |rows| format!("{}; {INDEX}; {COMMIT}", insert_text(rows)))
+}
+
+/// For changes some of which are deletions.
+fn delete_text(rows: usize) -> (&'static str, usize) {
+    static TEXTS: Texts<{ ROWS.len() }> = OnceLock::new();
+    sized(&TEXTS, ROWS, rows, |rows| format!("{}; {INDEX}; {UNINDEX}; {COMMIT}", insert_text(rows)))
+}
+
+fn insert_text(rows: usize) -> String {
+    format!(
+        "INSERT INTO changes (writer, batch, {COLUMNS}) SELECT ?, ?, new.* FROM (VALUES {}) AS new \
+         WHERE new.column1 IS NOT NULL",
+        tuples(rows, COLUMN_COUNT)
+    )
+}
+
+/// Without numbers: SQLite looks through all numbered parameters for each that is bound.
+fn tuples(rows: usize, columns: usize) -> String {
+    let tuple = format!("({})", vec!["?"; columns].join(","));
+    vec![tuple; rows].join(",")
+}
+
+type Texts<const N: usize> = OnceLock<[String; N]>;
+
+/// The text for the smallest of some sizes that holds `count` items, made once; and that size.
+///
+/// INVARIANT: callers take the largest size at most.
+fn sized<const N: usize>(
+    texts: &'static Texts<N>,
+    sizes: [usize; N],
+    count: usize,
+    text: impl Fn(usize) -> String,
+) -> (&'static str, usize) {
+    let texts = texts.get_or_init(|| sizes.map(text));
+    let at = sizes.iter().position(|size| *size >= count).expect("callers take the largest size at most");
+    (&texts[at], sizes[at])
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{AssertSqlSafe, Row as _};
+
+    use super::super::Sqlite;
+    use super::*;
+    use crate::store::Durability;
+
+    #[tokio::test]
+    async fn no_statement_of_a_commit_scans_the_index() {
+        let sqlite = Sqlite::open(None, Durability::Full).await.expect("a database in memory opens");
+        let mut connection = sqlite.writing().await.expect("it is open");
+        for statement in KEYS.map(live_text).into_iter().chain([INDEX, UNINDEX]) {
+            let explain = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}")));
+            let plan = connection.fetch(explain, |row| Ok(row.try_get::<String, _>(3)?)).await.expect("it explains");
+            let scans = plan.iter().any(|step| step.starts_with("SCAN o") || step.starts_with("SCAN changes"));
+            assert!(!scans, "{statement}: {plan:?}");
+        }
+    }
+}

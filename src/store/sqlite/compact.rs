@@ -1,0 +1,48 @@
+//! Compaction in SQLite, in steps that writes wait for: what was superseded goes, then free pages go back to the system.
+
+use crate::meta::Revision;
+
+use super::super::StoreError;
+use super::super::batch::DELETE;
+use super::connection::Connection;
+
+/// How many revisions one step of compaction looks at: writes wait for a step.
+const COMPACT_STEP: i64 = 256;
+/// How many free pages a file keeps at least, and which share of it: the others go back to the system.
+const FREE_PAGES_MIN: i64 = 1_024;
+const FREE_SHARE: i64 = 4;
+/// Removes what was superseded by the next revisions up to `to`; true while there is more to do.
+pub async fn step(connection: &mut Connection, to: Revision) -> Result<bool, StoreError> {
+    connection.begin(sqlx::query("BEGIN IMMEDIATE")).await?;
+    let from = connection.fetch_number("SELECT compacted_revision FROM meta").await?;
+    let until = to.get().min(from.saturating_add(COMPACT_STEP));
+    if until <= from {
+        return Ok(false);
+    }
+    // A row goes once the change that superseded it is compacted: so no live row goes, nor one that a change which is still
+    // to be read names as its previous.
+    let superseded = sqlx::query(
+        "DELETE FROM changes WHERE resource_version IN (SELECT previous_version FROM changes \
+         WHERE resource_version > ? AND resource_version <= ? AND previous_version IS NOT NULL)",
+    );
+    connection.execute(superseded.bind(from).bind(until)).await?;
+    let deletions =
+        sqlx::query("DELETE FROM changes WHERE resource_version > ? AND resource_version <= ? AND operation = ?");
+    connection.execute(deletions.bind(from).bind(until).bind(DELETE)).await?;
+    connection.execute(sqlx::query("UPDATE meta SET compacted_revision = ?").bind(until)).await?;
+    connection.commit(sqlx::query("COMMIT")).await?;
+    Ok(until < to.get())
+}
+
+/// Shortens the file by a few of its free pages; true while there are many left. Some stay: the next writes need them.
+pub async fn return_space(connection: &mut Connection) -> Result<bool, StoreError> {
+    let free = connection.fetch_number("PRAGMA freelist_count").await?;
+    let all = connection.fetch_number("PRAGMA page_count").await?;
+    if free <= FREE_PAGES_MIN || free <= all / FREE_SHARE {
+        return Ok(false);
+    }
+    connection.fetch(sqlx::query("PRAGMA incremental_vacuum(256)"), |_| Ok(())).await?;
+    let left = connection.fetch_number("PRAGMA freelist_count").await?;
+    // A file of before has no map of its pages, and keeps them.
+    Ok(left < free)
+}

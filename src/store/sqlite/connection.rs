@@ -1,0 +1,159 @@
+//! A connection to SQLite: its set-up, its transactions, and its statements, which are counted.
+
+use std::sync::Arc;
+
+use futures_util::TryStreamExt as _;
+use sqlx::query::Query;
+use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Either, Executor as _, Row as _};
+
+use super::super::sql::Stats;
+use super::super::{Durability, StoreError};
+use super::{FIRST_REVISION, MIGRATIONS};
+
+/// One statement, or several whose texts follow one another.
+pub type Statement<'q> = Query<'q, sqlx::Sqlite, SqliteArguments>;
+
+/// A connection whose statements are counted.
+pub struct Connection {
+    sqlite: SqliteConnection,
+    stats: Arc<Stats>,
+    /// A transaction was begun and not finished.
+    in_transaction: bool,
+}
+
+impl Connection {
+    pub async fn open(options: &SqliteConnectOptions, stats: &Arc<Stats>) -> Result<Self, StoreError> {
+        Ok(Connection { sqlite: options.connect().await?, stats: Arc::clone(stats), in_transaction: false })
+    }
+
+    /// Brings the database to the newest schema, and returns its revision.
+    ///
+    /// A new file is made without waiting for the disk: until its first write nobody was promised anything. That write
+    /// waits for all before it ([`super::Sqlite::sync_new_file`]).
+    pub async fn set_up(&mut self, in_file: bool, durability: Durability) -> Result<i64, StoreError> {
+        let found = self.fetch_number("PRAGMA user_version").await?;
+        let known = MIGRATIONS.len() as i64;
+        if found > known {
+            return Err(StoreError::NewerSchema { found, known });
+        }
+        if in_file {
+            if found == 0 {
+                self.execute(sqlx::query("PRAGMA synchronous = OFF")).await?;
+                // So that the file can be shortened; it must be known before the first table.
+                self.execute(sqlx::query("PRAGMA auto_vacuum = INCREMENTAL")).await?;
+            }
+            self.fetch_one(sqlx::query("PRAGMA journal_mode = WAL")).await?;
+        }
+        let made = usize::try_from(found).unwrap_or_default();
+        if made < MIGRATIONS.len() {
+            self.begin(sqlx::query("BEGIN IMMEDIATE")).await?;
+            let script = format!("{}\nPRAGMA user_version = {known};", MIGRATIONS[made..].concat());
+            let script = sqlx::raw_sql(AssertSqlSafe(script));
+            script.execute(&mut self.sqlite).await?;
+            self.commit(sqlx::query("COMMIT")).await?;
+        }
+        let current = self.fetch_number("SELECT current_revision FROM meta").await?;
+        let synchronous = match durability {
+            Durability::Full if current == FIRST_REVISION => "PRAGMA synchronous = OFF",
+            Durability::Full => "PRAGMA synchronous = FULL",
+            Durability::Relaxed => "PRAGMA synchronous = NORMAL",
+        };
+        self.execute(sqlx::query(synchronous)).await?;
+        Ok(current)
+    }
+
+    /// Runs statements the first of which begins a transaction. One that was left open, since its caller stopped waiting, is
+    /// rolled back.
+    ///
+    /// Not sqlx's transactions: SQLite ends one by itself when the disk is full, after which sqlx believes to be inside it.
+    pub async fn begin(&mut self, statements: Statement<'_>) -> Result<Vec<SqliteRow>, StoreError> {
+        self.roll_back().await;
+        self.in_transaction = true;
+        self.fetch_rows(statements).await
+    }
+
+    /// Runs statements the last of which is COMMIT.
+    pub async fn commit(&mut self, statements: Statement<'_>) -> Result<(), StoreError> {
+        self.execute(statements).await?;
+        self.in_transaction = false;
+        self.stats.count_commit();
+        Ok(())
+    }
+
+    /// Ends a transaction that is open. It fails where SQLite has ended it already.
+    pub async fn roll_back(&mut self) {
+        if self.in_transaction {
+            _ = self.execute(sqlx::query("ROLLBACK")).await;
+            self.in_transaction = false;
+        }
+    }
+
+    /// Returns how many rows were changed.
+    pub async fn execute(&mut self, statement: Statement<'_>) -> Result<u64, StoreError> {
+        self.run(statement, |_| Ok(())).await
+    }
+
+    pub async fn fetch_one(&mut self, statement: Statement<'_>) -> Result<SqliteRow, StoreError> {
+        Ok(self.fetch_optional(statement).await?.ok_or(sqlx::Error::RowNotFound)?)
+    }
+
+    pub async fn fetch_number(&mut self, statement: &'static str) -> Result<i64, StoreError> {
+        Ok(self.fetch_one(sqlx::query(statement)).await?.try_get(0)?)
+    }
+
+    pub async fn fetch_optional(&mut self, statement: Statement<'_>) -> Result<Option<SqliteRow>, StoreError> {
+        Ok(self.fetch_rows(statement).await?.into_iter().next())
+    }
+
+    async fn fetch_rows(&mut self, statements: Statement<'_>) -> Result<Vec<SqliteRow>, StoreError> {
+        let mut rows = Vec::new();
+        self.run(statements, |row| {
+            rows.push(row);
+            Ok(())
+        })
+        .await?;
+        Ok(rows)
+    }
+
+    /// Each row is read as it comes, so that none is held twice.
+    pub async fn fetch<T>(
+        &mut self,
+        statement: Statement<'_>,
+        read: impl Fn(&SqliteRow) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut found = Vec::new();
+        self.run(statement, |row| {
+            found.push(read(&row)?);
+            Ok(())
+        })
+        .await?;
+        Ok(found)
+    }
+
+    /// Runs one or several statements, and hands out their rows. Returns how many rows were changed.
+    async fn run(
+        &mut self,
+        statements: Statement<'_>,
+        mut each: impl FnMut(SqliteRow) -> Result<(), StoreError>,
+    ) -> Result<u64, StoreError> {
+        let mut changed = 0;
+        let mut steps = self.sqlite.fetch_many(statements);
+        while let Some(step) = steps.try_next().await? {
+            match step {
+                Either::Left(done) => {
+                    self.stats.count_statement();
+                    changed += done.rows_affected();
+                }
+                Either::Right(row) => each(row)?,
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Closes it. The last that closes a file writes its log back.
+    pub async fn close(mut self) -> Result<(), StoreError> {
+        self.roll_back().await;
+        Ok(self.sqlite.close().await?)
+    }
+}

@@ -1,0 +1,395 @@
+//! The log in SQLite: a file that one process owns, or a database in memory.
+//!
+//! Statements have fixed texts in a few fixed sizes, so that each is prepared once. There are two connections, one that
+//! writes and one that reads; a database in memory has one that does both. No pool ever reaps them.
+
+mod commit;
+mod compact;
+mod connection;
+mod files;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Row as _};
+use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
+use uuid::Uuid;
+
+use crate::meta::Revision;
+
+use super::rows::{count, read_change, read_collection, read_scanned, read_stored};
+use super::sql::{Log, Outcome, Scanned, Stats, Store};
+use super::{Change, Collection, Durability, StoreError, Stored, Write};
+use commit::Author;
+use connection::Connection;
+use files::log_of;
+pub(super) use files::{Files, open_private};
+
+/// Each migration once, in order; `user_version` counts those made.
+pub(super) const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/sqlite/0001_log.sql")];
+
+/// The revision of a database without changes.
+const FIRST_REVISION: i64 = 2;
+
+/// How many expired objects are looked for at a time.
+const EXPIRED_MAX: i64 = 500;
+
+/// A SQLite database.
+pub struct Sqlite {
+    writing: Mutex<Option<Connection>>,
+    /// `None` in memory, where the connection that writes reads as well. Opened when it is first needed.
+    reading: Option<Mutex<Option<Connection>>>,
+    options: SqliteConnectOptions,
+    closed: AtomicBool,
+    stats: Arc<Stats>,
+    /// Tells apart who wrote a batch.
+    writer: Arc<str>,
+    batch: AtomicI64,
+    /// Nobody else may open the file, so that leases live as long as the process.
+    leases: SyncMutex<HashMap<String, Lease>>,
+    /// A new database file may not be on disk yet, which SQLite does not care for when its log is.
+    unsynced: AtomicBool,
+    files: SyncMutex<Option<Files>>,
+}
+
+struct Lease {
+    holder: String,
+    expires_at_ms: i64,
+}
+
+impl Sqlite {
+    /// Opens or makes the database in the file `path`, or in memory.
+    ///
+    /// Errors: the file is another process's, can't be opened, or was written by a newer program.
+    pub async fn open(path: Option<&Path>, durability: Durability) -> Result<Self, StoreError> {
+        let stats = Arc::new(Stats::default());
+        let mut options = SqliteConnectOptions::new().disable_statement_logging();
+        let mut files = None;
+        match path {
+            None => options = options.in_memory(true),
+            Some(path) => {
+                files = Some(Files::open(path)?);
+                // SQLite keeps the size of its log file otherwise, whatever it has grown to.
+                options = options.filename(path).pragma("journal_size_limit", "67108864");
+                // In pages of 4 KiB. What changes again and again is written back once, and a sync waits for it less often.
+                options = options.pragma("wal_autocheckpoint", "2000");
+            }
+        }
+        let open_failed = |error| match (path, error) {
+            (Some(path), StoreError::Statement(source)) => StoreError::Open { path: path.to_owned(), source },
+            (_, error) => error,
+        };
+        // Who closes a database writes its log back and removes it.
+        let unclosed = path.is_some_and(|path| log_of(path).metadata().is_ok_and(|log| log.len() > 0));
+        let mut writing = Connection::open(&options, &stats).await.map_err(open_failed)?;
+        let current = writing.set_up(path.is_some(), durability).await.map_err(open_failed)?;
+        if unclosed {
+            tracing::warn!("the database was not closed, it goes on at revision {current}");
+        }
+        Ok(Sqlite {
+            writing: Mutex::new(Some(writing)),
+            reading: files.is_some().then(Mutex::default),
+            options,
+            closed: AtomicBool::new(false),
+            stats,
+            writer: Uuid::new_v4().to_string().into(),
+            batch: AtomicI64::new(0),
+            leases: SyncMutex::default(),
+            unsynced: AtomicBool::new(files.is_some() && current == FIRST_REVISION && durability == Durability::Full),
+            files: SyncMutex::new(files),
+        })
+    }
+
+    async fn writing(&self) -> Result<MappedMutexGuard<'_, Connection>, StoreError> {
+        MutexGuard::try_map(self.writing.lock().await, Option::as_mut).map_err(|_| StoreError::Closed)
+    }
+
+    async fn reading(&self) -> Result<MappedMutexGuard<'_, Connection>, StoreError> {
+        let Some(reading) = &self.reading else { return self.writing().await };
+        let mut reading = reading.lock().await;
+        if reading.is_none() && !self.closed.load(Ordering::Relaxed) {
+            *reading = Some(Connection::open(&self.options.clone().pragma("query_only", "ON"), &self.stats).await?);
+        }
+        MutexGuard::try_map(reading, Option::as_mut).map_err(|_| StoreError::Closed)
+    }
+
+    fn database_file(&self) -> Option<Arc<File>> {
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.as_ref().map(|files| Arc::clone(&files.database))
+    }
+
+    /// Before the first write of a new database is acknowledged, the file that its log belongs to must be on disk.
+    async fn sync_new_file(&self, connection: &mut Connection) -> Result<(), StoreError> {
+        if !self.unsynced.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        if let Some(database) = self.database_file() {
+            let synced = tokio::task::spawn_blocking(move || database.sync_all()).await;
+            synced.map_err(|_| StoreError::Closed)?.map_err(|source| StoreError::Statement(Arc::new(source)))?;
+        }
+        // Inside a transaction that was left open it could not be changed.
+        connection.roll_back().await;
+        connection.execute(sqlx::query("PRAGMA synchronous = FULL")).await?;
+        self.unsynced.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Store for Sqlite {
+    async fn commit(&self, batch: &[Write]) -> Result<Vec<Outcome>, StoreError> {
+        let mut connection = self.writing().await?;
+        self.sync_new_file(&mut connection).await?;
+        let author = Author { writer: Arc::clone(&self.writer), batch: self.batch.fetch_add(1, Ordering::Relaxed) + 1 };
+        let committed = commit::commit(&mut connection, batch, author).await;
+        connection.roll_back().await;
+        let (outcomes, writes) = committed?;
+        if writes > 0 {
+            self.stats.count_batch(writes);
+        }
+        Ok(outcomes)
+    }
+
+    async fn revisions(&self) -> Result<(Revision, Revision), StoreError> {
+        // The connection that writes is there already when a start asks.
+        let mut connection = self.writing().await?;
+        let row = connection.fetch_one(sqlx::query("SELECT current_revision, compacted_revision FROM meta")).await?;
+        Ok((Revision::new(row.try_get(0)?), Revision::new(row.try_get(1)?)))
+    }
+
+    async fn load(&self, collection: &Collection) -> Result<(Vec<Stored>, Revision), StoreError> {
+        let mut connection = self.reading().await?;
+        // Both statements read the same state of the database.
+        connection.begin(sqlx::query("BEGIN")).await?;
+        let current = connection.fetch_number("SELECT current_revision FROM meta").await?;
+        let objects = sqlx::query(
+            "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
+             c.expires_at_ms, c.checksum FROM objects o JOIN changes c ON c.resource_version = o.resource_version \
+             WHERE o.resource = ?",
+        );
+        let objects = connection.fetch(objects.bind(collection.as_str()), |row| read_stored(row, 0)).await;
+        connection.roll_back().await;
+        Ok((objects?, Revision::new(current)))
+    }
+
+    async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<Log, StoreError> {
+        let mut connection = self.reading().await?;
+        let changes = sqlx::query(
+            "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
+             c.expires_at_ms, c.checksum, c.operation, p.key, p.resource_version, p.created_version, p.uid, p.stored_version, \
+             p.schema_generation, p.bytes, p.expires_at_ms, p.checksum \
+             FROM changes c LEFT JOIN changes p ON p.resource_version = c.previous_version \
+             WHERE c.resource = ? AND c.resource_version > ? ORDER BY c.resource_version LIMIT ?",
+        );
+        let changes = changes.bind(collection.as_str()).bind(after.get()).bind(count(max));
+        let changes = connection.fetch(changes, |row| read_change(row)).await?;
+        let compacted = connection.fetch_number("SELECT compacted_revision FROM meta").await?;
+        Ok(Log { changes, compacted: Revision::new(compacted) })
+    }
+
+    async fn log_after(&self, after: Revision, max: usize) -> Result<Vec<(Collection, Change)>, StoreError> {
+        let mut connection = self.reading().await?;
+        let changes = sqlx::query(
+            "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
+             c.expires_at_ms, c.checksum, c.operation, p.key, p.resource_version, p.created_version, p.uid, p.stored_version, \
+             p.schema_generation, p.bytes, p.expires_at_ms, p.checksum, c.resource \
+             FROM changes c LEFT JOIN changes p ON p.resource_version = c.previous_version \
+             WHERE c.resource_version > ? ORDER BY c.resource_version LIMIT ?",
+        );
+        let changes = changes.bind(after.get()).bind(count(max));
+        connection.fetch(changes, |row| Ok((read_collection(row, 19)?, read_change(row)?))).await
+    }
+
+    async fn read(&self, collection: &Collection, key: &str) -> Result<Option<Stored>, StoreError> {
+        let mut connection = self.reading().await?;
+        let object = sqlx::query(
+            "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
+             c.expires_at_ms, c.checksum FROM objects o JOIN changes c ON c.resource_version = o.resource_version \
+             WHERE o.resource = ? AND o.key = ?",
+        );
+        let row = connection.fetch_optional(object.bind(collection.as_str()).bind(key)).await?;
+        row.map(|row| read_stored(&row, 0)).transpose()
+    }
+
+    async fn scan(
+        &self,
+        texts: &[&str; 3],
+        after: Revision,
+        until: Revision,
+        max: usize,
+    ) -> Result<Vec<Scanned>, StoreError> {
+        let mut connection = self.reading().await?;
+        let rows = sqlx::query(
+            "SELECT key, resource_version, created_version, uid, stored_version, schema_generation, \
+             CASE WHEN found THEN bytes ELSE x'' END, expires_at_ms, checksum, resource, found FROM (SELECT c.*, o.key IS NOT NULL \
+             AND (instr(c.bytes, ?) > 0 OR instr(c.bytes, ?) > 0 OR instr(c.bytes, ?) > 0) AS found \
+             FROM changes c LEFT JOIN objects o \
+             ON o.resource = c.resource AND o.key = c.key AND o.resource_version = c.resource_version \
+             WHERE c.resource_version > ? AND c.resource_version <= ? ORDER BY c.resource_version LIMIT ?)",
+        );
+        let rows = texts.iter().fold(rows, |rows, text| rows.bind(text.as_bytes()));
+        let rows = rows.bind(after.get()).bind(until.get()).bind(count(max));
+        connection.fetch(rows, |row| read_scanned(row)).await
+    }
+
+    fn polled_every(&self) -> Option<Duration> {
+        // One process owns the file.
+        None
+    }
+
+    async fn written_elsewhere(&self) {
+        std::future::pending().await
+    }
+
+    async fn expired(&self, now_ms: i64) -> Result<Vec<(Collection, Stored)>, StoreError> {
+        let mut connection = self.reading().await?;
+        let expired = sqlx::query(
+            "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
+             c.expires_at_ms, c.checksum, c.resource FROM changes c JOIN objects o ON o.resource = c.resource AND o.key = c.key \
+             WHERE c.expires_at_ms <= ? AND o.resource_version = c.resource_version ORDER BY c.expires_at_ms LIMIT ?",
+        );
+        let expired = expired.bind(now_ms).bind(EXPIRED_MAX);
+        connection.fetch(expired, |row| Ok((read_collection(row, 9)?, read_stored(row, 0)?))).await
+    }
+
+    async fn compact(&self, to: Revision) -> Result<bool, StoreError> {
+        let mut connection = self.writing().await?;
+        let more = compact::step(&mut connection, to).await;
+        connection.roll_back().await;
+        Ok(more? || compact::return_space(&mut connection).await?)
+    }
+
+    async fn secret(&self, name: &str, made: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let mut connection = self.writing().await?;
+        let insert = sqlx::query("INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING");
+        if connection.execute(insert.bind(name).bind(made)).await? > 0 {
+            self.stats.count_commit();
+        }
+        let value = sqlx::query("SELECT value FROM secrets WHERE name = ?").bind(name);
+        Ok(connection.fetch_one(value).await?.try_get(0)?)
+    }
+
+    async fn read_secret(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        // The connection that writes is there already when a start asks.
+        let mut connection = self.writing().await?;
+        let value = sqlx::query("SELECT value FROM secrets WHERE name = ?").bind(name);
+        let row = connection.fetch_optional(value).await?;
+        Ok(row.map(|row| row.try_get(0)).transpose()?)
+    }
+
+    async fn lease(&self, name: &str, holder: &str, now_ms: i64, expires_at_ms: i64) -> Result<bool, StoreError> {
+        let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that ends later than it may was taken before the clock was set back.
+        let latest_ms = expires_at_ms.saturating_add(expires_at_ms.saturating_sub(now_ms));
+        let runs = |lease: &Lease| (now_ms + 1..=latest_ms).contains(&lease.expires_at_ms);
+        if leases.get(name).is_some_and(|lease| lease.holder != holder && runs(lease)) {
+            return Ok(false);
+        }
+        leases.insert(name.to_owned(), Lease { holder: holder.to_owned(), expires_at_ms });
+        Ok(true)
+    }
+
+    async fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+        let reading = match &self.reading {
+            Some(reading) => reading.lock().await.take(),
+            None => None,
+        };
+        let writing = self.writing.lock().await.take();
+        // What the last connection does not get to write back stays in the log, and is read from there.
+        for connection in reading.into_iter().chain(writing) {
+            if let Err(error) = connection.close().await {
+                tracing::warn!(%error, "the database could not be closed");
+            }
+        }
+        drop(self.files.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn in_memory() -> Sqlite {
+        Sqlite::open(None, Durability::Full).await.expect("a database in memory opens")
+    }
+
+    fn put(key: &str, bytes: usize) -> Write {
+        let op = crate::store::Op::Put(crate::store::Put {
+            bytes: vec![b' '; bytes].into(),
+            uid: "u".into(),
+            stored_version: "v1".into(),
+            schema_generation: 1,
+            expires_at_ms: None,
+        });
+        Write { collection: Collection::new("", "things"), key: key.into(), op, guards: Vec::new() }
+    }
+
+    #[tokio::test]
+    async fn writing_goes_on_once_there_is_room_again() {
+        let sqlite = in_memory().await;
+        let limit = async |statement: &'static str| {
+            let mut connection = sqlite.writing().await.expect("it is open");
+            connection.fetch_one(sqlx::query(statement)).await.expect("the limit is set");
+        };
+        sqlite.commit(&[put("a", 10)]).await.expect("there is room");
+        let before = sqlite.revisions().await.expect("it reads");
+        limit("PRAGMA max_page_count = 20").await;
+        let full = sqlite.commit(&[put("b", 10), put("c", 200_000)]).await.expect_err("there is no room");
+        assert!(matches!(full, StoreError::DiskFull), "{full}");
+        assert_eq!(sqlite.revisions().await.expect("it reads"), before);
+        limit("PRAGMA max_page_count = 1000").await;
+        sqlite.commit(&[put("b", 10), put("c", 200_000)]).await.expect("there is room");
+        let (things, _) = sqlite.load(&Collection::new("", "things")).await.expect("it reads");
+        assert_eq!(things.len(), 3);
+    }
+
+    #[tokio::test]
+    async fn a_database_that_is_read_only_says_so() {
+        let sqlite = in_memory().await;
+        sqlite
+            .writing()
+            .await
+            .expect("it is open")
+            .execute(sqlx::query("PRAGMA query_only = ON"))
+            .await
+            .expect("it is set");
+        let refused = sqlite.commit(&[put("a", 10)]).await.expect_err("nothing can be written");
+        assert!(matches!(refused, StoreError::ReadOnly), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn a_transaction_that_was_left_open_is_taken_back() {
+        let sqlite = in_memory().await;
+        {
+            let mut connection = sqlite.writing().await.expect("it is open");
+            connection.begin(sqlx::query("BEGIN IMMEDIATE")).await.expect("it begins");
+            connection.execute(sqlx::query("UPDATE meta SET current_revision = 99")).await.expect("it updates");
+        }
+        let outcomes = sqlite.commit(&[put("a", 10)]).await.expect("it commits");
+        let revision = Revision::new(FIRST_REVISION).next();
+        assert_eq!(outcomes, [Outcome::Committed { revision, created: revision, uid: "u".into() }]);
+    }
+
+    #[tokio::test]
+    async fn a_lease_from_before_the_clock_was_set_back_is_over() {
+        let sqlite = in_memory().await;
+        let take = async |holder: &str, now_ms: i64| {
+            sqlite.lease("controllers", holder, now_ms, now_ms + 15_000).await.expect("it answers")
+        };
+        assert!(take("one", 7_200_000).await);
+        assert!(!take("two", 7_201_000).await);
+        assert!(!take("two", 7_199_000).await, "a second is no reason");
+        assert!(take("two", 0).await);
+    }
+}
