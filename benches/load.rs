@@ -1,9 +1,10 @@
 //! What the server does under load: the release binary on a real disk, clients over TLS, figures on stdout.
 //!
 //!     cargo bench --bench load
+//!     cargo bench --bench load -- hanging-webhook
 //!     cargo bench --bench load -- soak
 //!
-//! The second takes two minutes: a thousand watches, a write each 10 ms, and one client that does not read.
+//! The second shows one part of the first. The third takes two minutes: a thousand watches, a write each 10 ms, and one client that does not read.
 //!
 //! It measures from outside, and its clients share the machine with the server: the figures are bounds, to be compared with
 //! others of the same machine. Durable figures stand beside what the disk takes for one fdatasync.
@@ -11,7 +12,7 @@
 use std::error::Error;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,6 +41,9 @@ const SOAK_WATCHES: usize = 1_000;
 const SOAK_WRITES: usize = 6_000;
 const SOAK_WRITE_EVERY: Duration = Duration::from_millis(10);
 const SOAK_OBJECT_BYTES: usize = 500;
+/// How many writes are timed beside a webhook that hangs, and how many requests wait for it: fewer than may wait.
+const UNRELATED_WRITES: usize = 3_000;
+const WAITING: usize = 150;
 const DEFINITIONS: usize = 500;
 const STARTS: usize = 10;
 /// How long reads are counted.
@@ -54,6 +58,9 @@ fn main() -> Result<(), Failure> {
     if std::env::args().any(|argument| argument == "soak") {
         return soak(&folder);
     }
+    if std::env::args().any(|argument| argument == "hanging-webhook") {
+        return hanging_webhook(&folder);
+    }
     row("fdatasync of 4 KiB, p50", millis(percentile(&mut fdatasyncs(&folder)?, 50)));
     start(&folder)?;
     definitions(&folder)?;
@@ -62,6 +69,7 @@ fn main() -> Result<(), Failure> {
     objects(&folder, "relaxed")?;
     events(&folder)?;
     namespace(&folder)?;
+    hanging_webhook(&folder)?;
     fs::remove_dir_all(&folder)?;
     Ok(())
 }
@@ -305,6 +313,44 @@ fn namespace(folder: &Path) -> Result<(), Failure> {
         }
         row(&format!("namespace of 10,000 deleted, durability {durability}"), millis(begun.elapsed()));
     }
+    Ok(())
+}
+
+/// Writes of one client, alone and while others wait for a webhook that never answers.
+fn hanging_webhook(folder: &Path) -> Result<(), Failure> {
+    let server = Server::start(&folder.join("webhook"), &[])?;
+    let collection = server.with_widgets()?;
+    let mut client = server.connect()?;
+    let mut write = |from: usize| -> Result<Duration, Failure> {
+        let mut took = Vec::with_capacity(UNRELATED_WRITES);
+        for at in from..from + UNRELATED_WRITES {
+            let begun = Instant::now();
+            client.expect(201, "POST", &collection, &widget(at))?;
+            took.push(begun.elapsed());
+        }
+        Ok(percentile(&mut took, 99))
+    };
+    // The kernel takes connections for it; nobody reads them.
+    let silent = TcpListener::bind("127.0.0.1:0")?;
+    let configuration = format!(
+        r#"{{"metadata":{{"name":"silent"}},"webhooks":[{{"name":"silent.example.com","clientConfig":{{"url":"https://{}/"}},
+        "rules":[{{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"]}}],
+        "sideEffects":"None","admissionReviewVersions":["v1"],"timeoutSeconds":30}}]}}"#,
+        silent.local_addr()?
+    );
+    let path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+    server.connect()?.expect(201, "POST", path, configuration.as_bytes())?;
+    let alone = write(0)?;
+    let mut waiting = Vec::with_capacity(WAITING);
+    for at in 0..WAITING {
+        let mut client = server.connect()?;
+        let body = format!(r#"{{"metadata":{{"name":"m-{at}"}}}}"#);
+        client.request("POST", "/api/v1/namespaces/default/configmaps", body.as_bytes())?;
+        waiting.push(client);
+    }
+    let beside = write(UNRELATED_WRITES)?;
+    row("write, p99, alone", micros(alone));
+    row("write, p99, while 150 requests wait for a webhook that hangs", micros(beside));
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 mod cost;
 mod kubectl;
 mod server;
+mod https;
 mod api;
 mod apply;
 mod examples;

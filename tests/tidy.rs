@@ -16,7 +16,7 @@ const LAYERS: [&[&str]; 6] = [
 ];
 
 /// Edges within a layer.
-const BESIDE: [(&str, &str); 16] = [
+const BESIDE: [(&str, &str); 17] = [
     ("meta", "value"),
     ("value", "meta"),
     ("crd", "cel"),
@@ -27,6 +27,7 @@ const BESIDE: [(&str, &str); 16] = [
     ("types", "schema"),
     ("protobuf", "types"),
     ("admission", "auth"),
+    ("admission", "webhook"),
     ("audit", "auth"),
     ("controllers", "registry"),
     ("server", "http"),

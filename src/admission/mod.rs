@@ -1,9 +1,13 @@
 //! Admission: who may still change or refuse a write that is otherwise in order.
 //!
 //! Every write passes [`Admission::mutate`] after defaulting, inside the loop that repeats a write after a conflict, and
-//! [`Admission::validate`] right before the commit. The registry prunes and defaults again what was mutated.
+//! [`Admission::validate`] right before the commit.
 
 mod namespace_lifecycle;
+pub mod webhooks;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 
@@ -13,6 +17,7 @@ use crate::meta::Status;
 use crate::value::Value;
 
 pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces, Phase};
+pub use webhooks::Webhooks;
 
 /// What a write does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,12 +27,23 @@ pub enum Operation {
     Delete,
 }
 
+impl Operation {
+    /// As rules of webhooks write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Operation::Create => "CREATE",
+            Operation::Update => "UPDATE",
+            Operation::Delete => "DELETE",
+        }
+    }
+}
+
 /// All that is known of a write beside the new object.
 #[derive(Clone, Copy)]
 pub struct Attributes<'a> {
     pub operation: Operation,
     pub version: &'a ServedVersion,
-    /// `""`, `status` or `scale`.
+    /// `""`, `status`, `scale` or `finalize`. The objects of `scale` are Scales.
     pub subresource: &'a str,
     /// Empty for cluster scope.
     pub namespace: &'a str,
@@ -36,6 +52,80 @@ pub struct Attributes<'a> {
     pub old: Option<&'a Value>,
     pub user: &'a UserInfo,
     pub dry_run: bool,
+    /// The CreateOptions, UpdateOptions or DeleteOptions of the request.
+    pub options: &'a Value,
+    pub forms: &'a dyn Forms,
+    pub told: &'a Told,
+}
+
+/// What a kind is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupVersionKind<'a> {
+    pub group: &'a str,
+    pub version: &'a str,
+    pub kind: &'a str,
+}
+
+impl Attributes<'_> {
+    /// The kind of the objects in `version`.
+    pub fn kind_in<'v>(&self, version: &'v ServedVersion) -> GroupVersionKind<'v> {
+        match self.subresource {
+            "scale" => GroupVersionKind { group: "autoscaling", version: "v1", kind: "Scale" },
+            _ => GroupVersionKind { group: &version.group, version: &version.version, kind: &version.names.kind },
+        }
+    }
+
+    /// The namespace; of a namespace its own name, as paths have it.
+    pub fn namespace_or_own(&self) -> &str {
+        match self.version.group.is_empty() && self.version.names.plural == "namespaces" {
+            true => self.name,
+            false => self.namespace,
+        }
+    }
+}
+
+/// The forms that objects of the resource take.
+#[async_trait]
+pub trait Forms: Send + Sync {
+    /// Every declared version that has the subresource of the request, in the order of their declaration.
+    fn versions(&self) -> Vec<Arc<ServedVersion>>;
+
+    /// `object` in another version; the error is Kubernetes' text.
+    async fn convert(&self, object: Value, to: &ServedVersion) -> Result<Value, String>;
+
+    /// Reads an object that was changed, as Go reads it: it must say its kind; typed kinds lose what they don't know;
+    /// defaults are set. Errors are Go's texts.
+    fn decode(&self, object: Value) -> Result<Value, String>;
+
+    /// Brings an object that was changed into the form that is stored: what the schema does not know is gone.
+    fn settle(&self, object: Value) -> Result<Value, String>;
+}
+
+/// What admission tells beside its verdict.
+#[derive(Default)]
+pub struct Told(Mutex<Notes>);
+
+/// Warnings for the client, and annotations of the audit log by their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    pub warnings: Vec<String>,
+    pub annotations: BTreeMap<String, String>,
+}
+
+impl Told {
+    pub fn warn(&self, text: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).warnings.push(text.to_owned());
+    }
+
+    /// The first annotation of a name stays.
+    pub fn annotate(&self, name: String, text: &str) {
+        let mut notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        notes.annotations.entry(name).or_insert_with(|| text.to_owned());
+    }
+
+    pub fn into_notes(self) -> Notes {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// One step of admission, or a chain of them.

@@ -4,6 +4,7 @@
 //! Metadata; bodies never get here.
 //! Source: `k8s.io/apiserver/pkg/apis/audit/v1` and `pkg/audit`, release 1.37.
 
+use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
@@ -112,7 +113,7 @@ pub struct Event {
     pub code: u16,
     /// What a refusal says.
     pub failure: Option<Status>,
-    pub annotations: Vec<(&'static str, String)>,
+    pub annotations: Vec<(Cow<'static, str>, String)>,
 }
 
 /// What a request is about; empty texts are left out.
@@ -161,7 +162,7 @@ impl Event {
         if stage != Stage::RequestReceived {
             fields.insert("responseStatus", self.response_status());
             let annotations =
-                self.annotations.iter().map(|(name, text)| ((*name).to_owned(), Value::from(text.as_str())));
+                self.annotations.iter().map(|(name, text)| (name.to_string(), Value::from(text.as_str())));
             let annotations: Map = annotations.collect();
             if !annotations.is_empty() {
                 fields.insert("annotations", Value::Object(annotations));
@@ -287,7 +288,7 @@ mod tests {
     #[test]
     fn a_refusal_is_told_with_its_reason() {
         let failure = Some(Status::not_found("g", "widgets", "w"));
-        let event = Event { code: 404, failure, annotations: vec![("a", "b".into())], ..event() };
+        let event = Event { code: 404, failure, annotations: vec![("a".into(), "b".into())], ..event() };
         let line = event.line(Stage::ResponseComplete, Timestamp::UNIX_EPOCH);
         let line = String::from_utf8_lossy(&line);
         let expected = concat!(

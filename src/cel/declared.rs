@@ -59,9 +59,9 @@ impl ObjectType {
         })
     }
 
-    /// Whether this is a type of a library, whose fields, if any, nobody declares.
+    /// Whether this is a type of a library, of which nobody declares fields.
     pub fn is_of_library(&self) -> bool {
-        self.name.starts_with("kubernetes.")
+        self.fields.is_empty() && self.name.starts_with("kubernetes.")
     }
 }
 

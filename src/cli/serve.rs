@@ -18,13 +18,13 @@ use super::database::Database;
 use super::definitions::{each, is_definition};
 use super::documents;
 use super::users::Users;
-use crate::admission::{Chain, NamespaceLifecycle};
+use crate::admission::{Chain, NamespaceLifecycle, Webhooks};
 use crate::audit;
-use crate::auth::UserInfo;
+use crate::auth::{Authorizer, UserInfo};
 use crate::controllers::{self, Switches};
 use crate::http::{self, App, Issuing, Limits};
 use crate::meta::Status;
-use crate::registry::{BuiltIn, Converter, Definitions, Registry, StoredNamespaces, StoredPolicy};
+use crate::registry::{BuiltIn, Converter, Definitions, Registry, StoredNamespaces, StoredPolicy, StoredWebhooks};
 use crate::server::{Authority, Connections, Gate, Kubeconfig, Secrets, SecretsError, Tls, stop_requested};
 use crate::store::{Config, Durability, Storage};
 use crate::webhook::{self, ServiceAddress};
@@ -32,6 +32,10 @@ use crate::webhook::{self, ServiceAddress};
 /// The user in the kubeconfig.
 const ADMIN: &str = "skiff-admin";
 const NAMESPACE_LIFECYCLE: &str = "NamespaceLifecycle";
+const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebhook";
+const VALIDATING_WEBHOOKS: &str = "ValidatingAdmissionWebhook";
+/// Every admission plugin, in the order in which they are asked.
+const ADMISSION_PLUGINS: [&str; 3] = [NAMESPACE_LIFECYCLE, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS];
 
 /// Serve the Kubernetes API for CustomResourceDefinitions and their objects
 ///
@@ -64,12 +68,13 @@ pub struct Serve {
     #[arg(long, value_enum, default_value_t = DurabilityArg::Full)]
     durability: DurabilityArg,
 
-    /// Where a service that webhooks are configured with really listens; may be given several times
-    #[arg(long = "webhook-service", value_name = "NAMESPACE/NAME=HOST:PORT")]
+    /// Where a service that webhooks are configured with really listens, for all of its ports or for one; may be given
+    /// several times
+    #[arg(long = "webhook-service", value_name = "NAMESPACE/NAME[:PORT]=HOST:PORT")]
     webhook_services: Vec<ServiceAddress>,
 
-    /// Admission plugins to switch off, by kube-apiserver's names; NamespaceLifecycle lets objects be made in namespaces
-    /// that do not exist
+    /// Admission plugins to switch off, by kube-apiserver's names: without NamespaceLifecycle objects can be made in
+    /// namespaces that do not exist; MutatingAdmissionWebhook and ValidatingAdmissionWebhook call webhooks
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     disable_admission_plugins: Vec<String>,
 
@@ -115,8 +120,10 @@ impl<E: fmt::Display> From<E> for Failure {
 impl Serve {
     /// Serves until it is told to stop. Exit codes: 0 for a clean end, 1 for a failure, 2 for wrong use.
     pub async fn run(self) -> ExitCode {
-        if let Some(unknown) = self.disable_admission_plugins.iter().find(|name| *name != NAMESPACE_LIFECYCLE) {
-            eprintln!("skiff: unknown admission plugin `{unknown}`; known is: {NAMESPACE_LIFECYCLE}");
+        let mut disabled = self.disable_admission_plugins.iter();
+        if let Some(unknown) = disabled.find(|name| !ADMISSION_PLUGINS.contains(&name.as_str())) {
+            let known = ADMISSION_PLUGINS.join(", ");
+            eprintln!("skiff: unknown admission plugin `{unknown}`; known are: {known}");
             return ExitCode::from(2);
         }
         if self.insecure_listen.is_some_and(|address| !address.ip().is_loopback()) {
@@ -161,7 +168,7 @@ impl Serve {
         let issuer = Arc::new(self.users.token_issuer(&storage).await?);
         let tokens = Arc::new(self.users.tokens(&storage, &issuer)?);
         let issuing = Issuing { issuer, key_set_url: format!("{url}/openid/v1/jwks") };
-        let registry = Arc::new(self.registry(storage.clone(), policy));
+        let registry = Arc::new(self.registry(storage.clone(), policy, authorizer.clone()));
         let begin = Arc::new(Notify::new());
         let authority_pem = authority.certificate_pem().to_owned();
         let controllers = controllers::start(Arc::clone(&registry), switches, authority_pem, Arc::clone(&begin));
@@ -223,17 +230,31 @@ impl Serve {
         Config { durability, ..self.database.config() }
     }
 
-    fn registry(&self, storage: Storage, policy: Option<Arc<StoredPolicy>>) -> Registry {
-        let guards_namespaces = !self.disable_admission_plugins.iter().any(|name| name == NAMESPACE_LIFECYCLE);
+    fn registry(
+        &self,
+        storage: Storage,
+        policy: Option<Arc<StoredPolicy>>,
+        authorizer: Arc<dyn Authorizer>,
+    ) -> Registry {
+        let is_enabled = |plugin: &str| !self.disable_admission_plugins.iter().any(|name| name == plugin);
+        let guards_namespaces = is_enabled(NAMESPACE_LIFECYCLE);
         let mut chain = Chain::default();
         if guards_namespaces {
             chain.0.push(Box::new(NamespaceLifecycle { namespaces: StoredNamespaces(storage.clone()) }));
         }
+        let client = Arc::new(webhook::Client::new(self.webhook_services.clone()));
+        chain.0.push(Box::new(Webhooks {
+            source: StoredWebhooks::new(storage.clone()),
+            client: Arc::clone(&client),
+            authorizer,
+            mutating: is_enabled(MUTATING_WEBHOOKS),
+            validating: is_enabled(VALIDATING_WEBHOOKS),
+        }));
         Registry {
             storage,
             definitions: Definitions::new(BuiltIn::all()),
             admission: Arc::new(chain),
-            convert: Arc::new(Converter(webhook::Client::new(self.webhook_services.clone()))),
+            convert: Arc::new(Converter(client)),
             policy,
             clock: Arc::new(Timestamp::now),
             guards_namespaces,

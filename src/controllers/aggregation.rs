@@ -130,6 +130,7 @@ async fn apply(registry: &Arc<Registry>, name: &str, rules: Vec<Value>) -> Resul
         manager: NAME.to_owned(),
         force: true,
         dry_run: false,
+        options: Value::Null,
     };
     registry.patch(&target, &service_account(NAME), &request, &mut Warnings::default()).await.map(drop)
 }

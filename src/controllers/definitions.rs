@@ -12,7 +12,7 @@ use crate::crd::names::{self, condition};
 use crate::crd::strategy::CLEANUP_FINALIZER;
 use crate::crd::{Definition, approval, definition};
 use crate::meta::Status;
-use crate::registry::{DeleteOptions, ListRequest, Registry, Subresource, Target};
+use crate::registry::{DeleteOptions, ListRequest, Registry, Subresource, Target, Warnings};
 use crate::store::{At, Entry, Moment, Stored};
 use crate::value::{Value, json};
 
@@ -171,7 +171,9 @@ async fn delete_objects(registry: &Arc<Registry>, definition: &Definition) -> Re
     if let Err(status) = registry.list(&target, &everything).await {
         return Ok(Emptied::Failed(format!("could not list instances: {}", status.message)));
     }
-    if let Err(status) = registry.delete_collection(&target, &user(), &everything, &DeleteOptions::default()).await {
+    let (options, mut warnings) = (DeleteOptions::default(), Warnings::default());
+    let deleted = registry.delete_collection(&target, &user(), &everything, &options, &mut warnings).await;
+    if let Err(status) = deleted {
         return Ok(Emptied::Failed(format!("could not issue all deletes: {}", status.message)));
     }
     Ok(match registry.list(&target, &everything).await?.items.is_empty() {

@@ -117,6 +117,7 @@ async fn restore(registry: &Arc<Registry>, namespace: &str, wanted: &Value) -> R
         manager: CONTROLLER_MANAGER.to_owned(),
         force: false,
         dry_run: false,
+        options: Value::Null,
     };
     settled(registry.patch(&target, &user(), &request, &mut Warnings::default()).await.map(drop))
 }

@@ -13,7 +13,7 @@ use super::queue::{Progress, Queue};
 use super::{CONTROLLER_MANAGER, queue_all, service_account};
 use crate::meta::{Revision, Status};
 use crate::object;
-use crate::registry::{DeleteOptions, ListRequest, Registry, Resource, Subresource, Target};
+use crate::registry::{DeleteOptions, ListRequest, Registry, Resource, Subresource, Target, Warnings};
 use crate::store::{At, Collection, Entry, Moment, Stored};
 use crate::value::{Value, json};
 
@@ -163,7 +163,8 @@ async fn delete_all(registry: &Registry, resource: &Arc<Resource>, namespace: &s
     let target = Target { resource, version, subresource: Subresource::Main, namespace, name };
     let options = DeleteOptions { propagation_policy: Some("Background".to_owned()), ..DeleteOptions::default() };
     let user = service_account(ACCOUNT);
-    registry.delete_collection(&target, &user, &ListRequest::default(), &options).await.map(drop)
+    let (list, mut warnings) = (ListRequest::default(), Warnings::default());
+    registry.delete_collection(&target, &user, &list, &options, &mut warnings).await.map(drop)
 }
 
 /// Writes what is left into the conditions. Who has changed the namespace meanwhile wins; it is looked at again.

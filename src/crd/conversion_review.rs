@@ -7,9 +7,12 @@
 
 use crate::meta::field::{self, Path};
 use crate::meta::object_meta;
+use crate::object;
 use crate::schema::typed::{Stop, Typed};
-use crate::value::{Map, Value, go_quote, go_type, json, json_type, yaml};
-use crate::{crd::write::split_api_version, object};
+use crate::value::{Map, Value, go_quote, go_type, json, json_type};
+
+use super::review_answer::{self, Wanted};
+use super::write::split_api_version;
 
 const GROUP: &str = "apiextensions.k8s.io";
 const KIND: &str = "ConversionReview";
@@ -194,42 +197,18 @@ struct Response {
     message: String,
 }
 
-/// Reads an answer as the reference's codec does: JSON, or YAML where it does not look like JSON.
 fn decode(body: &[u8], version: ReviewVersion) -> Result<Answer, String> {
-    const NO_TYPE: &str = "couldn't get version/kind; json parse error: ";
-    const TYPE: &str =
-        r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
-    let looks_like_json = body.trim_ascii_start().starts_with(b"{");
-    let decoded = match looks_like_json {
-        true => json::decode(body).map_err(|error| format!("{NO_TYPE}{error}"))?,
-        false => yaml::decode(body).map_err(|error| error.to_string())?,
+    let wanted = Wanted {
+        group: GROUP,
+        version: version.name(),
+        kind: KIND,
+        others: &["CustomResourceDefinition", "CustomResourceDefinitionList"],
+        takes_status: true,
     };
-    if !matches!(decoded, Value::Object(_) | Value::Null) {
-        return Err(format!("{NO_TYPE}json: cannot unmarshal {} into Go value of type {TYPE}", json_type(&decoded)));
-    }
-    let (mut api_version, mut kind) = (String::new(), String::new());
-    let types = Typed::run(|typed| {
-        for (name, value) in decoded.as_object().into_iter().flat_map(Map::iter) {
-            match name {
-                "apiVersion" => api_version = typed.string(value).unwrap_or_default(),
-                "kind" => kind = typed.string(value).unwrap_or_default(),
-                _ => {}
-            }
-        }
-        Ok(())
-    });
-    types.map_err(|error| format!("{NO_TYPE}{error}"))?;
-    check_type(&api_version, &kind, version)?;
-    let is_status = kind == "Status" && api_version == "v1";
-    if is_status {
-        return match decoded.str_at(&["status"]) {
-            SUCCESS => Ok(Answer::default()),
-            _ => Err(decoded.str_at(&["message"]).to_owned()),
-        };
-    }
+    let Some(answered) = review_answer::read(body, &wanted)? else { return Ok(Answer::default()) };
     let mut response = None;
     Typed::run(|typed| {
-        typed.structure(&decoded, "ConversionReview", |typed, name, value| {
+        typed.structure(&answered.body, "ConversionReview", |typed, name, value| {
             match name {
                 "response" if value.is_null() => response = None,
                 "response" => response = Some(decode_response(typed, value)?),
@@ -238,29 +217,7 @@ fn decode(body: &[u8], version: ReviewVersion) -> Result<Answer, String> {
             Ok(true)
         })
     })?;
-    Ok(Answer { api_version, kind, response })
-}
-
-/// The type must be one that the reference's scheme for webhooks knows, and that of the request.
-fn check_type(api_version: &str, kind: &str, version: ReviewVersion) -> Result<(), String> {
-    let (group, name) = split_api_version(api_version)?;
-    let group = if group.is_empty() && name.is_empty() { GROUP } else { group };
-    let name = if name.is_empty() && group == GROUP { version.name() } else { name };
-    let kind = if kind.is_empty() { KIND } else { kind };
-    match (group, name, kind) {
-        ("", "v1", "Status") => Ok(()),
-        (GROUP, "v1" | "v1beta1", KIND) if name == version.name() => Ok(()),
-        (GROUP, "v1" | "v1beta1", KIND | "CustomResourceDefinition" | "CustomResourceDefinitionList") => {
-            let wanted = version.name();
-            Err(format!("converting ({name}.{kind}) to ({wanted}.{KIND}): unknown conversion"))
-        }
-        _ => {
-            let given = if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") };
-            Err(format!(
-                "no kind \"{kind}\" is registered for version \"{given}\" in scheme \"pkg/runtime/scheme.go:111\""
-            ))
-        }
-    }
+    Ok(Answer { api_version: answered.api_version, kind: answered.kind, response })
 }
 
 fn decode_response<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Response, Stop> {

@@ -11,6 +11,7 @@ pub mod bounds;
 pub mod warnings;
 mod compile;
 pub mod conversion_review;
+pub mod review_answer;
 pub mod nested;
 pub mod write;
 

@@ -106,11 +106,43 @@ pub(super) fn body(exchange: &Exchange, code: u16, content_type: &str, bytes: Ve
     response
 }
 
+/// How many characters of warnings are sent in full.
+const WARNINGS_CHARACTERS_MAX: usize = 4096;
+/// How many characters of each are sent where that is too little.
+const WARNING_CHARACTERS_MAX: usize = 256;
+
+/// The warnings that are sent: where they are too long together, the beginning of each, and not all of them.
+///
+/// Source: `k8s.io/apiserver/pkg/endpoints/filters/warning.go`, release 1.37.
+fn fitting(texts: &[String]) -> Vec<&str> {
+    let length = |text: &str| text.chars().count();
+    let mut written = 0;
+    let all_fit = |text: &String| {
+        written += length(text);
+        written <= WARNINGS_CHARACTERS_MAX
+    };
+    let Some(first_beyond) = texts.iter().map(all_fit).position(|fits| !fits) else {
+        return texts.iter().map(String::as_str).collect();
+    };
+    let mut written = 0;
+    let mut sent = Vec::new();
+    for (at, text) in texts.iter().enumerate() {
+        // What was there when the limit was passed is sent in any case.
+        if at > first_beyond && written >= WARNINGS_CHARACTERS_MAX {
+            break;
+        }
+        let end = text.char_indices().nth(WARNING_CHARACTERS_MAX).map_or(text.len(), |(end, _)| end);
+        written += length(&text[..end]);
+        sent.push(&text[..end]);
+    }
+    sent
+}
+
 /// Warning headers in the form of RFC 7234: code 299, no agent, the text quoted.
 pub(super) fn add_warnings(exchange: &Exchange, headers: &mut axum::http::HeaderMap) {
     const WARNING: HeaderName = header::WARNING;
     let warnings = exchange.warnings.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    for text in warnings.texts() {
+    for text in fitting(warnings.texts()) {
         let mut quoted = String::with_capacity(text.len() + 10);
         quoted.push_str("299 - \"");
         for character in text.chars() {
@@ -125,5 +157,22 @@ pub(super) fn add_warnings(exchange: &Exchange, headers: &mut axum::http::Header
         if let Ok(value) = HeaderValue::from_bytes(quoted.as_bytes()) {
             headers.append(WARNING, value);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_that_are_too_long_together_are_cut() {
+        let sent = |lengths: &[usize]| -> Vec<usize> {
+            let texts: Vec<_> = lengths.iter().map(|length| "ä".repeat(*length)).collect();
+            fitting(&texts).into_iter().map(|text| text.chars().count()).collect()
+        };
+        assert_eq!(sent(&[4000, 96]), [4000, 96]);
+        assert_eq!(sent(&[4000, 97, 10]), [256, 97, 10]);
+        assert_eq!(sent(&[4097; 20]), [256; 16]);
+        assert_eq!(sent(&[200; 40]), [200; 21]);
     }
 }

@@ -107,10 +107,13 @@ impl Exchange {
         }
     }
 
-    /// Adds the warnings that a verb found.
+    /// Adds the warnings that a verb found, and tells the audit log what is for it.
     pub fn warn(&self, found: Warnings) {
+        self.observe(|observed| {
+            found.annotations().iter().for_each(|(name, text)| observed.annotate(name.clone(), text));
+        });
         let mut warnings = self.warnings.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        warnings.extend(found.texts().iter().cloned());
+        warnings.absorb(found.into_notes());
     }
 }
 

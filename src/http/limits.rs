@@ -1,17 +1,22 @@
 //! How many requests are at work at once, and for how long.
 //!
-//! A request that finds no place waits a moment, as most are done in a millisecond; then it is refused with 429.
+//! A request that finds no place waits a moment, as most are done in a millisecond; then it is refused with 429. While it
+//! waits for a webhook, it has one of as many other places, so that a webhook that hangs keeps none from work but those
+//! who wait for it.
 //! DIFFERS: kube-apiserver never refuses members of `system:masters`. Here everybody whom the kubeconfig was made for is
 //! one, so the limits are for them, too.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::metrics::Metrics;
+use crate::webhook::patience::Held;
 
 /// How long a request waits for a place.
 const PLACE_WAIT: Duration = Duration::from_secs(1);
@@ -52,13 +57,31 @@ pub(super) struct Places {
 struct Row {
     /// `None` for any number.
     free: Option<Arc<Semaphore>>,
+    /// For those who wait for a webhook.
+    aside: Arc<Semaphore>,
     at_work: Gauge,
 }
 
 /// A place that is taken until this is dropped.
 pub(super) struct Place {
-    _permit: Option<OwnedSemaphorePermit>,
+    permit: Mutex<Option<OwnedSemaphorePermit>>,
+    /// Set where there is any number of places, or this one is aside.
+    may_wait: AtomicBool,
+    aside: Arc<Semaphore>,
     at_work: Gauge,
+}
+
+#[async_trait]
+impl Held for Place {
+    async fn give_up(&self) -> bool {
+        if self.may_wait.load(Ordering::Relaxed) {
+            return true;
+        }
+        let Ok(Ok(aside)) = timeout(PLACE_WAIT, Arc::clone(&self.aside).acquire_owned()).await else { return false };
+        *self.permit.lock().unwrap_or_else(PoisonError::into_inner) = Some(aside);
+        self.may_wait.store(true, Ordering::Relaxed);
+        true
+    }
 }
 
 impl Drop for Place {
@@ -71,6 +94,7 @@ impl Places {
     pub fn new(limits: &Limits, metrics: &Metrics) -> Self {
         let row = |places: usize, kind| Row {
             free: (places > 0).then(|| Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS)))),
+            aside: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
             at_work: metrics.in_flight(kind),
         };
         Places { read_only: row(limits.read_only, "readOnly"), mutating: row(limits.mutating, "mutating") }
@@ -87,7 +111,12 @@ impl Places {
             None => None,
         };
         row.at_work.inc();
-        Some(Place { _permit: permit, at_work: row.at_work.clone() })
+        Some(Place {
+            may_wait: AtomicBool::new(permit.is_none()),
+            permit: Mutex::new(permit),
+            aside: Arc::clone(&row.aside),
+            at_work: row.at_work.clone(),
+        })
     }
 }
 
@@ -105,5 +134,16 @@ mod tests {
         assert!(places.take(Kind::Mutating).await.is_some(), "it has places of its own");
         drop(taken);
         assert!(places.take(Kind::ReadOnly).await.is_some());
+    }
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_a_webhook_makes_room_as_long_as_there_is_some_aside() {
+        let limits = Limits { read_only: 1, ..Limits::default() };
+        let places = Places::new(&limits, &Metrics::new());
+        let first = places.take(Kind::ReadOnly).await.expect("there is one");
+        assert!(first.give_up().await && first.give_up().await, "it is asked before each call");
+        let second = places.take(Kind::ReadOnly).await.expect("there is one again");
+        assert!(!second.give_up().await);
+        drop(first);
+        assert!(second.give_up().await);
     }
 }

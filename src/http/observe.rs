@@ -3,6 +3,7 @@
 //! An [`Observed`] goes along with its request and, where that is a watch, with its stream. What is known at its end is
 //! told when it is dropped; so a request that its client gave up is told, too.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -94,8 +95,8 @@ impl Observed {
     }
 
     /// Adds an annotation to the last line of the audit log.
-    pub fn annotate(&self, name: &'static str, text: &str) {
-        self.with_event(|event| event.annotations.push((name, text.to_owned())));
+    pub fn annotate(&self, name: impl Into<Cow<'static, str>>, text: &str) {
+        self.with_event(|event| event.annotations.push((name.into(), text.to_owned())));
     }
 
     /// The request is refused.

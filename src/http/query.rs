@@ -12,7 +12,7 @@ use crate::meta::object_meta::{MANAGER_BYTES_MAX, validate_manager};
 use crate::object;
 use crate::protobuf;
 use crate::registry::{FieldValidation, not_registered, type_meta};
-use crate::value::{Value, is_printable, json, json_type};
+use crate::value::{Map, Value, is_printable, json, json_type};
 
 /// The parameters of a query, decoded, in the order they were sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -222,7 +222,7 @@ impl GetOptions {
 }
 
 /// The options that all writes share.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct WriteOptions {
     pub dry_run: bool,
     /// Empty where the User-Agent names the manager.
@@ -230,6 +230,8 @@ pub struct WriteOptions {
     pub field_validation: FieldValidation,
     /// Only of an apply patch: take fields from other managers.
     pub force: bool,
+    /// As admission sees them, but for `force`, which no creation or update has.
+    pub encoded: Value,
 }
 
 impl WriteOptions {
@@ -267,14 +269,32 @@ impl WriteOptions {
             "Strict" => FieldValidation::Strict,
             _ => {
                 let supported = ["", "Ignore", "Strict", "Warn"];
-                errors.push(field::Error::not_supported(&Path::new("fieldValidation"), field_validation, &supported));
+                errors.push(field::Error::not_supported(
+                    &Path::new("fieldValidation"),
+                    field_validation.as_str(),
+                    &supported,
+                ));
                 FieldValidation::Warn
             }
         };
         check(kind, errors)?;
         let force = query.flag("force").unwrap_or_default();
-        Ok(WriteOptions { dry_run: !dry_run.is_empty(), field_manager, field_validation: level, force })
+        let mut encoded = object! {};
+        let fields = encoded.make_object();
+        if !dry_run.is_empty() {
+            fields.insert("dryRun", texts(&dry_run));
+        }
+        for (name, text) in [("fieldManager", &field_manager), ("fieldValidation", &field_validation)] {
+            if !text.is_empty() {
+                fields.insert(name, Value::from(text.as_str()));
+            }
+        }
+        Ok(WriteOptions { dry_run: !dry_run.is_empty(), field_manager, field_validation: level, force, encoded })
     }
+}
+
+fn texts(texts: &[String]) -> Value {
+    Value::Array(texts.iter().map(|text| Value::from(text.as_str())).collect())
 }
 
 /// The manager of a write that names none: the User-Agent up to its first slash, printable and cut to the limit.
@@ -391,6 +411,41 @@ impl DeleteOptions {
             has_preconditions: matches!(preconditions, Some(Value::Object(_))),
             ignore_store_read_error: flag("ignoreStoreReadErrorWithClusterBreakingPotential")?,
         })
+    }
+
+    /// The fields as admission sees them.
+    pub fn encode(&self) -> Value {
+        let mut options = object! {};
+        let fields = options.make_object();
+        if let Some(seconds) = self.grace_period_seconds {
+            fields.insert("gracePeriodSeconds", Value::Int(seconds));
+        }
+        if self.has_preconditions {
+            let mut preconditions = Map::new();
+            let given = [("uid", &self.precondition_uid), ("resourceVersion", &self.precondition_resource_version)];
+            for (name, text) in given {
+                if let Some(text) = text {
+                    preconditions.insert(name, Value::from(text.as_str()));
+                }
+            }
+            fields.insert("preconditions", Value::Object(preconditions));
+        }
+        if let Some(policy) = &self.propagation_policy {
+            fields.insert("propagationPolicy", Value::from(policy.as_str()));
+        }
+        let flags = [
+            ("orphanDependents", self.orphan_dependents),
+            ("ignoreStoreReadErrorWithClusterBreakingPotential", self.ignore_store_read_error),
+        ];
+        for (name, flag) in flags {
+            if let Some(flag) = flag {
+                fields.insert(name, Value::Bool(flag));
+            }
+        }
+        if !self.dry_run.is_empty() {
+            fields.insert("dryRun", texts(&self.dry_run));
+        }
+        options
     }
 
     /// The object in a protobuf body. The type is looked at before the options are.

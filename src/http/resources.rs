@@ -649,6 +649,7 @@ async fn create_request(exchange: &Exchange, body: Body) -> Result<CreateRequest
         field_validation: options.field_validation,
         manager: manager(exchange, &options),
         dry_run: options.dry_run,
+        options: options.encoded,
     })
 }
 
@@ -664,6 +665,7 @@ async fn update(app: &App, exchange: &Exchange, target: &Target, body: Body) -> 
         field_validation: options.field_validation,
         manager: manager(exchange, &options),
         dry_run: options.dry_run,
+        options: options.encoded,
     };
     let mut warnings = Warnings::default();
     let result = match target.subresource {
@@ -701,6 +703,7 @@ async fn patch(app: &App, exchange: &Exchange, target: &Target, body: Body) -> R
         manager: manager(exchange, &options),
         force: options.force,
         dry_run: options.dry_run,
+        options: options.encoded,
     };
     let mut warnings = Warnings::default();
     let result = app.registry.patch(target, &exchange.user, &request, &mut warnings).await;
@@ -740,6 +743,7 @@ fn deletion(options: &query::DeleteOptions) -> DeleteOptions {
         orphan_dependents: options.orphan_dependents,
         dry_run: !options.dry_run.is_empty(),
         ignore_store_read_error: options.ignore_store_read_error == Some(true),
+        options: options.encode(),
     }
 }
 
@@ -771,7 +775,10 @@ async fn delete(app: &App, exchange: &Exchange, target: &Target, body: Body) -> 
     if options.ignore_store_read_error == Some(true) {
         authorize_unsafe_delete(app, exchange, target)?;
     }
-    match app.registry.delete(target, &exchange.user, &deletion(&options)).await? {
+    let mut warnings = Warnings::default();
+    let outcome = app.registry.delete(target, &exchange.user, &deletion(&options), &mut warnings).await;
+    exchange.warn(warnings);
+    match outcome? {
         Deletion::Gone(status) => {
             let format = Format { transform: None, ..format };
             let mut status = status.to_value();
@@ -808,6 +815,10 @@ async fn delete_collection(
         let error = field::Error::invalid(&path, true, detail);
         return Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", &[error]).into());
     }
-    let page = app.registry.delete_collection(target, &exchange.user, &request, &deletion(&options)).await?;
+    let mut warnings = Warnings::default();
+    let deletion = deletion(&options);
+    let page = app.registry.delete_collection(target, &exchange.user, &request, &deletion, &mut warnings).await;
+    exchange.warn(warnings);
+    let page = page?;
     answer_page(exchange, target, format, &shape, &page)
 }

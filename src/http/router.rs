@@ -13,6 +13,7 @@ use crate::audit;
 use crate::auth::{Attributes, Authorizer, Decision, TokenIssuer, Tokens};
 use crate::meta::Status;
 use crate::registry::Registry;
+use crate::webhook::patience;
 
 use super::exchange::Exchange;
 use super::impersonation::{self, LastModes};
@@ -163,7 +164,7 @@ async fn within_limits(
             return answer::status(exchange, &Status::bad_request(&message));
         }
     };
-    let Some(_place) = app.places.take(observed.kind()).await else {
+    let Some(place) = app.places.take(observed.kind()).await else {
         observed.terminated(429);
         let mut refusal = answer::text(exchange, 429, TOO_MANY_REQUESTS_TEXT);
         refusal.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER));
@@ -179,7 +180,8 @@ async fn within_limits(
         ),
         false => (allowed, "request did not complete within the allotted timeout"),
     };
-    match timeout(allowed, answer(app, exchange, target, body)).await {
+    let answer = patience::holding(Arc::new(place), answer(app, exchange, target, body));
+    match timeout(allowed, answer).await {
         Ok(response) => response,
         Err(_) => {
             observed.terminated(504);

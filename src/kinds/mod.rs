@@ -10,6 +10,8 @@ pub mod strategy;
 mod metadata;
 mod data;
 mod rbac;
+pub mod webhooks;
+pub mod match_conditions;
 pub mod default_roles;
 mod token_request;
 mod access;
@@ -64,6 +66,8 @@ pub struct Kind {
     pub is_computed: bool,
     /// A small valid object, in YAML: what the kind is for, and what the tests create.
     pub example: &'static str,
+    /// Whether a definition of the same name takes its place for as long as it is stored.
+    pub yields: bool,
     /// The same objects in another group. They are stored in one form, that of the core group.
     pub also: Option<&'static Kind>,
 }
@@ -125,6 +129,7 @@ impl Kind {
             strategy,
             is_computed: false,
             example: "",
+            yields: false,
             also: None,
         }
     }

@@ -112,6 +112,11 @@ pub trait Strategy: Send + Sync {
         self.decode(object, versions).map(|decoded| decoded.object)
     }
 
+    /// Takes what the schema does not know out of an object that webhooks have changed.
+    fn settle(&self, object: Value, _versions: &[Arc<ServedVersion>]) -> Result<Value, String> {
+        Ok(object)
+    }
+
     /// What Go has before it reads an object of the kind: fields that it always writes. Their owner is nobody.
     fn zero(&self, version: &ServedVersion) -> Value {
         super::type_of(&version.api_version(), &version.names.kind).map_or_else(|| object! {}, Message::zero)
@@ -246,6 +251,11 @@ impl Strategy for Custom {
 
     fn set_defaults(&self, mut object: Value, versions: &[Arc<ServedVersion>]) -> Result<Value, String> {
         write::set_defaults(&mut object, versions);
+        Ok(object)
+    }
+
+    fn settle(&self, mut object: Value, versions: &[Arc<ServedVersion>]) -> Result<Value, String> {
+        write::coerce(&mut object, versions, write::Origin::Request)?;
         Ok(object)
     }
 

@@ -187,6 +187,79 @@ fn bindings_name_a_role_and_known_subjects() {
 }
 
 #[test]
+fn webhooks_are_named_once_and_called_for_something() {
+    const MUTATING: &str = "admissionregistration.k8s.io/v1 MutatingWebhookConfiguration";
+    const VALIDATING: &str = "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration";
+    let hook = |rest: &str| {
+        format!(
+            "webhooks: [{{name: a.example.com, sideEffects: None, admissionReviewVersions: [v1], \
+             clientConfig: {{url: 'https://a'}}{rest}}}]"
+        )
+    };
+    check_errors(VALIDATING, None, &hook(""), &[]);
+    check_errors(
+        VALIDATING,
+        None,
+        "webhooks: [{name: short, clientConfig: {}}]",
+        &[
+            r#"webhooks[0].name: Invalid value: "short": should be a domain with at least three segments separated by dots"#,
+            "webhooks[0].sideEffects: Required value: must specify one of None, NoneOnDryRun",
+            "webhooks[0].clientConfig: Required value: exactly one of url or service is required",
+            "webhooks[0].admissionReviewVersions: Required value: must specify one of v1, v1beta1",
+        ],
+    );
+    check_errors(
+        MUTATING,
+        None,
+        &hook(", timeoutSeconds: 31, failurePolicy: Maybe, matchPolicy: Like, reinvocationPolicy: Often"),
+        &[
+            r#"webhooks[0].failurePolicy: Unsupported value: "Maybe": supported values: "Fail", "Ignore""#,
+            r#"webhooks[0].matchPolicy: Unsupported value: "Like": supported values: "Equivalent", "Exact""#,
+            "webhooks[0].timeoutSeconds: Invalid value: 31: the timeout value must be between 1 and 30 seconds",
+            r#"webhooks[0].reinvocationPolicy: Unsupported value: "Often": supported values: "IfNeeded", "Never""#,
+        ],
+    );
+    check_errors(
+        VALIDATING,
+        None,
+        &hook(
+            ", rules: [{operations: ['*', CREATE], apiGroups: [''], apiVersions: [v1], resources: ['*', pods, 'a/*', a/b], scope: Some}]",
+        ),
+        &[
+            r#"webhooks[0].rules[0].operations: Invalid value: ["*","CREATE"]: if '*' is present, must not specify other operations"#,
+            r#"webhooks[0].rules[0].resources[3]: Invalid value: "a/b": if 'a/*' is present, must not specify a/b"#,
+            r#"webhooks[0].rules[0].resources: Invalid value: ["*","pods","a/*","a/b"]: if '*' is present, must not specify other resources without subresources"#,
+            r#"webhooks[0].rules[0].scope: Unsupported value: "Some": supported values: "*", "Cluster", "Namespaced""#,
+        ],
+    );
+    check_errors(
+        VALIDATING,
+        None,
+        &hook(
+            ", objectSelector: {matchExpressions: [{key: a, operator: In}]}, matchConditions: [{name: a}, {name: a, expression: 'true'}]",
+        ),
+        &[
+            "webhooks[0].objectSelector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
+            "webhooks[0].matchConditions[0].expression: Required value",
+            r#"webhooks[0].matchConditions[1].name: Duplicate value: "a""#,
+        ],
+    );
+    let loose = hook("").replace("None", "Some");
+    check_errors(VALIDATING, Some(&loose), &loose, &[]);
+}
+
+#[test]
+fn webhooks_get_what_is_not_said() {
+    let mut configuration = yaml::decode(
+        b"webhooks: [{clientConfig: {service: {name: s}}, rules: [{operations: [CREATE]}, {scope: Cluster}]}]",
+    )
+    .expect("the test is YAML");
+    webhooks::set_defaults(&mut configuration, true);
+    let expected = r#"{"webhooks":[{"clientConfig":{"service":{"name":"s","port":443}},"failurePolicy":"Fail","matchPolicy":"Equivalent","namespaceSelector":{},"objectSelector":{},"reinvocationPolicy":"Never","rules":[{"operations":["CREATE"],"scope":"*"},{"scope":"Cluster"}],"timeoutSeconds":10}]}"#;
+    assert_eq!(json::encode_to_string(&configuration), expected);
+}
+
+#[test]
 fn nodes_keep_what_they_are() {
     const NODE: &str = "v1 Node";
     check_errors(

@@ -239,6 +239,25 @@ impl Status {
         Status { continue_token: token, ..Status::expired(message) }
     }
 
+    /// The details of a Status that somebody else has made.
+    pub fn decode_details(details: &Value) -> Details {
+        let text = |of: &Value, name: &str| of.str_at(&[name]).to_owned();
+        let causes = details.items_at(&["causes"]).iter().map(|cause| Cause {
+            reason: text(cause, "reason"),
+            message: text(cause, "message"),
+            field: text(cause, "field"),
+        });
+        let seconds = details.get("retryAfterSeconds").and_then(Value::as_i64);
+        Details {
+            name: text(details, "name"),
+            group: text(details, "group"),
+            kind: text(details, "kind"),
+            uid: text(details, "uid"),
+            causes: causes.collect(),
+            retry_after_seconds: seconds.and_then(|seconds| seconds.try_into().ok()).unwrap_or_default(),
+        }
+    }
+
     /// How long the client should wait, for the header of that name.
     pub fn retry_after_seconds(&self) -> Option<u32> {
         self.details.as_ref().map(|details| details.retry_after_seconds).filter(|seconds| *seconds > 0)

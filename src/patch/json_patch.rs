@@ -4,10 +4,11 @@
 //! copied one and a value; a path needs no leading slash; indices may be negative.
 
 use std::collections::BTreeMap;
+use std::num::{IntErrorKind, ParseIntError};
 
 use super::written::{Content, Node, StrictErrors, Written};
 use super::{PatchError, text_of};
-use crate::value::Value;
+use crate::value::{Value, go_quote};
 
 /// How many operations a patch may have.
 pub const OPERATIONS_MAX: usize = 10_000;
@@ -67,6 +68,11 @@ impl Patch {
         }
         let errors = errors.0.into_iter().map(|error| format!("json patch {error}")).collect();
         Ok((Patch { text, operations }, errors))
+    }
+
+    /// Whether it has no operations.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
     }
 
     /// The text of `object` after all operations; none of them has happened if one fails.
@@ -134,57 +140,118 @@ impl Operation {
         operation
     }
 
+    fn path(&self, name: &str) -> Result<&str, String> {
+        let missing = || format!("{name} operation failed to decode path: ");
+        self.path.as_deref().ok_or_else(|| match name {
+            "add" | "remove" | "copy" => missing() + MISSING,
+            _ => missing() + "operation missing path field: " + MISSING,
+        })
+    }
+
+    fn from(&self, name: &str) -> Result<&str, String> {
+        let missing = || format!("{name} operation failed to decode from: operation, missing from field: {MISSING}");
+        self.from.as_deref().ok_or_else(missing)
+    }
+
     fn apply<'p>(&'p self, text: &'p str, document: &mut Node<'p>, copied_bytes: &mut usize) -> Result<(), String> {
-        let path = self.path.as_deref().ok_or("the operation has no path");
-        let from = self.from.as_deref().ok_or("the operation has no from");
-        let value = self.value.as_ref().map(|value| Node::written(text, value));
+        let value = || self.value.as_ref().map(|value| Node::written(text, value));
+        let or_null = || value().unwrap_or(Node::Null);
         match self.name.as_deref().unwrap_or("unknown") {
-            "add" => find(document, path?)?.add(value.unwrap_or(Node::Null)),
-            "remove" => find(document, path?)?.remove().map(drop),
-            "replace" if path == Ok("") => match value.map(Node::opened) {
+            "add" => {
+                let path = self.path("add")?;
+                let place = find(document, path).ok_or_else(|| unreachable("add", "doc is", "path", &quoted(path)))?;
+                place.add(or_null()).map_err(|why| format!("error in add for path: '{path}': {why}"))
+            }
+            "remove" => {
+                let path = self.path("remove")?;
+                let place =
+                    find(document, path).ok_or_else(|| unreachable("remove", "doc is", "path", &quoted(path)))?;
+                place.remove().map(drop).map_err(|why| format!("error in remove for path: '{path}': {why}"))
+            }
+            "replace" => self.replace(value(), document),
+            "move" => {
+                let from = self.from("move")?;
+                let place = find(document, from).ok_or_else(|| unreachable("move", "doc is", "from path", from))?;
+                let key = place.key().to_owned();
+                let moved = place.remove().map_err(|why| format!("error in move for path: '{key}': {why}"))?;
+                let path = self.path("move")?;
+                let place =
+                    find(document, path).ok_or_else(|| unreachable("move", "doc is", "destination path", path))?;
+                place.add(moved).map_err(|why| format!("error in move for path: '{path}': {why}"))
+            }
+            "copy" => {
+                let from = self.from("copy")?;
+                let place = find(document, from).ok_or_else(|| unreachable("copy", "doc is", "from path", from))?;
+                let copied = place.get().map_err(|why| format!("error in copy for from: '{from}': {why}"))?;
+                let copied = copied.cloned().unwrap_or(Node::Null);
+                if !copied.is_null() {
+                    *copied_bytes += copied.to_text().len();
+                }
+                let path = self.path("copy")?;
+                let place =
+                    find(document, path).ok_or_else(|| unreachable("copy", "doc is", "destination path", path))?;
+                if *copied_bytes > COPIED_BYTES_MAX {
+                    return Err(format!(
+                        "Unable to complete the copy, the accumulated size increase of copy is {copied_bytes}, exceeding \
+                         the limit {COPIED_BYTES_MAX}"
+                    ));
+                }
+                place.add(copied).map_err(|why| format!("error while adding value during copy: {why}"))
+            }
+            "test" => {
+                let path = self.path("test")?;
+                let value = value();
+                let is_equal = match path {
+                    "" => value.is_some_and(|value| document.equals(&value)),
+                    _ => {
+                        let place = find(document, path).ok_or_else(|| unreachable("test", "is", "path", path))?;
+                        let present = place.get().map_err(|why| format!("error in test for path: '{path}': {why}"))?;
+                        match (present, value) {
+                            (None | Some(Node::Null), value) => value.is_none_or(|value| value.is_null()),
+                            (Some(present), value) => value.is_some_and(|value| present.equals(&value)),
+                        }
+                    }
+                };
+                if is_equal { Ok(()) } else { Err(format!("testing value {path} failed: test failed")) }
+            }
+            other => Err(format!("Unexpected kind: {other}")),
+        }
+    }
+
+    fn replace<'p>(&'p self, value: Option<Node<'p>>, document: &mut Node<'p>) -> Result<(), String> {
+        let path = self.path("replace")?;
+        if path.is_empty() {
+            return match value.map(Node::opened) {
                 Some(whole @ (Node::Array(_) | Node::Object(_))) => {
                     *document = whole;
                     Ok(())
                 }
-                _ => Err("the value must be an object or array".to_owned()),
-            },
-            "replace" => find(document, path?)?.set(value.unwrap_or(Node::Null)),
-            "move" => {
-                let moved = find(document, from?)?.remove()?;
-                find(document, path?)?.add(moved)
-            }
-            "copy" => {
-                let copied = find(document, from?)?.get()?.cloned().unwrap_or(Node::Null);
-                if !copied.is_null() {
-                    *copied_bytes += copied.to_text().len();
-                }
-                let place = find(document, path?)?;
-                if *copied_bytes > COPIED_BYTES_MAX {
-                    return Err(format!("copies add more than {COPIED_BYTES_MAX} bytes"));
-                }
-                place.add(copied)
-            }
-            "test" => {
-                let path = path?;
-                let is_equal = match path {
-                    "" => value.is_some_and(|value| document.equals(&value)),
-                    _ => match (find(document, path)?.get()?, value) {
-                        (None | Some(Node::Null), value) => value.is_none_or(|value| value.is_null()),
-                        (Some(present), value) => value.is_some_and(|value| present.equals(&value)),
-                    },
-                };
-                if is_equal { Ok(()) } else { Err(format!("testing value {path} failed")) }
-            }
-            other => Err(format!("unexpected kind: {other}")),
+                _ => Err("replace operation value must be object or array: %!w(<nil>)".to_owned()),
+            };
         }
+        let place = find(document, path).ok_or_else(|| unreachable("replace", "doc is", "path", path))?;
+        if place.get().is_err() {
+            return Err(unreachable("replace", "doc is", "key", path));
+        }
+        place.set(value.unwrap_or(Node::Null)).map_err(|why| format!("error in remove for path: '{path}': {why}"))
     }
 }
 
+/// What Go says of what is not there.
+const MISSING: &str = "missing value";
+
+fn unreachable(operation: &str, what: &str, missing: &str, path: &str) -> String {
+    format!("{operation} operation does not apply: {what} missing {missing}: {path}: {MISSING}")
+}
+
+fn quoted(path: &str) -> String {
+    format!("\"{path}\"")
+}
+
 /// The container that `path` ends in, and its last key. What stands before the first slash is not looked at.
-fn find<'n, 'p>(document: &'n mut Node<'p>, path: &str) -> Result<Place<'n, 'p>, String> {
-    let missing = || format!("the object has no path {path}");
+fn find<'n, 'p>(document: &'n mut Node<'p>, path: &str) -> Option<Place<'n, 'p>> {
     let parts: Vec<&str> = path.split('/').collect();
-    let [_, way @ .., key] = parts.as_slice() else { return Err(missing()) };
+    let [_, way @ .., key] = parts.as_slice() else { return None };
     let mut container = document;
     for part in way {
         let key = unescape(part);
@@ -192,13 +259,12 @@ fn find<'n, 'p>(document: &'n mut Node<'p>, path: &str) -> Result<Place<'n, 'p>,
             Node::Object(fields) => fields.get_mut(&key),
             Node::Array(items) => index(&key, items.len()).ok().and_then(|at| items.get_mut(at)),
             _ => None,
-        }
-        .ok_or_else(missing)?;
+        }?;
     }
     match container.open() {
-        Node::Object(fields) => Ok(Place::Field(fields, unescape(key))),
-        Node::Array(items) => Ok(Place::Item(items, unescape(key))),
-        _ => Err(missing()),
+        Node::Object(fields) => Some(Place::Field(fields, unescape(key))),
+        Node::Array(items) => Some(Place::Item(items, unescape(key))),
+        _ => None,
     }
 }
 
@@ -208,14 +274,31 @@ fn unescape(part: &str) -> String {
 
 /// An index within `length` items; a negative one counts from the end.
 fn index(key: &str, length: usize) -> Result<usize, String> {
-    let fault = || format!("no such index: {key}");
-    let number: i64 = key.parse().map_err(|_| fault())?;
-    let length = i64::try_from(length).map_err(|_| fault())?;
+    let number: i64 = parse_index(key)?;
+    let invalid = || format!("Unable to access invalid index: {number}: invalid index referenced");
+    let length = i64::try_from(length).map_err(|_| invalid())?;
     let at = if number < 0 { number + length } else { number };
-    usize::try_from(at).ok().filter(|_| at < length).ok_or_else(fault)
+    usize::try_from(at).ok().filter(|_| at < length).ok_or_else(invalid)
+}
+
+/// Go's `strconv.Atoi`.
+fn parse_index(key: &str) -> Result<i64, String> {
+    key.parse().map_err(|error: ParseIntError| {
+        let why = match error.kind() {
+            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+            _ => "invalid syntax",
+        };
+        format!("strconv.Atoi: parsing {}: {why}", go_quote(key))
+    })
 }
 
 impl<'n, 'p> Place<'n, 'p> {
+    fn key(&self) -> &str {
+        match self {
+            Place::Field(_, key) | Place::Item(_, key) => key,
+        }
+    }
+
     fn get(&self) -> Result<Option<&Node<'p>>, String> {
         match self {
             Place::Field(fields, key) => Ok(fields.get(key)),
@@ -243,6 +326,7 @@ impl<'n, 'p> Place<'n, 'p> {
             }
             Place::Item(items, key) if key == "-" => items.push(value),
             Place::Item(items, key) => {
+                parse_index(&key).map_err(|why| format!("value was not a proper array index: '{key}': {why}"))?;
                 // One more place than there are items: behind the last.
                 let at = index(&key, items.len() + 1)?;
                 items.insert(at, value);
@@ -253,7 +337,9 @@ impl<'n, 'p> Place<'n, 'p> {
 
     fn remove(self) -> Result<Node<'p>, String> {
         match self {
-            Place::Field(fields, key) => fields.remove(&key).ok_or_else(|| format!("no such key: {key}")),
+            Place::Field(fields, key) => {
+                fields.remove(&key).ok_or_else(|| format!("Unable to remove nonexistent key: {key}: {MISSING}"))
+            }
             Place::Item(items, key) => {
                 let at = index(&key, items.len())?;
                 Ok(items.remove(at))
@@ -299,6 +385,43 @@ mod tests {
         check("{}", r#"[{"op":"move","from":"/a","path":"/b"}]"#, None);
         check("{}", r#"[{"path":"/a","value":1}]"#, None);
         check(r#"{"a":null}"#, r#"[{"op":"add","path":"/a/b","value":1}]"#, None);
+    }
+
+    #[test]
+    fn what_does_not_apply_is_told_in_the_words_of_go() {
+        let check = |patch: &str, expected: &str| {
+            let object = json::decode(br#"{"a":{"b":1},"l":[1]}"#).expect("the test is JSON");
+            let (patch, _) = Patch::decode(patch.as_bytes(), false).expect("the test is a patch");
+            assert_eq!(patch.apply(&object), Err(PatchError::Apply(expected.to_owned())));
+        };
+        check(
+            r#"[{"op":"add","path":"/x/y","value":1}]"#,
+            r#"add operation does not apply: doc is missing path: "/x/y": missing value"#,
+        );
+        check(
+            r#"[{"op":"remove","path":"/x"}]"#,
+            "error in remove for path: '/x': Unable to remove nonexistent key: x: missing value",
+        );
+        check(
+            r#"[{"op":"replace","path":"/l/7","value":1}]"#,
+            "replace operation does not apply: doc is missing key: /l/7: missing value",
+        );
+        check(r#"[{"op":"test","path":"/a/b","value":2}]"#, "testing value /a/b failed: test failed");
+        check(
+            r#"[{"op":"add","path":"/l/x","value":2}]"#,
+            "error in add for path: '/l/x': value was not a proper array index: 'x': strconv.Atoi: parsing \"x\": invalid \
+             syntax",
+        );
+        check(
+            r#"[{"op":"add","path":"/l/9","value":2}]"#,
+            "error in add for path: '/l/9': Unable to access invalid index: 9: invalid index referenced",
+        );
+        check(
+            r#"[{"op":"move","from":"/x/y","path":"/z"}]"#,
+            "move operation does not apply: doc is missing from path: /x/y: missing value",
+        );
+        check(r#"[{"op":"add","value":2}]"#, "add operation failed to decode path: missing value");
+        check(r#"[{"op":"jump","path":"/a"}]"#, "Unexpected kind: jump");
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub enum PatchError {
     Decode(String),
     /// 413.
     TooManyOperations(String),
-    /// 422: it does not apply to the object. The reference does not tell why; this does, for our own tools.
+    /// 422: it does not apply to the object. To clients the reference does not tell why, of the patches of webhooks it does.
     Apply(String),
 }
 

@@ -47,7 +47,8 @@ impl Registry {
         }
         if plural == BINDINGS && found.get("roleRef") != wanted.get("roleRef") {
             let target = self.own_target(GROUP, plural, name).await?;
-            self.delete(&target, &own_user(), &DeleteOptions::default()).await?;
+            let (options, mut warnings) = (DeleteOptions::default(), Warnings::default());
+            self.delete(&target, &own_user(), &options, &mut warnings).await?;
             return self.make_default(plural, wanted).await;
         }
         let reconciled = match plural {
@@ -63,6 +64,7 @@ impl Registry {
             field_validation: FieldValidation::Ignore,
             manager: MANAGER.to_owned(),
             dry_run: false,
+            options: Value::Null,
         };
         self.update(&target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
     }
@@ -201,6 +203,7 @@ mod tests {
                 field_validation: FieldValidation::Strict,
                 manager: "test".to_owned(),
                 dry_run: false,
+                options: Value::Null,
             };
             registry.update(&target, &own_user(), &request, &mut Warnings::default()).await.expect("it is valid");
         }

@@ -74,6 +74,7 @@ mod tests {
             field_validation: FieldValidation::Strict,
             manager: "test".to_owned(),
             dry_run: false,
+            options: crate::value::Value::Null,
         };
         let user = UserInfo::unsecured();
         registry.create(&events, &user, &request, &mut Warnings::default()).await.expect("it is valid");

@@ -1,7 +1,6 @@
 //! Conversion between the versions of a resource: by its apiVersion alone, or by the webhook of its definition.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,15 +12,12 @@ use crate::apply::{ConvertError, TypeSchema, Versions};
 use crate::crd::conversion_review::{Review, ReviewVersion};
 use crate::crd::definition::{ClientConfig, Definition};
 use crate::value::Value;
-use crate::webhook::{Address, Client, Endpoint};
+use crate::webhook::{Address, Client, Endpoint, Manner, SERVICE_PORT, patience};
 
 use super::Resource;
 
 /// How long a webhook may take. Source: Kubernetes documentation, "Webhook conversion".
-const TIMEOUT: Duration = Duration::from_secs(30);
-
-/// The port of a service that names none.
-const SERVICE_PORT: u16 = 443;
+const MANNER: Manner = Manner::of_conversion(Duration::from_secs(30));
 
 /// How objects of a resource get from one version to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +79,7 @@ pub trait Convert: Send + Sync {
 }
 
 /// Converts as the definitions say.
-pub struct Converter(pub Client);
+pub struct Converter(pub Arc<Client>);
 
 #[async_trait]
 impl Convert for Converter {
@@ -98,9 +94,12 @@ impl Convert for Converter {
             }
             Conversion::Webhook(webhook) => webhook,
         };
+        if !patience::give_up().await {
+            return Err(patience::CROWDED.to_owned());
+        }
         let uid = Uuid::new_v4().to_string();
         let review = Review { version: webhook.version.clone()?, uid: &uid, desired: to, object: &object };
-        let answer = self.0.post(&webhook.endpoint, review.request().into(), TIMEOUT).await;
+        let answer = self.0.post(&webhook.endpoint, review.request().into(), MANNER).await;
         review.response(&answer.map_err(|why| review.failed(&why))?)
     }
 }

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::admission::{Attributes, Operation};
+use crate::admission::Operation;
 use crate::apply::FieldManager;
 use crate::auth::UserInfo;
 use crate::meta::field::Path;
@@ -10,6 +10,7 @@ use crate::meta::{Status, names, object_meta, parse_uint};
 use crate::store::{self, Collection, Guard, WriteError};
 use crate::value::Value;
 
+use super::admit::Admitted;
 use super::convert::Conversions;
 use super::decode::{Body, FieldValidation, decode_object};
 use super::derive::{Undecodable, remove_resource_version};
@@ -26,6 +27,8 @@ pub struct CreateRequest {
     /// Who owns the fields that this sets.
     pub manager: String,
     pub dry_run: bool,
+    /// The fields of the options that were sent, for admission.
+    pub options: Value,
 }
 
 /// How an object comes to be made.
@@ -33,6 +36,8 @@ pub struct CreateRequest {
 pub(super) struct Creation<'a> {
     pub user: &'a UserInfo,
     pub dry_run: bool,
+    /// The fields of the request's options, for admission.
+    pub options: &'a Value,
     /// By a PUT or PATCH, so that nobody has asked yet whether the user may create it.
     pub by_update: bool,
 }
@@ -61,7 +66,7 @@ impl Registry {
         let tries = if generates { GENERATED_NAME_TRIES } else { 1 };
         let mut result = Err(target.not_found());
         for _ in 0..tries {
-            let creation = Creation { user, dry_run: request.dry_run, by_update: false };
+            let creation = Creation { user, dry_run: request.dry_run, options: &request.options, by_update: false };
             result = self.create_decoded(target, creation, object.clone(), warnings).await;
             if !matches!(&result, Err(status) if status.is_already_exists()) {
                 break;
@@ -85,7 +90,7 @@ impl Registry {
             let mut noted = Warnings::default();
             let attempt = self.create_once(&target, creation, object.clone(), &mut noted).await;
             if let Some(outcome) = attempt.transpose() {
-                warnings.extend(noted.texts().iter().cloned());
+                warnings.absorb(noted.into_notes());
                 return outcome;
             }
             target = self.refresh(&target).await?;
@@ -100,22 +105,22 @@ impl Registry {
         mut object: Value,
         warnings: &mut Warnings,
     ) -> Result<Option<Written>, Status> {
-        let Creation { user, dry_run, by_update } = creation;
+        let Creation { user, dry_run, options, by_update } = creation;
         let (version, strategy) = (&target.version, &target.resource.strategy);
         let guards = self.guards(target).await?;
         let name = target.name.clone();
         let body_name = object.str_at(&["metadata", "name"]).to_owned();
-        let attributes = Attributes {
+        let write = Admitted {
             operation: Operation::Create,
-            version,
-            subresource: "",
-            namespace: &target.namespace,
+            target,
             name: if name.is_empty() { &body_name } else { &name },
             old: None,
             user,
             dry_run,
+            options,
         };
-        self.admission.mutate(&attributes, &mut object).await?;
+        self.admit_mutating(&write, &mut object, warnings).await?;
+        ensure_namespace(&mut object, &target.namespace)?;
         dedup_owner_references(&mut object, " after mutating admission happens", warnings);
         self.check_escalation(target, user, &object, None).await?;
         let named = fill_system_fields(&mut object, &self.now());
@@ -134,8 +139,8 @@ impl Registry {
         if by_update {
             self.check_create(target, user, &named)?;
         }
-        let attributes = Attributes { name: &named, ..attributes };
-        self.admission.validate(&attributes, &object).await?;
+        let write = Admitted { name: if write.name.is_empty() { &named } else { write.name }, ..write };
+        self.admit_validating(&write, &object, warnings).await?;
         if target.resource.definition.as_ref().is_some_and(|definition| definition.terminating) {
             let why = "create not allowed while custom resource definition is terminating";
             return Err(Status::forbidden(&version.group, &version.names.plural, &named, why));

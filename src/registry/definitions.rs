@@ -12,7 +12,7 @@ use futures_util::future::try_join_all;
 use crate::admission::{Namespaces, Phase};
 use crate::auth::UserInfo;
 use crate::crd::{self, definition};
-use crate::kinds::{self, strategy::Custom};
+use crate::kinds::{self, Kind, strategy::Custom};
 use crate::meta::Status;
 use crate::object;
 use crate::store::{At, Collection, SnapshotError, Storage, Stored, WatchError};
@@ -62,18 +62,17 @@ impl Definitions {
         self.built_in.iter().any(|built_in| built_in.kind.group == group)
     }
 
-    fn built_in(&self, group: &str, plural: &str) -> Option<&Arc<Resource>> {
-        let found =
-            self.built_in.iter().find(|built_in| built_in.kind.group == group && built_in.kind.plural == plural);
-        found.map(BuiltIn::resource)
+    fn built_in(&self, group: &str, plural: &str) -> Option<&BuiltIn> {
+        self.built_in.iter().find(|built_in| built_in.kind.group == group && built_in.kind.plural == plural)
     }
 }
 
 impl Registry {
     /// The resource `plural` of `group`; `None` where there is none, or its names are not accepted yet.
     pub async fn resolve(&self, group: &str, plural: &str) -> Result<Option<Arc<Resource>>, Status> {
-        if let Some(resource) = self.definitions.built_in(group, plural) {
-            return Ok(Some(Arc::clone(resource)));
+        let built_in = self.definitions.built_in(group, plural);
+        if let Some(built_in) = built_in.filter(|built_in| !built_in.kind.yields) {
+            return Ok(Some(Arc::clone(built_in.resource())));
         }
         if group.is_empty() {
             return Ok(None);
@@ -86,7 +85,7 @@ impl Registry {
             Some(stored) => self.compile(&stored),
             None => {
                 self.forget(&name);
-                Ok(None)
+                Ok(built_in.map(|built_in| Arc::clone(built_in.resource())))
             }
         }
     }
@@ -94,9 +93,9 @@ impl Registry {
     /// The resource whose objects are of `kind` in a served version of `group`; `None` where there is none.
     pub async fn resolve_kind(&self, group: &str, version: &str, kind: &str) -> Result<Option<Arc<Resource>>, Status> {
         let is_it = |resource: &Resource| resource.served(version).is_some_and(|version| version.names.kind == kind);
-        let of_group = self.definitions.built_in.iter().filter(|built_in| built_in.kind.group == group);
-        if let Some(found) = of_group.map(BuiltIn::resource).find(|resource| is_it(resource)) {
-            return Ok(Some(Arc::clone(found)));
+        let mut of_group = self.definitions.built_in.iter().filter(|built_in| built_in.kind.group == group);
+        if let Some(found) = of_group.find(|built_in| is_it(built_in.resource())) {
+            return self.resolve(group, found.kind.plural).await;
         }
         let snapshot = self.storage.snapshot(&self.definitions.collection(), At::Newest).await;
         let snapshot = snapshot.map_err(|_| Status::internal_error("definitions can't be read"))?;
@@ -120,8 +119,12 @@ impl Registry {
             SnapshotError::Expired { .. } => Status::internal_error("the newest state has expired"),
             SnapshotError::Store(error) => store_failed(&collection, "list", error),
         })?;
-        let mut resources: Vec<_> =
-            self.definitions.built_in.iter().map(|built_in| Arc::clone(built_in.resource())).collect();
+        let gives_way = |kind: &Kind| {
+            let name = format!("{}.{}", kind.plural, kind.group);
+            kind.yields && snapshot.range(&name, None).any(|stored| *stored.key == *name)
+        };
+        let built_in = self.definitions.built_in.iter().filter(|built_in| !gives_way(built_in.kind));
+        let mut resources: Vec<_> = built_in.map(|built_in| Arc::clone(built_in.resource())).collect();
         for stored in snapshot.range("", None) {
             resources.extend(self.compile(stored)?);
         }
@@ -130,10 +133,11 @@ impl Registry {
 
     /// The target as its resource is now. Errors: 404 where the resource or its version is gone.
     pub(super) async fn refresh(&self, target: &Target) -> Result<Target, Status> {
-        if target.resource.definition.is_none() {
+        let (group, plural) = (&target.version.group, &target.version.names.plural);
+        let yields = || self.definitions.built_in(group, plural).is_some_and(|built_in| built_in.kind.yields);
+        if target.resource.definition.is_none() && !yields() {
             return Ok(target.clone());
         }
-        let (group, plural) = (&target.version.group, &target.version.names.plural);
         let gone = Status::not_found_generic;
         let resource = self.resolve(group, plural).await?.ok_or_else(gone)?;
         if Arc::ptr_eq(&resource, &target.resource) {
@@ -239,6 +243,7 @@ impl Registry {
             manager: OWN_MANAGER.to_owned(),
             force: false,
             dry_run: false,
+            options: Value::Null,
         };
         self.patch(&target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
     }
@@ -287,6 +292,7 @@ impl Registry {
             field_validation: FieldValidation::Ignore,
             manager: manager.to_owned(),
             dry_run: false,
+            options: Value::Null,
         };
         self.create(&target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
     }
@@ -304,4 +310,57 @@ pub(super) const OWN_MANAGER: &str = "skiff";
 
 pub(super) fn own_user() -> UserInfo {
     UserInfo::authenticated("system:apiserver", vec![UserInfo::MASTERS.to_owned()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::fixture;
+    use crate::store;
+
+    const CONFIGURATIONS: [&str; 2] = ["admissionregistration.k8s.io", "mutatingwebhookconfigurations"];
+
+    async fn is_custom(registry: &Registry) -> bool {
+        let [group, plural] = CONFIGURATIONS;
+        let resource = registry.resolve(group, plural).await.expect("definitions are there");
+        let listed = registry.resources().await.expect("definitions are there");
+        let collection = Collection::new(group, plural);
+        assert_eq!(listed.iter().filter(|listed| listed.collection == collection).count(), 1);
+        resource.is_some_and(|resource| resource.definition.is_some())
+    }
+
+    #[tokio::test]
+    async fn a_definition_takes_the_place_of_a_kind_that_yields_until_it_is_gone() {
+        let registry = fixture::registry().await;
+        assert!(!is_custom(&registry).await);
+        let [group, plural] = CONFIGURATIONS;
+        let names = object! { "plural" => plural, "singular" => "x", "kind" => "X", "listKind" => "XList" };
+        let schema = object! { "openAPIV3Schema" => object! { "type" => "object" } };
+        let versions = object! { "name" => "v1", "served" => true, "storage" => true, "schema" => schema };
+        let established = object! { "type" => "Established", "status" => "True" };
+        let definition = object! {
+            "metadata" => object! { "name" => format!("{plural}.{group}") },
+            "spec" => object! {
+                "group" => group, "scope" => "Cluster", "names" => names.clone(), "versions" => vec![versions],
+            },
+            "status" => object! { "acceptedNames" => names, "conditions" => vec![established] },
+        };
+        let write = |op| store::Write {
+            collection: registry.definitions.collection(),
+            key: format!("{plural}.{group}").as_str().into(),
+            op,
+            guards: Vec::new(),
+        };
+        let put = store::Put {
+            bytes: store::compact_json(&definition),
+            uid: "u".into(),
+            stored_version: "v1".into(),
+            schema_generation: 0,
+            expires_at_ms: None,
+        };
+        registry.storage.write(write(store::Op::Put(put))).await.expect("it is stored");
+        assert!(is_custom(&registry).await);
+        registry.storage.write(write(store::Op::Delete)).await.expect("it is removed");
+        assert!(!is_custom(&registry).await);
+    }
 }

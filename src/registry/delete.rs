@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
 
-use crate::admission::{Attributes, Operation};
+use crate::admission::Operation;
 use crate::auth::UserInfo;
 use crate::meta::{Details, Status, object_meta};
 use crate::store::{self, Guard, Stored, WriteError};
 use crate::value::{Value, json};
 
+use super::admit::Admitted;
 use super::create::{metadata_mut, write_failed};
 use super::derive::{Undecodable, readable, remove_resource_version, set_resource_version};
 use super::list::{ListPage, ListRequest};
-use super::{Registry, Subresource, Target};
+use super::{Registry, Target, Warnings};
 
 /// How many objects of a collection are deleted at once: as many as one transaction takes.
 const DELETIONS_AT_ONCE: usize = 256;
@@ -34,6 +35,8 @@ pub struct DeleteOptions {
     pub dry_run: bool,
     /// Deletes an object that can't be read, and only such a one.
     pub ignore_store_read_error: bool,
+    /// The fields of the options that were sent, for admission.
+    pub options: Value,
 }
 
 /// What a deletion is answered with.
@@ -48,13 +51,31 @@ impl Registry {
     /// Deletes the object of `target`.
     ///
     /// Errors: 403 by admission, 404, 409 where a precondition does not hold.
-    pub async fn delete(&self, target: &Target, user: &UserInfo, options: &DeleteOptions) -> Result<Deletion, Status> {
+    pub async fn delete(
+        &self,
+        target: &Target,
+        user: &UserInfo,
+        options: &DeleteOptions,
+        warnings: &mut Warnings,
+    ) -> Result<Deletion, Status> {
+        self.delete_one(target, &target.name, user, options, warnings).await
+    }
+
+    /// [`Registry::delete`], of which admission sees the name that the request is for.
+    async fn delete_one(
+        &self,
+        target: &Target,
+        requested: &str,
+        user: &UserInfo,
+        options: &DeleteOptions,
+        warnings: &mut Warnings,
+    ) -> Result<Deletion, Status> {
         let mut target = target.clone();
         loop {
             let stored = self.stored(&target).await?.ok_or_else(|| target.not_found())?;
             let deletion = match options.ignore_store_read_error {
                 true => self.delete_unreadable(&target, options, stored).await?,
-                false => self.delete_once(&target, user, options, stored).await?,
+                false => self.delete_once((&target, requested), user, options, stored, warnings).await?,
             };
             if let Some(deletion) = deletion {
                 return Ok(deletion);
@@ -66,27 +87,27 @@ impl Registry {
     /// One attempt; `None` where the object has changed meanwhile.
     async fn delete_once(
         &self,
-        target: &Target,
+        (target, requested): (&Target, &str),
         user: &UserInfo,
         options: &DeleteOptions,
         stored: Arc<Stored>,
+        warnings: &mut Warnings,
     ) -> Result<Option<Deletion>, Status> {
         let strategy = &target.resource.strategy;
         let old = self.derive(&target.resource, &target.version, &stored).await;
         let old = old.map_err(|error| error.refuse_read(&target.resource.collection, &stored))?;
         check_preconditions(target, options, &old)?;
-        let attributes = Attributes {
+        let write = Admitted {
             operation: Operation::Delete,
-            version: &target.version,
-            subresource: Subresource::Main.name(),
-            namespace: &target.namespace,
-            name: &target.name,
+            target,
+            name: requested,
             old: Some(&old),
             user,
             dry_run: options.dry_run,
+            options: &options.options,
         };
-        self.admission.mutate(&attributes, &mut Value::Null).await?;
-        self.admission.validate(&attributes, &Value::Null).await?;
+        self.admit_mutating(&write, &mut Value::Null, warnings).await?;
+        self.admit_validating(&write, &Value::Null, warnings).await?;
         let now = self.now();
         if let Some(marked) = strategy.begin_delete(&old, &now) {
             return self.commit_marked(target, marked, &stored, options.dry_run).await;
@@ -166,13 +187,14 @@ impl Registry {
         user: &UserInfo,
         list: &ListRequest,
         options: &DeleteOptions,
+        warnings: &mut Warnings,
     ) -> Result<ListPage, Status> {
         let page = self.list(target, list).await?;
         // Together they go to disk in batches; in the order of their keys.
         let mut deletions = FuturesOrdered::new();
         for (stored, _) in &page.items {
             if deletions.len() == DELETIONS_AT_ONCE {
-                deletions.next().await.unwrap_or(Ok(()))?;
+                settle(deletions.next().await, warnings)?;
             }
             let mut one = target.clone();
             match stored.key.split_once('/') {
@@ -182,18 +204,30 @@ impl Registry {
             deletions.push_back(self.delete_if_there(one, user, options));
         }
         while let Some(outcome) = deletions.next().await {
-            outcome?;
+            settle(Some(outcome), warnings)?;
         }
         drop(deletions);
         Ok(page)
     }
 
-    async fn delete_if_there(&self, target: Target, user: &UserInfo, options: &DeleteOptions) -> Result<(), Status> {
-        match self.delete(&target, user, options).await {
+    async fn delete_if_there(&self, target: Target, user: &UserInfo, options: &DeleteOptions) -> (Deleted, Warnings) {
+        let mut warnings = Warnings::default();
+        // Of a collection, admission sees no name.
+        let outcome = match self.delete_one(&target, "", user, options, &mut warnings).await {
             Err(status) if status.code == 404 => Ok(()),
             other => other.map(drop),
-        }
+        };
+        (outcome, warnings)
     }
+}
+
+type Deleted = Result<(), Status>;
+
+/// What became of one of several deletions.
+fn settle(outcome: Option<(Deleted, Warnings)>, warnings: &mut Warnings) -> Deleted {
+    let Some((outcome, found)) = outcome else { return Ok(()) };
+    warnings.absorb(found.into_notes());
+    outcome
 }
 
 /// What clients get for an object that is gone.

@@ -19,6 +19,11 @@ use super::{Registry, Resource};
 pub struct Undecodable(String);
 
 impl Undecodable {
+    /// Kubernetes' text.
+    pub(super) fn into_text(self) -> String {
+        self.0
+    }
+
     /// What a write is answered with whose object can't be converted.
     pub fn refuse_write(self) -> Status {
         Status::plain(500, &self.0)

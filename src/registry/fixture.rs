@@ -28,7 +28,7 @@ pub(crate) async fn registry_at(clock: Clock) -> Arc<Registry> {
         storage,
         definitions: Definitions::new(BuiltIn::all()),
         admission: Arc::new(Chain::default()),
-        convert: Arc::new(Converter(webhook::Client::new(Vec::new()))),
+        convert: Arc::new(Converter(Arc::new(webhook::Client::new(Vec::new())))),
         policy: None,
         clock,
         guards_namespaces: false,
@@ -53,6 +53,7 @@ pub(crate) async fn create_namespace(registry: &Registry, name: &str) {
         field_validation: FieldValidation::Strict,
         manager: "test".to_owned(),
         dry_run: false,
+        options: crate::value::Value::Null,
     };
     let user = UserInfo::unsecured();
     registry.create(&namespaces, &user, &request, &mut Warnings::default()).await.expect("it is valid");

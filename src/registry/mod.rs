@@ -3,6 +3,7 @@
 //! In: a request that the HTTP edge has parsed. Out: an object, a list or a stream of events, or the [`Status`] to answer
 //! instead. Decisions are made in the verbs' functions; what they call is pure, or a store, or admission.
 
+mod admit;
 mod convert;
 mod create;
 mod decode;
@@ -28,11 +29,12 @@ mod watch;
 #[cfg(test)]
 pub(crate) mod fixture;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::admission::Admission;
+use crate::admission::{Admission, Notes};
 use crate::crd::ServedVersion;
 use crate::meta::Status;
 use crate::store::{Collection, Storage, StoreError};
@@ -40,6 +42,7 @@ use crate::value::Value;
 
 pub use crate::kinds::strategy::Subresource;
 pub use accounts::StoredAccounts;
+pub use admit::StoredWebhooks;
 pub use built_in::BuiltIn;
 pub use convert::{Conversion, Convert, Converter};
 pub use create::CreateRequest;
@@ -91,20 +94,36 @@ pub struct Written {
     pub object: Value,
 }
 
-/// The texts of Warning headers, each once, in their order.
+/// What a request is told beside its answer: the texts of Warning headers, each once, in their order; and what the audit
+/// log is told of it.
 #[derive(Clone, Debug, Default)]
-pub struct Warnings(Vec<String>);
+pub struct Warnings(Notes);
 
 impl Warnings {
     pub fn add(&mut self, text: impl Into<String>) {
         let text = text.into();
-        if !self.0.contains(&text) {
-            self.0.push(text);
+        if !text.is_empty() && !self.0.warnings.contains(&text) {
+            self.0.warnings.push(text);
         }
     }
 
     pub fn texts(&self) -> &[String] {
-        &self.0
+        &self.0.warnings
+    }
+
+    /// Annotations of the audit log, by their names.
+    pub fn annotations(&self) -> &BTreeMap<String, String> {
+        &self.0.annotations
+    }
+
+    /// Adds what another has; of annotations the latest stay, which are those of the attempt that counts.
+    pub fn absorb(&mut self, notes: Notes) {
+        self.extend(notes.warnings);
+        self.0.annotations.extend(notes.annotations);
+    }
+
+    pub fn into_notes(self) -> Notes {
+        self.0
     }
 }
 

@@ -39,6 +39,8 @@ pub struct PatchRequest {
     pub manager: String,
     pub force: bool,
     pub dry_run: bool,
+    /// The fields of the options that were sent, for admission.
+    pub options: Value,
 }
 
 impl Registry {
@@ -61,6 +63,7 @@ impl Registry {
         let change = Change {
             user,
             dry_run: request.dry_run,
+            options: &request.options,
             uid: None,
             creates: request.patch_type == PatchType::Apply && target.subresource == Subresource::Main,
         };

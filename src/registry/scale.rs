@@ -52,6 +52,18 @@ pub(super) fn read(target: &Target, object: &Value) -> Result<Value, Status> {
     }
 }
 
+/// The Scale of `object`, whether or not it has the field of replicas.
+pub(super) fn shown(target: &Target, object: &Value) -> Result<Value, Status> {
+    from_object(declared(target)?, object).map(|(scale, _)| scale).map_err(|error| Status::plain(500, &error))
+}
+
+/// Writes the replicas of a Scale that was changed into the object that it stands for.
+pub(super) fn write_back(target: &Target, scale: &Value, object: &mut Value) -> Result<(), Status> {
+    let replicas = scale.at(&["spec", "replicas"]).and_then(Value::as_i64).unwrap_or_default();
+    let path = split_path(&declared(target)?.spec_replicas_path);
+    set_nested(object, &path, Value::Int(replicas)).map_err(|error| Status::plain(500, &error))
+}
+
 fn declared(target: &Target) -> Result<&Scale, Status> {
     target.version.scale.as_ref().ok_or_else(|| target.not_found())
 }
@@ -115,7 +127,8 @@ impl Registry {
         let mut wanted = decoded.map_err(|_| Status::bad_request(NO_SCALE))?;
         ensure_namespace(&mut wanted, &target.namespace)?;
         check_name(&wanted, target)?;
-        let change = Change { user, dry_run: request.dry_run, uid: uid_precondition(&wanted), creates: false };
+        let (dry_run, options, uid) = (request.dry_run, &request.options, uid_precondition(&wanted));
+        let change = Change { user, dry_run, options, uid, creates: false };
         let put = ScaleChange::Put { scale: &wanted, names_version: names_version(&request.body) };
         self.change_scale(target, &change, &request.manager, &put, warnings).await
     }
@@ -128,7 +141,7 @@ impl Registry {
         request: &PatchRequest,
         warnings: &mut Warnings,
     ) -> Result<Written, Status> {
-        let change = Change { user, dry_run: request.dry_run, uid: None, creates: false };
+        let change = Change { user, dry_run: request.dry_run, options: &request.options, uid: None, creates: false };
         self.change_scale(target, &change, &request.manager, &ScaleChange::Patch(request), warnings).await
     }
 

@@ -3,9 +3,10 @@
 //! A change is made from the newest stored state, admitted, validated and committed under the guard that this state still
 //! holds; when it does not, everything runs again.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::admission::{Attributes, Operation};
+use crate::admission::Operation;
 use crate::apply::{FieldManager, keep_times};
 use crate::auth::UserInfo;
 use crate::meta::field::{self, Path};
@@ -13,10 +14,11 @@ use crate::meta::{Revision, Status, names, object_meta};
 use crate::store::{self, Guard, Stored, WriteError};
 use crate::value::{Value, json};
 
+use super::admit::Admitted;
 use super::create::{Creation, ensure_namespace, metadata_mut, wipe_system_fields, write_failed};
 use super::decode::{Body, FieldValidation, decode_object};
 use super::derive::{Undecodable, remove_resource_version, set_resource_version};
-use super::{Registry, Subresource, Target, Warnings, Written, store_failed};
+use super::{Registry, Subresource, Target, Warnings, Written, scale, store_failed};
 
 /// What a PUT needs beside its target.
 pub struct UpdateRequest {
@@ -24,12 +26,16 @@ pub struct UpdateRequest {
     pub field_validation: FieldValidation,
     pub manager: String,
     pub dry_run: bool,
+    /// The fields of the options that were sent, for admission.
+    pub options: Value,
 }
 
 /// How a change is made and what it must meet.
 pub(super) struct Change<'a> {
     pub user: &'a UserInfo,
     pub dry_run: bool,
+    /// The fields of the request's options, for admission.
+    pub options: &'a Value,
     /// The uid that the stored object must have.
     pub uid: Option<String>,
     /// Whether an absent object is made (server-side apply).
@@ -58,7 +64,8 @@ impl Registry {
         check_name(&object, target)?;
         dedup_owner_references(&mut object, "", warnings);
         let creates = target.subresource == Subresource::Main && target.resource.strategy.creates_on_update();
-        let change = Change { user, dry_run: request.dry_run, uid: uid_precondition(&object), creates };
+        let (dry_run, options, uid) = (request.dry_run, &request.options, uid_precondition(&object));
+        let change = Change { user, dry_run, options, uid, creates };
         let now = self.now();
         let mut make = |_: &Target, fields: &FieldManager<'_>, live: &Value, _: &mut Warnings| {
             let live = (!live.is_null()).then_some(live);
@@ -77,7 +84,7 @@ impl Registry {
         manager: &str,
         object: Value,
     ) -> Result<Written, Status> {
-        let change = Change { user, dry_run: false, uid: None, creates: false };
+        let change = Change { user, dry_run: false, options: &Value::Null, uid: None, creates: false };
         let now = self.now();
         let mut make = |_: &Target, fields: &FieldManager<'_>, live: &Value, _: &mut Warnings| {
             Ok(fields.update(Some(live), object.clone(), manager, &now))
@@ -87,7 +94,7 @@ impl Registry {
 
     /// Says that the content of a namespace is gone: its own finalizer goes, and with the last one the namespace.
     pub async fn finalize_namespace(&self, target: &Target, user: &UserInfo) -> Result<Written, Status> {
-        let change = Change { user, dry_run: false, uid: None, creates: false };
+        let change = Change { user, dry_run: false, options: &Value::Null, uid: None, creates: false };
         let mut make = |_: &Target, _: &FieldManager<'_>, live: &Value, _: &mut Warnings| {
             let mut emptied = live.clone();
             if let Some(Value::Array(finalizers)) = emptied.at_mut(&["spec", "finalizers"]) {
@@ -111,7 +118,7 @@ impl Registry {
             let mut noted = Warnings::default();
             let attempt = self.attempt_change(&target, change, make, &mut noted).await;
             if let Some(outcome) = attempt.transpose() {
-                warnings.extend(noted.texts().iter().cloned());
+                warnings.absorb(noted.into_notes());
                 return outcome;
             }
             target = self.refresh(&target).await?;
@@ -139,7 +146,8 @@ impl Registry {
         if !change.dry_run {
             remove_resource_version(&mut object);
         }
-        let creation = Creation { user: change.user, dry_run: change.dry_run, by_update: true };
+        let Change { user, dry_run, options, .. } = *change;
+        let creation = Creation { user, dry_run, options, by_update: true };
         match self.create_decoded(target, creation, object, warnings).await {
             // Somebody else was first: the change is made to their object.
             Err(status) if status.is_already_exists() && !change.dry_run => Ok(None),
@@ -174,18 +182,18 @@ impl Registry {
             return Err(target.conflict(&uid_mismatch(target, uid, old_uid)));
         }
         let mut new = self.make(target, make, &old, warnings).await?;
-        let attributes = Attributes {
+        let seen_old = seen_by_admission(target, &old)?;
+        let write = Admitted {
             operation: Operation::Update,
-            version,
-            subresource: target.subresource.name(),
-            namespace: &target.namespace,
+            target,
             name: &target.name,
-            old: Some(&old),
+            old: Some(&seen_old),
             user: change.user,
             dry_run: change.dry_run,
+            options: change.options,
         };
         let guards = self.guards(target).await?;
-        self.admission.mutate(&attributes, &mut new).await?;
+        self.admit_change(&write, &mut new, warnings).await?;
         dedup_owner_references(&mut new, " after mutating admission happens", warnings);
         self.check_escalation(target, change.user, &new, Some(&old)).await?;
         self.check_resource_version(target, &mut new, stored.revision)?;
@@ -202,7 +210,7 @@ impl Registry {
         }
         warnings.extend(strategy.warnings(version, target.subresource, &new, Some(&old)));
         keep_times(&mut new, &old);
-        self.admission.validate(&attributes, &new).await?;
+        self.admit_validating(&write, &*seen_by_admission(target, &new)?, warnings).await?;
         if is_deleted_by(&new, &old) && !strategy.must_stay(&new) {
             return self
                 .delete_now(target, &stored, guards, change.dry_run)
@@ -210,6 +218,16 @@ impl Registry {
                 .map(|gone| gone.then_some(Written { created: false, object: new }));
         }
         self.commit_change(target, new, stored, guards, change.dry_run).await
+    }
+
+    /// Lets admission change the new object; of a Scale, the replicas that it stands for.
+    async fn admit_change(&self, write: &Admitted<'_>, new: &mut Value, warnings: &mut Warnings) -> Result<(), Status> {
+        if write.target.subresource != Subresource::Scale {
+            return self.admit_mutating(write, new, warnings).await;
+        }
+        let mut scale = seen_by_admission(write.target, new)?.into_owned();
+        self.admit_mutating(write, &mut scale, warnings).await?;
+        scale::write_back(write.target, &scale, new)
     }
 
     /// Stores the changed object, unless its bytes and version are what is stored already.
@@ -295,6 +313,14 @@ impl Registry {
             given if i64::try_from(given).is_ok_and(|given| Revision::new(given) == revision) => Ok(()),
             _ => Err(target.conflict(MODIFIED)),
         }
+    }
+}
+
+/// What admission sees of an object: itself, or its Scale.
+fn seen_by_admission<'o>(target: &Target, object: &'o Value) -> Result<Cow<'o, Value>, Status> {
+    match target.subresource {
+        Subresource::Scale => scale::shown(target, object).map(Cow::Owned),
+        _ => Ok(Cow::Borrowed(object)),
     }
 }
 

@@ -168,6 +168,17 @@ impl<'v> Typed<'v> {
         }
     }
 
+    pub fn uint8(&mut self, value: &Value) -> Option<u8> {
+        match value {
+            Value::Int(number) => match u8::try_from(*number) {
+                Ok(number) => Some(number),
+                Err(_) => self.unfit_number(value, "uint8"),
+            },
+            Value::Float(_) => self.unfit_number(value, "uint8"),
+            _ => self.mismatch(value, "uint8"),
+        }
+    }
+
     pub fn int32(&mut self, value: &Value) -> Option<i32> {
         match value {
             Value::Int(number) => match i32::try_from(*number) {

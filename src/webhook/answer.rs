@@ -19,13 +19,13 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The body of a success; the words for anything else.
-    pub fn into_body(self) -> Result<Bytes, String> {
+    /// The body of a success; the words for anything else. `reads_any_type` is whether it may call itself what it likes.
+    pub fn into_body(self, reads_any_type: bool) -> Result<Bytes, String> {
         if !(200..=206).contains(&self.status) {
             return Err(self.failure());
         }
         let content_type = self.content_type.as_deref().unwrap_or("application/json");
-        if !is_decodable(content_type) {
+        if !reads_any_type && !is_decodable(content_type) {
             return Err(format!("serializer for {content_type} doesn't exist"));
         }
         if self.body.is_empty() {

@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -48,7 +49,8 @@ impl Connections {
         let idle = Mutex::default();
         match &endpoint.address {
             Address::Service { namespace, name, port, path } => {
-                let found = services.iter().find(|service| service.namespace == *namespace && service.name == *name);
+                let is_it = |service: &&ServiceAddress| service.namespace == *namespace && service.name == *name;
+                let found = services.iter().filter(is_it).find(|service| service.port.is_none_or(|own| own == *port));
                 let place = found.map(|service| service.address.clone());
                 let server_name = format!("{name}.{namespace}.svc");
                 let authority = format!("{server_name}:{port}");
@@ -75,17 +77,17 @@ impl Connections {
         &self.url
     }
 
-    /// One call. A connection that the webhook closed while it was idle is replaced.
-    pub async fn post(&self, body: Bytes, limit: Duration) -> Result<Answer, CallError> {
+    /// One call; tells when the answer has begun. A connection that the webhook closed while it was idle is replaced.
+    pub async fn post(&self, body: Bytes, limit: Duration, begun: &AtomicBool) -> Result<Answer, CallError> {
         while let Some(connection) = self.take_idle() {
-            match self.send(connection, &body, limit).await {
+            match self.send(connection, &body, limit, begun).await {
                 Err(SendError::Closed) => {}
                 Err(SendError::Answer(what)) => return Err(CallError::Answer(what)),
                 Ok(answer) => return Ok(answer),
             }
         }
         let connection = self.connect().await.map_err(CallError::Call)?;
-        match self.send(connection, &body, limit).await {
+        match self.send(connection, &body, limit, begun).await {
             Err(SendError::Closed) => Err(CallError::Call("EOF".to_owned())),
             Err(SendError::Answer(what)) => Err(CallError::Answer(what)),
             Ok(answer) => Ok(answer),
@@ -132,6 +134,7 @@ impl Connections {
         mut connection: SendRequest<Full<Bytes>>,
         body: &Bytes,
         limit: Duration,
+        begun: &AtomicBool,
     ) -> Result<Answer, SendError> {
         let request = Request::post(format!("{}?timeout={}s", self.path, limit.as_secs()))
             .header(header::HOST, &self.authority)
@@ -141,6 +144,7 @@ impl Connections {
             .body(Full::new(body.clone()))
             .map_err(|error| SendError::Answer(error.to_string()))?;
         let response = connection.send_request(request).await.map_err(|_| SendError::Closed)?;
+        begun.store(true, Ordering::Relaxed);
         let text = |name: header::HeaderName| {
             response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
         };
@@ -148,15 +152,8 @@ impl Connections {
         let retry_after = text(header::RETRY_AFTER).filter(|_| status == 429 || status >= 500);
         let retry_after = retry_after.and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs);
         let content_type = text(header::CONTENT_TYPE);
-        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await.map_err(|error| {
-            let what = match error.source() {
-                Some(source) => source.to_string(),
-                None => error.to_string(),
-            };
-            SendError::Answer(format!(
-                "unexpected error when reading response body. Please retry. Original error: {what}"
-            ))
-        })?;
+        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
+        let body = body.map_err(|error| SendError::Answer(describe_body(&*error)))?;
         let body = body.to_bytes();
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < IDLE_MAX && !connection.is_closed() {
@@ -187,6 +184,19 @@ fn rooted(path: &str) -> String {
     match path.starts_with('/') {
         true => path.to_owned(),
         false => format!("/{path}"),
+    }
+}
+
+/// What Go says of an answer that breaks off.
+fn describe_body(error: &(dyn std::error::Error + 'static)) -> String {
+    let chain = || std::iter::successors(Some(error), |error| error.source());
+    let is_cut = |error: &(dyn std::error::Error + 'static)| {
+        let incomplete = error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message);
+        incomplete || error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::UnexpectedEof)
+    };
+    match chain().any(is_cut) {
+        true => "unexpected EOF".to_owned(),
+        false => chain().last().map(ToString::to_string).unwrap_or_default(),
     }
 }
 

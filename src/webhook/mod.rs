@@ -8,21 +8,25 @@
 
 mod answer;
 mod connection;
+pub mod patience;
 pub(crate) mod trust;
 
 use std::collections::HashMap;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::{sleep, timeout};
 
-use answer::Answer;
 use connection::{CallError, Connections};
 
 /// The longest answer that is read, in bytes.
 pub const ANSWER_BYTES_MAX: usize = 32 << 20;
+
+/// The port of a service that names none.
+pub const SERVICE_PORT: u16 = 443;
 
 /// How often a webhook may ask for another try by `Retry-After`. Source: client-go.
 const RETRIES_MAX: usize = 10;
@@ -46,11 +50,40 @@ pub enum Address {
     Service { namespace: String, name: String, port: u16, path: String },
 }
 
+/// What the reference does differently with webhooks of the two sorts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Manner {
+    /// How long a call may take.
+    pub limit: Duration,
+    /// What is said when that is over, before an answer and within one.
+    exceeded: [&'static str; 2],
+    /// Whether an answer of any media type is read.
+    reads_any_type: bool,
+}
+
+impl Manner {
+    /// Conversion: the client has the limit.
+    pub const fn of_conversion(limit: Duration) -> Self {
+        let exceeded = [
+            "context deadline exceeded (Client.Timeout exceeded while awaiting headers)",
+            "context deadline exceeded (Client.Timeout or context cancellation while reading body)",
+        ];
+        Manner { limit, exceeded, reads_any_type: false }
+    }
+
+    /// Admission: the call has the limit.
+    pub const fn of_admission(limit: Duration) -> Self {
+        Manner { limit, exceeded: ["context deadline exceeded"; 2], reads_any_type: true }
+    }
+}
+
 /// A service of the cluster that this server is not part of, and where it really listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceAddress {
     pub namespace: String,
     pub name: String,
+    /// The port of the service that this is about; `None` for all.
+    pub port: Option<u16>,
     /// `HOST:PORT`
     pub address: String,
 }
@@ -58,14 +91,23 @@ pub struct ServiceAddress {
 impl FromStr for ServiceAddress {
     type Err = &'static str;
 
-    /// Reads `NAMESPACE/NAME=HOST:PORT`.
+    /// Reads `NAMESPACE/NAME[:PORT]=HOST:PORT`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = |port: &str| port.parse::<u16>().map_err(|_| "the port is no number below 65536");
         let (service, address) = text.split_once('=').ok_or("expected NAMESPACE/NAME=HOST:PORT")?;
         let (namespace, name) = service.split_once('/').ok_or("expected NAMESPACE/NAME before `=`")?;
-        let port = address.rsplit_once(':').ok_or("expected HOST:PORT behind `=`")?.1;
-        let _: u16 = port.parse().map_err(|_| "the port is no number below 65536")?;
-        Ok(ServiceAddress { namespace: namespace.to_owned(), name: name.to_owned(), address: address.to_owned() })
+        let (name, port) = match name.split_once(':') {
+            Some((name, port)) => (name, Some(number(port)?)),
+            None => (name, None),
+        };
+        number(address.rsplit_once(':').ok_or("expected HOST:PORT behind `=`")?.1)?;
+        Ok(ServiceAddress { namespace: namespace.to_owned(), name: name.to_owned(), port, address: address.to_owned() })
     }
+}
+
+/// What is said of an answer that can't be read to its end.
+fn unreadable(why: &str) -> String {
+    format!("unexpected error when reading response body. Please retry. Original error: {why}")
 }
 
 /// Calls webhooks.
@@ -85,26 +127,31 @@ impl Client {
     /// # Errors
     ///
     /// What a server of 1.37 says of such a call.
-    pub async fn post(&self, endpoint: &Endpoint, body: Bytes, limit: Duration) -> Result<Bytes, String> {
+    pub async fn post(&self, endpoint: &Endpoint, body: Bytes, manner: Manner) -> Result<Bytes, String> {
+        let Manner { limit, exceeded: [without_answer, within_answer], reads_any_type } = manner;
         let connections = self.connections(endpoint)?;
         let failed = |what: &str| format!("Post \"{}?timeout={}s\": {what}", connections.url(), limit.as_secs());
+        let begun = AtomicBool::new(false);
         let call = async {
             let mut tries = 0;
             loop {
-                let answer = match connections.post(body.clone(), limit).await {
+                begun.store(false, Ordering::Relaxed);
+                let answer = match connections.post(body.clone(), limit, &begun).await {
                     Ok(answer) => answer,
                     Err(CallError::Call(what)) => return Err(failed(&what)),
-                    Err(CallError::Answer(what)) => return Err(what),
+                    Err(CallError::Answer(what)) => return Err(unreadable(&what)),
                 };
                 match answer.retry_after.filter(|_| tries < RETRIES_MAX) {
                     Some(wait) => sleep(wait).await,
-                    None => return Answer::into_body(answer),
+                    None => return answer.into_body(reads_any_type),
                 }
                 tries += 1;
             }
         };
-        let late = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
-        timeout(limit, call).await.unwrap_or_else(|_| Err(failed(late)))
+        timeout(limit, call).await.unwrap_or_else(|_| match begun.load(Ordering::Relaxed) {
+            true => Err(unreadable(within_answer)),
+            false => Err(failed(without_answer)),
+        })
     }
 
     fn connections(&self, endpoint: &Endpoint) -> Result<Arc<Connections>, String> {
@@ -118,5 +165,20 @@ impl Client {
         let connections = Arc::new(Connections::new(endpoint, &self.services)?);
         known.insert(endpoint.clone(), connections.clone());
         Ok(connections)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_is_for_all_of_its_ports_or_for_one() {
+        let read = |text: &str| text.parse::<ServiceAddress>();
+        let all = read("n/a=localhost:1").expect("it is one");
+        assert_eq!((all.port, all.name.as_str(), all.address.as_str()), (None, "a", "localhost:1"));
+        assert_eq!(read("n/a:8443=[::1]:9").map(|service| service.port), Ok(Some(8443)));
+        assert_eq!(read("n/a:x=localhost:1"), Err("the port is no number below 65536"));
+        assert_eq!(read("a=localhost:1"), Err("expected NAMESPACE/NAME before `=`"));
     }
 }

@@ -4,7 +4,7 @@ use crate::kubectl::Kubectl;
 use crate::server::{Folder, Server};
 
 /// One object of each kind, what it is to kubectl, and a change: what is replaced by what.
-const OBJECTS: [(&str, &str, [&str; 2]); 10] = [
+const OBJECTS: [(&str, &str, [&str; 2]); 12] = [
     ("configmap/a", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: old}", ["k: old", "k: new"]),
     ("secret/a", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {k: b2xk}", ["k: b2xk", "k: bmV3"]),
     (
@@ -52,6 +52,20 @@ const OBJECTS: [(&str, &str, [&str; 2]); 10] = [
         "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: a}\n\
          subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: old}]\nroleRef: {kind: ClusterRole, name: a}",
         ["name: old", "name: new"],
+    ),
+    (
+        "validatingwebhookconfiguration.admissionregistration.k8s.io/a",
+        "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: a}\n\
+         webhooks: [{name: a.example.com, clientConfig: {url: 'https://old.example.com'}, sideEffects: None, \
+         admissionReviewVersions: [v1], failurePolicy: Ignore}]",
+        ["old.example", "new.example"],
+    ),
+    (
+        "mutatingwebhookconfiguration.admissionregistration.k8s.io/a",
+        "apiVersion: admissionregistration.k8s.io/v1\nkind: MutatingWebhookConfiguration\nmetadata: {name: a}\n\
+         webhooks: [{name: a.example.com, clientConfig: {url: 'https://old.example.com'}, sideEffects: None, \
+         admissionReviewVersions: [v1], failurePolicy: Ignore}]",
+        ["old.example", "new.example"],
     ),
 ];
 const TEAM: &str = "apiVersion: v1\nkind: Namespace\nmetadata: {name: team}";
@@ -124,7 +138,7 @@ fn kubectl_waits_until_a_namespace_is_gone() {
     let Some(kubectl) = Kubectl::of(&server) else { return };
     kubectl.pipe_ok(TEAM, "apply -f -");
     for (_, yaml, _) in OBJECTS {
-        let is_namespaced = !yaml.contains("kind: Cluster");
+        let is_namespaced = !yaml.contains("kind: Cluster") && !yaml.contains("WebhookConfiguration");
         if is_namespaced {
             kubectl.pipe_ok(&yaml.replace("namespace: default", "namespace: team"), "apply -n team -f -");
         }

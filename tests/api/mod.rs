@@ -13,6 +13,7 @@ mod replicas;
 mod overrides;
 mod snapshot;
 mod identity;
+mod webhooks;
 mod rbac_model;
 mod rbac;
 mod tokens;

@@ -1,17 +1,20 @@
 //! kube-rs against a server under test, as programs use it: a derived definition, typed and dynamic objects, watchers,
-//! and a controller.
+//! a controller, and a webhook.
 
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt as _};
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::events::v1::Event as PostedEvent;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::admission::{AdmissionRequest, AdmissionResponse, AdmissionReview};
 use kube::core::{GroupVersionKind, Status};
 use kube::runtime::controller::{Action, Controller};
 use kube::runtime::events::{Event as NewEvent, EventType, Recorder};
@@ -24,6 +27,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::https::{Https, Identity, Reply};
 use crate::server::{Folder, Server};
 
 /// How long a change may take to arrive, also on a busy machine.
@@ -280,6 +284,61 @@ async fn a_kube_rs_controller_owns_objects_and_finalizes_its_own() {
     let uid = heron.uid().expect("it is stored");
     in_time(await_condition(boats.clone(), "heron", conditions::is_deleted(&uid))).await.expect("the watch goes on");
     running.abort();
+}
+
+/// The harbour's own webhook: it counts the crew that nobody counted, and refuses what is longer than its quay.
+fn judge(review: AdmissionReview<Boat>) -> AdmissionResponse {
+    let request: AdmissionRequest<Boat> = match review.try_into() {
+        Ok(request) => request,
+        Err(_) => return AdmissionResponse::invalid("there is no request"),
+    };
+    let mut response = AdmissionResponse::from(&request);
+    let Some(boat) = &request.object else { return response };
+    if boat.spec.length > 30 {
+        return response.deny(format!("{} is longer than the quay", boat.name_any()));
+    }
+    if boat.spec.crew == 1 {
+        response.warnings = Some(vec!["who sails alone tells the harbour master".to_owned()]);
+        let patch = json!([{"op": "add", "path": "/metadata/labels", "value": {"sails": "alone"}}]);
+        let patch = serde_json::from_value(patch).expect("the test's patch is one");
+        return response.with_patch(patch).expect("a patch can be written");
+    }
+    response
+}
+
+#[tokio::test]
+async fn a_kube_rs_program_has_its_own_webhook() {
+    let harbour = Harbour::open().await;
+    let identity = Identity::new("127.0.0.1");
+    let https = Https::listen((Ipv4Addr::LOCALHOST, 0).into(), &identity, |request| {
+        let review = serde_json::from_str(request["review"].as_str()?).ok()?;
+        let body = serde_json::to_string(&judge(review).into_review()).ok()?;
+        Some(Reply { status: 200, content_type: "application/json".to_owned(), body })
+    });
+    let authority = identity.authority.as_str();
+    let configuration: MutatingWebhookConfiguration = serde_json::from_value(json!({
+        "metadata": {"name": "harbour"},
+        "webhooks": [{
+            "name": "judge.harbour.example.com",
+            "clientConfig": {"url": format!("https://{}/judge", https.address), "caBundle": authority},
+            "rules": [{
+                "apiGroups": ["harbour.example.com"], "apiVersions": ["v1"], "resources": ["boats"],
+                "operations": ["CREATE", "UPDATE"],
+            }],
+            "sideEffects": "None", "admissionReviewVersions": ["v1"], "reinvocationPolicy": "IfNeeded",
+        }],
+    }))
+    .expect("the test's configuration is one");
+    let configurations: Api<MutatingWebhookConfiguration> = Api::all(harbour.client.clone());
+    configurations.create(&PostParams::default(), &configuration).await.expect("it is valid");
+
+    let heron = harbour.create(&boat("heron", 10)).await;
+    assert_eq!(heron.labels().get("sails").map(String::as_str), Some("alone"));
+    let denied = refused(harbour.boats.create(&PostParams::default(), &boat("whale", 31)).await);
+    let why = "admission webhook \"judge.harbour.example.com\" denied the request: whale is longer than the quay";
+    assert_eq!(denied.message, why);
+    configurations.delete("harbour", &DeleteParams::default()).await.expect("it is there");
+    harbour.create(&boat("whale", 31)).await;
 }
 
 /// Takes the Lease if it is free or has run out; whether `candidate` leads now.

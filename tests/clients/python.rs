@@ -4,10 +4,16 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{forgetful_server, passes};
+use crate::https::Identity;
 use crate::kubectl::left_out;
 use crate::server::{Folder, Server};
 
 fn check(server: &Server, program: &str) {
+    check_with(server, program, &[]);
+}
+
+/// Runs a program with these variables in its environment.
+fn check_with(server: &Server, program: &str, variables: &[(&str, &Path)]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let packages = root.join("tools/python");
     if !packages.join(".stamp").is_file() {
@@ -16,6 +22,7 @@ fn check(server: &Server, program: &str) {
     let mut python = Command::new("python3");
     // Nothing is written beside the sources.
     python.arg("-B").arg(root.join("clients/python").join(program)).env("PYTHONPATH", packages);
+    python.envs(variables.iter().copied());
     passes(&mut python, server);
 }
 
@@ -40,5 +47,7 @@ fn python_watches_and_informs() {
 #[test]
 fn a_kopf_operator_runs() {
     let folder = Folder::for_test();
-    check(&Server::start(&folder.0, &[]), "operate.py");
+    // Its webhooks listen on this machine, with a certificate of their own.
+    Identity::new("127.0.0.1").write_to(&folder.0);
+    check_with(&Server::start(&folder.0, &[]), "operate.py", &[("CERTIFICATES", &folder.0)]);
 }

@@ -4,35 +4,24 @@
 //! `set` and `remove` by JSON pointers, a `mode` that is a fault or none, `when` it applies, and edits of the `review`
 //! that is answered.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use kubeskiff::server::Authority;
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Map, Value, json};
 
 use super::compare::{as_text, pointer};
 use super::request::ascii_json;
-
-/// How long a caller may take to send its request.
-const READ_MAX: Duration = Duration::from_secs(60);
-
-type Stream = StreamOwned<ServerConnection, TcpStream>;
+use crate::https::{Https, Identity, Reply};
 
 /// A webhook with a CA and a port of its own, which it keeps when it is down for a while.
 pub struct Webhook {
     /// The CA's certificate, base64 of PEM, as `caBundle` takes it.
     pub authority: String,
-    tls: Arc<ServerConfig>,
+    identity: Identity,
     script: Arc<Mutex<Script>>,
     address: SocketAddr,
-    listening: Option<Listening>,
+    listening: Option<Https>,
 }
 
 #[derive(Default)]
@@ -42,28 +31,12 @@ struct Script {
     seen: Vec<Value>,
 }
 
-struct Listening {
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
-}
-
 impl Webhook {
     /// A webhook whose certificate is for `name`, a host name or an IP address. It listens once it has a script.
     pub fn new(name: &str) -> Webhook {
-        let authority = Authority::generate().expect("a CA can be made");
-        let identity = authority.issue_server(&[name.to_owned()]).expect("the name is well formed");
-        let (chain, key) = identity.to_der().expect("the certificate is well formed");
-        let tls = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
-            .expect("the certificate fits its key");
-        Webhook {
-            authority: STANDARD.encode(authority.certificate_pem()),
-            tls: Arc::new(tls),
-            script: Arc::default(),
-            address: (Ipv4Addr::LOCALHOST, 0).into(),
-            listening: None,
-        }
+        let identity = Identity::new(name);
+        let address = (Ipv4Addr::LOCALHOST, 0).into();
+        Webhook { authority: identity.authority.clone(), identity, script: Arc::default(), address, listening: None }
     }
 
     /// `127.0.0.1:PORT`.
@@ -79,7 +52,7 @@ impl Webhook {
             self.listen();
         }
         if down {
-            self.stop();
+            self.listening = None;
         }
     }
 
@@ -90,44 +63,15 @@ impl Webhook {
     }
 
     fn listen(&mut self) {
-        let listener = TcpListener::bind(self.address).expect("the port is free");
-        self.address = listener.local_addr().expect("a listener has an address");
-        let stop = Arc::new(AtomicBool::new(false));
-        let (stopped, tls, script) = (Arc::clone(&stop), Arc::clone(&self.tls), Arc::clone(&self.script));
-        let thread = std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                if stopped.load(Ordering::SeqCst) {
-                    break;
-                }
-                let (tls, script) = (Arc::clone(&tls), Arc::clone(&script));
-                // A caller that does not trust the certificate goes away; that is its answer.
-                std::thread::spawn(move || stream.and_then(|stream| serve(stream, tls, &script)));
-            }
-        });
-        self.listening = Some(Listening { stop, thread });
-    }
-
-    fn stop(&mut self) {
-        let Some(Listening { stop, thread }) = self.listening.take() else { return };
-        stop.store(true, Ordering::SeqCst);
-        // The listener waits for a connection: this is the last one.
-        _ = TcpStream::connect(self.address);
-        thread.join().expect("the listener does not panic");
+        let script = Arc::clone(&self.script);
+        let listening = Https::listen(self.address, &self.identity, move |request| reply(request, &script));
+        self.address = listening.address;
+        self.listening = Some(listening);
     }
 }
 
-impl Drop for Webhook {
-    fn drop(&mut self) {
-        self.stop();
-    }
-}
-
-/// Answers one request.
-fn serve(stream: TcpStream, tls: Arc<ServerConfig>, script: &Mutex<Script>) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(READ_MAX))?;
-    let connection = ServerConnection::new(tls).map_err(std::io::Error::other)?;
-    let mut reader = BufReader::new(StreamOwned::new(connection, stream));
-    let mut request = read_request(&mut reader)?;
+/// The answer to a request; `None` where the connection is to be closed.
+fn reply(mut request: Value, script: &Mutex<Script>) -> Option<Reply> {
     let review: Value = serde_json::from_str(&as_text(&request["review"])).unwrap_or_default();
     request["review"] = review.clone();
     let mut convert = {
@@ -142,7 +86,7 @@ fn serve(stream: TcpStream, tls: Arc<ServerConfig>, script: &Mutex<Script>) -> s
     let (mut status, mut content_type) = (200, "application/json".to_owned());
     let mode = text("mode", "rename");
     let body = match mode.as_str() {
-        "close" => return Ok(()),
+        "close" => return None,
         "http" | "http-500" => {
             status = convert["code"].as_u64().unwrap_or(500);
             content_type = text("type", "text/plain");
@@ -157,50 +101,7 @@ fn serve(stream: TcpStream, tls: Arc<ServerConfig>, script: &Mutex<Script>) -> s
             ascii_json(&sorted(&answer(&review, &convert, &mode)))
         }
     };
-    let length = body.len();
-    let head = format!(
-        "HTTP/1.1 {status} Scripted\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
-    );
-    let stream: &mut Stream = reader.get_mut();
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(body.as_bytes())?;
-    stream.conn.send_close_notify();
-    stream.flush()
-}
-
-/// A request as `webhookSeen` compares it; its body is text still.
-fn read_request(reader: &mut BufReader<Stream>) -> std::io::Result<Value> {
-    let mut line = String::new();
-    reader.read_line(&mut line)?;
-    let mut words = line.split(' ');
-    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let mut request = json!({"method": method, "path": path, "contentType": null});
-    let (mut length, mut chunked) = (0, false);
-    loop {
-        let mut header = String::new();
-        reader.read_line(&mut header)?;
-        let Some((name, value)) = header.trim_end().split_once(": ") else { break };
-        match name.to_ascii_lowercase().as_str() {
-            "content-type" => request["contentType"] = json!(value),
-            "content-length" => length = value.parse().unwrap_or_default(),
-            "transfer-encoding" => chunked = value.contains("chunked"),
-            _ => {}
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body)?;
-    while chunked {
-        let mut size = String::new();
-        reader.read_line(&mut size)?;
-        let size = usize::from_str_radix(size.trim_end(), 16).map_err(std::io::Error::other)?;
-        let from = body.len();
-        body.resize(from + size, 0);
-        reader.read_exact(&mut body[from..])?;
-        reader.read_line(&mut String::new())?;
-        chunked = size > 0;
-    }
-    request["review"] = json!(String::from_utf8_lossy(&body));
-    Ok(request)
+    Some(Reply { status, content_type, body })
 }
 
 /// The ConversionReview that answers `review` by the script.

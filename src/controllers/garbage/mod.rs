@@ -219,7 +219,8 @@ impl Garbage {
             propagation_policy: Some(policy.to_owned()),
             ..DeleteOptions::default()
         };
-        self.registry.delete(target, &service_account(ACCOUNT), &options).await.map(drop)
+        let (user, mut warnings) = (service_account(ACCOUNT), Warnings::default());
+        self.registry.delete(target, &user, &options, &mut warnings).await.map(drop)
     }
 
     /// Removes the references to an owner from all its dependents.
@@ -269,6 +270,7 @@ impl Garbage {
             manager: CONTROLLER_MANAGER.to_owned(),
             force: false,
             dry_run: false,
+            options: Value::Null,
         };
         let user = service_account(ACCOUNT);
         self.registry.patch(target, &user, &request, &mut Warnings::default()).await.map(drop)

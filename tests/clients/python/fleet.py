@@ -1,8 +1,11 @@
 """A kopf operator for Boats, as a user would write it: `kopf run fleet.py`, or by operate.py beside this file.
 
 It keeps a ConfigMap, the log book, for each Boat: owned by the Boat, with an Event when it was made. A Boat that is
-deleted waits for the harbour master to sign it off.
+deleted waits for the harbour master to sign it off. Its webhooks register each Boat, and let none change its length.
 """
+
+import os
+import pathlib
 
 import kopf
 from kubernetes import client, config
@@ -16,6 +19,30 @@ def configure(settings: kopf.OperatorSettings, **_):
     settings.persistence.finalizer = "harbour.example.com/kopf"
     settings.posting.enabled = True
     settings.peering.standalone = True
+    if certificates := os.environ.get("CERTIFICATES"):
+        folder = pathlib.Path(certificates)
+        settings.admission.server = kopf.WebhookServer(
+            addr="127.0.0.1",
+            host="127.0.0.1",
+            cafile=folder / "ca.pem",
+            certfile=folder / "tls.pem",
+            pkeyfile=folder / "key.pem",
+        )
+        # kopf writes the configurations of its webhooks itself.
+        settings.admission.managed = "fleet.harbour.example.com"
+
+
+@kopf.on.mutate("harbour.example.com", "v1", "boats", operations=["CREATE"])
+def register(patch, warnings, spec, **_):
+    patch.meta["labels"] = {"registered": "yes"}
+    if spec["crew"] > 10:
+        warnings.append("it will be crowded")
+
+
+@kopf.on.validate("harbour.example.com", "v1", "boats", operations=["UPDATE"])
+def measure(old, new, name, **_):
+    if old["spec"]["length"] != new["spec"]["length"]:
+        raise kopf.AdmissionError(f"{name} does not grow", code=409)
 
 
 @kopf.on.create("harbour.example.com", "v1", "boats", retries=5, backoff=0.2)

@@ -24,6 +24,26 @@ def log_book():
     return core.read_namespaced_config_map("heron-log", NAMESPACE)
 
 
+def admitted():
+    """kopf writes the configurations of its webhooks, and is asked about every Boat"""
+    admission = client.AdmissionregistrationV1Api()
+
+    def configured():
+        kinds = [admission.list_mutating_webhook_configuration(), admission.list_validating_webhook_configuration()]
+        return all(len(kind.items) == 1 and kind.items[0].webhooks for kind in kinds)
+
+    eventually(configured)
+    created, _, headers = custom.create_namespaced_custom_object_with_http_info(**BOATS, body=boat("ark", crew=11, length=30))
+    assert created["metadata"]["labels"] == {"registered": "yes"}, created
+    assert headers["Warning"] == '299 - "it will be crowded"', headers
+    try:
+        custom.patch_namespaced_custom_object(**BOATS, name="ark", body={"spec": {"length": 40}})
+        raise AssertionError("it grew")
+    except ApiException as error:
+        assert error.status == 409 and "denied the request: ark does not grow" in error.body, error
+    custom.delete_namespaced_custom_object(**BOATS, name="ark")
+
+
 def launched():
     """kopf retries a handler that failed, and writes what it did to the status"""
     custom.create_namespaced_custom_object(**BOATS, body=boat("heron", crew=2))
@@ -94,7 +114,7 @@ ready, stop = threading.Event(), threading.Event()
 thread = threading.Thread(target=operator, args=(ready, stop), daemon=True)
 thread.start()
 assert ready.wait(20), "kopf does not start"
-run([launched, adopted, told, mustered, rung, signed_off])
+run([admitted, launched, adopted, told, mustered, rung, signed_off])
 stop.set()
 thread.join(20)
 assert not thread.is_alive(), "kopf does not stop"

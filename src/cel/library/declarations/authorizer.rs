@@ -1,4 +1,4 @@
-//! Authorization. No value of these types is at hand in a rule, but the names are known.
+//! Authorization. Rules of definitions have no value of these types, but know the names; match conditions of webhooks do.
 
 use crate::cel::env::{FunctionDecl, OverloadDecl};
 use crate::cel::types::Type::{self, Bool, String};

@@ -4,6 +4,8 @@
 //! does itself has no implementation here: `&&`, `||`, `?:`, `==`, `!=`, selection, indices, and `or` and `orValue` of
 //! optionals, whose right side may stay unevaluated.
 
+pub mod authorizer;
+
 mod arithmetic;
 mod arguments;
 mod comparison;
@@ -32,7 +34,7 @@ use crate::cel::eval::Function;
 
 /// What the overload `id` does; `None` if that is unknown, or the evaluator's own business.
 pub fn implementation(id: &str) -> Option<Function> {
-    const FAMILIES: [fn(&str) -> Option<Function>; 15] = [
+    const FAMILIES: [fn(&str) -> Option<Function>; 16] = [
         arithmetic::implementation,
         comparison::implementation,
         conversion::implementation,
@@ -48,6 +50,7 @@ pub fn implementation(id: &str) -> Option<Function> {
         quantity::implementation,
         semver::implementation,
         named_format::implementation,
+        authorizer::implementation,
     ];
     FAMILIES.iter().find_map(|family| family(id))
 }

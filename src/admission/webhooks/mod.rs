@@ -1,0 +1,226 @@
+//! `MutatingAdmissionWebhook` and `ValidatingAdmissionWebhook`: webhooks that configurations name.
+//!
+//! In: a write, and the configurations as they are stored at that moment. Out: the object as webhooks left it, or the
+//! refusal of one of them. No lock is held and nothing is queued while a webhook is waited for: whoever waits is the
+//! request alone that it was called for.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/webhook`, release 1.37.
+
+mod configuration;
+mod invocation;
+mod mutating;
+mod review;
+mod rules;
+mod validating;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use uuid::Uuid;
+
+use super::{Admission, Attributes};
+use crate::auth::{self, ResourceAttributes, UserInfo};
+use crate::cel::library::functions::authorizer::{self as cel, Check, Decision};
+use crate::crd::ServedVersion;
+use crate::meta::Status;
+use crate::value::{Value, go_quote};
+use crate::webhook::{Client, Manner, patience};
+
+use configuration::SideEffects;
+use review::{Fault, Verdict};
+
+pub use configuration::{Configuration, Kind, Webhook};
+
+/// The group of the configurations.
+const GROUP: &str = "admissionregistration.k8s.io";
+
+/// Kinds that no webhook is asked about: one that refuses everything could not be removed any more.
+const EXEMPT: [&str; 6] = [
+    "ValidatingWebhookConfiguration",
+    "MutatingWebhookConfiguration",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+];
+
+/// Where the step learns of configurations and namespaces.
+#[async_trait]
+pub trait Source: Send + Sync {
+    /// The configurations of a kind as they are now, by their names.
+    async fn configurations(&self, kind: Kind) -> Result<Vec<Arc<Configuration>>, Status>;
+
+    /// The labels of a namespace; `None` where there is no such namespace.
+    async fn namespace_labels(&self, name: &str) -> Result<Option<Value>, Status>;
+}
+
+/// The step of admission that calls webhooks.
+pub struct Webhooks<S> {
+    pub source: S,
+    pub client: Arc<Client>,
+    /// Whom the variable `authorizer` of match conditions asks.
+    pub authorizer: Arc<dyn auth::Authorizer>,
+    pub mutating: bool,
+    pub validating: bool,
+}
+
+#[async_trait]
+impl<S: Source> Admission for Webhooks<S> {
+    async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
+        if !self.mutating || is_exempt(attributes) {
+            return Ok(());
+        }
+        let configurations = self.source.configurations(Kind::Mutating).await?;
+        match configurations.is_empty() {
+            true => Ok(()),
+            false => self.call_mutating(&configurations, attributes, object).await,
+        }
+    }
+
+    async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+        if !self.validating || is_exempt(attributes) {
+            return Ok(());
+        }
+        let configurations = self.source.configurations(Kind::Validating).await?;
+        match configurations.is_empty() {
+            true => Ok(()),
+            false => self.call_validating(&configurations, attributes, object).await,
+        }
+    }
+}
+
+fn is_exempt(attributes: &Attributes<'_>) -> bool {
+    attributes.version.group == GROUP && EXEMPT.contains(&attributes.version.names.kind.as_str())
+}
+
+/// Why a webhook gives no verdict.
+#[derive(Clone, Debug, PartialEq)]
+enum CallError {
+    /// The call failed: what becomes of the request is the configuration's to say.
+    Failed(String),
+    /// The request is refused, whatever the configuration says.
+    Refused(Status),
+}
+
+impl CallError {
+    /// What the request is answered with that fails for it.
+    fn into_status(self, webhook: &Webhook) -> Status {
+        match self {
+            CallError::Failed(why) => {
+                Status::internal_error(&format!("failed calling webhook {}: {why}", go_quote(&webhook.name)))
+            }
+            CallError::Refused(status) => status,
+        }
+    }
+}
+
+/// The objects of a request, in the version that a webhook takes.
+#[derive(Clone, Copy)]
+struct Sent<'s> {
+    version: &'s ServedVersion,
+    object: &'s Value,
+    old: &'s Value,
+}
+
+impl<S: Source> Webhooks<S> {
+    /// Calls a webhook: its verdict, unless that is a refusal.
+    async fn call(
+        &self,
+        webhook: &Webhook,
+        kind: Kind,
+        attributes: &Attributes<'_>,
+        sent: Sent<'_>,
+    ) -> Result<Verdict, CallError> {
+        if attributes.dry_run {
+            match webhook.side_effects {
+                SideEffects::NoneOnDryRun => {}
+                SideEffects::Unsaid => return Err(CallError::Failed("Webhook SideEffects is nil".to_owned())),
+                SideEffects::Possible => {
+                    let name = go_quote(&webhook.name);
+                    let why = format!("admission webhook {name} does not support dry run");
+                    return Err(CallError::Refused(Status::bad_request(&why)));
+                }
+            }
+        }
+        let Some(version) = webhook.review_version else {
+            let why = "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, \
+                       v1beta1)";
+            return Err(CallError::Failed(why.to_owned()));
+        };
+        if !patience::give_up().await {
+            return Err(CallError::Refused(Status::too_many_requests(patience::CROWDED, 1)));
+        }
+        let uid = Uuid::new_v4().to_string();
+        let request = review::request(attributes, sent.version);
+        let body = review::encode(version, &uid, request, sent.object, sent.old);
+        let manner = Manner::of_admission(webhook.timeout);
+        let answer = self.client.post(&webhook.endpoint, Bytes::from(body), manner).await;
+        let failed = |why: String| CallError::Failed(format!("failed to call webhook: {why}"));
+        let answer = answer.map_err(failed)?;
+        let verdict = review::verdict(version, &uid, kind == Kind::Mutating, &answer).map_err(|fault| match fault {
+            Fault::Unreadable(why) => failed(why),
+            Fault::Invalid(why) => CallError::Failed(format!("received invalid webhook response: {why}")),
+        })?;
+        tell(webhook, attributes, &verdict);
+        match verdict.allowed {
+            true => Ok(verdict),
+            false => Err(CallError::Refused(review::refusal(&webhook.name, verdict.status))),
+        }
+    }
+}
+
+/// Passes on what a webhook says beside its verdict.
+fn tell(webhook: &Webhook, attributes: &Attributes<'_>, verdict: &Verdict) {
+    for (key, text) in &verdict.audit_annotations {
+        let name = format!("{}/{key}", webhook.name);
+        if name.matches('/').count() == 1 && crate::meta::names::is_qualified_name(&name).is_empty() {
+            attributes.told.annotate(name, text);
+        }
+    }
+    verdict.warnings.iter().for_each(|text| attributes.told.warn(text));
+}
+
+/// What a user may do, as match conditions ask it.
+#[derive(Clone)]
+struct Asking {
+    authorizer: Arc<dyn auth::Authorizer>,
+    user: UserInfo,
+}
+
+impl std::fmt::Debug for Asking {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Asking({})", self.user.name)
+    }
+}
+
+impl cel::Authorizer for Asking {
+    fn decide(&self, check: &Check) -> Decision {
+        let decision = match check {
+            Check::Path { verb, path } => self.authorizer.authorize(&self.user, &auth::Attributes::Path { verb, path }),
+            Check::Resource { verb, resource } => {
+                let attributes = ResourceAttributes {
+                    verb,
+                    group: &resource.group,
+                    version: "*",
+                    resource: &resource.resource,
+                    subresource: &resource.subresource,
+                    namespace: &resource.namespace,
+                    name: &resource.name,
+                };
+                self.authorizer.authorize(&self.user, &auth::Attributes::Resource(attributes))
+            }
+        };
+        match decision {
+            auth::Decision::Allow { reason } => Decision { allowed: true, reason },
+            auth::Decision::Deny { reason } => Decision { allowed: false, reason },
+        }
+    }
+
+    fn service_account(&self, namespace: &str, name: &str) -> Arc<dyn cel::Authorizer> {
+        let groups = vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
+        let name = format!("system:serviceaccount:{namespace}:{name}");
+        let user = UserInfo { name, groups, ..UserInfo::default() };
+        Arc::new(Asking { authorizer: Arc::clone(&self.authorizer), user })
+    }
+}

@@ -1,0 +1,193 @@
+//! Mutating webhooks: one after the other, each sees what those before it made of the object.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::configuration::{Configuration, Kind};
+use super::{CallError, Sent, Source, Verdict, Webhook, Webhooks, review};
+use crate::admission::Attributes;
+use crate::crd::ServedVersion;
+use crate::meta::Status;
+use crate::patch::PatchError;
+use crate::patch::json_patch::Patch;
+use crate::value::{Value, go_quote, json};
+
+/// The annotation of the audit log that says what a webhook did.
+const MUTATION: &str = "mutation.webhook.admission.k8s.io";
+
+/// Which webhooks were called, and which are to be called again. A webhook is told by its place among all.
+#[derive(Default)]
+struct Reinvocation {
+    /// Whether any webhook changed the object.
+    is_required: bool,
+    /// Called since the last change, if they want to be called again.
+    called: HashSet<usize>,
+    again: HashSet<usize>,
+}
+
+/// The objects of the request in the version that the last webhook took.
+struct Versioned {
+    version: Arc<ServedVersion>,
+    object: Value,
+    old: Value,
+    /// Whether a webhook has written to the object since it came into this version.
+    is_dirty: bool,
+}
+
+impl Versioned {
+    fn sent(&self) -> Sent<'_> {
+        Sent { version: &self.version, object: &self.object, old: &self.old }
+    }
+}
+
+impl<S: Source> Webhooks<S> {
+    /// Calls all that are concerned; then those again that ask for it, if the object was changed after them.
+    pub(super) async fn call_mutating(
+        &self,
+        configurations: &[Arc<Configuration>],
+        attributes: &Attributes<'_>,
+        object: &mut Value,
+    ) -> Result<(), Status> {
+        let webhooks: Vec<_> = configurations.iter().flat_map(|configuration| &configuration.webhooks).collect();
+        let mut reinvocation = Reinvocation::default();
+        self.call_round(&webhooks, attributes, object, 0, &mut reinvocation).await?;
+        if reinvocation.is_required {
+            self.call_round(&webhooks, attributes, object, 1, &mut reinvocation).await?;
+        }
+        Ok(())
+    }
+
+    async fn call_round(
+        &self,
+        webhooks: &[&Webhook],
+        attributes: &Attributes<'_>,
+        object: &mut Value,
+        round: u8,
+        reinvocation: &mut Reinvocation,
+    ) -> Result<(), Status> {
+        let mut versioned: Option<Versioned> = None;
+        for (index, webhook) in webhooks.iter().enumerate() {
+            let seen = versioned.as_ref().map_or(&*object, |versioned| &versioned.object);
+            let Some(version) = self.concerned(webhook, attributes, seen).await? else { continue };
+            // Conditions are asked of who will not be called again, too: they may refuse the request.
+            let asks = !webhook.conditions.is_empty();
+            let is_called = round == 0 || reinvocation.again.contains(&index);
+            if !asks && !is_called {
+                continue;
+            }
+            let now = bring(versioned.take(), attributes, object, version).await?;
+            let now = versioned.insert(now);
+            if !self.fulfils(webhook, attributes, now.sent())? || !is_called {
+                continue;
+            }
+            let place = format!("round_{round}_index_{index}");
+            let called = self.call_and_patch(webhook, attributes, now).await;
+            let has_changed = matches!(called, Ok(true));
+            let mutation = review::mutation(&webhook.configuration, &webhook.name, has_changed);
+            attributes.told.annotate(format!("{MUTATION}/{place}"), &mutation);
+            if has_changed {
+                reinvocation.again.extend(reinvocation.called.drain());
+                reinvocation.is_required = true;
+            }
+            if webhook.is_reinvoked {
+                reinvocation.called.insert(index);
+            }
+            match called {
+                Ok(_) => {}
+                Err(CallError::Failed(why)) if webhook.is_ignored => {
+                    tracing::warn!(webhook = webhook.name, why, "a webhook failed, and is passed over");
+                    attributes.told.annotate(format!("failed-open.{MUTATION}/{place}"), &webhook.name);
+                }
+                Err(error) => return Err(error.into_status(webhook)),
+            }
+        }
+        if let Some(versioned) = versioned.filter(|versioned| versioned.is_dirty) {
+            *object = settle(versioned, attributes).await?;
+        }
+        Ok(())
+    }
+
+    /// Calls the webhook and applies its patch; whether the object is another one now.
+    async fn call_and_patch(
+        &self,
+        webhook: &Webhook,
+        attributes: &Attributes<'_>,
+        versioned: &mut Versioned,
+    ) -> Result<bool, CallError> {
+        let verdict = self.call(webhook, Kind::Mutating, attributes, versioned.sent()).await?;
+        let Some(patch) = decode_patch(&verdict)? else { return Ok(false) };
+        if versioned.object.is_null() {
+            let name = go_quote(&webhook.name);
+            let why = format!(
+                "admission webhook {name} attempted to modify the object, which is not supported for this operation"
+            );
+            return Err(CallError::Refused(Status::internal_error(&why)));
+        }
+        if verdict.patch_type != "JSONPatch" {
+            return Err(CallError::Failed(format!("unsupported patch type {}", go_quote(&verdict.patch_type))));
+        }
+        let broken = |why: &str| CallError::Refused(Status::internal_error(why));
+        let patched = patch.apply(&versioned.object).map_err(|error| broken(&error.to_string()))?;
+        let patched = json::decode(patched.as_bytes()).map_err(|error| broken(&error.to_string()))?;
+        let has_changed = patched != versioned.object;
+        versioned.object = attributes.forms.decode(patched).map_err(|error| broken(&error))?;
+        versioned.is_dirty = true;
+        Ok(has_changed)
+    }
+}
+
+/// The patch of a verdict; `None` where it has none, or one that does nothing.
+fn decode_patch(verdict: &Verdict) -> Result<Option<Patch>, CallError> {
+    if verdict.patch.is_empty() {
+        return Ok(None);
+    }
+    let (patch, _) = Patch::decode(&verdict.patch, false).map_err(|error: PatchError| {
+        let why = error.to_string();
+        let why = why.strip_prefix("error decoding patch: ").unwrap_or(&why);
+        CallError::Failed(format!("received undecodable patch in webhook response: {why}"))
+    })?;
+    Ok(Some(patch).filter(|patch| !patch.is_empty()))
+}
+
+/// The objects in `version`: as they were before, or made of the request's own.
+async fn bring(
+    before: Option<Versioned>,
+    attributes: &Attributes<'_>,
+    object: &mut Value,
+    version: Arc<ServedVersion>,
+) -> Result<Versioned, Status> {
+    match before {
+        Some(before) if is_same(&before.version, &version) => return Ok(before),
+        Some(before) if before.is_dirty => *object = settle(before, attributes).await?,
+        _ => {}
+    }
+    let old = attributes.old.cloned().unwrap_or_default();
+    Ok(Versioned {
+        object: convert(object.clone(), attributes, &version).await?,
+        old: convert(old, attributes, &version).await?,
+        version,
+        is_dirty: false,
+    })
+}
+
+/// What webhooks made of the object, in the version of the request.
+async fn settle(versioned: Versioned, attributes: &Attributes<'_>) -> Result<Value, Status> {
+    let object = convert(versioned.object, attributes, attributes.version).await?;
+    attributes.forms.settle(object).map_err(|error| Status::plain(500, &error))
+}
+
+/// An object in another version, if there is one.
+pub(super) async fn convert(
+    object: Value,
+    attributes: &Attributes<'_>,
+    version: &ServedVersion,
+) -> Result<Value, Status> {
+    if object.is_null() || attributes.subresource == "scale" {
+        return Ok(object);
+    }
+    attributes.forms.convert(object, version).await.map_err(|error| Status::internal_error(&error))
+}
+
+fn is_same(left: &ServedVersion, right: &ServedVersion) -> bool {
+    (&left.group, &left.version) == (&right.group, &right.version)
+}

@@ -1,0 +1,362 @@
+//! What is said to a webhook, and what its answer is worth.
+//!
+//! In: a request as a webhook is to see it; the webhook's answer. Out: the bytes of an `AdmissionReview`; the verdict, or
+//! Kubernetes' words for what is wrong with the answer.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/webhook/request`, release 1.37.
+
+use std::collections::BTreeMap;
+
+use crate::admission::{Attributes, GroupVersionKind};
+use crate::crd::ServedVersion;
+use crate::crd::review_answer::{self, Wanted};
+use crate::meta::Status;
+use crate::object;
+use crate::schema::typed::{Stop, Typed};
+use crate::value::{Map, Value, base64, go_quote, json};
+
+const GROUP: &str = "admission.k8s.io";
+const KIND: &str = "AdmissionReview";
+
+/// How a review is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReviewVersion {
+    V1,
+    V1Beta1,
+}
+
+impl ReviewVersion {
+    /// The first of a webhook's `admissionReviewVersions` that this server speaks.
+    pub fn choose(versions: &[Value]) -> Option<Self> {
+        versions.iter().find_map(|version| match version.as_str() {
+            Some("v1") => Some(ReviewVersion::V1),
+            Some("v1beta1") => Some(ReviewVersion::V1Beta1),
+            _ => None,
+        })
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            ReviewVersion::V1 => "v1",
+            ReviewVersion::V1Beta1 => "v1beta1",
+        }
+    }
+}
+
+/// The AdmissionRequest without uid and objects, with the version that the webhook's rules matched.
+pub fn request(attributes: &Attributes<'_>, matched: &ServedVersion) -> Value {
+    let mut request = object! {
+        "kind" => kind(&attributes.kind_in(matched)),
+        "resource" => resource(matched),
+        "requestKind" => kind(&attributes.kind_in(attributes.version)),
+        "requestResource" => resource(attributes.version),
+        "operation" => attributes.operation.as_str(),
+        "userInfo" => attributes.user.encode(),
+        "object" => Value::Null,
+        "oldObject" => Value::Null,
+        "dryRun" => attributes.dry_run,
+        "options" => attributes.options.clone(),
+    };
+    let texts = [
+        ("subResource", attributes.subresource),
+        ("requestSubResource", attributes.subresource),
+        ("name", attributes.name),
+        ("namespace", attributes.namespace_or_own()),
+    ];
+    for (name, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
+        request.make_object().insert(name, Value::from(text));
+    }
+    request
+}
+
+fn kind(of: &GroupVersionKind<'_>) -> Value {
+    object! { "group" => of.group, "version" => of.version, "kind" => of.kind }
+}
+
+fn resource(of: &ServedVersion) -> Value {
+    let texts = [of.group.as_str(), of.version.as_str(), of.names.plural.as_str()];
+    let [group, version, resource] = texts;
+    object! { "group" => group, "version" => version, "resource" => resource }
+}
+
+/// The body of a call: compact JSON.
+pub fn encode(version: ReviewVersion, uid: &str, mut request: Value, object: &Value, old: &Value) -> Vec<u8> {
+    let fields = request.make_object();
+    fields.insert("uid", Value::from(uid));
+    fields.insert("object", object.clone());
+    fields.insert("oldObject", old.clone());
+    json::encode(&object! {
+        "kind" => KIND,
+        "apiVersion" => format!("{GROUP}/{}", version.name()),
+        "request" => request,
+    })
+}
+
+/// What a webhook says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verdict {
+    pub allowed: bool,
+    /// Why it is refused; `None` where that is not said.
+    pub status: Option<Status>,
+    /// Empty for none.
+    pub patch: Vec<u8>,
+    pub patch_type: String,
+    pub audit_annotations: BTreeMap<String, String>,
+    pub warnings: Vec<String>,
+}
+
+/// Why an answer is no verdict: it can't be read, or says what it must not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    Unreadable(String),
+    Invalid(String),
+}
+
+/// Reads the answer to the call `uid`; one of a webhook that may not change the object has no patch.
+pub fn verdict(version: ReviewVersion, uid: &str, may_patch: bool, body: &[u8]) -> Result<Verdict, Fault> {
+    let wanted = Wanted { group: GROUP, version: version.name(), kind: KIND, others: &[], takes_status: false };
+    let answered = review_answer::read(body, &wanted).map_err(Fault::Unreadable)?;
+    let invalid = |why: String| Err(Fault::Invalid(why));
+    let absent = || Fault::Invalid("webhook response was absent".to_owned());
+    let answered = answered.ok_or_else(absent)?;
+    let response = Response::decode(&answered.body).map_err(Fault::Unreadable)?.ok_or_else(absent)?;
+    let Response { uid: answered_uid, patch_type, mut verdict } = response;
+    if version == ReviewVersion::V1Beta1 {
+        // Neither type nor uid were looked at then, and a patch had one type.
+        let is_patch = may_patch && !verdict.patch.is_empty();
+        verdict.patch_type = if is_patch { "JSONPatch".to_owned() } else { String::new() };
+        return Ok(verdict);
+    }
+    if answered_uid != uid {
+        return invalid(format!("expected response.uid={}, got {}", go_quote(uid), go_quote(&answered_uid)));
+    }
+    if (answered.api_version.as_str(), answered.kind.as_str()) != ("admission.k8s.io/v1", KIND) {
+        let (group, name) = answered.api_version.split_once('/').unwrap_or(("", &answered.api_version));
+        let kind = &answered.kind;
+        return invalid(format!(
+            "expected webhook response of {GROUP}/v1, Kind={KIND}, got {group}/{name}, Kind={kind}"
+        ));
+    }
+    match (may_patch, verdict.patch.is_empty(), patch_type) {
+        (true, false, None) => invalid("webhook returned response.patch but not response.patchType".to_owned()),
+        (true, true, Some(_)) => invalid("webhook returned response.patchType but not response.patch".to_owned()),
+        (true, _, Some(empty)) if empty.is_empty() => {
+            invalid("webhook returned invalid response.patchType of \"\"".to_owned())
+        }
+        (false, false, _) => invalid("validating webhook may not return response.patch".to_owned()),
+        (false, true, Some(_)) => invalid("validating webhook may not return response.patchType".to_owned()),
+        (_, _, patch_type) => {
+            verdict.patch_type = patch_type.unwrap_or_default();
+            Ok(verdict)
+        }
+    }
+}
+
+/// An AdmissionResponse as it was sent.
+#[derive(Default)]
+struct Response {
+    uid: String,
+    patch_type: Option<String>,
+    verdict: Verdict,
+}
+
+impl Response {
+    /// The response of a review; `None` where there is none.
+    fn decode(review: &Value) -> Result<Option<Self>, String> {
+        let mut response = None;
+        Typed::run(|typed| {
+            typed.structure(review, KIND, |typed, name, value| {
+                if name == "response" && !value.is_null() {
+                    response = Some(Response::decode_fields(typed, value)?);
+                }
+                Ok(true)
+            })
+        })?;
+        Ok(response)
+    }
+
+    fn decode_fields<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Self, Stop> {
+        let mut response = Response::default();
+        let verdict = &mut response.verdict;
+        typed.structure(value, "AdmissionResponse", |typed, name, value| {
+            match name {
+                "uid" => response.uid = typed.string_as(value, "types.UID").unwrap_or_default(),
+                "allowed" => verdict.allowed = typed.boolean(value).unwrap_or_default(),
+                "status" if !value.is_null() => verdict.status = Some(decode_status(typed, value)?),
+                "patch" => verdict.patch = decode_bytes(typed, value)?,
+                "patchType" => response.patch_type = typed.string_as(value, "v1.PatchType"),
+                "auditAnnotations" => {
+                    let annotations = typed
+                        .map(value, "map[string]string", |typed, text| Ok(typed.string(text).unwrap_or_default()))?;
+                    verdict.audit_annotations = annotations.unwrap_or_default();
+                }
+                "warnings" => verdict.warnings = typed.strings(value)?.unwrap_or_default(),
+                _ => {}
+            }
+            Ok(true)
+        })?;
+        Ok(response)
+    }
+}
+
+/// Bytes, which Go reads from base64 and from a list of numbers.
+fn decode_bytes<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Vec<u8>, Stop> {
+    if matches!(value, Value::Array(_)) {
+        let bytes = typed.list(value, "[]uint8", |typed, item| Ok(typed.uint8(item).unwrap_or_default()))?;
+        return Ok(bytes.unwrap_or_default());
+    }
+    Ok(match typed.string_as(value, "[]uint8").map(|text| base64::decode(&text)) {
+        Some(Ok(bytes)) => bytes,
+        Some(Err(error)) => {
+            typed.save(error);
+            Vec::new()
+        }
+        None => Vec::new(),
+    })
+}
+
+/// A Status as a webhook gives it, of which Kubernetes takes over everything.
+fn decode_status<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Status, Stop> {
+    let mut status = Status::default();
+    typed.structure(value, "Status", |typed, name, value| {
+        match name {
+            "message" => status.message = typed.string(value).unwrap_or_default(),
+            "reason" => status.reason = typed.string_as(value, "v1.StatusReason").unwrap_or_default(),
+            "code" => status.code = typed.int32(value).and_then(|code| code.try_into().ok()).unwrap_or_default(),
+            "details" if !value.is_null() => status.details = Some(Box::new(Status::decode_details(value))),
+            _ => {}
+        }
+        Ok(true)
+    })?;
+    Ok(status)
+}
+
+/// The refusal of the webhook `name`.
+pub fn refusal(name: &str, status: Option<Status>) -> Status {
+    const CODE_MIN: u16 = 400;
+    let mut status = status.unwrap_or_default();
+    status.code = status.code.max(CODE_MIN);
+    let denied = format!("admission webhook {} denied the request", go_quote(name));
+    status.message = match (status.message.as_str(), status.reason.as_str()) {
+        ("", "") => format!("{denied} without explanation"),
+        ("", said) | (said, _) => format!("{denied}: {said}"),
+    };
+    status
+}
+
+/// The annotation of the audit log that says whether a webhook changed an object.
+pub fn mutation(configuration: &str, webhook: &str, mutated: bool) -> String {
+    let mut fields = Map::new();
+    fields.insert("configuration", Value::from(configuration));
+    fields.insert("mutated", Value::Bool(mutated));
+    fields.insert("webhook", Value::from(webhook));
+    let layout = json::Layout::Struct(&[
+        ("configuration", &json::Layout::Sorted),
+        ("webhook", &json::Layout::Sorted),
+        ("mutated", &json::Layout::Sorted),
+    ]);
+    String::from_utf8_lossy(&json::encode_as(&Value::Object(fields), layout)).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn v1(response: &str) -> String {
+        format!(r#"{{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{response}}}"#)
+    }
+
+    #[track_caller]
+    fn check(may_patch: bool, body: &str, expected: &str) {
+        let fault = verdict(ReviewVersion::V1, "u", may_patch, body.as_bytes()).expect_err("it is no verdict");
+        let (Fault::Unreadable(text) | Fault::Invalid(text)) = fault;
+        assert_eq!(text, expected, "{body}");
+    }
+
+    #[test]
+    fn answers_that_are_none_are_told_as_kubernetes_tells_them() {
+        check(true, "{}", "webhook response was absent");
+        check(true, &v1("null"), "webhook response was absent");
+        check(true, &v1(r#"{"uid":"x","allowed":true}"#), r#"expected response.uid="u", got "x""#);
+        check(
+            true,
+            r#"{"response":{"uid":"u","allowed":true}}"#,
+            "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind=",
+        );
+        check(
+            true,
+            r#"{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","response":{}}"#,
+            "converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion",
+        );
+        check(
+            true,
+            &v1(r#"{"uid":"u","allowed":"yes"}"#),
+            "json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool",
+        );
+        check(
+            true,
+            "{broken",
+            "couldn't get version/kind; json parse error: invalid character 'b' looking for beginning of object key string",
+        );
+    }
+
+    #[test]
+    fn patches_come_with_their_type_and_from_who_may_patch() {
+        check(
+            true,
+            &v1(r#"{"uid":"u","allowed":true,"patch":"W10="}"#),
+            "webhook returned response.patch but not response.patchType",
+        );
+        check(
+            true,
+            &v1(r#"{"uid":"u","allowed":true,"patchType":"JSONPatch"}"#),
+            "webhook returned response.patchType but not response.patch",
+        );
+        check(
+            true,
+            &v1(r#"{"uid":"u","allowed":true,"patch":"W10=","patchType":""}"#),
+            "webhook returned invalid response.patchType of \"\"",
+        );
+        check(
+            false,
+            &v1(r#"{"uid":"u","allowed":true,"patch":"W10=","patchType":"JSONPatch"}"#),
+            "validating webhook may not return response.patch",
+        );
+        check(
+            false,
+            &v1(r#"{"uid":"u","allowed":true,"patchType":"JSONPatch"}"#),
+            "validating webhook may not return response.patchType",
+        );
+    }
+
+    #[test]
+    fn a_patch_is_base64_or_a_list_of_bytes() {
+        for patch in [r#""W10=""#, "[91,93]"] {
+            let body = v1(&format!(r#"{{"uid":"u","allowed":true,"patchType":"JSONPatch","patch":{patch}}}"#));
+            let verdict = verdict(ReviewVersion::V1, "u", true, body.as_bytes()).expect("it is a verdict");
+            assert_eq!(verdict.patch, b"[]");
+        }
+        check(
+            true,
+            &v1(r#"{"uid":"u","allowed":true,"patchType":"JSONPatch","patch":[300]}"#),
+            "json: cannot unmarshal number 300 into Go struct field AdmissionResponse.response.patch of type uint8",
+        );
+    }
+
+    #[test]
+    fn a_refusal_is_a_failure_whatever_the_webhook_says() {
+        let refused = |status: &str| {
+            let body = v1(&format!(r#"{{"uid":"u","allowed":false,"status":{status}}}"#));
+            let verdict = verdict(ReviewVersion::V1, "u", false, body.as_bytes()).expect("it is a verdict");
+            let status = refusal("a.b.c", verdict.status);
+            (status.code, status.message, status.reason)
+        };
+        let denied = r#"admission webhook "a.b.c" denied the request"#;
+        assert_eq!(refused("null"), (400, format!("{denied} without explanation"), String::new()));
+        assert_eq!(refused(r#"{"code":200,"message":"no"}"#), (400, format!("{denied}: no"), String::new()));
+        assert_eq!(
+            refused(r#"{"code":403,"reason":"Forbidden"}"#),
+            (403, format!("{denied}: Forbidden"), "Forbidden".to_owned())
+        );
+    }
+}

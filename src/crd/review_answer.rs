@@ -1,0 +1,88 @@
+//! What a webhook answered to a review, as far as its type goes.
+//!
+//! In: the bytes of an answer, and which review it should be. Out: the decoded review, whose fields nobody has looked at
+//! yet, or the text that the reference's codec has for it. Conversion and admission read their answers alike.
+//!
+//! Source: `runtime/serializer` of apimachinery 0.37.
+
+use crate::schema::typed::Typed;
+use crate::value::{Map, Value, json, json_type, yaml};
+
+use super::write::split_api_version;
+
+/// The review that was asked for.
+pub struct Wanted<'w> {
+    pub group: &'w str,
+    pub version: &'w str,
+    pub kind: &'w str,
+    /// Other kinds that the reference's scheme has in the group, in v1 and v1beta1.
+    pub others: &'w [&'w str],
+    /// Whether a Status may stand in its place.
+    pub takes_status: bool,
+}
+
+/// A decoded answer; type and version may be empty.
+pub struct Answered {
+    pub api_version: String,
+    pub kind: String,
+    pub body: Value,
+}
+
+/// Reads an answer as the reference's codec does: JSON, or YAML where it does not look like JSON. `None` is a Status that
+/// says that all went well, and no more.
+///
+/// # Errors
+///
+/// Go's texts; the message of a Status that tells of a failure.
+pub fn read(body: &[u8], wanted: &Wanted<'_>) -> Result<Option<Answered>, String> {
+    const NO_TYPE: &str = "couldn't get version/kind; json parse error: ";
+    const TYPE: &str =
+        r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+    let looks_like_json = body.trim_ascii_start().starts_with(b"{");
+    let body = match looks_like_json {
+        true => json::decode(body).map_err(|error| format!("{NO_TYPE}{error}"))?,
+        false => yaml::decode(body).map_err(|error| error.to_string())?,
+    };
+    if !matches!(body, Value::Object(_) | Value::Null) {
+        return Err(format!("{NO_TYPE}json: cannot unmarshal {} into Go value of type {TYPE}", json_type(&body)));
+    }
+    let (mut api_version, mut kind) = (String::new(), String::new());
+    let types = Typed::run(|typed| {
+        for (name, value) in body.as_object().into_iter().flat_map(Map::iter) {
+            match name {
+                "apiVersion" => api_version = typed.string(value).unwrap_or_default(),
+                "kind" => kind = typed.string(value).unwrap_or_default(),
+                _ => {}
+            }
+        }
+        Ok(())
+    });
+    types.map_err(|error| format!("{NO_TYPE}{error}"))?;
+    check_type(&api_version, &kind, wanted)?;
+    if kind != "Status" || api_version != "v1" {
+        return Ok(Some(Answered { api_version, kind, body }));
+    }
+    match body.str_at(&["status"]) {
+        "Success" => Ok(None),
+        _ => Err(body.str_at(&["message"]).to_owned()),
+    }
+}
+
+/// The type must be one that the reference's scheme for webhooks knows, and the one that is wanted.
+fn check_type(api_version: &str, kind: &str, wanted: &Wanted<'_>) -> Result<(), String> {
+    let (group, name) = split_api_version(api_version)?;
+    let group = if group.is_empty() && name.is_empty() { wanted.group } else { group };
+    let name = if name.is_empty() && group == wanted.group { wanted.version } else { name };
+    let kind = if kind.is_empty() { wanted.kind } else { kind };
+    let is_status = (group, name, kind) == ("", "v1", "Status");
+    if (is_status && wanted.takes_status) || (group, name, kind) == (wanted.group, wanted.version, wanted.kind) {
+        return Ok(());
+    }
+    let is_known = kind == wanted.kind || wanted.others.contains(&kind);
+    if is_status || (group == wanted.group && ["v1", "v1beta1"].contains(&name) && is_known) {
+        let (version, review) = (wanted.version, wanted.kind);
+        return Err(format!("converting ({name}.{kind}) to ({version}.{review}): unknown conversion"));
+    }
+    let given = if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") };
+    Err(format!("no kind \"{kind}\" is registered for version \"{given}\" in scheme \"pkg/runtime/scheme.go:111\""))
+}

@@ -1,0 +1,433 @@
+//! What the two kinds of `admissionregistration.k8s.io` that name webhooks share: parts, defaults, validation.
+//!
+//! Source: the types of `k8s.io/api/admissionregistration/v1`, defaults and validation of Kubernetes 1.37.
+
+use std::collections::BTreeSet;
+
+use super::strategy::{Cell, Table};
+use super::{match_conditions, metadata};
+use crate::cel::env::Expressions;
+use crate::crd::Column;
+use crate::crd::definition::ServiceReference;
+use crate::crd::validate::conversion::{
+    KNOWN_REVIEW_VERSIONS, names_known_review_version, validate_review_versions, validate_service, validate_url,
+};
+use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::{names, object_meta};
+use crate::object;
+use crate::types::{Message, bytes, inline, int32, message, string};
+use crate::value::Value;
+
+pub const GROUP: &str = "admissionregistration.k8s.io";
+
+/// Each as validation lists them, sorted.
+const FAILURE_POLICIES: [&str; 2] = ["Fail", "Ignore"];
+const MATCH_POLICIES: [&str; 2] = ["Equivalent", "Exact"];
+const REINVOCATION_POLICIES: [&str; 2] = ["IfNeeded", "Never"];
+const SCOPES: [&str; 3] = ["*", "Cluster", "Namespaced"];
+const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
+const SIDE_EFFECTS: [&str; 4] = ["None", "NoneOnDryRun", "Some", "Unknown"];
+/// What a new webhook must keep to.
+const NO_SIDE_EFFECTS: [&str; 2] = ["None", "NoneOnDryRun"];
+const MATCH_CONDITIONS_MAX: usize = 64;
+const TIMEOUT_SECONDS_MAX: i64 = 30;
+
+pub static CLIENT_CONFIG: Message = Message::new(
+    "WebhookClientConfig",
+    &[
+        string(3, "url").pointer().go("URL").describe("Where the webhook is: https, a host, perhaps a path."),
+        message(1, "service", &SERVICE_REFERENCE).pointer().describe("The service that the webhook is behind."),
+        bytes(2, "caBundle")
+            .go("CABundle")
+            .describe("Authorities that the webhook's certificate is checked with, in PEM."),
+    ],
+);
+
+static SERVICE_REFERENCE: Message = Message::new(
+    "ServiceReference",
+    &[
+        string(1, "namespace").always().required().describe("The namespace of the service."),
+        string(2, "name").always().required().describe("The service."),
+        string(3, "path").pointer().describe("The path that requests are sent to."),
+        int32(4, "port").pointer().describe("The port; 443 where none is given."),
+    ],
+);
+
+pub static RULE_WITH_OPERATIONS: Message = Message::new(
+    "RuleWithOperations",
+    &[
+        string(1, "operations")
+            .list()
+            .atomic()
+            .go_type("v1.OperationType")
+            .describe("CREATE, UPDATE, DELETE, CONNECT, or `*` for all."),
+        inline(2, "Rule", &RULE),
+    ],
+);
+
+static RULE: Message = Message::new(
+    "Rule",
+    &[
+        string(1, "apiGroups").list().atomic().go("APIGroups").describe("Groups of the resources; `*` is all."),
+        string(2, "apiVersions").list().atomic().go("APIVersions").describe("Versions of the resources; `*` is all."),
+        string(3, "resources").list().atomic().describe("Resources, with a subresource behind a slash; `*` is all."),
+        string(4, "scope").pointer().go_type("v1.ScopeType").describe("Cluster, Namespaced, or `*` for both."),
+    ],
+);
+
+pub static MATCH_CONDITION: Message = Message::new(
+    "MatchCondition",
+    &[
+        string(1, "name").always().required().describe("What the condition is called in messages."),
+        string(2, "expression")
+            .always()
+            .required()
+            .describe("CEL over `object`, `oldObject`, `request`, `authorizer`."),
+    ],
+);
+
+/// The webhooks of a configuration.
+fn webhooks(configuration: &Value) -> &[Value] {
+    configuration.items_at(&["webhooks"])
+}
+
+fn texts<'v>(object: &'v Value, field: &str) -> Vec<&'v str> {
+    object.items_at(&[field]).iter().map(|item| item.as_str().unwrap_or_default()).collect()
+}
+
+/// Sets what Go sets in the webhooks of a configuration that it has read.
+pub fn set_defaults(configuration: &mut Value, is_mutating: bool) {
+    const TIMEOUT_SECONDS: i64 = 10;
+    const PORT: i64 = 443;
+    let Some(Value::Array(webhooks)) = configuration.get_mut("webhooks") else { return };
+    for webhook in webhooks {
+        let fields = webhook.make_object();
+        let mut set = |name: &str, value: Value| {
+            if !fields.contains_key(name) {
+                fields.insert(name, value);
+            }
+        };
+        set("failurePolicy", Value::from("Fail"));
+        set("matchPolicy", Value::from("Equivalent"));
+        set("namespaceSelector", object! {});
+        set("objectSelector", object! {});
+        set("timeoutSeconds", Value::Int(TIMEOUT_SECONDS));
+        if is_mutating {
+            set("reinvocationPolicy", Value::from("Never"));
+        }
+        if let Some(Value::Array(rules)) = fields.get_mut("rules") {
+            for rule in rules.iter_mut().map(Value::make_object).filter(|rule| !rule.contains_key("scope")) {
+                rule.insert("scope", Value::from("*"));
+            }
+        }
+        let service = webhook.at_mut(&["clientConfig", "service"]).and_then(Value::as_object_mut);
+        if let Some(service) = service.filter(|service| !service.contains_key("port")) {
+            service.insert("port", Value::Int(PORT));
+        }
+    }
+}
+
+/// What an object that is stored may keep, though a new one may not have it.
+struct Requirements {
+    no_side_effects: bool,
+    known_review_version: bool,
+    unique_names: bool,
+    valid_label_values: bool,
+    match_conditions: bool,
+    /// Expressions that may go on using what was there when they were written.
+    expressions: BTreeSet<String>,
+}
+
+impl Requirements {
+    const OF_NEW: Requirements = Requirements {
+        no_side_effects: true,
+        known_review_version: true,
+        unique_names: true,
+        valid_label_values: true,
+        match_conditions: true,
+        expressions: BTreeSet::new(),
+    };
+
+    /// What `old` does not meet itself is not required of what follows it.
+    fn after(old: &Value, new: &Value) -> Self {
+        let hooks = webhooks(old);
+        let mut seen = BTreeSet::new();
+        let conditions = |configuration: &Value| -> Vec<Option<Value>> {
+            webhooks(configuration).iter().map(|hook| hook.get("matchConditions").cloned()).collect()
+        };
+        Requirements {
+            no_side_effects: hooks.iter().all(|hook| NO_SIDE_EFFECTS.contains(&hook.str_at(&["sideEffects"]))),
+            known_review_version: hooks.iter().all(|hook| {
+                let versions = review_versions(hook);
+                versions.is_empty() || names_known_review_version(&versions)
+            }),
+            unique_names: hooks.iter().all(|hook| seen.insert(hook.str_at(&["name"]))),
+            valid_label_values: !hooks.iter().any(|hook| {
+                let path = Path::new("");
+                let mut selectors = ["namespaceSelector", "objectSelector"].iter().filter_map(|name| hook.get(name));
+                selectors.any(|selector| !validate_label_selector(selector, true, &path).is_empty())
+            }),
+            match_conditions: conditions(old) != conditions(new),
+            expressions: hooks
+                .iter()
+                .flat_map(|hook| hook.items_at(&["matchConditions"]))
+                .map(|condition| condition.str_at(&["expression"]).to_owned())
+                .collect(),
+        }
+    }
+}
+
+fn review_versions(webhook: &Value) -> Vec<String> {
+    texts(webhook, "admissionReviewVersions").into_iter().map(str::to_owned).collect()
+}
+
+/// What is wrong with a new configuration.
+pub fn validate(configuration: &Value) -> ErrorList {
+    validate_to(configuration, &Requirements::OF_NEW)
+}
+
+/// What is wrong with a configuration that was changed.
+pub fn validate_update(new: &Value, old: &Value) -> ErrorList {
+    validate_to(new, &Requirements::after(old, new))
+}
+
+fn validate_to(configuration: &Value, required: &Requirements) -> ErrorList {
+    let name_check = names::name_is_dns1123_subdomain;
+    let mut errors = object_meta::validate(metadata::of(configuration), false, name_check, &metadata::METADATA);
+    let path = Path::new("webhooks");
+    let mut seen = BTreeSet::new();
+    let if_none = format!("must specify one of {}", KNOWN_REVIEW_VERSIONS.join(", "));
+    for (index, webhook) in webhooks(configuration).iter().enumerate() {
+        let path = path.index(index);
+        errors.extend(validate_webhook(webhook, required, &path));
+        let at = path.child("admissionReviewVersions");
+        let versions = review_versions(webhook);
+        errors.extend(validate_review_versions(&versions, required.known_review_version, &if_none, &at));
+        let name = webhook.str_at(&["name"]);
+        if required.unique_names && !name.is_empty() && !seen.insert(name) {
+            errors.push(Error::duplicate(&path.child("name"), name));
+        }
+    }
+    errors
+}
+
+fn validate_webhook(webhook: &Value, required: &Requirements, path: &Path<'_>) -> ErrorList {
+    let mut errors = validate_name(webhook.str_at(&["name"]), &path.child("name"));
+    let rules = path.child("rules");
+    for (index, rule) in webhook.items_at(&["rules"]).iter().enumerate() {
+        errors.extend(validate_rule(rule, &rules.index(index)));
+    }
+    let choice = |name: &str, choices: &[&str]| {
+        let found = webhook.get(name).and_then(Value::as_str)?;
+        (!choices.contains(&found)).then(|| Error::not_supported(&path.child(name), found, choices))
+    };
+    errors.extend(choice("failurePolicy", &FAILURE_POLICIES));
+    errors.extend(choice("matchPolicy", &MATCH_POLICIES));
+    let classes: &[&str] = if required.no_side_effects { &NO_SIDE_EFFECTS } else { &SIDE_EFFECTS };
+    if webhook.get("sideEffects").is_none() {
+        let why = format!("must specify one of {}", classes.join(", "));
+        errors.push(Error::required(&path.child("sideEffects"), why));
+    }
+    errors.extend(choice("sideEffects", classes));
+    let timeout = webhook.get("timeoutSeconds").and_then(Value::as_i64);
+    if let Some(seconds) = timeout.filter(|seconds| !(1..=TIMEOUT_SECONDS_MAX).contains(seconds)) {
+        let why = format!("the timeout value must be between 1 and {TIMEOUT_SECONDS_MAX} seconds");
+        errors.push(Error::invalid(&path.child("timeoutSeconds"), seconds, why));
+    }
+    for name in ["namespaceSelector", "objectSelector"] {
+        if let Some(selector) = webhook.get(name) {
+            errors.extend(validate_label_selector(selector, required.valid_label_values, &path.child(name)));
+        }
+    }
+    errors.extend(choice("reinvocationPolicy", &REINVOCATION_POLICIES));
+    errors.extend(validate_client_config(webhook, &path.child("clientConfig")));
+    if required.match_conditions {
+        let conditions = webhook.items_at(&["matchConditions"]);
+        errors.extend(validate_match_conditions(conditions, &required.expressions, &path.child("matchConditions")));
+    }
+    errors
+}
+
+/// A name of three parts or more.
+fn validate_name(name: &str, path: &Path<'_>) -> ErrorList {
+    if name.is_empty() {
+        return vec![Error::required(path, "")];
+    }
+    let faults = names::is_dns1123_subdomain(name);
+    if !faults.is_empty() {
+        return vec![Error::invalid(path, name, faults.join(","))];
+    }
+    let why = "should be a domain with at least three segments separated by dots";
+    if name.split('.').count() < 3 { vec![Error::invalid(path, name, why)] } else { Vec::new() }
+}
+
+fn validate_rule(rule: &Value, path: &Path<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    for (name, others) in [("operations", "operations"), ("apiGroups", "API groups"), ("apiVersions", "API versions")] {
+        let (found, at) = (texts(rule, name), path.child(name));
+        if found.is_empty() {
+            errors.push(Error::required(&at, ""));
+        }
+        if found.len() > 1 && found.contains(&"*") {
+            let why = format!("if '*' is present, must not specify other {others}");
+            errors.push(Error::invalid(&at, rule.items_at(&[name]).to_vec(), why));
+        }
+        for (index, text) in found.iter().enumerate() {
+            match name {
+                "operations" if !OPERATIONS.contains(text) => {
+                    errors.push(Error::not_supported(&at.index(index), *text, &OPERATIONS));
+                }
+                "apiVersions" if text.is_empty() => errors.push(Error::required(&at.index(index), "")),
+                _ => {}
+            }
+        }
+    }
+    errors.extend(validate_resources(rule.items_at(&["resources"]), &path.child("resources")));
+    let scope = rule.get("scope").and_then(Value::as_str).filter(|scope| !SCOPES.contains(scope));
+    errors.extend(scope.map(|scope| Error::not_supported(&path.child("scope"), scope, &SCOPES)));
+    errors
+}
+
+/// Resources that don't say twice what one of them says already.
+fn validate_resources(resources: &[Value], path: &Path<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    if resources.is_empty() {
+        errors.push(Error::required(path, ""));
+    }
+    let (mut whole, mut everywhere) = (BTreeSet::new(), BTreeSet::new());
+    let (mut all, mut all_main, mut last_is_main) = (false, false, false);
+    for (index, resource) in resources.iter().map(|resource| resource.as_str().unwrap_or_default()).enumerate() {
+        let at = path.index(index);
+        all |= resource == "*/*";
+        all_main |= resource == "*";
+        let Some((main, subresource)) = resource.split_once('/') else {
+            match resource {
+                "" => errors.push(Error::required(&at, "")),
+                // As in the reference, the last one counts alone.
+                _ => last_is_main = resource != "*",
+            }
+            continue;
+        };
+        if whole.contains(main) {
+            let why = format!("if '{main}/*' is present, must not specify {resource}");
+            errors.push(Error::invalid(&at, resource, why));
+        }
+        if everywhere.contains(subresource) {
+            let why = format!("if '*/{subresource}' is present, must not specify {resource}");
+            errors.push(Error::invalid(&at, resource, why));
+        }
+        if subresource == "*" {
+            whole.insert(main);
+        }
+        if main == "*" {
+            everywhere.insert(subresource);
+        }
+    }
+    let invalid = |why: &str| Error::invalid(path, resources.to_vec(), why);
+    if resources.len() > 1 && all {
+        errors.push(invalid("if '*/*' is present, must not specify other resources"));
+    }
+    if all_main && last_is_main {
+        errors.push(invalid("if '*' is present, must not specify other resources without subresources"));
+    }
+    errors
+}
+
+fn validate_label_selector(selector: &Value, checks_values: bool, path: &Path<'_>) -> ErrorList {
+    let labels = selector.get("matchLabels").unwrap_or(&Value::Null);
+    let mut errors = object_meta::validate_labels(labels, &path.child("matchLabels"));
+    let expressions = path.child("matchExpressions");
+    for (index, requirement) in selector.items_at(&["matchExpressions"]).iter().enumerate() {
+        let path = expressions.index(index);
+        let values = texts(requirement, "values");
+        match requirement.str_at(&["operator"]) {
+            "In" | "NotIn" if values.is_empty() => {
+                let why = "must be specified when `operator` is 'In' or 'NotIn'";
+                errors.push(Error::required(&path.child("values"), why));
+            }
+            "Exists" | "DoesNotExist" if !values.is_empty() => {
+                let why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+                errors.push(Error::forbidden(&path.child("values"), why));
+            }
+            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+            other => errors.push(Error::invalid(&path.child("operator"), other, "not a valid selector operator")),
+        }
+        let key = requirement.str_at(&["key"]);
+        let faults = names::is_qualified_name(key).into_iter();
+        errors.extend(faults.map(|fault| Error::invalid(&path.child("key"), key, fault)));
+        let at = path.child("values");
+        for (index, value) in values.into_iter().enumerate().filter(|_| checks_values) {
+            let faults = names::is_valid_label_value(value).into_iter();
+            errors.extend(faults.map(|fault| Error::invalid(&at.index(index), value, fault)));
+        }
+    }
+    errors
+}
+
+fn validate_client_config(webhook: &Value, path: &Path<'_>) -> ErrorList {
+    let config = webhook.get("clientConfig").unwrap_or(&Value::Null);
+    match (config.get("url").and_then(Value::as_str), config.get("service")) {
+        (Some(url), None) => validate_url(url, &path.child("url")),
+        (None, Some(service)) => {
+            let port = service.get("port").and_then(Value::as_i64).unwrap_or_default();
+            let service = ServiceReference {
+                namespace: service.str_at(&["namespace"]).to_owned(),
+                name: service.str_at(&["name"]).to_owned(),
+                path: service.get("path").and_then(Value::as_str).map(str::to_owned),
+                port: i32::try_from(port).ok(),
+            };
+            validate_service(&service, &path.child("service"))
+        }
+        _ => vec![Error::required(path, "exactly one of url or service is required")],
+    }
+}
+
+fn validate_match_conditions(conditions: &[Value], preexisting: &BTreeSet<String>, path: &Path<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    if conditions.len() > MATCH_CONDITIONS_MAX {
+        errors.push(Error::too_many(path, conditions.len() as i64, MATCH_CONDITIONS_MAX as i64));
+    }
+    let mut seen = BTreeSet::new();
+    for (index, condition) in conditions.iter().enumerate() {
+        let path = path.index(index);
+        let (expression, at) = (condition.str_at(&["expression"]).trim(), path.child("expression"));
+        let expressions = match preexisting.contains(expression) {
+            true => Expressions::Stored,
+            false => Expressions::New,
+        };
+        match expression {
+            "" => errors.push(Error::required(&at, "")),
+            _ => {
+                let fault = match_conditions::compile(expression, expressions).err();
+                errors.extend(fault.map(|why| Error::invalid(&at, expression, why)));
+            }
+        }
+        let (name, at) = (condition.str_at(&["name"]), path.child("name"));
+        if name.is_empty() {
+            errors.push(Error::required(&at, ""));
+            continue;
+        }
+        let faults = names::is_qualified_name(name).into_iter();
+        errors.extend(faults.map(|fault| Error::invalid(&at, name, fault)));
+        if !seen.insert(name) {
+            errors.push(Error::duplicate(&at, name));
+        }
+    }
+    errors
+}
+
+/// The generation counts the changes of the webhooks.
+pub fn count_generation(new: &mut Value, old: &Value) {
+    let generation = old.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default();
+    let is_changed = new.get("webhooks") != old.get("webhooks");
+    let generation = generation.saturating_add(i64::from(is_changed));
+    new.make_object().entry("metadata").make_object().insert("generation", Value::Int(generation));
+}
+
+/// The columns of configurations.
+pub fn table() -> Table {
+    const WEBHOOKS: &str = "Webhooks indicates the number of webhooks registered in this configuration";
+    Table::named(vec![Column { type_: "integer".to_owned(), ..Column::string("Webhooks", WEBHOOKS) }], |object| {
+        Cell::named(object, vec![Cell::count(webhooks(object).len())])
+    })
+}

@@ -1,0 +1,240 @@
+//! How a write passes admission: what admission asks of the resource, and where it learns of webhooks.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+
+use crate::admission::webhooks::{Configuration, Kind, Source};
+use crate::admission::{Attributes, Forms, Operation, Told};
+use crate::apply::validate_managed_fields;
+use crate::auth::UserInfo;
+use crate::crd::ServedVersion;
+use crate::meta::{Revision, Status};
+use crate::object;
+use crate::store::{At, Collection, SnapshotError, Storage};
+use crate::value::{Value, json};
+
+use super::decode::{missing_kind, type_meta};
+use super::derive::Undecodable;
+use super::{Definitions, Registry, Resource, Subresource, Target, Warnings, store_failed};
+
+/// A write on its way through admission.
+pub(super) struct Admitted<'a> {
+    pub operation: Operation,
+    pub target: &'a Target,
+    /// Empty while a name is still to be generated.
+    pub name: &'a str,
+    pub old: Option<&'a Value>,
+    pub user: &'a UserInfo,
+    pub dry_run: bool,
+    /// The fields of the request's options.
+    pub options: &'a Value,
+}
+
+impl Admitted<'_> {
+    fn subresource(&self) -> Subresource {
+        match self.operation {
+            Operation::Update => self.target.subresource,
+            Operation::Create | Operation::Delete => Subresource::Main,
+        }
+    }
+
+    /// The options as webhooks see them, under their name.
+    fn options(&self) -> Value {
+        let kind = match self.operation {
+            Operation::Create => "CreateOptions",
+            Operation::Update => "UpdateOptions",
+            Operation::Delete => "DeleteOptions",
+        };
+        let mut options = object! { "kind" => kind, "apiVersion" => "meta.k8s.io/v1" };
+        let fields = self.options.as_object().into_iter().flat_map(|fields| fields.iter());
+        fields.for_each(|(name, value)| _ = options.make_object().insert(name, value.clone()));
+        options
+    }
+}
+
+impl Registry {
+    /// What admission makes of `object`, which is null for a deletion.
+    pub(super) async fn admit_mutating(
+        &self,
+        write: &Admitted<'_>,
+        object: &mut Value,
+        warnings: &mut Warnings,
+    ) -> Result<(), Status> {
+        let told = Told::default();
+        let (options, forms) = (write.options(), self.forms(write));
+        let owners = object.at(&["metadata", "managedFields"]).cloned();
+        let outcome = self.admission.mutate(&attributes(write, &options, &forms, &told), object).await;
+        warnings.absorb(told.into_notes());
+        outcome?;
+        restore_broken_owners(object, owners, warnings);
+        Ok(())
+    }
+
+    /// Whether admission lets `object` pass.
+    pub(super) async fn admit_validating(
+        &self,
+        write: &Admitted<'_>,
+        object: &Value,
+        warnings: &mut Warnings,
+    ) -> Result<(), Status> {
+        let told = Told::default();
+        let (options, forms) = (write.options(), self.forms(write));
+        let outcome = self.admission.validate(&attributes(write, &options, &forms, &told), object).await;
+        warnings.absorb(told.into_notes());
+        outcome
+    }
+
+    fn forms<'a>(&'a self, write: &Admitted<'a>) -> ResourceForms<'a> {
+        ResourceForms { registry: self, resource: &write.target.resource, subresource: write.subresource() }
+    }
+}
+
+fn attributes<'a>(
+    write: &Admitted<'a>,
+    options: &'a Value,
+    forms: &'a ResourceForms<'_>,
+    told: &'a Told,
+) -> Attributes<'a> {
+    Attributes {
+        operation: write.operation,
+        version: &write.target.version,
+        subresource: write.subresource().name(),
+        namespace: &write.target.namespace,
+        name: write.name,
+        old: write.old,
+        user: write.user,
+        dry_run: write.dry_run,
+        options,
+        forms,
+        told,
+    }
+}
+
+/// Who owns which fields stays as it was where admission left it in no valid state.
+///
+/// Source: `k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/admission.go`, release 1.37.
+fn restore_broken_owners(object: &mut Value, before: Option<Value>, warnings: &mut Warnings) {
+    if object.at(&["metadata", "managedFields"]) == before.as_ref() {
+        return;
+    }
+    let Err(why) = validate_managed_fields(object) else { return };
+    let metadata = super::create::metadata_mut(object);
+    match before {
+        Some(entries) => _ = metadata.insert("managedFields", entries),
+        None => _ = metadata.remove("managedFields"),
+    }
+    warnings.add(format!(
+        ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating \
+         admission controller; please fix your requests: {why}"
+    ));
+}
+
+/// The versions of a resource.
+struct ResourceForms<'a> {
+    registry: &'a Registry,
+    resource: &'a Resource,
+    subresource: Subresource,
+}
+
+#[async_trait]
+impl Forms for ResourceForms<'_> {
+    fn versions(&self) -> Vec<Arc<ServedVersion>> {
+        let has_it = |version: &&Arc<ServedVersion>| match self.subresource {
+            Subresource::Main | Subresource::Finalize | Subresource::Token => true,
+            Subresource::Status => version.status,
+            Subresource::Scale => version.scale.is_some(),
+        };
+        self.resource.versions.iter().filter(has_it).cloned().collect()
+    }
+
+    async fn convert(&self, object: Value, to: &ServedVersion) -> Result<Value, String> {
+        self.registry.convert_to(self.resource, to, object).await.map_err(Undecodable::into_text)
+    }
+
+    fn decode(&self, object: Value) -> Result<Value, String> {
+        let (_, kind) = type_meta(&object)?;
+        if kind.is_empty() {
+            return Err(missing_kind(json::encode_to_string(&object).as_bytes()));
+        }
+        match self.subresource {
+            Subresource::Scale => Ok(object),
+            _ => self.resource.strategy.set_defaults(object, &self.resource.versions),
+        }
+    }
+
+    fn settle(&self, object: Value) -> Result<Value, String> {
+        match self.subresource {
+            Subresource::Scale => Ok(object),
+            _ => self.resource.strategy.settle(object, &self.resource.versions),
+        }
+    }
+}
+
+/// The configurations and namespaces in the store, for admission.
+pub struct StoredWebhooks {
+    storage: Storage,
+    /// By kind and name. A stale one is replaced when it is next asked for.
+    read: Mutex<HashMap<(Kind, Arc<str>), Read>>,
+}
+
+/// A configuration, and the revision that it was read at.
+type Read = (Revision, Arc<Configuration>);
+
+impl StoredWebhooks {
+    pub fn new(storage: Storage) -> Self {
+        StoredWebhooks { storage, read: Mutex::default() }
+    }
+
+    /// Whether a definition has taken the place of the kind of configurations, so that these are none.
+    async fn is_replaced(&self, group: &str, plural: &str) -> Result<bool, Status> {
+        let [definitions, _] = Definitions::guards();
+        let found = self.storage.get(&definitions, &format!("{plural}.{group}")).await;
+        Ok(found.map_err(|error| store_failed(&definitions, "get", error))?.is_some())
+    }
+}
+
+#[async_trait]
+impl Source for StoredWebhooks {
+    async fn configurations(&self, kind: Kind) -> Result<Vec<Arc<Configuration>>, Status> {
+        let (group, plural) = ("admissionregistration.k8s.io", kind.plural());
+        let collection = Collection::new(group, plural);
+        let snapshot = self.storage.snapshot(&collection, At::Newest).await;
+        let snapshot = snapshot.map_err(|error| match error {
+            SnapshotError::Expired { .. } => Status::internal_error("the newest state has expired"),
+            SnapshotError::Store(error) => store_failed(&collection, "list", error),
+        })?;
+        let stored: Vec<_> = snapshot.range("", None).collect();
+        if stored.is_empty() || self.is_replaced(group, plural).await? {
+            return Ok(Vec::new());
+        }
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut configurations = Vec::with_capacity(stored.len());
+        for stored in &stored {
+            let key = (kind, Arc::clone(&stored.key));
+            if let Some((_, known)) = read.get(&key).filter(|(revision, _)| *revision == stored.revision) {
+                configurations.push(Arc::clone(known));
+                continue;
+            }
+            let decoded = json::decode(&stored.bytes);
+            let decoded = decoded.map_err(|error| Status::internal_error(&format!("{}: {error}", stored.key)))?;
+            let configuration = Arc::new(Configuration::decode(&decoded));
+            configurations.push(Arc::clone(&configuration));
+            read.insert(key, (stored.revision, configuration));
+        }
+        // What is deleted is forgotten.
+        if read.len() > configurations.len() {
+            read.retain(|(known, name), _| *known != kind || stored.iter().any(|stored| stored.key == *name));
+        }
+        Ok(configurations)
+    }
+
+    async fn namespace_labels(&self, name: &str) -> Result<Option<Value>, Status> {
+        let collection = Collection::new("", "namespaces");
+        let stored = self.storage.get(&collection, name).await;
+        let Some(stored) = stored.map_err(|error| store_failed(&collection, "get", error))? else { return Ok(None) };
+        let namespace = json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))?;
+        Ok(Some(namespace.at(&["metadata", "labels"]).cloned().unwrap_or_default()))
+    }
+}

@@ -1,0 +1,37 @@
+//! What a request gives up while it waits for a webhook.
+//!
+//! A request may hold what others need: a place among those that are at work. Who runs it says how that is given up; who
+//! calls a webhook asks for it before, and knows no more of it.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+tokio::task_local! {
+    static HELD: Arc<dyn Held>;
+}
+
+/// What a request is told that finds too many others waiting.
+pub const CROWDED: &str = "too many requests wait for webhooks, please try again later";
+
+/// What is held.
+#[async_trait]
+pub trait Held: Send + Sync {
+    /// Gives it up, until the end of the request. False where too many wait for webhooks already: then no webhook is
+    /// called.
+    async fn give_up(&self) -> bool;
+}
+
+/// Runs a request that holds `held`.
+pub async fn holding<F: Future>(held: Arc<dyn Held>, request: F) -> F::Output {
+    HELD.scope(held, request).await
+}
+
+/// Gives up what the request that runs holds; false where it may not go on to wait.
+pub async fn give_up() -> bool {
+    match HELD.try_with(Arc::clone) {
+        Ok(held) => held.give_up().await,
+        Err(_) => true,
+    }
+}
