@@ -24,7 +24,9 @@ use crate::auth::{Authorizer, UserInfo};
 use crate::controllers::{self, Switches};
 use crate::http::{self, App, Issuing, Limits};
 use crate::meta::Status;
-use crate::registry::{BuiltIn, Converter, Definitions, Registry, StoredNamespaces, StoredPolicy, StoredWebhooks};
+use crate::registry::{
+    BuiltIn, Converter, Definitions, Registry, Resource, StoredNamespaces, StoredPolicy, StoredWebhooks,
+};
 use crate::server::{Authority, Connections, Gate, Kubeconfig, Secrets, SecretsError, Tls, stop_requested};
 use crate::store::{Config, Durability, Storage};
 use crate::webhook::{self, ServiceAddress};
@@ -309,15 +311,14 @@ impl Serve {
         }
         let mut text = format!("skiff {} serves the Kubernetes API on {url}\n", env!("CARGO_PKG_VERSION"));
         let resources = registry.resources().await.unwrap_or_default();
-        let rows: Vec<_> = resources
-            .iter()
-            .map(|resource| resource.first())
-            .map(|version| (version.qualified_plural(), version.api_version()))
-            .collect();
+        let (custom, built_in): (Vec<_>, Vec<_>) = resources.iter().partition(|resource| resource.definition.is_some());
+        let names = |resource: &Arc<Resource>| (resource.first().qualified_plural(), resource.first().api_version());
+        let rows: Vec<_> = custom.into_iter().map(names).collect();
         let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
         for (name, api_version) in rows {
             text.push_str(&format!("  {name:<width$}  {api_version}\n"));
         }
+        text.push_str(&format!("  and {} built-in resources\n", built_in.len()));
         text.push_str(&format!("\n  export KUBECONFIG={}\n\n", kubeconfig.display()));
         say(&text)
     }

@@ -3,6 +3,7 @@ package manager
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -88,7 +90,25 @@ func TestManager(test *testing.T) {
 		<-second.Elected()
 		harbour{second, direct}.launch(test, "late")
 	})
+	before := countStopped(test.Context(), direct)
 	second.stop()
+	// A manager sends its last event while it ends, or not at all. It would complain of a server that is gone.
+	_ = wait.PollUntilContextTimeout(test.Context(), 20*time.Millisecond, 2*time.Second, true,
+		func(ctx context.Context) (bool, error) { return countStopped(ctx, direct) > before, nil })
+}
+
+// countStopped counts the events in which managers say that they lead no more.
+func countStopped(ctx context.Context, direct client.Client) (count int) {
+	var events corev1.EventList
+	if err := direct.List(ctx, &events, client.InNamespace(namespace)); err != nil {
+		return 0
+	}
+	for _, event := range events.Items {
+		if strings.HasSuffix(event.Message, "stopped leading") {
+			count++
+		}
+	}
+	return count
 }
 
 // harbour is a manager that leads, and a client beside it.

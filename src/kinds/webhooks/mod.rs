@@ -1,24 +1,37 @@
-//! What the two kinds of `admissionregistration.k8s.io` that name webhooks share: parts, defaults, validation.
+//! What the two kinds of `admissionregistration.k8s.io` that name webhooks share: types, defaults, validation.
 //!
 //! Source: the types of `k8s.io/api/admissionregistration/v1`, defaults and validation of Kubernetes 1.37.
 
+pub mod types;
+
 use std::collections::BTreeSet;
 
-use super::strategy::{Cell, Table};
+use super::strategy::{Cell, Strategy, Subresource, Table};
 use super::{match_conditions, metadata};
 use crate::cel::env::Expressions;
-use crate::crd::Column;
 use crate::crd::definition::ServiceReference;
 use crate::crd::validate::conversion::{
     KNOWN_REVIEW_VERSIONS, names_known_review_version, validate_review_versions, validate_service, validate_url,
 };
+use crate::crd::{Column, ServedVersion};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::{names, object_meta};
 use crate::object;
-use crate::types::{Message, bytes, inline, int32, message, string};
 use crate::value::Value;
 
 pub const GROUP: &str = "admissionregistration.k8s.io";
+
+/// A configuration that is valid.
+pub const EXAMPLE: &str = r"
+metadata: {name: example}
+webhooks:
+- name: check.example.com
+  clientConfig: {url: 'https://example.com/check'}
+  rules: [{operations: [CREATE], apiGroups: [example.com], apiVersions: ['*'], resources: [widgets]}]
+  sideEffects: None
+  admissionReviewVersions: [v1]
+  failurePolicy: Ignore
+";
 
 /// Each as validation lists them, sorted.
 const FAILURE_POLICIES: [&str; 2] = ["Fail", "Ignore"];
@@ -32,59 +45,41 @@ const NO_SIDE_EFFECTS: [&str; 2] = ["None", "NoneOnDryRun"];
 const MATCH_CONDITIONS_MAX: usize = 64;
 const TIMEOUT_SECONDS_MAX: i64 = 30;
 
-pub static CLIENT_CONFIG: Message = Message::new(
-    "WebhookClientConfig",
-    &[
-        string(3, "url").pointer().go("URL").describe("Where the webhook is: https, a host, perhaps a path."),
-        message(1, "service", &SERVICE_REFERENCE).pointer().describe("The service that the webhook is behind."),
-        bytes(2, "caBundle")
-            .go("CABundle")
-            .describe("Authorities that the webhook's certificate is checked with, in PEM."),
-    ],
-);
+/// The strategy of both kinds.
+pub struct WebhookConfiguration {
+    /// Whether its webhooks may change objects.
+    pub is_mutating: bool,
+}
 
-static SERVICE_REFERENCE: Message = Message::new(
-    "ServiceReference",
-    &[
-        string(1, "namespace").always().required().describe("The namespace of the service."),
-        string(2, "name").always().required().describe("The service."),
-        string(3, "path").pointer().describe("The path that requests are sent to."),
-        int32(4, "port").pointer().describe("The port; 443 where none is given."),
-    ],
-);
+impl Strategy for WebhookConfiguration {
+    fn set_typed_defaults(&self, object: &mut Value) {
+        set_defaults(object, self.is_mutating);
+    }
 
-pub static RULE_WITH_OPERATIONS: Message = Message::new(
-    "RuleWithOperations",
-    &[
-        string(1, "operations")
-            .list()
-            .atomic()
-            .go_type("v1.OperationType")
-            .describe("CREATE, UPDATE, DELETE, CONNECT, or `*` for all."),
-        inline(2, "Rule", &RULE),
-    ],
-);
+    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+        object.make_object().entry("metadata").make_object().insert("generation", Value::Int(1));
+    }
 
-static RULE: Message = Message::new(
-    "Rule",
-    &[
-        string(1, "apiGroups").list().atomic().go("APIGroups").describe("Groups of the resources; `*` is all."),
-        string(2, "apiVersions").list().atomic().go("APIVersions").describe("Versions of the resources; `*` is all."),
-        string(3, "resources").list().atomic().describe("Resources, with a subresource behind a slash; `*` is all."),
-        string(4, "scope").pointer().go_type("v1.ScopeType").describe("Cluster, Namespaced, or `*` for both."),
-    ],
-);
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        validate(object)
+    }
 
-pub static MATCH_CONDITION: Message = Message::new(
-    "MatchCondition",
-    &[
-        string(1, "name").always().required().describe("What the condition is called in messages."),
-        string(2, "expression")
-            .always()
-            .required()
-            .describe("CEL over `object`, `oldObject`, `request`, `authorizer`."),
-    ],
-);
+    fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
+        count_generation(new, old);
+    }
+
+    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
+        validate_update(new, old)
+    }
+
+    fn allows_unconditional_update(&self) -> bool {
+        false
+    }
+
+    fn table(&self) -> Option<Table> {
+        Some(table())
+    }
+}
 
 /// The webhooks of a configuration.
 fn webhooks(configuration: &Value) -> &[Value] {
@@ -96,7 +91,7 @@ fn texts<'v>(object: &'v Value, field: &str) -> Vec<&'v str> {
 }
 
 /// Sets what Go sets in the webhooks of a configuration that it has read.
-pub fn set_defaults(configuration: &mut Value, is_mutating: bool) {
+pub(super) fn set_defaults(configuration: &mut Value, is_mutating: bool) {
     const TIMEOUT_SECONDS: i64 = 10;
     const PORT: i64 = 443;
     let Some(Value::Array(webhooks)) = configuration.get_mut("webhooks") else { return };
@@ -182,12 +177,12 @@ fn review_versions(webhook: &Value) -> Vec<String> {
 }
 
 /// What is wrong with a new configuration.
-pub fn validate(configuration: &Value) -> ErrorList {
+fn validate(configuration: &Value) -> ErrorList {
     validate_to(configuration, &Requirements::OF_NEW)
 }
 
 /// What is wrong with a configuration that was changed.
-pub fn validate_update(new: &Value, old: &Value) -> ErrorList {
+fn validate_update(new: &Value, old: &Value) -> ErrorList {
     validate_to(new, &Requirements::after(old, new))
 }
 
@@ -417,7 +412,7 @@ fn validate_match_conditions(conditions: &[Value], preexisting: &BTreeSet<String
 }
 
 /// The generation counts the changes of the webhooks.
-pub fn count_generation(new: &mut Value, old: &Value) {
+fn count_generation(new: &mut Value, old: &Value) {
     let generation = old.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default();
     let is_changed = new.get("webhooks") != old.get("webhooks");
     let generation = generation.saturating_add(i64::from(is_changed));
@@ -425,7 +420,7 @@ pub fn count_generation(new: &mut Value, old: &Value) {
 }
 
 /// The columns of configurations.
-pub fn table() -> Table {
+fn table() -> Table {
     const WEBHOOKS: &str = "Webhooks indicates the number of webhooks registered in this configuration";
     Table::named(vec![Column { type_: "integer".to_owned(), ..Column::string("Webhooks", WEBHOOKS) }], |object| {
         Cell::named(object, vec![Cell::count(webhooks(object).len())])
