@@ -175,8 +175,8 @@ impl Forms for ResourceForms<'_> {
 /// The configurations and namespaces in the store, for admission.
 pub struct StoredWebhooks {
     storage: Storage,
-    /// By kind and name. A stale one is replaced when it is next asked for.
-    read: Mutex<HashMap<(Kind, Arc<str>), Read>>,
+    /// By kind, then by name. A stale one is replaced when it is next asked for.
+    read: Mutex<HashMap<Kind, HashMap<Arc<str>, Read>>>,
 }
 
 /// A configuration, and the revision that it was read at.
@@ -210,10 +210,10 @@ impl Source for StoredWebhooks {
             return Ok(Vec::new());
         }
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = read.entry(kind).or_default();
         let mut configurations = Vec::with_capacity(stored.len());
         for stored in &stored {
-            let key = (kind, Arc::clone(&stored.key));
-            if let Some((_, known)) = read.get(&key).filter(|(revision, _)| *revision == stored.revision) {
+            if let Some((_, known)) = read.get(&stored.key).filter(|(revision, _)| *revision == stored.revision) {
                 configurations.push(Arc::clone(known));
                 continue;
             }
@@ -221,11 +221,11 @@ impl Source for StoredWebhooks {
             let decoded = decoded.map_err(|error| Status::internal_error(&format!("{}: {error}", stored.key)))?;
             let configuration = Arc::new(Configuration::decode(&decoded));
             configurations.push(Arc::clone(&configuration));
-            read.insert(key, (stored.revision, configuration));
+            read.insert(Arc::clone(&stored.key), (stored.revision, configuration));
         }
         // What is deleted is forgotten.
         if read.len() > configurations.len() {
-            read.retain(|(known, name), _| *known != kind || stored.iter().any(|stored| stored.key == *name));
+            read.retain(|name, _| stored.iter().any(|stored| stored.key == *name));
         }
         Ok(configurations)
     }
