@@ -24,8 +24,17 @@ const WATCHED_WRITES: usize = 300;
 const MEMORY_OBJECTS: usize = 10_000;
 const STORED_OBJECTS: usize = 100_000;
 
+/// As the first argument, with a location after it: this process says what objects take in memory, and ends.
+const MEMORY: &str = "memory-of";
+
 #[tokio::main]
 async fn main() {
+    let arguments: Vec<_> = std::env::args().collect();
+    if let [_, first, location] = &arguments[..]
+        && first == MEMORY
+    {
+        return println!("{}", memory(&location_of(location)).await);
+    }
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("store");
     _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("the folder can be made");
@@ -37,12 +46,17 @@ async fn main() {
         let mut raw = Raw::sqlite(&path.with_extension("raw"), synchronous).await;
         measure(name, Config { durability, ..Config::new(Location::File(path)) }, &mut raw).await;
     }
-    memory_and_start(&folder).await;
+    let data_dir = folder.join("many");
+    std::fs::create_dir_all(&data_dir).expect("the folder can be made");
+    memory_and_start("sqlite", &data_dir.join("state.db").display().to_string(), &data_dir, &[]).await;
     if let Ok(url) = std::env::var("SKIFF_BENCH_POSTGRES") {
         let config = Config::new(Location::Postgres(PostgresUrl::new(&url)));
         measure("postgres full", config.clone(), &mut Raw::postgres(&url).await).await;
         let (one, other) = (open(&config).await, open(&config).await);
         watch_latency("postgres across replicas", &one, &other).await;
+        one.close().await;
+        other.close().await;
+        memory_and_start("postgres", &url, &folder.join("postgres"), &["--store", &url]).await;
     }
     _ = std::fs::remove_dir_all(&folder);
 }
@@ -81,6 +95,10 @@ fn collection() -> Collection {
     Collection::new("stable.example.com", "crontabs")
 }
 
+fn many() -> Collection {
+    Collection::new("stable.example.com", "many")
+}
+
 fn put(key: String, bytes: &Bytes) -> Write {
     let op = Op::Put(Put {
         bytes: bytes.clone(),
@@ -96,6 +114,8 @@ fn put(key: String, bytes: &Bytes) -> Write {
 async fn measure(name: &str, config: Config, raw: &mut Raw) {
     let storage = open(&config).await;
     let bytes = object();
+    // A server reads what it writes to.
+    storage.snapshot(&collection(), At::Newest).await.expect("it loads");
     for clients in CLIENTS {
         let before = storage.counts();
         let (mut times, mut took) = (Vec::new(), Duration::ZERO);
@@ -222,41 +242,59 @@ impl Raw {
     }
 }
 
-async fn memory_and_start(folder: &Path) {
-    let data_dir = folder.join("many");
-    std::fs::create_dir_all(&data_dir).expect("the folder can be made");
-    let location = Location::File(data_dir.join("state.db"));
-    let config = Config { durability: Durability::Relaxed, ..Config::new(location) };
+/// Of objects in a collection of their own.
+async fn memory_and_start(name: &str, location: &str, data_dir: &Path, arguments: &[&str]) {
+    let config = location_of(location);
     let storage = open(&config).await;
     let bytes = object();
     fill(&storage, &bytes, 0..MEMORY_OBJECTS).await;
     storage.close().await;
-    drop(storage);
-    let before = resident_bytes();
+    let own = std::env::current_exe().expect("it runs");
+    let told = Command::new(own).args([MEMORY, location]).output().expect("it runs again");
+    say(
+        format!("{name}: memory of {MEMORY_OBJECTS} objects of {OBJECT_BYTES} bytes, MiB"),
+        String::from_utf8_lossy(&told.stdout).trim(),
+    );
     let storage = open(&config).await;
-    storage.snapshot(&collection(), At::Newest).await.expect("it loads");
-    let mebibytes = (resident_bytes().saturating_sub(before)) as f64 / f64::from(1 << 20);
-    say(format!("memory of {MEMORY_OBJECTS} objects of {OBJECT_BYTES} bytes, MiB"), mebibytes);
     fill(&storage, &bytes, MEMORY_OBJECTS..STORED_OBJECTS).await;
     storage.close().await;
     let begun = Instant::now();
     let storage = open(&config).await;
-    say(format!("open with {STORED_OBJECTS} objects"), begun.elapsed());
+    say(format!("{name}: open with {STORED_OBJECTS} objects"), begun.elapsed());
     let begun = Instant::now();
-    storage.snapshot(&collection(), At::Newest).await.expect("it loads");
-    say(format!("load {STORED_OBJECTS} objects"), begun.elapsed());
+    storage.snapshot(&many(), At::Newest).await.expect("it loads");
+    say(format!("{name}: load {STORED_OBJECTS} objects"), begun.elapsed());
     storage.close().await;
     // The first start makes what every server has.
-    start_server(&data_dir);
-    say(format!("start to ready with {STORED_OBJECTS} objects stored"), start_server(&data_dir));
+    start_server(data_dir, arguments);
+    let took = start_server(data_dir, arguments);
+    say(format!("{name}: start to ready with {STORED_OBJECTS} objects stored"), took);
+}
+
+/// Where many objects are, and not for their durability.
+fn location_of(text: &str) -> Config {
+    let location = match text.starts_with("postgres:") {
+        true => Location::Postgres(PostgresUrl::new(text)),
+        false => Location::File(text.into()),
+    };
+    Config { durability: Durability::Relaxed, ..Config::new(location) }
+}
+
+/// By how many MiB the process grows when it loads [`many`].
+async fn memory(config: &Config) -> f64 {
+    let storage = open(config).await;
+    let before = resident_bytes();
+    storage.snapshot(&many(), At::Newest).await.expect("it loads");
+    (resident_bytes().saturating_sub(before)) as f64 / f64::from(1 << 20)
 }
 
 /// How long a server takes until it says that it is ready.
-fn start_server(data_dir: &Path) -> Duration {
+fn start_server(data_dir: &Path, arguments: &[&str]) -> Duration {
     let begun = Instant::now();
     let mut server = Command::new(env!("CARGO_BIN_EXE_skiff"))
         .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
         .arg(data_dir)
+        .args(arguments)
         .stdout(Stdio::piped())
         .spawn()
         .expect("the binary was built with the benches");
@@ -274,7 +312,10 @@ async fn fill(storage: &Storage, bytes: &Bytes, range: std::ops::Range<usize>) {
     let all: Vec<_> = range.collect();
     for chunk in all.chunks(256) {
         let storage = Arc::new(storage.clone());
-        let writes = chunk.iter().map(|at| storage.write(put(format!("ns/{at:06}"), bytes)));
+        let writes = chunk.iter().map(|at| {
+            let write = put(format!("ns/{at:06}"), bytes);
+            storage.write(Write { collection: many(), ..write })
+        });
         assert!(join_all(writes).await.iter().all(Result::is_ok), "it writes");
     }
 }

@@ -8,7 +8,7 @@ use crate::meta::Revision;
 
 use super::rows::checksum;
 use super::sql::Outcome;
-use super::{Collection, Guard, Op, Put, Write};
+use super::{Collection, Guard, Op, Put, Stored, Write};
 
 /// The values of the column `operation`.
 pub(super) const CREATE: i64 = 0;
@@ -23,8 +23,22 @@ pub(super) struct Live {
     pub uid: Arc<str>,
 }
 
+impl From<&Stored> for Live {
+    fn from(stored: &Stored) -> Self {
+        Live { revision: stored.revision, created: stored.created, uid: Arc::clone(&stored.uid) }
+    }
+}
+
 /// Every key that a batch writes or is guarded by, and its present state.
 pub(super) type Keys = HashMap<(Collection, Arc<str>), Option<Live>>;
+
+/// What a batch is decided against, as far as this process knows: right as long as nobody else has written since.
+pub struct Foreseen {
+    /// The newest revision that is known.
+    pub before: Revision,
+    /// At that revision.
+    pub(super) keys: Keys,
+}
 
 /// A row of `changes` to be inserted.
 pub(super) struct NewChange<'w> {

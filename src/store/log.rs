@@ -206,8 +206,8 @@ mod tests {
             op: op.clone(),
             guards: Vec::new(),
         };
-        store.commit(&[write("a", &put), write("b", &put)]).await.expect("it commits");
-        store.commit(&[write("a", &Op::Delete)]).await.expect("it commits");
+        store.commit(&[write("a", &put), write("b", &put)], None).await.expect("it commits");
+        store.commit(&[write("a", &Op::Delete)], None).await.expect("it commits");
 
         // The writer of this process is handed the last batch first, and must not show it yet.
         let ahead =

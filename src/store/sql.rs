@@ -9,6 +9,7 @@ use async_trait::async_trait;
 
 use crate::meta::Revision;
 
+use super::batch::Foreseen;
 use super::{Change, Collection, StoreError, Stored, Write};
 
 /// How many writes one transaction takes at most.
@@ -109,8 +110,8 @@ pub trait Store: Send + Sync {
     /// Each takes the next revision, so there are no gaps.
     ///
     /// Returns an outcome a write, once they are as durable as was asked for. After an error it is for the log to say
-    /// whether the batch was made.
-    async fn commit(&self, batch: &[Write]) -> Result<Vec<Outcome>, StoreError>;
+    /// whether the batch was made. `foreseen` may be out of date, and saves reading where it is not.
+    async fn commit(&self, batch: &[Write], foreseen: Option<Foreseen>) -> Result<Vec<Outcome>, StoreError>;
 
     /// The newest and the compacted revision.
     async fn revisions(&self) -> Result<(Revision, Revision), StoreError>;

@@ -14,9 +14,10 @@ use tokio::sync::watch;
 
 use crate::meta::Revision;
 
+use super::batch::{Foreseen, Live, keys_of};
 use super::feed::{Entry, Newest};
 use super::log::Page;
-use super::{Change, Collection, Stored};
+use super::{Change, Collection, Stored, Write};
 
 type Objects = OrdMap<Arc<str>, Arc<Stored>>;
 
@@ -291,6 +292,16 @@ impl View {
         let state = self.read();
         let loaded = self.loaded(&state, collection)?;
         Some(loaded.objects.get(key).cloned())
+    }
+
+    /// What is known of the keys of a batch; `None` where one of their collections is not loaded.
+    pub fn foresee(&self, batch: &[Write]) -> Option<Foreseen> {
+        let state = self.read();
+        let mut keys = keys_of(batch);
+        for ((collection, key), live) in &mut keys {
+            *live = self.loaded(&state, collection)?.objects.get(key).map(|stored| Live::from(&**stored));
+        }
+        Some(Foreseen { before: state.revision, keys })
     }
 
     /// The state of a collection at `revision`, or the newest.

@@ -58,7 +58,7 @@ async fn commit(batch: &mut Vec<Waiting>, store: &dyn Store, view: &View) {
         writes.push(write);
         waiting.push((done, _share));
     }
-    let outcomes = match store.commit(&writes).await {
+    let outcomes = match store.commit(&writes, view.foresee(&writes)).await {
         Ok(outcomes) => outcomes,
         Err(error) => {
             tracing::error!(%error, writes = writes.len(), "a batch of writes failed");

@@ -150,6 +150,15 @@ fn a_server_that_is_frozen_with_the_counter_does_not_stop_the_other() {
             }
             (0, acknowledged)
         });
+        // Only where others write does a server hold the counter over several messages.
+        scope.spawn(|| {
+            for at in 0.. {
+                assert_eq!(post(&other, CRONTABS, &crontab(&format!("rival-{at}"))).status, 201);
+                if stop.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        });
         let mut freezes = 0;
         for freeze in 0..FREEZES {
             if !freeze_with_counter(&frozen, &url) {

@@ -1,11 +1,21 @@
 //! A disk that refuses writes for a while.
 
-use super::{REFUSE, start};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{FOLDER, REFUSE, shim, start};
 use crate::api::{CRONTABS, crontab, crontabs_file};
 use crate::server::{Folder, Server};
+use crate::store::postgres;
+
+const ENOSPC: i32 = 28;
 
 fn post(server: &Server, name: &str) -> (u16, String) {
-    let body = crontab(name).to_string();
+    post_object(server, &crontab(name))
+}
+
+fn post_object(server: &Server, object: &Value) -> (u16, String) {
+    let body = object.to_string();
     let answer = server.send("POST", CRONTABS, &[("Content-Type", "application/json")], Some(body.as_bytes()));
     (answer.status, answer.json()["message"].as_str().unwrap_or_default().to_owned())
 }
@@ -42,7 +52,6 @@ fn check(error_number: i32, says: &str) {
 
 #[test]
 fn a_full_disk_refuses_writes_and_keeps_what_was_there() {
-    const ENOSPC: i32 = 28;
     check(ENOSPC, "the database is full");
 }
 
@@ -51,4 +60,45 @@ fn a_full_disk_refuses_writes_and_keeps_what_was_there() {
 fn a_disk_that_is_read_only_refuses_writes_and_keeps_what_was_there() {
     const EROFS: i32 = 30;
     check(EROFS, "the database failed");
+}
+
+#[test]
+fn a_postgres_whose_disk_is_full_refuses_writes_and_keeps_what_was_there() {
+    /// Writes until the tables need more room than they have; a transaction that failed leaves some.
+    const WRITES_MAX: usize = 500;
+    let Some(mut cluster) = postgres::own_cluster() else { return };
+    let (library, refuse) = (cluster.data().join("shim.so"), cluster.data().join("refuse"));
+    std::fs::copy(shim(), &library).expect("it is there");
+    let data = cluster.data().to_owned();
+    cluster.start_with(&[("LD_PRELOAD", &library), (FOLDER, &data), (REFUSE, &refuse)]);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+    let url = runtime.block_on(postgres::create_database(cluster.port()));
+    let (folder, file) = (Folder::for_test(), crontabs_file());
+    let arguments = ["--store", &url, "--crds", file.to_str().expect("the path is text")];
+    let server = Server::start_in(&folder.0, &arguments, &[]);
+    assert_eq!(post(&server, "before").0, 201);
+
+    std::fs::write(&refuse, ENOSPC.to_string()).expect("this disk takes it");
+    let mut kept = vec!["before".to_owned()];
+    let (status, message) = loop {
+        assert!(kept.len() < WRITES_MAX, "there is always room");
+        let name = format!("meanwhile-{:03}", kept.len());
+        let mut object = crontab(&name);
+        // Does not become much smaller.
+        let text: String = (0..400).map(|_| Uuid::new_v4().to_string()).collect();
+        object["metadata"]["annotations"] = json!({"text": text});
+        match post_object(&server, &object) {
+            (201, _) => kept.push(name),
+            refused => break refused,
+        }
+    };
+    assert_eq!(status, 500);
+    assert!(message.contains("the database is full"), "{message}");
+    assert_eq!(names(&server), kept);
+
+    std::fs::remove_file(&refuse).expect("it is there");
+    assert_eq!(post(&server, "room").0, 201);
+    server.kill();
+    let again = Server::start_in(&folder.0, &arguments, &[]);
+    assert_eq!(names(&again), [kept, vec!["room".to_owned()]].concat());
 }

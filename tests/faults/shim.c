@@ -2,7 +2,7 @@
  * Stands between a server and the system: tells what it does to its database's files and what it acknowledges, and can
  * make the disk refuse writes and set the clock. Loaded into the server (LD_PRELOAD); each variable switches on one thing.
  *
- *   SKIFF_SHIM_FOLDER  the folder of state.db; nothing else is looked at
+ *   SKIFF_SHIM_FOLDER  the folder of state.db, or the data of a Postgres, of which the tables are meant
  *   SKIFF_SHIM_TRACE   the file that records are appended to: `struct record`, then as many bytes as it says
  *   SKIFF_SHIM_REFUSE  while this file exists, writes to the database's files fail with the error number in it
  *   SKIFF_SHIM_CLOCK   a file with a number: the seconds that the clock is off by
@@ -43,7 +43,8 @@ static char file_of(int fd) {
     size_t length = strlen(folder);
     if (strncmp(path, folder, length)) return 0;
     const char *name = path + length;
-    return !*name ? 'F' : !strcmp(name, "/state.db") ? 'D' : !strcmp(name, "/state.db-wal") ? 'L' : 0;
+    if (!strcmp(name, "/state.db") || !strncmp(name, "/base/", strlen("/base/"))) return 'D';
+    return !*name ? 'F' : !strcmp(name, "/state.db-wal") ? 'L' : 0;
 }
 
 static void tell(char what, char file, uint64_t at, const struct iovec *parts, int part_count) {
@@ -94,6 +95,21 @@ ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t at) {
 }
 
 ssize_t pwrite(int fd, const void *bytes, size_t count, off_t at) { return pwrite64(fd, bytes, count, at); }
+
+/* How a Postgres above 15 makes room for more pages; not traced. */
+ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t at) {
+    if (file_of(fd) && is_refused()) return -1;
+    return syscall(SYS_pwritev, fd, parts, count, at, 0);
+}
+
+ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t at) { return pwritev64(fd, parts, count, at); }
+
+int posix_fallocate64(int fd, off64_t at, off64_t length) {
+    if (file_of(fd) && is_refused()) return errno;
+    return syscall(SYS_fallocate, fd, 0, at, length) ? errno : 0;
+}
+
+int posix_fallocate(int fd, off_t at, off_t length) { return posix_fallocate64(fd, at, length); }
 
 int ftruncate64(int fd, off64_t length) {
     char file = file_of(fd);

@@ -7,74 +7,131 @@ use kubeskiff::store::{Config, Guard, Location, PostgresUrl, Storage, WriteError
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Mutex;
 
 use super::{Database, crontabs, newest, postgres, put, write};
 
-/// What becomes of the next COMMIT.
+/// What becomes of the next message that commits.
 const PASSES: u8 = 0;
 const CUT_BEFORE: u8 = 1;
 const CUT_AFTER: u8 = 2;
+/// Its connection is cut, and it arrives once its outcome was looked up.
+const ARRIVES_LATE: u8 = 3;
 
-/// Stands between a client and the server at `port`; returns its own port.
-async fn stand_between(port: u16, next_commit: Arc<AtomicU8>) -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
-    let own = listener.local_addr().expect("it is bound").port();
-    tokio::spawn(async move {
-        while let Ok((client, _)) = listener.accept().await {
-            let Ok(server) = TcpStream::connect(("127.0.0.1", port)).await else { continue };
-            let (from_client, to_client) = client.into_split();
-            let (from_server, to_server) = server.into_split();
-            let next_commit = Arc::clone(&next_commit);
-            tokio::spawn(async move {
-                tokio::select! {
-                    () = requests(from_client, to_server, &next_commit) => {}
-                    () = answers(from_server, to_client) => {}
-                }
-            });
-        }
-    });
-    own
+/// How a message is told that commits: COMMIT itself, or one with an object in it.
+const COMMIT: &[u8] = b"COMMIT\0";
+const OBJECT: &[u8] = br#"{"metadata":"#;
+/// A transaction begins by itself: to look up, or since nothing was foreseen.
+const BEGIN: &[u8] = b"BEGIN ISOLATION";
+
+/// What stands between a client and a server.
+struct Between {
+    commits: &'static [u8],
+    next_commit: AtomicU8,
+    late: Mutex<Late>,
 }
 
-/// Passes on what the client sends, until it is to be cut: then both connections close.
-async fn requests(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, next_commit: &AtomicU8) {
-    let mut bytes = [0; 64 << 10];
-    while let Ok(count @ 1..) = from.read(&mut bytes).await {
-        let sent = &bytes[..count];
-        let commits = sent.windows(7).any(|window| window == b"COMMIT\0");
-        let cut = if commits { next_commit.swap(PASSES, Ordering::SeqCst) } else { PASSES };
-        if cut == CUT_BEFORE || to.write_all(sent).await.is_err() || cut == CUT_AFTER {
-            return;
+/// A message that is held back, and how many transactions have begun since.
+#[derive(Default)]
+struct Late {
+    held: Option<(Vec<u8>, OwnedWriteHalf, OwnedReadHalf)>,
+    begun: usize,
+}
+
+impl Between {
+    fn new(commits: &'static [u8], next_commit: u8) -> Arc<Self> {
+        Arc::new(Between { commits, next_commit: AtomicU8::new(next_commit), late: Mutex::default() })
+    }
+
+    /// Listens for clients of the server at `port`; returns its own port.
+    async fn listen(self: Arc<Self>, port: u16) -> u16 {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        let own = listener.local_addr().expect("it is bound").port();
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let Ok(server) = TcpStream::connect(("127.0.0.1", port)).await else { continue };
+                tokio::spawn(Arc::clone(&self).connect(client, server));
+            }
+        });
+        own
+    }
+
+    /// Passes on what both send, until it is to be cut: then both connections close.
+    async fn connect(self: Arc<Self>, client: TcpStream, server: TcpStream) {
+        let (mut from_client, mut to_client) = client.into_split();
+        let (mut from_server, mut to_server) = server.into_split();
+        let mut bytes = [0; 64 << 10];
+        let mut answers = [0; 64 << 10];
+        loop {
+            let count = tokio::select! {
+                count = from_client.read(&mut bytes) => count.unwrap_or_default(),
+                count = from_server.read(&mut answers) => {
+                    let count = count.unwrap_or_default();
+                    if count == 0 || to_client.write_all(&answers[..count]).await.is_err() {
+                        return;
+                    }
+                    continue;
+                }
+            };
+            let sent = &bytes[..count];
+            let has = |part: &[u8]| sent.windows(part.len()).any(|window| window == part);
+            if has(BEGIN) {
+                self.deliver_late().await;
+            }
+            let cut = if has(self.commits) { self.next_commit.swap(PASSES, Ordering::SeqCst) } else { PASSES };
+            if cut == ARRIVES_LATE {
+                *self.late.lock().await = Late { held: Some((sent.to_vec(), to_server, from_server)), begun: 0 };
+                return;
+            }
+            if count == 0 || cut == CUT_BEFORE || to_server.write_all(sent).await.is_err() || cut == CUT_AFTER {
+                return;
+            }
+        }
+    }
+
+    /// Sends the message that is held back once the second transaction is about to begin, and waits for its answer: the
+    /// first has looked it up.
+    async fn deliver_late(&self) {
+        let mut late = self.late.lock().await;
+        late.begun += 1;
+        if late.begun == 2
+            && let Some((message, mut to_server, mut from_server)) = late.held.take()
+        {
+            to_server.write_all(&message).await.expect("the server is there");
+            let count = from_server.read(&mut [0; 64 << 10]).await.expect("it answers");
+            assert!(count > 0, "it answers");
         }
     }
 }
 
-async fn answers(mut from: OwnedReadHalf, mut to: OwnedWriteHalf) {
-    _ = tokio::io::copy(&mut from, &mut to).await;
-}
-
-/// The URL of a new database, and one that leads through [`stand_between`] to it.
-async fn new_database(next_commit: &Arc<AtomicU8>) -> Option<(String, String)> {
+/// The URL of a new database, and one that leads through `between` to it.
+async fn new_database(between: &Arc<Between>) -> Option<(String, String)> {
     let url = postgres::new_database().await?;
     let port = url.rsplit_once(':').and_then(|(_, rest)| rest.split('/').next()).and_then(|port| port.parse().ok());
     let port: u16 = port.expect("the URL has a port");
-    let between = stand_between(port, Arc::clone(next_commit)).await;
-    let cut_url = url.replace(&format!(":{port}/"), &format!(":{between}/")) + "?sslmode=disable";
+    let own = Arc::clone(between).listen(port).await;
+    let cut_url = url.replace(&format!(":{port}/"), &format!(":{own}/")) + "?sslmode=disable";
     Some((url, cut_url))
 }
 
-/// Writes with every second COMMIT cut; each is made once, and acknowledged.
-async fn check(cut: u8) {
-    const WRITES: usize = 20;
-    let next_commit = Arc::new(AtomicU8::new(PASSES));
-    let Some((url, cut_url)) = new_database(&next_commit).await else { return };
+/// Writes with every third message cut that commits; each write is made once, and acknowledged.
+async fn check(commits: &'static [u8], cut: u8) {
+    const WRITES: usize = 30;
+    let between = Between::new(commits, PASSES);
+    let Some((url, cut_url)) = new_database(&between).await else { return };
     let storage = Database::Postgres(PostgresUrl::new(&cut_url)).open().await;
+    if commits == OBJECT {
+        // What is loaded is foreseen, and then a batch is one message.
+        assert!(newest(&storage).await.is_empty());
+    }
     let mut before = storage.revision(&crontabs());
     for at in 0..WRITES {
-        next_commit.store(if at % 2 == 0 { cut } else { PASSES }, Ordering::SeqCst);
+        // The first two find out that nobody else writes.
+        between.next_commit.store(if at % 3 == 2 { cut } else { PASSES }, Ordering::SeqCst);
         let key = format!("ns/{at}");
         let revision = write(&storage, put(&key, "1", &[Guard::Absent])).await;
         assert_eq!(revision, before.next(), "it takes one revision");
+        assert_eq!(between.next_commit.load(Ordering::SeqCst), PASSES, "it was cut");
         before = revision;
         let again = storage.write(put(&key, "1", &[Guard::Absent])).await;
         assert!(matches!(again, Err(WriteError::GuardFailed)), "it is there: {again:?}");
@@ -86,19 +143,34 @@ async fn check(cut: u8) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_that_never_arrived_is_made_again() {
-    check(CUT_BEFORE).await;
+    check(COMMIT, CUT_BEFORE).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_whose_answer_was_lost_is_looked_up() {
-    check(CUT_AFTER).await;
+    check(COMMIT, CUT_AFTER).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_in_one_message_that_never_arrived_is_made_again() {
+    check(OBJECT, CUT_BEFORE).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_in_one_message_whose_answer_was_lost_is_looked_up() {
+    check(OBJECT, CUT_AFTER).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_that_was_looked_up_and_not_found_is_not_made_later() {
+    check(OBJECT, ARRIVES_LATE).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_migration_that_was_interrupted_is_made_once() {
     for cut in [CUT_BEFORE, CUT_AFTER] {
-        let next_commit = Arc::new(AtomicU8::new(cut));
-        let Some((url, cut_url)) = new_database(&next_commit).await else { return };
+        let between = Between::new(COMMIT, cut);
+        let Some((url, cut_url)) = new_database(&between).await else { return };
         let interrupted = Storage::open(&Config::new(Location::Postgres(PostgresUrl::new(&cut_url)))).await;
         assert!(interrupted.is_err());
         let storage = Database::Postgres(PostgresUrl::new(&url)).open().await;

@@ -143,9 +143,20 @@ impl Cluster {
         self.port
     }
 
+    /// The folder of its data, which belongs to the user that the server runs as.
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
     /// Starts the server, and waits until it takes connections.
     pub fn start(&mut self) {
+        self.start_with(&[]);
+    }
+
+    /// The same, with variables in its environment.
+    pub fn start_with(&mut self, variables: &[(&str, &Path)]) {
         let mut server = command(&self.bin.join("postgres"));
+        server.envs(variables.iter().copied());
         server.arg("-D").arg(&self.data).args(["-h", "127.0.0.1", "-p", &self.port.to_string()]);
         // The tests kill the server, never the machine: the system keeps what was not synced.
         server.args(["-k", "", "-c", "fsync=off", "-c", "max_connections=300", "-c", "shared_buffers=16MB"]);

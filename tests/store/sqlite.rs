@@ -52,20 +52,29 @@ async fn compaction_leaves_one_row_an_object() {
     assert_eq!((row.get::<i64, _>(0), row.get::<i64, _>(1)), (30, 30));
 }
 
+/// A batch of 64 writes, and the statements that it took.
+async fn statements_of_a_batch(storage: &Storage, prefix: &str) -> u64 {
+    let before = storage.counts();
+    // On one thread, all wait before the writer runs.
+    let results =
+        join_all((0..64).map(|at| storage.write(put(&format!("{prefix}/{at}"), "1", &[Guard::Absent])))).await;
+    assert!(results.iter().all(Result::is_ok));
+    let after = storage.counts();
+    assert_eq!((after.batches - before.batches, after.writes - before.writes), (1, 64));
+    assert_eq!(after.commits - before.commits, 1);
+    after.statements - before.statements
+}
+
 #[tokio::test]
 async fn a_batch_costs_one_commit_and_a_fixed_number_of_statements() {
     let folder = Folder::new("statements");
     let storage = in_file(&folder).await;
     write(&storage, put("warm", "1", &[])).await;
-    let before = storage.counts();
-    // On one thread, all wait before the writer runs.
-    let results = join_all((0..64).map(|at| storage.write(put(&format!("ns/{at}"), "1", &[Guard::Absent])))).await;
-    assert!(results.iter().all(Result::is_ok));
-    let after = storage.counts();
-    assert_eq!((after.batches - before.batches, after.writes - before.writes), (1, 64));
-    assert_eq!(after.commits - before.commits, 1);
-    // BEGIN, the revision, the keys; the changes, the index, the revision, COMMIT.
-    assert_eq!(after.statements - before.statements, 7);
+    // Nothing of the collection is known: BEGIN, the revision, the keys; the revision, the changes, the index, COMMIT.
+    assert_eq!(statements_of_a_batch(&storage, "unknown").await, 7);
+    assert_eq!(newest(&storage).await.len(), 65);
+    // BEGIN, the revision, the changes, the index, COMMIT.
+    assert_eq!(statements_of_a_batch(&storage, "known").await, 5);
 }
 
 #[tokio::test]

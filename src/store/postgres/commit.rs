@@ -1,18 +1,19 @@
-//! A batch of writes in Postgres: one transaction under the lock of the counter, its outcome known also where the connection
-//! is cut.
+//! A batch of writes in Postgres: one statement where what it is decided against was foreseen, or else one transaction under
+//! the lock of the counter. Its outcome is known also where the connection is cut.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use sqlx::postgres::{PgArguments, PgConnection};
+use sqlx::Connection as _;
+use sqlx::postgres::{PgArguments, PgConnection, PgDatabaseError, PgSeverity};
 use sqlx::query::Query;
 use tokio::time::Instant;
 
 use crate::meta::Revision;
 
-use super::super::batch::{Keys, Live, NewChange, decide, keys_of};
+use super::super::batch::{Foreseen, Keys, Live, NewChange, decide, keys_of};
 use super::super::rows::{LogRow as _, read_collection, read_number, read_revision};
 use super::super::sql::Outcome;
 use super::super::{StoreError, Write};
@@ -26,26 +27,58 @@ const LOOK_UP_MAX: Duration = Duration::from_secs(60);
 
 /// Begins a transaction and locks the counter: two statements in one message, each with a snapshot of its own.
 const BEGIN: &str =
-    "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT current_revision FROM counter WHERE id = 1 FOR UPDATE";
+    "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT current_revision, fence FROM counter WHERE id = 1 FOR UPDATE";
 const LIVE: &str = "SELECT o.resource, o.key, o.resource_version, c.created_version, c.uid \
                     FROM unnest($1::text[], $2::text[]) AS wanted (resource, key) \
                     JOIN objects o ON o.resource = wanted.resource COLLATE \"C\" AND o.key = wanted.key COLLATE \"C\" \
                     JOIN changes c ON c.resource_version = o.resource_version";
-/// All that a batch changes, in one statement: its parts change different rows.
+/// All that a batch changes, in one statement: its parts change different rows. A row comes back if it was made: if the
+/// counter is as it was foreseen, once it is locked. Then the snapshot of this statement, which may be older than the lock,
+/// lacks nothing.
 const WRITE: &str = "\
-    WITH logged AS (INSERT INTO changes (resource_version, resource, key, operation, uid, created_version, stored_version, \
+    WITH counted AS (UPDATE counter SET current_revision = $19 \
+        WHERE id = 1 AND current_revision = $21 AND fence = $22 RETURNING id), \
+    logged AS (INSERT INTO changes (resource_version, resource, key, operation, uid, created_version, stored_version, \
         schema_generation, bytes, previous_version, expires_at_ms, checksum, writer, batch) \
-        SELECT new.*, $12, $13 FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::bigint[], \
-        $7::text[], $8::bigint[], $9::bytea[], $10::bigint[], $11::bigint[], $20::bigint[]) AS new), \
+        SELECT new.*, $12, $13 FROM counted, unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[], \
+        $6::bigint[], $7::text[], $8::bigint[], $9::bytea[], $10::bigint[], $11::bigint[], $20::bigint[]) AS new), \
     indexed AS (INSERT INTO objects (resource, key, resource_version) \
-        SELECT * FROM unnest($14::text[], $15::text[], $16::bigint[]) \
+        SELECT live.* FROM counted, unnest($14::text[], $15::text[], $16::bigint[]) AS live \
         ON CONFLICT (resource, key) DO UPDATE SET resource_version = excluded.resource_version), \
-    gone AS (DELETE FROM objects USING unnest($17::text[], $18::text[]) AS deleted (resource, key) \
+    gone AS (DELETE FROM objects USING counted, unnest($17::text[], $18::text[]) AS deleted (resource, key) \
         WHERE objects.resource = deleted.resource COLLATE \"C\" AND objects.key = deleted.key COLLATE \"C\"), \
-    made AS (INSERT INTO writers (writer, batch) VALUES ($12, $13) \
-        ON CONFLICT (writer) DO UPDATE SET batch = excluded.batch, written_at = now()), \
-    told AS (SELECT pg_notify('skiff_log', $12)) \
-    UPDATE counter SET current_revision = $19 FROM told WHERE id = 1";
+    made AS (INSERT INTO writers (writer, batch) SELECT $12, $13 FROM counted \
+        ON CONFLICT (writer) DO UPDATE SET batch = excluded.batch, written_at = now()) \
+    SELECT pg_notify('skiff_log', $12) FROM counted";
+
+/// Ends the transaction of a look-up.
+const FENCE: &str = "UPDATE counter SET fence = fence + 1 WHERE id = 1; COMMIT";
+
+/// What the writing connection knows.
+pub struct Writing {
+    /// `None` while a batch has it: a call that is given up takes it along, and its transaction.
+    connection: Option<PgConnection>,
+    /// The fence of the counter, as long as this process seems to be the only one that writes: then batches are foreseen.
+    fence: Option<i64>,
+}
+
+impl Writing {
+    pub fn new(connection: PgConnection) -> Self {
+        Writing { connection: Some(connection), fence: None }
+    }
+
+    pub async fn close(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            _ = connection.close().await;
+        }
+    }
+}
+
+/// The counter, as a transaction has locked it.
+struct Counter {
+    revision: Revision,
+    fence: i64,
+}
 
 /// Why a batch was not made, or may not have been.
 enum CommitError {
@@ -62,12 +95,16 @@ impl<E: Into<StoreError>> From<E> for CommitError {
 
 impl Postgres {
     /// Commits a batch, again where the connection was lost before, and looks up whether it was made where it was lost in between.
-    pub(super) async fn commit_batch(&self, batch: &[Write]) -> Result<Vec<Outcome>, StoreError> {
+    pub(super) async fn commit_batch(
+        &self,
+        batch: &[Write],
+        mut foreseen: Option<Foreseen>,
+    ) -> Result<Vec<Outcome>, StoreError> {
         let mut writing = self.writing.lock().await;
         let number = self.batch.fetch_add(1, Ordering::Relaxed) + 1;
         let mut retry = Retry::within(RETRY_MAX);
         loop {
-            match self.try_commit(&mut writing, batch, number).await {
+            match self.try_commit(&mut writing, batch, number, foreseen.take()).await {
                 Ok(outcomes) => return Ok(outcomes),
                 Err(CommitError::NotMade(error)) => {
                     if !error.may_pass() || !retry.wait().await {
@@ -93,11 +130,11 @@ impl Postgres {
     }
 
     /// The connection that writes, or a new one where it was lost.
-    async fn take(&self, writing: &mut Option<PgConnection>) -> Result<PgConnection, StoreError> {
+    async fn take(&self, writing: &mut Writing) -> Result<PgConnection, StoreError> {
         if self.reading.is_closed() {
             return Err(StoreError::Closed);
         }
-        match writing.take() {
+        match writing.connection.take() {
             Some(connection) => Ok(connection),
             None => connect(&self.options, self.connect_max).await,
         }
@@ -106,36 +143,92 @@ impl Postgres {
     /// Decides and makes the writes of a batch, and commits. The connection is kept unless something failed.
     async fn try_commit(
         &self,
-        writing: &mut Option<PgConnection>,
+        writing: &mut Writing,
         batch: &[Write],
         number: i64,
+        foreseen: Option<Foreseen>,
     ) -> Result<Vec<Outcome>, CommitError> {
         let mut connection = self.take(writing).await?;
-        let before = self.begin(&mut connection).await?;
-        let mut keys = self.live_keys(&mut connection, batch).await?;
-        let (outcomes, changes) = decide(batch, &mut keys, before);
-        let Some(last) = changes.last().map(|change| change.revision) else {
-            self.simple(&mut connection, "ROLLBACK").await?;
-            *writing = Some(connection);
-            return Ok(outcomes);
+        let expected = foreseen.as_ref().map(|foreseen| foreseen.before);
+        let outcomes = match (writing.fence, foreseen) {
+            (Some(fence), Some(foreseen)) => {
+                self.commit_at_once(&mut connection, batch, number, fence, foreseen).await?
+            }
+            _ => None,
         };
-        self.stats.count_statement();
-        self.write_statement(&changes, number, last).execute(&mut connection).await?;
-        match self.simple(&mut connection, "COMMIT").await {
-            Ok(()) => {}
-            Err(error) => return Err(CommitError::Unknown(outcomes, error)),
-        }
-        *writing = Some(connection);
-        self.stats.count_commit();
-        self.stats.count_batch(changes.len());
+        let outcomes = match outcomes {
+            Some(outcomes) => outcomes,
+            None => {
+                let counter = self.begin(&mut connection).await?;
+                let alone = expected.is_none_or(|expected| expected == counter.revision);
+                writing.fence = alone.then_some(counter.fence);
+                self.commit_under_lock(&mut connection, batch, number, &counter).await?
+            }
+        };
+        writing.connection = Some(connection);
         Ok(outcomes)
     }
 
-    /// Begins a transaction that has the counter, and returns the newest revision.
-    async fn begin(&self, connection: &mut PgConnection) -> Result<Revision, StoreError> {
+    /// Commits a batch in one message; `None`, and nothing is made, where it was not foreseen rightly.
+    async fn commit_at_once(
+        &self,
+        connection: &mut PgConnection,
+        batch: &[Write],
+        number: i64,
+        fence: i64,
+        foreseen: Foreseen,
+    ) -> Result<Option<Vec<Outcome>>, CommitError> {
+        let Foreseen { before, mut keys } = foreseen;
+        let (outcomes, changes) = decide(batch, &mut keys, before);
+        // Where nothing is to be made, nothing would tell whether that is still so.
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        match self.make(connection, &changes, number, &Counter { revision: before, fence }).await {
+            Ok(false) => Ok(None),
+            Ok(true) => {
+                self.count_made(changes.len());
+                Ok(Some(outcomes))
+            }
+            Err(error) if was_refused(&error) => Err(error.into()),
+            Err(error) => Err(CommitError::Unknown(outcomes, error.into())),
+        }
+    }
+
+    /// Commits a batch in a transaction that has the counter.
+    async fn commit_under_lock(
+        &self,
+        connection: &mut PgConnection,
+        batch: &[Write],
+        number: i64,
+        counter: &Counter,
+    ) -> Result<Vec<Outcome>, CommitError> {
+        let mut keys = self.live_keys(connection, batch).await?;
+        let (outcomes, changes) = decide(batch, &mut keys, counter.revision);
+        if changes.is_empty() {
+            self.simple(connection, "ROLLBACK").await?;
+            return Ok(outcomes);
+        }
+        if !self.make(connection, &changes, number, counter).await? {
+            return Err(sqlx::Error::RowNotFound.into());
+        }
+        if let Err(error) = self.simple(connection, "COMMIT").await {
+            return Err(CommitError::Unknown(outcomes, error));
+        }
+        self.count_made(changes.len());
+        Ok(outcomes)
+    }
+
+    fn count_made(&self, changes: usize) {
+        self.stats.count_commit();
+        self.stats.count_batch(changes);
+    }
+
+    /// Begins a transaction that has the counter.
+    async fn begin(&self, connection: &mut PgConnection) -> Result<Counter, StoreError> {
         self.stats.count_statement();
         let row = sqlx::raw_sql(BEGIN).fetch_one(connection).await?;
-        read_revision(&row, 0)
+        Ok(Counter { revision: read_revision(&row, 0)?, fence: read_number(&row, 1)? })
     }
 
     async fn simple(&self, connection: &mut PgConnection, statement: &'static str) -> Result<(), StoreError> {
@@ -157,11 +250,25 @@ impl Postgres {
         Ok(keys)
     }
 
+    /// Makes changes unless the counter is another; whether it did. Outside a transaction it has committed, too.
+    async fn make(
+        &self,
+        connection: &mut PgConnection,
+        changes: &[NewChange<'_>],
+        number: i64,
+        counter: &Counter,
+    ) -> Result<bool, sqlx::Error> {
+        self.stats.count_statement();
+        // To the end of the answer: the server commits after it has sent the row.
+        let made = self.write_statement(changes, number, counter).fetch_all(connection).await?;
+        Ok(!made.is_empty())
+    }
+
     fn write_statement<'c>(
         &self,
         changes: &'c [NewChange<'c>],
         number: i64,
-        last: Revision,
+        counter: &Counter,
     ) -> Query<'c, sqlx::Postgres, PgArguments> {
         /// A value of each change, as a column.
         fn column<'c, T>(changes: &'c [NewChange<'c>], value: impl Fn(&'c NewChange<'c>) -> T) -> Vec<T> {
@@ -190,22 +297,32 @@ impl Postgres {
             .bind(live.iter().map(|(_, change)| change.revision.get()).collect::<Vec<_>>())
             .bind(gone.iter().map(|((resource, _), _)| *resource).collect::<Vec<_>>())
             .bind(gone.iter().map(|((_, key), _)| *key).collect::<Vec<_>>())
-            .bind(last.get())
+            .bind(changes.last().map_or(counter.revision, |change| change.revision).get())
             .bind(column(changes, NewChange::checksum))
+            .bind(counter.revision.get())
+            .bind(counter.fence)
     }
 
-    /// Whether the batch was made. Who is still at it has the counter, so that this waits for its end.
-    async fn was_made(&self, writing: &mut Option<PgConnection>, number: i64) -> Result<bool, StoreError> {
+    /// Whether the batch was made. Who has the counter for it may still commit, so that this waits for its end; who has yet
+    /// to get it finds another fence.
+    async fn was_made(&self, writing: &mut Writing, number: i64) -> Result<bool, StoreError> {
         let mut connection = self.take(writing).await?;
         self.begin(&mut connection).await?;
         self.stats.count_statement();
         let newest = sqlx::query("SELECT batch FROM writers WHERE writer = $1").bind(Arc::clone(&self.writer));
         let newest = newest.fetch_optional(&mut connection).await?;
         let made = newest.map(|row| read_number(&row, 0)).transpose()? == Some(number);
-        self.simple(&mut connection, "ROLLBACK").await?;
-        *writing = Some(connection);
+        writing.fence = None;
+        self.simple(&mut connection, if made { "ROLLBACK" } else { FENCE }).await?;
+        writing.connection = Some(connection);
         Ok(made)
     }
+}
+
+/// Whether the server says itself that it did not do a statement, and goes on.
+fn was_refused(error: &sqlx::Error) -> bool {
+    let reported = error.as_database_error().and_then(|error| error.try_downcast_ref::<PgDatabaseError>());
+    reported.is_some_and(|error| error.severity() == PgSeverity::Error)
 }
 
 /// Pauses that grow, until a time has passed.

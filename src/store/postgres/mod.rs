@@ -1,12 +1,13 @@
 //! The log in Postgres, which several processes share.
 //!
 //! Isolation is READ COMMITTED. A transaction that writes locks the counter row in its first statement, alone, and reads
-//! guards in a later one: one statement that did both would read a snapshot older than the lock. So transactions follow one
-//! another, and revisions become visible in their order and without gaps.
+//! guards in a later one: one statement that did both would read a snapshot older than the lock. Or it is one statement that
+//! makes nothing unless the counter is what its writes were decided at, and needs no snapshot newer than that. So transactions
+//! follow one another, and revisions become visible in their order and without gaps.
 //!
 //! A process that stops in the middle can't stop the others: the server ends its session once it has been idle in a
 //! transaction for [`IDLE_MAX`], while the others wait for the lock up to [`LOCK_WAIT`]. A COMMIT whose answer is lost is
-//! looked up, under the lock, so that it can't take place afterwards.
+//! looked up, under the lock and behind a new fence, so that it can't take place afterwards.
 
 mod commit;
 mod session;
@@ -18,7 +19,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::TryStreamExt as _;
-use sqlx::Connection as _;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection, PgPool, PgPoolOptions, PgRow};
 use sqlx::query::Query;
 use tokio::sync::{Mutex, Notify};
@@ -27,12 +27,13 @@ use uuid::Uuid;
 
 use crate::meta::Revision;
 
-use super::batch::DELETE;
+use super::batch::{DELETE, Foreseen};
 use super::rows::{
     LogRow as _, count, read_change, read_collection, read_number, read_revision, read_scanned, read_stored,
 };
 use super::sql::{Log, Outcome, Scanned, Stats, Store};
 use super::{Change, Collection, Durability, StoreError, Stored, Write};
+use commit::Writing;
 use session::{connect, listen, migrate};
 pub use url::PostgresUrl;
 
@@ -52,10 +53,10 @@ const EXPIRED_MAX: i64 = 500;
 
 /// A Postgres database.
 pub struct Postgres {
+    /// Of the connection that writes.
     options: PgConnectOptions,
     connect_max: Duration,
-    /// The connection that writes, while no batch has it: a call that is given up takes it along, and its transaction.
-    writing: Mutex<Option<PgConnection>>,
+    writing: Mutex<Writing>,
     reading: PgPool,
     stats: Arc<Stats>,
     /// Tells apart who wrote a batch.
@@ -74,6 +75,9 @@ impl Postgres {
         let milliseconds = |duration: Duration| duration.as_millis().to_string();
         let options = options.options([
             ("default_transaction_isolation", "read committed"),
+            // The plans of these statements don't depend on what is bound to them, and take longer to make than to follow.
+            ("plan_cache_mode", "force_generic_plan"),
+            ("jit", "off"),
             ("lock_timeout", &milliseconds(LOCK_WAIT)),
             ("idle_in_transaction_session_timeout", &milliseconds(IDLE_MAX)),
             (
@@ -84,7 +88,9 @@ impl Postgres {
                 },
             ),
         ]);
-        let mut first = connect(&options, pool.connect_max).await?;
+        // What a batch looks up it has the keys of, however small a table was when the plan was made.
+        let writing = options.clone().options([("enable_seqscan", "off")]);
+        let mut first = connect(&writing, pool.connect_max).await?;
         let found = first.server_version_num().unwrap_or_default();
         if found < VERSION_MIN {
             return Err(StoreError::TooOld { found: found / 10_000, least: VERSION_MIN / 10_000 });
@@ -99,9 +105,9 @@ impl Postgres {
         let written_elsewhere = Arc::new(Notify::new());
         let listening = listen(options.clone(), Arc::clone(&writer), Arc::clone(&written_elsewhere));
         Ok(Postgres {
-            options,
+            options: writing,
             connect_max: pool.connect_max,
-            writing: Mutex::new(Some(first)),
+            writing: Mutex::new(Writing::new(first)),
             reading,
             stats,
             writer,
@@ -135,8 +141,8 @@ impl Postgres {
 
 #[async_trait]
 impl Store for Postgres {
-    async fn commit(&self, batch: &[Write]) -> Result<Vec<Outcome>, StoreError> {
-        self.commit_batch(batch).await
+    async fn commit(&self, batch: &[Write], foreseen: Option<Foreseen>) -> Result<Vec<Outcome>, StoreError> {
+        self.commit_batch(batch, foreseen).await
     }
 
     async fn revisions(&self) -> Result<(Revision, Revision), StoreError> {
@@ -309,9 +315,7 @@ impl Store for Postgres {
             tracing::warn!(%error, "leases could not be given back, they run out by themselves");
         }
         self.reading.close().await;
-        if let Some(connection) = self.writing.lock().await.take() {
-            _ = connection.close().await;
-        }
+        self.writing.lock().await.close().await;
     }
 
     fn stats(&self) -> &Stats {

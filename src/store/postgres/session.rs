@@ -12,7 +12,10 @@ use super::super::rows::read_number;
 use super::super::sql::Stats;
 
 /// Each migration once, in order; `schema_version` counts those made.
-const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/postgres/0001_log.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../../../migrations/postgres/0001_log.sql"),
+    include_str!("../../../migrations/postgres/0002_one_message.sql"),
+];
 /// The key of the advisory lock that a process takes while it migrates: "skiff" in ASCII.
 const MIGRATION_LOCK: i64 = 0x73_6b_69_66_66;
 /// The first and the longest pause before the database is tried again.

@@ -1,7 +1,8 @@
-//! A batch of writes in SQLite: one transaction in two messages, as a message to SQLite's thread costs two changes of thread.
+//! A batch of writes in SQLite: one transaction in one message, as a message to SQLite's thread costs two changes of thread.
 //!
-//! The first begins the transaction and reads what the writes are decided against, the second makes them and commits. Their
-//! texts come in a few fixed sizes, so that each is prepared once: the smallest that holds the batch, filled up with NULL.
+//! Where what the writes are decided against was not foreseen, or wrongly, there are two: the first begins the transaction
+//! and reads it. Their texts come in a few fixed sizes, so that each is prepared once: the smallest that holds the batch,
+//! filled up with NULL.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,7 +10,7 @@ use sqlx::sqlite::SqliteRow;
 
 use crate::meta::Revision;
 
-use super::super::batch::{Keys, Live, NewChange, decide, keys_of};
+use super::super::batch::{Foreseen, Keys, Live, NewChange, decide, keys_of};
 use super::super::rows::{LogRow as _, read_collection, read_revision};
 use super::super::sql::{BATCH_MAX, Outcome};
 use super::super::{Collection, StoreError, Write};
@@ -34,7 +35,12 @@ const INDEX: &str = "INSERT INTO objects (resource, key, resource_version) SELEC
 const UNINDEX: &str = "DELETE FROM objects WHERE (resource, key, resource_version) IN (SELECT resource, key, resource_version \
                        FROM changes WHERE resource_version > ? AND resource_version <= ? AND operation = 2)";
 
-const COMMIT: &str = "UPDATE meta SET current_revision = ?; COMMIT";
+/// Immediate: the transaction reads what it then writes, and must not find another writer in between.
+const BEGIN: &str = "BEGIN IMMEDIATE";
+/// Fails unless the newest revision is the one that the batch was decided at: there is no revision NULL.
+const COUNT: &str = "UPDATE meta SET current_revision = CASE current_revision WHEN ? THEN ? END";
+/// SQLITE_CONSTRAINT_NOTNULL.
+const NOT_AS_FORESEEN: &str = "1299";
 
 /// Who writes a batch, and which.
 pub struct Author {
@@ -46,14 +52,31 @@ pub struct Author {
 pub async fn commit(
     connection: &mut Connection,
     batch: &[Write],
-    author: Author,
+    author: &Author,
+    foreseen: Option<Foreseen>,
 ) -> Result<(Vec<Outcome>, usize), StoreError> {
+    if let Some(Foreseen { before, mut keys }) = foreseen {
+        let (outcomes, changes) = decide(batch, &mut keys, before);
+        // Where nothing is to be made, nothing would tell whether that is still so.
+        if !changes.is_empty() {
+            match connection.commit_at_once(making(&changes, before, author, true)).await {
+                Ok(()) => return Ok((outcomes, changes.len())),
+                Err(StoreError::Statement(error)) if is_not_as_foreseen(&*error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
     let (before, mut keys) = begin(connection, batch).await?;
     let (outcomes, changes) = decide(batch, &mut keys, before);
-    if let Some(last) = changes.last() {
-        connection.commit(making(&changes, before, last.revision, author)).await?;
+    if !changes.is_empty() {
+        connection.commit(making(&changes, before, author, false)).await?;
     }
     Ok((outcomes, changes.len()))
+}
+
+fn is_not_as_foreseen(error: &(dyn std::error::Error + 'static)) -> bool {
+    let reported = error.downcast_ref::<sqlx::Error>().and_then(sqlx::Error::as_database_error);
+    reported.and_then(|error| error.code()).is_some_and(|code| code == NOT_AS_FORESEEN)
 }
 
 /// Begins the transaction. Returns the newest revision, and the present state of every key that a batch writes or is guarded
@@ -86,26 +109,21 @@ fn looking_up(text: fn(usize) -> &'static str, keys: &[Key]) -> Statement<'stati
     })
 }
 
-/// The statements that make the changes of a batch, and commit.
-fn making<'c>(changes: &'c [NewChange<'c>], before: Revision, last: Revision, author: Author) -> Statement<'c> {
+/// The statements that make the changes of a batch, and commit; those too that begin, if so asked.
+fn making<'c>(changes: &'c [NewChange<'c>], before: Revision, author: &Author, begins: bool) -> Statement<'c> {
     let deletes = changes.iter().any(|change| change.put().is_none());
-    let (text, rows) = match deletes {
-        false => write_text(changes.len()),
-        true => delete_text(changes.len()),
-    };
-    let mut statements = sqlx::query(text).bind(author.writer).bind(author.batch);
+    let (text, rows) = making_text(begins, deletes, changes.len());
+    let last = changes.last().map_or(before, |change| change.revision);
+    let between = |statements: Statement<'c>| statements.bind(before.get()).bind(last.get());
+    let mut statements = between(sqlx::query(text)).bind(Arc::clone(&author.writer)).bind(author.batch);
     for change in changes {
         statements = bind(statements, change);
     }
     for _ in changes.len()..rows {
         statements = (0..COLUMN_COUNT).fold(statements, |statements, _| statements.bind(None::<i64>));
     }
-    let between = |statements: Statement<'c>| statements.bind(before.get()).bind(last.get());
     statements = between(statements);
-    if deletes {
-        statements = between(statements);
-    }
-    statements.bind(last.get())
+    if deletes { between(statements) } else { statements }
 }
 
 fn bind<'c>(statements: Statement<'c>, change: &'c NewChange<'c>) -> Statement<'c> {
@@ -125,10 +143,9 @@ fn bind<'c>(statements: Statement<'c>, change: &'c NewChange<'c>) -> Statement<'
         .bind(change.checksum())
 }
 
-/// Immediate: the transaction reads what it then writes, and must not find another writer in between.
 fn begin_text(keys: usize) -> &'static str {
     static TEXTS: Texts<{ KEYS.len() }> = OnceLock::new();
-    let text = |keys| format!("BEGIN IMMEDIATE; SELECT current_revision FROM meta; {}", live_text(keys));
+    let text = |keys| format!("{BEGIN}; SELECT current_revision FROM meta; {}", live_text(keys));
     sized(&TEXTS, KEYS, keys, text).0
 }
 
@@ -147,16 +164,21 @@ fn live_text(keys: usize) -> &'static str {
     sized(&TEXTS, KEYS, keys, text).0
 }
 
-/// For changes none of which is a deletion; with the number of rows that it takes.
-fn write_text(rows: usize) -> (&'static str, usize) {
-    static TEXTS: Texts<{ ROWS.len() }> = OnceLock::new();
-    sized(&TEXTS, ROWS, rows, |rows| format!("{}; {INDEX}; {COMMIT}", insert_text(rows)))
-}
-
-/// For changes some of which are deletions.
-fn delete_text(rows: usize) -> (&'static str, usize) {
-    static TEXTS: Texts<{ ROWS.len() }> = OnceLock::new();
-    sized(&TEXTS, ROWS, rows, |rows| format!("{}; {INDEX}; {UNINDEX}; {COMMIT}", insert_text(rows)))
+/// For so many changes, among them deletions or not; with the number of rows that it takes.
+fn making_text(begins: bool, deletes: bool, rows: usize) -> (&'static str, usize) {
+    static TEXTS: [[Texts<{ ROWS.len() }>; 2]; 2] = [const { [const { OnceLock::new() }; 2] }; 2];
+    sized(&TEXTS[usize::from(begins)][usize::from(deletes)], ROWS, rows, |rows| {
+        let insert = insert_text(rows);
+        let mut statements = vec![COUNT, &insert, INDEX];
+        if begins {
+            statements.insert(0, BEGIN);
+        }
+        if deletes {
+            statements.push(UNINDEX);
+        }
+        statements.push("COMMIT");
+        statements.join("; ")
+    })
 }
 
 fn insert_text(rows: usize) -> String {
@@ -195,7 +217,36 @@ mod tests {
 
     use super::super::Sqlite;
     use super::*;
-    use crate::store::Durability;
+    use crate::store::sql::Store as _;
+    use crate::store::{Durability, Guard, Op, Put};
+
+    #[tokio::test]
+    async fn what_was_foreseen_wrongly_is_read() {
+        let sqlite = Sqlite::open(None, Durability::Full).await.expect("a database in memory opens");
+        let mut connection = sqlite.writing().await.expect("it is open");
+        let put = Put {
+            bytes: "{}".into(),
+            uid: "u".into(),
+            stored_version: "v1".into(),
+            schema_generation: 1,
+            expires_at_ms: None,
+        };
+        let things = Collection::new("", "things");
+        let batch = [Write { collection: things, key: "a".into(), op: Op::Put(put), guards: vec![Guard::Absent] }];
+        let author = Author { writer: "w".into(), batch: 1 };
+        let mut made = async |before| {
+            let foreseen = Foreseen { before, keys: keys_of(&batch) };
+            let begun = sqlite.stats().counts().statements;
+            let (outcomes, _) = commit(&mut connection, &batch, &author, Some(foreseen)).await.expect("it commits");
+            connection.roll_back().await;
+            (outcomes == [Outcome::GuardFailed], sqlite.stats().counts().statements - begun)
+        };
+        let known = Revision::new(2);
+        // BEGIN, the counter, the change, its index, COMMIT.
+        assert_eq!(made(known).await, (false, 5));
+        // It is there by now: BEGIN, then ROLLBACK as the counter is another; BEGIN, the counter, the keys, ROLLBACK.
+        assert_eq!(made(known).await, (true, 6));
+    }
 
     #[tokio::test]
     async fn no_statement_of_a_commit_scans_the_index() {

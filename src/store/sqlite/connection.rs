@@ -81,6 +81,13 @@ impl Connection {
         Ok(())
     }
 
+    /// Runs statements that are a transaction, from BEGIN to COMMIT. Where one fails, the transaction stays open.
+    pub async fn commit_at_once(&mut self, statements: Statement<'_>) -> Result<(), StoreError> {
+        self.roll_back().await;
+        self.in_transaction = true;
+        self.commit(statements).await
+    }
+
     /// Ends a transaction that is open. It fails where SQLite has ended it already.
     pub async fn roll_back(&mut self) {
         if self.in_transaction {

@@ -23,6 +23,7 @@ use uuid::Uuid;
 
 use crate::meta::Revision;
 
+use super::batch::Foreseen;
 use super::rows::{count, read_change, read_collection, read_scanned, read_stored};
 use super::sql::{Log, Outcome, Scanned, Stats, Store};
 use super::{Change, Collection, Durability, StoreError, Stored, Write};
@@ -143,11 +144,11 @@ impl Sqlite {
 
 #[async_trait]
 impl Store for Sqlite {
-    async fn commit(&self, batch: &[Write]) -> Result<Vec<Outcome>, StoreError> {
+    async fn commit(&self, batch: &[Write], foreseen: Option<Foreseen>) -> Result<Vec<Outcome>, StoreError> {
         let mut connection = self.writing().await?;
         self.sync_new_file(&mut connection).await?;
         let author = Author { writer: Arc::clone(&self.writer), batch: self.batch.fetch_add(1, Ordering::Relaxed) + 1 };
-        let committed = commit::commit(&mut connection, batch, author).await;
+        let committed = commit::commit(&mut connection, batch, &author, foreseen).await;
         connection.roll_back().await;
         let (outcomes, writes) = committed?;
         if writes > 0 {
@@ -342,14 +343,14 @@ mod tests {
             let mut connection = sqlite.writing().await.expect("it is open");
             connection.fetch_one(sqlx::query(statement)).await.expect("the limit is set");
         };
-        sqlite.commit(&[put("a", 10)]).await.expect("there is room");
+        sqlite.commit(&[put("a", 10)], None).await.expect("there is room");
         let before = sqlite.revisions().await.expect("it reads");
         limit("PRAGMA max_page_count = 20").await;
-        let full = sqlite.commit(&[put("b", 10), put("c", 200_000)]).await.expect_err("there is no room");
+        let full = sqlite.commit(&[put("b", 10), put("c", 200_000)], None).await.expect_err("there is no room");
         assert!(matches!(full, StoreError::DiskFull), "{full}");
         assert_eq!(sqlite.revisions().await.expect("it reads"), before);
         limit("PRAGMA max_page_count = 1000").await;
-        sqlite.commit(&[put("b", 10), put("c", 200_000)]).await.expect("there is room");
+        sqlite.commit(&[put("b", 10), put("c", 200_000)], None).await.expect("there is room");
         let (things, _) = sqlite.load(&Collection::new("", "things")).await.expect("it reads");
         assert_eq!(things.len(), 3);
     }
@@ -364,7 +365,7 @@ mod tests {
             .execute(sqlx::query("PRAGMA query_only = ON"))
             .await
             .expect("it is set");
-        let refused = sqlite.commit(&[put("a", 10)]).await.expect_err("nothing can be written");
+        let refused = sqlite.commit(&[put("a", 10)], None).await.expect_err("nothing can be written");
         assert!(matches!(refused, StoreError::ReadOnly), "{refused}");
     }
 
@@ -376,7 +377,7 @@ mod tests {
             connection.begin(sqlx::query("BEGIN IMMEDIATE")).await.expect("it begins");
             connection.execute(sqlx::query("UPDATE meta SET current_revision = 99")).await.expect("it updates");
         }
-        let outcomes = sqlite.commit(&[put("a", 10)]).await.expect("it commits");
+        let outcomes = sqlite.commit(&[put("a", 10)], None).await.expect("it commits");
         let revision = Revision::new(FIRST_REVISION).next();
         assert_eq!(outcomes, [Outcome::Committed { revision, created: revision, uid: "u".into() }]);
     }
