@@ -253,7 +253,7 @@ async fn memory_and_start(name: &str, location: &str, data_dir: &Path, arguments
     let told = Command::new(own).args([MEMORY, location]).output().expect("it runs again");
     say(
         format!("{name}: memory of {MEMORY_OBJECTS} objects of {OBJECT_BYTES} bytes, MiB"),
-        String::from_utf8_lossy(&told.stdout).trim(),
+        String::from_utf8_lossy(&told.stdout).trim().parse::<f64>().expect("it is a number"),
     );
     let storage = open(&config).await;
     fill(&storage, &bytes, MEMORY_OBJECTS..STORED_OBJECTS).await;
