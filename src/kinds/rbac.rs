@@ -7,6 +7,7 @@ use super::strategy::{Cell, Strategy, Subresource, Table};
 use crate::crd::{Column, ServedVersion};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::names;
+use crate::meta::selector::LabelSelector;
 use crate::types::{Message, string};
 use crate::value::Value;
 use crate::value::json;
@@ -72,11 +73,13 @@ pub struct Roles(pub Reach);
 
 impl Strategy for Roles {
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
-        validate_role(object, self.0)
+        validate_role(object, self.0, true)
     }
 
     fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
-        let mut errors = validate_role(new, self.0);
+        let path = Path::new("");
+        let is_valid = |selector| LabelSelector::validate(selector, true, &path).is_empty();
+        let mut errors = validate_role(new, self.0, selectors(old).iter().all(is_valid));
         errors.extend(metadata::validate_update(new, old));
         errors
     }
@@ -90,18 +93,29 @@ impl Strategy for Roles {
     }
 }
 
-/// What is wrong with a role.
-fn validate_role(role: &Value, reach: Reach) -> ErrorList {
+/// Which cluster roles one is aggregated from.
+fn selectors(role: &Value) -> &[Value] {
+    role.items_at(&["aggregationRule", "clusterRoleSelectors"])
+}
+
+/// What is wrong with a role. Wrong values in its selectors are let pass where some were wrong before.
+fn validate_role(role: &Value, reach: Reach, checks_values: bool) -> ErrorList {
     let rules = Path::new("rules");
     let mut errors = validate_metadata(role, reach);
     for (index, rule) in role.items_at(&["rules"]).iter().enumerate() {
         errors.extend(validate_rule(rule, reach, &rules.index(index)));
     }
-    let selects_nothing = role.items_at(&["aggregationRule", "clusterRoleSelectors"]).is_empty();
-    if role.at(&["aggregationRule"]).is_some() && selects_nothing {
-        let selectors = Path::new("aggregationRule.clusterRoleSelectors");
+    let (path, selectors) = (Path::new("aggregationRule.clusterRoleSelectors"), selectors(role));
+    if role.at(&["aggregationRule"]).is_some() && selectors.is_empty() {
         let why = "at least one clusterRoleSelector required if aggregationRule is non-nil";
-        errors.push(Error::required(&selectors, why));
+        errors.push(Error::required(&path, why));
+    }
+    for (index, selector) in selectors.iter().enumerate() {
+        let path = path.index(index);
+        errors.extend(LabelSelector::validate(selector, checks_values, &path));
+        if !LabelSelector::validate(selector, true, &path).is_empty() {
+            errors.push(Error::invalid(&path, Value::Null, "invalid label selector."));
+        }
     }
     errors
 }

@@ -149,6 +149,41 @@ fn rules_speak_of_resources_or_of_paths() {
 }
 
 #[test]
+fn a_role_is_aggregated_by_valid_selectors() {
+    const OF: &str = "rbac.authorization.k8s.io/v1 ClusterRole";
+    const WRONG_VALUE: &str =
+        "aggregationRule: {clusterRoleSelectors: [{matchExpressions: [{key: a, operator: In, values: ['-']}]}]}";
+    const NOT_A_LABEL: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
+        start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation \
+        is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+    let wrong_value = format!(
+        r#"aggregationRule.clusterRoleSelectors[0].matchExpressions[0].values[0]: Invalid value: "-": {NOT_A_LABEL}"#
+    );
+    const SELECTS_NOTHING: &str =
+        "aggregationRule.clusterRoleSelectors[0]: Invalid value: null: invalid label selector.";
+    check_errors(OF, None, "aggregationRule: {clusterRoleSelectors: [{}, {matchLabels: {a: b}}]}", &[]);
+    check_errors(
+        OF,
+        None,
+        "aggregationRule: {}",
+        &["aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if \
+           aggregationRule is non-nil"],
+    );
+    check_errors(
+        OF,
+        None,
+        "aggregationRule: {clusterRoleSelectors: [{matchExpressions: [{key: a, operator: Is}]}]}",
+        &[
+            r#"aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator: Invalid value: "Is": not a valid selector operator"#,
+            SELECTS_NOTHING,
+        ],
+    );
+    check_errors(OF, None, WRONG_VALUE, &[&wrong_value, SELECTS_NOTHING]);
+    check_errors(OF, Some("rules: null"), WRONG_VALUE, &[&wrong_value, SELECTS_NOTHING]);
+    check_errors(OF, Some(WRONG_VALUE), WRONG_VALUE, &[SELECTS_NOTHING]);
+}
+
+#[test]
 fn bindings_name_a_role_and_known_subjects() {
     const BINDING: &str = "rbac.authorization.k8s.io/v1 RoleBinding";
     const CLUSTER_BINDING: &str = "rbac.authorization.k8s.io/v1 ClusterRoleBinding";

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use super::field::{Error, ErrorList, Path, aggregate};
 use super::names::{is_qualified_name, is_valid_label_value};
+use super::object_meta;
 use crate::value::{Map, Value, go_quote};
 
 /// Selects objects by their labels; the default selects all.
@@ -40,6 +41,41 @@ impl LabelSelector {
         let mut parser = Parser { tokens: tokens(text), at: 0 };
         let requirements = parser.selector()?;
         Ok(LabelSelector { requirements })
+    }
+
+    /// What is wrong with a `LabelSelector` of `meta.k8s.io` at `path`. The values of expressions are left out where they were
+    /// wrong before.
+    ///
+    /// Source: `k8s.io/apimachinery/pkg/apis/meta/v1/validation`, release 1.37.
+    pub fn validate(selector: &Value, checks_values: bool, path: &Path<'_>) -> ErrorList {
+        let labels = selector.get("matchLabels").unwrap_or(&Value::Null);
+        let mut errors = object_meta::validate_labels(labels, &path.child("matchLabels"));
+        let expressions = path.child("matchExpressions");
+        for (index, requirement) in selector.items_at(&["matchExpressions"]).iter().enumerate() {
+            let path = expressions.index(index);
+            let values: Vec<_> = requirement.items_at(&["values"]).iter().filter_map(Value::as_str).collect();
+            match requirement.str_at(&["operator"]) {
+                "In" | "NotIn" if values.is_empty() => {
+                    let why = "must be specified when `operator` is 'In' or 'NotIn'";
+                    errors.push(Error::required(&path.child("values"), why));
+                }
+                "Exists" | "DoesNotExist" if !values.is_empty() => {
+                    let why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+                    errors.push(Error::forbidden(&path.child("values"), why));
+                }
+                "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+                other => errors.push(Error::invalid(&path.child("operator"), other, "not a valid selector operator")),
+            }
+            let key = requirement.str_at(&["key"]);
+            let faults = is_qualified_name(key).into_iter();
+            errors.extend(faults.map(|fault| Error::invalid(&path.child("key"), key, fault)));
+            let at = path.child("values");
+            for (index, value) in values.into_iter().enumerate().filter(|_| checks_values) {
+                let faults = is_valid_label_value(value).into_iter();
+                errors.extend(faults.map(|fault| Error::invalid(&at.index(index), value, fault)));
+            }
+        }
+        errors
     }
 
     /// Reads a `LabelSelector` of `meta.k8s.io`, one that was validated; the empty one selects everything.

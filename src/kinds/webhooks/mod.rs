@@ -15,6 +15,7 @@ use crate::crd::validate::conversion::{
 };
 use crate::crd::{Column, ServedVersion};
 use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::selector::LabelSelector;
 use crate::meta::{names, object_meta};
 use crate::object;
 use crate::value::Value;
@@ -160,7 +161,7 @@ impl Requirements {
             valid_label_values: !hooks.iter().any(|hook| {
                 let path = Path::new("");
                 let mut selectors = ["namespaceSelector", "objectSelector"].iter().filter_map(|name| hook.get(name));
-                selectors.any(|selector| !validate_label_selector(selector, true, &path).is_empty())
+                selectors.any(|selector| !LabelSelector::validate(selector, true, &path).is_empty())
             }),
             match_conditions: conditions(old) != conditions(new),
             expressions: hooks
@@ -231,7 +232,7 @@ fn validate_webhook(webhook: &Value, required: &Requirements, path: &Path<'_>) -
     }
     for name in ["namespaceSelector", "objectSelector"] {
         if let Some(selector) = webhook.get(name) {
-            errors.extend(validate_label_selector(selector, required.valid_label_values, &path.child(name)));
+            errors.extend(LabelSelector::validate(selector, required.valid_label_values, &path.child(name)));
         }
     }
     errors.extend(choice("reinvocationPolicy", &REINVOCATION_POLICIES));
@@ -324,37 +325,6 @@ fn validate_resources(resources: &[Value], path: &Path<'_>) -> ErrorList {
     }
     if all_main && last_is_main {
         errors.push(invalid("if '*' is present, must not specify other resources without subresources"));
-    }
-    errors
-}
-
-fn validate_label_selector(selector: &Value, checks_values: bool, path: &Path<'_>) -> ErrorList {
-    let labels = selector.get("matchLabels").unwrap_or(&Value::Null);
-    let mut errors = object_meta::validate_labels(labels, &path.child("matchLabels"));
-    let expressions = path.child("matchExpressions");
-    for (index, requirement) in selector.items_at(&["matchExpressions"]).iter().enumerate() {
-        let path = expressions.index(index);
-        let values = texts(requirement, "values");
-        match requirement.str_at(&["operator"]) {
-            "In" | "NotIn" if values.is_empty() => {
-                let why = "must be specified when `operator` is 'In' or 'NotIn'";
-                errors.push(Error::required(&path.child("values"), why));
-            }
-            "Exists" | "DoesNotExist" if !values.is_empty() => {
-                let why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-                errors.push(Error::forbidden(&path.child("values"), why));
-            }
-            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
-            other => errors.push(Error::invalid(&path.child("operator"), other, "not a valid selector operator")),
-        }
-        let key = requirement.str_at(&["key"]);
-        let faults = names::is_qualified_name(key).into_iter();
-        errors.extend(faults.map(|fault| Error::invalid(&path.child("key"), key, fault)));
-        let at = path.child("values");
-        for (index, value) in values.into_iter().enumerate().filter(|_| checks_values) {
-            let faults = names::is_valid_label_value(value).into_iter();
-            errors.extend(faults.map(|fault| Error::invalid(&at.index(index), value, fault)));
-        }
     }
     errors
 }
