@@ -169,6 +169,10 @@ impl DatabaseFeed {
 
     /// The next changes that are visible already, in order; `None` at the end. Cancel-safe.
     async fn visible(&mut self) -> Option<Vec<Entry>> {
+        if self.view.revision() < self.position {
+            tracing::warn!("a feed ends, as the database has lost what it was told");
+            return None;
+        }
         let entries = match self.view.newest_after(self.position, PAGE_MAX) {
             Some(entries) => entries,
             None => match self.read().await {
@@ -186,13 +190,11 @@ impl DatabaseFeed {
     /// The next changes from the database, none that is not visible yet; `None` where they are compacted.
     async fn read(&self) -> Result<Option<Vec<Entry>>, StoreError> {
         let visible = self.view.revision();
-        let changes = self.store.log_after(self.position, PAGE_MAX).await?;
-        // Read after the changes: they are whole if it is not above where they begin.
-        let (_, compacted) = self.store.revisions().await?;
-        if self.position < compacted {
+        let log = self.store.log_after(self.position, PAGE_MAX).await?;
+        if self.position < log.compacted {
             return Ok(None);
         }
-        let entries = changes.into_iter().map(Entry::from);
+        let entries = log.changes.into_iter().map(Entry::from);
         Ok(Some(entries.take_while(|entry| entry.revision <= visible).collect()))
     }
 }

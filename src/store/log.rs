@@ -78,11 +78,21 @@ pub(super) async fn rebuild(
 }
 
 /// Makes visible what the log has beyond the view: the changes of other processes.
+///
+/// The view starts over where the log no longer reaches back to it, as this process was frozen or cut off for longer than
+/// states are kept; and where it is behind the view, as the database crashed and had not kept what it acknowledged.
 pub(super) async fn poll(view: &View, store: &dyn Store) -> Result<(), StoreError> {
     loop {
-        let changes = store.log_after(view.revision(), PAGE_MAX).await?;
-        let last = changes.len() < PAGE_MAX;
-        view.publish(changes.into_iter().map(|(collection, change)| (collection, Applied::from(change))).collect());
+        let after = view.revision();
+        let log = store.log_after(after, PAGE_MAX).await?;
+        if after < log.compacted || log.newest < after {
+            let (newest, compacted) = (log.newest, log.compacted);
+            tracing::warn!(%after, %newest, %compacted, "changes were missed or lost, all objects are read anew");
+            view.start_over(after, log.newest, log.compacted);
+            continue;
+        }
+        let last = log.changes.len() < PAGE_MAX;
+        view.publish(log.changes.into_iter().map(|(collection, change)| (collection, Applied::from(change))).collect());
         if last {
             return Ok(());
         }

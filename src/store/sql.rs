@@ -27,6 +27,16 @@ pub enum Outcome {
     GuardFailed,
 }
 
+impl Outcome {
+    /// The revision of the change, if one was made.
+    pub fn revision(&self) -> Option<Revision> {
+        match self {
+            Outcome::Committed { revision, .. } => Some(*revision),
+            Outcome::GuardFailed => None,
+        }
+    }
+}
+
 /// A row of the log that was looked through.
 #[derive(Debug)]
 pub struct Scanned {
@@ -41,6 +51,16 @@ pub struct Log {
     /// In order, without gaps from where the log was asked for.
     pub changes: Vec<Change>,
     /// The compacted revision, read after the changes: they are whole if it is not above where they begin.
+    pub compacted: Revision,
+}
+
+/// Part of the log of a database.
+pub struct WholeLog {
+    /// In order, without gaps from where the log was asked for.
+    pub changes: Vec<(Collection, Change)>,
+    /// The newest and the compacted revision, read with the changes or after them: they are whole if the latter is not above
+    /// where they begin.
+    pub newest: Revision,
     pub compacted: Revision,
 }
 
@@ -123,7 +143,7 @@ pub trait Store: Send + Sync {
     async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<Log, StoreError>;
 
     /// The first `max` changes of the database after a revision, in order.
-    async fn log_after(&self, after: Revision, max: usize) -> Result<Vec<(Collection, Change)>, StoreError>;
+    async fn log_after(&self, after: Revision, max: usize) -> Result<WholeLog, StoreError>;
 
     /// The newest state of the object under `key`.
     async fn read(&self, collection: &Collection, key: &str) -> Result<Option<Stored>, StoreError>;

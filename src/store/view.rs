@@ -219,7 +219,8 @@ impl View {
         true
     }
 
-    /// Takes a collection in, as it was at `revision`, and what was committed meanwhile.
+    /// Takes a collection in, as it was at `revision`, and what was committed meanwhile; unless the view has started over
+    /// since its loading began.
     ///
     /// `revision` must be visible: no reader may find an object that is newer than what they find it at.
     pub fn finish_loading(&self, collection: &Collection, objects: Vec<Stored>, revision: Revision) {
@@ -238,9 +239,9 @@ impl View {
             last_read: AtomicU64::new(self.reads.fetch_add(1, Ordering::Relaxed)),
         };
         let mut state = self.write();
-        if let Some(CollectionState::Loading(waiting)) = state.collections.remove(collection) {
-            waiting.into_iter().for_each(|applied| loaded.apply(applied));
-        }
+        // Where the view has started over meanwhile, changes may be missing.
+        let Some(CollectionState::Loading(waiting)) = state.collections.remove(collection) else { return };
+        waiting.into_iter().for_each(|applied| loaded.apply(applied));
         state.forget_unread(self.object_bytes_max.saturating_sub(loaded.object_bytes));
         state.collections.insert(collection.clone(), CollectionState::Loaded(loaded));
     }
@@ -267,6 +268,18 @@ impl View {
     /// Makes visible what was read from the log.
     pub fn publish(&self, changes: Vec<(Collection, Applied)>) {
         self.apply(&mut self.write(), changes);
+    }
+
+    /// Forgets every collection, and goes on from the revision `newest`: no log leads there from `present`. Who follows a
+    /// collection is told that it is gone. Nothing where `present` is not the view's revision any more.
+    pub fn start_over(&self, present: Revision, newest: Revision, compacted: Revision) {
+        let mut state = self.write();
+        if state.revision != present {
+            return;
+        }
+        let compacted = compacted.max(state.compacted);
+        *state = State { revision: newest, compacted, collections: HashMap::new(), newest: Newest::after(newest) };
+        self.newest.send_replace(newest);
     }
 
     fn apply(&self, state: &mut State, changes: Vec<(Collection, Applied)>) {
@@ -485,5 +498,20 @@ mod tests {
         load(new);
         let kept = collections.each_ref().map(|collection| view.get(collection, "a").is_some());
         assert_eq!(kept, [true, true, false, true]);
+    }
+
+    #[test]
+    fn what_was_being_loaded_when_the_view_started_over_is_to_be_loaded_anew() {
+        let (begun, missed) = (Revision::new(1), Revision::new(9));
+        let view = View::new(begun, begun, 250);
+        let things = Collection::new("", "things");
+        assert!(view.begin_loading(&things));
+        view.start_over(begun, missed, missed);
+        view.finish_loading(&things, vec![Stored::fixture("a", "u", b"{}".to_vec())], begun);
+        assert!(view.get(&things, "a").is_none(), "it is not loaded");
+        assert_eq!((view.revision(), view.compacted()), (missed, missed));
+        // Another poll that found the same comes too late.
+        view.start_over(begun, begun, begun);
+        assert_eq!(view.revision(), missed);
     }
 }

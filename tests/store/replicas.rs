@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use kubeskiff::server::Authority;
-use kubeskiff::store::{At, Config, Guard, Location, PostgresUrl, Storage, StoreError, WriteError};
+use kubeskiff::store::{At, Config, Feed, Guard, Location, PostgresUrl, Storage, StoreError, WriteError, copy};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use super::{Database, Folder, crontabs, newest, next, postgres, put, write};
+use super::{Database, Folder, crontabs, delete, newest, next, postgres, put, write};
 
 #[tokio::test]
 async fn what_one_acknowledges_another_reads_at_the_newest() {
@@ -83,6 +83,11 @@ async fn one_process_has_the_lease_and_gives_it_back_at_its_end() {
     assert!(other.lease("controllers", "other", ttl).await.expect("it answers"));
 }
 
+/// A runtime of its own: what is on it is frozen while nobody waits for it.
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts")
+}
+
 /// A batch of 64 writes; how many statements it took, and at most one more: the timer may have polled meanwhile.
 async fn statements_of_a_batch(storage: &Storage, prefix: &str) -> u64 {
     let before = storage.counts();
@@ -95,22 +100,91 @@ async fn statements_of_a_batch(storage: &Storage, prefix: &str) -> u64 {
     after.statements - before.statements
 }
 
-#[tokio::test]
-async fn a_batch_costs_one_statement_or_four_and_one_commit() {
-    let Some(database) = Database::postgres().await else { return };
-    let storage = database.open().await;
+#[test]
+fn a_batch_costs_one_statement_or_four_and_one_commit() {
+    let (here, elsewhere) = (runtime(), runtime());
+    let Some(url) = here.block_on(postgres::new_database()) else { return };
+    let database = Database::Postgres(PostgresUrl::new(&url));
+    let (storage, other) = (here.block_on(database.open()), elsewhere.block_on(database.open()));
+    let statements = |prefix| here.block_on(statements_of_a_batch(&storage, prefix));
     // Nothing of the collection is known: BEGIN with the counter, the keys, all that changes, COMMIT.
-    assert!((4..=5).contains(&statements_of_a_batch(&storage, "unknown").await));
-    assert_eq!(newest(&storage).await.len(), 64);
-    assert!((1..=2).contains(&statements_of_a_batch(&storage, "known").await));
+    assert!((4..=5).contains(&statements("unknown")));
+    assert_eq!(here.block_on(newest(&storage)).len(), 64);
+    assert!((1..=2).contains(&statements("known")));
     // Another process has written in between: one that misses, then the four. The log brings what it wrote.
-    let other = database.open().await;
-    write(&other, put("other", "1", &[])).await;
-    assert!((1 + 4..=1 + 4 + 2).contains(&statements_of_a_batch(&storage, "missed").await));
-    // It may write again, so the next is not tried.
-    assert!((4..=5).contains(&statements_of_a_batch(&storage, "careful").await));
-    assert!((1..=2).contains(&statements_of_a_batch(&storage, "alone").await));
-    assert_eq!(newest(&storage).await, newest(&other).await);
+    elsewhere.block_on(write(&other, put("other", "1", &[])));
+    assert!((1 + 4..=1 + 4 + 2).contains(&statements("missed")));
+    // It may write again, so the next is not tried; nor the one after, as it does, although that is known.
+    elsewhere.block_on(write(&other, put("other", "2", &[])));
+    here.block_on(storage.catch_up()).expect("the database answers");
+    assert!((4..=5).contains(&statements("careful")));
+    assert!((4..=5).contains(&statements("still careful")));
+    assert!((1..=2).contains(&statements("alone")));
+    assert_eq!(here.block_on(newest(&storage)), elsewhere.block_on(newest(&other)));
+}
+
+async fn ends(feed: &mut Feed) -> bool {
+    matches!(tokio::time::timeout(Duration::from_secs(30), feed.next()).await, Ok(None))
+}
+
+#[test]
+fn a_process_that_was_frozen_while_the_log_was_compacted_starts_over() {
+    let (awake, frozen) = (runtime(), runtime());
+    let Some(url) = awake.block_on(postgres::new_database()) else { return };
+    let database = Database::Postgres(PostgresUrl::new(&url));
+    let (one, gone, mut watch, mut feed) = frozen.block_on(async {
+        let one = database.open().await;
+        newest(&one).await;
+        // The second is in one message, so the next would be.
+        write(&one, put("kept", "1", &[Guard::Absent])).await;
+        let gone = write(&one, put("gone", "1", &[Guard::Absent])).await;
+        let watch = one.watch(&crontabs(), gone).await.expect("the revision is there");
+        let feed = one.feed(&one.now());
+        (one, gone, watch, feed)
+    });
+    let other = awake.block_on(async {
+        let other = database.open().await;
+        write(&other, delete("gone", &[])).await;
+        let deleted = write(&other, put("kept", "2", &[])).await;
+        other.compact(&crontabs(), deleted).await.expect("it compacts");
+        write(&other, put("new", "1", &[])).await;
+        other
+    });
+    frozen.block_on(async {
+        one.catch_up().await.expect("the database answers");
+        let again = one.write(put("gone", "2", &[Guard::At { revision: gone }])).await;
+        assert!(matches!(again, Err(WriteError::GuardFailed)), "{again:?}");
+        assert_eq!(newest(&one).await.into_keys().collect::<Vec<_>>(), ["kept", "new"]);
+        assert!(watch.next().await.is_none(), "it can't tell what was missed");
+        assert!(ends(&mut feed).await, "nor can it");
+    });
+    awake.block_on(async {
+        assert_eq!(newest(&other).await.into_keys().collect::<Vec<_>>(), ["kept", "new"]);
+        let faults = copy::check(&Location::Postgres(PostgresUrl::new(&url))).await.expect("it is there");
+        assert_eq!(faults, Vec::<String>::new());
+    });
+}
+
+#[tokio::test]
+async fn what_a_database_loses_by_a_crash_its_processes_forget() {
+    let Some(url) = postgres::new_database().await else { return };
+    let storage = Database::Postgres(PostgresUrl::new(&url)).open().await;
+    newest(&storage).await;
+    let kept = write(&storage, put("kept", "1", &[Guard::Absent])).await;
+    let lost = write(&storage, put("lost", "1", &[Guard::Absent])).await;
+    let mut feed = storage.feed(&storage.now());
+    // As under relaxed durability.
+    let mut crashed = PgConnection::connect(&url).await.expect("it connects");
+    let lose = format!(
+        "DELETE FROM objects WHERE resource_version = {lost}; DELETE FROM changes WHERE resource_version = {lost}; \
+         UPDATE counter SET current_revision = {kept}"
+    );
+    sqlx::raw_sql(AssertSqlSafe(lose)).execute(&mut crashed).await.expect("it is lost");
+    storage.catch_up().await.expect("the database answers");
+    assert_eq!(newest(&storage).await.into_keys().collect::<Vec<_>>(), ["kept"]);
+    assert!(ends(&mut feed).await, "it was told what is not so");
+    assert_eq!(write(&storage, put("lost", "2", &[Guard::Absent])).await, lost, "its revision is free again");
+    assert_eq!(newest(&storage).await.len(), 2);
 }
 
 #[tokio::test]

@@ -60,11 +60,13 @@ pub struct Writing {
     connection: Option<PgConnection>,
     /// The fence of the counter, as long as this process seems to be the only one that writes: then batches are foreseen.
     fence: Option<i64>,
+    /// Where the last batch has left the counter.
+    newest: Option<Revision>,
 }
 
 impl Writing {
     pub fn new(connection: PgConnection) -> Self {
-        Writing { connection: Some(connection), fence: None }
+        Writing { connection: Some(connection), fence: None, newest: None }
     }
 
     pub async fn close(&mut self) {
@@ -149,7 +151,6 @@ impl Postgres {
         foreseen: Option<Foreseen>,
     ) -> Result<Vec<Outcome>, CommitError> {
         let mut connection = self.take(writing).await?;
-        let expected = foreseen.as_ref().map(|foreseen| foreseen.before);
         let outcomes = match (writing.fence, foreseen) {
             (Some(fence), Some(foreseen)) => {
                 self.commit_at_once(&mut connection, batch, number, fence, foreseen).await?
@@ -160,11 +161,13 @@ impl Postgres {
             Some(outcomes) => outcomes,
             None => {
                 let counter = self.begin(&mut connection).await?;
-                let alone = expected.is_none_or(|expected| expected == counter.revision);
+                // Not the view's revision: it may have what another process wrote just before, which then writes again.
+                let alone = writing.newest.is_none_or(|newest| newest == counter.revision);
                 writing.fence = alone.then_some(counter.fence);
                 self.commit_under_lock(&mut connection, batch, number, &counter).await?
             }
         };
+        writing.newest = outcomes.iter().rev().find_map(Outcome::revision).or(writing.newest);
         writing.connection = Some(connection);
         Ok(outcomes)
     }

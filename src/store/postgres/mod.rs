@@ -31,8 +31,8 @@ use super::batch::{DELETE, Foreseen};
 use super::rows::{
     LogRow as _, count, read_change, read_collection, read_number, read_revision, read_scanned, read_stored,
 };
-use super::sql::{Log, Outcome, Scanned, Stats, Store};
-use super::{Change, Collection, Durability, StoreError, Stored, Write};
+use super::sql::{Log, Outcome, Scanned, Stats, Store, WholeLog};
+use super::{Collection, Durability, StoreError, Stored, Write};
 use commit::Writing;
 use session::{connect, listen, migrate};
 pub use url::PostgresUrl;
@@ -75,8 +75,7 @@ impl Postgres {
         let milliseconds = |duration: Duration| duration.as_millis().to_string();
         let options = options.options([
             ("default_transaction_isolation", "read committed"),
-            // The plans of these statements don't depend on what is bound to them, and take longer to make than to follow.
-            ("plan_cache_mode", "force_generic_plan"),
+            // No statement runs for so long that compiling it would pay.
             ("jit", "off"),
             ("lock_timeout", &milliseconds(LOCK_WAIT)),
             ("idle_in_transaction_session_timeout", &milliseconds(IDLE_MAX)),
@@ -88,8 +87,13 @@ impl Postgres {
                 },
             ),
         ]);
-        // What a batch looks up it has the keys of, however small a table was when the plan was made.
-        let writing = options.clone().options([("enable_seqscan", "off")]);
+        let writing = options.clone().options([
+            // The plans of what writes don't depend on what is bound to them, and take longer to make than to follow. Those
+            // of what reads do: the log after its end is nothing, after an unknown revision it is a third of the table.
+            ("plan_cache_mode", "force_generic_plan"),
+            // What a batch looks up it has the keys of, however small a table was when the plan was made.
+            ("enable_seqscan", "off"),
+        ]);
         let mut first = connect(&writing, pool.connect_max).await?;
         let found = first.server_version_num().unwrap_or_default();
         if found < VERSION_MIN {
@@ -185,16 +189,30 @@ impl Store for Postgres {
         Ok(Log { changes, compacted })
     }
 
-    async fn log_after(&self, after: Revision, max: usize) -> Result<Vec<(Collection, Change)>, StoreError> {
-        let changes = sqlx::query(
-            "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
-             c.expires_at_ms, c.checksum, c.operation, p.key, p.resource_version, p.created_version, p.uid, p.stored_version, \
-             p.schema_generation, p.bytes, p.expires_at_ms, p.checksum, c.resource \
+    async fn log_after(&self, after: Revision, max: usize) -> Result<WholeLog, StoreError> {
+        // One statement reads one state of the database. Without changes there is a row with the revisions alone.
+        let log = sqlx::query(
+            "SELECT log.*, current_revision, compacted_revision FROM counter CROSS JOIN compaction LEFT JOIN \
+             (SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
+             c.expires_at_ms, c.checksum, c.operation, p.key AS previous_key, p.resource_version AS previous, \
+             p.created_version AS previous_created, p.uid AS previous_uid, p.stored_version AS previous_stored_version, \
+             p.schema_generation AS previous_schema_generation, p.bytes AS previous_bytes, \
+             p.expires_at_ms AS previous_expires_at_ms, p.checksum AS previous_checksum, c.resource \
              FROM changes c LEFT JOIN changes p ON p.resource_version = c.previous_version \
-             WHERE c.resource_version > $1 ORDER BY c.resource_version LIMIT $2",
+             WHERE c.resource_version > $1 ORDER BY c.resource_version LIMIT $2) log ON true \
+             WHERE counter.id = 1 AND compaction.id = 1 ORDER BY log.resource_version",
         );
-        let changes = changes.bind(after.get()).bind(count(max));
-        self.fetch(changes, |row| Ok((read_collection(row, 19)?, read_change(row)?))).await
+        let rows = self.fetch(log.bind(after.get()).bind(count(max)), |row| {
+            let change = match row.number(1)? {
+                Some(_) => Some((read_collection(row, 19)?, read_change(row)?)),
+                None => None,
+            };
+            Ok((change, read_revision(row, 20)?, read_revision(row, 21)?))
+        });
+        let rows = rows.await?;
+        let &(_, newest, compacted) =
+            rows.first().ok_or_else(|| StoreError::Statement(Arc::new(sqlx::Error::RowNotFound)))?;
+        Ok(WholeLog { changes: rows.into_iter().filter_map(|(change, ..)| change).collect(), newest, compacted })
     }
 
     async fn read(&self, collection: &Collection, key: &str) -> Result<Option<Stored>, StoreError> {

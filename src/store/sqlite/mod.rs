@@ -25,8 +25,8 @@ use crate::meta::Revision;
 
 use super::batch::Foreseen;
 use super::rows::{count, read_change, read_collection, read_scanned, read_stored};
-use super::sql::{Log, Outcome, Scanned, Stats, Store};
-use super::{Change, Collection, Durability, StoreError, Stored, Write};
+use super::sql::{Log, Outcome, Scanned, Stats, Store, WholeLog};
+use super::{Collection, Durability, StoreError, Stored, Write};
 use commit::Author;
 use connection::Connection;
 use files::log_of;
@@ -142,6 +142,12 @@ impl Sqlite {
     }
 }
 
+/// The newest and the compacted revision.
+async fn revisions(connection: &mut Connection) -> Result<(Revision, Revision), StoreError> {
+    let row = connection.fetch_one(sqlx::query("SELECT current_revision, compacted_revision FROM meta")).await?;
+    Ok((Revision::new(row.try_get(0)?), Revision::new(row.try_get(1)?)))
+}
+
 #[async_trait]
 impl Store for Sqlite {
     async fn commit(&self, batch: &[Write], foreseen: Option<Foreseen>) -> Result<Vec<Outcome>, StoreError> {
@@ -159,9 +165,7 @@ impl Store for Sqlite {
 
     async fn revisions(&self) -> Result<(Revision, Revision), StoreError> {
         // The connection that writes is there already when a start asks.
-        let mut connection = self.writing().await?;
-        let row = connection.fetch_one(sqlx::query("SELECT current_revision, compacted_revision FROM meta")).await?;
-        Ok((Revision::new(row.try_get(0)?), Revision::new(row.try_get(1)?)))
+        revisions(&mut *self.writing().await?).await
     }
 
     async fn load(&self, collection: &Collection) -> Result<(Vec<Stored>, Revision), StoreError> {
@@ -194,7 +198,7 @@ impl Store for Sqlite {
         Ok(Log { changes, compacted: Revision::new(compacted) })
     }
 
-    async fn log_after(&self, after: Revision, max: usize) -> Result<Vec<(Collection, Change)>, StoreError> {
+    async fn log_after(&self, after: Revision, max: usize) -> Result<WholeLog, StoreError> {
         let mut connection = self.reading().await?;
         let changes = sqlx::query(
             "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
@@ -204,7 +208,9 @@ impl Store for Sqlite {
              WHERE c.resource_version > ? ORDER BY c.resource_version LIMIT ?",
         );
         let changes = changes.bind(after.get()).bind(count(max));
-        connection.fetch(changes, |row| Ok((read_collection(row, 19)?, read_change(row)?))).await
+        let changes = connection.fetch(changes, |row| Ok((read_collection(row, 19)?, read_change(row)?))).await?;
+        let (newest, compacted) = revisions(&mut connection).await?;
+        Ok(WholeLog { changes, newest, compacted })
     }
 
     async fn read(&self, collection: &Collection, key: &str) -> Result<Option<Stored>, StoreError> {
