@@ -19,7 +19,7 @@ fn structural(schema: &Value) -> Structural {
     let text = |name: &str| schema.get(name).and_then(Value::as_str).map(str::to_owned);
     let mut node = Structural::default();
     node.generic.type_ = text("type").unwrap_or_default();
-    node.generic.default = schema.get("default").cloned();
+    node.generic.default = schema.get("default").cloned().map(Box::new);
     node.items = schema.get("items").map(|items| Box::new(structural(items)));
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
         node.properties = properties.iter().map(|(name, schema)| (name.to_owned(), structural(schema))).collect();

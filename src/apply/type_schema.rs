@@ -4,7 +4,7 @@
 //!
 //! Source: kube-openapi's `schemaconv` over the OpenAPI v3 that apiextensions-apiserver 1.37 builds of a definition.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::schema::structural::{Structural, StructuralOrBool};
 use crate::value::{Value, go_quote};
@@ -12,6 +12,8 @@ use crate::value::{Value, go_quote};
 /// The types of one version of a resource.
 #[derive(Clone, Debug)]
 pub struct TypeSchema {
+    /// The types that every version has; ids count these first.
+    common: &'static [Type],
     types: Vec<Type>,
     root: TypeId,
 }
@@ -144,7 +146,7 @@ impl TypeSchema {
     }
 
     pub(super) fn get(&self, id: TypeId) -> &Type {
-        &self.types[id.0 as usize]
+        find(self.common, &self.types, id)
     }
 
     pub(super) const fn root(&self) -> TypeId {
@@ -158,7 +160,43 @@ impl TypeSchema {
     }
 }
 
+/// The type `id` of those in `common`, which count first, and `types`.
+fn find<'t>(common: &'t [Type], types: &'t [Type], id: TypeId) -> &'t Type {
+    let at = id.0 as usize;
+    common.get(at).unwrap_or_else(|| &types[at - common.len()])
+}
+
+/// The types that every version has, by whether metadata may have fields that nobody knows.
+static COMMON: [LazyLock<Vec<Type>>; 2] =
+    [LazyLock::new(|| common_types(None)), LazyLock::new(|| common_types(Some(DEDUCED)))];
+
+fn common_types(unknown: Option<TypeId>) -> Vec<Type> {
+    let scalar = |scalar| Type { scalar: Some(scalar), ..Type::default() };
+    let anything = |map: TypeId, atomic| Type {
+        scalar: Some(Scalar::Untyped),
+        list: Some(ListType { element: ATOMIC, items: Items::Atomic }),
+        map: Some(MapType { element: Some(map), atomic, ..MapType::default() }),
+    };
+    let types = vec![
+        scalar(Scalar::String),
+        scalar(Scalar::Numeric),
+        scalar(Scalar::Boolean),
+        scalar(Scalar::Untyped),
+        anything(ATOMIC, true),
+        anything(DEDUCED, false),
+        Type::default(),
+        Type::default(),
+    ];
+    let mut builder = Builder { common: &[], types, of_structs: false };
+    let metadata = builder.object_meta(unknown);
+    let own = MapType { is_own_metadata: true, ..metadata.clone() };
+    builder.types[OBJECT_META.0 as usize].map = Some(metadata);
+    builder.types[OWN_METADATA.0 as usize].map = Some(own);
+    builder.types
+}
+
 struct Builder {
+    common: &'static [Type],
     types: Vec<Type>,
     /// Whether a value can only be what a Go type holds.
     of_structs: bool,
@@ -166,38 +204,17 @@ struct Builder {
 
 impl Builder {
     fn new(preserve_unknown_fields: bool) -> Self {
-        let scalar = |scalar| Type { scalar: Some(scalar), ..Type::default() };
-        let anything = |map: TypeId, atomic| Type {
-            scalar: Some(Scalar::Untyped),
-            list: Some(ListType { element: ATOMIC, items: Items::Atomic }),
-            map: Some(MapType { element: Some(map), atomic, ..MapType::default() }),
-        };
-        let types = vec![
-            scalar(Scalar::String),
-            scalar(Scalar::Numeric),
-            scalar(Scalar::Boolean),
-            scalar(Scalar::Untyped),
-            anything(ATOMIC, true),
-            anything(DEDUCED, false),
-            Type::default(),
-            Type::default(),
-        ];
-        let mut builder = Builder { types, of_structs: false };
-        let metadata = builder.object_meta(preserve_unknown_fields.then_some(DEDUCED));
-        let own = MapType { is_own_metadata: true, ..metadata.clone() };
-        builder.types[OBJECT_META.0 as usize].map = Some(metadata);
-        builder.types[OWN_METADATA.0 as usize].map = Some(own);
-        builder
+        Builder { common: &COMMON[usize::from(preserve_unknown_fields)], types: Vec::new(), of_structs: false }
     }
 
     fn finish(mut self, root: TypeId) -> TypeSchema {
         self.types.shrink_to_fit();
-        TypeSchema { types: self.types, root }
+        TypeSchema { common: self.common, types: self.types, root }
     }
 
     fn add(&mut self, type_: Type) -> TypeId {
         // A schema of 3 MiB has far fewer nodes than u32 has values.
-        let id = TypeId(u32::try_from(self.types.len()).unwrap_or(DEDUCED.0));
+        let id = TypeId(u32::try_from(self.common.len() + self.types.len()).unwrap_or(DEDUCED.0));
         self.types.push(type_);
         id
     }
@@ -266,7 +283,7 @@ impl Builder {
             match key.type_.as_str() {
                 // A struct always has those of its fields that are not optional.
                 "string" if self.of_structs && is_required => Some(Value::from("")),
-                _ => key.default.clone().filter(|default| !default.is_null()),
+                _ => key.default.as_deref().filter(|default| !default.is_null()).cloned(),
             }
         };
         let items = match schema.extensions.list_type.as_deref() {
@@ -274,7 +291,7 @@ impl Builder {
             Some("map") => {
                 let names = &schema.extensions.list_map_keys;
                 let key = |name: &String| ListKey { name: name.as_str().into(), default: default_of(name) };
-                keyed_by(names, names.iter().map(key).collect(), self.types[element.0 as usize].map.is_some())
+                keyed_by(names, names.iter().map(key).collect(), find(self.common, &self.types, element).map.is_some())
             }
             _ => Items::Atomic,
         };
@@ -491,7 +508,7 @@ impl Builder {
         fields.extend(numbers.map(|name| (name, NUMERIC)));
         fields.extend(booleans.map(|name| (name, BOOLEAN)));
         fields.extend(anything.map(|name| (name, DEDUCED)));
-        self.types[id.0 as usize].map = Some(map_of(fields));
+        self.types[id.0 as usize - self.common.len()].map = Some(map_of(fields));
         id
     }
 }

@@ -281,17 +281,17 @@ fn keyword(node: &Structural) -> Option<Keyword> {
 fn limit(node: &Structural, keyword: Keyword) -> Option<i64> {
     let limits = node.value_validation.as_deref()?;
     match keyword {
-        Keyword::MaxItems => limits.max_items,
-        Keyword::MaxProperties => limits.max_properties,
-        Keyword::MaxLength => limits.max_length,
+        Keyword::MaxItems => limits.bounds.max_items,
+        Keyword::MaxProperties => limits.bounds.max_properties,
+        Keyword::MaxLength => limits.bounds.max_length,
     }
 }
 
 fn limit_mut(limits: &mut ValueValidation, keyword: Keyword) -> &mut Option<i64> {
     match keyword {
-        Keyword::MaxItems => &mut limits.max_items,
-        Keyword::MaxProperties => &mut limits.max_properties,
-        Keyword::MaxLength => &mut limits.max_length,
+        Keyword::MaxItems => &mut limits.bounds.max_items,
+        Keyword::MaxProperties => &mut limits.bounds.max_properties,
+        Keyword::MaxLength => &mut limits.bounds.max_length,
     }
 }
 

@@ -1,5 +1,7 @@
 //! CustomResourceDefinition, `apiextensions.k8s.io/v1`: its types, and how Go's decoder reads and writes them.
 
+use std::sync::Arc;
+
 use crate::crd::Names;
 use crate::meta::object_meta;
 use crate::object;
@@ -41,7 +43,7 @@ pub struct Version {
     pub deprecated: bool,
     pub deprecation_warning: Option<String>,
     /// `schema`; within it `openAPIV3Schema` may still be missing.
-    pub schema: Option<Option<JsonSchema>>,
+    pub schema: Option<Option<Arc<JsonSchema>>>,
     pub subresources: Option<Subresources>,
     pub columns: Vec<super::Column>,
     /// JSON paths.
@@ -182,7 +184,7 @@ fn decode_version<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Version
                 typed.structure(value, "CustomResourceValidation", |typed, name, value| {
                     match name {
                         "openAPIV3Schema" if value.is_null() => schema = None,
-                        "openAPIV3Schema" => schema = Some(JsonSchema::decode(typed, value)?),
+                        "openAPIV3Schema" => schema = Some(Arc::new(JsonSchema::decode(typed, value)?)),
                         _ => return Ok(false),
                     }
                     Ok(true)
@@ -487,7 +489,7 @@ impl Version {
         fields.option("deprecationWarning", self.deprecation_warning.as_deref());
         if let Some(schema) = &self.schema {
             let mut validation = Fields::default();
-            validation.option("openAPIV3Schema", schema.as_ref().map(JsonSchema::encode));
+            validation.option("openAPIV3Schema", schema.as_ref().map(|schema| schema.encode()));
             fields.set("schema", validation.finish());
         }
         if let Some(subresources) = &self.subresources {

@@ -3,6 +3,7 @@
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::Resource;
+use super::resource::LazyTypes;
 use crate::apply::TypeSchema;
 use crate::kinds::{self, Form, Kind};
 use crate::store::Collection;
@@ -33,15 +34,16 @@ pub static SCALE: LazyLock<Arc<Resource>> = LazyLock::new(|| Arc::new(make(&kind
 pub static TOKEN_REQUEST: LazyLock<Arc<Resource>> = LazyLock::new(|| Arc::new(make(&kinds::TOKEN_REQUEST)));
 
 /// The kind is served in its own form, and stored in one of its forms.
-fn make(kind: &Kind) -> Resource {
+fn make(kind: &'static Kind) -> Resource {
     let mut versions = Vec::new();
     let mut types = Vec::new();
     for form in kind.forms() {
         let version = form.served_version();
-        types.push(match form.form {
-            Form::Typed => TypeSchema::of_built_in(&version.structural),
+        let structural = Arc::clone(&version.structural);
+        types.push(LazyTypes::new(Box::new(move || match form.form {
+            Form::Typed => TypeSchema::of_built_in(&structural),
             Form::Definition => TypeSchema::of_custom_resource_definition(),
-        });
+        })));
         let served = std::ptr::eq(form, kind);
         versions.push(crate::crd::ServedVersion { served, ..version }.into());
     }

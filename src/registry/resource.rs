@@ -1,6 +1,6 @@
 //! What is served: a resource with its versions, its strategy and its place in the store.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::apply::{FieldManager, FieldSet, ResetFields, TypeSchema};
 use crate::crd::ServedVersion;
@@ -19,7 +19,7 @@ pub struct Resource {
     /// The `group/version` of each of `versions`.
     api_versions: Vec<String>,
     /// The types that server-side apply works on, in the order of `versions`.
-    types: Vec<TypeSchema>,
+    types: Vec<LazyTypes>,
     /// What a write to the main resource and one to `/status` reset, in the order of `versions`.
     reset_fields: Vec<[ResetFields; 2]>,
     pub strategy: &'static dyn Strategy,
@@ -27,6 +27,9 @@ pub struct Resource {
     pub definition: Option<Definition>,
     pub conversion: Conversion,
 }
+
+/// The types of a version, made for the first write that asks for them.
+pub(super) type LazyTypes = LazyLock<TypeSchema, Box<dyn FnOnce() -> TypeSchema + Send>>;
 
 /// The CustomResourceDefinition that a resource was compiled from.
 #[derive(Clone, Debug)]
@@ -43,7 +46,7 @@ impl Resource {
     pub fn new(
         collection: Collection,
         versions: Vec<Arc<ServedVersion>>,
-        types: Vec<TypeSchema>,
+        types: Vec<LazyTypes>,
         strategy: &'static dyn Strategy,
     ) -> Self {
         let api_versions: Vec<_> = versions.iter().map(|version| version.api_version()).collect();
@@ -72,9 +75,11 @@ impl Resource {
 
     /// A custom resource.
     pub fn custom(collection: Collection, versions: Vec<Arc<ServedVersion>>, strategy: &'static dyn Strategy) -> Self {
-        let types = versions
-            .iter()
-            .map(|version| TypeSchema::of_custom_resource(&version.structural, version.preserve_unknown_fields));
+        let types = versions.iter().map(|version| {
+            let version = Arc::clone(version);
+            let make = move || TypeSchema::of_custom_resource(&version.structural, version.preserve_unknown_fields);
+            LazyTypes::new(Box::new(make))
+        });
         let types = types.collect();
         Resource::new(collection, versions, types, strategy)
     }
@@ -120,7 +125,7 @@ impl Resource {
 
     /// The types of `api_version` (`group/version`), if it is a declared version.
     pub(super) fn types_of(&self, api_version: &str) -> Option<&TypeSchema> {
-        self.api_versions.iter().position(|known| known == api_version).map(|at| &self.types[at])
+        self.api_versions.iter().position(|known| known == api_version).map(|at| &*self.types[at])
     }
 
     /// The declared version `api_version` (`group/version`).

@@ -31,7 +31,7 @@ pub fn value() -> impl Strategy<Value = Value> {
 pub fn schema() -> impl Strategy<Value = Structural> {
     let bare = || (any::<bool>(), any::<bool>(), any::<bool>(), prop::option::of(value()));
     let leaf = bare().prop_map(|(nullable, preserve_unknown_fields, embedded_resource, default)| Structural {
-        generic: Generic { nullable, default, ..Generic::default() },
+        generic: Generic { nullable, default: default.map(Box::new), ..Generic::default() },
         extensions: Extensions { preserve_unknown_fields, embedded_resource, ..Extensions::default() }.into(),
         ..Structural::default()
     });
@@ -47,7 +47,7 @@ pub fn schema() -> impl Strategy<Value = Structural> {
                 properties: properties.into_iter().collect(),
                 items: items.map(Box::new),
                 additional_properties,
-                generic: Generic { nullable, default, ..Generic::default() },
+                generic: Generic { nullable, default: default.map(Box::new), ..Generic::default() },
                 extensions: Extensions {
                     preserve_unknown_fields: preserve,
                     embedded_resource: embedded,

@@ -30,12 +30,12 @@ pub fn validate_structural(path: &Path<'_>, schema: &Structural) -> ErrorList {
 
 /// True where `anyOf` is the pattern of an integer or a string; with or without the marker of such a field.
 pub fn is_int_or_string_any_of(validation: &ValueValidation) -> bool {
-    matches!(&validation.any_of[..], [integer, string] if is_type_only(integer, "integer") && is_type_only(string, "string"))
+    matches!(&validation.junctors.any_of[..], [integer, string] if is_type_only(integer, "integer") && is_type_only(string, "string"))
 }
 
 /// True where the first of `allOf` holds the pattern of an integer or a string.
 pub fn is_int_or_string_all_of(validation: &ValueValidation) -> bool {
-    validation.all_of.first().is_some_and(|first| is_int_or_string_any_of(&first.value_validation))
+    validation.junctors.all_of.first().is_some_and(|first| is_int_or_string_any_of(&first.value_validation))
 }
 
 fn is_type_only(nested: &NestedValueValidation, type_: &str) -> bool {
@@ -162,19 +162,19 @@ fn check_value_validation(
 ) {
     if !skip_any_of {
         let junctor = path.child("anyOf");
-        for (index, nested) in validation.any_of.iter().enumerate() {
+        for (index, nested) in validation.junctors.any_of.iter().enumerate() {
             check_nested(&junctor.index(index), nested, false, errors);
         }
     }
     let junctor = path.child("allOf");
-    for (index, nested) in validation.all_of.iter().enumerate() {
+    for (index, nested) in validation.junctors.all_of.iter().enumerate() {
         check_nested(&junctor.index(index), nested, skip_first_all_of && index == 0, errors);
     }
     let junctor = path.child("oneOf");
-    for (index, nested) in validation.one_of.iter().enumerate() {
+    for (index, nested) in validation.junctors.one_of.iter().enumerate() {
         check_nested(&junctor.index(index), nested, false, errors);
     }
-    if let Some(nested) = &validation.not {
+    if let Some(nested) = &validation.junctors.not {
         check_nested(&path.child("not"), nested, false, errors);
     }
     // The text of a pattern that did compile need not be compiled again.
@@ -235,11 +235,14 @@ fn check_completeness(
     path: &Path<'_>,
     errors: &mut ErrorList,
 ) {
-    if let Some(nested) = &validation.not {
+    if let Some(nested) = &validation.junctors.not {
         check_nested_completeness(nested, schema, schema_path, &path.child("not"), errors);
     }
-    for (name, junctor) in [("allOf", &validation.all_of), ("anyOf", &validation.any_of), ("oneOf", &validation.one_of)]
-    {
+    for (name, junctor) in [
+        ("allOf", &validation.junctors.all_of),
+        ("anyOf", &validation.junctors.any_of),
+        ("oneOf", &validation.junctors.one_of),
+    ] {
         let junctor_path = path.child(name);
         for (index, nested) in junctor.iter().enumerate() {
             check_nested_completeness(nested, schema, schema_path, &junctor_path.index(index), errors);

@@ -4,11 +4,9 @@
 
 use std::sync::Arc;
 
-use super::json_schema::{JsonSchema, SchemaOrArray, SchemaOrBool};
+use super::json_schema::{JsonSchema, Junctors, SchemaOrArray, SchemaOrBool};
 use super::pattern::Pattern;
-use super::structural::{
-    Annotations, Extensions, Generic, NestedValueValidation, Structural, StructuralOrBool, ValueValidation,
-};
+use super::structural::{Extensions, Generic, NestedValueValidation, Structural, StructuralOrBool, ValueValidation};
 use crate::value::Map;
 
 /// Why a schema can't be made structural, in Kubernetes' words.
@@ -92,13 +90,13 @@ fn nested(schema: &JsonSchema) -> Result<NestedValueValidation, ConvertError> {
 
 fn refuse_unsupported(schema: &JsonSchema) -> Result<(), ConvertError> {
     let refused = [
-        ("id", !schema.id.is_empty()),
-        ("schema", !schema.schema.is_empty()),
-        ("$ref", schema.reference.as_ref().is_some_and(|reference| !reference.is_empty())),
-        ("patternProperties", !schema.pattern_properties.is_empty()),
-        ("dependencies", !schema.dependencies.is_empty()),
-        ("additionalItems", schema.additional_items.is_some()),
-        ("definitions", !schema.definitions.is_empty()),
+        ("id", !schema.unsupported.id.is_empty()),
+        ("schema", !schema.unsupported.schema.is_empty()),
+        ("$ref", schema.unsupported.reference.as_ref().is_some_and(|reference| !reference.is_empty())),
+        ("patternProperties", !schema.unsupported.pattern_properties.is_empty()),
+        ("dependencies", !schema.unsupported.dependencies.is_empty()),
+        ("additionalItems", schema.unsupported.additional_items.is_some()),
+        ("definitions", !schema.unsupported.definitions.is_empty()),
     ];
     match refused.into_iter().find(|(_, present)| *present) {
         Some((keyword, _)) => Err(ConvertError::Unsupported(keyword)),
@@ -115,29 +113,23 @@ fn single_items(schema: &JsonSchema) -> Result<Option<&JsonSchema>, ConvertError
 }
 
 fn value_validation(schema: &JsonSchema) -> Result<ValueValidation, ConvertError> {
-    let not = schema.not.as_ref().map(|not| nested(not).map(Box::new)).transpose()?;
     Ok(ValueValidation {
         format: schema.format.clone(),
-        maximum: schema.maximum,
-        exclusive_maximum: schema.exclusive_maximum,
-        minimum: schema.minimum,
-        exclusive_minimum: schema.exclusive_minimum,
-        max_length: schema.max_length,
-        min_length: schema.min_length,
         pattern: schema.pattern.clone(),
         compiled_pattern: compile(&schema.pattern),
-        max_items: schema.max_items,
-        min_items: schema.min_items,
-        unique_items: schema.unique_items,
-        multiple_of: schema.multiple_of,
+        bounds: schema.bounds.clone(),
         enum_: schema.enum_.clone(),
-        max_properties: schema.max_properties,
-        min_properties: schema.min_properties,
         required: schema.required.clone(),
-        all_of: all_nested(&schema.all_of)?,
-        any_of: all_nested(&schema.any_of)?,
-        one_of: all_nested(&schema.one_of)?,
-        not,
+        junctors: junctors(&schema.junctors)?.into(),
+    })
+}
+
+fn junctors(junctors: &Junctors<JsonSchema>) -> Result<Junctors<NestedValueValidation>, ConvertError> {
+    Ok(Junctors {
+        not: junctors.not.as_deref().map(|not| nested(not).map(Box::new)).transpose()?,
+        all_of: all_nested(&junctors.all_of)?,
+        any_of: all_nested(&junctors.any_of)?,
+        one_of: all_nested(&junctors.one_of)?,
     })
 }
 
@@ -154,16 +146,11 @@ fn compile(pattern: &str) -> Option<Arc<Pattern>> {
 
 fn generic(schema: &JsonSchema) -> Generic {
     Generic {
-        description: schema.description.clone(),
+        description: schema.description.as_str().into(),
         type_: schema.type_.clone(),
-        default: schema.default.clone(),
+        default: schema.default.clone().map(Box::new),
         nullable: schema.nullable,
-        annotations: Annotations {
-            title: schema.title.clone(),
-            external_docs: schema.external_docs.clone(),
-            example: schema.example.clone(),
-        }
-        .into(),
+        annotations: schema.annotations.clone(),
     }
 }
 

@@ -36,7 +36,7 @@ const PROPERTY_SIZE: u64 = 4;
 /// the schema does not say so.
 pub fn declare(schema: &Structural, is_resource: bool) -> Option<DeclType> {
     let limits = schema.value_validation.as_deref();
-    let bytes_max = || limits.and_then(|limits| limits.max_length).map(text_bytes_max);
+    let bytes_max = || limits.and_then(|limits| limits.bounds.max_length).map(text_bytes_max);
     if schema.extensions.int_or_string {
         return Some(DeclType::scalar(Type::Dyn, bytes_max().unwrap_or(TEXT_BYTES_MAX), NUMBER_SIZE_MIN));
     }
@@ -44,7 +44,7 @@ pub fn declare(schema: &Structural, is_resource: bool) -> Option<DeclType> {
     match schema.generic.type_.as_str() {
         "array" => {
             let items = declare_nested(schema.items.as_deref()?)?;
-            let items_max = match limits.and_then(|limits| limits.max_items) {
+            let items_max = match limits.and_then(|limits| limits.bounds.max_items) {
                 Some(max) => not_negative(max),
                 None => (REQUEST_SIZE_BYTES_MAX - 2) / (items.min_serialized_size + 1),
             };
@@ -53,7 +53,7 @@ pub fn declare(schema: &Structural, is_resource: bool) -> Option<DeclType> {
         "object" => match schema.additional_properties.as_ref().and_then(StructuralOrBool::structural) {
             Some(values) => {
                 let values = declare_nested(values)?;
-                let entries_max = match limits.and_then(|limits| limits.max_properties) {
+                let entries_max = match limits.and_then(|limits| limits.bounds.max_properties) {
                     Some(max) => not_negative(max),
                     // An empty key, a colon, a comma.
                     None => (REQUEST_SIZE_BYTES_MAX - 2) / (values.min_serialized_size + 6),
@@ -64,7 +64,7 @@ pub fn declare(schema: &Structural, is_resource: bool) -> Option<DeclType> {
         },
         "string" => match limits.map_or("", |limits| limits.format.as_str()) {
             "byte" => {
-                let bytes_max = limits.and_then(|limits| limits.max_length).map(not_negative);
+                let bytes_max = limits.and_then(|limits| limits.bounds.max_length).map(not_negative);
                 scalar(Type::Bytes, bytes_max.unwrap_or(TEXT_BYTES_MAX), EMPTY_TEXT_SIZE)
             }
             "duration" => scalar(Type::Duration, DURATION_SIZE_MAX, DURATION_SIZE_MIN),
@@ -95,7 +95,7 @@ fn declare_object(schema: &Structural, is_resource: bool) -> DeclType {
         implied.push(("kind", text(None)));
         implied.push(("apiVersion", text(None)));
         let metadata = schema.properties.get("metadata");
-        let declared_max = |name: &str| metadata?.properties.get(name)?.value_validation.as_ref()?.max_length;
+        let declared_max = |name: &str| metadata?.properties.get(name)?.value_validation.as_ref()?.bounds.max_length;
         // A generated name is at least one longer than what it starts with.
         let names = [("name", NAME_LENGTH_MAX), ("generateName", NAME_LENGTH_MAX - 1)];
         let fields = names.into_iter().map(|(name, max)| {
@@ -122,7 +122,7 @@ fn declare_object(schema: &Structural, is_resource: bool) -> DeclType {
             continue;
         }
         if let Some(decl) = declare_nested(property) {
-            let default = property.generic.default.as_ref();
+            let default = property.generic.default.as_deref();
             add(name, decl, default.is_some_and(|default| !default.is_null()));
         }
     }

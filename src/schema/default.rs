@@ -45,7 +45,7 @@ pub fn apply(value: &mut Value, schema: &Structural) {
 }
 
 fn default_of(schema: &Structural) -> Option<&Value> {
-    schema.generic.default.as_ref().filter(|default| !default.is_null())
+    schema.generic.default.as_deref().filter(|default| !default.is_null())
 }
 
 fn replace_null(value: &mut Value, schema: &Structural) {
@@ -90,7 +90,7 @@ pub fn prune_defaults(schema: &mut Structural) {
     let mut pruned = pruned.into_iter();
     visit_defaults(schema, &mut |default| {
         if let Some(new) = pruned.next() {
-            *default = new;
+            *default = new.map(Box::new);
         }
     });
 }
@@ -143,7 +143,7 @@ fn prune_in_place(root: &Structural, path: &[Step<'_>], default: &Value) -> Opti
     })
 }
 
-fn visit_defaults(schema: &mut Structural, visit: &mut impl FnMut(&mut Option<Value>)) {
+fn visit_defaults(schema: &mut Structural, visit: &mut impl FnMut(&mut Option<Box<Value>>)) {
     if default_of(schema).is_some() {
         visit(&mut schema.generic.default);
     }

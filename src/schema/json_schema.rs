@@ -2,49 +2,30 @@
 //!
 //! Source: `apiextensions.k8s.io/v1`, release 1.37.
 
+use std::sync::LazyLock;
+
+use super::rare::{Blank, Rare};
 use super::typed::{Findings, Stop, Typed};
 use crate::value::{Map, Value};
 
 /// A JSON schema. Lists and maps that are absent and those that are empty are the same here.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JsonSchema {
-    pub id: String,
-    pub schema: String,
-    pub reference: Option<String>,
     pub description: String,
     pub type_: String,
     pub nullable: bool,
     pub format: String,
-    pub title: String,
     pub default: Option<Value>,
-    pub maximum: Option<f64>,
-    pub exclusive_maximum: bool,
-    pub minimum: Option<f64>,
-    pub exclusive_minimum: bool,
-    pub max_length: Option<i64>,
-    pub min_length: Option<i64>,
+    pub bounds: Rare<Bounds>,
     pub pattern: String,
-    pub max_items: Option<i64>,
-    pub min_items: Option<i64>,
-    pub unique_items: bool,
-    pub multiple_of: Option<f64>,
     pub enum_: Vec<Value>,
-    pub max_properties: Option<i64>,
-    pub min_properties: Option<i64>,
     pub required: Vec<String>,
     pub items: Option<SchemaOrArray>,
-    pub all_of: Vec<JsonSchema>,
-    pub one_of: Vec<JsonSchema>,
-    pub any_of: Vec<JsonSchema>,
-    pub not: Option<Box<JsonSchema>>,
+    pub junctors: Rare<Junctors<JsonSchema>>,
     pub properties: Map<JsonSchema>,
     pub additional_properties: Option<SchemaOrBool>,
-    pub pattern_properties: Map<JsonSchema>,
-    pub dependencies: Map<SchemaOrStrings>,
-    pub additional_items: Option<SchemaOrBool>,
-    pub definitions: Map<JsonSchema>,
-    pub external_docs: Option<ExternalDocs>,
-    pub example: Option<Value>,
+    pub annotations: Rare<Annotations>,
+    pub unsupported: Rare<Unsupported>,
     pub preserve_unknown_fields: Option<bool>,
     pub embedded_resource: bool,
     pub int_or_string: bool,
@@ -53,6 +34,86 @@ pub struct JsonSchema {
     pub map_type: Option<String>,
     pub validations: Vec<ValidationRule>,
     pub given_empty: EmptyKeywords,
+}
+
+/// The keywords that bound numbers and sizes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bounds {
+    pub maximum: Option<f64>,
+    pub exclusive_maximum: bool,
+    pub minimum: Option<f64>,
+    pub exclusive_minimum: bool,
+    pub multiple_of: Option<f64>,
+    pub max_length: Option<i64>,
+    pub min_length: Option<i64>,
+    pub max_items: Option<i64>,
+    pub min_items: Option<i64>,
+    pub unique_items: bool,
+    pub max_properties: Option<i64>,
+    pub min_properties: Option<i64>,
+}
+
+impl Blank for Bounds {
+    fn blank() -> &'static Self {
+        static BLANK: LazyLock<Bounds> = LazyLock::new(Bounds::default);
+        &BLANK
+    }
+}
+
+/// The keywords that combine schemas.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Junctors<S> {
+    pub all_of: Vec<S>,
+    pub one_of: Vec<S>,
+    pub any_of: Vec<S>,
+    pub not: Option<Box<S>>,
+}
+
+impl<S> Default for Junctors<S> {
+    fn default() -> Self {
+        Junctors { all_of: Vec::new(), one_of: Vec::new(), any_of: Vec::new(), not: None }
+    }
+}
+
+impl Blank for Junctors<JsonSchema> {
+    fn blank() -> &'static Self {
+        static BLANK: LazyLock<Junctors<JsonSchema>> = LazyLock::new(Junctors::default);
+        &BLANK
+    }
+}
+
+/// What only readers of the published schema see.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Annotations {
+    pub title: String,
+    pub external_docs: Option<ExternalDocs>,
+    pub example: Option<Value>,
+}
+
+impl Blank for Annotations {
+    fn blank() -> &'static Self {
+        static BLANK: LazyLock<Annotations> = LazyLock::new(Annotations::default);
+        &BLANK
+    }
+}
+
+/// The keywords that structural schemas don't have.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Unsupported {
+    pub id: String,
+    pub schema: String,
+    pub reference: Option<String>,
+    pub pattern_properties: Map<JsonSchema>,
+    pub dependencies: Map<SchemaOrStrings>,
+    pub additional_items: Option<SchemaOrBool>,
+    pub definitions: Map<JsonSchema>,
+}
+
+impl Blank for Unsupported {
+    fn blank() -> &'static Self {
+        static BLANK: LazyLock<Unsupported> = LazyLock::new(Unsupported::default);
+        &BLANK
+    }
 }
 
 /// The lists and maps that a schema was written with though there is nothing in them. That says nothing, so it makes no
@@ -159,47 +220,49 @@ impl JsonSchema {
 
     fn decode_field<'v>(&mut self, typed: &mut Typed<'v>, name: &str, value: &'v Value) -> Result<bool, Stop> {
         match name {
-            "id" => self.id = typed.string(value).unwrap_or_default(),
-            "$schema" => self.schema = typed.string_as(value, "v1.JSONSchemaURL").unwrap_or_default(),
-            "$ref" => self.reference = typed.string(value),
+            "id" => self.unsupported.id = typed.string(value).unwrap_or_default(),
+            "$schema" => self.unsupported.schema = typed.string_as(value, "v1.JSONSchemaURL").unwrap_or_default(),
+            "$ref" => self.unsupported.reference = typed.string(value),
             "description" => self.description = typed.string(value).unwrap_or_default(),
             "type" => self.type_ = typed.string(value).unwrap_or_default(),
             "nullable" => self.nullable = typed.boolean(value).unwrap_or_default(),
             "format" => self.format = typed.string(value).unwrap_or_default(),
-            "title" => self.title = typed.string(value).unwrap_or_default(),
+            "title" => self.annotations.title = typed.string(value).unwrap_or_default(),
             "default" => self.default = raw(typed, value),
-            "maximum" => self.maximum = typed.float64(value),
-            "exclusiveMaximum" => self.exclusive_maximum = typed.boolean(value).unwrap_or_default(),
-            "minimum" => self.minimum = typed.float64(value),
-            "exclusiveMinimum" => self.exclusive_minimum = typed.boolean(value).unwrap_or_default(),
-            "maxLength" => self.max_length = typed.int64(value),
-            "minLength" => self.min_length = typed.int64(value),
+            "maximum" => self.bounds.maximum = typed.float64(value),
+            "exclusiveMaximum" => self.bounds.exclusive_maximum = typed.boolean(value).unwrap_or_default(),
+            "minimum" => self.bounds.minimum = typed.float64(value),
+            "exclusiveMinimum" => self.bounds.exclusive_minimum = typed.boolean(value).unwrap_or_default(),
+            "maxLength" => self.bounds.max_length = typed.int64(value),
+            "minLength" => self.bounds.min_length = typed.int64(value),
             "pattern" => self.pattern = typed.string(value).unwrap_or_default(),
-            "maxItems" => self.max_items = typed.int64(value),
-            "minItems" => self.min_items = typed.int64(value),
-            "uniqueItems" => self.unique_items = typed.boolean(value).unwrap_or_default(),
-            "multipleOf" => self.multiple_of = typed.float64(value),
+            "maxItems" => self.bounds.max_items = typed.int64(value),
+            "minItems" => self.bounds.min_items = typed.int64(value),
+            "uniqueItems" => self.bounds.unique_items = typed.boolean(value).unwrap_or_default(),
+            "multipleOf" => self.bounds.multiple_of = typed.float64(value),
             "enum" => self.enum_ = decode_enum(typed, value)?,
-            "maxProperties" => self.max_properties = typed.int64(value),
-            "minProperties" => self.min_properties = typed.int64(value),
+            "maxProperties" => self.bounds.max_properties = typed.int64(value),
+            "minProperties" => self.bounds.min_properties = typed.int64(value),
             "required" => self.required = typed.strings(value)?.unwrap_or_default(),
             "items" => self.items = SchemaOrArray::decode(typed, value)?,
-            "allOf" => self.all_of = decode_schemas(typed, value)?,
-            "oneOf" => self.one_of = decode_schemas(typed, value)?,
-            "anyOf" => self.any_of = decode_schemas(typed, value)?,
-            "not" if value.is_null() => self.not = None,
-            "not" => self.not = Some(Box::new(JsonSchema::decode(typed, value)?)),
+            "allOf" => self.junctors.all_of = decode_schemas(typed, value)?,
+            "oneOf" => self.junctors.one_of = decode_schemas(typed, value)?,
+            "anyOf" => self.junctors.any_of = decode_schemas(typed, value)?,
+            "not" if value.is_null() => self.junctors.not = None,
+            "not" => self.junctors.not = Some(Box::new(JsonSchema::decode(typed, value)?)),
             "properties" => self.properties = decode_map(typed, value, "map[string]v1.JSONSchemaProps")?,
             "additionalProperties" => self.additional_properties = SchemaOrBool::decode(typed, value)?,
-            "patternProperties" => self.pattern_properties = decode_map(typed, value, "map[string]v1.JSONSchemaProps")?,
+            "patternProperties" => {
+                self.unsupported.pattern_properties = decode_map(typed, value, "map[string]v1.JSONSchemaProps")?
+            }
             "dependencies" => {
                 let dependencies = typed.map(value, "v1.JSONSchemaDependencies", SchemaOrStrings::decode)?;
-                self.dependencies = dependencies.unwrap_or_default();
+                self.unsupported.dependencies = dependencies.unwrap_or_default();
             }
-            "additionalItems" => self.additional_items = SchemaOrBool::decode(typed, value)?,
-            "definitions" => self.definitions = decode_map(typed, value, "v1.JSONSchemaDefinitions")?,
-            "externalDocs" => self.external_docs = ExternalDocs::decode(typed, value)?,
-            "example" => self.example = raw(typed, value),
+            "additionalItems" => self.unsupported.additional_items = SchemaOrBool::decode(typed, value)?,
+            "definitions" => self.unsupported.definitions = decode_map(typed, value, "v1.JSONSchemaDefinitions")?,
+            "externalDocs" => self.annotations.external_docs = ExternalDocs::decode(typed, value)?,
+            "example" => self.annotations.example = raw(typed, value),
             "x-kubernetes-preserve-unknown-fields" => self.preserve_unknown_fields = typed.boolean(value),
             "x-kubernetes-embedded-resource" => self.embedded_resource = typed.boolean(value).unwrap_or_default(),
             "x-kubernetes-int-or-string" => self.int_or_string = typed.boolean(value).unwrap_or_default(),
@@ -221,15 +284,18 @@ impl JsonSchema {
             return true;
         }
         let items = self.items.iter().flat_map(|items| items.schema().into_iter().chain(items.array()));
-        let junctors = [&self.all_of, &self.any_of, &self.one_of].into_iter().flatten().chain(self.not.as_deref());
-        let additional = [&self.additional_properties, &self.additional_items].into_iter().flatten();
-        let dependencies = self.dependencies.values().filter_map(SchemaOrStrings::schema);
+        let junctors = [&self.junctors.all_of, &self.junctors.any_of, &self.junctors.one_of]
+            .into_iter()
+            .flatten()
+            .chain(self.junctors.not.as_deref());
+        let additional = [&self.additional_properties, &self.unsupported.additional_items].into_iter().flatten();
+        let dependencies = self.unsupported.dependencies.values().filter_map(SchemaOrStrings::schema);
         items
             .chain(junctors)
             .chain(self.properties.values())
             .chain(additional.filter_map(SchemaOrBool::schema))
-            .chain(self.pattern_properties.values())
-            .chain(self.definitions.values())
+            .chain(self.unsupported.pattern_properties.values())
+            .chain(self.unsupported.definitions.values())
             .chain(dependencies)
             .any(|schema| schema.any(test))
     }
@@ -237,43 +303,43 @@ impl JsonSchema {
     /// The schema as the API shows it: empty fields are left out.
     pub fn encode(&self) -> Value {
         let mut fields = Fields::default();
-        fields.text("id", &self.id);
-        fields.text("$schema", &self.schema);
-        fields.option("$ref", self.reference.as_deref());
+        fields.text("id", &self.unsupported.id);
+        fields.text("$schema", &self.unsupported.schema);
+        fields.option("$ref", self.unsupported.reference.as_deref());
         fields.text("description", &self.description);
         fields.text("type", &self.type_);
         fields.truth("nullable", self.nullable);
         fields.text("format", &self.format);
-        fields.text("title", &self.title);
+        fields.text("title", &self.annotations.title);
         fields.option("default", self.default.clone());
-        fields.option("maximum", self.maximum.map(number));
-        fields.truth("exclusiveMaximum", self.exclusive_maximum);
-        fields.option("minimum", self.minimum.map(number));
-        fields.truth("exclusiveMinimum", self.exclusive_minimum);
-        fields.option("maxLength", self.max_length);
-        fields.option("minLength", self.min_length);
+        fields.option("maximum", self.bounds.maximum.map(number));
+        fields.truth("exclusiveMaximum", self.bounds.exclusive_maximum);
+        fields.option("minimum", self.bounds.minimum.map(number));
+        fields.truth("exclusiveMinimum", self.bounds.exclusive_minimum);
+        fields.option("maxLength", self.bounds.max_length);
+        fields.option("minLength", self.bounds.min_length);
         fields.text("pattern", &self.pattern);
-        fields.option("maxItems", self.max_items);
-        fields.option("minItems", self.min_items);
-        fields.truth("uniqueItems", self.unique_items);
-        fields.option("multipleOf", self.multiple_of.map(number));
+        fields.option("maxItems", self.bounds.max_items);
+        fields.option("minItems", self.bounds.min_items);
+        fields.truth("uniqueItems", self.bounds.unique_items);
+        fields.option("multipleOf", self.bounds.multiple_of.map(number));
         fields.list("enum", self.enum_.iter().cloned());
-        fields.option("maxProperties", self.max_properties);
-        fields.option("minProperties", self.min_properties);
+        fields.option("maxProperties", self.bounds.max_properties);
+        fields.option("minProperties", self.bounds.min_properties);
         fields.list("required", self.required.iter().map(|name| Value::from(name.as_str())));
         fields.option("items", self.items.as_ref().map(SchemaOrArray::encode));
-        fields.list("allOf", self.all_of.iter().map(JsonSchema::encode));
-        fields.list("oneOf", self.one_of.iter().map(JsonSchema::encode));
-        fields.list("anyOf", self.any_of.iter().map(JsonSchema::encode));
-        fields.option("not", self.not.as_ref().map(|schema| schema.encode()));
+        fields.list("allOf", self.junctors.all_of.iter().map(JsonSchema::encode));
+        fields.list("oneOf", self.junctors.one_of.iter().map(JsonSchema::encode));
+        fields.list("anyOf", self.junctors.any_of.iter().map(JsonSchema::encode));
+        fields.option("not", self.junctors.not.as_ref().map(|schema| schema.encode()));
         fields.map("properties", &self.properties, JsonSchema::encode);
         fields.option("additionalProperties", self.additional_properties.as_ref().map(SchemaOrBool::encode));
-        fields.map("patternProperties", &self.pattern_properties, JsonSchema::encode);
-        fields.map("dependencies", &self.dependencies, SchemaOrStrings::encode);
-        fields.option("additionalItems", self.additional_items.as_ref().map(SchemaOrBool::encode));
-        fields.map("definitions", &self.definitions, JsonSchema::encode);
-        fields.option("externalDocs", self.external_docs.as_ref().map(ExternalDocs::encode));
-        fields.option("example", self.example.clone());
+        fields.map("patternProperties", &self.unsupported.pattern_properties, JsonSchema::encode);
+        fields.map("dependencies", &self.unsupported.dependencies, SchemaOrStrings::encode);
+        fields.option("additionalItems", self.unsupported.additional_items.as_ref().map(SchemaOrBool::encode));
+        fields.map("definitions", &self.unsupported.definitions, JsonSchema::encode);
+        fields.option("externalDocs", self.annotations.external_docs.as_ref().map(ExternalDocs::encode));
+        fields.option("example", self.annotations.example.clone());
         fields.option("x-kubernetes-preserve-unknown-fields", self.preserve_unknown_fields);
         fields.truth("x-kubernetes-embedded-resource", self.embedded_resource);
         fields.truth("x-kubernetes-int-or-string", self.int_or_string);

@@ -241,10 +241,10 @@ fn unfold_int_or_string(schema: &Structural, fields: &mut Map) {
         alternatives == types
     };
     let (any_of, all_of) = match schema.value_validation.as_deref() {
-        Some(validation) => (validation.any_of.as_slice(), validation.all_of.as_slice()),
+        Some(validation) => (validation.junctors.any_of.as_slice(), validation.junctors.all_of.as_slice()),
         None => (&[][..], &[][..]),
     };
-    if is_pattern(any_of) || all_of.first().is_some_and(|first| is_pattern(&first.value_validation.any_of)) {
+    if is_pattern(any_of) || all_of.first().is_some_and(|first| is_pattern(&first.value_validation.junctors.any_of)) {
         return;
     }
     let pattern = vec![object! { "type" => "integer" }, object! { "type" => "string" }];
@@ -296,7 +296,7 @@ fn publish_generic(generic: &Generic, fields: &mut Map) {
     insert_text(fields, "description", &generic.description);
     insert_text(fields, "type", &generic.type_);
     insert_text(fields, "title", &generic.annotations.title);
-    insert(fields, "default", generic.default.clone());
+    insert(fields, "default", generic.default.as_deref().cloned());
     insert_flag(fields, "nullable", generic.nullable);
     insert(fields, "externalDocs", generic.annotations.external_docs.as_ref().map(publish_external_docs));
     insert(fields, "example", generic.annotations.example.clone());
@@ -342,29 +342,33 @@ fn publish_rules(rules: &[ValidationRule], fields: &mut Map) {
 
 fn publish_value_validation(validation: &ValueValidation, fields: &mut Map) {
     insert_text(fields, "format", &validation.format);
-    insert(fields, "maximum", validation.maximum.map(Value::Float));
-    insert_flag(fields, "exclusiveMaximum", validation.exclusive_maximum);
-    insert(fields, "minimum", validation.minimum.map(Value::Float));
-    insert_flag(fields, "exclusiveMinimum", validation.exclusive_minimum);
-    insert(fields, "maxLength", validation.max_length);
-    insert(fields, "minLength", validation.min_length);
+    insert(fields, "maximum", validation.bounds.maximum.map(Value::Float));
+    insert_flag(fields, "exclusiveMaximum", validation.bounds.exclusive_maximum);
+    insert(fields, "minimum", validation.bounds.minimum.map(Value::Float));
+    insert_flag(fields, "exclusiveMinimum", validation.bounds.exclusive_minimum);
+    insert(fields, "maxLength", validation.bounds.max_length);
+    insert(fields, "minLength", validation.bounds.min_length);
     insert_text(fields, "pattern", &validation.pattern);
-    insert(fields, "maxItems", validation.max_items);
-    insert(fields, "minItems", validation.min_items);
-    insert_flag(fields, "uniqueItems", validation.unique_items);
-    insert(fields, "multipleOf", validation.multiple_of.map(Value::Float));
+    insert(fields, "maxItems", validation.bounds.max_items);
+    insert(fields, "minItems", validation.bounds.min_items);
+    insert_flag(fields, "uniqueItems", validation.bounds.unique_items);
+    insert(fields, "multipleOf", validation.bounds.multiple_of.map(Value::Float));
     if !validation.enum_.is_empty() {
         fields.insert("enum", validation.enum_.clone().into());
     }
-    insert(fields, "maxProperties", validation.max_properties);
-    insert(fields, "minProperties", validation.min_properties);
+    insert(fields, "maxProperties", validation.bounds.max_properties);
+    insert(fields, "minProperties", validation.bounds.min_properties);
     insert_texts(fields, "required", &validation.required);
-    let junctors = [("allOf", &validation.all_of), ("anyOf", &validation.any_of), ("oneOf", &validation.one_of)];
+    let junctors = [
+        ("allOf", &validation.junctors.all_of),
+        ("anyOf", &validation.junctors.any_of),
+        ("oneOf", &validation.junctors.one_of),
+    ];
     for (name, alternatives) in junctors.into_iter().filter(|(_, alternatives)| !alternatives.is_empty()) {
         let alternatives: Vec<Value> = alternatives.iter().map(publish_nested).collect();
         fields.insert(name, alternatives.into());
     }
-    insert(fields, "not", validation.not.as_deref().map(publish_nested));
+    insert(fields, "not", validation.junctors.not.as_deref().map(publish_nested));
 }
 
 fn publish_nested(nested: &NestedValueValidation) -> Value {

@@ -15,6 +15,18 @@ pub trait Blank: Default + PartialEq + 'static {
     fn blank() -> &'static Self;
 }
 
+impl<T: Blank> Rare<T> {
+    /// What is set, if anything is: the quick way past what few nodes have.
+    pub fn get(&self) -> Option<&T> {
+        self.0.as_deref()
+    }
+
+    /// Whether nothing is said.
+    pub fn is_blank(&self) -> bool {
+        self.get().is_none_or(|part| part == T::blank())
+    }
+}
+
 impl<T: Blank> From<T> for Rare<T> {
     fn from(part: T) -> Self {
         Rare((part != *T::blank()).then(|| Box::new(part)))

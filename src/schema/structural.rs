@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::json_schema::{ExternalDocs, ValidationRule};
+use super::json_schema::{Annotations, Bounds, Junctors, ValidationRule};
 use super::pattern::Pattern;
 use super::rare::{Blank, Rare};
 use crate::value::{Map, Value};
@@ -42,20 +42,12 @@ impl StructuralOrBool {
 /// What is not allowed under a junctor.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Generic {
-    pub description: String,
+    pub description: Box<str>,
     /// `object`, `array`, `string`, `integer`, `number`, `boolean`, or empty.
     pub type_: String,
-    pub default: Option<Value>,
+    pub default: Option<Box<Value>>,
     pub nullable: bool,
     pub annotations: Rare<Annotations>,
-}
-
-/// What only readers of the published schema see.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Annotations {
-    pub title: String,
-    pub external_docs: Option<ExternalDocs>,
-    pub example: Option<Value>,
 }
 
 /// The `x-kubernetes-*` extensions but for the rules.
@@ -80,27 +72,13 @@ pub struct Extensions {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ValueValidation {
     pub format: String,
-    pub maximum: Option<f64>,
-    pub exclusive_maximum: bool,
-    pub minimum: Option<f64>,
-    pub exclusive_minimum: bool,
-    pub max_length: Option<i64>,
-    pub min_length: Option<i64>,
+    pub bounds: Rare<Bounds>,
     pub pattern: String,
     /// `pattern`, compiled; `None` where there is none or it does not compile.
     pub compiled_pattern: Option<Arc<Pattern>>,
-    pub max_items: Option<i64>,
-    pub min_items: Option<i64>,
-    pub unique_items: bool,
-    pub multiple_of: Option<f64>,
     pub enum_: Vec<Value>,
-    pub max_properties: Option<i64>,
-    pub min_properties: Option<i64>,
     pub required: Vec<String>,
-    pub all_of: Vec<NestedValueValidation>,
-    pub one_of: Vec<NestedValueValidation>,
-    pub any_of: Vec<NestedValueValidation>,
-    pub not: Option<Box<NestedValueValidation>>,
+    pub junctors: Rare<Junctors<NestedValueValidation>>,
 }
 
 /// Value validation under a junctor.
@@ -126,9 +104,9 @@ impl Blank for Generic {
     }
 }
 
-impl Blank for Annotations {
+impl Blank for Junctors<NestedValueValidation> {
     fn blank() -> &'static Self {
-        static BLANK: LazyLock<Annotations> = LazyLock::new(Annotations::default);
+        static BLANK: LazyLock<Junctors<NestedValueValidation>> = LazyLock::new(Junctors::default);
         &BLANK
     }
 }

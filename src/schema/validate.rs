@@ -408,6 +408,7 @@ fn is_whole(number: f64) -> bool {
 }
 
 fn check_junctors(place: &Place<'_>, value: &Value, keywords: &ValueValidation, outcome: &mut Outcome) {
+    let Some(junctors) = keywords.junctors.get() else { return };
     // Nothing is forgiven under a junctor.
     let reading = outcome.reading;
     let attempt = |schema: &NestedValueValidation| {
@@ -417,9 +418,9 @@ fn check_junctors(place: &Place<'_>, value: &Value, keywords: &ValueValidation, 
     };
     let quoted_place = || go_quote(&place.to_string());
 
-    if !keywords.any_of.is_empty() {
+    if !junctors.any_of.is_empty() {
         let mut best: Option<Outcome> = None;
-        for schema in &keywords.any_of {
+        for schema in &junctors.any_of {
             let result = attempt(schema);
             let found = result.is_valid();
             if found || best.as_ref().is_none_or(|best| result.matches > best.matches) {
@@ -437,11 +438,11 @@ fn check_junctors(place: &Place<'_>, value: &Value, keywords: &ValueValidation, 
         }
     }
 
-    if !keywords.one_of.is_empty() {
+    if !junctors.one_of.is_empty() {
         let mut best_failure: Option<Outcome> = None;
         let mut first_success: Option<Outcome> = None;
         let mut valid = 0;
-        for schema in &keywords.one_of {
+        for schema in &junctors.one_of {
             let result = attempt(schema);
             if result.is_valid() {
                 valid += 1;
@@ -462,20 +463,20 @@ fn check_junctors(place: &Place<'_>, value: &Value, keywords: &ValueValidation, 
         outcome.merge(told.unwrap_or_default());
     }
 
-    if !keywords.all_of.is_empty() {
+    if !junctors.all_of.is_empty() {
         let mut valid = 0;
-        for schema in &keywords.all_of {
+        for schema in &junctors.all_of {
             let result = attempt(schema);
             valid += usize::from(result.is_valid());
             outcome.merge(result);
         }
-        if valid != keywords.all_of.len() {
+        if valid != junctors.all_of.len() {
             let none = if valid == 0 { ". None validated" } else { "" };
             outcome.placeless(format!("{} must validate all the schemas (allOf){none}", quoted_place()));
         }
     }
 
-    if let Some(schema) = &keywords.not
+    if let Some(schema) = &junctors.not
         && attempt(schema).is_valid()
     {
         outcome.placeless(format!("{} must not validate the schema (not)", quoted_place()));
@@ -484,13 +485,15 @@ fn check_junctors(place: &Place<'_>, value: &Value, keywords: &ValueValidation, 
 
 /// Only the first fault of a text is told.
 fn check_text(place: &Place<'_>, text: &str, keywords: &ValueValidation, outcome: &mut Outcome) {
-    if keywords.max_length.is_some() || keywords.min_length.is_some() {
+    if let Some(bounds) = keywords.bounds.get()
+        && (bounds.max_length.is_some() || bounds.min_length.is_some())
+    {
         let length = length(text.chars().count());
-        if let Some(max) = keywords.max_length.filter(|max| length > *max) {
+        if let Some(max) = bounds.max_length.filter(|max| length > *max) {
             let what = format!("should be at most {max} chars long");
             return outcome.fault(place, what, FaultKind::TooLong { max });
         }
-        if let Some(min) = keywords.min_length.filter(|min| length < *min) {
+        if let Some(min) = bounds.min_length.filter(|min| length < *min) {
             return outcome.invalid(place, text, format_args!("should be at least {min} chars long"));
         }
     }
@@ -552,7 +555,7 @@ fn check_number(
     if !fits {
         range_fault(place, "Checked", type_, format, outcome);
     }
-    let Some(keywords) = keywords else { return };
+    let Some(bounds) = keywords.and_then(|keywords| keywords.bounds.get()) else { return };
     let bound = |limit: f64, name: &str, outcome: &mut Outcome| {
         let fits = fits_type(limit, type_, format);
         if !fits {
@@ -564,7 +567,7 @@ fn check_number(
         }
     };
 
-    if let Some(factor) = keywords.multiple_of {
+    if let Some(factor) = bounds.multiple_of {
         let (number, factor, positive, multiple) = match bound(factor, "MultipleOf", outcome) {
             Bound::Int(number, factor) => {
                 (Value::Int(number), Value::Int(factor), factor > 0, factor > 0 && number % factor == 0)
@@ -582,17 +585,17 @@ fn check_number(
             outcome.invalid(place, number, format_args!("should be a multiple of {}", plain(&factor)));
         }
     }
-    if let Some(min) = keywords.minimum {
-        let or_equal = if keywords.exclusive_minimum { "" } else { " or equal to" };
+    if let Some(min) = bounds.minimum {
+        let or_equal = if bounds.exclusive_minimum { "" } else { " or equal to" };
         let (number, min, order) = bound(min, "Minimum boundary", outcome).compare(data);
-        if order.is_lt() || order.is_eq() && keywords.exclusive_minimum {
+        if order.is_lt() || order.is_eq() && bounds.exclusive_minimum {
             outcome.invalid(place, number, format_args!("should be greater than{or_equal} {}", plain(&min)));
         }
     }
-    if let Some(max) = keywords.maximum {
-        let or_equal = if keywords.exclusive_maximum { "" } else { " or equal to" };
+    if let Some(max) = bounds.maximum {
+        let or_equal = if bounds.exclusive_maximum { "" } else { " or equal to" };
         let (number, max, order) = bound(max, "Maximum boundary", outcome).compare(data);
-        if order.is_gt() || order.is_eq() && keywords.exclusive_maximum {
+        if order.is_gt() || order.is_eq() && bounds.exclusive_maximum {
             outcome.invalid(place, number, format_args!("should be less than{or_equal} {}", plain(&max)));
         }
     }
@@ -647,17 +650,17 @@ fn check_list(
             validate_value(&Place::Item(place, index), item, schema, correlated.as_ref(), outcome);
         }
     }
-    let Some(keywords) = keywords else { return };
+    let Some(bounds) = keywords.and_then(|keywords| keywords.bounds.get()) else { return };
     let size = length(items.len());
-    if let Some(min) = keywords.min_items.filter(|min| size < *min) {
+    if let Some(min) = bounds.min_items.filter(|min| size < *min) {
         outcome.invalid(place, size, format_args!("should have at least {min} items"));
     }
-    if let Some(max) = keywords.max_items.filter(|max| size > *max) {
+    if let Some(max) = bounds.max_items.filter(|max| size > *max) {
         let kind = FaultKind::TooMany { actual: items.len(), max };
         outcome.fault(place, format_args!("should have at most {max} items"), kind);
     }
     // Quadratic, which is why no definition may ask for it.
-    if keywords.unique_items && items.iter().enumerate().any(|(index, item)| items[..index].contains(item)) {
+    if bounds.unique_items && items.iter().enumerate().any(|(index, item)| items[..index].contains(item)) {
         outcome.invalid(place, "", "shouldn't contain duplicates");
     }
 }
@@ -700,12 +703,12 @@ fn check_object(
     correlated: Option<&Correlated<'_>>,
     outcome: &mut Outcome,
 ) {
-    if let Some(keywords) = keywords {
+    if let Some(bounds) = keywords.and_then(|keywords| keywords.bounds.get()) {
         let size = length(fields.len());
-        if let Some(min) = keywords.min_properties.filter(|min| size < *min) {
+        if let Some(min) = bounds.min_properties.filter(|min| size < *min) {
             outcome.invalid(place, size, format_args!("should have at least {min} properties"));
         }
-        if let Some(max) = keywords.max_properties.filter(|max| size > *max) {
+        if let Some(max) = bounds.max_properties.filter(|max| size > *max) {
             let kind = FaultKind::TooMany { actual: fields.len(), max };
             outcome.fault(place, format_args!("should have at most {max} properties"), kind);
         }

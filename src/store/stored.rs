@@ -123,3 +123,10 @@ pub struct Change {
     pub previous: Option<Arc<Stored>>,
     pub deleted: bool,
 }
+
+impl Change {
+    /// How long the state is that the change replaced or removed.
+    pub(super) fn left_behind_bytes(&self) -> usize {
+        self.previous.as_ref().map_or(0, |previous| previous.bytes.len())
+    }
+}

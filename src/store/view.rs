@@ -23,8 +23,8 @@ type Objects = OrdMap<Arc<str>, Arc<Stored>>;
 
 /// How many changes of a collection stay in memory; older ones are read from the log.
 const RECENT_MAX: usize = 2_000;
-/// How many bytes of changes of a collection stay in memory beside the present state.
-const RECENT_BYTES_MAX: usize = 16 << 20;
+/// How many bytes of former states stay in memory with the recent changes of a collection, beside the present state.
+const RECENT_BYTES_MAX: usize = 2 << 20;
 /// How many states of a collection are kept for pages.
 const PINS_MAX: usize = 32;
 /// How many bytes of changes a state that is kept for pages may be behind: the most that it keeps in memory.
@@ -61,6 +61,7 @@ struct Loaded {
     /// The newest change of this collection that is in `objects`, or the revision that it was loaded at.
     revision: Revision,
     recent: VecDeque<Arc<Change>>,
+    /// Of the states that `recent` alone still holds: each is what one of the changes left behind.
     recent_bytes: usize,
     /// Every change after this revision is in `recent`.
     recent_from: Revision,
@@ -461,11 +462,12 @@ impl Loaded {
         self.changed_bytes += previous_bytes as u64;
         let oldest = self.changed_bytes.saturating_sub(PIN_BYTES_MAX);
         self.pins.retain(|pin| pin.changed_bytes >= oldest);
-        self.recent_bytes += change.object.bytes.len();
+        self.recent_bytes += change.left_behind_bytes();
         self.recent.push_back(Arc::new(change));
-        while self.recent.len() > RECENT_MAX || self.recent_bytes > RECENT_BYTES_MAX {
+        // The newest stays, however large: it is about to be read by whoever watches.
+        while self.recent.len() > RECENT_MAX || self.recent.len() > 1 && self.recent_bytes > RECENT_BYTES_MAX {
             let Some(oldest) = self.recent.pop_front() else { break };
-            self.recent_bytes -= oldest.object.bytes.len();
+            self.recent_bytes -= oldest.left_behind_bytes();
             self.recent_from = oldest.revision;
         }
         self.changed.send_replace(revision);

@@ -15,7 +15,7 @@ impl Message {
         let validation = ValueValidation { required, ..ValueValidation::default() };
         Structural {
             properties: properties.collect(),
-            generic: Generic { description: self.description.to_owned(), ..generic("object") },
+            generic: Generic { description: self.description.into(), ..generic("object") },
             extensions: Extensions { map_type: self.is_atomic.then(|| "atomic".to_owned()), ..Extensions::default() }
                 .into(),
             value_validation: (!validation.required.is_empty()).then(|| Box::new(validation)),
@@ -36,7 +36,7 @@ impl Field {
             }
         };
         if !self.description.is_empty() {
-            schema.generic.description = self.description.to_owned();
+            schema.generic.description = self.description.into();
         }
         let items = &self.items;
         let extensions = Extensions {

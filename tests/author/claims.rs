@@ -162,14 +162,16 @@ impl Random {
         match schema.generic.type_.as_str() {
             "integer" => {
                 let bound = |bound: Option<f64>| bound.map(|bound| bound as i64);
-                Value::Int(count(bound(values.minimum).or(Some(-9)), bound(values.maximum)))
+                Value::Int(count(bound(values.bounds.minimum).or(Some(-9)), bound(values.bounds.maximum)))
             }
-            "number" => Value::Float(values.minimum.unwrap_or(-1.0) + count(None, None) as f64 / 2.0),
+            "number" => Value::Float(values.bounds.minimum.unwrap_or(-1.0) + count(None, None) as f64 / 2.0),
             "boolean" => Value::Bool(count(None, Some(1)) == 1),
-            "string" => Value::from("abcdefgh"[..count(values.min_length, values.max_length) as usize].to_owned()),
+            "string" => {
+                Value::from("abcdefgh"[..count(values.bounds.min_length, values.bounds.max_length) as usize].to_owned())
+            }
             "array" => {
                 let items = schema.items.as_deref();
-                let length = count(values.min_items, values.max_items);
+                let length = count(values.bounds.min_items, values.bounds.max_items);
                 (0..length).filter_map(|_| Some(self.value(items?))).collect::<Vec<_>>().into()
             }
             _ => {

@@ -248,7 +248,7 @@ fn prune_defaults(case: &Case) -> Value {
 /// Writes the defaults of `schema` into the document that it was made from.
 fn write_defaults(document: &mut Value, schema: &Structural) {
     if let (Some(written), Some(default)) = (document.get_mut("default"), &schema.generic.default) {
-        *written = default.clone();
+        *written = Value::clone(default);
     }
     if let (Some(items), Some(schema)) = (document.get_mut("items"), &schema.items) {
         write_defaults(items, schema);

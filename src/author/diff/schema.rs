@@ -83,16 +83,16 @@ impl Walk<'_> {
         self.required(path, new, before, after);
         let as_float = |bound: Option<i64>| bound.map(|bound| bound as f64);
         let upper = [
-            ("maximum", before.maximum, after.maximum),
-            ("maxLength", as_float(before.max_length), as_float(after.max_length)),
-            ("maxItems", as_float(before.max_items), as_float(after.max_items)),
-            ("maxProperties", as_float(before.max_properties), as_float(after.max_properties)),
+            ("maximum", before.bounds.maximum, after.bounds.maximum),
+            ("maxLength", as_float(before.bounds.max_length), as_float(after.bounds.max_length)),
+            ("maxItems", as_float(before.bounds.max_items), as_float(after.bounds.max_items)),
+            ("maxProperties", as_float(before.bounds.max_properties), as_float(after.bounds.max_properties)),
         ];
         let lower = [
-            ("minimum", before.minimum, after.minimum),
-            ("minLength", as_float(before.min_length), as_float(after.min_length)),
-            ("minItems", as_float(before.min_items), as_float(after.min_items)),
-            ("minProperties", as_float(before.min_properties), as_float(after.min_properties)),
+            ("minimum", before.bounds.minimum, after.bounds.minimum),
+            ("minLength", as_float(before.bounds.min_length), as_float(after.bounds.min_length)),
+            ("minItems", as_float(before.bounds.min_items), as_float(after.bounds.min_items)),
+            ("minProperties", as_float(before.bounds.min_properties), as_float(after.bounds.min_properties)),
         ];
         let bounds = upper.into_iter().map(|bound| (bound, 1.0)).chain(lower.into_iter().map(|bound| (bound, -1.0)));
         for ((name, before, after), sign) in bounds {
@@ -107,9 +107,9 @@ impl Walk<'_> {
             self.tell(path, id, tightens, format!("{name} {} became {}", shown(before), shown(after)));
         }
         for (name, before, after) in [
-            ("exclusiveMaximum", before.exclusive_maximum, after.exclusive_maximum),
-            ("exclusiveMinimum", before.exclusive_minimum, after.exclusive_minimum),
-            ("uniqueItems", before.unique_items, after.unique_items),
+            ("exclusiveMaximum", before.bounds.exclusive_maximum, after.bounds.exclusive_maximum),
+            ("exclusiveMinimum", before.bounds.exclusive_minimum, after.bounds.exclusive_minimum),
+            ("uniqueItems", before.bounds.unique_items, after.bounds.unique_items),
         ] {
             if before != after {
                 self.tell(
@@ -128,16 +128,12 @@ impl Walk<'_> {
                 self.tell(path, "text-constraint-changed", !after.is_empty(), detail);
             }
         }
-        if before.multiple_of != after.multiple_of {
-            self.tell(path, "multiple-of-changed", after.multiple_of.is_some(), "multipleOf is another");
+        if before.bounds.multiple_of != after.bounds.multiple_of {
+            self.tell(path, "multiple-of-changed", after.bounds.multiple_of.is_some(), "multipleOf is another");
         }
         self.enumeration(path, &before.enum_, &after.enum_);
-        let junctors = |values: &ValueValidation| {
-            (values.all_of.clone(), values.any_of.clone(), values.one_of.clone(), values.not.clone())
-        };
-        if junctors(before) != junctors(after) {
-            let gone =
-                after.all_of.is_empty() && after.any_of.is_empty() && after.one_of.is_empty() && after.not.is_none();
+        if before.junctors != after.junctors {
+            let gone = after.junctors.is_blank();
             self.tell(path, "junctors-changed", !gone, "allOf, anyOf, oneOf or not differ");
         }
     }

@@ -6,7 +6,7 @@ use crate::value::{Value, json};
 /// The constraints of a field, a sentence each.
 pub fn constraints(node: &Structural) -> Vec<String> {
     let mut texts = Vec::new();
-    texts.extend(node.generic.default.as_ref().map(|default| format!("defaults to {}", shown(default))));
+    texts.extend(node.generic.default.as_deref().map(|default| format!("defaults to {}", shown(default))));
     if let Some(values) = node.value_validation.as_deref() {
         texts.append(&mut of_values(values));
     }
@@ -31,15 +31,15 @@ fn of_values(values: &ValueValidation) -> Vec<String> {
     if !values.enum_.is_empty() {
         texts.push(format!("one of {}", values.enum_.iter().map(shown).collect::<Vec<_>>().join(", ")));
     }
-    let least = if values.exclusive_minimum { "more than" } else { "at least" };
-    let most = if values.exclusive_maximum { "less than" } else { "at most" };
-    texts.extend(values.minimum.map(|bound| format!("{least} {bound}")));
-    texts.extend(values.maximum.map(|bound| format!("{most} {bound}")));
-    texts.extend(values.multiple_of.map(|factor| format!("a multiple of {factor}")));
+    let least = if values.bounds.exclusive_minimum { "more than" } else { "at least" };
+    let most = if values.bounds.exclusive_maximum { "less than" } else { "at most" };
+    texts.extend(values.bounds.minimum.map(|bound| format!("{least} {bound}")));
+    texts.extend(values.bounds.maximum.map(|bound| format!("{most} {bound}")));
+    texts.extend(values.bounds.multiple_of.map(|factor| format!("a multiple of {factor}")));
     let counts = [
-        (values.min_length, values.max_length, "characters"),
-        (values.min_items, values.max_items, "items"),
-        (values.min_properties, values.max_properties, "entries"),
+        (values.bounds.min_length, values.bounds.max_length, "characters"),
+        (values.bounds.min_items, values.bounds.max_items, "items"),
+        (values.bounds.min_properties, values.bounds.max_properties, "entries"),
     ];
     texts.extend(counts.into_iter().filter_map(|(least, most, what)| match (least, most) {
         (None, None) => None,
@@ -49,10 +49,10 @@ fn of_values(values: &ValueValidation) -> Vec<String> {
     }));
     texts.extend(given(&values.pattern).map(|pattern| format!("matches `{pattern}`")));
     texts.extend(given(&values.format).map(|format| format!("has the format {format}")));
-    texts.extend(values.all_of.iter().flat_map(of_nested));
-    texts.extend(alternatives("at least one of these holds", &values.any_of));
-    texts.extend(alternatives("exactly one of these holds", &values.one_of));
-    texts.extend(values.not.as_deref().map(|denied| format!("this does not hold: {}", joined(denied))));
+    texts.extend(values.junctors.all_of.iter().flat_map(of_nested));
+    texts.extend(alternatives("at least one of these holds", &values.junctors.any_of));
+    texts.extend(alternatives("exactly one of these holds", &values.junctors.one_of));
+    texts.extend(values.junctors.not.as_deref().map(|denied| format!("this does not hold: {}", joined(denied))));
     texts
 }
 

@@ -59,7 +59,7 @@ pub fn explain(root: &Structural, path: &str) -> Result<Explained, String> {
         name: name.to_owned(),
         type_: type_of(below),
         is_required: requires(holder, name),
-        description: below.generic.description.clone(),
+        description: below.generic.description.to_string(),
     });
     let mut constraints = constraints(node);
     let mut rules: Vec<Rule> = rules_of(node).collect();
@@ -70,7 +70,7 @@ pub fn explain(root: &Structural, path: &str) -> Result<Explained, String> {
     Ok(Explained {
         type_: type_of(node),
         is_required,
-        description: node.generic.description.clone(),
+        description: node.generic.description.to_string(),
         constraints,
         rules,
         fields: fields.collect(),

@@ -87,7 +87,7 @@ fn structure(found: &mut Findings<'_>, node: &Node<'_>, schema: &Structural, val
 
 fn number(found: &mut Findings<'_>, node: &Node<'_>, schema: &Structural, values: &ValueValidation) {
     let is_whole = schema.generic.type_ == "integer";
-    if is_whole && values.format == "int64" && values.maximum.is_none_or(|maximum| maximum > EXACT_MAX) {
+    if is_whole && values.format == "int64" && values.bounds.maximum.is_none_or(|maximum| maximum > EXACT_MAX) {
         found.tell(node, &INT64, "an int64 may be larger than JSON readers hold exactly", INT64.remedy);
     }
     if !is_in_spec(node) {
@@ -96,7 +96,7 @@ fn number(found: &mut Findings<'_>, node: &Node<'_>, schema: &Structural, values
     if !is_whole {
         found.tell(node, &FLOAT, "it is a floating-point number in a spec", FLOAT.remedy);
     }
-    let missing: Vec<&str> = [(values.minimum, "minimum"), (values.maximum, "maximum")]
+    let missing: Vec<&str> = [(values.bounds.minimum, "minimum"), (values.bounds.maximum, "maximum")]
         .into_iter()
         .filter_map(|(bound, name)| bound.is_none().then_some(name))
         .collect();

@@ -228,8 +228,8 @@ impl Walk {
             }
             "integer" => integers(values),
             "number" => Known::Double {
-                min: values.minimum.unwrap_or(f64::NEG_INFINITY),
-                max: values.maximum.unwrap_or(f64::INFINITY),
+                min: values.bounds.minimum.unwrap_or(f64::NEG_INFINITY),
+                max: values.bounds.maximum.unwrap_or(f64::INFINITY),
             },
             "string" if !["byte", "duration", "date", "date-time"].contains(&values.format.as_str()) => {
                 Known::Text(text(values))
@@ -466,7 +466,7 @@ fn property<'s>(holder: &Known<'s>, field: &str) -> Option<Property<'s>> {
         return None;
     }
     let schema = node.schema.properties.get(name.as_ref())?;
-    let has_default = schema.generic.default.as_ref().is_some_and(|default| !default.is_null());
+    let has_default = schema.generic.default.as_deref().is_some_and(|default| !default.is_null());
     let is_always_there =
         has_default || node.schema.value_validation.as_deref().is_some_and(|values| requires(values, &name));
     Some(Property { schema, access: node.access.below(field, Step::Property(name.into_owned())), is_always_there })
@@ -478,9 +478,9 @@ fn requires(values: &ValueValidation, name: &str) -> bool {
         !nested.is_empty() && nested.iter().all(|nested| requires(&nested.value_validation, name))
     };
     values.required.iter().any(|required| required == name)
-        || values.all_of.iter().any(|nested| requires(&nested.value_validation, name))
-        || all_require(&values.any_of)
-        || all_require(&values.one_of)
+        || values.junctors.all_of.iter().any(|nested| requires(&nested.value_validation, name))
+        || all_require(&values.junctors.any_of)
+        || all_require(&values.junctors.one_of)
 }
 
 /// What is there, or not, where `condition` came to `holds`.
@@ -586,12 +586,12 @@ fn constant_value<'s>(constant: &Constant) -> Known<'s> {
 
 fn integers<'s>(values: &ValueValidation) -> Known<'s> {
     let exact = |bound: Option<f64>| bound.filter(|bound| bound.abs() <= EXACT_MAX);
-    let min = exact(values.minimum).map_or(i128::from(i64::MIN), |min| {
-        let above = values.exclusive_minimum && min.fract() == 0.0;
+    let min = exact(values.bounds.minimum).map_or(i128::from(i64::MIN), |min| {
+        let above = values.bounds.exclusive_minimum && min.fract() == 0.0;
         min.ceil() as i128 + i128::from(above)
     });
-    let max = exact(values.maximum).map_or(i128::from(i64::MAX), |max| {
-        let below = values.exclusive_maximum && max.fract() == 0.0;
+    let max = exact(values.bounds.maximum).map_or(i128::from(i64::MAX), |max| {
+        let below = values.bounds.exclusive_maximum && max.fract() == 0.0;
         max.floor() as i128 - i128::from(below)
     });
     let options: Option<Vec<i64>> = values.enum_.iter().map(Value::as_i64).collect();
@@ -608,8 +608,8 @@ fn integers<'s>(values: &ValueValidation) -> Known<'s> {
 fn text(values: &ValueValidation) -> Text {
     let options: Option<Vec<String>> = values.enum_.iter().map(|value| value.as_str().map(str::to_owned)).collect();
     Text {
-        length_min: values.min_length.map_or(0, i128::from),
-        length_max: values.max_length.map_or(i128::MAX, i128::from),
+        length_min: values.bounds.min_length.map_or(0, i128::from),
+        length_max: values.bounds.max_length.map_or(i128::MAX, i128::from),
         options: options.filter(|options| !options.is_empty()).map(Rc::new),
     }
 }
@@ -622,8 +622,14 @@ fn size(known: &Known<'_>) -> Option<(i128, i128)> {
         Known::Node(node) => {
             let values = node.schema.value_validation.as_deref();
             let (min, max) = match node.schema.generic.type_.as_str() {
-                "array" => (values.and_then(|values| values.min_items), values.and_then(|values| values.max_items)),
-                _ => (values.and_then(|values| values.min_properties), values.and_then(|values| values.max_properties)),
+                "array" => (
+                    values.and_then(|values| values.bounds.min_items),
+                    values.and_then(|values| values.bounds.max_items),
+                ),
+                _ => (
+                    values.and_then(|values| values.bounds.min_properties),
+                    values.and_then(|values| values.bounds.max_properties),
+                ),
             };
             Some((min.map_or(0, i128::from).max(0), max.map_or(i128::MAX, i128::from)))
         }

@@ -123,7 +123,7 @@ fn look_at_definition(kind: &Kind, written: &Value, findings: &mut Vec<Finding>)
 fn structural_errors(definition: &Definition) -> Vec<(String, String)> {
     let mut errors = Vec::new();
     for version in &definition.spec.versions {
-        match version.schema.as_ref().and_then(Option::as_ref).map(to_structural) {
+        match version.schema.as_ref().and_then(Option::as_deref).map(to_structural) {
             None => errors.push((String::new(), "schemas are required".to_owned())),
             Some(Err(fault)) => errors.push((String::new(), fault.to_string())),
             Some(Ok(schema)) => {

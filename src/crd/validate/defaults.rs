@@ -75,7 +75,7 @@ impl Visit {
         let is_resource = is_root || schema.extensions.embedded_resource;
         let inside_meta = inside_meta && !is_resource;
         let resource = if is_resource { Resource { schema, way: None } } else { *outer };
-        if let Some(default) = schema.generic.default.as_ref().filter(|default| !default.is_null()) {
+        if let Some(default) = schema.generic.default.as_deref().filter(|default| !default.is_null()) {
             let path = path.child("default");
             let valid = match inside_meta {
                 true => self.check_meta_default(default, schema, &resource, &path),

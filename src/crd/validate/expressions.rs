@@ -281,8 +281,8 @@ fn check_rule(
 fn elements_max(schema: &JsonSchema) -> Option<u64> {
     let limit = |limit: Option<i64>| limit.map(|limit| u64::try_from(limit).unwrap_or(0));
     match schema.type_.as_str() {
-        "object" if schema.additional_properties.is_some() => limit(schema.max_properties),
-        "array" => limit(schema.max_items),
+        "object" if schema.additional_properties.is_some() => limit(schema.bounds.max_properties),
+        "array" => limit(schema.bounds.max_items),
         _ => Some(1),
     }
 }

@@ -5,6 +5,8 @@
 //!
 //! Source: the internal version of `apiextensions.k8s.io`, release 1.37, and its conversion from v1.
 
+use std::sync::Arc;
+
 use crate::crd::Column;
 use crate::crd::definition::{Conversion, Definition, Spec, Subresources, Version, Webhook};
 use crate::schema::json_schema::JsonSchema;
@@ -13,7 +15,7 @@ use crate::schema::json_schema::JsonSchema;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Content<'d> {
     /// As in [`Version::schema`].
-    pub schema: Option<&'d Option<JsonSchema>>,
+    pub schema: Option<&'d Option<Arc<JsonSchema>>>,
     pub subresources: Option<&'d Subresources>,
     pub columns: &'d [Column],
     pub selectable_fields: &'d [String],
@@ -46,7 +48,7 @@ impl<'d> Content<'d> {
 
     /// `openAPIV3Schema`.
     pub fn open_api_schema(&self) -> Option<&'d JsonSchema> {
-        self.schema.and_then(Option::as_ref)
+        self.schema.and_then(Option::as_deref)
     }
 
     pub fn has_status(&self) -> bool {
@@ -95,7 +97,7 @@ impl<'d> InternalSpec<'d> {
 
     /// The schema of a version, be it shared; `None` if there is no such version. Of versions with the same name the first
     /// one counts.
-    pub fn schema_of(&self, version: &str) -> Option<Option<&'d Option<JsonSchema>>> {
+    pub fn schema_of(&self, version: &str) -> Option<Option<&'d Option<Arc<JsonSchema>>>> {
         if self.versions.iter().all(|version| version.own.schema.is_none()) {
             return Some(self.shared.schema);
         }

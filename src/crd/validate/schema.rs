@@ -74,7 +74,10 @@ fn validate_root_with_status(schema: &JsonSchema, path: &Path<'_>) -> Option<Err
                       status subresource is enabled";
         Some(go_struct::invalid(path, go_struct::show_schema(schema), detail))
     };
-    if !schema.id.is_empty() || !schema.schema.is_empty() || schema.reference.is_some() {
+    if !schema.unsupported.id.is_empty()
+        || !schema.unsupported.schema.is_empty()
+        || schema.unsupported.reference.is_some()
+    {
         return forbidden();
     }
     if !schema.type_.is_empty() && schema.type_ != "object" {
@@ -84,22 +87,22 @@ fn validate_root_with_status(schema: &JsonSchema, path: &Path<'_>) -> Option<Err
     }
     let names_list = [
         ("enum", schema.enum_.is_empty()),
-        ("allOf", schema.all_of.is_empty()),
-        ("oneOf", schema.one_of.is_empty()),
-        ("anyOf", schema.any_of.is_empty()),
-        ("patternProperties", schema.pattern_properties.is_empty()),
-        ("dependencies", schema.dependencies.is_empty()),
-        ("definitions", schema.definitions.is_empty()),
+        ("allOf", schema.junctors.all_of.is_empty()),
+        ("oneOf", schema.junctors.one_of.is_empty()),
+        ("anyOf", schema.junctors.any_of.is_empty()),
+        ("patternProperties", schema.unsupported.pattern_properties.is_empty()),
+        ("dependencies", schema.unsupported.dependencies.is_empty()),
+        ("definitions", schema.unsupported.definitions.is_empty()),
         ("x-kubernetes-list-map-keys", schema.list_map_keys.is_empty()),
     ];
     let names_more = names_list.iter().any(|(keyword, is_empty)| !is_empty || schema.given_empty.contains(keyword))
         || schema.nullable
         || schema.default.is_some()
-        || schema.max_properties.is_some()
-        || schema.min_properties.is_some()
-        || schema.not.is_some()
+        || schema.bounds.max_properties.is_some()
+        || schema.bounds.min_properties.is_some()
+        || schema.junctors.not.is_some()
         || schema.additional_properties.is_some()
-        || schema.additional_items.is_some()
+        || schema.unsupported.additional_items.is_some()
         || schema.embedded_resource
         || schema.int_or_string
         || schema.list_type.is_some()

@@ -57,7 +57,7 @@ impl Walk<'_> {
     fn enter(&mut self, schema: &JsonSchema, place: Place<'_>, context: Option<&Context<'_>>, path: &Path<'_>) {
         let errors_before = self.errors.len();
         self.check_keywords(schema, place, path);
-        if schema.unique_items {
+        if schema.bounds.unique_items {
             let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
             self.errors.push(Error::forbidden(&path.child("uniqueItems"), detail));
         }
@@ -114,17 +114,19 @@ impl Walk<'_> {
             self.enter(property, place, context.as_ref(), &properties_path.key(name));
         }
         // Rules can't stand in these.
-        if let Some(not) = &schema.not {
+        if let Some(not) = &schema.junctors.not {
             self.enter(not, inner, None, &path.child("not"));
         }
-        for (name, junctor) in [("allOf", &schema.all_of), ("oneOf", &schema.one_of), ("anyOf", &schema.any_of)] {
+        for (name, junctor) in
+            [("allOf", &schema.junctors.all_of), ("oneOf", &schema.junctors.one_of), ("anyOf", &schema.junctors.any_of)]
+        {
             let path = path.child(name);
             for (index, schema) in junctor.iter().enumerate() {
                 self.enter(schema, inner, None, &path.index(index));
             }
         }
         let definitions_path = path.child("definitions");
-        for (name, definition) in schema.definitions.iter() {
+        for (name, definition) in schema.unsupported.definitions.iter() {
             self.enter(definition, inner, None, &definitions_path.key(name));
         }
         if let Some(items) = &schema.items {
@@ -143,7 +145,7 @@ impl Walk<'_> {
             }
         }
         let dependencies_path = path.child("dependencies");
-        for (name, dependency) in schema.dependencies.iter() {
+        for (name, dependency) in schema.unsupported.dependencies.iter() {
             if let SchemaOrStrings::Schema(schema) = dependency {
                 self.enter(schema, inner, None, &dependencies_path.key(name));
             }
@@ -160,12 +162,15 @@ impl Walk<'_> {
             self.errors.push(Error::forbidden(&path.child("default"), format!("must not be set {reason}")));
         }
         let unsupported = [
-            ("id", !schema.id.is_empty()),
-            ("additionalItems", schema.additional_items.is_some()),
-            ("patternProperties", !schema.pattern_properties.is_empty()),
-            ("definitions", !schema.definitions.is_empty()),
-            ("dependencies", !schema.dependencies.is_empty() || schema.given_empty.contains("dependencies")),
-            ("$ref", schema.reference.is_some()),
+            ("id", !schema.unsupported.id.is_empty()),
+            ("additionalItems", schema.unsupported.additional_items.is_some()),
+            ("patternProperties", !schema.unsupported.pattern_properties.is_empty()),
+            ("definitions", !schema.unsupported.definitions.is_empty()),
+            (
+                "dependencies",
+                !schema.unsupported.dependencies.is_empty() || schema.given_empty.contains("dependencies"),
+            ),
+            ("$ref", schema.unsupported.reference.is_some()),
         ];
         for (keyword, _) in unsupported.into_iter().filter(|(_, is_set)| *is_set) {
             self.errors.push(Error::forbidden(&path.child(keyword), format!("{keyword} is not supported")));

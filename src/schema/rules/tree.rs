@@ -119,7 +119,7 @@ impl<'s> Spine<'s> {
             items: schema.items.as_deref().map(Below::Schema),
             values: values_of(schema).map(Below::Schema),
             properties: schema.properties.iter().map(|(name, schema)| (name, Below::Schema(schema))).collect(),
-            all_of: schema.value_validation.as_deref().map_or(&[], |validation| &validation.all_of),
+            all_of: schema.value_validation.as_deref().map_or(&[], |validation| &validation.junctors.all_of),
         }
     }
 
@@ -129,7 +129,7 @@ impl<'s> Spine<'s> {
             items: nested.items.as_deref().map(Below::Nested),
             values: nested.additional_properties.as_deref().map(Below::Nested),
             properties: nested.properties.iter().map(|(name, nested)| (name, Below::Nested(nested))).collect(),
-            all_of: &nested.value_validation.all_of,
+            all_of: &nested.value_validation.junctors.all_of,
         }
     }
 }
