@@ -9,24 +9,21 @@
 //! It measures from outside, and its clients share the machine with the server: the figures are bounds, to be compared with
 //! others of the same machine. Durable figures stand beside what the disk takes for one fdatasync.
 
-use std::error::Error;
+mod server;
+
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+use server::{Client, Failure, Server, millis, percentile};
 
 const OBJECTS: usize = 5_000;
 const OBJECT_BYTES: usize = 2_048;
@@ -48,8 +45,6 @@ const DEFINITIONS: usize = 500;
 const STARTS: usize = 10;
 /// How long reads are counted.
 const READ_FOR: Duration = Duration::from_secs(4);
-
-type Failure = Box<dyn Error + Send + Sync>;
 
 fn main() -> Result<(), Failure> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("load");
@@ -162,7 +157,7 @@ fn corpus(folder: &Path) -> Result<(), Failure> {
 /// Creates, gets and lists of all objects by clients side by side.
 fn objects(folder: &Path, durability: &str) -> Result<(), Failure> {
     let server = Server::start(&folder.join(durability), &["--durability", durability])?;
-    let collection = server.with_widgets()?;
+    let collection = register_widgets(&server)?;
     let before = server.resident_bytes()?;
     let next = AtomicUsize::new(0);
     let label = |what: &str| format!("{what}, durability {durability}");
@@ -319,7 +314,7 @@ fn namespace(folder: &Path) -> Result<(), Failure> {
 /// Writes of one client, alone and while others wait for a webhook that never answers.
 fn hanging_webhook(folder: &Path) -> Result<(), Failure> {
     let server = Server::start(&folder.join("webhook"), &[])?;
-    let collection = server.with_widgets()?;
+    let collection = register_widgets(&server)?;
     let mut client = server.connect()?;
     let mut write = |from: usize| -> Result<Duration, Failure> {
         let mut took = Vec::with_capacity(UNRELATED_WRITES);
@@ -357,7 +352,7 @@ fn hanging_webhook(folder: &Path) -> Result<(), Failure> {
 /// From a write to its event with many watchers, in the order of events.
 fn events(folder: &Path) -> Result<(), Failure> {
     let server = Server::start(&folder.join("events"), &["--durability", "relaxed"])?;
-    let collection = server.with_widgets()?;
+    let collection = register_widgets(&server)?;
     let watching = Arc::new(Barrier::new(WATCHERS + 1));
     thread::scope(|scope| {
         let watchers: Vec<_> = (0..WATCHERS)
@@ -408,7 +403,7 @@ fn events(folder: &Path) -> Result<(), Failure> {
 /// and the memory comes back.
 fn soak(folder: &Path) -> Result<(), Failure> {
     let server = Server::start(&folder.join("soak"), &["--durability", "relaxed"])?;
-    let collection = server.with_widgets()?;
+    let collection = register_widgets(&server)?;
     let path = format!("{collection}?watch=1&resourceVersion=0");
     let object = |at: usize| {
         let text = "x".repeat(SOAK_OBJECT_BYTES);
@@ -537,56 +532,7 @@ fn widget(at: usize) -> Vec<u8> {
     format!(r#"{head}{text}"}}}}"#).into_bytes()
 }
 
-/// The release binary, ended with its value.
-struct Server {
-    child: Child,
-    address: String,
-    tls: Arc<ClientConfig>,
-    /// From the start of the process to the answer of `/readyz`.
-    ready_after: Duration,
-}
-
 impl Server {
-    fn start(data: &Path, arguments: &[&str]) -> Result<Server, Failure> {
-        let begun = Instant::now();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_skiff"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
-            .arg(data)
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let mut ready = String::new();
-        BufReader::new(child.stdout.take().ok_or("stdout is a pipe")?).read_line(&mut ready)?;
-        let address = ready.trim().strip_prefix("ready https://").ok_or("the server did not start")?.to_owned();
-        let tls = Arc::new(client_config(&fs::read_to_string(data.join("kubeconfig"))?)?);
-        let mut server = Server { child, address, tls, ready_after: Duration::ZERO };
-        server.connect()?.expect(200, "GET", "/readyz", b"")?;
-        server.ready_after = begun.elapsed();
-        Ok(server)
-    }
-
-    fn connect(&self) -> Result<Client, Failure> {
-        let stream = TcpStream::connect(&self.address)?;
-        stream.set_nodelay(true)?;
-        let connection = ClientConnection::new(Arc::clone(&self.tls), ServerName::try_from("localhost")?)?;
-        Ok(Client(BufReader::with_capacity(64 << 10, StreamOwned::new(connection, stream)), ""))
-    }
-
-    /// Registers the kind of the load; returns the path of its objects once it is served.
-    fn with_widgets(&self) -> Result<String, Failure> {
-        let mut client = self.connect()?;
-        client.expect(201, "POST", DEFINITIONS_PATH, &definition("load.example.com"))?;
-        let path = "/apis/load.example.com/v1/namespaces/default/widgets";
-        while client.send("GET", path, b"")?.0 != 200 {}
-        Ok(path.to_owned())
-    }
-
-    fn resident_bytes(&self) -> Result<u64, Failure> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
-        Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? << 10)
-    }
-
     /// What the server has spent on processors, in user and kernel.
     fn processor_time(&self) -> Result<Duration, Failure> {
         const TICKS_PER_SECOND: u64 = 100;
@@ -597,108 +543,23 @@ impl Server {
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let asked = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
-        if !asked.is_ok_and(|status| status.success()) {
-            _ = self.child.kill();
-        }
-        _ = self.child.wait();
-    }
-}
-
-/// TLS with the CA and the client's identity of a kubeconfig.
-fn client_config(kubeconfig: &str) -> Result<ClientConfig, Failure> {
-    let data = |field: &str| -> Result<Vec<u8>, Failure> {
-        let line = kubeconfig.lines().find_map(|line| line.split_once(field)).ok_or("the kubeconfig lacks a field")?;
-        Ok(STANDARD.decode(line.1.trim().trim_matches('"'))?)
-    };
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(&data("certificate-authority-data:")?)?)?;
-    let certificate = CertificateDer::from_pem_slice(&data("client-certificate-data:")?)?;
-    let key = PrivateKeyDer::from_pem_slice(&data("client-key-data:")?)?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-    Ok(config.with_root_certificates(roots).with_client_auth_cert(vec![certificate], key)?)
-}
-
-/// One connection that is kept, and the headers that its requests have beside those of every client.
-struct Client(BufReader<StreamOwned<ClientConnection, TcpStream>>, &'static str);
-
 impl Client {
     fn accepting_gzip(self) -> Self {
         Client(self.0, "Accept-Encoding: gzip\r\n")
     }
 
-    fn expect(&mut self, status: u16, method: &str, path: &str, body: &[u8]) -> Result<Vec<u8>, Failure> {
-        match self.send(method, path, body)? {
-            (got, body) if got == status => Ok(body),
-            (got, body) => Err(format!("{method} {path}: {got} {}", String::from_utf8_lossy(&body)).into()),
-        }
-    }
-
-    fn send(&mut self, method: &str, path: &str, body: &[u8]) -> Result<(u16, Vec<u8>), Failure> {
-        self.request(method, path, body)?;
-        let (status, length) = self.head()?;
-        let mut answer = Vec::new();
-        match length {
-            Some(length) => {
-                answer.resize(length, 0);
-                self.0.read_exact(&mut answer)?;
-            }
-            None => loop {
-                let chunk = self.chunk()?;
-                if chunk.is_empty() {
-                    break;
-                }
-                answer.extend(chunk);
-            },
-        }
-        Ok((status, answer))
-    }
-
     fn request(&mut self, method: &str, path: &str, body: &[u8]) -> Result<(), Failure> {
-        let mut request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{}Content-Length: {}\r\n\r\n",
-            self.1,
-            body.len()
-        )
-        .into_bytes();
-        request.extend(body);
-        Ok(self.0.get_mut().write_all(&request)?)
+        self.request_as(&self.headers(), method, path, body)
     }
+}
 
-    /// The status, and the length of the body unless it comes in chunks.
-    fn head(&mut self) -> Result<(u16, Option<usize>), Failure> {
-        let status = self.line()?.split(' ').nth(1).ok_or("no status")?.parse()?;
-        let mut length = None;
-        loop {
-            let line = self.line()?.to_ascii_lowercase();
-            if line.is_empty() {
-                return Ok((status, length));
-            }
-            if let Some(value) = line.strip_prefix("content-length:") {
-                length = Some(value.trim().parse()?);
-            }
-        }
-    }
-
-    fn line(&mut self) -> Result<String, Failure> {
-        let mut line = String::new();
-        if self.0.read_line(&mut line)? == 0 {
-            return Err("the server closed the connection".into());
-        }
-        Ok(line.trim_end().to_owned())
-    }
-
-    /// The next chunk; the last one is empty.
-    fn chunk(&mut self) -> Result<Vec<u8>, Failure> {
-        let size = usize::from_str_radix(&self.line()?, 16)?;
-        let mut chunk = vec![0; size + 2];
-        self.0.read_exact(&mut chunk)?;
-        chunk.truncate(size);
-        Ok(chunk)
-    }
+/// Registers the kind of the load; returns the path of its objects once it is served.
+fn register_widgets(server: &Server) -> Result<String, Failure> {
+    let mut client = server.connect()?;
+    client.expect(201, "POST", DEFINITIONS_PATH, &definition("load.example.com"))?;
+    let path = "/apis/load.example.com/v1/namespaces/default/widgets";
+    while client.send("GET", path, b"")?.0 != 200 {}
+    Ok(path.to_owned())
 }
 
 /// How long the disk takes to have one block.
@@ -713,17 +574,8 @@ fn fdatasyncs(folder: &Path) -> Result<Vec<Duration>, Failure> {
     (0..200).map(sync).collect()
 }
 
-fn percentile(durations: &mut [Duration], percent: usize) -> Duration {
-    durations.sort_unstable();
-    durations.get((durations.len() * percent / 100).min(durations.len() - 1)).copied().unwrap_or_default()
-}
-
 fn row(what: &str, figure: String) {
     println!("{what:<52} {figure:>24}");
-}
-
-fn millis(duration: Duration) -> String {
-    format!("{:.3} ms", duration.as_secs_f64() * 1_000.0)
 }
 
 fn micros(duration: Duration) -> String {

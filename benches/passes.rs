@@ -73,7 +73,7 @@ fn passes(criterion: &mut Criterion) {
 fn write(bytes: &[u8], schema: &Structural) -> Value {
     let mut value = json::decode(black_box(bytes)).expect("the object is JSON");
     prune::prune(&mut value, schema, true);
-    default::apply(&mut value, schema);
+    _ = default::apply(&mut value, schema);
     assert!(validate::validate(&Path::ROOT, &value, schema).is_empty(), "the object is valid");
     value
 }

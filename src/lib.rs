@@ -2,6 +2,7 @@
 //!
 //! The layers, from words to edges, stand in `ARCHITECTURE.md`; `tests/tidy.rs` holds the table of allowed imports.
 
+pub mod work;
 pub mod value;
 pub mod meta;
 
@@ -16,6 +17,10 @@ pub mod protobuf;
 pub mod kinds;
 pub mod author;
 
+#[cfg(feature = "server")]
+pub mod processor;
+#[cfg(feature = "server")]
+pub mod memory;
 #[cfg(feature = "server")]
 pub mod store;
 #[cfg(feature = "server")]

@@ -1,26 +1,67 @@
 //! The `skiff` binary.
 
-use std::process::ExitCode;
+use std::env;
+use std::io::{self, Write as _};
+use std::process::{Command, ExitCode};
+use std::thread;
+use std::time::Duration;
+
+use kubeskiff::cli;
+use kubeskiff::server::{self, Threads};
+use tokio::runtime::{Builder, Runtime};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Documents may be nested 10,000 levels deep, and are walked by recursion. Only pages that are touched cost memory.
 const STACK_BYTES: usize = 64 << 20;
+/// Threads for what blocks, such as the disk: tokio's own bound.
+const BLOCKING_THREADS_MAX: usize = 512;
+
+/// How long a thread that blocked is kept for the next: the allocator gives back what it holds for a thread at its end.
+const THREAD_KEPT: Duration = Duration::from_millis(50);
+
+/// The allocator takes 1 GiB of addresses at a time, unless this says how many KiB.
+const ALLOCATOR_RESERVE: (&str, &str) = ("MIMALLOC_ARENA_RESERVE", "32768");
+/// The allocator keeps what a thread has freed for a while, for each thread, unless this says for how many milliseconds.
+const ALLOCATOR_DELAY: (&str, &str) = ("MIMALLOC_PURGE_DELAY", "0");
+/// The option by which memory has a limit that the allocator is to help keep.
+const MEMORY_LIMIT: &str = "--memory-limit";
+/// Where there are fewer addresses than this, it is told to take fewer.
+const ADDRESSES_AMPLE_BYTES: u64 = 4 << 30;
 
 fn main() -> ExitCode {
     avoid_huge_pages();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(STACK_BYTES).build();
-    match runtime {
-        // A task of its own: the main thread has the stack that the system gives it.
+    save_memory();
+    match runtime() {
         Ok(runtime) => {
-            runtime.block_on(async { tokio::spawn(kubeskiff::cli::run()).await.unwrap_or(ExitCode::FAILURE) })
+            // A task of its own: the main thread has the stack that the system gives it.
+            let code = runtime.block_on(async { tokio::spawn(cli::run()).await.unwrap_or(ExitCode::FAILURE) });
+            // Who still computes is not waited for.
+            runtime.shutdown_background();
+            code
         }
         Err(error) => {
-            eprintln!("skiff: the runtime can't be started: {error}");
+            _ = writeln!(io::stderr(), "skiff: {error}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// A runtime with as many threads as there are processors, or as have addresses for their stacks.
+fn runtime() -> io::Result<Runtime> {
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let wanted = Threads { workers: processors, blocking: BLOCKING_THREADS_MAX };
+    let threads = server::threads(wanted, STACK_BYTES as u64).ok_or_else(|| {
+        io::Error::other("the limit of the address space (ulimit -v) leaves no room for threads: it takes 768 MiB")
+    })?;
+    Builder::new_multi_thread()
+        .enable_all()
+        .thread_stack_size(STACK_BYTES)
+        .worker_threads(threads.workers)
+        .max_blocking_threads(threads.blocking)
+        .thread_keep_alive(THREAD_KEPT)
+        .build()
 }
 
 /// Memory is taken in small pages, also where the system gives huge ones unasked: in pages of 2 MiB, each thread's first
@@ -33,3 +74,23 @@ fn avoid_huge_pages() {
 /// No other system has them without being asked.
 #[cfg(not(target_os = "linux"))]
 fn avoid_huge_pages() {}
+
+/// Begins anew with a modest allocator where addresses or memory are few: it reads its settings before `main`.
+#[cfg(unix)]
+fn save_memory() {
+    use std::os::unix::process::CommandExt as _;
+
+    let few_addresses = server::addresses().is_some_and(|limit| limit < ADDRESSES_AMPLE_BYTES);
+    let limited = env::args_os().any(|argument| argument.to_string_lossy().starts_with(MEMORY_LIMIT));
+    let wanted = [(few_addresses, ALLOCATOR_RESERVE), (limited, ALLOCATOR_DELAY)];
+    let missing = wanted.into_iter().filter(|(applies, (name, _))| *applies && env::var_os(name).is_none());
+    let missing: Vec<_> = missing.map(|(_, setting)| setting).collect();
+    let (false, Ok(program), mut arguments) = (missing.is_empty(), env::current_exe(), env::args_os()) else { return };
+    let called = arguments.next().unwrap_or_default();
+    // Where that is refused, it goes on as it is.
+    _ = Command::new(program).arg0(called).args(arguments).envs(missing).exec();
+}
+
+/// Elsewhere it goes on as it is.
+#[cfg(not(unix))]
+fn save_memory() {}

@@ -1,12 +1,12 @@
 //! The fuzz targets over their corpora, and over what some seeds make of these. `fuzz/run` goes on for longer.
 
 #[path = "../fuzz/targets/lib.rs"]
-mod targets;
+pub mod targets;
 
 use std::fs;
 use std::path::Path;
 
-use targets::TARGETS;
+use targets::{TARGETS, Target};
 
 /// How many inputs the seeds make for each target.
 const MADE: u64 = 500;
@@ -18,12 +18,13 @@ const STACK_BYTES: usize = 64 << 20;
 fn properties_hold_over_the_corpora_and_some_seeds() {
     let running: Vec<_> = TARGETS
         .into_iter()
-        .map(|(name, run)| {
+        .map(|target| {
+            let name = target.name;
             let thread = std::thread::Builder::new().name(format!("fuzz {name}")).stack_size(STACK_BYTES);
             let work = move || {
                 let corpus = corpus(name);
-                corpus.iter().for_each(|input| attempt(run, input));
-                (1..=MADE).for_each(|seed| attempt(run, &mutated(&corpus, seed)));
+                corpus.iter().for_each(|input| attempt(target, input));
+                (1..=MADE).for_each(|seed| attempt(target, &mutated(&corpus, seed)));
             };
             (name, thread.spawn(work).expect("there is memory for a thread"))
         })
@@ -45,7 +46,7 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
 }
 
 /// Runs the target, and shows the input that it fails on.
-fn attempt(run: fn(&[u8]), input: &[u8]) {
+fn attempt(target: Target, input: &[u8]) {
     struct Shown<'a>(&'a [u8]);
     impl Drop for Shown<'_> {
         fn drop(&mut self) {
@@ -55,7 +56,7 @@ fn attempt(run: fn(&[u8]), input: &[u8]) {
         }
     }
     let _shown = Shown(input);
-    run(input);
+    target.attempt(input);
 }
 
 /// An input of the corpus after some changes, the same for the same seed.

@@ -8,7 +8,6 @@ mod api;
 mod apply;
 mod examples;
 mod author;
-mod fuzz;
 mod golden;
 mod store;
 #[cfg(target_os = "linux")]
@@ -19,5 +18,6 @@ mod spec {
     mod corpus;
     mod vectors;
 }
+mod supply;
 mod tidy;
 mod tour;

@@ -37,6 +37,22 @@ fn serve(data_dir: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// The command, run by a shell that has set `limits`.
+fn under(limits: &str, command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{limits} && exec \"$0\" \"$@\"")]).arg(command.get_program()).args(command.get_args());
+    shell.stdout(Stdio::piped()).stderr(Stdio::piped());
+    shell
+}
+
+/// The URL that a server tells once it is ready; empty where it ends before.
+fn ready(child: &mut Child) -> String {
+    let mut line = String::new();
+    let stdout = child.stdout.take().expect("stdout is a pipe");
+    BufReader::new(stdout).read_line(&mut line).expect("stdout is readable");
+    line.trim().trim_start_matches("ready ").to_owned()
+}
+
 impl Server {
     /// Starts the server with its data in `data_dir` and further arguments.
     pub fn start(data_dir: &Path, arguments: &[&str]) -> Server {
@@ -46,7 +62,27 @@ impl Server {
     /// As [`Server::start`], with variables in its environment.
     pub fn start_in(data_dir: &Path, arguments: &[&str], variables: &[(&str, &Path)]) -> Server {
         let mut command = serve(data_dir, arguments);
-        let mut child = command.envs(variables.iter().copied()).spawn().expect("the binary was built with the tests");
+        command.envs(variables.iter().copied());
+        Server::run(command, data_dir)
+    }
+
+    /// As [`Server::start`], after the shell has set `limits` (`ulimit -n 64`).
+    pub fn start_under(data_dir: &Path, limits: &str, arguments: &[&str]) -> Server {
+        Server::run(under(limits, &serve(data_dir, arguments)), data_dir)
+    }
+
+    /// As [`Server::start`], with a standard error that nobody can read: the address of plain HTTP stays unknown.
+    pub fn start_unheard(data_dir: &Path, arguments: &[&str], stderr: Stdio) -> Server {
+        let mut command = serve(data_dir, arguments);
+        let mut child = command.env("SKIFF_LOG", "trace").stderr(stderr).spawn().expect("the binary was built");
+        let url = ready(&mut child);
+        assert!(!url.is_empty(), "the server ended before it was ready");
+        let (plain, stderr) = (([0, 0, 0, 0], 0).into(), Arc::default());
+        Server { child, url, plain, kubeconfig: data_dir.join("kubeconfig"), stderr, stderr_reader: None }
+    }
+
+    fn run(mut command: Command, data_dir: &Path) -> Server {
+        let mut child = command.spawn().expect("the binary was built with the tests");
         let mut log = BufReader::new(child.stderr.take().expect("stderr is a pipe"));
         let stderr = Arc::new(Mutex::new(String::new()));
         let read = Arc::clone(&stderr);
@@ -57,33 +93,45 @@ impl Server {
                 line.clear();
             }
         });
-        let mut stdout = BufReader::new(child.stdout.take().expect("stdout is a pipe"));
-        let mut ready = String::new();
-        stdout.read_line(&mut ready).expect("stdout is readable");
+        let url = ready(&mut child);
         let mut server = Server {
             child,
-            url: ready.trim().trim_start_matches("ready ").to_owned(),
+            url,
             plain: ([0, 0, 0, 0], 0).into(),
             kubeconfig: data_dir.join("kubeconfig"),
             stderr,
             stderr_reader: Some(stderr_reader),
         };
-        assert!(ready.starts_with("ready "), "the server ended before it was ready: {}", server.wait().1);
+        assert!(!server.url.is_empty(), "the server ended before it was ready: {}", server.wait().1);
         server.plain = server.plain_address();
         server
     }
 
     /// Runs a server that is expected not to start; returns its exit code and what it said.
     pub fn fail_to_start(data_dir: &Path, arguments: &[&str]) -> (Option<i32>, String) {
-        let mut child = serve(data_dir, arguments).spawn().expect("the binary was built with the tests");
-        let mut ready = String::new();
-        let stdout = child.stdout.take().expect("stdout is a pipe");
-        BufReader::new(stdout).read_line(&mut ready).expect("stdout is readable");
-        if !ready.is_empty() {
+        Server::fail(serve(data_dir, arguments))
+    }
+
+    /// As [`Server::fail_to_start`], with variables in its environment.
+    pub fn fail_to_start_in(data_dir: &Path, arguments: &[&str], variables: &[(&str, &Path)]) -> (Option<i32>, String) {
+        let mut command = serve(data_dir, arguments);
+        command.envs(variables.iter().copied());
+        Server::fail(command)
+    }
+
+    /// As [`Server::fail_to_start`], after the shell has set `limits`.
+    pub fn fail_to_start_under(data_dir: &Path, limits: &str, arguments: &[&str]) -> (Option<i32>, String) {
+        Server::fail(under(limits, &serve(data_dir, arguments)))
+    }
+
+    fn fail(mut command: Command) -> (Option<i32>, String) {
+        let mut child = command.spawn().expect("the binary was built with the tests");
+        let url = ready(&mut child);
+        if !url.is_empty() {
             child.kill().expect("the server is running");
         }
         let Output { status, stderr, .. } = child.wait_with_output().expect("the server is our child");
-        assert_eq!(ready, "", "it started");
+        assert_eq!(url, "", "it started");
         (status.code(), String::from_utf8_lossy(&stderr).into_owned())
     }
 
@@ -120,8 +168,13 @@ impl Server {
     }
 
     /// Asks the server to end, and waits until it has; returns its exit code and all that it said on stderr.
-    pub fn terminate(mut self) -> (Option<i32>, String) {
+    pub fn terminate(self) -> (Option<i32>, String) {
         self.signal("TERM");
+        self.end()
+    }
+
+    /// Waits until the server has ended.
+    pub fn end(mut self) -> (Option<i32>, String) {
         self.wait()
     }
 

@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| kubeskiff_fuzz::yaml::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| kubeskiff_fuzz::yaml::TARGET.attempt(data));

@@ -8,6 +8,8 @@ use kubeskiff::object;
 use kubeskiff::schema::{convert, json_schema};
 use kubeskiff::value::{Map, Value, json};
 
+use super::{Linear, Target};
+
 const VERSION: &str = "example.com/v1";
 const NOW: &str = "2026-01-01T00:00:00Z";
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -39,9 +41,16 @@ impl Versions for OneVersion {
     }
 }
 
+pub const TARGET: Target = Target {
+    name: "apply",
+    run,
+    steps: Linear { beside: 1 << 20, per_byte: 200 },
+    allocated_bytes: Linear { beside: 1 << 20, per_byte: 12_000 },
+};
+
 /// Every six bytes are an operation: who does what, and with which spec. After each, the object and its owners are those
 /// of a slow model; the operation a second time changes nothing.
-pub fn run(data: &[u8]) {
+fn run(data: &[u8]) {
     let reset_fields = ResetFields::default();
     let manager = FieldManager {
         versions: &OneVersion,
@@ -70,7 +79,7 @@ pub fn run(data: &[u8]) {
         match write(live.as_ref()) {
             Err(ApplyError::Conflicts(conflicts)) => {
                 let found: BTreeSet<_> =
-                    conflicts.iter().map(|conflict| (conflict.manager.name.clone(), conflict.field())).collect();
+                    conflicts.told().0.into_iter().map(|conflict| (conflict.manager.name, conflict.field)).collect();
                 assert_eq!(found, model.conflicts(&step), "conflicts of {step:?}");
             }
             Err(error) => unreachable!("what is applied fits its types: {error}"),

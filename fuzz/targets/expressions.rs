@@ -15,6 +15,8 @@ use kubeskiff::schema::structural::Structural;
 use kubeskiff::schema::{convert, validate};
 use kubeskiff::value::{Value, json};
 
+use super::{Linear, Target};
+
 /// What one evaluation may cost, and how far a single step may lead beyond that.
 const COST_MAX: u64 = 10_000;
 
@@ -36,9 +38,17 @@ static SCHEMA: LazyLock<Structural> = LazyLock::new(|| {
     convert::to_structural(&json_schema::decode(&schema).expect("the schema decodes").0).expect("it is structural")
 });
 
+/// An evaluation has a limit of its own.
+pub const TARGET: Target = Target {
+    name: "expressions",
+    run,
+    steps: Linear { beside: 1 << 20, per_byte: 200 },
+    allocated_bytes: Linear { beside: 16 << 20, per_byte: 20_000 },
+};
+
 /// The input is a rule, a line `---`, and an object, valid or not. What is printed parses to the same tree. An evaluation
 /// ends within its limit, and comes to the same a second time; one that nobody checked ends, too.
-pub fn run(data: &[u8]) {
+fn run(data: &[u8]) {
     let (rule, object) = super::parts(data);
     let Ok(rule) = str::from_utf8(rule) else { return };
     prints_the_same(rule);

@@ -2,9 +2,18 @@
 
 use kubeskiff::value::json;
 
+use super::{Linear, Target};
+
+pub const TARGET: Target = Target {
+    name: "json",
+    run,
+    steps: Linear { beside: 1 << 20, per_byte: 200 },
+    allocated_bytes: Linear { beside: 1 << 20, per_byte: 3_000 },
+};
+
 /// What was encoded once stays as it is: decoded, indented or not, and encoded again it is the same value and the same text. (The
 /// first value may differ: whole doubles become integers, as in Go.) Strict decoding reads the same value.
-pub fn run(data: &[u8]) {
+fn run(data: &[u8]) {
     let decoded = json::decode(data);
     let strict = json::decode_strict(data);
     assert_eq!(decoded.is_ok(), strict.is_ok(), "strict decoding agrees on what is JSON");

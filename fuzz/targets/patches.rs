@@ -8,15 +8,25 @@ use kubeskiff::schema::structural::Structural;
 use kubeskiff::types::Message;
 use kubeskiff::value::{Value, json};
 
+use super::{Linear, Target};
+
 static SERVICE_ACCOUNT: LazyLock<Structural> = LazyLock::new(|| service_account().structural());
 
 fn service_account() -> &'static Message {
     kinds::type_of("v1", "ServiceAccount").expect("the kind is built in")
 }
 
+/// Copies make up to 3 MiB of text, on which the other operations work.
+pub const TARGET: Target = Target {
+    name: "patches",
+    run,
+    steps: Linear { beside: 1 << 20, per_byte: 200 },
+    allocated_bytes: Linear { beside: 256 << 20, per_byte: 10_000 },
+};
+
 /// The input is a patch, a line `---`, and an object. What a patch makes of the object is JSON; a merge patch that is
 /// applied twice changes nothing more.
-pub fn run(data: &[u8]) {
+fn run(data: &[u8]) {
     let (patch, object) = super::parts(data);
     let object = json::decode(object).ok().filter(|object| matches!(object, Value::Object(_))).unwrap_or_default();
     for strict in [false, true] {

@@ -1,18 +1,27 @@
 //! Request paths.
 
-use kubeskiff::http::path::{self, Target};
+use kubeskiff::http::path;
+
+use super::{Linear, Target};
 
 const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "get"];
 
+pub const TARGET: Target = Target {
+    name: "paths",
+    run,
+    steps: Linear { beside: 1 << 20, per_byte: 200 },
+    allocated_bytes: Linear { beside: 1 << 20, per_byte: 1_000 },
+};
+
 /// Escapes change nothing, only escapes can be malformed, and what a path within a version wants is decided for any method.
-pub fn run(data: &[u8]) {
+fn run(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let Ok(target) = path::parse(&text) else {
         assert!(text.contains('%'), "only escapes can be malformed");
         return;
     };
     assert_eq!(path::parse(&escaped(&unescaped(&text))), Ok(target.clone()), "escapes change nothing");
-    let Target::Resource(path) = target else { return };
+    let path::Target::Resource(path) = target else { return };
     for method in METHODS {
         for watch in [false, true] {
             let verb = path.verb(method, watch);

@@ -5,9 +5,18 @@ use kubeskiff::protobuf;
 use kubeskiff::protobuf::messages::DELETE_OPTIONS;
 use kubeskiff::value::json;
 
+use super::{Linear, Target};
+
+pub const TARGET: Target = Target {
+    name: "protobuf",
+    run,
+    steps: Linear { beside: 1 << 20, per_byte: 200 },
+    allocated_bytes: Linear { beside: 1 << 20, per_byte: 1_000 },
+};
+
 /// What was read is written and read again as the same object, and JSON can be made of it. A body is read as the kind that
 /// its envelope names, and as options.
-pub fn run(data: &[u8]) {
+fn run(data: &[u8]) {
     let Ok(envelope) = protobuf::open(data) else { return };
     let named = kinds::message_of(&envelope.api_version, &envelope.kind);
     for message in named.into_iter().chain([&DELETE_OPTIONS]) {

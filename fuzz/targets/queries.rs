@@ -5,8 +5,17 @@ use kubeskiff::http::query::{
 };
 use kubeskiff::value::json;
 
+use super::{Linear, Target};
+
+pub const TARGET: Target = Target {
+    name: "queries",
+    run,
+    steps: Linear { beside: 1 << 20, per_byte: 200 },
+    allocated_bytes: Linear { beside: 1 << 20, per_byte: 1_000 },
+};
+
 /// Setting defaults twice changes nothing, options that pass do so again, and a default manager is one that passes.
-pub fn run(data: &[u8]) {
+fn run(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let query = Query::parse(&text);
     _ = (GetOptions::decode(&query), IncludeObject::decode(&query));

@@ -2,8 +2,17 @@
 
 use kubeskiff::meta::selector::{FieldSelector, LabelSelector};
 
+use super::{Linear, Target};
+
+pub const TARGET: Target = Target {
+    name: "selectors",
+    run,
+    steps: Linear { beside: 1 << 20, per_byte: 200 },
+    allocated_bytes: Linear { beside: 1 << 20, per_byte: 1_000 },
+};
+
 /// An empty selector selects everything, an exact one what it names, and what is required exactly is what matches.
-pub fn run(data: &[u8]) {
+fn run(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Ok(selector) = LabelSelector::parse(&text) {
         let some = |key: &str| ["1", "a", ""].get(key.len() % 4).copied();

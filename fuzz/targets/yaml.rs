@@ -2,9 +2,18 @@
 
 use kubeskiff::value::yaml;
 
+use super::{Linear, Target};
+
+pub const TARGET: Target = Target {
+    name: "yaml",
+    run,
+    steps: Linear { beside: 1 << 20, per_byte: 200 },
+    allocated_bytes: Linear { beside: 4 << 20, per_byte: 6_000 },
+};
+
 /// What is decoded and encoded decodes to the same value; strict decoding reads the same value, and the first of all
 /// documents is the one that is read alone.
-pub fn run(data: &[u8]) {
+fn run(data: &[u8]) {
     let all = yaml::decode_all(data);
     let Ok(value) = yaml::decode(data) else {
         assert!(all.is_err(), "a document that does not decode is none of several");

@@ -4,6 +4,7 @@
 //! [`Admission::validate`] right before the commit.
 
 mod namespace_lifecycle;
+mod owner_references;
 pub mod webhooks;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use crate::meta::Status;
 use crate::value::Value;
 
 pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces, Phase};
+pub use owner_references::OwnerReferences;
 pub use webhooks::Webhooks;
 
 /// What a write does.
@@ -84,7 +86,7 @@ impl Attributes<'_> {
     }
 }
 
-/// The forms that objects of the resource take.
+/// The forms that objects of the resource take, and those of others that they refer to.
 #[async_trait]
 pub trait Forms: Send + Sync {
     /// Every declared version that has the subresource of the request, in the order of their declaration.
@@ -96,6 +98,9 @@ pub trait Forms: Send + Sync {
     /// Reads an object that was changed, as Go reads it: it must say its kind; typed kinds lose what they don't know;
     /// defaults are set. Errors are Go's texts.
     fn decode(&self, object: Value) -> Result<Value, String>;
+
+    /// The version in which objects of another kind are served; `None` where there is none.
+    async fn version_of(&self, group: &str, version: &str, kind: &str) -> Result<Option<Arc<ServedVersion>>, Status>;
 
     /// Brings an object that was changed into the form that is stored: what the schema does not know is gone.
     fn settle(&self, object: Value) -> Result<Value, String>;

@@ -10,6 +10,7 @@ use super::path::{PathElement, equal_values};
 use super::type_schema::{Items, ListType, MapType, TypeId, TypeSchema};
 use super::typed::{Candidates, Kind};
 use crate::value::{Map, Value};
+use crate::work;
 
 /// Fields that differ; none stands in two of the sets.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,6 +49,7 @@ impl TypeSchema {
     }
 
     fn compare_values(&self, id: TypeId, old: Option<&Value>, new: Option<&Value>, out: &mut Difference) {
+        work::step();
         let type_ = self.get(id);
         let (old_kind, new_kind) = (Candidates::of(type_, old), Candidates::of(type_, new));
         let mut compare = |kind: Candidates| match kind.first(type_) {

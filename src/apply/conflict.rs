@@ -6,7 +6,8 @@ use std::fmt;
 
 use super::field_set::FieldSet;
 use super::managed_fields::ManagerId;
-use super::path::PathElement;
+use crate::meta::field::ERRORS_BYTES_MAX;
+use crate::work;
 
 /// Why an apply is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,21 +33,17 @@ impl std::error::Error for ApplyError {}
 
 /// Fields that others own, sorted by manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conflicts(Vec<Conflict>);
+pub struct Conflicts(Vec<(ManagerId, FieldSet)>);
 
 /// A field that an apply would take from its manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     pub manager: ManagerId,
-    path: Vec<PathElement>,
+    /// `details.causes[].field`: `.spec.ports[port=80].name`, in the version of the owner.
+    pub field: String,
 }
 
 impl Conflict {
-    /// `details.causes[].field`: `.spec.ports[port=80].name`, in the version of the owner.
-    pub fn field(&self) -> String {
-        self.path.iter().map(ToString::to_string).collect()
-    }
-
     /// `details.causes[].message`. The reason of the cause is `FieldManagerConflict`.
     pub fn message(&self) -> String {
         format!("conflict with {}", self.manager)
@@ -55,24 +52,39 @@ impl Conflict {
 
 impl Conflicts {
     /// Collects the fields in question, by their owners.
-    pub(super) fn of(sets: Vec<(ManagerId, FieldSet)>) -> Conflicts {
-        let mut sets: Vec<(String, ManagerId, FieldSet)> =
-            sets.into_iter().map(|(manager, set)| (manager.sort_key(), manager, set)).collect();
-        sets.sort_by(|a, b| a.0.cmp(&b.0));
-        let mut conflicts = Vec::new();
-        for (_, manager, set) in sets {
-            set.for_each(&mut |path| conflicts.push(Conflict { manager: manager.clone(), path: path.to_vec() }));
-        }
-        Conflicts(conflicts)
+    pub(super) fn of(mut sets: Vec<(ManagerId, FieldSet)>) -> Conflicts {
+        sets.sort_by_cached_key(|(manager, _)| manager.sort_key());
+        Conflicts(sets)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Conflict> {
-        self.0.iter()
+    /// The conflicts that an answer tells, up to the length of its errors, and how many there are.
+    pub fn told(&self) -> (Vec<Conflict>, usize) {
+        let (mut told, mut bytes, mut count) = (Vec::new(), 0, 0);
+        for (manager, set) in &self.0 {
+            set.for_each(&mut |path| {
+                count += 1;
+                if bytes >= ERRORS_BYTES_MAX {
+                    return;
+                }
+                let field: String = path.iter().map(ToString::to_string).collect();
+                let conflict = Conflict { manager: manager.clone(), field };
+                let length = conflict.field.len() + conflict.message().len();
+                work::bytes(length);
+                if told.is_empty() || bytes + length <= ERRORS_BYTES_MAX {
+                    bytes += length;
+                    told.push(conflict);
+                } else {
+                    bytes = ERRORS_BYTES_MAX;
+                }
+            });
+        }
+        (told, count)
     }
 
     /// The conflicts over fields that are not in `allowed`.
     pub(super) fn outside(&self, allowed: &FieldSet) -> Conflicts {
-        Conflicts(self.0.iter().filter(|conflict| !allowed.contains(&conflict.path)).cloned().collect())
+        let rest = self.0.iter().map(|(manager, set)| (manager.clone(), set.difference(allowed)));
+        Conflicts(rest.filter(|(_, set)| !set.is_empty()).collect())
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -83,12 +95,13 @@ impl Conflicts {
 /// The message of the answer.
 impl fmt::Display for Conflicts {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let [conflict] = self.0.as_slice() {
-            return write!(out, "Apply failed with 1 conflict: {}: {}", conflict.message(), conflict.field());
+        let (told, count) = self.told();
+        if let ([conflict], 1) = (told.as_slice(), count) {
+            return write!(out, "Apply failed with 1 conflict: {}: {}", conflict.message(), conflict.field);
         }
-        write!(out, "Apply failed with {} conflicts: ", self.0.len())?;
+        write!(out, "Apply failed with {count} conflicts: ")?;
         let mut last: Option<&ManagerId> = None;
-        for conflict in &self.0 {
+        for conflict in &told {
             if last != Some(&conflict.manager) {
                 if last.is_some() {
                     out.write_str("\n")?;
@@ -96,8 +109,34 @@ impl fmt::Display for Conflicts {
                 write!(out, "conflicts with {}:", conflict.manager)?;
                 last = Some(&conflict.manager);
             }
-            write!(out, "\n- {}", conflict.field())?;
+            write!(out, "\n- {}", conflict.field)?;
         }
-        Ok(())
+        match count - told.len() {
+            0 => Ok(()),
+            rest => write!(out, "\nand {rest} more conflicts"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::apply::managed_fields::Operation;
+    use crate::apply::path::PathElement;
+
+    #[test]
+    fn conflicts_behind_a_long_path_are_told_up_to_a_length() {
+        let mut set = FieldSet::new();
+        for at in 0..100 {
+            set.insert(&[PathElement::field(&"k".repeat(100_000)), PathElement::field(&format!("f{at}"))]);
+        }
+        let (name, text) = ("a".to_owned(), String::new());
+        let manager = ManagerId { name, operation: Operation::Apply, api_version: text.clone(), subresource: text };
+        let conflicts = Conflicts::of(vec![(manager, set)]);
+        let (told, count) = conflicts.told();
+        assert_eq!((told.len(), count), (10, 100));
+        let message = conflicts.to_string();
+        assert!(message.starts_with("Apply failed with 100 conflicts: conflicts with \"a\":\n- .kkk"));
+        assert!(message.len() < ERRORS_BYTES_MAX && message.ends_with("\nand 90 more conflicts"));
     }
 }

@@ -10,9 +10,10 @@ use std::cmp::Ordering;
 use super::path::{PathElement, PathElementError};
 use super::type_schema::{TypeId, TypeSchema};
 use crate::value::{Map, Value};
+use crate::work;
 
 /// A set of field paths. The root of the object is never a member.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct FieldSet {
     // INVARIANT: sorted by element, each once; every node is a member or has children.
     nodes: Vec<Node>,
@@ -29,6 +30,13 @@ pub(super) struct Node {
 impl Node {
     fn is_empty(&self) -> bool {
         !self.member && self.children.is_empty()
+    }
+}
+
+impl Clone for FieldSet {
+    fn clone(&self) -> Self {
+        work::steps(self.nodes.len());
+        FieldSet { nodes: self.nodes.clone() }
     }
 }
 
@@ -138,16 +146,32 @@ impl FieldSet {
         FieldSet { nodes }
     }
 
+    /// What is in any of `sets`.
+    pub(super) fn union_of(mut sets: Vec<FieldSet>) -> FieldSet {
+        // Two and two, as one after the other would copy the first over and over.
+        while sets.len() > 1 {
+            sets = sets
+                .chunks(2)
+                .map(|pair| pair.iter().skip(1).fold(pair[0].clone(), |left, right| left.union(right)))
+                .collect();
+        }
+        sets.pop().unwrap_or_default()
+    }
+
     /// What is in both.
+    ///
+    /// The smaller one is looked up in the larger one.
     pub fn intersection(&self, other: &FieldSet) -> FieldSet {
+        let is_smaller = self.nodes.len() < other.nodes.len();
+        let (few, many) = if is_smaller { (self, other) } else { (other, self) };
+        work::steps(few.nodes.len());
         let mut nodes = Vec::new();
-        for pair in Pairs::of(self, other) {
-            if let Pair::Both(left, right) = pair {
-                let member = left.member && right.member;
-                let children = left.children.intersection(&right.children);
-                if member || !children.is_empty() {
-                    nodes.push(Node { element: left.element.clone(), member, children });
-                }
+        for (one, another) in few.nodes.iter().filter_map(|node| Some((node, many.node(&node.element)?))) {
+            let (left, right) = if is_smaller { (one, another) } else { (another, one) };
+            let member = left.member && right.member;
+            let children = left.children.intersection(&right.children);
+            if member || !children.is_empty() {
+                nodes.push(Node { element: left.element.clone(), member, children });
             }
         }
         FieldSet { nodes }
@@ -235,6 +259,7 @@ impl FieldSet {
 
     fn for_each_below(&self, path: &mut Vec<PathElement>, visit: &mut dyn FnMut(&[PathElement])) {
         for node in self.nodes.iter().filter(|node| node.member) {
+            work::step();
             path.push(node.element.clone());
             visit(path);
             path.pop();
@@ -262,6 +287,7 @@ impl FieldSet {
         let mut member = false;
         let mut sorted = true;
         for (name, below) in fields.iter() {
+            work::bytes(name.len());
             if name == "." {
                 member = true;
                 continue;
@@ -320,6 +346,7 @@ impl FieldSet {
             fields.push((".".to_owned(), Value::Object(Map::new())));
         }
         for node in &self.nodes {
+            work::step();
             fields.push((node.element.encode(), node.children.encode_node(node.member)));
         }
         Value::Object(Map::from_fields(fields))
@@ -348,6 +375,7 @@ impl<'a> Iterator for Pairs<'a> {
     type Item = Pair<'a>;
 
     fn next(&mut self) -> Option<Pair<'a>> {
+        work::step();
         let order = match (self.left.first(), self.right.first()) {
             (None, None) => return None,
             (Some(_), None) => Ordering::Less,

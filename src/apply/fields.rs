@@ -9,6 +9,7 @@ use super::field_set::{FieldSet, Node};
 use super::path::{PathElement, PathElementError};
 use super::type_schema::TypeSchema;
 use crate::value::{Map, Value};
+use crate::work;
 
 /// A set of fields.
 #[derive(Clone, Debug)]
@@ -78,11 +79,11 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// What is also in `set`.
-    pub fn intersection(&self, set: &FieldSet) -> FieldSet {
+    /// What is also in `sought`.
+    pub fn intersection(&self, sought: &Sought) -> FieldSet {
         match self {
-            Fields::Encoded(fields) if set.has_plain_texts() => common(set, object(fields)),
-            _ => self.set().intersection(set),
+            Fields::Encoded(fields) if sought.has_plain_texts => common(&sought.set, object(fields)),
+            _ => self.set().intersection(&sought.set),
         }
     }
 
@@ -107,6 +108,7 @@ fn is_canonical(fields: &Value) -> Result<bool, PathElementError> {
     };
     let mut canonical = true;
     for (name, below) in fields.iter() {
+        work::bytes(name.len());
         if name == "." {
             canonical &= fields.len() > 1 && below.as_object().is_some_and(Map::is_empty);
             continue;
@@ -125,15 +127,38 @@ fn is_canonical(fields: &Value) -> Result<bool, PathElementError> {
 }
 
 /// The nodes of `set` that `fields` has as well, each with what stands below it there.
-fn shared<'s, 'f>(set: &'s FieldSet, fields: &'f Map) -> impl Iterator<Item = (&'s Node, &'f Map)> {
-    // What is owned whole has nothing below it, and so nothing to look for.
-    let nodes = if fields.is_empty() { &[] } else { set.nodes() };
+///
+/// The smaller side is looked up in the larger one: of many managers each may own little of what has changed.
+fn shared<'s, 'f>(set: &'s FieldSet, fields: &'f Map) -> Vec<(&'s Node, &'f Map)> {
+    work::steps(fields.len().min(set.nodes().len()));
+    if fields.len() < set.nodes().len() {
+        let node = |name: &str| set.node(&PathElement::decode(name).ok()?);
+        let shared = fields.iter().filter_map(|(name, below)| Some((node(name)?, object(below))));
+        let mut shared: Vec<_> = shared.collect();
+        shared.sort_by(|(a, _), (b, _)| a.element.cmp(&b.element));
+        return shared;
+    }
     let mut text = String::new();
-    nodes.iter().filter_map(move |node| {
+    let below = |node: &Node| {
         text.clear();
         node.element.encode_into(&mut text);
-        Some((node, object(fields.get(&text)?)))
-    })
+        fields.get(&text).map(object)
+    };
+    set.nodes().iter().zip(set.nodes().iter().map(below)).filter_map(|(node, below)| Some((node, below?))).collect()
+}
+
+/// A set that the fields of many managers are compared with.
+#[derive(Clone, Debug)]
+pub(super) struct Sought {
+    set: FieldSet,
+    has_plain_texts: bool,
+}
+
+impl Sought {
+    pub fn new(set: FieldSet) -> Self {
+        let has_plain_texts = set.has_plain_texts();
+        Sought { set, has_plain_texts }
+    }
 }
 
 /// Whether the field above `below` is a member.
@@ -158,7 +183,7 @@ fn holds(set: &FieldSet, fields: &Map) -> bool {
 }
 
 fn common(set: &FieldSet, fields: &Map) -> FieldSet {
-    let nodes = shared(set, fields).filter_map(|(node, below)| {
+    let nodes = shared(set, fields).into_iter().filter_map(|(node, below)| {
         let member = node.member && is_member(below);
         let children = common(&node.children, below);
         if !member && children.is_empty() {

@@ -2,6 +2,7 @@
 //!
 //! Source: apimachinery 1.37, `util/managedfields/internal`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use jiff::Timestamp;
@@ -10,6 +11,7 @@ use super::field_set::FieldSet;
 use super::fields::Fields;
 use super::path::PathElementError;
 use crate::value::{Map, Value, go_quote, json};
+use crate::work;
 
 /// How many managers of updates an object keeps; older ones become one entry.
 const UPDATE_MANAGERS_MAX: usize = 10;
@@ -33,7 +35,7 @@ impl Operation {
 }
 
 /// What tells managers apart. One that applies in two versions is the same, one that updates in two versions is not.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ManagerId {
     pub name: String,
     pub operation: Operation,
@@ -174,7 +176,7 @@ impl<'a> Entry<'a> {
 /// All managers of an object, each once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Managers<'a> {
-    pub entries: Vec<Entry<'a>>,
+    pub entries: BTreeMap<ManagerId, Entry<'a>>,
 }
 
 /// Why managedFields can't be used; the text is Kubernetes'.
@@ -275,7 +277,7 @@ pub fn validate(object: &Value) -> Result<(), DecodeError> {
 
 impl<'a> Managers<'a> {
     pub fn decode(entries: &[RawEntry<'a>]) -> Result<Managers<'a>, DecodeError> {
-        let mut managers = Managers { entries: Vec::with_capacity(entries.len() + 1) };
+        let mut managers = Managers::default();
         for (index, raw) in entries.iter().enumerate() {
             managers.put(Entry::decode(index, raw)?);
         }
@@ -283,11 +285,13 @@ impl<'a> Managers<'a> {
     }
 
     /// The list for `metadata.managedFields`; `None` where nothing is managed.
-    pub fn encode(mut self) -> Option<Value> {
+    pub fn encode(self) -> Option<Value> {
         if self.entries.is_empty() {
             return None;
         }
-        self.entries.sort_by(|a, b| {
+        let mut entries: Vec<Entry<'_>> = self.entries.into_values().collect();
+        work::steps(entries.len());
+        entries.sort_by(|a, b| {
             (a.manager.operation, a.seconds(), &a.manager.name, &a.api_version, &a.manager.subresource).cmp(&(
                 b.manager.operation,
                 b.seconds(),
@@ -296,79 +300,96 @@ impl<'a> Managers<'a> {
                 &b.manager.subresource,
             ))
         });
-        Some(Value::Array(self.entries.into_iter().map(Entry::encode).collect()))
+        Some(Value::Array(entries.into_iter().map(Entry::encode).collect()))
     }
 
     pub fn get(&self, manager: &ManagerId) -> Option<&Entry<'a>> {
-        self.position(manager).map(|at| &self.entries[at])
+        self.entries.get(manager)
     }
 
     pub fn get_mut(&mut self, manager: &ManagerId) -> Option<&mut Entry<'a>> {
-        self.position(manager).map(|at| &mut self.entries[at])
+        self.entries.get_mut(manager)
     }
 
     /// Adds `entry`, or replaces the one of the same manager.
     pub fn put(&mut self, entry: Entry<'a>) {
-        match self.position(&entry.manager) {
-            Some(at) => self.entries[at] = entry,
-            None => self.entries.push(entry),
-        }
+        work::step();
+        self.entries.insert(entry.manager.clone(), entry);
     }
 
     pub fn take(&mut self, manager: &ManagerId) -> Option<Entry<'a>> {
-        self.position(manager).map(|at| self.entries.remove(at))
-    }
-
-    fn position(&self, manager: &ManagerId) -> Option<usize> {
-        self.entries.iter().position(|entry| entry.manager == *manager)
+        self.entries.remove(manager)
     }
 
     /// Puts the oldest updates of each version under one manager, so that at most ten remain.
     pub fn cap(&mut self) {
         let updates = self.updates_by_age();
-        let mut excess = updates.len().saturating_sub(UPDATE_MANAGERS_MAX);
+        let excess = updates.len().saturating_sub(UPDATE_MANAGERS_MAX);
         // The oldest of each version stays by itself until a second one has to go.
-        let mut firsts: Vec<ManagerId> = Vec::new();
+        let mut versions: BTreeMap<String, Version> = BTreeMap::new();
+        let mut put_together = 0;
         for manager in updates {
-            if excess == 0 {
-                return;
+            if put_together == excess {
+                break;
             }
-            match firsts.iter().find(|first| first.api_version == manager.api_version) {
-                None => firsts.push(manager),
-                Some(first) => {
-                    self.put_together(first, &manager);
-                    excess -= 1;
+            match versions.get_mut(&manager.api_version) {
+                None => _ = versions.insert(manager.api_version.clone(), Version { first: manager, sets: Vec::new() }),
+                Some(version) => {
+                    self.put_together(version, &manager);
+                    put_together += 1;
                 }
+            }
+        }
+        for (api_version, version) in versions {
+            if let Some(ancient) = self.get_mut(&ancient_changes(&api_version)).filter(|_| !version.sets.is_empty()) {
+                let sets = version.sets.into_iter().chain([ancient.fields.take()]);
+                ancient.fields = Fields::Set(FieldSet::union_of(sets.collect()));
             }
         }
     }
 
     /// Those that update, the oldest first.
     fn updates_by_age(&self) -> Vec<ManagerId> {
-        let updates = self.entries.iter().filter(|entry| entry.manager.operation == Operation::Update);
-        let mut updates: Vec<&Entry<'_>> = updates.collect();
+        let updates = self.entries.values().filter(|entry| entry.manager.operation == Operation::Update);
+        let mut updates: Vec<&Entry<'_>> = updates.inspect(|_| work::step()).collect();
         updates.sort_by_cached_key(|entry| (entry.seconds(), entry.manager.sort_key()));
         updates.into_iter().map(|entry| entry.manager.clone()).collect()
     }
 
-    /// Moves what `later` owns to the manager of ancient changes of its version, which `first` becomes if there is none.
-    fn put_together(&mut self, first: &ManagerId, later: &ManagerId) {
-        let Some(entry) = self.get(later).cloned() else { return };
-        let ancient = ManagerId {
-            name: ANCIENT_CHANGES.to_owned(),
-            operation: Operation::Update,
-            api_version: entry.api_version.clone(),
-            subresource: String::new(),
-        };
+    /// Moves what `later` owns to the manager of ancient changes of its version, which the first becomes if there is none.
+    /// The sets are put together in the end.
+    fn put_together(&mut self, version: &mut Version, later: &ManagerId) {
+        let Some(mut entry) = self.take(later) else { return };
+        let ancient = ancient_changes(&entry.api_version);
+        if *later == ancient {
+            version.sets.clear();
+            return;
+        }
         if self.get(&ancient).is_none()
-            && let Some(first) = self.take(first)
+            && let Some(first) = self.take(&version.first)
         {
             self.put(Entry { manager: ancient.clone(), ..first });
         }
         if let Some(merged) = self.get_mut(&ancient) {
-            merged.fields = Fields::Set(entry.fields.set().union(&merged.fields.set()));
+            version.sets.push(entry.fields.take());
             merged.time = entry.time;
         }
-        self.take(later);
+    }
+}
+
+/// The updates of one version that are put together.
+struct Version {
+    /// The manager of the oldest.
+    first: ManagerId,
+    sets: Vec<FieldSet>,
+}
+
+/// Who owns what is put together of a version.
+fn ancient_changes(api_version: &str) -> ManagerId {
+    ManagerId {
+        name: ANCIENT_CHANGES.to_owned(),
+        operation: Operation::Update,
+        api_version: api_version.to_owned(),
+        subresource: String::new(),
     }
 }

@@ -8,6 +8,7 @@ use super::item::Item;
 use super::type_schema::{Items, ListType, MapType, TypeId, TypeSchema};
 use super::typed::{Candidates, Kind};
 use crate::value::{Map, Value};
+use crate::work;
 
 impl TypeSchema {
     /// `live` with what `applied` sets. Nothing is removed. Both conform; only `live` may hold an item twice.
@@ -18,6 +19,7 @@ impl TypeSchema {
     }
 
     fn merge_values(&self, id: TypeId, live: Option<&Value>, applied: Option<&Value>) -> Option<Value> {
+        work::step();
         let Some(applied) = applied else { return live.cloned() };
         let Some(live) = live else { return Some(applied.clone()) };
         let type_ = self.get(id);
@@ -61,6 +63,7 @@ impl TypeSchema {
     }
 
     fn value_without(&self, id: TypeId, value: &Value, taken: &FieldSet) -> Value {
+        work::step();
         match (self.kind_of(id, value), value) {
             (Some(Kind::Scalar(_)), _) => value.clone(),
             (Some(Kind::Map(map)), Value::Object(fields)) if !map.atomic => {

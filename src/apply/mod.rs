@@ -24,6 +24,8 @@ mod typed;
 mod updater;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::object;
 use crate::value::{Map, Value};
@@ -75,15 +77,15 @@ pub enum ConvertError {
 /// Fields that a request can't set, by the version they are in: `status` at the main resource, `metadata` and `spec` at
 /// `/status`. They are never owned.
 #[derive(Clone, Debug, Default)]
-pub struct ResetFields(Vec<(String, FieldSet)>);
+pub struct ResetFields(Arc<HashMap<String, FieldSet>>);
 
 impl ResetFields {
     pub fn new(by_version: Vec<(String, FieldSet)>) -> Self {
-        ResetFields(by_version)
+        ResetFields(Arc::new(by_version.into_iter().collect()))
     }
 
     fn get(&self, version: &str) -> Option<&FieldSet> {
-        self.0.iter().find(|(known, _)| known == version).map(|(_, set)| set)
+        self.0.get(version)
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Source: apimachinery 1.37, `util/managedfields/scalehandler.go`.
 
+use std::collections::BTreeMap;
+
 use super::field_set::FieldSet;
 use super::fields::Fields;
 use super::managed_fields::{self, DecodeError, Entry, Managers};
@@ -32,7 +34,7 @@ impl<'a> ScaleFields<'a> {
     /// `metadata.managedFields` of the Scale: who owns its replicas.
     pub fn to_scale(&self) -> Option<Value> {
         let mut managers = Managers::default();
-        for entry in &self.managers.entries {
+        for entry in self.managers.entries.values() {
             if let Some(Some(path)) = self.path_in(&entry.api_version)
                 && entry.fields.set().contains(path)
             {
@@ -51,11 +53,11 @@ impl<'a> ScaleFields<'a> {
         let mut of_scale = decode(scale)?;
         let replicas = [PathElement::field("spec"), PathElement::field("replicas")];
         let mut managers = Managers::default();
-        let times: Vec<_> =
-            self.managers.entries.iter().map(|entry| (entry.manager.clone(), entry.time.clone())).collect();
+        let times: BTreeMap<_, _> =
+            self.managers.entries.values().map(|entry| (entry.manager.clone(), entry.time.clone())).collect();
         let path_in =
             |version: &str| self.replicas_paths.iter().find(|(known, _)| known == version).map(|(_, path)| path);
-        for mut entry in self.managers.entries {
+        for mut entry in self.managers.entries.into_values() {
             let Some(path) = path_in(&entry.api_version) else { continue };
             if let Some(path) = path
                 && entry.fields.set().contains(path)
@@ -70,7 +72,7 @@ impl<'a> ScaleFields<'a> {
             }
             managers.put(entry);
         }
-        for entry in of_scale.entries {
+        for entry in of_scale.entries.into_values() {
             if !entry.fields.set().contains(&replicas) {
                 continue;
             }
@@ -78,7 +80,7 @@ impl<'a> ScaleFields<'a> {
             if let Some(Some(path)) = path_in(version) {
                 set.insert(path);
             }
-            let time = times.iter().find(|(manager, _)| *manager == entry.manager).and_then(|(_, time)| time.clone());
+            let time = times.get(&entry.manager).cloned().flatten();
             managers.put(Entry { api_version: version.to_owned(), fields: Fields::Set(set), time, ..entry });
         }
         Ok(managers.encode())

@@ -713,7 +713,7 @@ proptest! {
             // The last manager has lost all that it owned: from here on nothing is tracked, until the next apply.
             return Ok(());
         }
-        let owned = owners.iter().fold(FieldSet::new(), |all, entry| all.union(&entry.fields.set()));
+        let owned = owners.values().fold(FieldSet::new(), |all, entry| all.union(&entry.fields.set()));
         let all = scenario.kind.types("g/v1").unwrap().field_set(&live);
         all.for_each(&mut |path| {
             let text: String = path.iter().map(ToString::to_string).collect();
@@ -755,4 +755,72 @@ fn within(body: &str, from: i64) -> String {
     }
     spec.retain(|_, part| part.as_object().is_none_or(|part| !part.is_empty()) && part.as_array() != Some(&[]));
     json::encode_to_string(&body)
+}
+
+/// An object whose lists and maps have `count` entries, and as many managers in its managedFields.
+fn large(count: usize, size: i64) -> Value {
+    let entries = (0..count).map(|at| {
+        let fields = object! { "f:spec" => object! { "f:sizes" => object! { format!("f:a{at}") => object! {} } } };
+        object! {
+            "manager" => format!("m{at}"), "operation" => "Update", "apiVersion" => "g/v1", "fieldsType" => "FieldsV1",
+            "fieldsV1" => fields,
+        }
+    });
+    let sizes: Map = (0..count).map(|at| (format!("a{at}"), Value::Int(size))).collect();
+    let ports = (0..count as i64).rev().map(|port| object! { "port" => port, "size" => size });
+    object! {
+        "apiVersion" => "g/v1", "kind" => "K",
+        "metadata" => object! { "uid" => "u", "managedFields" => entries.collect::<Vec<_>>() },
+        "spec" => object! { "sizes" => Value::Object(sizes), "ports" => ports.collect::<Vec<_>>() },
+    }
+}
+
+const LARGE: &str = r#"{"type":"object","properties":{
+    "sizes":{"type":"object","additionalProperties":{"type":"integer"}},
+    "ports":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["port"],
+        "items":{"type":"object","properties":{"port":{"type":"integer"},"size":{"type":"integer"}}}}}}"#;
+
+#[test]
+fn ten_times_the_object_and_its_managers_take_ten_times_the_steps() {
+    let mut scenario = Scenario::new(LARGE);
+    let mut applied = |count| {
+        scenario.live = Some(large(count, 1));
+        let mut body = large(count, 2);
+        take_managed_fields(&mut body);
+        let write = |fields: FieldManager<'_>, live: Option<&Value>| {
+            let refused = fields.apply(live, &body, "b", false, NOW).expect_err("others own it");
+            assert!(refused.to_string().len() < 1 << 20);
+            let forced = fields.apply(live, &body, "b", true, NOW).expect("it is applied");
+            let less = object! { "apiVersion" => "g/v1", "kind" => "K", "spec" => object! { "sizes" => object! {} } };
+            let less = fields.apply(Some(&forced.object), &less, "b", true, NOW).expect("it is applied");
+            assert_eq!(less.object.at(&["spec", "ports"]), None);
+        };
+        crate::work::counted(|| scenario.with_manager("g/v1", "", write)).1
+    };
+    let (few, many) = (applied(300), applied(3000));
+    assert!(many < 16 * few, "{few} steps, then {many}");
+
+    let mut updated = |count| {
+        scenario.live = Some(large(count, 1));
+        let body = large(count, 1);
+        let write = |fields: FieldManager<'_>, live: Option<&Value>| fields.update(live, body, "b", NOW);
+        let (written, steps) = crate::work::counted(|| scenario.with_manager("g/v1", "", write));
+        assert_eq!(written.items_at(&["metadata", "managedFields"]).len(), 10);
+        steps
+    };
+    let (few, many) = (updated(300), updated(3000));
+    assert!(many < 16 * few, "{few} steps, then {many}");
+}
+
+#[test]
+fn type_errors_behind_a_long_path_are_told_up_to_a_length() {
+    let mut scenario = Scenario::new(LARGE);
+    let ports = format!("[{}]", vec![r#"{"port":"x"}"#; 1000].join(","));
+    let spec = format!(r#"{{"spec":{{"sizes":{{"{}":{ports}}}}}}}"#, "k".repeat(1000));
+    let error = scenario.try_apply("g/v1", "a", &spec, false, NOW).expect_err("it is no number");
+    assert!(error.len() < 2 << 20, "{} bytes", error.len());
+    let wrong: Vec<String> = (0..3000).map(|at| format!(r#""{}{at}":"x""#, "k".repeat(1000))).collect();
+    let spec = format!(r#"{{"spec":{{"sizes":{{{}}}}}}}"#, wrong.join(","));
+    let error = scenario.try_apply("g/v1", "a", &spec, false, NOW).expect_err("they are no numbers");
+    assert!(error.len() < 2 << 20 && error.ends_with(" more errors"), "{} bytes", error.len());
 }

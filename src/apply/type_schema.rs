@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::schema::structural::{Structural, StructuralOrBool};
 use crate::value::{Value, go_quote};
+use crate::work;
 
 /// The types of one version of a resource.
 #[derive(Clone, Debug)]
@@ -167,8 +168,10 @@ fn find<'t>(common: &'t [Type], types: &'t [Type], id: TypeId) -> &'t Type {
 }
 
 /// The types that every version has, by whether metadata may have fields that nobody knows.
-static COMMON: [LazyLock<Vec<Type>>; 2] =
-    [LazyLock::new(|| common_types(None)), LazyLock::new(|| common_types(Some(DEDUCED)))];
+static COMMON: [LazyLock<Vec<Type>>; 2] = [
+    LazyLock::new(|| work::essential(|| common_types(None))),
+    LazyLock::new(|| work::essential(|| common_types(Some(DEDUCED)))),
+];
 
 fn common_types(unknown: Option<TypeId>) -> Vec<Type> {
     let scalar = |scalar| Type { scalar: Some(scalar), ..Type::default() };

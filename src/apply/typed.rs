@@ -10,11 +10,19 @@ use super::field_set::{FieldSet, Node};
 use super::item::Item;
 use super::path::PathElement;
 use super::type_schema::{Items, ListType, MapType, Scalar, Type, TypeId, TypeSchema};
+use crate::meta::field::ERRORS_BYTES_MAX;
 use crate::value::{Map, Value, go_print, go_quote, go_type};
+use crate::work;
 
 /// Where a value does not conform to its type; in the words of Kubernetes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TypeErrors(Vec<TypeError>);
+pub struct TypeErrors {
+    errors: Vec<TypeError>,
+    /// How long their texts are; the bound where it has been reached.
+    bytes: usize,
+    /// How many are not told, as they would make an answer too long.
+    untold: usize,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct TypeError {
@@ -24,11 +32,11 @@ struct TypeError {
 
 impl fmt::Display for TypeErrors {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let several = self.0.len() != 1;
+        let several = self.errors.len() != 1 || self.untold > 0;
         if several {
             out.write_str("errors:")?;
         }
-        for error in &self.0 {
+        for error in &self.errors {
             if several {
                 out.write_str("\n  ")?;
             }
@@ -37,7 +45,10 @@ impl fmt::Display for TypeErrors {
             }
             out.write_str(&error.message)?;
         }
-        Ok(())
+        match self.untold {
+            0 => Ok(()),
+            untold => write!(out, "\n  and {untold} more errors"),
+        }
     }
 }
 
@@ -93,11 +104,12 @@ impl TypeSchema {
 
     /// Whether `object` conforms. Sets and list maps may hold an item twice only if `allow_duplicates`.
     pub fn validate(&self, object: &Value, allow_duplicates: bool) -> Result<(), TypeErrors> {
-        let mut walk = Validation { types: self, allow_duplicates, errors: Vec::new() };
+        let found = TypeErrors { errors: Vec::new(), bytes: 0, untold: 0 };
+        let mut walk = Validation { types: self, allow_duplicates, found };
         walk.value(self.root(), object, &At::Root);
-        match walk.errors.is_empty() {
+        match walk.found.errors.is_empty() {
             true => Ok(()),
-            false => Err(TypeErrors(walk.errors)),
+            false => Err(walk.found),
         }
     }
 
@@ -108,6 +120,7 @@ impl TypeSchema {
 
     /// Whether the field itself is a member, and the set below it.
     fn fields_below(&self, id: TypeId, value: &Value) -> (bool, FieldSet) {
+        work::step();
         match self.kind_of(id, value) {
             None => (false, FieldSet::new()),
             Some(Kind::Scalar(_)) => (true, FieldSet::new()),
@@ -160,7 +173,7 @@ impl TypeSchema {
 struct Validation<'a> {
     types: &'a TypeSchema,
     allow_duplicates: bool,
-    errors: Vec<TypeError>,
+    found: TypeErrors,
 }
 
 /// Where validation stands; made into text for an error only.
@@ -184,10 +197,18 @@ impl fmt::Display for At<'_> {
 
 impl Validation<'_> {
     fn error(&mut self, at: &At<'_>, message: String) {
-        self.errors.push(TypeError { path: at.to_string(), message });
+        if self.found.bytes >= ERRORS_BYTES_MAX {
+            self.found.untold += 1;
+            return;
+        }
+        let path = at.to_string();
+        work::bytes(path.len());
+        self.found.bytes += path.len() + message.len();
+        self.found.errors.push(TypeError { path, message });
     }
 
     fn value(&mut self, id: TypeId, value: &Value, at: &At<'_>) {
+        work::step();
         let types = self.types;
         match types.kind_of(id, value) {
             None => self.error(at, "schema error: invalid atom: inlined".to_owned()),
@@ -261,16 +282,34 @@ impl Scalar {
 
 /// Go's `%#v`.
 fn go_syntax(value: &Value) -> String {
+    let mut text = String::new();
+    push_go_syntax(&mut text, value);
+    text
+}
+
+fn push_go_syntax(text: &mut String, value: &Value) {
+    work::step();
     match value {
-        Value::Null => "interface {}(nil)".to_owned(),
-        Value::String(text) => go_quote(text),
+        Value::Null => text.push_str("interface {}(nil)"),
+        Value::String(string) => text.push_str(&go_quote(string)),
         Value::Array(items) => {
-            format!("[]interface {{}}{{{}}}", items.iter().map(go_syntax).collect::<Vec<_>>().join(", "))
+            text.push_str("[]interface {}{");
+            for (index, item) in items.iter().enumerate() {
+                text.push_str(if index > 0 { ", " } else { "" });
+                push_go_syntax(text, item);
+            }
+            text.push('}');
         }
         Value::Object(fields) => {
-            let field = |(name, value)| format!("{}:{}", go_quote(name), go_syntax(value));
-            format!("map[string]interface {{}}{{{}}}", fields.iter().map(field).collect::<Vec<_>>().join(", "))
+            text.push_str("map[string]interface {}{");
+            for (index, (name, field)) in fields.iter().enumerate() {
+                text.push_str(if index > 0 { ", " } else { "" });
+                text.push_str(&go_quote(name));
+                text.push(':');
+                push_go_syntax(text, field);
+            }
+            text.push('}');
         }
-        Value::Bool(_) | Value::Int(_) | Value::Float(_) => go_print(value),
+        Value::Bool(_) | Value::Int(_) | Value::Float(_) => text.push_str(&go_print(value)),
     }
 }

@@ -3,11 +3,12 @@
 //! Source: structured-merge-diff v6.4.2, `merge.Updater`.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::compare::Comparison;
 use super::conflict::{ApplyError, Conflicts};
 use super::field_set::FieldSet;
-use super::fields::Fields;
+use super::fields::{Fields, Sought};
 use super::managed_fields::{Entry, ManagerId, Managers, without_identity};
 use super::path::equal_values;
 use super::type_schema::TypeSchema;
@@ -128,7 +129,7 @@ impl<'a> Updater<'a> {
         if let Some(entry) = managers.get_mut(manager) {
             entry.fields = Fields::Set(without_identity(entry.fields.take()));
         }
-        managers.entries.retain(|entry| !entry.fields.is_empty());
+        managers.entries.retain(|_, entry| !entry.fields.is_empty());
         Ok((new.object.object.into_owned(), !same))
     }
 
@@ -184,16 +185,16 @@ impl<'a> Updater<'a> {
 
     /// Fits what is owned to the schemas of today. Managers of versions that are gone are dropped.
     fn reconcile(&self, live: &mut InVersions<'a>, managers: &mut Managers<'_>) -> Result<(), ApplyError> {
-        let mut reconciled = Vec::with_capacity(managers.entries.len() + 1);
-        for mut entry in managers.entries.drain(..) {
+        let mut reconciled = Managers::default();
+        for mut entry in std::mem::take(&mut managers.entries).into_values() {
             match live.get(self, &entry.api_version) {
                 Ok(live) => entry.fields.reconcile(live.types),
                 Err(ConvertError::MissingVersion) => continue,
                 Err(ConvertError::Failed(message)) => return Err(ApplyError::Failed(message)),
             }
-            reconciled.push(entry);
+            reconciled.put(entry);
         }
-        managers.entries = reconciled;
+        managers.entries = reconciled.entries;
         Ok(())
     }
 
@@ -210,14 +211,14 @@ impl<'a> Updater<'a> {
         let mut changes = vec![(self.version.to_owned(), Changes::of(comparison))];
         let mut conflicts: Vec<(ManagerId, FieldSet)> = Vec::new();
         let mut taken: Vec<(ManagerId, FieldSet)> = Vec::new();
-        let mut gone: Vec<ManagerId> = Vec::new();
-        for entry in managers.entries.iter_mut().filter(|entry| own != Some(&entry.manager)) {
+        let mut gone: BTreeSet<ManagerId> = BTreeSet::new();
+        for entry in managers.entries.values_mut().filter(|entry| own != Some(&entry.manager)) {
             let version = &entry.api_version;
             let at = match changes.iter().position(|(known, _)| known == version) {
                 Some(at) => at,
                 None => {
                     let Some(comparison) = self.compare_in(version, live, new)? else {
-                        gone.push(entry.manager.clone());
+                        gone.insert(entry.manager.clone());
                         continue;
                     };
                     changes.push((version.clone(), Changes::of(comparison)));
@@ -242,7 +243,7 @@ impl<'a> Updater<'a> {
                 entry.fields.subtract(fields);
             }
         }
-        managers.entries.retain(|entry| !entry.fields.is_empty() && !gone.contains(&entry.manager));
+        managers.entries.retain(|manager, entry| !entry.fields.is_empty() && !gone.contains(manager));
         Ok(())
     }
 
@@ -250,7 +251,7 @@ impl<'a> Updater<'a> {
     ///
     /// Ownership in other versions takes the long way, as a conversion may fail there.
     fn drops_nothing(&self, last: &Entry<'_>, managers: &Managers<'_>, manager: &ManagerId) -> bool {
-        let in_one_version = managers.entries.iter().chain([last]).all(|entry| entry.api_version == self.version);
+        let in_one_version = managers.entries.values().chain([last]).all(|entry| entry.api_version == self.version);
         in_one_version && managers.get(manager).is_some_and(|now| last.fields.is_subset(&now.fields.set()))
     }
 
@@ -289,14 +290,13 @@ impl<'a> Updater<'a> {
         pruned_version: &str,
         managers: &Managers<'_>,
     ) -> Result<Typed<'a>, String> {
-        let mut owned: Vec<(&str, FieldSet)> = Vec::new();
-        for entry in &managers.entries {
-            match owned.iter_mut().find(|(version, _)| *version == entry.api_version) {
-                Some((_, set)) => *set = set.union(&entry.fields.set()),
-                None => owned.push((&entry.api_version, entry.fields.set().into_owned())),
-            }
+        let mut sets: BTreeMap<&str, Vec<FieldSet>> = BTreeMap::new();
+        for entry in managers.entries.values() {
+            sets.entry(&entry.api_version).or_default().push(entry.fields.set().into_owned());
         }
+        let owned = sets.into_iter().map(|(version, sets)| (version, FieldSet::union_of(sets)));
         // Its own version first, as a conversion may need fields that were pruned.
+        let mut owned: Vec<(&str, FieldSet)> = owned.collect();
         owned.sort_by_key(|(version, _)| *version != pruned_version);
         let mut merged = merged.clone();
         let mut pruned = pruned;
@@ -362,12 +362,12 @@ fn equal_fields(((left_name, left), (right_name, right)): ((&str, &Value), (&str
 /// What an operation does to the fields of one version.
 struct Changes {
     /// Changed or added.
-    set: FieldSet,
-    removed: FieldSet,
+    set: Sought,
+    removed: Sought,
 }
 
 impl Changes {
     fn of(comparison: Comparison) -> Self {
-        Changes { set: comparison.set(), removed: comparison.removed }
+        Changes { set: Sought::new(comparison.set()), removed: Sought::new(comparison.removed) }
     }
 }

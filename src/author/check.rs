@@ -6,7 +6,7 @@
 use crate::author::catalog::Kind;
 use crate::crd::write::{self, Origin};
 use crate::crd::{ServedVersion, defaults, definition, strategy, validate, warnings};
-use crate::meta::field::{self, Error, ErrorList, ErrorType, Path};
+use crate::meta::field::{Error, ErrorList, ErrorType, Path};
 use crate::meta::{names, object_meta};
 use crate::schema::rules::Run;
 use crate::schema::rules::trace::{PartValue, Trace};
@@ -183,7 +183,7 @@ pub fn update(kind: &Kind, object: &Value, old: &Value, options: Options) -> Che
     if has_other_version && has_webhook(kind) {
         warnings.push("the old object is of another version, and no webhook was asked to convert it".to_owned());
     }
-    let errors = assign(field::distinct(errors), &mut runs);
+    let errors = assign(errors.distinct(), &mut runs);
     let object = answered(kind, version, object);
     Checked { object, errors, unknown, warnings, ratcheted, runs }
 }
@@ -321,7 +321,7 @@ fn note(version: &ServedVersion, run: Run<'_, '_>, options: Options) -> RuleRun 
 /// Gives each error the rule it comes from. Rules are run in the order of their errors.
 fn assign(errors: ErrorList, runs: &mut [RuleRun]) -> Vec<Rejected> {
     let mut rejected: Vec<Rejected> =
-        errors.into_iter().map(|error| Rejected { error, rule: None, parts: Vec::new() }).collect();
+        errors.into_vec().into_iter().map(|error| Rejected { error, rule: None, parts: Vec::new() }).collect();
     for index in 0..runs.len() {
         let run = &runs[index];
         if run.is_message || run.truth == Some(true) {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::escape;
 use super::types::Type;
+use crate::work;
 
 /// The declared type of a node of a schema.
 #[derive(Clone, Debug)]
@@ -109,6 +110,7 @@ impl DeclType {
     /// itself, and for those within by where they are, `name.field`, `name.@idx` for items, `name.@elem` for values.
     #[must_use]
     pub fn named(&self, name: &str) -> DeclType {
+        work::bytes(name.len());
         match &self.shape {
             Shape::Scalar => self.clone(),
             Shape::List(element) => {

@@ -8,6 +8,7 @@ use super::checker::CheckedExpr;
 use super::error::Issues;
 use super::types::Type;
 use super::{checker, library, parser, wellknown};
+use crate::work;
 
 /// A set of functions and macros with the rules of the language that go with it.
 #[derive(Clone, Debug)]
@@ -106,9 +107,14 @@ fn collect_type_params(ty: &Type, names: &mut Vec<Arc<str>>) {
     }
 }
 
-static NEW: LazyLock<Arc<Library>> = LazyLock::new(|| Arc::new(Library::kubernetes(Expressions::New)));
-static STORED: LazyLock<Arc<Library>> = LazyLock::new(|| Arc::new(Library::kubernetes(Expressions::Stored)));
-static STANDARD: LazyLock<Arc<Library>> = LazyLock::new(|| Arc::new(Library::standard()));
+static NEW: LazyLock<Arc<Library>> = LazyLock::new(|| library(|| Library::kubernetes(Expressions::New)));
+static STORED: LazyLock<Arc<Library>> = LazyLock::new(|| library(|| Library::kubernetes(Expressions::Stored)));
+static STANDARD: LazyLock<Arc<Library>> = LazyLock::new(|| library(Library::standard));
+
+/// A library that others wait for while it is made.
+fn library(make: impl FnOnce() -> Library) -> Arc<Library> {
+    Arc::new(work::essential(make))
+}
 
 impl Library {
     fn kubernetes(expressions: Expressions) -> Library {

@@ -4,6 +4,7 @@
 //! (`r"` is the name `r`), and only what begins nothing is an error. White space and comments leave no token.
 
 use super::ast::Range;
+use crate::work;
 
 /// What a token is. The order is that of lists of expected tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +82,7 @@ enum Lexeme {
 pub fn tokenize(text: &[char]) -> Tokens {
     let mut found = Tokens { tokens: Vec::with_capacity(text.len() / 4 + 1), faults: Vec::new() };
     let mut at = 0;
+    work::steps(text.len() / 4);
     while at < text.len() {
         let start = at;
         match lexeme(text, at) {

@@ -12,6 +12,7 @@ use super::lexer::{self, Token, TokenKind};
 use super::syntax::recovery;
 use super::syntax::tree::{Element, Entry, Field, FieldName, Leaf, Node, NodeId, Tree};
 use super::{escape, literal, macros};
+use crate::work;
 
 /// How many code points an expression may have.
 pub const CODE_POINTS_MAX: usize = 100_000;
@@ -81,6 +82,7 @@ pub(super) struct Builder<'a> {
 impl Builder<'_> {
     /// A new id for what stands at `range`.
     pub(super) fn id(&mut self, range: Range) -> ExprId {
+        work::steps(2);
         let id = ExprId(self.next);
         self.next += 1;
         self.source.set_range(id, range);

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::database::Database;
+use super::print::tell;
 use crate::store::copy;
 
 /// Check that the database is whole: the file itself, the log without gaps, and the index of what is live
@@ -25,12 +26,12 @@ impl Check {
             match copy::check(location).await {
                 Ok(faults) => {
                     for fault in faults {
-                        eprintln!("skiff: {fault}");
+                        tell(fault);
                         code = ExitCode::FAILURE;
                     }
                 }
                 Err(error) => {
-                    eprintln!("skiff: {error}");
+                    tell(error);
                     return ExitCode::from(2);
                 }
             }

@@ -1,12 +1,13 @@
 //! `skiff completion` and `skiff man`: what shells and manual readers want to know of the commands.
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use clap_complete::Shell;
+
+use super::print::{output, tell};
 
 /// Print completions for a shell
 #[derive(Args)]
@@ -22,7 +23,7 @@ impl Completion {
         let name = command.get_name().to_owned();
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut command, name, &mut script);
-        write(&script)
+        output(script, ExitCode::SUCCESS)
     }
 }
 
@@ -49,7 +50,7 @@ pub fn complete_for_kubectl(mut command: clap::Command, arguments: Vec<OsString>
     }
     answer.push_str(NO_FILES);
     answer.push('\n');
-    write(answer.as_bytes())
+    output(answer, ExitCode::SUCCESS)
 }
 
 /// Print the manual page, or write those of all commands into a folder
@@ -68,23 +69,15 @@ impl Man {
             return match clap_mangen::generate_to(command, folder) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(error) => {
-                    eprintln!("skiff: the pages can't be written to `{}`: {error}", folder.display());
+                    tell(format_args!("the pages can't be written to `{}`: {error}", folder.display()));
                     ExitCode::from(2)
                 }
             };
         }
         let mut page = Vec::new();
         match clap_mangen::Man::new(command).render(&mut page) {
-            Ok(()) => write(&page),
+            Ok(()) => output(page, ExitCode::SUCCESS),
             Err(_) => ExitCode::FAILURE,
         }
-    }
-}
-
-/// A reader that has seen enough is no fault.
-fn write(bytes: &[u8]) -> ExitCode {
-    match io::stdout().write_all(bytes) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
-        _ => ExitCode::SUCCESS,
     }
 }

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use super::definitions::{each, is_definition, none_in};
 use super::documents;
 use super::parallel;
+use super::print::{note, output, tell};
 use crate::cel::cost::model::{EXPRESSION_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX};
 use crate::crd::bounds::{Advice, Bound, advise};
 use crate::crd::definition;
@@ -64,7 +65,7 @@ impl Cost {
         let definitions = match self.definitions() {
             Ok(definitions) => definitions,
             Err(message) => {
-                eprintln!("skiff: {message}");
+                tell(message);
                 return ExitCode::from(2);
             }
         };
@@ -81,11 +82,11 @@ impl Cost {
             report_errors(definition, &errors, &costs);
             reports.extend(found);
         }
-        match self.output {
-            Output::Text => print!("{}", show_text(&reports)),
-            Output::Json => println!("{}", show_json(&reports)),
-        }
-        if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        let text = match self.output {
+            Output::Text => show_text(&reports),
+            Output::Json => show_json(&reports).to_string() + "\n",
+        };
+        output(text, if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
     fn definitions(&self) -> Result<Vec<Definition>, String> {
@@ -109,7 +110,7 @@ fn report_errors(definition: &Definition, errors: &ErrorList, costs: &[SchemaCos
         is_cost && costs.iter().any(|costs| field.starts_with(&costs.path))
     };
     for error in errors.iter().filter(|error| !is_in_report(&error.field, &error.detail)) {
-        eprintln!("{}: {error}", definition.name());
+        note(format_args!("{}: {error}", definition.name()));
     }
 }
 

@@ -10,6 +10,7 @@ use super::cluster::{Access, Cluster};
 use super::definitions::{self, each};
 use super::documents;
 use super::parallel;
+use super::print::{output, tell};
 use crate::author::diff::{Change, Replayed, diff, replay};
 use crate::author::{Catalog, Kind};
 use crate::object;
@@ -69,18 +70,16 @@ impl Diff {
         let report = match self.compare().await {
             Ok(report) => report,
             Err(message) => {
-                eprintln!("skiff: {message}");
+                tell(message);
                 return ExitCode::from(2);
             }
         };
-        match self.output {
-            Output::Text => print!("{}", show_text(&report)),
-            Output::Json => println!("{}", show_json(&report)),
-        }
-        match report.changes.iter().any(|(_, change)| change.breaks) {
-            true => ExitCode::FAILURE,
-            false => ExitCode::SUCCESS,
-        }
+        let text = match self.output {
+            Output::Text => show_text(&report),
+            Output::Json => show_json(&report).to_string() + "\n",
+        };
+        let breaks = report.changes.iter().any(|(_, change)| change.breaks);
+        output(text, if breaks { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 
     async fn compare(&self) -> Result<Report, String> {

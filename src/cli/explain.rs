@@ -8,6 +8,7 @@ use std::slice;
 use clap::{Args, ValueEnum};
 
 use super::definitions;
+use super::print::{output, tell};
 use crate::author::Catalog;
 use crate::author::explain::{Explained, Rule, explain};
 use crate::object;
@@ -56,20 +57,17 @@ impl Explain {
         let catalog = match definitions::read(slice::from_ref(&self.crd)) {
             Ok(catalog) => catalog,
             Err(message) => {
-                eprintln!("skiff: {message}");
+                tell(message);
                 return ExitCode::from(2);
             }
         };
         match self.find(&catalog) {
-            Ok(found) => {
-                match self.output {
-                    Output::Text => print!("{}", show_text(&found)),
-                    Output::Json => println!("{}", show_json(&found)),
-                }
-                ExitCode::SUCCESS
-            }
+            Ok(found) => match self.output {
+                Output::Text => output(show_text(&found), ExitCode::SUCCESS),
+                Output::Json => output(show_json(&found).to_string() + "\n", ExitCode::SUCCESS),
+            },
             Err(message) => {
-                eprintln!("skiff: {message}");
+                tell(message);
                 ExitCode::FAILURE
             }
         }

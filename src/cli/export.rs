@@ -11,6 +11,7 @@ use clap::Args;
 
 use super::database::Database;
 use super::documents;
+use super::print::tell;
 use crate::crd::Scope;
 use crate::crd::definition;
 use crate::kinds;
@@ -81,15 +82,18 @@ fn definitions() -> Collection {
     Collection::new("apiextensions.k8s.io", "customresourcedefinitions")
 }
 
-/// What a definition says of its objects.
-fn defined(object: &Value) -> (Kind, Stored) {
+/// What a definition says of its objects; `None` where a built-in kind has its name.
+fn defined(object: &Value) -> Option<(Kind, Stored)> {
+    if kinds::has_name(object.str_at(&["metadata", "name"])) {
+        return None;
+    }
     let spec = |path: &[&str]| object.str_at(&[&["spec"], path].concat()).to_owned();
     let stored = Stored {
         collection: Collection::new(&spec(&["group"]), &spec(&["names", "plural"])),
         namespaced: spec(&["scope"]) == "Namespaced",
         schema_generation: object.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default(),
     };
-    ((spec(&["group"]), spec(&["names", "kind"])), stored)
+    Some(((spec(&["group"]), spec(&["names", "kind"])), stored))
 }
 
 async fn open(database: &Database) -> Result<Storage, Failure> {
@@ -113,17 +117,19 @@ impl Export {
     async fn export(&self) -> Result<(), Failure> {
         let storage = open(&self.database).await?;
         let definitions = objects(&storage, &definitions()).await?;
-        let custom = definitions.iter().map(defined);
+        let custom = definitions.iter().filter_map(defined);
         let mut all = Vec::new();
         for (_, stored) in built_in().into_iter().chain(custom) {
             all.extend(objects(&storage, &stored.collection).await?);
         }
         storage.close().await;
         let mut out = io::stdout().lock();
-        for object in all {
-            write!(out, "---\n{}", yaml::encode(&object))?;
+        let written = all.iter().try_for_each(|object| write!(out, "---\n{}", yaml::encode(object)));
+        match written.and_then(|()| out.flush()) {
+            // The reader has seen enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            done => Ok(done?),
         }
-        Ok(out.flush()?)
     }
 }
 
@@ -139,10 +145,11 @@ impl Import {
         let documents: Vec<Value> = documents.collect();
         std::fs::create_dir_all(&self.database.data_dir)?;
         let storage = open(&self.database).await?;
-        let mut kinds: HashMap<_, _> = built_in().into_iter().collect();
-        kinds.extend(objects(&storage, &definitions()).await?.iter().map(defined));
+        let mut kinds: HashMap<_, _> = objects(&storage, &definitions()).await?.iter().filter_map(defined).collect();
         let is_definition = |object: &&Value| object.str_at(&["kind"]) == definition::KIND;
-        kinds.extend(documents.iter().filter(is_definition).map(defined));
+        kinds.extend(documents.iter().filter(is_definition).filter_map(defined));
+        // A definition that claims one of these kinds does not get it.
+        kinds.extend(built_in());
         // All are understood before any is stored.
         let writes = documents.into_iter().map(|object| write_of(object, &kinds)).collect::<Result<Vec<_>, _>>()?;
         let count = writes.len();
@@ -150,7 +157,7 @@ impl Import {
             import_one(&storage, write).await?;
         }
         storage.close().await;
-        eprintln!("skiff: imported {count} objects");
+        tell(format_args!("imported {count} objects"));
         Ok(())
     }
 }
@@ -207,7 +214,7 @@ fn finish(done: Result<(), Failure>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure(message)) => {
-            eprintln!("skiff: {message}");
+            tell(message);
             ExitCode::FAILURE
         }
     }

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use super::definitions::{is_definition, none_in};
 use super::documents::{self, Source};
 use super::parallel;
+use super::print::{output, tell};
 use crate::author::fix::fix;
 use crate::author::lint::{Finding, lint, markdown};
 use crate::object;
@@ -71,21 +72,21 @@ impl Lint {
     /// Prints the findings. Exit codes: 0 if there are none, 1 if there are, 2 for what can't be read or written.
     pub fn run(self) -> ExitCode {
         if self.list {
-            print!("{}", markdown());
-            return ExitCode::SUCCESS;
+            return output(markdown(), ExitCode::SUCCESS);
         }
         let found = match self.find() {
             Ok(found) => found,
             Err(message) => {
-                eprintln!("skiff: {message}");
+                tell(message);
                 return ExitCode::from(2);
             }
         };
-        match self.output {
-            Output::Text => print!("{}", show_text(&found, self.fix)),
-            Output::Json => println!("{}", show_json(&found)),
-        }
-        if found.iter().all(|found| found.findings.is_empty()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        let text = match self.output {
+            Output::Text => show_text(&found, self.fix),
+            Output::Json => show_json(&found).to_string() + "\n",
+        };
+        let is_fine = found.iter().all(|found| found.findings.is_empty());
+        output(text, if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
     fn find(&self) -> Result<Vec<Found>, String> {

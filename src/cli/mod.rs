@@ -1,5 +1,6 @@
 //! The command line: one command per file.
 
+mod admission;
 mod check;
 mod cluster;
 mod database;
@@ -11,7 +12,9 @@ mod diff;
 mod documents;
 mod explain;
 mod lint;
+mod log;
 mod parallel;
+mod print;
 mod report;
 mod serve;
 mod snapshot;
@@ -61,14 +64,28 @@ fn command(program: Option<&OsString>) -> clap::Command {
     if is_called(program, "kubectl-skiff") { Cli::command().bin_name("kubectl skiff") } else { Cli::command() }
 }
 
+/// Tells what is wrong with the arguments, or what was asked about them. A password in a URL is not told.
+fn refuse(error: &clap::Error) -> ExitCode {
+    const HIDDEN: &str = "***";
+    let text = error.to_string();
+    match print::without_passwords(&text, HIDDEN) {
+        told if told == text => _ = error.print(),
+        told => print::note(told.trim_end()),
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(u8::MAX))
+}
+
 /// Runs the command that the arguments name.
 pub async fn run() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     if is_called(arguments.first(), "kubectl_complete-skiff") {
         return completion::complete_for_kubectl(Cli::command(), arguments);
     }
-    let matches = command(arguments.first()).get_matches_from(arguments);
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let matches = command(arguments.first()).try_get_matches_from(arguments);
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
     match cli.command {
         Command::Serve(serve) => serve.run().await,
         Command::Snapshot(snapshot) => snapshot.run().await,

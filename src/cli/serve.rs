@@ -1,6 +1,6 @@
 //! `skiff serve`: the API server.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,30 +14,27 @@ use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
+use super::admission::Admission;
 use super::database::Database;
 use super::definitions::{each, is_definition};
 use super::documents;
+use super::log::Log;
+use super::print::{output, tell};
 use super::users::Users;
-use crate::admission::{Chain, NamespaceLifecycle, Webhooks};
 use crate::audit;
 use crate::auth::{Authorizer, UserInfo};
 use crate::controllers::{self, Switches};
 use crate::http::{self, App, Issuing, Limits};
+use crate::memory::{Memory, parse_bytes};
 use crate::meta::Status;
-use crate::registry::{
-    BuiltIn, Converter, Definitions, Registry, Resource, StoredNamespaces, StoredPolicy, StoredWebhooks,
+use crate::registry::{BuiltIn, Converter, Definitions, Registry, Resource, StoredPolicy};
+use crate::server::{
+    Authority, Connections, Gate, Kubeconfig, Secrets, SecretsError, Tls, connections_max, stop_requested,
 };
-use crate::server::{Authority, Connections, Gate, Kubeconfig, Secrets, SecretsError, Tls, stop_requested};
 use crate::store::{Config, Durability, Storage};
-use crate::webhook::{self, ServiceAddress};
 
 /// The user in the kubeconfig.
 const ADMIN: &str = "skiff-admin";
-const NAMESPACE_LIFECYCLE: &str = "NamespaceLifecycle";
-const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebhook";
-const VALIDATING_WEBHOOKS: &str = "ValidatingAdmissionWebhook";
-/// Every admission plugin, in the order in which they are asked.
-const ADMISSION_PLUGINS: [&str; 3] = [NAMESPACE_LIFECYCLE, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS];
 
 /// Serve the Kubernetes API for CustomResourceDefinitions and their objects
 ///
@@ -70,15 +67,8 @@ pub struct Serve {
     #[arg(long, value_enum, default_value_t = DurabilityArg::Full)]
     durability: DurabilityArg,
 
-    /// Where a service that webhooks are configured with really listens, for all of its ports or for one; may be given
-    /// several times
-    #[arg(long = "webhook-service", value_name = "NAMESPACE/NAME[:PORT]=HOST:PORT")]
-    webhook_services: Vec<ServiceAddress>,
-
-    /// Admission plugins to switch off, by kube-apiserver's names: without NamespaceLifecycle objects can be made in
-    /// namespaces that do not exist; MutatingAdmissionWebhook and ValidatingAdmissionWebhook call webhooks
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    disable_admission_plugins: Vec<String>,
+    #[command(flatten)]
+    admission: Admission,
 
     #[command(flatten)]
     users: Users,
@@ -102,6 +92,11 @@ pub struct Serve {
     /// How many seconds a request may take, watches apart
     #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().request_timeout.as_secs())]
     request_timeout: u64,
+
+    /// How much memory the server may use, as in 512Mi: near it, requests wait and are then refused, and objects are read
+    /// from the database again [default: what the system gives the process]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    memory_limit: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -122,40 +117,42 @@ impl<E: fmt::Display> From<E> for Failure {
 impl Serve {
     /// Serves until it is told to stop. Exit codes: 0 for a clean end, 1 for a failure, 2 for wrong use.
     pub async fn run(self) -> ExitCode {
-        let mut disabled = self.disable_admission_plugins.iter();
-        if let Some(unknown) = disabled.find(|name| !ADMISSION_PLUGINS.contains(&name.as_str())) {
-            let known = ADMISSION_PLUGINS.join(", ");
-            eprintln!("skiff: unknown admission plugin `{unknown}`; known are: {known}");
+        if let Some(fault) = self.admission.fault() {
+            tell(fault);
             return ExitCode::from(2);
         }
         if self.insecure_listen.is_some_and(|address| !address.ip().is_loopback()) {
-            eprintln!(
-                "skiff: --insecure-listen takes a loopback address, as every process that reaches it has admin rights"
-            );
+            tell("--insecure-listen takes a loopback address, as every process that reaches it has admin rights");
             return ExitCode::from(2);
         }
         let switches = match Switches::parse(&self.controllers) {
             Ok(switches) => switches,
             Err(unknown) => {
-                eprintln!("skiff: {unknown}");
+                tell(unknown);
                 return ExitCode::from(2);
             }
         };
-        tracing_subscriber::fmt()
-            .with_writer(io::stderr)
-            .with_ansi(io::stderr().is_terminal())
-            .with_env_filter(tracing_subscriber::EnvFilter::try_from_env("SKIFF_LOG").unwrap_or_else(|_| "warn".into()))
-            .init();
-        match self.serve(switches).await {
+        match self.logged(switches).await {
             Ok(()) => ExitCode::SUCCESS,
             Err(Failure(message)) => {
-                eprintln!("skiff: {message}");
+                tell(message);
                 ExitCode::FAILURE
             }
         }
     }
 
+    async fn logged(self, switches: Switches) -> Result<(), Failure> {
+        let log = Log::begin()?;
+        let served = self.serve(switches).await;
+        log.flush();
+        served
+    }
+
     async fn serve(self, switches: Switches) -> Result<(), Failure> {
+        if Timestamp::now() < Timestamp::UNIX_EPOCH {
+            return Err(Failure("the clock of this machine is before 1970".to_owned()));
+        }
+        let signals = stop_requested()?;
         let listener = TcpListener::bind(self.listen)
             .await
             .map_err(|error| Failure(format!("can't listen on {}: {error}", self.listen)))?;
@@ -163,14 +160,15 @@ impl Serve {
         fs::create_dir_all(&self.database.data_dir).map_err(|error| {
             Failure(format!("can't make the folder `{}`: {error}", self.database.data_dir.display()))
         })?;
-        let storage = Storage::open(&self.config()).await?;
+        let config = self.config();
+        let storage = Storage::open(&config).await?;
         let authority = Authority::load(&StoredSecrets(storage.clone())).await?;
         let (authorizer, policy) = self.users.authorizer(&storage);
         let url = format!("https://{}", shown(address));
         let issuer = Arc::new(self.users.token_issuer(&storage).await?);
         let tokens = Arc::new(self.users.tokens(&storage, &issuer)?);
         let issuing = Issuing { issuer, key_set_url: format!("{url}/openid/v1/jwks") };
-        let registry = Arc::new(self.registry(storage.clone(), policy, authorizer.clone()));
+        let registry = Arc::new(self.registry(storage.clone(), policy, authorizer.clone(), config.memory));
         let begin = Arc::new(Notify::new());
         let authority_pem = authority.certificate_pem().to_owned();
         let controllers = controllers::start(Arc::clone(&registry), switches, authority_pem, Arc::clone(&begin));
@@ -189,7 +187,8 @@ impl Serve {
         };
         let app = App::with(Arc::clone(&registry), authorizer, Arc::clone(&tokens), self.limits(), audit);
         let app = app.with_issuing(issuing);
-        let connections = Connections::new(http::router(app), Gate::new(tokens));
+        let processor = app.processor();
+        let connections = Connections::new(http::router(app), Gate::new(tokens), connections_max());
         let tls = Tls::new(&authority, &authority.issue_server(&server_names(address))?)?;
         let kubeconfig = self.kubeconfig.clone().unwrap_or_else(|| self.database.data_dir.join("kubeconfig"));
         let identity = authority.issue_client(ADMIN, &[UserInfo::MASTERS])?;
@@ -199,17 +198,16 @@ impl Serve {
         connections.listen(listener, tls);
         if let Some(address) = self.insecure_listen {
             let listener = TcpListener::bind(address).await?;
-            eprintln!(
-                "skiff: plain HTTP on http://{} gives admin rights to every local process",
-                listener.local_addr()?
-            );
+            let address = listener.local_addr()?;
+            tell(format_args!("plain HTTP on http://{address} gives admin rights to every local process"));
             connections.listen_insecure(listener);
         }
-        self.announce(&registry, &url, &kubeconfig).await?;
+        self.announce(&registry, &url, &kubeconfig).await;
         begin.notify_one();
 
-        let signal = stop_requested().await?;
+        let signal = signals.await?;
         tracing::info!(signal, "stopping");
+        processor.stop();
         connections.shut_down().await;
         controllers.abort();
         storage.close().await;
@@ -229,7 +227,11 @@ impl Serve {
             DurabilityArg::Full => Durability::Full,
             DurabilityArg::Relaxed => Durability::Relaxed,
         };
-        Config { durability, ..self.database.config() }
+        let config = self.database.config();
+        match self.memory_limit {
+            Some(bytes) => Config { durability, memory: Arc::new(Memory::new(bytes)), ..config },
+            None => Config { durability, ..config },
+        }
     }
 
     fn registry(
@@ -237,21 +239,11 @@ impl Serve {
         storage: Storage,
         policy: Option<Arc<StoredPolicy>>,
         authorizer: Arc<dyn Authorizer>,
+        memory: Arc<Memory>,
     ) -> Registry {
-        let is_enabled = |plugin: &str| !self.disable_admission_plugins.iter().any(|name| name == plugin);
-        let guards_namespaces = is_enabled(NAMESPACE_LIFECYCLE);
-        let mut chain = Chain::default();
-        if guards_namespaces {
-            chain.0.push(Box::new(NamespaceLifecycle { namespaces: StoredNamespaces(storage.clone()) }));
-        }
-        let client = Arc::new(webhook::Client::new(self.webhook_services.clone()));
-        chain.0.push(Box::new(Webhooks {
-            source: StoredWebhooks::new(storage.clone()),
-            client: Arc::clone(&client),
-            authorizer,
-            mutating: is_enabled(MUTATING_WEBHOOKS),
-            validating: is_enabled(VALIDATING_WEBHOOKS),
-        }));
+        let client = self.admission.client();
+        let chain = self.admission.chain(&storage, authorizer, &client);
+        let guards_namespaces = self.admission.guards_namespaces();
         Registry {
             storage,
             definitions: Definitions::new(BuiltIn::all()),
@@ -259,6 +251,7 @@ impl Serve {
             convert: Arc::new(Converter(client)),
             policy,
             clock: Arc::new(Timestamp::now),
+            memory,
             guards_namespaces,
         }
     }
@@ -296,18 +289,19 @@ impl Serve {
         for name in &registered {
             let served = registry.wait_until_served(name).await;
             if let Some(why) = served.map_err(|status| refused(name, status))? {
-                eprintln!("skiff: `{name}` is not served: {why}");
+                tell(format_args!("`{name}` is not served: {why}"));
             }
         }
         let count = registered.len();
-        eprintln!("skiff: registered {count} CustomResourceDefinitions; {others} other documents left alone");
+        tell(format_args!("registered {count} CustomResourceDefinitions; {others} other documents left alone"));
         Ok(())
     }
 
     /// Says that the server is ready: in a line for programs, in some more for people.
-    async fn announce(&self, registry: &Registry, url: &str, kubeconfig: &std::path::Path) -> Result<(), Failure> {
+    async fn announce(&self, registry: &Registry, url: &str, kubeconfig: &std::path::Path) {
         if !io::stdout().is_terminal() {
-            return say(&format!("ready {url}\n"));
+            _ = output(format!("ready {url}\n"), ExitCode::SUCCESS);
+            return;
         }
         let mut text = format!("skiff {} serves the Kubernetes API on {url}\n", env!("CARGO_PKG_VERSION"));
         let resources = registry.resources().await.unwrap_or_default();
@@ -320,14 +314,8 @@ impl Serve {
         }
         text.push_str(&format!("  and {} built-in resources\n", built_in.len()));
         text.push_str(&format!("\n  export KUBECONFIG={}\n\n", kubeconfig.display()));
-        say(&text)
+        _ = output(text, ExitCode::SUCCESS);
     }
-}
-
-fn say(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
 }
 
 /// The address as clients reach it: one that stands for all addresses is reached on this machine.

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::database::Database;
+use super::print::tell;
 use crate::store::{StoreError, copy};
 
 /// Save the database to a file, or restore it from one
@@ -70,7 +71,7 @@ impl Snapshot {
         match done {
             Ok(()) => ExitCode::SUCCESS,
             Err(Failure(message)) => {
-                eprintln!("skiff: {message}");
+                tell(message);
                 ExitCode::FAILURE
             }
         }
@@ -81,7 +82,7 @@ impl Save {
     async fn run(self) -> Result<(), Failure> {
         for (location, file) in self.database.saved_in(&self.file) {
             let revision = copy::save(&location, &file).await?;
-            eprintln!("skiff: saved to `{}`, at revision {revision}", file.display());
+            tell(format_args!("saved to `{}`, at revision {revision}", file.display()));
         }
         Ok(())
     }
@@ -94,7 +95,7 @@ impl Restore {
             .map_err(|error| Failure(format!("can't make the folder `{}`: {error}", folder.display())))?;
         for (location, file) in self.database.saved_in(&self.file) {
             let revision = copy::restore(&location, &file, self.raise_revision).await?;
-            eprintln!("skiff: restored from `{}`, at revision {revision}", file.display());
+            tell(format_args!("restored from `{}`, at revision {revision}", file.display()));
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use super::definitions::is_definition;
 use super::documents;
 use super::parallel;
+use super::print::{note, output, tell};
 use super::report::{self, show_junit};
 use super::watch::Watch;
 use crate::author::Catalog;
@@ -77,7 +78,7 @@ impl Test {
         let mut watch = Watch::new(folders.collect());
         loop {
             self.run_once();
-            eprintln!("waiting for changes; Ctrl-C ends");
+            note("waiting for changes; Ctrl-C ends");
             watch.wait();
         }
     }
@@ -86,17 +87,17 @@ impl Test {
         let (tested, coverage) = match self.test() {
             Ok(tested) => tested,
             Err(message) => {
-                eprintln!("skiff: {message}");
+                tell(message);
                 return ExitCode::from(2);
             }
         };
-        match self.output {
-            Output::Text => print!("{}", show_text(&tested, &coverage)),
-            Output::Json => println!("{}", show_json(&tested, &coverage)),
-            Output::Junit => print!("{}", show_junit(&junit_suites(&tested))),
-        }
+        let text = match self.output {
+            Output::Text => show_text(&tested, &coverage),
+            Output::Json => show_json(&tested, &coverage).to_string() + "\n",
+            Output::Junit => show_junit(&junit_suites(&tested)),
+        };
         let is_fine = tested.iter().flat_map(|suite| &suite.cases).all(|case| case.failures.is_empty());
-        if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        output(text, if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
     fn test(&self) -> Result<(Vec<Tested>, Coverage), String> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
+use super::print::tell;
 use crate::auth::{AlwaysAllow, Authorizer, NoSigningKey, SigningKey, TokenFile, TokenIssuer, Tokens};
 use crate::registry::{StoredAccounts, StoredPolicy};
 use crate::store::{Storage, StoreError};
@@ -49,7 +50,7 @@ impl Users {
     pub fn authorizer(&self, storage: &Storage) -> (Arc<dyn Authorizer>, Option<Arc<StoredPolicy>>) {
         match self.authorization_mode {
             AuthorizationMode::AlwaysAllow => {
-                eprintln!("skiff: every user who is known may do everything (--authorization-mode=AlwaysAllow)");
+                tell("every user who is known may do everything (--authorization-mode=AlwaysAllow)");
                 (Arc::new(AlwaysAllow), None)
             }
             AuthorizationMode::Rbac => {
@@ -83,7 +84,7 @@ impl Users {
             let text = fs::read_to_string(path).map_err(|error| format!("can't read token file '{shown}': {error}"))?;
             let file = TokenFile::parse(&text, &tokens.api_audiences);
             let file = file.map_err(|error| format!("token file '{shown}' {error}"))?;
-            file.warnings.iter().for_each(|warning| eprintln!("skiff: token file '{shown}': {warning}"));
+            file.warnings.iter().for_each(|warning| tell(format_args!("token file '{shown}': {warning}")));
             tokens.authenticators.push(Box::new(file));
         }
         let (storage, issuer) = (storage.clone(), Arc::clone(issuer));

@@ -11,6 +11,7 @@ use super::cluster::{Access, Cluster};
 use super::definitions::{each, is_definition, none_in};
 use super::documents::{self, Document, Source};
 use super::parallel;
+use super::print::{output, tell};
 use super::report::{self, Format, Item, Verdict};
 use crate::author::{self, Catalog, Checked, Kind, Options};
 use crate::crd::write::split_api_version;
@@ -73,12 +74,12 @@ impl Validate {
         match self.check().await {
             Ok(items) => {
                 let is_styled = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-                print!("{}", report::show(&items, self.output, is_styled));
                 let is_fine = items.iter().all(|item| item.verdict != Verdict::Invalid);
-                if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+                let code = if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+                output(report::show(&items, self.output, is_styled), code)
             }
             Err(message) => {
-                eprintln!("skiff: {message}");
+                tell(message);
                 ExitCode::from(2)
             }
         }

@@ -163,7 +163,9 @@ enum Emptied {
 async fn delete_objects(registry: &Arc<Registry>, definition: &Definition) -> Result<Emptied, Status> {
     let done = Emptied::Done(condition("Terminating", "False", "InstanceDeletionCompleted", "removed all instances"));
     let names = &definition.status.accepted_names;
-    let Some(resource) = registry.resolve(&definition.spec.group, &names.plural).await? else { return Ok(done) };
+    // The objects of a built-in kind of that name are not its own.
+    let resource = registry.resolve(&definition.spec.group, &names.plural).await?;
+    let Some(resource) = resource.filter(|resource| resource.definition.is_some()) else { return Ok(done) };
     let version = Arc::clone(resource.storage());
     let target =
         Target { resource, version, subresource: Subresource::Main, namespace: String::new(), name: String::new() };

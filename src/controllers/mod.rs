@@ -28,8 +28,9 @@ use self::namespaces::Namespaces;
 use self::queue::Queue;
 use crate::auth::UserInfo;
 use crate::meta::Status;
+use crate::processor::background;
 use crate::registry::Registry;
-use crate::store::{At, Collection, Moment};
+use crate::store::{At, Collection, Moment, Storage};
 
 pub use self::aggregation::aggregate_roles;
 pub use self::switches::{Switches, UnknownController};
@@ -66,9 +67,9 @@ pub fn start(registry: Arc<Registry>, switches: Switches, authority_pem: String,
 fn run(registry: &Arc<Registry>, switches: Switches, authority_pem: &str) -> JoinSet<()> {
     let mut running = JoinSet::new();
     let storage = || registry.storage.clone();
-    running.spawn(changes::run(storage(), Definitions { registry: Arc::clone(registry) }));
+    running.spawn(run_one(storage(), Definitions { registry: Arc::clone(registry) }));
     if switches.namespaces {
-        running.spawn(changes::run(storage(), Namespaces { registry: Arc::clone(registry) }));
+        running.spawn(run_one(storage(), Namespaces { registry: Arc::clone(registry) }));
     }
     if switches.accounts || switches.authority {
         let content = NamespaceContent {
@@ -76,15 +77,20 @@ fn run(registry: &Arc<Registry>, switches: Switches, authority_pem: &str) -> Joi
             accounts: switches.accounts,
             authority_pem: switches.authority.then(|| authority_pem.to_owned()),
         };
-        running.spawn(changes::run(storage(), content));
+        running.spawn(run_one(storage(), content));
     }
     if switches.aggregation {
-        running.spawn(changes::run(storage(), Aggregation { registry: Arc::clone(registry) }));
+        running.spawn(run_one(storage(), Aggregation { registry: Arc::clone(registry) }));
     }
     if switches.garbage {
-        running.spawn(changes::run(storage(), Garbage::new(Arc::clone(registry))));
+        running.spawn(run_one(storage(), Garbage::new(Arc::clone(registry))));
     }
     running
+}
+
+/// Runs a controller, which may compute for long.
+async fn run_one<C: changes::Controller>(storage: Storage, controller: C) {
+    background(changes::run(storage, controller)).await;
 }
 
 async fn has_lease(registry: &Registry, holder: &str) -> bool {

@@ -3,10 +3,14 @@
 use std::sync::Arc;
 
 use super::definition::{Definition, Spec, Version};
-use super::{Scope, ServedVersion};
+use super::{Names, Scope, ServedVersion};
 use crate::schema::convert::to_structural;
 use crate::schema::default::prune_defaults;
 use crate::schema::structural::Structural;
+use crate::work;
+
+/// Bytes of the short names and categories of all versions of a definition. Kubernetes has no such limit.
+pub const REPEATED_NAMES_BYTES_MAX: usize = 1 << 20;
 
 /// Whether a definition is served: its names are accepted, or were when it was established.
 pub fn is_served(definition: &Definition) -> bool {
@@ -23,12 +27,14 @@ pub fn is_terminating(definition: &Definition) -> bool {
 pub fn compile(definition: &Definition) -> Vec<ServedVersion> {
     let spec = &definition.spec;
     let generation = definition.metadata.get("generation").and_then(|generation| generation.as_i64());
+    let names = Arc::new(served_names(definition));
+    let newest = newest(spec);
     spec.versions
         .iter()
         .map(|version| ServedVersion {
             group: spec.group.clone(),
             version: version.name.clone(),
-            names: definition.status.accepted_names.clone(),
+            names: Arc::clone(&names),
             scope: if spec.scope == "Cluster" { Scope::Cluster } else { Scope::Namespaced },
             schema_generation: generation.unwrap_or_default(),
             served: version.served,
@@ -40,7 +46,7 @@ pub fn compile(definition: &Definition) -> Vec<ServedVersion> {
             scale: version.subresources.as_ref().and_then(|subresources| subresources.scale.clone()),
             columns: version.columns.clone(),
             selectable_fields: version.selectable_fields.clone(),
-            deprecation_warning: version.deprecated.then(|| deprecation_warning(spec, version)),
+            deprecation_warning: version.deprecated.then(|| deprecation_warning(spec, version, newest)),
         })
         .collect()
 }
@@ -52,17 +58,36 @@ fn structural(version: &Version) -> Structural {
     structural
 }
 
+/// The names of a definition. Where all versions together repeat too many, which was allowed once, only those that requests
+/// need are left.
+fn served_names(definition: &Definition) -> Names {
+    let names = definition.status.accepted_names.clone();
+    match repeated_names_bytes(&names, &definition.spec.versions) > REPEATED_NAMES_BYTES_MAX {
+        true => Names { short_names: Vec::new(), categories: Vec::new(), ..names },
+        false => names,
+    }
+}
+
+/// What short names and categories come to in discovery, which repeats them for each version.
+pub fn repeated_names_bytes(names: &Names, versions: &[Version]) -> usize {
+    let bytes: usize = names.short_names.iter().chain(&names.categories).map(|name| name.len() + 3).sum();
+    bytes.saturating_mul(versions.len())
+}
+
+/// The version that takes the place of deprecated ones.
+fn newest(spec: &Spec) -> Option<&Version> {
+    let current = spec.versions.iter().filter(|version| version.served && !version.deprecated);
+    current.inspect(|_| work::step()).max_by_key(|version| priority(&version.name))
+}
+
 /// `example.com/v1 Foo is deprecated; use example.com/v2 Foo`, or what the definition says.
-fn deprecation_warning(spec: &Spec, deprecated: &Version) -> String {
+fn deprecation_warning(spec: &Spec, deprecated: &Version, newest: Option<&Version>) -> String {
     if let Some(warning) = &deprecated.deprecation_warning {
         return warning.clone();
     }
     let (group, kind) = (&spec.group, &spec.names.kind);
-    let newer = spec.versions.iter().filter(|version| {
-        version.served && !version.deprecated && priority(&version.name) > priority(&deprecated.name)
-    });
     let message = format!("{group}/{} {kind} is deprecated", deprecated.name);
-    match newer.max_by_key(|version| priority(&version.name)) {
+    match newest.filter(|newest| priority(&newest.name) > priority(&deprecated.name)) {
         Some(newest) => format!("{message}; use {group}/{} {kind}", newest.name),
         None => message,
     }
@@ -82,5 +107,25 @@ pub fn priority(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
     match (is_number(major) && is_number(minor), major.parse(), minor.parse()) {
         (true, Ok(major), Ok(minor)) => (stability, major, minor, std::cmp::Reverse(String::new())),
         _ => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_times_the_versions_take_ten_times_the_steps() {
+        let steps = |count| {
+            let mut definition = Definition::default();
+            let version =
+                |at| Version { name: format!("v{at}"), served: true, deprecated: at % 2 == 0, ..Version::default() };
+            definition.spec.versions = (1..=count).map(version).collect();
+            let (versions, steps) = work::counted(|| compile(&definition));
+            let warning = versions[1].deprecation_warning.clone().unwrap_or_default();
+            assert!(warning.ends_with(&format!("use /v{} ", count - 1)), "{warning}");
+            steps
+        };
+        assert!(steps(1000) < 13 * steps(100), "{} {}", steps(100), steps(1000));
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! Source: Kubernetes documentation, "Webhook conversion"; answers recorded from apiextensions-apiserver 1.37.
 
-use crate::meta::field::{self, Path};
+use crate::meta::field::Path;
 use crate::meta::object_meta;
 use crate::object;
 use crate::schema::typed::{Stop, Typed};
@@ -167,7 +167,7 @@ impl Review<'_> {
                     _ => object_meta::validate_annotations(entries, &parent.child("annotation")),
                 };
                 if !errors.is_empty() {
-                    return Err(field::aggregate(&errors));
+                    return Err(errors.aggregate());
                 }
             }
             restored.insert(name, entries.clone());

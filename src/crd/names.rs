@@ -35,7 +35,8 @@ pub fn accept<'d>(
     decide(&asked.plural, &accepted.plural, &taken.resources, "PluralConflict", &mut names.plural);
     decide(&asked.singular, &accepted.singular, &taken.resources, "SingularConflict", &mut names.singular);
     if asked.short_names != accepted.short_names {
-        let foreign = asked.short_names.iter().filter(|name| !accepted.short_names.contains(name));
+        let own: BTreeSet<&String> = accepted.short_names.iter().collect();
+        let foreign = asked.short_names.iter().filter(|name| !own.contains(name));
         let conflicts: Vec<String> =
             foreign.filter(|name| taken.resources.contains(*name)).map(|name| in_use(name)).collect();
         match conflicts.as_slice() {

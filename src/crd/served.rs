@@ -29,7 +29,8 @@ pub struct ServedVersion {
     /// Empty for the core group.
     pub group: String,
     pub version: String,
-    pub names: Names,
+    /// Shared by all versions.
+    pub names: Arc<Names>,
     pub scope: Scope,
     /// Counts changes of the schema: derived bytes made under another generation are stale.
     pub schema_generation: i64,

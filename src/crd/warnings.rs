@@ -18,7 +18,7 @@ pub fn create(definition: &Definition) -> Vec<String> {
 
 /// Warnings about what `new` has and `old` had not.
 pub fn update(new: &Definition, old: &Definition) -> Vec<String> {
-    let old_formats = unrecognized_formats(old);
+    let old_formats: BTreeSet<String> = unrecognized_formats(old).into_iter().collect();
     let formats = unrecognized_formats(new).into_iter().filter(|format| !old_formats.contains(format));
     let old_sets = set_warnings(old);
     let sets = set_warnings(new).into_iter().filter(|warning| !old_sets.contains(warning));

@@ -43,14 +43,20 @@ pub enum Origin {
 /// Errors are Go's texts, for a 400.
 pub fn decode(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origin) -> Result<Vec<String>, String> {
     let unknown = coerce(object, versions, origin)?;
-    set_defaults(object, versions);
-    Ok(unknown)
+    match (set_defaults(object, versions), origin) {
+        (Err(error), Origin::Request) => Err(error),
+        // What is stored is told as far as it goes.
+        _ => Ok(unknown),
+    }
 }
 
 /// Sets the defaults of the version that `object` names.
-pub fn set_defaults(object: &mut Value, versions: &[Arc<ServedVersion>]) {
-    if let Some(version) = own_version(object, versions) {
-        default::apply(object, &version.structural);
+///
+/// Errors: they are too many for an object that is stored.
+pub fn set_defaults(object: &mut Value, versions: &[Arc<ServedVersion>]) -> Result<(), String> {
+    match own_version(object, versions) {
+        Some(version) => default::apply(object, &version.structural).map_err(|error| error.to_string()),
+        None => Ok(()),
     }
 }
 
@@ -255,10 +261,7 @@ fn validate_status(version: &ServedVersion, new: &Value, old: &Value, errors: &m
 
 /// Warnings on finalizers that `new` has and `old` had not.
 pub fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
-    let old: Vec<&str> = old.map(finalizers).unwrap_or_default();
-    let mut added: Vec<&str> = finalizers(new).into_iter().filter(|name| !old.contains(name)).collect();
-    added.sort_unstable();
-    added.dedup();
+    let added = object_meta::added_finalizers(metadata(new), old.map_or(&Value::Null, metadata));
     added.into_iter().flat_map(finalizer_warnings).collect()
 }
 
@@ -277,11 +280,6 @@ fn finalizer_warnings(name: &str) -> Vec<String> {
         ));
     }
     warnings
-}
-
-fn finalizers(object: &Value) -> Vec<&str> {
-    let list = object.at(&["metadata", "finalizers"]).and_then(Value::as_array).unwrap_or_default();
-    list.iter().filter_map(Value::as_str).collect()
 }
 
 fn metadata(object: &Value) -> &Value {
@@ -384,7 +382,7 @@ fn run_rules<'a>(
     if rules.is_empty() {
         return;
     }
-    if errors.iter().any(|error| BLOCKING.contains(&error.kind)) {
+    if errors.has_any(&BLOCKING) {
         errors.push(field::Error::invalid(
             &Path::ROOT,
             Value::Null,

@@ -1,15 +1,28 @@
 //! Answers: objects, lists and statuses in the form that the client accepts.
 
-use axum::body::Body;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use futures_util::stream;
+use hyper::body::{Frame, SizeHint};
 
 use crate::kinds::{self, layout};
 use crate::meta::Status;
+use crate::registry::{WARNING_CHARACTERS_MAX, WARNINGS_CHARACTERS_MAX};
 use crate::value::{Value, json, yaml};
 
 use super::exchange::Exchange;
-use super::frame::{GZIP_THRESHOLD_BYTES, gzip};
+use super::frame::{Compressed, GZIP_THRESHOLD_BYTES, gzip};
+use super::list_pieces::ListPieces;
 use super::negotiate::{self, Encoding, Format};
+
+/// How many bytes an indented text may have beside those that its value has in another form: what stands deep has a long line
+/// for each of its values. The reference has no such limit.
+const INDENTATION_BYTES_MAX: usize = 16 << 20;
+const TOO_DEEP_FOR_YAML: &str = "the object is nested too deep to be indented, ask for application/json";
 
 const TEXT_PLAIN: &str = "text/plain; charset=utf-8";
 
@@ -24,7 +37,13 @@ pub(super) enum Content {
 pub(super) fn content(exchange: &Exchange, code: u16, format: Format, content: Content) -> Response<Body> {
     let (encoding, bytes) = match format.encoding {
         Encoding::Json => (Encoding::Json, to_json(format, content)),
-        Encoding::Yaml => (Encoding::Yaml, yaml::encode(&value(content)).into_bytes()),
+        Encoding::Yaml => {
+            let value = value(content);
+            match yaml::encode_within(&value, indented_bytes_max(value.size_bytes())) {
+                Ok(text) => (Encoding::Yaml, text.into_bytes()),
+                Err(yaml::TooLong) => return status(exchange, &Status::not_acceptable(TOO_DEEP_FOR_YAML)),
+            }
+        }
         Encoding::Protobuf => {
             let value = value(content);
             match kinds::seal(&value) {
@@ -36,13 +55,21 @@ pub(super) fn content(exchange: &Exchange, code: u16, format: Format, content: C
     body(exchange, code, encoding.content_type(), bytes)
 }
 
+/// How long the indented form of a value of `bytes` may be.
+fn indented_bytes_max(bytes: usize) -> usize {
+    bytes.saturating_mul(4).saturating_add(INDENTATION_BYTES_MAX)
+}
+
+/// What would be too long if it were indented stays in one line.
 fn to_json(format: Format, content: Content) -> Vec<u8> {
     let mut bytes = match content {
         Content::Json(bytes) => layout::lay_out(bytes),
         Content::Value(value) => json::encode_as(&value, layout::of(&value)),
     };
-    if format.pretty {
-        return json::indent(&bytes);
+    if format.pretty
+        && let Some(indented) = json::indent_within(&bytes, indented_bytes_max(bytes.len()))
+    {
+        return indented;
     }
     bytes.push(b'\n');
     bytes
@@ -86,12 +113,47 @@ pub(super) fn text(exchange: &Exchange, code: u16, text: impl Into<String>) -> R
     response
 }
 
+/// A list as JSON, as it is taken by its client.
+pub(super) fn pieces(exchange: &Exchange, list: ListPieces) -> Response<Body> {
+    let list = list.with_line_break();
+    let compress = list.left_bytes() >= GZIP_THRESHOLD_BYTES && negotiate::accepts_gzip(&exchange.accept_encoding);
+    let body = match compress {
+        true => Body::from_stream(stream::iter(Compressed::new(list))),
+        false => Body::new(ListBody(list)),
+    };
+    finish(exchange, 200, Encoding::Json.content_type(), body, compress)
+}
+
+/// A list as a body of known length.
+struct ListBody(ListPieces);
+
+impl HttpBody for ListBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.next().map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.left_bytes() == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.left_bytes() as u64)
+    }
+}
+
 /// Bytes of a given type.
 pub(super) fn body(exchange: &Exchange, code: u16, content_type: &str, bytes: Vec<u8>) -> Response<Body> {
     let compress = bytes.len() >= GZIP_THRESHOLD_BYTES && negotiate::accepts_gzip(&exchange.accept_encoding);
     let compressed = if compress { gzip(&bytes).ok() } else { None };
     let is_compressed = compressed.is_some();
-    let mut response = Response::new(Body::from(compressed.unwrap_or(bytes)));
+    finish(exchange, code, content_type, Body::from(compressed.unwrap_or(bytes)), is_compressed)
+}
+
+fn finish(exchange: &Exchange, code: u16, content_type: &str, body: Body, is_compressed: bool) -> Response<Body> {
+    let mut response = Response::new(body);
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
     if let Ok(content_type) = HeaderValue::from_str(content_type) {
@@ -105,11 +167,6 @@ pub(super) fn body(exchange: &Exchange, code: u16, content_type: &str, bytes: Ve
     add_warnings(exchange, headers);
     response
 }
-
-/// How many characters of warnings are sent in full.
-const WARNINGS_CHARACTERS_MAX: usize = 4096;
-/// How many characters of each are sent where that is too little.
-const WARNING_CHARACTERS_MAX: usize = 256;
 
 /// The warnings that are sent: where they are too long together, the beginning of each, and not all of them.
 ///

@@ -5,6 +5,7 @@
 //! Source: documents recorded from apiextensions-apiserver 1.37; Kubernetes documentation, "API discovery".
 
 use std::cmp::{Ordering, Reverse};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use base64::Engine;
@@ -15,6 +16,7 @@ use crate::crd::ServedVersion;
 use crate::kinds;
 use crate::object;
 use crate::value::{Map, Value};
+use crate::work;
 
 /// A version of a resource, and what can be done with it.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,14 +94,16 @@ pub fn core_versions(server_address: &str) -> Value {
 
 /// `/apis`.
 pub fn groups(resources: &[Resource]) -> Value {
-    let groups = group_names(resources).into_iter().filter(|name| !name.is_empty());
-    let groups: Vec<Value> = groups.filter_map(|name| group_fields(name, resources)).map(Value::from).collect();
-    object! { "kind" => "APIGroupList", "apiVersion" => "v1", "groups" => groups }
+    let groups = Groups::of(resources);
+    let fields = groups.0.iter().filter(|group| !group.name.is_empty()).filter_map(Group::fields);
+    let fields: Vec<Value> = fields.map(Value::from).collect();
+    object! { "kind" => "APIGroupList", "apiVersion" => "v1", "groups" => fields }
 }
 
 /// `/apis/GROUP`; `None` if no version of it is served.
 pub fn group(name: &str, resources: &[Resource]) -> Option<Value> {
-    let mut fields = group_fields(name, resources)?;
+    let groups = Groups::of(resources);
+    let mut fields = groups.0.iter().find(|group| group.name == name)?.fields()?;
     fields.insert("kind", "APIGroup".into());
     fields.insert("apiVersion", "v1".into());
     Some(fields.into())
@@ -108,8 +112,9 @@ pub fn group(name: &str, resources: &[Resource]) -> Option<Value> {
 /// `/apis/GROUP/VERSION` and `/api/VERSION`; `None` if nothing in it is served.
 pub fn group_version(group: &str, version: &str, resources: &[Resource]) -> Option<Value> {
     let mut listed = Vec::new();
+    let storage = StorageVersions::of(resources);
     for resource in resources.iter().filter(|resource| resource.is_of(group, version)) {
-        list_resource(resource, storage_version_hash(&resource.version, resources), &mut listed);
+        list_resource(resource, storage.hash_of(&resource.version), &mut listed);
     }
     if listed.is_empty() {
         return None;
@@ -125,19 +130,19 @@ pub fn group_version(group: &str, version: &str, resources: &[Resource]) -> Opti
 
 /// The aggregated form of `/api` (`core`) and `/apis`, in the version that [`wants_aggregated`] found.
 pub fn aggregated(core: bool, version: &str, resources: &[Resource]) -> Value {
-    let items = group_names(resources).into_iter().filter(|group| group.is_empty() == core).map(|group| {
-        let versions = versions(group, resources).into_iter().map(|version| {
-            let mut resources: Vec<&Resource> =
-                resources.iter().filter(|resource| resource.is_of(group, version)).collect();
+    let groups = Groups::of(resources);
+    let items = groups.0.iter().filter(|group| group.name.is_empty() == core).map(|group| {
+        let versions = group.versions.iter().map(|(version, resources)| {
+            let mut resources = resources.clone();
             resources.sort_by(|left, right| left.version.names.plural.cmp(&right.version.names.plural));
             let resources: Vec<Value> = resources.into_iter().map(aggregate_resource).collect();
-            object! { "version" => version, "resources" => resources, "freshness" => "Current" }
+            object! { "version" => *version, "resources" => resources, "freshness" => "Current" }
         });
         // The core group has no name to show.
         let metadata = if core {
             object! {}
         } else {
-            object! { "name" => group }
+            object! { "name" => group.name }
         };
         object! { "metadata" => metadata, "versions" => versions.collect::<Vec<_>>() }
     });
@@ -222,37 +227,50 @@ fn version_rank(version: &str) -> Option<(u8, u64, u64)> {
     Some((stability, number(major)?, number(minor)?))
 }
 
-fn group_names(resources: &[Resource]) -> Vec<&str> {
-    let mut names: Vec<&str> = resources
-        .iter()
-        .filter(|resource| resource.version.served)
-        .map(|resource| resource.version.group.as_str())
-        .collect();
-    let rank = |name: &str| Reverse(GROUPS_FIRST.iter().rev().position(|first| *first == name));
-    names.sort_by(|left, right| rank(left).cmp(&rank(right)).then_with(|| left.cmp(right)));
-    names.dedup();
-    names
+/// What is served, by group.
+struct Groups<'r>(Vec<Group<'r>>);
+
+struct Group<'r> {
+    name: &'r str,
+    /// The versions, best first, each with its resources.
+    versions: Vec<(&'r str, Vec<&'r Resource>)>,
 }
 
-/// The served versions of a group, best first.
-fn versions<'a>(group: &str, resources: &'a [Resource]) -> Vec<&'a str> {
-    let of_group = resources.iter().filter(|resource| resource.version.served && resource.version.group == group);
-    let mut versions: Vec<&str> = of_group.map(|resource| resource.version.version.as_str()).collect();
-    versions.sort_by(|left, right| compare_versions(left, right));
-    versions.dedup();
-    versions
+impl<'r> Groups<'r> {
+    fn of(resources: &'r [Resource]) -> Self {
+        work::steps(resources.len());
+        let mut by_name: HashMap<&str, HashMap<&str, Vec<&Resource>>> = HashMap::new();
+        for resource in resources.iter().filter(|resource| resource.version.served) {
+            let ServedVersion { group, version, .. } = resource.version.as_ref();
+            by_name.entry(group).or_default().entry(version).or_default().push(resource);
+        }
+        let mut groups: Vec<_> = by_name.into_iter().map(|(name, versions)| Group::new(name, versions)).collect();
+        let rank = |name: &str| Reverse(GROUPS_FIRST.iter().rev().position(|first| *first == name));
+        groups.sort_by(|left, right| rank(left.name).cmp(&rank(right.name)).then_with(|| left.name.cmp(right.name)));
+        Groups(groups)
+    }
 }
 
-fn group_fields(name: &str, resources: &[Resource]) -> Option<Map> {
-    let versions = versions(name, resources).into_iter();
-    let versions: Vec<Value> = versions
-        .map(|version| object! { "groupVersion" => format!("{name}/{version}"), "version" => version })
-        .collect();
-    let mut fields = Map::new();
-    fields.insert("name", name.into());
-    fields.insert("preferredVersion", versions.first()?.clone());
-    fields.insert("versions", versions.into());
-    Some(fields)
+impl<'r> Group<'r> {
+    fn new(name: &'r str, versions: HashMap<&'r str, Vec<&'r Resource>>) -> Self {
+        let mut versions: Vec<_> = versions.into_iter().collect();
+        versions.sort_by(|(left, _), (right, _)| compare_versions(left, right).then_with(|| left.cmp(right)));
+        Group { name, versions }
+    }
+
+    fn fields(&self) -> Option<Map> {
+        work::steps(self.versions.len());
+        let name = self.name;
+        let versions = self.versions.iter().map(|(version, _)| {
+            object! { "groupVersion" => format!("{name}/{version}"), "version" => *version }
+        });
+        let versions: Vec<Value> = versions.collect();
+        let mut fields = Map::new();
+        fields.insert("name", name.into());
+        fields.insert("preferredVersion", versions.first()?.clone());
+        fields.insert("versions", versions.into());
+        Some(fields)
+    }
 }
 
 fn list_resource(resource: &Resource, storage_version_hash: Option<String>, listed: &mut Vec<Value>) {
@@ -321,22 +339,41 @@ fn insert_names(resource: &Resource, fields: &mut Map) {
 }
 
 fn texts(texts: &[impl AsRef<str>]) -> Value {
+    work::steps(texts.len());
     texts.iter().map(|text| Value::from(text.as_ref())).collect::<Vec<_>>().into()
 }
 
-/// Stands for the version that objects are stored in; `None` while that is not served.
-fn storage_version_hash(version: &ServedVersion, resources: &[Resource]) -> Option<String> {
-    let is_storage = |other: &&ServedVersion| {
-        other.storage && other.served && other.group == version.group && other.names.plural == version.names.plural
-    };
-    // The two groups of events are stored in one.
-    let stored_elsewhere = |other: &&ServedVersion| {
-        !version.storage && other.storage && version.group == "events.k8s.io" && other.names.kind == version.names.kind
-    };
-    let versions = || resources.iter().map(|resource| resource.version.as_ref());
-    let storage = versions().find(is_storage).or_else(|| versions().find(stored_elsewhere))?;
-    let name = format!("{}/{}/{}", storage.group, storage.version, storage.names.kind);
-    Some(base64::engine::general_purpose::STANDARD.encode(&Sha256::digest(name.as_bytes())[..8]))
+/// The versions that objects are stored in.
+struct StorageVersions<'r> {
+    /// By group and plural.
+    served: HashMap<(&'r str, &'r str), &'r ServedVersion>,
+    /// By kind, whether served or not.
+    by_kind: HashMap<&'r str, &'r ServedVersion>,
+}
+
+impl<'r> StorageVersions<'r> {
+    fn of(resources: &'r [Resource]) -> Self {
+        work::steps(resources.len());
+        let mut versions = StorageVersions { served: HashMap::new(), by_kind: HashMap::new() };
+        for version in resources.iter().map(|resource| resource.version.as_ref()).filter(|version| version.storage) {
+            versions.by_kind.entry(&version.names.kind).or_insert(version);
+            if version.served {
+                versions.served.entry((&version.group, &version.names.plural)).or_insert(version);
+            }
+        }
+        versions
+    }
+
+    /// Stands for the version that objects are stored in; `None` while that is not served.
+    fn hash_of(&self, version: &ServedVersion) -> Option<String> {
+        // The two groups of events are stored in one.
+        let is_elsewhere = !version.storage && version.group == "events.k8s.io";
+        let elsewhere = || self.by_kind.get(version.names.kind.as_str()).filter(|_| is_elsewhere);
+        let served = self.served.get(&(version.group.as_str(), version.names.plural.as_str()));
+        let storage = served.or_else(elsewhere)?;
+        let name = format!("{}/{}/{}", storage.group, storage.version, storage.names.kind);
+        Some(base64::engine::general_purpose::STANDARD.encode(&Sha256::digest(name.as_bytes())[..8]))
+    }
 }
 
 #[cfg(test)]
@@ -356,7 +393,7 @@ mod tests {
         let version = ServedVersion {
             group: "discovery-group.example.com".into(),
             version: version.into(),
-            names,
+            names: names.into(),
             scope: Scope::Namespaced,
             schema_generation: 1,
             served: true,
@@ -412,5 +449,38 @@ mod tests {
         let items = groups.get("items").and_then(Value::as_array).expect("a list");
         assert_eq!(items.len(), 1);
         assert_eq!(aggregated(true, "v2", &resources).get("items"), Some(&Vec::new().into()));
+    }
+
+    /// So many versions, each in a group of its own if `apart`.
+    fn many(count: usize, apart: bool) -> Vec<Resource> {
+        let one = |at: usize| {
+            let mut resource = foo(&format!("v{}", at + 1), at == 0);
+            let version = Arc::make_mut(&mut resource.version);
+            if apart {
+                version.group = format!("g{at}.example.com");
+            }
+            resource
+        };
+        (0..count).map(one).collect()
+    }
+
+    #[test]
+    fn ten_times_the_resources_take_ten_times_the_steps() {
+        type Document = fn(&[Resource]) -> Option<Value>;
+        let documents: [Document; 4] = [
+            |resources| Some(groups(resources)),
+            |resources| Some(aggregated(false, "v2", resources)),
+            |resources| group("discovery-group.example.com", resources).or_else(|| group("g7.example.com", resources)),
+            |resources| group_version("discovery-group.example.com", "v1", resources).or_else(|| Some(object! {})),
+        ];
+        for (document, apart) in documents.iter().flat_map(|document| [(document, false), (document, true)]) {
+            let size = |count| {
+                let resources = many(count, apart);
+                let (made, steps) = work::counted(|| document(&resources));
+                (crate::value::json::encode(&made.expect("it is served")).len(), steps)
+            };
+            let (small, large) = (size(100), size(1000));
+            assert!(large.0 < 13 * small.0 && large.1 < 13 * small.1, "{small:?} {large:?}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Documents: discovery, OpenAPI, the version.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Method, Response, StatusCode, header};
@@ -14,6 +14,7 @@ use crate::protobuf;
 use crate::registry::Resource;
 use crate::value::json::Layout;
 use crate::value::{Value, json};
+use crate::work;
 
 use super::answer::{self, Content};
 use super::exchange::Exchange;
@@ -24,6 +25,9 @@ use super::{discovery, openapi};
 
 /// What the server says it is: clients compare it with their own version.
 pub const SERVER_VERSION: &str = concat!("v1.37.2+skiff-", env!("CARGO_PKG_VERSION"));
+
+/// Bytes of documents that are kept; one document may have more.
+const KEPT_BYTES_MAX: usize = 64 << 20;
 
 /// OpenAPI documents, made when they are first asked for, and again when what they describe has changed.
 #[derive(Default)]
@@ -38,14 +42,24 @@ struct Made {
 }
 
 impl Documents {
+    /// The document is made outside of the lock, as that may take long and be ended.
     fn get(&self, name: &str, hash: &str, make: impl FnOnce() -> Vec<u8>) -> Arc<Vec<u8>> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(made) = made.get(name).filter(|made| made.hash == hash) {
+        if let Some(made) = self.locked().get(name).filter(|made| made.hash == hash) {
             return Arc::clone(&made.document);
         }
         let document = Arc::new(make());
-        made.insert(name.to_owned(), Made { hash: hash.to_owned(), document: Arc::clone(&document) });
+        let mut known = self.locked();
+        known.remove(name);
+        let kept: usize = known.values().map(|made| made.document.len()).sum();
+        if kept + document.len() > KEPT_BYTES_MAX {
+            known.clear();
+        }
+        known.insert(name.to_owned(), Made { hash: hash.to_owned(), document: Arc::clone(&document) });
         document
+    }
+
+    fn locked(&self) -> MutexGuard<'_, BTreeMap<String, Made>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -238,6 +252,7 @@ async fn served(app: &App) -> Result<Vec<Served>, Status> {
         // A kind in two groups is stored in one of them, and served in the other by another resource.
         let own = |version: &&Arc<ServedVersion>| version.group == resource.first().group;
         for version in resource.versions.iter().filter(own) {
+            work::step();
             let revision = resource.definition.as_ref().map(|definition| definition.revision);
             served.push(Served {
                 version: Arc::clone(version),

@@ -2,15 +2,18 @@
 
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::{HeaderMap, HeaderName, Method, Request, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use crate::auth::UserInfo;
+use crate::memory::{Full, Memory, Reservation};
 use crate::meta::selector::FieldSelector;
 use crate::meta::{Status, names};
+use crate::processor::Share;
 use crate::registry::Warnings;
 
 use super::Stopping;
@@ -18,10 +21,14 @@ use super::impersonation;
 use super::observe::Observed;
 use super::path::{ResourcePath, Verb};
 use super::query::{ListOptions, Query};
+use super::share::TOO_MANY_REQUESTS;
 use super::websocket::Upgrade;
 
 /// The largest body, as kube-apiserver takes it.
 pub const BODY_BYTES_MAX: usize = 3 << 20;
+
+/// How long a body may be that is read at once, whoever waits for memory.
+const BODY_UNCOUNTED_BYTES_MAX: usize = 64 << 10;
 
 /// The other end of the connection that a request came by, among its extensions.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +46,8 @@ pub(super) struct Exchange {
     pub content_type: String,
     pub user_agent: String,
     pub if_none_match: String,
+    /// How many bytes the client says that it sends; 0 where it does not say.
+    pub content_length: usize,
     pub user: UserInfo,
     /// In whose name the request is sent, where that is another's than the sender's.
     pub wanted_user: Result<Option<UserInfo>, Status>,
@@ -52,6 +61,12 @@ pub(super) struct Exchange {
     pub upgrade: Option<Upgrade>,
     /// Set once the path is read.
     pub observed: OnceLock<Arc<Observed>>,
+    /// The request's share of the processors, set with it.
+    pub share: OnceLock<Arc<Share>>,
+    /// How long the stored object is that the request is about.
+    pub stored_bytes: AtomicUsize,
+    /// Memory that the request needs until it is answered.
+    reserved: Mutex<Vec<Reservation>>,
 }
 
 impl Exchange {
@@ -70,6 +85,7 @@ impl Exchange {
             content_type: text(&parts.headers, header::CONTENT_TYPE),
             user_agent: text(&parts.headers, header::USER_AGENT),
             if_none_match: text(&parts.headers, header::IF_NONE_MATCH),
+            content_length: text(&parts.headers, header::CONTENT_LENGTH).parse().unwrap_or_default(),
             user: user.unwrap_or_default(),
             wanted_user: impersonation::wanted(&parts.headers),
             stopping: parts.extensions.get::<Stopping>().cloned(),
@@ -78,6 +94,9 @@ impl Exchange {
             source_ips: source_ips(&parts.headers, parts.extensions.get::<PeerAddress>().copied()),
             upgrade,
             observed: OnceLock::new(),
+            share: OnceLock::new(),
+            stored_bytes: AtomicUsize::new(0),
+            reserved: Mutex::default(),
         };
         (exchange, body)
     }
@@ -100,6 +119,34 @@ impl Exchange {
         Cow::Owned(name.filter(|name| names::is_path_segment(name, false).is_empty()).unwrap_or_default().to_owned())
     }
 
+    /// Reads a body, up to the limit, once there is memory for it, and reserves what the request takes that decodes it.
+    ///
+    /// Errors: 413 for a body that is too large, 429 where there is no memory in time.
+    pub async fn read_body(&self, memory: &Memory, body: Body) -> Result<Bytes, Status> {
+        let size_bytes =
+            body.size_hint().upper().map_or(BODY_BYTES_MAX, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+        let stored_bytes = self.stored_bytes.load(Ordering::Relaxed);
+        if size_bytes == 0 && stored_bytes < BODY_UNCOUNTED_BYTES_MAX {
+            return Ok(Bytes::new());
+        }
+        let room = match size_bytes > BODY_UNCOUNTED_BYTES_MAX {
+            true => Some(memory.for_body(size_bytes.min(BODY_BYTES_MAX)).await.map_err(|Full| no_memory())?),
+            false => None,
+        };
+        let bytes = collect(body, size_bytes.min(BODY_BYTES_MAX)).await?;
+        // Before the body is looked through, which is work already.
+        self.ready().await?;
+        let reserved = memory.for_work_on(&bytes, stored_bytes).await.map_err(|Full| no_memory())?;
+        self.hold(reserved);
+        drop(room);
+        Ok(bytes)
+    }
+
+    /// Keeps memory reserved until the request is answered.
+    pub fn hold(&self, reserved: Reservation) {
+        self.reserved.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(reserved);
+    }
+
     /// Tells what is observed, where anything is.
     pub fn observe(&self, tell: impl FnOnce(&Observed)) {
         if let Some(observed) = self.observed.get() {
@@ -117,22 +164,56 @@ impl Exchange {
     }
 }
 
+impl Exchange {
+    /// Waits until it is this request's turn, where it is likely to take long.
+    ///
+    /// Errors: too many requests wait.
+    pub async fn ready(&self) -> Result<(), Status> {
+        match self.share.get() {
+            Some(share) => share.ready().await.map_err(|_| Status::too_many_requests(TOO_MANY_REQUESTS, 1)),
+            None => Ok(()),
+        }
+    }
+}
+
 /// The values of a header, joined as one list. Bytes that are no UTF-8 become U+FFFD.
 fn text(headers: &HeaderMap, name: HeaderName) -> String {
     let values = headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
     values.collect::<Vec<_>>().join(",")
 }
 
-/// Reads a body, up to the limit.
-pub(super) async fn read_body(body: Body) -> Result<Bytes, Status> {
-    match Limited::new(body, BODY_BYTES_MAX).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => {
-            Err(Status::request_entity_too_large(&format!("limit is {BODY_BYTES_MAX}")))
+/// Reads a body in one piece: what is copied is freed as more comes.
+///
+/// Errors: 413 for one that is too large, 500 for one that breaks off.
+async fn collect(body: Body, size_bytes: usize) -> Result<Bytes, Status> {
+    let mut body = Limited::new(body, BODY_BYTES_MAX);
+    let mut bytes = Vec::with_capacity(size_bytes.min(BODY_UNCOUNTED_BYTES_MAX));
+    while let Some(frame) = body.frame().await {
+        match frame {
+            Ok(frame) => {
+                let data = frame.into_data().unwrap_or_default();
+                if bytes.len() + data.len() > bytes.capacity() {
+                    bytes.reserve_exact(size_bytes.saturating_sub(bytes.len()).max(data.len()));
+                }
+                bytes.extend_from_slice(&data);
+            }
+            Err(error) if error.is::<LengthLimitError>() => {
+                return Err(Status::request_entity_too_large(&format!("limit is {BODY_BYTES_MAX}")));
+            }
+            // What a library says of a body that breaks off is not for clients.
+            Err(_) => return Err(Status::plain(500, "unexpected EOF")),
         }
-        // What a library says of a body that breaks off is not for clients.
-        Err(_) => Err(Status::plain(500, "unexpected EOF")),
     }
+    Ok(bytes.into())
+}
+
+/// What a request is answered with for which there is no memory.
+pub(super) fn no_memory() -> Status {
+    const RETRY_AFTER_SECONDS: u32 = 1;
+    Status::too_many_requests(
+        "the server has no memory left for this request, please try again later",
+        RETRY_AFTER_SECONDS,
+    )
 }
 
 /// Whom a request came through: what proxies wrote down, then the other end of the connection.

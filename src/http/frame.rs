@@ -2,36 +2,79 @@
 
 use std::io::Write;
 
+use axum::body::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use super::pieces::{COPIED_BYTES_MAX, Pieces};
 use crate::registry::EventType;
+use crate::work;
 
 /// Bodies of more bytes are compressed for clients that accept it.
 pub const GZIP_THRESHOLD_BYTES: usize = 128 * 1024;
 
+/// How much is compressed at a time.
+const GZIP_PIECE_BYTES: usize = 16 << 10;
+/// How much is compressed in the time of a step.
+const GZIP_BYTES_PER_STEP: usize = 16;
+
 /// Appends one line of a JSON watch: `{"type":"ADDED","object":…}` and a line break.
 ///
-/// `write_object` appends the object as compact JSON, `size_bytes_max` bytes at most.
-pub fn write_event(
-    event: EventType,
-    size_bytes_max: usize,
-    out: &mut Vec<u8>,
-    write_object: impl FnOnce(&mut Vec<u8>),
-) {
-    out.reserve(size_bytes_max + 40);
-    out.extend_from_slice(br#"{"type":""#);
-    out.extend_from_slice(event.as_str().as_bytes());
-    out.extend_from_slice(br#"","object":"#);
+/// `write_object` appends the object as compact JSON.
+pub fn write_event(event: EventType, out: &mut Pieces, write_object: impl FnOnce(&mut Pieces)) {
+    out.copy(br#"{"type":""#);
+    out.copy(event.as_str().as_bytes());
+    out.copy(br#"","object":"#);
     write_object(out);
-    out.extend_from_slice(b"}\n");
+    out.copy(b"}\n");
 }
 
 /// Compresses `bytes` at level 1, which costs the least time.
 pub fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::fast());
-    encoder.write_all(bytes)?;
+    compress(&mut encoder, bytes)?;
     encoder.finish()
+}
+
+/// In pieces, so that it can be ended in between.
+fn compress(encoder: &mut GzEncoder<Vec<u8>>, bytes: &[u8]) -> std::io::Result<()> {
+    for piece in bytes.chunks(GZIP_PIECE_BYTES) {
+        work::steps(GZIP_PIECE_BYTES / GZIP_BYTES_PER_STEP);
+        encoder.write_all(piece)?;
+    }
+    Ok(())
+}
+
+/// The parts of a body, compressed as they are asked for.
+pub struct Compressed<I> {
+    parts: I,
+    /// `None` at the end.
+    encoder: Option<GzEncoder<Vec<u8>>>,
+}
+
+impl<I> Compressed<I> {
+    pub fn new(parts: I) -> Self {
+        Compressed { parts, encoder: Some(GzEncoder::new(Vec::new(), Compression::fast())) }
+    }
+}
+
+impl<I: Iterator<Item = Bytes>> Iterator for Compressed<I> {
+    type Item = std::io::Result<Bytes>;
+
+    fn next(&mut self) -> Option<std::io::Result<Bytes>> {
+        loop {
+            let Some(part) = self.parts.next() else {
+                return self.encoder.take().map(|encoder| encoder.finish().map(Bytes::from));
+            };
+            let encoder = self.encoder.as_mut()?;
+            if let Err(error) = compress(encoder, &part) {
+                return Some(Err(error));
+            }
+            if encoder.get_ref().len() >= COPIED_BYTES_MAX {
+                return Some(Ok(std::mem::take(encoder.get_mut()).into()));
+            }
+        }
+    }
 }
 
 /// Compresses a part of a stream, to be read at once: everything is there before the end of the member begins.
@@ -40,7 +83,7 @@ pub fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
 /// separates them from the end.
 pub fn gzip_part(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::fast());
-    encoder.write_all(bytes)?;
+    compress(&mut encoder, bytes)?;
     encoder.flush()?;
     encoder.finish()
 }
@@ -53,9 +96,9 @@ mod tests {
 
     #[test]
     fn an_event_is_a_line() {
-        let mut out = Vec::new();
-        write_event(EventType::Bookmark, 7, &mut out, |out| out.extend_from_slice(br#"{"a":1}"#));
-        assert_eq!(out, b"{\"type\":\"BOOKMARK\",\"object\":{\"a\":1}}\n");
+        let mut out = Pieces::default();
+        write_event(EventType::Bookmark, &mut out, |out| out.copy(br#"{"a":1}"#));
+        assert_eq!(out.take_all(), b"{\"type\":\"BOOKMARK\",\"object\":{\"a\":1}}\n");
     }
 
     #[test]

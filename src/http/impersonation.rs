@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use axum::http::HeaderMap;
 
 use crate::auth::{Attributes, Authorizer, Decision, ResourceAttributes, UserInfo};
-use crate::meta::field::{Error, ErrorList, Path, aggregate};
+use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::{Status, names};
 use crate::value::go_quote;
 
@@ -324,7 +324,7 @@ fn fault_of_extra(key: &str, values: &[String]) -> Option<String> {
     }
     let errors = check_domain_prefixed_path(key);
     if !errors.is_empty() {
-        return Some(format!("impersonating an invalid key in extra is not allowed: {}", aggregate(&errors)));
+        return Some(format!("impersonating an invalid key in extra is not allowed: {}", errors.aggregate()));
     }
     if key.to_lowercase() != key {
         return Some(format!("impersonating a non-lowercase key in extra is not allowed: {}", go_quote(key)));
@@ -339,7 +339,7 @@ fn check_domain_prefixed_path(key: &str) -> ErrorList {
     let extra = Path::new("extra");
     let at = extra.child("key");
     let Some((host, path)) = key.split_once('/').filter(|(host, path)| !host.is_empty() && !path.is_empty()) else {
-        return vec![Error::invalid(&at, key, "must be a domain-prefixed path (such as \"acme.io/foo\")")];
+        return Error::invalid(&at, key, "must be a domain-prefixed path (such as \"acme.io/foo\")").into();
     };
     let faults = names::is_dns1123_subdomain(host).into_iter();
     let mut errors: ErrorList = faults.map(|fault| Error::invalid(&at, host, fault)).collect();

@@ -16,10 +16,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::metrics::Metrics;
+use crate::processor::Expected;
 use crate::webhook::patience::Held;
 
 /// How long a request waits for a place.
 const PLACE_WAIT: Duration = Duration::from_secs(1);
+
+/// How many requests that take long may be at work or wait for their turns.
+const LONG_MAX: usize = 1024;
 
 /// What a server takes on at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +56,10 @@ pub(super) enum Kind {
 pub(super) struct Places {
     read_only: Row,
     mutating: Row,
+    /// For those that will take long, so that they keep no others from work: they wait for their turns.
+    long: Row,
+    /// Of those that change nothing, and of the others.
+    at_work: [Gauge; 2],
 }
 
 struct Row {
@@ -59,7 +67,6 @@ struct Row {
     free: Option<Arc<Semaphore>>,
     /// For those who wait for a webhook.
     aside: Arc<Semaphore>,
-    at_work: Gauge,
 }
 
 /// A place that is taken until this is dropped.
@@ -92,30 +99,36 @@ impl Drop for Place {
 
 impl Places {
     pub fn new(limits: &Limits, metrics: &Metrics) -> Self {
-        let row = |places: usize, kind| Row {
+        let row = |places: usize| Row {
             free: (places > 0).then(|| Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS)))),
             aside: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
-            at_work: metrics.in_flight(kind),
         };
-        Places { read_only: row(limits.read_only, "readOnly"), mutating: row(limits.mutating, "mutating") }
+        Places {
+            read_only: row(limits.read_only),
+            mutating: row(limits.mutating),
+            long: row(LONG_MAX),
+            at_work: ["readOnly", "mutating"].map(|kind| metrics.in_flight(kind)),
+        }
     }
 
     /// A place for a request; `None` where there is none for it.
-    pub async fn take(&self, kind: Kind) -> Option<Place> {
-        let row = match kind {
-            Kind::ReadOnly => &self.read_only,
-            Kind::Mutating | Kind::LongRunning => &self.mutating,
+    pub async fn take(&self, kind: Kind, expected: Expected) -> Option<Place> {
+        let [reading, changing] = &self.at_work;
+        let (row, at_work) = match kind {
+            Kind::ReadOnly => (&self.read_only, reading),
+            Kind::Mutating | Kind::LongRunning => (&self.mutating, changing),
         };
+        let row = if expected == Expected::Long { &self.long } else { row };
         let permit = match &row.free {
             Some(free) => Some(timeout(PLACE_WAIT, Arc::clone(free).acquire_owned()).await.ok()?.ok()?),
             None => None,
         };
-        row.at_work.inc();
+        at_work.inc();
         Some(Place {
             may_wait: AtomicBool::new(permit.is_none()),
             permit: Mutex::new(permit),
             aside: Arc::clone(&row.aside),
-            at_work: row.at_work.clone(),
+            at_work: at_work.clone(),
         })
     }
 }
@@ -128,20 +141,20 @@ mod tests {
     async fn who_finds_no_place_in_time_is_refused() {
         let limits = Limits { read_only: 1, mutating: 0, ..Limits::default() };
         let places = Places::new(&limits, &Metrics::new());
-        let taken = places.take(Kind::ReadOnly).await;
+        let taken = places.take(Kind::ReadOnly, Expected::Short).await;
         assert!(taken.is_some());
-        assert!(places.take(Kind::ReadOnly).await.is_none());
-        assert!(places.take(Kind::Mutating).await.is_some(), "it has places of its own");
+        assert!(places.take(Kind::ReadOnly, Expected::Short).await.is_none());
+        assert!(places.take(Kind::Mutating, Expected::Short).await.is_some(), "it has places of its own");
         drop(taken);
-        assert!(places.take(Kind::ReadOnly).await.is_some());
+        assert!(places.take(Kind::ReadOnly, Expected::Short).await.is_some());
     }
     #[tokio::test(start_paused = true)]
     async fn who_waits_for_a_webhook_makes_room_as_long_as_there_is_some_aside() {
         let limits = Limits { read_only: 1, ..Limits::default() };
         let places = Places::new(&limits, &Metrics::new());
-        let first = places.take(Kind::ReadOnly).await.expect("there is one");
+        let first = places.take(Kind::ReadOnly, Expected::Short).await.expect("there is one");
         assert!(first.give_up().await && first.give_up().await, "it is asked before each call");
-        let second = places.take(Kind::ReadOnly).await.expect("there is one again");
+        let second = places.take(Kind::ReadOnly, Expected::Short).await.expect("there is one again");
         assert!(!second.give_up().await);
         drop(first);
         assert!(second.give_up().await);

@@ -6,6 +6,7 @@
 //! those can't say, and every schema is a value already.
 //! Source: documents recorded from apiextensions-apiserver 1.37; the shared definitions stand in `schemas/openapi.json`.
 
+use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 
 use sha2::{Digest, Sha512};
@@ -16,6 +17,10 @@ use crate::kinds;
 use crate::object;
 use crate::schema::openapi::{self, Dialect, Kind, Options};
 use crate::value::{Map, Value};
+use crate::work;
+
+/// Bytes of a document, not counting what all kinds share: kinds beyond are left out. The reference has no such limit.
+const DOCUMENT_BYTES_MAX: usize = 64 << 20;
 
 /// The media type of an OpenAPI v2 document in protobuf, which is not served: 406.
 pub const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
@@ -26,22 +31,30 @@ struct Shared {
     parameters: Map,
 }
 
-static SHARED: LazyLock<Shared> = LazyLock::new(|| {
+static SHARED: LazyLock<Shared> = LazyLock::new(|| work::essential(read_shared));
+
+fn read_shared() -> Shared {
     let text = include_str!("../../schemas/openapi.json");
     let document = crate::value::json::decode(text.as_bytes()).expect("schemas/openapi.json is JSON");
     let part = |name| document.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
     Shared { definitions: part("definitions"), parameters: part("parameters") }
-});
+}
 
 /// The document of one group and version: all of its resources.
 pub fn v3_document(versions: &[Arc<ServedVersion>]) -> Value {
     let mut paths = Map::new();
     let mut schemas = Map::new();
+    let mut room = DOCUMENT_BYTES_MAX;
     for version in versions {
-        insert_definitions(version, Dialect::V3, &mut schemas);
-        insert_paths(version, Dialect::V3, &mut paths);
+        let (mut own_schemas, mut own_paths) = (Map::new(), Map::new());
+        insert_definitions(version, Dialect::V3, &mut own_schemas);
+        insert_paths(version, Dialect::V3, &mut own_paths);
+        let Some(left) = room.checked_sub(bytes_of(&own_schemas) + bytes_of(&own_paths)) else { continue };
+        room = left;
+        own_schemas.into_iter().for_each(|(name, schema)| _ = schemas.insert(name, schema));
+        own_paths.into_iter().for_each(|(name, path)| _ = paths.insert(name, path));
     }
-    insert_shared(&paths, Dialect::V3, &mut schemas);
+    insert_shared([&paths], Dialect::V3, &mut schemas);
     object! {
         "openapi" => "3.0.0",
         "info" => object! { "title" => "Kubernetes CRD Swagger", "version" => "v0.1.0" },
@@ -52,15 +65,23 @@ pub fn v3_document(versions: &[Arc<ServedVersion>]) -> Value {
 
 /// The one v2 document of everything that is served. Defaults are left out, and parameters stand in one place.
 pub fn v2_document(versions: &[Arc<ServedVersion>], server_version: &str) -> Value {
-    let mut paths = Map::new();
+    let (mut paths, mut parameters) = (Map::new(), Map::new());
     let mut definitions = Map::new();
+    let mut room = DOCUMENT_BYTES_MAX;
     for version in versions {
-        insert_definitions(version, Dialect::V2, &mut definitions);
-        insert_paths(version, Dialect::V2, &mut paths);
+        let (mut own_definitions, mut own_paths) = (Map::new(), Map::new());
+        insert_definitions(version, Dialect::V2, &mut own_definitions);
+        insert_paths(version, Dialect::V2, &mut own_paths);
+        // At once, as parameters are most of a document until they are shared.
+        let shared = share_parameters(&mut own_paths);
+        let Some(left) = room.checked_sub(bytes_of(&own_definitions) + bytes_of(&own_paths)) else { continue };
+        room = left;
+        own_definitions.into_iter().for_each(|(name, definition)| _ = definitions.insert(name, definition));
+        own_paths.into_iter().for_each(|(name, path)| _ = paths.insert(name, path));
+        shared.into_iter().for_each(|(name, parameter)| _ = parameters.insert(name, parameter));
     }
-    insert_shared(&paths, Dialect::V2, &mut definitions);
+    insert_shared([&paths, &parameters], Dialect::V2, &mut definitions);
     definitions.values_mut().for_each(remove_defaults);
-    let parameters = share_parameters(&mut paths);
     let token = object! {
         "description" => "Bearer Token authentication", "type" => "apiKey", "name" => "authorization", "in" => "header",
     };
@@ -166,12 +187,14 @@ fn insert_definitions(version: &ServedVersion, dialect: Dialect, definitions: &m
     }
 }
 
-/// Adds the shared definitions that paths and definitions refer to, and those that these refer to.
-fn insert_shared(paths: &Map, dialect: Dialect, definitions: &mut Map) {
-    let mut wanted = Vec::new();
-    paths.values().for_each(|path| collect_references(path, &mut wanted));
+/// Adds the shared definitions that `others` and definitions refer to, and those that these refer to.
+fn insert_shared<'m>(others: impl IntoIterator<Item = &'m Map>, dialect: Dialect, definitions: &mut Map) {
+    let mut wanted = HashSet::new();
+    let others = others.into_iter().flat_map(Map::values);
+    others.for_each(|other| collect_references(other, &mut wanted));
     definitions.values().for_each(|definition| collect_references(definition, &mut wanted));
-    while let Some(name) = wanted.pop() {
+    let mut waiting: Vec<String> = wanted.into_iter().collect();
+    while let Some(name) = waiting.pop() {
         if definitions.contains_key(&name) {
             continue;
         }
@@ -180,17 +203,25 @@ fn insert_shared(paths: &Map, dialect: Dialect, definitions: &mut Map) {
             Dialect::V2 => reduce_to_v2(definition),
             Dialect::V3 => definition.clone(),
         };
+        let mut wanted = HashSet::new();
         collect_references(&definition, &mut wanted);
+        waiting.extend(wanted);
         definitions.insert(name, definition);
     }
 }
 
-fn collect_references(value: &Value, names: &mut Vec<String>) {
+fn collect_references(value: &Value, names: &mut HashSet<String>) {
+    work::step();
     match value {
         Value::Object(fields) => {
             for (name, value) in fields.iter() {
                 match (name, value) {
-                    ("$ref", Value::String(reference)) => names.extend(reference.rsplit('/').next().map(str::to_owned)),
+                    ("$ref", Value::String(reference)) => {
+                        let name = reference.rsplit('/').next().unwrap_or_default();
+                        if !names.contains(name) {
+                            names.insert(name.to_owned());
+                        }
+                    }
                     _ => collect_references(value, names),
                 }
             }
@@ -231,8 +262,23 @@ fn reduce_to_v2(value: &Value) -> Value {
     }
 }
 
+/// About how long these are as JSON.
+fn bytes_of(fields: &Map) -> usize {
+    fn of(value: &Value) -> usize {
+        work::step();
+        match value {
+            Value::String(text) => text.len() + 2,
+            Value::Array(items) => 2 + items.iter().map(|item| 1 + of(item)).sum::<usize>(),
+            Value::Object(fields) => bytes_of(fields),
+            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) => 4,
+        }
+    }
+    2 + fields.iter().map(|(name, value)| name.len() + 4 + of(value)).sum::<usize>()
+}
+
 /// Removes the defaults of a schema and of the schemas within it.
 fn remove_defaults(schema: &mut Value) {
+    work::step();
     let Some(fields) = schema.as_object_mut() else { return };
     fields.remove("default");
     for (name, value) in fields.iter_mut() {
@@ -632,7 +678,7 @@ mod tests {
         vec![Arc::new(ServedVersion {
             group: "a.example.com".into(),
             version: "v1".into(),
-            names,
+            names: names.into(),
             scope,
             schema_generation: 1,
             served: true,
@@ -675,7 +721,7 @@ mod tests {
             (v2_document(&widgets(Scope::Namespaced), "v1.37.2"), &["definitions"]),
         ] {
             let definitions = document.at(at).and_then(Value::as_object).expect("definitions");
-            let mut names = Vec::new();
+            let mut names = HashSet::new();
             collect_references(&document, &mut names);
             names.retain(|name| name.contains('.'));
             assert!(names.len() > 10 && names.iter().all(|name| definitions.contains_key(name)));

@@ -318,7 +318,7 @@ fn dry_run_errors(values: &[String]) -> ErrorList {
         true => ErrorList::new(),
         false => {
             let shown: Vec<Value> = values.iter().map(|value| Value::from(value.as_str())).collect();
-            vec![field::Error::not_supported(&Path::new("dryRun"), shown, &["All"])]
+            field::Error::not_supported(&Path::new("dryRun"), shown, &["All"]).into()
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Requests for resources: from the path to the verb, and from what the verb returns to the answer.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -10,19 +11,21 @@ use jiff::Timestamp;
 use crate::auth::{Attributes, Decision, ResourceAttributes};
 use crate::crd::ServedVersion;
 use crate::kinds::{self, Kind};
+use crate::memory::Full;
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Revision, Status, field, parse_uint};
 use crate::object;
 use crate::registry::{
     Body as RequestBody, CreateRequest, DeleteOptions, Deletion, Format as BodyFormat, IssuedToken, ListAt, ListPage,
     ListRequest, PatchRequest, PatchType, Reviewers, Start, Subresource, Target, UpdateRequest, Warnings, WatchRequest,
-    as_token_request,
+    Written, as_token_request,
 };
 use crate::store::continue_token::ContinueToken;
 use crate::value::{Map, Value, json, yaml};
 
 use super::answer::{self, Content};
-use super::exchange::{Exchange, read_body};
+use super::exchange::{Exchange, no_memory};
+use super::list_pieces::ListPieces;
 use super::negotiate::{self, Encoding, Endpoint, Format, Transform, TransformKind, built_in_route};
 use super::observe::resource_route;
 use super::path::{NOT_FOUND_TEXT, ResourcePath, Verb};
@@ -135,6 +138,9 @@ async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) 
         namespace: if namespaced { path.namespace.clone() } else { String::new() },
         name: path.name.clone(),
     };
+    if reads {
+        exchange.ready().await?;
+    }
     dispatch(app, exchange, target, verb, body).await
 }
 
@@ -156,6 +162,9 @@ async fn dispatch(
     verb: Verb,
     body: Body,
 ) -> Result<Response<Body>, Refusal> {
+    if matches!(verb, Verb::Update | Verb::Patch | Verb::Delete) {
+        note_stored(app, exchange, &target).await;
+    }
     let unsupported = || Status::method_not_allowed(&target.version.group, &target.version.names.plural, verb.as_str());
     match (target.subresource, verb) {
         (Subresource::Main, Verb::List) if is_computed(&target) => list_computed(app, exchange, &target).await,
@@ -170,6 +179,14 @@ async fn dispatch(
         (_, Verb::Update) => update(app, exchange, &target, body).await,
         (_, Verb::Patch) => patch(app, exchange, &target, body).await,
         _ => Err(unsupported().into()),
+    }
+}
+
+/// Notes how long the object is that a request changes, which is decoded beside the request's body.
+async fn note_stored(app: &App, exchange: &Exchange, target: &Target) {
+    // What can't be read is told by the verb.
+    if let Ok(Some(stored)) = app.registry.storage.get(&target.resource.collection, &target.key()).await {
+        exchange.stored_bytes.store(stored.bytes.len(), Ordering::Relaxed);
     }
 }
 
@@ -421,6 +438,13 @@ fn list_at(options: &ListOptions, target: &Target) -> Result<ListAt, Status> {
     })
 }
 
+/// A list of more bytes goes out in pieces, as its items are in memory already.
+const LIST_WHOLE_BYTES_MAX: usize = 128 << 10;
+/// How often the text of a list is in memory that is made as a whole.
+const LIST_TEXT_COPIES: usize = 2;
+/// How much a list takes, in lengths of its text, whose items are decoded for it.
+const LIST_DECODED_COPIES: usize = 12;
+
 async fn list(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, Refusal> {
     let (format, shape) = negotiate(exchange, target)?;
     let (options, mut request) = list_options(exchange, target)?;
@@ -431,15 +455,16 @@ async fn list(app: &App, exchange: &Exchange, target: &Target) -> Result<Respons
         request.limit = 0;
     }
     let page = app.registry.list(target, &request).await?;
-    answer_page(exchange, target, format, &shape, &page)
+    answer_page(app, exchange, target, format, &shape, page).await
 }
 
-fn answer_page(
+async fn answer_page(
+    app: &App,
     exchange: &Exchange,
     target: &Target,
     format: Format,
     shape: &Shape,
-    page: &ListPage,
+    page: ListPage,
 ) -> Result<Response<Body>, Refusal> {
     let is_typed = target.resource.definition.is_none();
     let mut metadata = Map::new();
@@ -451,9 +476,19 @@ fn answer_page(
         metadata.insert("remainingItemCount", Value::Int(remaining as i64));
     }
     let metadata = Value::Object(metadata);
+    let size_bytes: usize = page.items.iter().map(|(_, encoded)| encoded.len_max()).sum();
+    let is_large = size_bytes > LIST_WHOLE_BYTES_MAX;
     if shape.is_plain() && !is_typed {
-        return Ok(answer::content(exchange, 200, format, Content::Json(encode_page(target, &metadata, page))));
+        if is_large && format.encoding == Encoding::Json && !format.pretty {
+            return Ok(answer::pieces(exchange, ListPieces::new(target, &metadata, page)));
+        }
+        let reserved = app.registry.memory.for_work(size_bytes * LIST_TEXT_COPIES).await;
+        exchange.hold(reserved.map_err(|Full| no_memory())?);
+        let whole = ListPieces::new(target, &metadata, page).whole();
+        return Ok(answer::content(exchange, 200, format, Content::Json(whole)));
     }
+    let reserved = app.registry.memory.for_work(size_bytes * LIST_DECODED_COPIES).await;
+    exchange.hold(reserved.map_err(|Full| no_memory())?);
     let items = page.items.iter().map(|(stored, encoded)| {
         let mut bytes = Vec::with_capacity(encoded.len_max());
         encoded.write_to(&mut bytes, stored.revision);
@@ -501,27 +536,6 @@ fn answer_items(
     Ok(answer::content(exchange, 200, format, Content::Value(shaped)))
 }
 
-/// A list as JSON: a copy of its items' bytes.
-fn encode_page(target: &Target, metadata: &Value, page: &ListPage) -> Vec<u8> {
-    let size: usize = page.items.iter().map(|(_, encoded)| encoded.len_max() + 1).sum();
-    let mut out = Vec::with_capacity(size + 256);
-    out.extend_from_slice(b"{\"apiVersion\":");
-    json::encode_into(&Value::String(target.version.api_version()), &mut out);
-    out.extend_from_slice(b",\"items\":[");
-    for (at, (stored, encoded)) in page.items.iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
-        encoded.write_to(&mut out, stored.revision);
-    }
-    out.extend_from_slice(b"],\"kind\":");
-    json::encode_into(&Value::from(target.version.names.list_kind.as_str()), &mut out);
-    out.extend_from_slice(b",\"metadata\":");
-    json::encode_into(metadata, &mut out);
-    out.push(b'}');
-    out
-}
-
 async fn watch(app: &App, exchange: &Exchange, target: Target) -> Result<Response<Body>, Refusal> {
     let (format, shape) = negotiate(exchange, &target)?;
     let (options, select) = list_options(exchange, &target)?;
@@ -547,10 +561,11 @@ async fn watch(app: &App, exchange: &Exchange, target: Target) -> Result<Respons
         marks_initial_end: options.send_initial_events == Some(true),
         timeout,
     };
+    let reserved = app.registry.memory.for_watch().map_err(|Full| no_memory())?;
     let watch = app.registry.watch(&target, &request).await?;
     let version = &target.version;
     let counters = app.observer.metrics.watch(&version.group, &version.version, &version.names.plural);
-    let frames = Frames::new(exchange, format.encoding, shape, target, watch, counters);
+    let frames = Frames::new(exchange, format.encoding, shape, target, watch, counters, reserved);
     Ok(match &exchange.upgrade {
         Some(upgrade) => upgrade.answer(frames),
         None => watch_stream::answer(exchange, format, frames, options.is_watch_list()),
@@ -563,14 +578,14 @@ fn spread() -> f64 {
     f64::from(random) / f64::from(u32::MAX)
 }
 
-async fn request_body(exchange: &Exchange, body: Body) -> Result<RequestBody, Refusal> {
+async fn request_body(app: &App, exchange: &Exchange, body: Body) -> Result<RequestBody, Refusal> {
     let format = match negotiate::body_encoding(&exchange.content_type) {
         Ok(Encoding::Json) => BodyFormat::Json,
         Ok(Encoding::Yaml) => BodyFormat::Yaml,
         Ok(Encoding::Protobuf) => BodyFormat::Protobuf,
         Err(error) => return Err(Status::unsupported_media_type(&error.to_string()).into()),
     };
-    Ok(RequestBody { bytes: read_body(body).await?, format })
+    Ok(RequestBody { bytes: exchange.read_body(&app.registry.memory, body).await?, format })
 }
 
 fn manager(exchange: &Exchange, options: &WriteOptions) -> String {
@@ -613,7 +628,7 @@ async fn list_computed(app: &App, exchange: &Exchange, target: &Target) -> Resul
 
 async fn create(app: &App, exchange: &Exchange, target: &Target, body: Body) -> Result<Response<Body>, Refusal> {
     let (format, shape) = negotiate(exchange, target)?;
-    let request = create_request(exchange, body).await?;
+    let request = create_request(app, exchange, body).await?;
     let mut warnings = Warnings::default();
     let result = match built_in(&target.version).and_then(|kind| kind.review) {
         Some(review) => {
@@ -622,16 +637,23 @@ async fn create(app: &App, exchange: &Exchange, target: &Target, body: Body) -> 
         }
         None => {
             let written = app.registry.create(target, &exchange.user, &request, &mut warnings).await;
-            written.map(|written| written.object)
+            settled(app, target, written).await.map(|written| written.object)
         }
     };
     exchange.warn(warnings);
     object(exchange, target, 201, format, &shape, Content::Value(result?))
 }
 
+/// What was written, once it can be used.
+async fn settled(app: &App, target: &Target, written: Result<Written, Status>) -> Result<Written, Status> {
+    let written = written?;
+    app.registry.settle(target, &written.object).await;
+    Ok(written)
+}
+
 async fn create_token(app: &App, exchange: &Exchange, target: &Target, body: Body) -> Result<Response<Body>, Refusal> {
     let (format, shape) = negotiate(exchange, target)?;
-    let request = create_request(exchange, body).await?;
+    let request = create_request(app, exchange, body).await?;
     let mut warnings = Warnings::default();
     let Some(Issuing { issuer, .. }) = &app.issuing else { return Err(Status::not_found_generic().into()) };
     let result = app.registry.create_token(issuer, target, &request, &mut warnings).await;
@@ -641,8 +663,8 @@ async fn create_token(app: &App, exchange: &Exchange, target: &Target, body: Bod
     object(exchange, target, 201, format, &shape, Content::Value(request))
 }
 
-async fn create_request(exchange: &Exchange, body: Body) -> Result<CreateRequest, Refusal> {
-    let body = request_body(exchange, body).await?;
+async fn create_request(app: &App, exchange: &Exchange, body: Body) -> Result<CreateRequest, Refusal> {
+    let body = request_body(app, exchange, body).await?;
     let options = WriteOptions::create(&exchange.query)?;
     Ok(CreateRequest {
         body,
@@ -658,7 +680,7 @@ async fn update(app: &App, exchange: &Exchange, target: &Target, body: Body) -> 
         return Err(Status::bad_request("name must be provided").into());
     }
     let (format, shape) = negotiate(exchange, target)?;
-    let bytes = request_body(exchange, body).await?;
+    let bytes = request_body(app, exchange, body).await?;
     let options = WriteOptions::update(&exchange.query)?;
     let request = UpdateRequest {
         body: bytes,
@@ -673,7 +695,7 @@ async fn update(app: &App, exchange: &Exchange, target: &Target, body: Body) -> 
         _ => app.registry.update(target, &exchange.user, &request, &mut warnings).await,
     };
     exchange.warn(warnings);
-    let written = result?;
+    let written = settled(app, target, result).await?;
     let code = if written.created { 201 } else { 200 };
     object(exchange, target, code, format, &shape, Content::Value(written.object))
 }
@@ -689,7 +711,7 @@ async fn patch(app: &App, exchange: &Exchange, target: &Target, body: Body) -> R
         return Err(Status::bad_request("name must be provided").into());
     }
     let (format, shape) = negotiate(exchange, target)?;
-    let bytes = read_body(body).await?;
+    let bytes = exchange.read_body(&app.registry.memory, body).await?;
     let options = WriteOptions::patch(&exchange.query, patch_type == negotiate::PatchType::Apply)?;
     let request = PatchRequest {
         patch_type: match patch_type {
@@ -708,14 +730,14 @@ async fn patch(app: &App, exchange: &Exchange, target: &Target, body: Body) -> R
     let mut warnings = Warnings::default();
     let result = app.registry.patch(target, &exchange.user, &request, &mut warnings).await;
     exchange.warn(warnings);
-    let written = result?;
+    let written = settled(app, target, result).await?;
     let code = if written.created { 201 } else { 200 };
     object(exchange, target, code, format, &shape, Content::Value(written.object))
 }
 
 /// The options of a DELETE: in the body, or in the query where there is none.
-async fn delete_options(exchange: &Exchange, body: Body) -> Result<query::DeleteOptions, Refusal> {
-    let bytes = read_body(body).await?;
+async fn delete_options(app: &App, exchange: &Exchange, body: Body) -> Result<query::DeleteOptions, Refusal> {
+    let bytes = exchange.read_body(&app.registry.memory, body).await?;
     let options = match bytes.is_empty() {
         true => query::DeleteOptions::decode(&exchange.query)?,
         false => {
@@ -771,7 +793,7 @@ fn authorize_unsafe_delete(app: &App, exchange: &Exchange, target: &Target) -> R
 
 async fn delete(app: &App, exchange: &Exchange, target: &Target, body: Body) -> Result<Response<Body>, Refusal> {
     let (format, shape) = negotiate(exchange, target)?;
-    let options = delete_options(exchange, body).await?;
+    let options = delete_options(app, exchange, body).await?;
     if options.ignore_store_read_error == Some(true) {
         authorize_unsafe_delete(app, exchange, target)?;
     }
@@ -808,17 +830,16 @@ async fn delete_collection(
         options.limit = i64::MAX;
     }
     request.at = list_at(&options, target)?;
-    let options = delete_options(exchange, body).await?;
+    let options = delete_options(app, exchange, body).await?;
     if options.ignore_store_read_error == Some(true) {
         let path = field::Path::new("ignoreStoreReadErrorWithClusterBreakingPotential");
         let detail = "is not allowed with DELETECOLLECTION, try again after removing the option";
         let error = field::Error::invalid(&path, true, detail);
-        return Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", &[error]).into());
+        return Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", &error.into()).into());
     }
     let mut warnings = Warnings::default();
     let deletion = deletion(&options);
     let page = app.registry.delete_collection(target, &exchange.user, &request, &deletion, &mut warnings).await;
     exchange.warn(warnings);
-    let page = page?;
-    answer_page(exchange, target, format, &shape, &page)
+    answer_page(app, exchange, target, format, &shape, page?).await
 }

@@ -1,17 +1,18 @@
 //! The one fallback: from a path to what answers it.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Response};
 use tokio::time::timeout;
 
 use crate::audit;
 use crate::auth::{Attributes, Authorizer, Decision, TokenIssuer, Tokens};
 use crate::meta::Status;
+use crate::processor::{Expected, Processor, Share, metered};
 use crate::registry::Registry;
 use crate::webhook::patience;
 
@@ -21,13 +22,10 @@ use super::limits::{Kind, Limits, Places};
 use super::metrics::{self, Metrics};
 use super::observe::{Observed, Observer, document_route};
 use super::path::{self, BAD_REQUEST_TEXT, NOT_FOUND_TEXT, Target};
-use super::{answer, documents, health, issuer, resources};
+use super::{answer, documents, health, issuer, resources, share};
 
 /// The longest that one object's change may take, whatever the limit of a request is.
 const CHANGE_TIMEOUT_MAX: Duration = Duration::from_secs(34);
-/// What clients are told to wait that found no place.
-const RETRY_AFTER: &str = "1";
-const TOO_MANY_REQUESTS_TEXT: &str = "Too many requests, please try again later.\n";
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
 /// Who issues tokens of service accounts.
@@ -50,6 +48,7 @@ pub struct App {
     places: Places,
     limits: Limits,
     impersonations: LastModes,
+    processor: Arc<Processor>,
 }
 
 impl App {
@@ -70,7 +69,19 @@ impl App {
         let places = Places::new(&limits, &metrics);
         let observer = Observer { metrics, audit: audit.map(Arc::new) };
         let (documents, impersonations) = (documents::Documents::default(), LastModes::default());
-        App { registry, authorizer, tokens, issuing: None, documents, observer, places, limits, impersonations }
+        let processor = Arc::default();
+        App {
+            registry,
+            authorizer,
+            tokens,
+            issuing: None,
+            documents,
+            observer,
+            places,
+            limits,
+            impersonations,
+            processor,
+        }
     }
 }
 
@@ -78,6 +89,11 @@ impl App {
     /// The same, with tokens issued by `issuing`.
     pub fn with_issuing(self, issuing: Issuing) -> Self {
         App { issuing: Some(issuing), ..self }
+    }
+
+    /// The processors that requests share, to be told when the server stops.
+    pub fn processor(&self) -> Arc<Processor> {
+        Arc::clone(&self.processor)
     }
 
     /// Takes in what roles and bindings are now, wherever they were changed.
@@ -103,23 +119,49 @@ pub fn audit_id(headers: &HeaderMap) -> String {
 }
 
 async fn handle(State(app): State<Arc<App>>, request: Request) -> Response<Body> {
-    let (mut exchange, body) = Exchange::read(request);
+    let (exchange, body) = Exchange::read(request);
     let target = path::parse(&exchange.path).ok();
     let observed = Observed::begin(&app.observer, &exchange, target.as_ref());
-    // It is set here alone.
+    let share = share::of(&app.processor, &exchange, target.as_ref(), observed.kind());
+    // They are set here alone.
     _ = exchange.observed.set(Arc::clone(&observed));
-    let mut response = match target {
-        Some(target) => match impersonate(&app, &mut exchange, &target).await {
-            Ok(()) => within_limits(&app, &exchange, &observed, target, body).await,
-            Err(status) => answer::denial(&exchange, &status),
-        },
-        None => answer::text(&exchange, 400, BAD_REQUEST_TEXT),
-    };
+    _ = exchange.share.set(Arc::clone(&share));
+    let is_apart = observed.kind() == Kind::Mutating || share.expected() == Expected::Long;
+    let work = work(app, exchange, observed, Arc::clone(&share), target, body);
+    if is_apart { share::apart(share, work).await } else { work.await }
+}
+
+/// Answers a request, with its share of the processors.
+async fn work(
+    app: Arc<App>,
+    mut exchange: Exchange,
+    observed: Arc<Observed>,
+    share: Arc<Share>,
+    target: Option<Target>,
+    body: Body,
+) -> Response<Body> {
+    let answered = metered(&share, respond(&app, &mut exchange, &observed, target, body)).await;
+    app.processor.done(&share);
+    let mut response = answered.unwrap_or_else(|broken| share::broken_off(&exchange, &observed, broken));
     observed.answered(response.status().as_u16(), response.body().size_hint().exact());
     if let Ok(id) = HeaderValue::from_str(&exchange.audit_id) {
         response.headers_mut().insert(AUDIT_ID, id);
     }
-    response
+    share::while_sent(response)
+}
+
+async fn respond(
+    app: &App,
+    exchange: &mut Exchange,
+    observed: &Observed,
+    target: Option<Target>,
+    body: Body,
+) -> Response<Body> {
+    let Some(target) = target else { return answer::text(exchange, 400, BAD_REQUEST_TEXT) };
+    match impersonate(app, exchange, &target).await {
+        Ok(()) => within_limits(app, exchange, observed, target, body).await,
+        Err(status) => answer::denial(exchange, &status),
+    }
 }
 
 /// Lets the user become the one in whose name the request is.
@@ -164,12 +206,10 @@ async fn within_limits(
             return answer::status(exchange, &Status::bad_request(&message));
         }
     };
-    let Some(place) = app.places.take(observed.kind()).await else {
-        observed.terminated(429);
-        let mut refusal = answer::text(exchange, 429, TOO_MANY_REQUESTS_TEXT);
-        refusal.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER));
-        refusal.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        return refusal;
+    let share = exchange.share.get();
+    let expected = share.map_or(Expected::Short, |share| share.expected());
+    let Some(place) = app.places.take(observed.kind(), expected).await else {
+        return share::too_many_requests(exchange, observed);
     };
     let is_change = observed.kind() == Kind::Mutating
         && matches!(&target, Target::Resource(path) if !path.name.is_empty() || exchange.method == axum::http::Method::POST);
@@ -180,6 +220,9 @@ async fn within_limits(
         ),
         false => (allowed, "request did not complete within the allotted timeout"),
     };
+    if let Some(share) = share {
+        share.set_deadline(Instant::now() + allowed);
+    }
     let answer = patience::holding(Arc::new(place), answer(app, exchange, target, body));
     match timeout(allowed, answer).await {
         Ok(response) => response,
@@ -218,7 +261,10 @@ async fn answer(app: &App, exchange: &Exchange, target: Target, body: Body) -> R
             answer::body(exchange, 200, metrics::CONTENT_TYPE, text.into_bytes())
         }
         Target::Issuer | Target::IssuerKeys => issuer::serve(app, exchange, &target),
-        target => documents::serve(app, exchange, &target).await,
+        target => match exchange.ready().await {
+            Ok(()) => documents::serve(app, exchange, &target).await,
+            Err(status) => answer::status(exchange, &status),
+        },
     };
     if !route.subresource.is_empty() || (!route.group.is_empty() && response.status().is_success()) {
         exchange.observe(|observed| observed.routed(route));

@@ -13,6 +13,11 @@ use crate::kinds::strategy::{Cell, Table};
 use crate::meta::json_path::{self, JsonPath};
 use crate::object;
 use crate::value::{Map, Value};
+use crate::work;
+
+/// Bytes of a row behind which its cells are empty: each of many columns may show the whole object. The reference has no such
+/// limit.
+const ROW_BYTES_MAX: usize = 1 << 20;
 
 /// What stands at the head of a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -97,7 +102,12 @@ impl Columns {
         }
         let cells = move |object: &Value, now| {
             let name = Value::from(object.str_at(&["metadata", "name"]));
-            let others = paths.iter().map(|(path, type_)| custom_cell(object, path, type_, now));
+            let mut bytes = 0;
+            let others = paths.iter().map(|(path, type_)| {
+                let cell = if bytes < ROW_BYTES_MAX { custom_cell(object, path, type_, now) } else { Value::Null };
+                bytes += cell.size_bytes();
+                cell
+            });
             std::iter::once(name).chain(others).collect()
         };
         Columns::new(definitions, Box::new(cells))
@@ -179,6 +189,7 @@ pub fn table<'a>(
         false => Value::Null,
     };
     let rows = objects.into_iter().map(|object| {
+        work::step();
         let row_object = match include {
             // A bookmark that marks the end of the initial events must be recognised as such.
             IncludeObject::None if !marks_initial_events_end(object) => Value::Null,

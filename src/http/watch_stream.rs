@@ -8,6 +8,7 @@ use axum::http::{HeaderValue, Response, header};
 use futures_util::stream;
 
 use crate::kinds::{self, layout};
+use crate::memory::Reservation;
 use crate::object;
 use crate::protobuf;
 use crate::registry::{Event, EventType, Target, Watch};
@@ -20,10 +21,11 @@ use super::frame::{gzip_part, write_event};
 use super::metrics::WatchCounters;
 use super::negotiate::{self, Encoding, Format};
 use super::observe::Observed;
+use super::pieces::{COPIED_BYTES_MAX, Pieces};
 use super::resources::Shape;
 
-/// How many bytes of events go to the connection at once.
-const FRAMES_BYTES_MAX: usize = 64 << 10;
+/// How many bytes of events are compressed at once.
+const COMPRESSED_BYTES_MAX: usize = 64 << 10;
 
 /// The answer to a watch: its frames as they come.
 ///
@@ -32,12 +34,11 @@ const FRAMES_BYTES_MAX: usize = 64 << 10;
 pub(super) fn answer(exchange: &Exchange, format: Format, frames: Frames, is_watch_list: bool) -> Response<Body> {
     let compress = is_watch_list && negotiate::accepts_gzip(&exchange.accept_encoding);
     let body = Body::from_stream(stream::unfold(frames, move |mut frames| async move {
-        let chunk = frames.chunk().await?;
-        let chunk = match compress {
-            true => gzip_part(&chunk),
-            false => Ok(chunk),
+        let part = match compress {
+            true => gzip_part(&frames.chunk().await?).map(Bytes::from),
+            false => Ok(frames.part().await?),
         };
-        Some((chunk.map(Bytes::from), frames))
+        Some((part, frames))
     }));
     let mut response = Response::new(body);
     let headers = response.headers_mut();
@@ -59,8 +60,11 @@ pub(super) struct Frames {
     target: Target,
     stopping: Option<Stopping>,
     counters: WatchCounters,
+    /// Of events that are made and not sent yet.
+    pieces: Pieces,
     /// The request is at its end when the stream is.
     _observed: Option<Arc<Observed>>,
+    _reserved: Reservation,
     /// Column definitions go with the first event of a Table alone.
     first: bool,
 }
@@ -73,9 +77,22 @@ impl Frames {
         target: Target,
         watch: Watch,
         counters: WatchCounters,
+        reserved: Reservation,
     ) -> Self {
         let (stopping, observed) = (exchange.stopping.clone(), exchange.observed.get().cloned());
-        Frames { watch, encoding, shape, target, stopping, counters, _observed: observed, first: true }
+        let pieces = Pieces::default();
+        Frames {
+            watch,
+            encoding,
+            shape,
+            target,
+            stopping,
+            counters,
+            pieces,
+            _observed: observed,
+            _reserved: reserved,
+            first: true,
+        }
     }
 
     /// Whether events are text.
@@ -85,6 +102,28 @@ impl Frames {
 
     /// The next event; `None` at the end. Cancel-safe.
     pub async fn event(&mut self) -> Option<Vec<u8>> {
+        self.wait().await?;
+        Some(self.pieces.take_all())
+    }
+
+    /// The next piece of the stream; `None` at the end.
+    async fn part(&mut self) -> Option<Bytes> {
+        if self.pieces.size_bytes() == 0 {
+            self.wait().await?;
+            self.gather(COPIED_BYTES_MAX);
+        }
+        self.pieces.take()
+    }
+
+    /// The next event, and those that are there already; `None` at the end.
+    async fn chunk(&mut self) -> Option<Vec<u8>> {
+        self.wait().await?;
+        self.gather(COMPRESSED_BYTES_MAX);
+        Some(self.pieces.take_all())
+    }
+
+    /// Waits for the next event; `None` at the end. Cancel-safe.
+    async fn wait(&mut self) -> Option<()> {
         let event = match &mut self.stopping {
             Some(stopping) => tokio::select! {
                 event = self.watch.next() => event?,
@@ -95,30 +134,29 @@ impl Frames {
         if self.shape.is_for_lists() && !matches!(event, Event::Error(_)) {
             return None;
         }
-        let mut out = Vec::new();
-        self.write(event, &mut out);
-        Some(out)
+        self.write(event);
+        Some(())
     }
 
-    /// The next event, and those that are there already; `None` at the end.
-    async fn chunk(&mut self) -> Option<Vec<u8>> {
-        let mut out = self.event().await?;
-        while out.len() < FRAMES_BYTES_MAX {
+    /// Takes in what is there already, until there are `size_bytes_max`.
+    fn gather(&mut self, size_bytes_max: usize) {
+        while self.pieces.size_bytes() < size_bytes_max {
             match futures_util::FutureExt::now_or_never(self.watch.next()) {
-                Some(Some(event)) => self.write(event, &mut out),
-                Some(None) | None => break,
+                Some(Some(event)) => self.write(event),
+                Some(None) | None => return,
             }
         }
-        Some(out)
     }
 
-    fn write(&mut self, event: Event, out: &mut Vec<u8>) {
-        let begin = out.len();
-        self.write_frame(event, out);
-        self.counters.count(out.len() - begin);
+    fn write(&mut self, event: Event) {
+        let mut pieces = std::mem::take(&mut self.pieces);
+        let before = pieces.size_bytes();
+        self.write_frame(event, &mut pieces);
+        self.counters.count(pieces.size_bytes() - before);
+        self.pieces = pieces;
     }
 
-    fn write_frame(&mut self, event: Event, out: &mut Vec<u8>) {
+    fn write_frame(&mut self, event: Event, out: &mut Pieces) {
         let version = &self.target.version;
         match event {
             Event::Error(status) => self.write_value(EventType::Error, &status.to_value(), out),
@@ -137,7 +175,7 @@ impl Frames {
                 self.write_value(EventType::Bookmark, &shaped, out);
             }
             Event::Object { kind, object, revision } if self.is_raw() => {
-                write_event(kind, object.len_max(), out, |out| object.write_to(out, revision));
+                write_event(kind, out, |out| out.object(&object, revision));
             }
             Event::Object { kind, object, revision } => {
                 let mut bytes = Vec::with_capacity(object.len_max());
@@ -155,15 +193,15 @@ impl Frames {
     }
 
     /// Appends an event; a kind that has no message goes as JSON within its frame.
-    fn write_value(&self, event: EventType, object: &Value, out: &mut Vec<u8>) {
+    fn write_value(&self, event: EventType, object: &Value, out: &mut Pieces) {
         let to_json = || json::encode_as(object, layout::of(object));
         match self.encoding {
             Encoding::Protobuf => {
-                protobuf::write_event(event.as_str(), &kinds::seal(object).unwrap_or_else(to_json), out)
+                let bytes = kinds::seal(object).unwrap_or_else(to_json);
+                out.write(|out| protobuf::write_event(event.as_str(), &bytes, out));
             }
             Encoding::Json | Encoding::Yaml => {
-                let bytes = to_json();
-                write_event(event, bytes.len(), out, |out| out.extend_from_slice(&bytes));
+                write_event(event, out, |out| out.share(to_json().into()));
             }
         }
     }

@@ -15,12 +15,13 @@ use crate::cel::eval::{EvalError, Program, Value as Cel};
 use crate::cel::library::functions::authorizer::{self, Authorizer, Resource};
 use crate::cel::types::Type;
 use crate::value::Value;
+use crate::work;
 
 /// What all conditions of a webhook may cost together.
 const BUDGET: u64 = 2_500_000;
 
-static NEW: LazyLock<Env> = LazyLock::new(|| environment(Expressions::New));
-static STORED: LazyLock<Env> = LazyLock::new(|| environment(Expressions::Stored));
+static NEW: LazyLock<Env> = LazyLock::new(|| work::essential(|| environment(Expressions::New)));
+static STORED: LazyLock<Env> = LazyLock::new(|| work::essential(|| environment(Expressions::Stored)));
 
 /// A condition, ready to be evaluated.
 pub struct Condition {

@@ -66,8 +66,6 @@ pub struct Kind {
     pub is_computed: bool,
     /// A small valid object, in YAML: what the kind is for, and what the tests create.
     pub example: &'static str,
-    /// Whether a definition of the same name takes its place for as long as it is stored.
-    pub yields: bool,
     /// The same objects in another group. They are stored in one form, that of the core group.
     pub also: Option<&'static Kind>,
 }
@@ -129,7 +127,6 @@ impl Kind {
             strategy,
             is_computed: false,
             example: "",
-            yields: false,
             also: None,
         }
     }
@@ -183,14 +180,14 @@ impl Kind {
         ServedVersion {
             group: self.group.to_owned(),
             version: self.version.to_owned(),
-            names: Names {
+            names: Arc::new(Names {
                 plural: self.plural.to_owned(),
                 singular: self.singular.to_owned(),
                 kind: self.kind.to_owned(),
                 list_kind: format!("{}List", self.kind),
                 short_names: texts(self.short_names),
                 categories: texts(self.categories),
-            },
+            }),
             scope: self.scope,
             schema_generation: 0,
             served: true,
@@ -227,6 +224,11 @@ pub fn all() -> impl Iterator<Item = &'static Kind> {
 /// The built-in kind that is served as `plural` in `group`.
 pub fn find(group: &str, plural: &str) -> Option<&'static Kind> {
     all().find(|kind| kind.group == group && kind.plural == plural)
+}
+
+/// Whether a built-in kind has the name of a definition, `PLURAL.GROUP`: such a definition is stored and has no effect.
+pub fn has_name(definition: &str) -> bool {
+    definition.split_once('.').is_some_and(|(plural, group)| find(group, plural).is_some())
 }
 
 /// The type of a built-in kind, if its message is its schema.

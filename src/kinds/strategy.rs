@@ -250,7 +250,7 @@ impl Strategy for Custom {
     }
 
     fn set_defaults(&self, mut object: Value, versions: &[Arc<ServedVersion>]) -> Result<Value, String> {
-        write::set_defaults(&mut object, versions);
+        write::set_defaults(&mut object, versions)?;
         Ok(object)
     }
 

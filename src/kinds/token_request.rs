@@ -41,7 +41,7 @@ impl Strategy for TokenRequest {
             EXPIRATION_MIN_S..=EXPIRATION_MAX_S => return ErrorList::new(),
             _ => "may not specify a duration larger than 2^32 seconds",
         };
-        vec![Error::invalid(&Path::new("spec").child("expirationSeconds"), seconds, why)]
+        Error::invalid(&Path::new("spec").child("expirationSeconds"), seconds, why).into()
     }
 
     fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, _: &Value) -> ErrorList {

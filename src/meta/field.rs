@@ -2,10 +2,12 @@
 //!
 //! Source: `k8s.io/apimachinery/pkg/util/validation/field`, release 1.37.
 
-use std::collections::HashSet;
 use std::fmt;
 
 use crate::value::Value;
+use crate::work;
+
+pub use super::error_list::{ERRORS_BYTES_MAX, ErrorList};
 
 /// Where a field stands: `spec.versions[0].schema`, `metadata.labels[a/b]`. Cheap to extend, as it borrows its parent.
 ///
@@ -145,11 +147,11 @@ pub struct Error {
     pub detail: String,
 }
 
-pub type ErrorList = Vec<Error>;
-
 impl Error {
     fn new(kind: ErrorType, path: &Path<'_>, bad_value: Option<Value>, detail: impl Into<String>) -> Self {
-        Error { kind, field: path.to_string(), bad_value, shown: None, detail: detail.into() }
+        let field = path.to_string();
+        work::bytes(field.len());
+        Error { kind, field, bad_value, shown: None, detail: detail.into() }
     }
 
     pub fn invalid(path: &Path<'_>, bad_value: impl Into<Value>, detail: impl Into<String>) -> Self {
@@ -244,21 +246,3 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
-
-/// Several errors as one text, each message once: `[a: Required value, b: Not found: 1]`, and without brackets where there
-/// is only one; empty for none.
-pub fn aggregate(errors: &[Error]) -> String {
-    let mut seen = HashSet::with_capacity(errors.len());
-    let texts: Vec<String> = errors.iter().map(Error::to_string).filter(|text| seen.insert(text.clone())).collect();
-    match texts.as_slice() {
-        [one] => one.clone(),
-        [] => String::new(),
-        several => format!("[{}]", several.join(", ")),
-    }
-}
-
-/// The errors without those that say what one before them says.
-pub fn distinct(errors: ErrorList) -> ErrorList {
-    let mut seen = HashSet::with_capacity(errors.len());
-    errors.into_iter().filter(|error| seen.insert(error.to_string())).collect()
-}

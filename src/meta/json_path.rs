@@ -10,6 +10,7 @@ use std::iter::Peekable;
 use std::str::Chars;
 
 use crate::value::Value;
+use crate::work;
 
 /// A parsed path.
 #[derive(Clone, Debug, PartialEq)]
@@ -324,6 +325,10 @@ fn cast(index: i64) -> Result<usize, FindError> {
     usize::try_from(index).map_err(|_| FindError)
 }
 
+/// How many values a path may find on its way; each search below all of them may find them all again. The reference has no such
+/// limit.
+const FOUND_MAX: usize = 1 << 18;
+
 fn walk<'v>(mut found: Vec<Cow<'v, Value>>, steps: &[Step]) -> Result<Vec<Cow<'v, Value>>, FindError> {
     for step in steps {
         found = advance(found, step)?;
@@ -338,7 +343,11 @@ fn advance<'v>(input: Vec<Cow<'v, Value>>, step: &Step) -> Result<Vec<Cow<'v, Va
         Step::Union(paths) => {
             let mut found = Vec::new();
             for path in paths {
+                work::steps(input.len());
                 found.extend(walk(input.clone(), path)?);
+                if found.len() > FOUND_MAX {
+                    return Err(FindError);
+                }
             }
             return Ok(found);
         }
@@ -347,6 +356,10 @@ fn advance<'v>(input: Vec<Cow<'v, Value>>, step: &Step) -> Result<Vec<Cow<'v, Va
     let mut found = Vec::new();
     // A literal has nothing within it, so what is looked into is always borrowed.
     for value in input.into_iter().map(|value| if let Cow::Borrowed(value) = value { value } else { &Value::Null }) {
+        work::step();
+        if found.len() > FOUND_MAX {
+            return Err(FindError);
+        }
         match (step, value) {
             (Step::Field(name), Value::Object(fields)) => found.extend(fields.get(name).map(Cow::Borrowed)),
             (Step::Wildcard, value) => found.extend(children(value).map(Cow::Borrowed)),
@@ -357,6 +370,7 @@ fn advance<'v>(input: Vec<Cow<'v, Value>>, step: &Step) -> Result<Vec<Cow<'v, Va
             }
             (Step::Filter { left, operator, right }, Value::Array(items)) => {
                 for item in items {
+                    work::step();
                     if holds(item, left, *operator, right)? {
                         found.push(Cow::Borrowed(item));
                     }
@@ -378,6 +392,7 @@ fn children(value: &Value) -> Box<dyn Iterator<Item = &Value> + '_> {
 }
 
 fn descend<'v>(value: &'v Value, found: &mut Vec<Cow<'v, Value>>) {
+    work::step();
     let mut below = children(value).peekable();
     if below.peek().is_some() {
         found.push(Cow::Borrowed(value));
@@ -496,6 +511,14 @@ mod tests {
     #[test]
     fn everything_below_is_searched() {
         check("..status", Ok(&["True", "False"]));
+    }
+
+    #[test]
+    fn searches_within_searches_end() {
+        let deep = (0..2000).fold(Value::Null, |inner, _| object! { "a" => inner });
+        let path = JsonPath::parse("..a..a..a..a").expect("it is a path");
+        let (found, steps) = work::counted(|| path.find(&deep).is_err());
+        assert!(found && steps < 4_000_000, "{steps}");
     }
 
     #[test]

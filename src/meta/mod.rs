@@ -2,6 +2,7 @@
 //! that its texts are written in: times, durations, quantities, versions, addresses, URLs, patterns, formats.
 
 pub mod field;
+mod error_list;
 pub mod json_path;
 pub mod names;
 mod number;
@@ -15,9 +16,16 @@ pub mod quantity;
 pub mod semver;
 pub mod address;
 pub mod url;
+mod automaton;
 pub mod pattern;
 pub mod format;
 
 pub use number::parse_uint;
 pub use revision::Revision;
 pub use status::{Cause, Details, Status};
+
+/// How long an object may be as it is stored, in bytes of JSON: the largest body of a request, and room for what the server
+/// adds to it.
+///
+/// DIFFERS: etcd takes 1.5 MiB for a request of its own.
+pub const OBJECT_BYTES_MAX: usize = 4 << 20;

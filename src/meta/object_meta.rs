@@ -5,12 +5,15 @@
 //!
 //! Source: `metav1.ObjectMeta` and `apimachinery/pkg/api/validation`, release 1.37; answers recorded from it.
 
-use super::field::{Error, ErrorList, Path};
+use std::collections::{BTreeSet, HashSet};
+
+use super::field::{Error, ErrorList, ErrorType, Path};
 use super::{names, time};
 use crate::object;
 use crate::value::json::Layout;
 use crate::value::number::format_float;
 use crate::value::{Map, Value, go_quote, is_printable, json, json_type};
+use crate::work;
 
 const ANNOTATIONS_BYTES_MAX: i64 = 256 << 10;
 /// How long the name of a field manager may be.
@@ -335,10 +338,7 @@ pub fn validate(
 pub fn validate_update(new: &Value, old: &Value, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     if old.get("deletionTimestamp").is_some() {
-        let before = texts(old, "finalizers");
-        let mut added: Vec<&str> = texts(new, "finalizers").into_iter().filter(|name| !before.contains(name)).collect();
-        added.sort_unstable();
-        added.dedup();
+        let added = added_finalizers(new, old);
         if !added.is_empty() {
             let added: Vec<String> = added.into_iter().map(go_quote).collect();
             let detail = format!(
@@ -375,6 +375,14 @@ pub fn validate_update(new: &Value, old: &Value, path: &Path<'_>) -> ErrorList {
     errors
 }
 
+/// Finalizers that `new` has and `old` had not, each once, sorted. Both are metadata.
+pub fn added_finalizers<'v>(new: &'v Value, old: &Value) -> Vec<&'v str> {
+    let before: HashSet<&str> = texts(old, "finalizers").into_iter().collect();
+    let added = texts(new, "finalizers").into_iter().inspect(|name| work::bytes(name.len()));
+    let added: BTreeSet<&str> = added.filter(|name| !before.contains(name)).collect();
+    added.into_iter().collect()
+}
+
 fn texts<'v>(metadata: &'v Value, name: &str) -> Vec<&'v str> {
     let list = metadata.get(name).and_then(Value::as_array).unwrap_or_default();
     list.iter().filter_map(Value::as_str).collect()
@@ -393,6 +401,7 @@ fn validate_generation(metadata: &Value, path: &Path<'_>) -> Option<Error> {
 pub fn validate_labels(labels: &Value, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     for (key, value) in entries(labels) {
+        work::bytes(key.len() + value.len());
         errors.extend(names::is_qualified_name(key).into_iter().map(|fault| Error::invalid(path, key, fault)));
         errors.extend(names::is_valid_label_value(value).into_iter().map(|fault| Error::invalid(path, value, fault)));
     }
@@ -405,6 +414,7 @@ pub fn validate_annotations(annotations: &Value, path: &Path<'_>) -> ErrorList {
     let mut bytes = 0_usize;
     for (key, value) in entries(annotations) {
         bytes += key.len() + value.len();
+        work::bytes(key.len());
         let lower: String = key.chars().filter_map(|character| character.to_lowercase().next()).collect();
         let faults = names::is_qualified_name(&lower).into_iter();
         errors.extend(faults.map(|fault| Error::invalid(path, key, fault)));
@@ -421,6 +431,7 @@ fn validate_owner_references(metadata: &Value, path: &Path<'_>) -> ErrorList {
     let references = metadata.get("ownerReferences").and_then(Value::as_array).unwrap_or_default();
     let mut controller: Option<String> = None;
     for (index, reference) in references.iter().enumerate() {
+        work::step();
         let path = list_path.index(index);
         let api_version = reference.str_at(&["apiVersion"]);
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -443,15 +454,16 @@ fn validate_owner_references(metadata: &Value, path: &Path<'_>) -> ErrorList {
             let this = format!("{}/{}", reference.str_at(&["kind"]), reference.str_at(&["name"]));
             match &controller {
                 None => controller = Some(this),
-                Some(first) => {
+                // Each such error shows all references.
+                Some(first) => errors.push_with(ErrorType::Invalid, || {
                     let detail = format!(
                         "Only one reference can have Controller set to true. Found \"true\" in references for {first} and \
                          {this}"
                     );
                     let references = Value::Array(references.to_vec());
                     let shown = show_owner_references(&references);
-                    errors.push(Error::invalid(&list_path, references, detail).shown_as(shown));
-                }
+                    Error::invalid(&list_path, references, detail).shown_as(shown)
+                }),
             }
         }
     }
@@ -477,6 +489,7 @@ fn validate_finalizers(metadata: &Value, path: &Path<'_>) -> ErrorList {
     let finalizers = texts(metadata, "finalizers");
     let mut errors = ErrorList::new();
     for name in &finalizers {
+        work::bytes(name.len());
         errors.extend(names::is_qualified_name(name).into_iter().map(|fault| Error::invalid(&path, *name, fault)));
     }
     if finalizers.contains(&"orphan") && finalizers.contains(&"foregroundDeletion") {
@@ -492,6 +505,7 @@ fn validate_managed_fields(metadata: &Value, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let entries = metadata.get("managedFields").and_then(Value::as_array).unwrap_or_default();
     for (index, entry) in entries.iter().enumerate() {
+        work::step();
         let path = path.index(index);
         match entry.str_at(&["operation"]) {
             "" => errors.push(Error::required(&path.child("operation"), "must not be empty")),
@@ -517,8 +531,10 @@ pub fn validate_manager(manager: &str, path: &Path<'_>) -> ErrorList {
         errors.push(Error::too_long(path, MANAGER_BYTES_MAX as i64));
     }
     for (at, character) in manager.char_indices().filter(|(_, character)| !is_printable(*character)) {
-        let detail = format!("invalid character U+{:04X} (at position {at})", u32::from(character));
-        errors.push(Error::invalid(path, manager, detail));
+        errors.push_with(ErrorType::Invalid, || {
+            let detail = format!("invalid character U+{:04X} (at position {at})", u32::from(character));
+            Error::invalid(path, manager, detail)
+        });
     }
     errors
 }
@@ -526,6 +542,7 @@ pub fn validate_manager(manager: &str, path: &Path<'_>) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meta::field::ERRORS_BYTES_MAX;
 
     #[track_caller]
     fn check(metadata: &str, expect: Result<(&str, &[&str]), &str>) {
@@ -551,6 +568,45 @@ mod tests {
             r#"{"creationTimestamp":"2026-01-02T03:04:05.678+01:00"}"#,
             Ok((r#"{"creationTimestamp":"2026-01-02T02:04:05Z"}"#, &[])),
         );
+    }
+
+    /// `count` items of a list in metadata.
+    fn metadata(list: &str, count: usize, item: impl Fn(usize) -> Value) -> Value {
+        object! { "name" => "a", "resourceVersion" => "1", list => (0..count).map(item).collect::<Vec<_>>() }
+    }
+
+    /// Decodes and validates, tenfold.
+    #[track_caller]
+    fn check_growth(made: impl Fn(usize) -> Value) {
+        let steps = |count| {
+            let sent = made(count);
+            let before = object! { "deletionTimestamp" => "2026-01-02T03:04:05Z" };
+            let (bytes, steps) = work::counted(|| {
+                let (decoded, _) = decode(&sent).expect("the test is metadata");
+                let mut errors = validate(&decoded, false, names::name_is_dns1123_subdomain, &Path::ROOT);
+                errors.extend(validate_update(&decoded, &before, &Path::ROOT));
+                errors.aggregate().len()
+            });
+            assert!(bytes < 2 * ERRORS_BYTES_MAX, "{bytes} bytes");
+            steps
+        };
+        let (few, many) = (steps(1000), steps(10_000));
+        assert!(many < 13 * few, "{few} steps, then {many}");
+    }
+
+    #[test]
+    fn ten_times_the_metadata_takes_ten_times_the_steps() {
+        let reference =
+            |at: usize| object! { "uid" => format!("u{at}"), "controller" => true, "kind" => "A", "name" => "b" };
+        check_growth(|count| metadata("ownerReferences", count, reference));
+        check_growth(|count| metadata("finalizers", count, |at| Value::from(format!("f{at}"))));
+        let entry =
+            |at: usize| object! { "manager" => format!("m{at}"), "operation" => "Apply", "fieldsV1" => object! {} };
+        check_growth(|count| metadata("managedFields", count, entry));
+        let texts =
+            |count: usize| (0..count).map(|at| (format!("-{}", at * 7 % count), Value::from("-"))).collect::<Map>();
+        check_growth(|count| object! { "labels" => texts(count), "annotations" => texts(count) });
+        check_growth(|count| metadata("managedFields", 1, |_| object! { "manager" => "\u{1}".repeat(count) }));
     }
 
     #[test]

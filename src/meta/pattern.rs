@@ -2,7 +2,8 @@
 //!
 //! In: the text of a `pattern`. Out: a [`Pattern`], or Go's own words on why it is none. A parser of our own stands
 //! here because the `regex` crate reads many patterns otherwise than Go does, several of them silently: `\d` is ASCII
-//! in Go, `a{` is a literal, `\Q…\E` quotes, `[a&&b]` is no intersection. Matching is the `regex` crate's own engine.
+//! in Go, `a{` is a literal, `\Q…\E` quotes, `[a&&b]` is no intersection. Matching is the `regex` crate's own engine where
+//! that can't take long, and elsewhere one that counts its steps.
 //!
 //! ```
 //! use kubeskiff::meta::pattern::Pattern;
@@ -16,13 +17,19 @@
 //!
 //! Source: Go's documentation of `regexp/syntax` with flags as `regexp.Compile` sets them, Go 1.26 (Unicode 15).
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
+use std::ops::Range;
 use std::sync::OnceLock;
 
+use regex_automata::Input;
 use regex_automata::meta::Regex;
-use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition};
+use regex_automata::nfa::thompson::WhichCaptures;
+use regex_syntax::hir::{Capture, Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition};
+
+use super::automaton::Automaton;
+use crate::work;
 
 /// How deeply groups and repetitions may nest.
 const HEIGHT_MAX: u32 = 1000;
@@ -33,37 +40,100 @@ const SIZE_MAX: u64 = (128 << 20) / 40;
 /// States of our automaton. DIFFERS: Go has no such limit, as a class of many ranges is one instruction there. This is
 /// reached by thousands of copies of a large class such as `\pL`.
 const STATES_MAX: u64 = 4_000_000;
-/// Up to here a lazy automaton matches fast; it needs the states twice, forwards and backwards.
-const STATES_FAST_MAX: u64 = 100_000;
+/// States of a pattern times bytes of a text that are looked at in one piece: 5 ms at worst.
+const PIECE_MAX: u64 = 1 << 18;
+/// Such looks that count as a step.
+const LOOKS_PER_STEP: u64 = 256;
+/// Pieces of a row or a choice that are merged into what is around it.
+const MERGED_MAX: usize = 64;
+/// Ranges of a set that are copied in a step.
+const RANGES_PER_STEP: usize = 8;
+/// Ranges of a set that wait to be merged.
+const UNMERGED_MAX: usize = 4096;
 /// Ranges in all classes: 128 MiB of two code points with 4 bytes each.
 const RANGES_MAX: u64 = (128 << 20) / 8;
 
-/// A pattern that Go's `regexp` accepts. The automaton is built on the first match, as most patterns of a cluster never
+/// A pattern that Go's `regexp` accepts. The automata are built on the first match, as most patterns of a cluster never
 /// see a value.
 #[derive(Debug)]
 pub struct Pattern {
     source: String,
+    /// About how many states its automaton has.
+    states: u64,
     regex: OnceLock<Regex>,
+    /// For what might take long.
+    automaton: OnceLock<Automaton>,
 }
 
 impl Pattern {
     /// Parses `source`; what is wrong with it comes in Go's words.
     pub fn new(source: &str) -> Result<Self, Error> {
-        Parser::new(source).parse()?;
-        Ok(Pattern { source: source.to_owned(), regex: OnceLock::new() })
+        let (_, states) = Parser::new(source).parse()?;
+        Ok(Pattern { source: source.to_owned(), states, regex: OnceLock::new(), automaton: OnceLock::new() })
     }
 
     /// Whether some part of `text` matches: the pattern is not anchored, as with Go's `MatchString`.
     pub fn is_match(&self, text: &str) -> bool {
-        self.regex().is_match(text)
+        match self.is_quick(text.len()) {
+            true => self.regex().is_match(text),
+            false => self.automaton().is_match(text),
+        }
     }
 
-    /// The automaton, for searches that want positions.
-    pub fn regex(&self) -> &Regex {
-        self.regex.get_or_init(|| {
-            let (hir, states) = Parser::new(&self.source).parse().expect("`new` parsed this source");
-            let config = Regex::config().nfa_size_limit(None).hybrid(states <= STATES_FAST_MAX);
-            Regex::builder().configure(config).build_from_hir(&hir).expect("STATES_MAX states fit an automaton")
+    /// The first match in `text`.
+    pub fn find(&self, text: &str) -> Option<Range<usize>> {
+        self.find_from(text, 0)
+    }
+
+    /// The matches in `text` that don't overlap. An empty one does not follow another match at once.
+    pub fn find_iter<'p>(&'p self, text: &'p str) -> impl Iterator<Item = Range<usize>> + 'p {
+        let (mut start, mut last_end) = (0, None);
+        std::iter::from_fn(move || {
+            let mut found = self.find_from(text, start)?;
+            if found.is_empty() && Some(found.end) == last_end {
+                let next = text[found.end..].chars().next()?;
+                found = self.find_from(text, found.end + next.len_utf8())?;
+            }
+            (start, last_end) = (found.end, Some(found.end));
+            Some(found)
+        })
+    }
+
+    /// The first match that begins at `start` or after it.
+    fn find_from(&self, text: &str, start: usize) -> Option<Range<usize>> {
+        match self.is_quick(text.len() - start) {
+            true => self.regex().find(Input::new(text).range(start..)).map(|found| found.range()),
+            false => self.automaton().find(text, start, || self.parsed()),
+        }
+    }
+
+    /// Whether so many bytes are looked at in one piece, which this counts.
+    fn is_quick(&self, bytes: usize) -> bool {
+        let looks = self.states.saturating_mul(bytes as u64 + 1);
+        let is_quick = looks <= PIECE_MAX;
+        if is_quick {
+            work::steps(1 + (looks / LOOKS_PER_STEP) as usize);
+        }
+        is_quick
+    }
+
+    fn parsed(&self) -> (Hir, u64) {
+        Parser::new(&self.source).parse().expect("`new` parsed this source")
+    }
+
+    fn regex(&self) -> &Regex {
+        made_once(&self.regex, || {
+            work::steps(self.states as usize);
+            let config = Regex::config().nfa_size_limit(None).which_captures(WhichCaptures::Implicit);
+            let built = Regex::builder().configure(config).build_from_hir(&self.parsed().0);
+            built.expect("a pattern that is matched in one piece is small")
+        })
+    }
+
+    fn automaton(&self) -> &Automaton {
+        made_once(&self.automaton, || {
+            let (hir, states) = self.parsed();
+            Automaton::new(&hir, states)
         })
     }
 
@@ -71,6 +141,15 @@ impl Pattern {
     pub fn source(&self) -> &str {
         &self.source
     }
+}
+
+/// What is in `place`, or what is made for it: outside of the lock, as it may be ended.
+fn made_once<T>(place: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
+    if let Some(made) = place.get() {
+        return made;
+    }
+    let made = make();
+    place.get_or_init(|| made)
 }
 
 impl PartialEq for Pattern {
@@ -133,15 +212,17 @@ struct Piece {
 enum Kind {
     /// A run of literal characters. Lone surrogates, which no text has, are `None`.
     Literal {
-        chars: Vec<Option<char>>,
+        chars: VecDeque<Option<char>>,
         fold: bool,
     },
     /// One character out of a set.
     Set(ClassUnicode),
+    /// One character out of a set to which more may come.
+    Choice(Ranges),
     /// Pieces in a row, already merged.
-    Concat(Vec<Hir>),
+    Concat(VecDeque<Hir>),
     /// Pieces to choose from, already merged.
-    Alternate(Vec<Hir>),
+    Alternate(VecDeque<Hir>),
     Other(Hir),
     /// An open group, with the flags to return to.
     Paren {
@@ -157,6 +238,15 @@ impl Piece {
         Piece { kind, height: 1, copies: 1, size, states }
     }
 
+    /// Ends a choice of characters: its states are known only now.
+    fn settle(&mut self) {
+        if let Kind::Choice(ranges) = &mut self.kind {
+            let set = std::mem::take(ranges).into_set();
+            self.states = states_of(&set);
+            self.kind = Kind::Set(set);
+        }
+    }
+
     fn is_mark(&self) -> bool {
         matches!(self.kind, Kind::Paren { .. } | Kind::Bar)
     }
@@ -164,7 +254,7 @@ impl Piece {
     /// Whether it matches exactly one character.
     fn is_set(&self) -> bool {
         match &self.kind {
-            Kind::Set(_) => true,
+            Kind::Set(_) | Kind::Choice(_) => true,
             Kind::Literal { chars, .. } => chars.len() == 1,
             _ => false,
         }
@@ -173,6 +263,7 @@ impl Piece {
     fn into_set(self) -> ClassUnicode {
         match self.kind {
             Kind::Set(set) => set,
+            Kind::Choice(ranges) => ranges.into_set(),
             Kind::Literal { chars, fold } => {
                 let set = of_chars(chars.into_iter().flatten());
                 if fold { folded(set) } else { set }
@@ -187,15 +278,67 @@ impl Kind {
         match self {
             Kind::Literal { chars, fold } => literal_hir(&chars, fold),
             Kind::Set(set) => Hir::class(Class::Unicode(set)),
-            Kind::Concat(pieces) => Hir::concat(pieces),
-            Kind::Alternate(pieces) => Hir::alternation(pieces),
+            Kind::Choice(ranges) => Hir::class(Class::Unicode(ranges.into_set())),
+            Kind::Concat(pieces) => Hir::concat(pieces.into()),
+            Kind::Alternate(pieces) => Hir::alternation(pieces.into()),
             Kind::Other(hir) => hir,
             Kind::Paren { .. } | Kind::Bar => Hir::empty(),
         }
     }
 }
 
-fn literal_hir(chars: &[Option<char>], fold: bool) -> Hir {
+/// A long row or choice is kept apart, as it would else be copied for each group around it.
+fn as_group(kind: Kind) -> Hir {
+    let is_long = matches!(&kind, Kind::Concat(pieces) | Kind::Alternate(pieces) if pieces.len() > MERGED_MAX);
+    let hir = kind.into_hir();
+    match is_long {
+        true => Hir::capture(Capture { index: 1, name: None, sub: Box::new(hir) }),
+        false => hir,
+    }
+}
+
+/// Puts `more` behind `pieces`, moving the fewer of them.
+fn join<T>(pieces: &mut VecDeque<T>, mut more: VecDeque<T>) {
+    work::steps(pieces.len().min(more.len()));
+    if pieces.len() >= more.len() {
+        pieces.append(&mut more);
+    } else {
+        pieces.drain(..).rev().for_each(|piece| more.push_front(piece));
+        *pieces = more;
+    }
+}
+
+/// Ranges that come one by one, sorted and merged now and then: each time at the end would cost their product.
+#[derive(Default)]
+struct Ranges {
+    ranges: Vec<ClassUnicodeRange>,
+    /// How many there were when they were merged last.
+    merged: usize,
+}
+
+impl From<ClassUnicode> for Ranges {
+    fn from(set: ClassUnicode) -> Self {
+        Ranges { merged: set.ranges().len(), ranges: set.ranges().to_vec() }
+    }
+}
+
+impl Ranges {
+    fn add(&mut self, set: &ClassUnicode) {
+        work::steps(1 + set.ranges().len() / RANGES_PER_STEP);
+        self.ranges.extend(set.ranges());
+        if self.ranges.len() > 2 * self.merged + UNMERGED_MAX {
+            *self = Ranges::from(std::mem::take(self).into_set());
+        }
+    }
+
+    fn into_set(self) -> ClassUnicode {
+        work::steps(self.ranges.len());
+        ClassUnicode::new(self.ranges)
+    }
+}
+
+fn literal_hir(chars: &VecDeque<Option<char>>, fold: bool) -> Hir {
+    work::steps(chars.len());
     let one = |char: &Option<char>| match char {
         None => Hir::fail(),
         Some(char) => {
@@ -220,6 +363,8 @@ struct Parser<'s> {
     /// The product of all counts seen.
     repeats: u64,
     measures_size: bool,
+    /// Bytes from the last `:]` to the end; the length of all where there is none.
+    posix_end: usize,
     /// States and ranges of all that was pushed, each counted once.
     states: u64,
     ranges: u64,
@@ -237,6 +382,7 @@ impl<'s> Parser<'s> {
             alive_max: 0,
             repeats: 1,
             measures_size: false,
+            posix_end: source.rfind(":]").map_or(usize::MAX, |at| source.len() - at),
             states: 0,
             ranges: 0,
             groups: HashMap::new(),
@@ -248,6 +394,7 @@ impl<'s> Parser<'s> {
         let mut rest = self.source;
         let mut last_repeat = "";
         while let Some(&first) = rest.as_bytes().first() {
+            work::step();
             let before = rest;
             let mut repeat = "";
             match first {
@@ -340,7 +487,7 @@ impl<'s> Parser<'s> {
         if fold != more_fold {
             return;
         }
-        chars.append(more);
+        join(chars, std::mem::take(more));
         below.size += top.size;
         below.states += top.states;
         self.stack.pop();
@@ -374,7 +521,7 @@ impl<'s> Parser<'s> {
         };
         self.count_alive(1, 0);
         self.count_leaf(states, 1)?;
-        self.push(Piece::leaf(Kind::Literal { chars: vec![char], fold }, 1, states))
+        self.push(Piece::leaf(Kind::Literal { chars: [char].into(), fold }, 1, states))
     }
 
     fn set(&mut self, set: ClassUnicode) -> Result<(), Error> {
@@ -471,11 +618,13 @@ impl<'s> Parser<'s> {
 
     /// One piece out of several; rows inside a row and choices inside a choice are merged.
     fn collapse(&mut self, mut pieces: Vec<Piece>, choice: bool) -> Piece {
+        work::steps(pieces.len());
+        pieces.iter_mut().for_each(Piece::settle);
         if pieces.len() == 1 {
             return pieces.remove(0);
         }
         let mut whole = Piece::leaf(Kind::Bar, 0, 0);
-        let mut hirs = Vec::with_capacity(pieces.len());
+        let mut hirs = VecDeque::with_capacity(pieces.len());
         let mut merged = 0;
         let links = if choice { (pieces.len() as u64).saturating_sub(1) } else { 0 };
         for piece in pieces {
@@ -486,14 +635,14 @@ impl<'s> Parser<'s> {
             whole.height = whole.height.max(if same { piece.height } else { piece.height + 1 });
             match piece.kind {
                 Kind::Concat(inner) if !choice => {
-                    hirs.extend(inner);
+                    join(&mut hirs, inner);
                     merged += 1;
                 }
                 Kind::Alternate(inner) if choice => {
-                    hirs.extend(inner);
+                    join(&mut hirs, inner);
                     merged += 1;
                 }
-                kind => hirs.push(kind.into_hir()),
+                kind => hirs.push_back(kind.into_hir()),
             }
         }
         whole.size += links;
@@ -522,9 +671,12 @@ impl<'s> Parser<'s> {
         match below.and_then(|at| self.stack.get_mut(at)).filter(|below| below.is_set() && top.is_set()) {
             Some(below) => {
                 let other = std::mem::replace(below, Piece::leaf(Kind::Bar, 1, 1));
-                let mut set = other.into_set();
-                set.union(&top.into_set());
-                *below = Piece::leaf(Kind::Set(set.clone()), 1, states_of(&set));
+                let mut ranges = match other.kind {
+                    Kind::Choice(ranges) => ranges,
+                    _ => Ranges::from(other.into_set()),
+                };
+                ranges.add(&top.into_set());
+                *below = Piece::leaf(Kind::Choice(ranges), 1, 1);
                 self.count_alive(0, 1);
             }
             None => {
@@ -562,8 +714,8 @@ impl<'s> Parser<'s> {
             copies: inner.copies,
             size: inner.size + 2,
             states: inner.states,
-            // Only whether it matches is ever asked, so a capture is a group.
-            kind: Kind::Other(inner.kind.into_hir()),
+            // Only whether and where all of it matches is ever asked, so a capture is a group.
+            kind: Kind::Other(as_group(inner.kind)),
         };
         self.push(piece)
     }
@@ -661,23 +813,24 @@ impl<'s> Parser<'s> {
             rest = &rest[1..];
         }
         // One union at the end, as a class of many pieces would cost their product. Groups are folded already.
-        let mut ranges: Vec<ClassUnicodeRange> = Vec::new();
+        let mut ranges = Ranges::default();
         let mut loose: Vec<ClassUnicodeRange> = Vec::new();
         let mut first = true;
         while first || !rest.starts_with(']') {
+            work::step();
             first = false;
             if let Some((set, after)) = self.posix_class(rest)? {
-                ranges.extend(set.ranges());
+                ranges.add(&set);
                 rest = after;
                 continue;
             }
             if let Some((set, after)) = self.unicode_class(rest)? {
-                ranges.extend(set.ranges());
+                ranges.add(&set);
                 rest = after;
                 continue;
             }
             if let Some((set, after)) = self.perl_class(rest) {
-                ranges.extend(set.ranges());
+                ranges.add(&set);
                 rest = after;
                 continue;
             }
@@ -699,7 +852,7 @@ impl<'s> Parser<'s> {
         if self.flags.fold {
             set = folded(set);
         }
-        set.union(&ClassUnicode::new(ranges));
+        set.union(&ranges.into_set());
         if negative {
             set.negate();
         }
@@ -709,7 +862,10 @@ impl<'s> Parser<'s> {
 
     /// `[:alpha:]`, within a class.
     fn posix_class(&self, text: &'s str) -> Result<Option<(ClassUnicode, &'s str)>, Error> {
-        let Some(end) = text.strip_prefix("[:").and_then(|rest| rest.find(":]")) else { return Ok(None) };
+        let Some(inner) = text.strip_prefix("[:").filter(|inner| inner.len() >= self.posix_end) else {
+            return Ok(None);
+        };
+        let Some(end) = inner.find(":]") else { return Ok(None) };
         let (whole, rest) = text.split_at(end + 4);
         let name = &whole[2..whole.len() - 2];
         let (negative, name) = name.strip_prefix('^').map_or((false, name), |name| (true, name));
@@ -1207,5 +1363,91 @@ mod tests {
         check(&nested(999), &["a"], &[]);
         let deep = nested(1000);
         check_error(&deep, &format!("expression nests too deeply: `{deep}`"));
+    }
+
+    /// Steps of reading a pattern, and of matching it with a text.
+    fn steps(pattern: &str, text: &str) -> u64 {
+        let read = || Pattern::new(pattern).map(|pattern| pattern.is_match(text));
+        let (result, steps) = work::counted(read);
+        assert!(result.is_ok(), "{result:?}");
+        steps
+    }
+
+    #[track_caller]
+    fn check_growth(make: impl Fn(usize) -> (String, String)) {
+        let of = |size| {
+            let (pattern, text) = make(size);
+            steps(&pattern, &text)
+        };
+        let (small, large) = (of(1000), of(10_000));
+        assert!(large < 13 * small, "{small} steps, then {large}");
+    }
+
+    #[test]
+    fn ten_times_the_text_takes_ten_times_the_steps() {
+        for pattern in ["(\\pL|x){20}(\\pL|y){20}!", "^[a-z]+$", "(a|aa)*b", "(?:a*)*$x", "x*y*z*!"] {
+            check_growth(|size| (pattern.to_owned(), "axé".repeat(10 * size)));
+        }
+    }
+
+    #[test]
+    fn ten_times_the_pattern_takes_ten_times_the_steps() {
+        let chars = |count: usize| ('\u{4e00}'..).take(count);
+        check_growth(|size| (chars(size).map(|char| format!("{char}|")).collect(), String::new()));
+        check_growth(|size| (format!("[{}]", chars(size).collect::<String>()), String::new()));
+        check_growth(|size| (format!("[{}]", "\\pL".repeat(size / 10)), String::new()));
+        check_growth(|size| (format!("[{}]", "[:a".repeat(size)), String::new()));
+        check_growth(|size| (format!("{}b{}", "(?:a".repeat(size), ")".repeat(size)), String::new()));
+        check_growth(|size| (format!("{}b{}", "(?:[ab]c*".repeat(size), ")".repeat(size)), String::new()));
+        check_growth(|size| (format!("{}b{}", "(?:".repeat(size), "c*a)".repeat(size)), String::new()));
+        check_growth(|size| (format!("{}{}{}", "(".repeat(300), "a*b".repeat(size), "c)".repeat(300)), String::new()));
+    }
+
+    /// What is found in pieces is what the engine finds that goes through a text at once.
+    #[test]
+    fn both_engines_find_the_same() {
+        let texts = ["", "abcabc", "é", "aébé\nx", "foo bar  baz", "aaaaab", "日本語 text", "12-34_56"];
+        for source in [
+            "",
+            "a|ab",
+            "(a|ab)(c|bcd)?",
+            "\\b",
+            "\\B",
+            "^",
+            "$",
+            "(?m)^.",
+            "x*",
+            "[^a]*?b",
+            "\\pL+",
+            "a*?",
+            "(?:)|b",
+            "\\bb",
+            "o+",
+        ] {
+            let pattern = Pattern::new(source).expect("it is a pattern");
+            for text in texts {
+                let quick: Vec<_> = pattern.regex().find_iter(text).map(|found| found.range()).collect();
+                assert_eq!(pattern.find_iter(text).collect::<Vec<_>>(), quick, "`{source}` in {text:?}");
+                assert_eq!(pattern.automaton().is_match(text), !quick.is_empty(), "`{source}` in {text:?}");
+                for start in (0..=text.len()).filter(|start| text.is_char_boundary(*start)) {
+                    let found = pattern.automaton().find(text, start, || pattern.parsed());
+                    let expected = pattern.regex().find(Input::new(text).range(start..)).map(|found| found.range());
+                    assert_eq!(found, expected, "`{source}` in {text:?} from {start}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_search_can_be_ended() {
+        struct Never;
+        impl work::Oversee for Never {
+            fn look(&mut self) -> Result<(), work::Ended> {
+                Err(work::Ended::Budget)
+            }
+        }
+        let pattern = Pattern::new("(\\pL|x){1000}(\\pL|y){1000}!").expect("it is a pattern");
+        let ended = work::Meter::new(Never).run(|| pattern.is_match(&"xé1".repeat(100_000)));
+        assert!(matches!(ended, Err(work::Broken::Ended(_))));
     }
 }

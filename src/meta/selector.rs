@@ -4,10 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use super::field::{Error, ErrorList, Path, aggregate};
+use super::field::{Error, ErrorList, Path};
 use super::names::{is_qualified_name, is_valid_label_value};
 use super::object_meta;
 use crate::value::{Map, Value, go_quote};
+use crate::work;
 
 /// Selects objects by their labels; the default selects all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,8 +24,8 @@ struct Requirement {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Test {
-    In(Vec<String>),
-    NotIn(Vec<String>),
+    In(BTreeSet<String>),
+    NotIn(BTreeSet<String>),
     Exists,
     Absent,
     Greater(i64),
@@ -113,12 +114,13 @@ impl LabelSelector {
 
     /// Whether it selects an object whose labels are as `label` says.
     pub fn matches<'l>(&self, label: impl Fn(&str) -> Option<&'l str>) -> bool {
+        work::steps(self.requirements.len());
         self.requirements.iter().all(|requirement| {
             let value = label(&requirement.key);
             let number = || value.and_then(|value| value.parse::<i64>().ok());
             match &requirement.test {
-                Test::In(values) => value.is_some_and(|value| values.iter().any(|wanted| wanted == value)),
-                Test::NotIn(values) => value.is_none_or(|value| values.iter().all(|unwanted| unwanted != value)),
+                Test::In(values) => value.is_some_and(|value| values.contains(value)),
+                Test::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
                 Test::Exists => value.is_some(),
                 Test::Absent => value.is_none(),
                 Test::Greater(than) => number().is_some_and(|number| number > *than),
@@ -163,6 +165,7 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
             Some(symbol) => Token::Symbol(symbol),
             None => Token::Word(&rest[..rest.find(ends_word).unwrap_or(rest.len())]),
         };
+        work::bytes(token.text().len());
         rest = &rest[token.text().len()..];
         rest = rest.strip_prefix('\0').unwrap_or(rest).trim_start_matches(is_space);
         tokens.push(token);
@@ -234,8 +237,8 @@ impl<'t> Parser<'t> {
         let test = match self.take() {
             Token::Word("in") => Test::In(checked(&key, self.values()?)?),
             Token::Word("notin") => Test::NotIn(checked(&key, self.values()?)?),
-            Token::Symbol("=" | "==") => Test::In(checked(&key, vec![self.value()?])?),
-            Token::Symbol("!=") => Test::NotIn(checked(&key, vec![self.value()?])?),
+            Token::Symbol("=" | "==") => Test::In(checked(&key, BTreeSet::from([self.value()?]))?),
+            Token::Symbol("!=") => Test::NotIn(checked(&key, BTreeSet::from([self.value()?]))?),
             Token::Symbol(">") => Test::Greater(number(&key, self.value()?)?),
             Token::Symbol("<") => Test::Less(number(&key, self.value()?)?),
             other => return Err(format!("found '{}', expected: in, notin, =, ==, !=, gt, lt", other.text())),
@@ -255,7 +258,7 @@ impl<'t> Parser<'t> {
     }
 
     /// `(a,b)`, sorted; a value may be missing, or all.
-    fn values(&mut self) -> Result<Vec<String>, String> {
+    fn values(&mut self) -> Result<BTreeSet<String>, String> {
         match self.take() {
             Token::Symbol("(") => {}
             other => return Err(format!("found '{}' expected: '('", other.text())),
@@ -289,10 +292,10 @@ impl<'t> Parser<'t> {
 }
 
 /// The values, if all may be values of labels.
-fn checked(key: &str, values: Vec<String>) -> Result<Vec<String>, String> {
+fn checked(key: &str, values: BTreeSet<String>) -> Result<BTreeSet<String>, String> {
     match value_errors(key, &values) {
         errors if errors.is_empty() => Ok(values),
-        errors => Err(aggregate(&errors)),
+        errors => Err(errors.aggregate()),
     }
 }
 
@@ -303,11 +306,11 @@ fn number(key: &str, value: String) -> Result<i64, String> {
         let detail = "for 'Gt', 'Lt' operators, the value must be an integer";
         errors.push(Error::invalid(&Path::new("values").index(0), value.as_str(), detail));
     }
-    errors.extend(value_errors(key, &[value]));
-    number.ok().filter(|_| errors.is_empty()).ok_or_else(|| aggregate(&errors))
+    errors.extend(value_errors(key, &BTreeSet::from([value])));
+    number.ok().filter(|_| errors.is_empty()).ok_or_else(|| errors.aggregate())
 }
 
-fn value_errors(key: &str, values: &[String]) -> ErrorList {
+fn value_errors(key: &str, values: &BTreeSet<String>) -> ErrorList {
     let path = Path::new("values");
     let faults = values.iter().enumerate().map(|(index, value)| (index, value, is_valid_label_value(value)));
     faults
@@ -363,6 +366,7 @@ impl FieldSelector {
 
     /// Whether it selects an object whose fields are as `field` says.
     pub fn matches(&self, field: impl Fn(&str) -> String) -> bool {
+        work::steps(self.terms.len());
         self.terms.iter().all(|term| (field(&term.field) == term.value) == term.equal)
     }
 
@@ -418,6 +422,24 @@ fn unescape(value: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ten_times_the_selector_takes_ten_times_the_steps() {
+        let steps = |count: usize| {
+            let values = vec!["v"; count].join(",");
+            let requirements: String = (0..count).map(|at| format!(",k{at}!=v")).collect();
+            let text = format!("a in ({values}){requirements},b notin ({values})");
+            let fields: String = (0..count).map(|at| format!("metadata.name!=a{at},")).collect();
+            let select = || {
+                let labels = LabelSelector::parse(&text).expect("the test is a selector");
+                let fields = FieldSelector::parse(&fields).expect("the test is a selector");
+                assert!(labels.matches(|key| (key == "a").then_some("v")) && fields.matches(|_| "b".to_owned()));
+            };
+            work::counted(select).1
+        };
+        let (few, many) = (steps(1000), steps(10_000));
+        assert!(many < 13 * few, "{few} steps, then {many}");
+    }
 
     #[track_caller]
     fn check(selector: &str, labels: &[(&str, &str)], expect: bool) {

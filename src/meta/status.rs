@@ -4,7 +4,7 @@
 //! parse them and people compare them.
 
 use super::Revision;
-use super::field::{Error, aggregate};
+use super::field::ErrorList;
 use crate::object;
 use crate::value::{Map, Value, go_quote};
 
@@ -117,11 +117,12 @@ impl Status {
         Status::forbidden("", "", "", why)
     }
 
-    /// An object with errors. The message names each error once, the causes list them all.
-    pub fn invalid(group: &str, kind: &str, name: &str, errors: &[Error]) -> Self {
+    /// An object with errors. The message names each error once, the causes list them all, but for those that the list
+    /// does not tell.
+    pub fn invalid(group: &str, kind: &str, name: &str, errors: &ErrorList) -> Self {
         let why = match errors.is_empty() {
             true => String::new(),
-            false => format!(": {}", aggregate(errors)),
+            false => format!(": {}", errors.aggregate()),
         };
         let message = format!("{} {} is invalid{why}", qualified(group, kind), go_quote(name));
         let mut status = Status::new(422, "Invalid", message).about(group, kind, name);
@@ -181,6 +182,11 @@ impl Status {
 
     pub fn request_entity_too_large(why: &str) -> Self {
         Status::new(413, "RequestEntityTooLarge", format!("Request entity too large: {why}"))
+    }
+
+    /// An object that is larger than what is stored. Source: etcd, whose error kube-apiserver passes on.
+    pub fn too_large_to_store() -> Self {
+        Status::plain(500, "etcdserver: request is too large")
     }
 
     pub fn internal_error(why: &str) -> Self {
@@ -328,13 +334,13 @@ fn qualified(group: &str, plural: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meta::field::Path;
+    use crate::meta::field::{Error, Path};
     use crate::value::json;
 
     #[test]
     fn an_error_that_is_found_twice_stands_once_in_the_message() {
         let error = Error::invalid(&Path::new("metadata"), "x", "field is immutable");
-        let status = Status::invalid("example.com", "Widget", "a", &[error.clone(), error]);
+        let status = Status::invalid("example.com", "Widget", "a", &ErrorList::from_iter([error.clone(), error]));
         let expected = r#"Widget.example.com "a" is invalid: metadata: Invalid value: "x": field is immutable"#;
         assert_eq!(status.message, expected);
         assert_eq!(status.details.map(|details| details.causes.len()), Some(2));

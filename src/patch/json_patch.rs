@@ -3,12 +3,15 @@
 //! Source: RFC 6902, and answers recorded from Kubernetes 1.37, which is lenient: a replaced key may be missing, so may a
 //! copied one and a value; a path needs no leading slash; indices may be negative.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::num::{IntErrorKind, ParseIntError};
 
+use super::list::List;
 use super::written::{Content, Node, StrictErrors, Written};
 use super::{PatchError, text_of};
+use crate::value::path_text::PathText;
 use crate::value::{Value, go_quote};
+use crate::work;
 
 /// How many operations a patch may have.
 pub const OPERATIONS_MAX: usize = 10_000;
@@ -66,7 +69,7 @@ impl Patch {
                 "The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {count}"
             )));
         }
-        let errors = errors.0.into_iter().map(|error| format!("json patch {error}")).collect();
+        let errors = errors.texts.into_iter().map(|error| format!("json patch {error}")).collect();
         Ok((Patch { text, operations }, errors))
     }
 
@@ -80,6 +83,7 @@ impl Patch {
         let mut document = Node::live(object);
         let mut copied_bytes = 0;
         for operation in &self.operations {
+            work::step();
             operation.apply(&self.text, &mut document, &mut copied_bytes).map_err(PatchError::Apply)?;
         }
         Ok(document.to_text())
@@ -93,15 +97,19 @@ fn check_fields(
     fields: &[(String, Written)],
     errors: &mut StrictErrors,
 ) -> Result<(), PatchError> {
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: HashSet<&str> = HashSet::new();
+    errors.path = PathText::default();
+    errors.path.push_index(index);
+    let end = errors.path.end();
     for (name, field) in fields {
-        let path = format!("[{index}].{name}");
+        errors.path.truncate(end);
+        errors.path.push_field(name);
         let fault = match (name.as_str(), &field.content) {
             ("value", _) => field.out_of_range(text).map(|number| (format!("number {number}"), "float64")),
             ("op" | "path" | "from", Content::String | Content::Null) => None,
             ("op" | "path" | "from", other) => Some((other.go_name().to_owned(), "string")),
             _ => {
-                errors.note("unknown field", &path);
+                errors.note("unknown field");
                 continue;
             }
         };
@@ -110,11 +118,10 @@ fn check_fields(
                 "json: cannot unmarshal {what} into Go struct field jsonPatchOp.{name} of type {wanted}"
             )));
         }
-        if seen.contains(&name.as_str()) {
-            errors.note("duplicate field", &path);
+        if !seen.insert(name.as_str()) {
+            errors.note("duplicate field");
         }
-        seen.push(name);
-        field.note_repeated(Some(&path), errors);
+        field.note_repeated(false, errors);
     }
     Ok(())
 }
@@ -122,7 +129,7 @@ fn check_fields(
 /// A key in a container.
 enum Place<'n, 'p> {
     Field(&'n mut BTreeMap<String, Node<'p>>, String),
-    Item(&'n mut Vec<Node<'p>>, String),
+    Item(&'n mut List<Node<'p>>, String),
 }
 
 impl Operation {
@@ -313,7 +320,9 @@ impl<'n, 'p> Place<'n, 'p> {
             }
             Place::Item(items, key) => {
                 let at = index(&key, items.len())?;
-                items[at] = value;
+                if let Some(item) = items.get_mut(at) {
+                    *item = value;
+                }
             }
         }
         Ok(())
@@ -342,7 +351,7 @@ impl<'n, 'p> Place<'n, 'p> {
             }
             Place::Item(items, key) => {
                 let at = index(&key, items.len())?;
-                Ok(items.remove(at))
+                Ok(items.remove(at).unwrap_or(Node::Null))
             }
         }
     }
@@ -352,6 +361,47 @@ impl<'n, 'p> Place<'n, 'p> {
 mod tests {
     use super::*;
     use crate::value::json;
+
+    /// Applies a patch of `count` operations to a list of ten times as many items.
+    #[track_caller]
+    fn check_growth(operation: &str) {
+        let steps = |count: usize| {
+            let object = crate::object! { "a" => vec![Value::Int(1); 10 * count], "s" => "x".repeat(100 * count) };
+            let patch = format!("[{operation}{}]", format!(",{operation}").repeat(count - 1));
+            let (patch, _) = Patch::decode(patch.as_bytes(), true).expect("the test is a patch");
+            work::counted(|| patch.apply(&object).expect("it applies")).1
+        };
+        let (few, many) = (steps(500), steps(5000));
+        assert!(many < 13 * few, "{few} steps, then {many}");
+    }
+
+    #[test]
+    fn ten_times_the_operations_take_ten_times_the_steps() {
+        check_growth(r#"{"op":"add","path":"/a/0","value":2}"#);
+        check_growth(r#"{"op":"remove","path":"/a/0"}"#);
+        check_growth(r#"{"op":"move","from":"/a/0","path":"/a/-"}"#);
+        check_growth(r#"{"op":"copy","from":"/a/0","path":"/a/1"}"#);
+        check_growth(r#"{"op":"replace","path":"/a/7","value":[1]}"#);
+        let unequal = |path: &str, value: &str| {
+            let object = crate::object! { "a" => vec![Value::Int(1); 100_000], "s" => "x".repeat(1 << 20) };
+            let patch = format!(r#"[{{"op":"test","path":"{path}","value":{value}}}]"#);
+            let (patch, _) = Patch::decode(patch.as_bytes(), true).expect("the test is a patch");
+            work::counted(|| patch.apply(&object).expect_err("it is another value")).1
+        };
+        assert!(unequal("/a", "[1]") < 100 && unequal("/s", r#""x""#) < 100);
+    }
+
+    #[test]
+    fn what_a_strict_reader_minds_is_found_in_as_many_steps_as_there_are_fields() {
+        let steps = |count: usize| {
+            let fields =
+                r#""path":"","path":"","y":1,"#.repeat(count) + &format!(r#""value":{{"{}":"#, "k".repeat(count));
+            let patch = format!(r#"[{{{fields}{{{}"a":1}}}}}}]"#, r#""a":1,"#.repeat(count));
+            work::counted(|| Patch::decode(patch.as_bytes(), true).expect("the test is a patch")).1
+        };
+        let (few, many) = (steps(1000), steps(10_000));
+        assert!(many < 13 * few, "{few} steps, then {many}");
+    }
 
     #[track_caller]
     fn check(object: &str, patch: &str, expect: Option<&str>) {

@@ -5,6 +5,7 @@
 use super::written::{Content, Node, StrictErrors, Written};
 use super::{PatchError, text_of};
 use crate::value::Value;
+use crate::work;
 
 /// A merge patch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,10 +32,10 @@ impl Patch {
             if let Some(fault) = fault {
                 return Err(PatchError::decode(format_args!("json: cannot unmarshal {fault}")));
             }
-            written.note_repeated(None, &mut errors);
+            written.note_repeated(true, &mut errors);
         }
         match written.content {
-            Content::Object(_) | Content::Array(_) => Ok((Patch { text, written }, errors.0)),
+            Content::Object(_) | Content::Array(_) => Ok((Patch { text, written }, errors.texts)),
             _ => Err(PatchError::Decode("Invalid JSON Patch".to_owned())),
         }
     }
@@ -57,6 +58,7 @@ fn merge<'p>(target: Node<'p>, patch: Node<'p>) -> Node<'p> {
         other => return other,
     };
     for (name, change) in changes {
+        work::step();
         if change.is_null() {
             fields.remove(&name);
             continue;
@@ -72,6 +74,7 @@ fn merge<'p>(target: Node<'p>, patch: Node<'p>) -> Node<'p> {
 
 /// What is new takes no nulls along, but for those in lists.
 fn without_nulls(patch: Node<'_>) -> Node<'_> {
+    work::step();
     match patch.opened() {
         Node::Object(fields) => {
             let kept = fields.into_iter().filter(|(_, field)| !field.is_null());

@@ -7,6 +7,7 @@
 pub mod json_patch;
 pub mod merge_patch;
 pub mod strategic_merge;
+mod list;
 mod written;
 
 use std::fmt;

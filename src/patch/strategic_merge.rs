@@ -6,11 +6,12 @@
 //!
 //! Source: Kubernetes documentation, "Strategic merge patch"; `k8s.io/apimachinery/pkg/util/strategicpatch`, 1.37.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::PatchError;
 use crate::schema::structural::Structural;
 use crate::value::{Map, Value, go_print, go_quote, go_type, json};
+use crate::work;
 
 const DIRECTIVE: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
@@ -66,7 +67,7 @@ impl Patch {
     /// `live` with this merged into it. `schema` is that of its kind, `kind` the name in messages.
     pub fn apply(&self, live: &Value, kind: &str, schema: &Structural) -> Result<Value, MergeError> {
         let live = live.as_object().cloned().unwrap_or_default();
-        merge_map(live, self.0.clone(), &Types::Root { name: kind, schema }).map(Value::Object)
+        merge_fields(live, self.0.clone(), &Types::Root { name: kind, schema }).map(Value::Object)
     }
 }
 
@@ -126,19 +127,29 @@ impl<'s> Types<'s> {
     }
 }
 
-fn merge_map(mut original: Map, mut patch: Map, types: &Types<'_>) -> Result<Map, MergeError> {
-    if let Some(directive) = patch.remove(DIRECTIVE) {
-        return match directive.as_str() {
-            Some("replace") => Ok(patch),
-            Some("delete") => Ok(Map::new()),
-            _ => {
-                patch.insert(DIRECTIVE, directive.clone());
-                Err(unknown_directive(&directive, patch))
-            }
+/// Fields that are being merged: a tree, as each is taken out and put back.
+type Fields = BTreeMap<String, Value>;
+
+fn merge_fields(original: Map, patch: Map, types: &Types<'_>) -> Result<Map, MergeError> {
+    work::steps(original.len());
+    let mut fields = original.into_iter().collect();
+    merge_map(&mut fields, patch, types)?;
+    Ok(fields.into_iter().collect())
+}
+
+fn merge_map(original: &mut Fields, patch: Map, types: &Types<'_>) -> Result<(), MergeError> {
+    work::steps(patch.len());
+    if let Some(directive) = patch.get(DIRECTIVE) {
+        *original = match directive.as_str() {
+            Some("replace") => patch.into_iter().filter(|(name, _)| name != DIRECTIVE).collect(),
+            Some("delete") => Fields::new(),
+            _ => return Err(unknown_directive(&directive.clone(), patch)),
         };
+        return Ok(());
     }
-    retain_keys(&mut original, &mut patch)?;
-    merge_ordered(&mut original, &mut patch, types)?;
+    let mut patch: Fields = patch.into_iter().collect();
+    retain_keys(original, &mut patch)?;
+    merge_ordered(original, &mut patch, types)?;
     for (name, change) in patch {
         let deletes = name.starts_with(DELETE_PREFIX);
         let name =
@@ -152,7 +163,7 @@ fn merge_map(mut original: Map, mut patch: Map, types: &Types<'_>) -> Result<Map
                 let merging = types.field(&name)?;
                 Some(Value::Object(match merging.strategy {
                     "replace" => change,
-                    _ => merge_map(present, change, &merging.types)?,
+                    _ => merge_fields(present, change, &merging.types)?,
                 }))
             }
             (Some(Value::Array(present)), Value::Array(change)) => {
@@ -173,26 +184,25 @@ fn merge_map(mut original: Map, mut patch: Map, types: &Types<'_>) -> Result<Map
             original.insert(name, merged);
         }
     }
-    Ok(original)
+    Ok(())
 }
 
 /// `$retainKeys`: fields that are not named go.
-fn retain_keys(original: &mut Map, patch: &mut Map) -> Result<(), MergeError> {
+fn retain_keys(original: &mut Fields, patch: &mut Fields) -> Result<(), MergeError> {
     let Some(retained) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let Value::Array(retained) = retained else { return Err(BAD_RETAIN_KEYS) };
     let retained: HashSet<&str> = retained.iter().filter_map(Value::as_str).collect();
     let is_directive = |name: &str| name.starts_with(DELETE_PREFIX) || name.starts_with(ORDER_PREFIX);
-    if patch.iter().any(|(name, value)| !value.is_null() && !is_directive(name) && !retained.contains(name)) {
+    if patch.iter().any(|(name, value)| !value.is_null() && !is_directive(name) && !retained.contains(name.as_str())) {
         return Err(BAD_RETAIN_KEYS);
     }
-    original.retain(|name, _| retained.contains(name));
+    original.retain(|name, _| retained.contains(name.as_str()));
     Ok(())
 }
 
 /// `$setElementOrder/FIELD`: the list is merged and brought into the order given.
-fn merge_ordered(original: &mut Map, patch: &mut Map, types: &Types<'_>) -> Result<(), MergeError> {
-    let directives: Vec<String> =
-        patch.keys().filter(|name| name.starts_with(ORDER_PREFIX)).map(str::to_owned).collect();
+fn merge_ordered(original: &mut Fields, patch: &mut Fields, types: &Types<'_>) -> Result<(), MergeError> {
+    let directives: Vec<String> = patch.keys().filter(|name| name.starts_with(ORDER_PREFIX)).cloned().collect();
     for directive in directives {
         let order = patch.remove(&directive).unwrap_or_default();
         let order = list_of(order)?;
@@ -214,7 +224,7 @@ fn merge_ordered(original: &mut Map, patch: &mut Map, types: &Types<'_>) -> Resu
         let (patched, rest) = partition(merged, &order, merging.key)?;
         let of_maps = element_type(&[&present, &change])? == ElementType::Map;
         let both = in_order(patched, rest, &order, &present, merging.key, of_maps)?;
-        original.insert(name, Value::Array(both));
+        original.insert(name.to_owned(), Value::Array(both));
         patch.remove(name);
     }
     Ok(())
@@ -279,44 +289,69 @@ fn merge_list(
         };
         return Err(MergeError::Failed(format!("cannot merge lists without merge key for {name}")));
     }
-    let (mut original, patch) = apply_directives(original, patch, key)?;
+    let (original, patch) = apply_directives(original, patch, key)?;
+    let count = original.len();
     let mut places = places_of(&original, key);
-    let mut merged = original.clone();
+    let mut merged: Vec<Merged> = original.into_iter().map(Merged::Whole).collect();
     for item in &patch {
         let wanted = identity(item, key)?;
         match places.get(&wanted) {
-            Some(&at) => {
-                let present = fields_of(&merged[at])?.clone();
-                merged[at] = Value::Object(merge_map(present, fields_of(item)?.clone(), &merging.types)?);
-                if let Some(known) = original.get_mut(at) {
-                    *known = merged[at].clone();
-                }
-            }
+            Some(&at) => merge_map(merged[at].open()?, fields_of(item)?.clone(), &merging.types)?,
             None => {
                 places.insert(wanted, merged.len());
-                merged.push(item.clone());
+                merged.push(Merged::Whole(item.clone()));
             }
         }
     }
+    let merged: Vec<Value> = merged.into_iter().map(Merged::into_value).collect();
+    let original = merged[..count].to_vec();
     let (patched, rest) = partition(merged, &patch, key)?;
     in_order(patched, rest, &patch, &original, key, true)
 }
 
+/// An item of a list that is being merged. A patch may have many items with the key of one.
+enum Merged {
+    Whole(Value),
+    Open(Fields),
+}
+
+impl Merged {
+    fn open(&mut self) -> Result<&mut Fields, MergeError> {
+        if let Merged::Whole(item) = self {
+            fields_of(item)?;
+            work::step();
+            let fields = std::mem::take(item.make_object());
+            *self = Merged::Open(fields.into_iter().collect());
+        }
+        match self {
+            Merged::Open(fields) => Ok(fields),
+            Merged::Whole(item) => Err(unexpected("map[string]interface {}", item)),
+        }
+    }
+
+    fn into_value(self) -> Value {
+        match self {
+            Merged::Whole(item) => item,
+            Merged::Open(fields) => Value::Object(fields.into_iter().collect()),
+        }
+    }
+}
+
 /// Does what items with `$patch` say, and gives the list and the patch without them.
 fn apply_directives(
-    mut original: Vec<Value>,
+    original: Vec<Value>,
     patch: Vec<Value>,
     key: &str,
 ) -> Result<(Vec<Value>, Vec<Value>), MergeError> {
     let mut rest = Vec::with_capacity(patch.len());
     let mut replaces = false;
+    let mut gone: HashSet<String> = HashSet::new();
     for item in patch {
         let fields = fields_of(&item)?;
         match fields.get(DIRECTIVE) {
             None => rest.push(item),
             Some(Value::String(directive)) if directive == "delete" => {
-                let gone = identity(&item, key)?;
-                original.retain(|item| optional_identity(item, key).as_ref() != Some(&gone));
+                gone.insert(identity(&item, key)?);
             }
             Some(Value::String(directive)) if directive == "replace" => replaces = true,
             Some(Value::String(directive)) if directive == "merge" => {
@@ -325,7 +360,11 @@ fn apply_directives(
             Some(directive) => return Err(unknown_directive(directive, fields.clone())),
         }
     }
-    Ok(if replaces { (rest, Vec::new()) } else { (original, rest) })
+    if replaces {
+        return Ok((rest, Vec::new()));
+    }
+    let stays = |item: &Value| optional_identity(item, key).is_none_or(|identity| !gone.contains(&identity));
+    Ok((original.into_iter().filter(stays).collect(), rest))
 }
 
 /// The items that `by` has, too, and the others.
@@ -352,20 +391,21 @@ fn in_order(
     let present = places_of(present_order, if of_maps { key } else { "" });
     let place =
         |item: &Value| optional_identity(item, if of_maps { key } else { "" }).and_then(|item| present.get(&item));
-    let patched = sorted_by(patched, patch_order, key, of_maps)?;
-    let rest = sorted_by(rest, present_order, key, of_maps)?;
-    let mut both = Vec::with_capacity(patched.len() + rest.len());
-    let (mut patched, mut rest) = (patched.into_iter().peekable(), rest.into_iter().peekable());
+    let placed = |items: Vec<Value>| items.into_iter().map(|item| (place(&item), item)).peekable();
+    let mut patched = placed(sorted_by(patched, patch_order, key, of_maps)?);
+    let mut rest = placed(sorted_by(rest, present_order, key, of_maps)?);
+    let mut both = Vec::new();
     loop {
         let rest_is_first = match (rest.peek(), patched.peek()) {
             (None, None) => return Ok(both),
             (Some(_), None) => true,
             (None, Some(_)) => false,
-            (Some(left), Some(right)) => {
-                matches!((place(left), place(right)), (Some(left), Some(right)) if left < right)
+            (Some((left, _)), Some((right, _))) => {
+                matches!((left, right), (Some(left), Some(right)) if left < right)
             }
         };
-        both.extend(if rest_is_first { rest.next() } else { patched.next() });
+        let next = if rest_is_first { rest.next() } else { patched.next() };
+        both.extend(next.map(|(_, item)| item));
     }
 }
 
@@ -465,6 +505,7 @@ fn places_of(items: &[Value], key: &str) -> HashMap<String, usize> {
 
 /// What tells an item from others: the value of its key, or itself where there is no key.
 fn optional_identity(item: &Value, key: &str) -> Option<String> {
+    work::step();
     match key {
         "" => Some(json::encode_to_string(item)),
         key => item.as_object()?.get(key).map(json::encode_to_string),
@@ -596,6 +637,47 @@ mod tests {
     fn check_spec(live: &str, patch: &str, expected: &str) {
         let spec = |inner: &str| format!(r#"{{"spec":{inner}}}"#);
         check(&spec(live), &spec(patch), &spec(expected));
+    }
+
+    /// A list of `count` items made of their numbers.
+    fn list(count: usize, item: impl Fn(usize) -> String) -> String {
+        format!("[{}]", (0..count).map(item).collect::<Vec<_>>().join(","))
+    }
+
+    #[track_caller]
+    fn check_growth(live: impl Fn(usize) -> String, patch: impl Fn(usize) -> String) {
+        let schema = POD.structural();
+        let steps = |count: usize| {
+            let live = json::decode(live(count).as_bytes()).expect("the test is JSON");
+            let (patch, _) = Patch::decode(patch(count).as_bytes(), true).expect("the test is a patch");
+            work::counted(|| patch.apply(&live, "Pod", &schema).expect("it applies")).1
+        };
+        let (few, many) = (steps(300), steps(3000));
+        assert!(many < 13 * few, "{few} steps, then {many}");
+    }
+
+    #[test]
+    fn ten_times_the_patch_takes_ten_times_the_steps() {
+        let containers = |count| list(count, |at| format!(r#"{{"name":"c{at}","image":"x"}}"#));
+        let live = |count| {
+            let labels: Vec<_> = (0..count).map(|at| format!(r#""l{at}":"x""#)).collect();
+            let (containers, labels) = (containers(count), labels.join(","));
+            format!(
+                r#"{{"metadata":{{"finalizers":["a"],"labels":{{{labels}}}}},"spec":{{"containers":{containers}}}}}"#
+            )
+        };
+        let spec = |items: String| format!(r#"{{"spec":{{"containers":{items}}}}}"#);
+        check_growth(live, |count| spec(list(count, |at| format!(r#"{{"name":"c{at}","$patch":"delete"}}"#))));
+        check_growth(live, |count| spec(list(count, |at| format!(r#"{{"name":"c{}","image":"y"}}"#, at * 2))));
+        // Many items with the key of one, which is large.
+        check_growth(live, |count| {
+            spec(list(count, |at| format!(r#"{{"name":"c0","f{at}":{}}}"#, if at % 2 == 0 { "1" } else { "null" })))
+        });
+        check_growth(live, |count| {
+            let labels: Vec<_> = (0..count).map(|at| format!(r#""l{at}":null,"$setElementOrder/n{at}":[]"#)).collect();
+            let finalizers = list(count, |at| format!(r#""f{at}""#));
+            format!(r#"{{"metadata":{{"finalizers":{finalizers},"labels":{{{}}}}}}}"#, labels.join(","))
+        });
     }
 
     #[test]

@@ -3,12 +3,17 @@
 //! The reference patches texts, not values, and clients see it: `test` compares numbers as they are written, and the
 //! message about an unfit result quotes it with the fields of the patch in the client's order.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
+use super::list::List;
+use crate::meta::field::ERRORS_BYTES_MAX;
+use crate::value::path_text::PathText;
 use crate::value::{Value, go_quote, json};
+use crate::work;
 
-/// Strict errors are counted up to here and no further.
+/// Strict errors are counted up to here, or to the length of an answer's errors, and no further.
 const STRICT_ERRORS_MAX: usize = 100;
 
 /// A value in a JSON text.
@@ -72,22 +77,27 @@ impl Written {
         }
     }
 
-    /// Notes the fields that stand twice within this, which stands at `path`, or is the whole.
-    pub fn note_repeated(&self, path: Option<&str>, errors: &mut StrictErrors) {
+    /// Notes the fields that stand twice within this. `errors` knows the path that it stands at; the whole has none.
+    pub fn note_repeated(&self, is_whole: bool, errors: &mut StrictErrors) {
+        let end = errors.path.end();
         match &self.content {
             Content::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    item.note_repeated(Some(&format!("{}[{index}]", path.unwrap_or_default())), errors);
+                    errors.path.push_index(index);
+                    item.note_repeated(false, errors);
+                    errors.path.truncate(end);
                 }
             }
             Content::Object(fields) => {
                 let mut names = HashSet::with_capacity(fields.len());
                 for (name, field) in fields {
-                    let path = path.map_or_else(|| name.clone(), |path| format!("{path}.{name}"));
+                    errors.path.push_str(if is_whole { "" } else { "." });
+                    errors.path.push_str(name);
                     if !names.insert(name) {
-                        errors.note("duplicate field", &path);
+                        errors.note("duplicate field");
                     }
-                    field.note_repeated(Some(&path), errors);
+                    field.note_repeated(false, errors);
+                    errors.path.truncate(end);
                 }
             }
             _ => {}
@@ -97,13 +107,22 @@ impl Written {
 
 /// What a strict reader minds, each once.
 #[derive(Default)]
-pub(super) struct StrictErrors(pub Vec<String>);
+pub(super) struct StrictErrors {
+    /// Where the reader is.
+    pub path: PathText,
+    pub texts: Vec<String>,
+    bytes: usize,
+    seen: HashSet<(&'static str, u128)>,
+}
 
 impl StrictErrors {
-    pub fn note(&mut self, what: &str, path: &str) {
-        let error = format!("{what} {}", go_quote(path));
-        if self.0.len() < STRICT_ERRORS_MAX && !self.0.contains(&error) {
-            self.0.push(error);
+    /// Notes what is wrong at the path.
+    pub fn note(&mut self, what: &'static str) {
+        let is_full = self.texts.len() >= STRICT_ERRORS_MAX || self.bytes > ERRORS_BYTES_MAX;
+        if !is_full && self.seen.insert((what, self.path.hash())) {
+            let error = format!("{what} {}", go_quote(self.path.as_str()));
+            self.bytes += error.len();
+            self.texts.push(error);
         }
     }
 }
@@ -133,6 +152,7 @@ impl Reader<'_> {
 
     fn value(&mut self) -> Written {
         self.skip_space();
+        work::step();
         let start = self.at;
         let content = match self.peek() {
             b'{' => self.object(),
@@ -156,6 +176,7 @@ impl Reader<'_> {
     }
 
     fn skip_string(&mut self) {
+        let start = self.at;
         self.at += 1;
         loop {
             match self.peek() {
@@ -165,6 +186,7 @@ impl Reader<'_> {
             }
         }
         self.at = self.text.len().min(self.at + 1);
+        work::bytes(self.at - start);
     }
 
     /// Whether another item follows; goes behind the comma or the closing bracket, and behind the opening one at first.
@@ -211,7 +233,7 @@ pub(super) enum Node<'p> {
     Written(&'p str, &'p Written),
     /// A part of the object that is patched.
     Live(&'p Value),
-    Array(Vec<Node<'p>>),
+    Array(List<Node<'p>>),
     Object(BTreeMap<String, Node<'p>>),
 }
 
@@ -253,33 +275,79 @@ impl<'p> Node<'p> {
 
     /// Opens it in its place.
     pub fn open(&mut self) -> &mut Self {
-        *self = std::mem::replace(self, Node::Null).opened();
+        if self.is_closed() {
+            *self = std::mem::replace(self, Node::Null).opened();
+        }
         self
     }
 
+    /// Whether there are items or fields in it that can't be looked at yet.
+    fn is_closed(&self) -> bool {
+        match self {
+            Node::Written(_, written) => matches!(written.content, Content::Array(_) | Content::Object(_)),
+            Node::Live(value) => matches!(value, Value::Array(_) | Value::Object(_)),
+            _ => false,
+        }
+    }
+
+    /// Itself opened, without what is within it.
+    fn to_opened(&self) -> Cow<'_, Node<'p>> {
+        match self.is_closed() {
+            true => Cow::Owned(self.clone().opened()),
+            false => Cow::Borrowed(self),
+        }
+    }
+
+    /// How many items or fields it has at most.
+    fn length_max(&self) -> usize {
+        match self {
+            Node::Written(_, Written { content: Content::Array(items), .. }) => items.len(),
+            Node::Written(_, Written { content: Content::Object(fields), .. }) => fields.len(),
+            Node::Live(Value::Array(items)) => items.len(),
+            Node::Live(Value::Object(fields)) => fields.len(),
+            Node::Array(items) => items.len(),
+            Node::Object(fields) => fields.len(),
+            _ => 0,
+        }
+    }
+
     /// Whether both have the same fields and items, and texts and numbers that are written alike.
+    ///
+    /// Takes as long as `other`, a part of the patch, is large: this may be much larger, and be compared often.
     pub fn equals(&self, other: &Node<'_>) -> bool {
-        match (self.clone().opened(), other.clone().opened()) {
+        work::step();
+        if self.length_max() > other.length_max() {
+            return false;
+        }
+        match (self.to_opened().as_ref(), other.to_opened().as_ref()) {
             (Node::Null, Node::Null) => true,
             (Node::Array(left), Node::Array(right)) => {
-                left.len() == right.len() && left.iter().zip(&right).all(|(left, right)| left.equals(right))
+                left.len() == right.len() && left.iter().zip(right.iter()).all(|(left, right)| left.equals(right))
             }
             (Node::Object(left), Node::Object(right)) => {
                 left.len() == right.len()
                     && left.iter().all(|(name, left)| right.get(name).is_some_and(|right| left.equals(right)))
             }
             (left @ (Node::Written(..) | Node::Live(_)), right @ (Node::Written(..) | Node::Live(_))) => {
-                left.scalar_text() == right.scalar_text()
+                left.scalar_bytes_min() <= right.scalar_text().len() && left.scalar_text() == right.scalar_text()
             }
             _ => false,
         }
     }
 
-    fn scalar_text(&self) -> String {
+    /// How long the text of a scalar is at least.
+    fn scalar_bytes_min(&self) -> usize {
         match self {
-            Node::Written(text, written) => text[written.span.clone()].to_owned(),
-            Node::Live(value) => json::encode_to_string(value),
-            _ => String::new(),
+            Node::Live(Value::String(text)) => text.len(),
+            _ => 0,
+        }
+    }
+
+    fn scalar_text(&self) -> Cow<'p, str> {
+        match self {
+            Node::Written(text, written) => Cow::Borrowed(&text[written.span.clone()]),
+            Node::Live(value) => Cow::Owned(json::encode_to_string(value)),
+            _ => Cow::Borrowed(""),
         }
     }
 
@@ -291,6 +359,7 @@ impl<'p> Node<'p> {
     }
 
     fn write(&self, out: &mut Vec<u8>) {
+        work::step();
         match self {
             Node::Null => out.extend_from_slice(b"null"),
             Node::Written(text, written) => write_compact(&text[written.span.clone()], out),
@@ -323,6 +392,7 @@ impl<'p> Node<'p> {
 
 /// Appends a JSON text without space between its signs, and with what Go escapes escaped.
 fn write_compact(text: &str, out: &mut Vec<u8>) {
+    work::bytes(text.len());
     let mut in_string = false;
     let mut is_escaped = false;
     let mut utf8 = [0; 4];

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use crate::types::{Codec, Field, Kind, Message, Shape};
 use crate::value::{Map, Value, base64, json, yaml};
+use crate::work;
 
 use super::Error;
 use super::node::{DEPTH_MAX, Node, Part};
@@ -114,6 +115,7 @@ fn of_field(field: &'static Field, part: Option<&Part<'_>>, depth: usize) -> Res
 }
 
 fn of_part(kind: Kind, part: &Part<'_>, depth: usize) -> Result<Value, Error> {
+    work::step();
     Ok(match (kind, part) {
         (Kind::Bool, Part::Varint(number)) => Value::Bool(*number != 0),
         (Kind::Int32, Part::Varint(number)) => Value::Int(i64::from(*number as i32)),

@@ -3,6 +3,8 @@
 //!
 //! Nothing is copied and nothing is converted here. What a message does not describe is skipped.
 
+use std::cell::Cell;
+
 use crate::types::{Codec, Field, Kind, Message, Shape};
 
 use super::Error;
@@ -10,6 +12,29 @@ use super::wire::{END_GROUP, FIXED64, LENGTH_DELIMITED, Reader, VARINT};
 
 /// Messages are nested no deeper than JSON is.
 pub const DEPTH_MAX: usize = crate::value::json::DEPTH_MAX;
+
+/// Bytes by which the entries of maps may be longer than they say, in a whole body: what is behind is read once more then, and
+/// so may be made as often as there are entries. The reference has no such limit.
+// DIFFERS: Go reads on.
+const OVERLAPPED_BYTES_MAX: usize = 64 << 10;
+
+/// How deep a reader is, and what it has read twice.
+#[derive(Clone, Copy)]
+struct Level<'c> {
+    depth: usize,
+    overlapped_bytes: &'c Cell<usize>,
+}
+
+impl Level<'_> {
+    fn deeper(self) -> Self {
+        Level { depth: self.depth + 1, ..self }
+    }
+
+    fn count_overlap(self, bytes: usize) -> Result<(), Error> {
+        self.overlapped_bytes.set(self.overlapped_bytes.get() + bytes);
+        if self.overlapped_bytes.get() > OVERLAPPED_BYTES_MAX { Err(Error::UnexpectedEnd) } else { Ok(()) }
+    }
+}
 
 /// The parts of a message that were on the wire.
 #[derive(Debug, Default)]
@@ -35,7 +60,8 @@ impl<'b> Node<'b> {
     /// Reads a message.
     pub fn read(message: &'static Message, bytes: &'b [u8]) -> Result<Self, Error> {
         let mut node = Node::default();
-        node.add(message, bytes, 0)?;
+        let overlapped_bytes = Cell::new(0);
+        node.add(message, bytes, Level { depth: 0, overlapped_bytes: &overlapped_bytes })?;
         Ok(node)
     }
 
@@ -45,8 +71,8 @@ impl<'b> Node<'b> {
     }
 
     /// Reads more of the message.
-    fn add(&mut self, message: &'static Message, bytes: &'b [u8], depth: usize) -> Result<(), Error> {
-        if depth > DEPTH_MAX {
+    fn add(&mut self, message: &'static Message, bytes: &'b [u8], level: Level<'_>) -> Result<(), Error> {
+        if level.depth > DEPTH_MAX {
             return Err(Error::TooDeep);
         }
         let mut reader = Reader::new(bytes);
@@ -70,29 +96,35 @@ impl<'b> Node<'b> {
             if wire_type != field.wire_type() {
                 return Err(Error::WrongWireType { wire_type, field: field.go_name() });
             }
-            self.read_part(index, field, &mut reader, depth)?;
+            self.read_part(index, field, &mut reader, level)?;
         }
         Ok(())
     }
 
-    fn read_part(&mut self, index: usize, field: &Field, reader: &mut Reader<'b>, depth: usize) -> Result<(), Error> {
+    fn read_part(
+        &mut self,
+        index: usize,
+        field: &Field,
+        reader: &mut Reader<'b>,
+        level: Level<'_>,
+    ) -> Result<(), Error> {
         match field.shape {
             Shape::Value | Shape::Pointer | Shape::Inline => match (field.kind, self.part_mut(index)) {
                 (Kind::Message(message), Some(Part::Node(node))) => {
-                    node.add(message, reader.length_delimited()?, depth + 1)?;
+                    node.add(message, reader.length_delimited()?, level.deeper())?;
                 }
-                (kind, Some(part)) => *part = read_one(kind, reader, depth)?,
-                (kind, None) => self.parts.push((index, read_one(kind, reader, depth)?)),
+                (kind, Some(part)) => *part = read_one(kind, reader, level)?,
+                (kind, None) => self.parts.push((index, read_one(kind, reader, level)?)),
             },
             Shape::List => {
-                let item = read_one(field.kind, reader, depth + 1)?;
+                let item = read_one(field.kind, reader, level.deeper())?;
                 match self.part_mut(index) {
                     Some(Part::List(items)) => items.push(item),
                     _ => self.parts.push((index, Part::List(vec![item]))),
                 }
             }
             Shape::Map | Shape::Extensions => {
-                let entry = read_entry(field.kind, reader, depth + 1)?;
+                let entry = read_entry(field.kind, reader, level.deeper())?;
                 match self.part_mut(index) {
                     Some(Part::Map(entries)) => entries.push(entry),
                     _ => self.parts.push((index, Part::Map(vec![entry]))),
@@ -107,7 +139,7 @@ impl<'b> Node<'b> {
     }
 }
 
-fn read_one<'b>(kind: Kind, reader: &mut Reader<'b>, depth: usize) -> Result<Part<'b>, Error> {
+fn read_one<'b>(kind: Kind, reader: &mut Reader<'b>, level: Level<'_>) -> Result<Part<'b>, Error> {
     Ok(match kind {
         Kind::Bool | Kind::Int32 | Kind::Int64 => Part::Varint(reader.varint()?),
         Kind::Double => Part::Double(reader.fixed64()?),
@@ -115,7 +147,7 @@ fn read_one<'b>(kind: Kind, reader: &mut Reader<'b>, depth: usize) -> Result<Par
         Kind::Message(message) => {
             let bytes = reader.length_delimited()?;
             let mut node = Node::default();
-            node.add(message, bytes, depth + 1)?;
+            node.add(message, bytes, level.deeper())?;
             match message.codec {
                 // Go reads a time anew each time, and no bytes are not the time of a message without parts.
                 Codec::Time | Codec::MicroTime => Part::Bytes(bytes),
@@ -126,7 +158,7 @@ fn read_one<'b>(kind: Kind, reader: &mut Reader<'b>, depth: usize) -> Result<Par
 }
 
 /// Reads an entry of a map. Go looks at no wire type here, and lets a part be longer than its entry.
-fn read_entry<'b>(kind: Kind, reader: &mut Reader<'b>, depth: usize) -> Result<(&'b [u8], Part<'b>), Error> {
+fn read_entry<'b>(kind: Kind, reader: &mut Reader<'b>, level: Level<'_>) -> Result<(&'b [u8], Part<'b>), Error> {
     let length = reader.length_delimited()?.len();
     let end = reader.at;
     let mut entry = Reader { bytes: reader.bytes, at: end - length };
@@ -141,7 +173,7 @@ fn read_entry<'b>(kind: Kind, reader: &mut Reader<'b>, depth: usize) -> Result<(
         let start = entry.clone();
         match (entry.varint()? >> 3) as i32 {
             1 => name = entry.length_delimited()?,
-            2 => value = read_one(kind, &mut entry, depth)?,
+            2 => value = read_one(kind, &mut entry, level)?,
             _ => {
                 entry = start;
                 entry.skip()?;
@@ -151,6 +183,7 @@ fn read_entry<'b>(kind: Kind, reader: &mut Reader<'b>, depth: usize) -> Result<(
             }
         }
     }
+    level.count_overlap(entry.at.saturating_sub(end))?;
     Ok((name, value))
 }
 
@@ -164,5 +197,56 @@ impl Field {
             (_, Kind::Bool | Kind::Int32 | Kind::Int64) => VARINT,
             (_, Kind::Double) => FIXED64,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protobuf::{decode, encode};
+    use crate::types::{Message, bytes, message, string};
+    use crate::value::Value;
+    use crate::{object, work};
+
+    static ITEM: Message = Message::new("Item", &[string(1, "name"), bytes(2, "raw")]);
+    static ALL: Message = Message::new("All", &[string(1, "texts").map(), message(2, "items", &ITEM).list()]);
+
+    #[test]
+    fn entries_that_overlap_are_not_read_over_and_over() {
+        // Each entry says that it has four bytes, and its value that it has all that follow, one by one.
+        let entries = 20_000;
+        let mut body = Vec::new();
+        for at in 0..entries {
+            let rest = (entries - at - 1) * 7;
+            body.extend([
+                0x0a,
+                4,
+                0x12,
+                (rest & 0x7f) as u8 | 0x80,
+                (rest >> 7 & 0x7f) as u8 | 0x80,
+                (rest >> 14) as u8,
+                0,
+            ]);
+        }
+        // Behind the value nothing is read, as the entry has ended.
+        assert!(Node::read(&ALL, &body).is_err());
+    }
+
+    #[test]
+    fn ten_times_the_message_takes_ten_times_the_steps() {
+        let made = |count: usize| {
+            let texts = (0..count).map(|at| (format!("k{at}"), Value::from("text")));
+            let item = object! { "name" => "a", "raw" => "aGk=" };
+            object! { "texts" => Value::Object(texts.collect()), "items" => vec![item; count] }
+        };
+        let steps = |count: usize| {
+            let value = made(count);
+            let (bytes, written) = work::counted(|| encode(&ALL, &value));
+            let (read, steps) = work::counted(|| decode(&ALL, &bytes));
+            assert_eq!(read, Ok(value));
+            (written, steps)
+        };
+        let (few, many) = (steps(1000), steps(10_000));
+        assert!(many.0 < 11 * few.0 && many.1 < 13 * few.1, "{few:?} steps, then {many:?}");
     }
 }

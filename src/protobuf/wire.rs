@@ -4,6 +4,7 @@
 //! see; no published library does. A [`Writer`] goes backwards, so that a length is known when it is written.
 
 use super::Error;
+use crate::work;
 
 /// How the bytes of a field are laid out.
 pub const VARINT: u8 = 0;
@@ -31,6 +32,7 @@ impl<'b> Reader<'b> {
 
     /// A number in groups of seven bits, the lowest first. Bits beyond the 64th are dropped.
     pub fn varint(&mut self) -> Result<u64, Error> {
+        work::step();
         let mut number = 0;
         for shift in (0..64).step_by(7) {
             let byte = *self.bytes.get(self.at).ok_or(Error::UnexpectedEnd)?;
@@ -115,6 +117,7 @@ impl Writer {
     }
 
     pub fn bytes(&mut self, bytes: &[u8]) {
+        work::bytes(bytes.len());
         self.reversed.extend(bytes.iter().rev());
     }
 

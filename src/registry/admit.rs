@@ -12,12 +12,12 @@ use crate::auth::UserInfo;
 use crate::crd::ServedVersion;
 use crate::meta::{Revision, Status};
 use crate::object;
-use crate::store::{At, Collection, SnapshotError, Storage};
+use crate::store::{At, Collection, SnapshotError, Storage, Stored};
 use crate::value::{Value, json};
 
 use super::decode::{missing_kind, type_meta};
 use super::derive::Undecodable;
-use super::{Definitions, Registry, Resource, Subresource, Target, Warnings, store_failed};
+use super::{Registry, Resource, Subresource, Target, Warnings, store_failed};
 
 /// A write on its way through admission.
 pub(super) struct Admitted<'a> {
@@ -164,6 +164,11 @@ impl Forms for ResourceForms<'_> {
         }
     }
 
+    async fn version_of(&self, group: &str, version: &str, kind: &str) -> Result<Option<Arc<ServedVersion>>, Status> {
+        let resource = self.registry.resolve_kind(group, version, kind).await?;
+        Ok(resource.and_then(|resource| resource.served(version).cloned()))
+    }
+
     fn settle(&self, object: Value) -> Result<Value, String> {
         match self.subresource {
             Subresource::Scale => Ok(object),
@@ -187,11 +192,28 @@ impl StoredWebhooks {
         StoredWebhooks { storage, read: Mutex::default() }
     }
 
-    /// Whether a definition has taken the place of the kind of configurations, so that these are none.
-    async fn is_replaced(&self, group: &str, plural: &str) -> Result<bool, Status> {
-        let [definitions, _] = Definitions::guards();
-        let found = self.storage.get(&definitions, &format!("{plural}.{group}")).await;
-        Ok(found.map_err(|error| store_failed(&definitions, "get", error))?.is_some())
+    /// The configuration in a row, which is decoded once.
+    fn decoded(&self, kind: Kind, stored: &Stored) -> Result<Arc<Configuration>, Status> {
+        let read = || self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = read().entry(kind).or_default().get(&stored.key).cloned();
+        if let Some((_, known)) = known.filter(|(revision, _)| *revision == stored.revision) {
+            return Ok(known);
+        }
+        let decoded = json::decode(&stored.bytes);
+        let decoded = decoded.map_err(|error| Status::internal_error(&format!("{}: {error}", stored.key)))?;
+        let configuration = Arc::new(Configuration::decode(&decoded));
+        let newest = (stored.revision, Arc::clone(&configuration));
+        read().entry(kind).or_default().insert(Arc::clone(&stored.key), newest);
+        Ok(configuration)
+    }
+
+    /// Forgets those that are not among `stored`.
+    fn forget_others(&self, kind: Kind, stored: &[&Arc<Stored>]) {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = read.entry(kind).or_default();
+        if read.len() > stored.len() {
+            read.retain(|name, _| stored.iter().any(|stored| stored.key == *name));
+        }
     }
 }
 
@@ -206,27 +228,8 @@ impl Source for StoredWebhooks {
             SnapshotError::Store(error) => store_failed(&collection, "list", error),
         })?;
         let stored: Vec<_> = snapshot.range("", None).collect();
-        if stored.is_empty() || self.is_replaced(group, plural).await? {
-            return Ok(Vec::new());
-        }
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let read = read.entry(kind).or_default();
-        let mut configurations = Vec::with_capacity(stored.len());
-        for stored in &stored {
-            if let Some((_, known)) = read.get(&stored.key).filter(|(revision, _)| *revision == stored.revision) {
-                configurations.push(Arc::clone(known));
-                continue;
-            }
-            let decoded = json::decode(&stored.bytes);
-            let decoded = decoded.map_err(|error| Status::internal_error(&format!("{}: {error}", stored.key)))?;
-            let configuration = Arc::new(Configuration::decode(&decoded));
-            configurations.push(Arc::clone(&configuration));
-            read.insert(Arc::clone(&stored.key), (stored.revision, configuration));
-        }
-        // What is deleted is forgotten.
-        if read.len() > configurations.len() {
-            read.retain(|name, _| stored.iter().any(|stored| stored.key == *name));
-        }
+        let configurations = stored.iter().map(|stored| self.decoded(kind, stored)).collect::<Result<_, _>>()?;
+        self.forget_others(kind, &stored);
         Ok(configurations)
     }
 

@@ -83,8 +83,8 @@ fn reconcile_role(found: &Value, wanted: &Value) -> Value {
     let mut role = found.clone();
     complete_metadata(&mut role, wanted);
     let own = PolicyRule::all_of(found);
-    let missing = uncovered(&own.iter().collect::<Vec<_>>(), &PolicyRule::all_of(wanted));
-    extend(&mut role, "rules", missing.iter().map(PolicyRule::encode).collect());
+    let missing = uncovered(&own.iter().collect::<Vec<_>>(), &PolicyRule::all_of(wanted), usize::MAX);
+    extend(&mut role, "rules", missing.parts.iter().map(PolicyRule::encode).collect());
     match wanted.get("aggregationRule") {
         None => _ = role.make_object().remove("aggregationRule"),
         Some(rule) => {

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use super::Resource;
-use super::resource::LazyTypes;
+use super::{Resource, resource};
 use crate::apply::TypeSchema;
 use crate::kinds::{self, Form, Kind};
 use crate::store::Collection;
+use crate::work;
 
 /// A built-in kind and its resource.
 pub struct BuiltIn {
@@ -35,15 +35,19 @@ pub static TOKEN_REQUEST: LazyLock<Arc<Resource>> = LazyLock::new(|| Arc::new(ma
 
 /// The kind is served in its own form, and stored in one of its forms.
 fn make(kind: &'static Kind) -> Resource {
+    work::essential(|| make_resource(kind))
+}
+
+fn make_resource(kind: &'static Kind) -> Resource {
     let mut versions = Vec::new();
     let mut types = Vec::new();
     for form in kind.forms() {
         let version = form.served_version();
         let structural = Arc::clone(&version.structural);
-        types.push(LazyTypes::new(Box::new(move || match form.form {
+        types.push(resource::lazily(move || match form.form {
             Form::Typed => TypeSchema::of_built_in(&structural),
             Form::Definition => TypeSchema::of_custom_resource_definition(),
-        })));
+        }));
         let served = std::ptr::eq(form, kind);
         versions.push(crate::crd::ServedVersion { served, ..version }.into());
     }

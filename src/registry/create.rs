@@ -6,9 +6,9 @@ use crate::admission::Operation;
 use crate::apply::FieldManager;
 use crate::auth::UserInfo;
 use crate::meta::field::Path;
-use crate::meta::{Status, names, object_meta, parse_uint};
+use crate::meta::{OBJECT_BYTES_MAX, Status, names, object_meta, parse_uint};
 use crate::store::{self, Collection, Guard, WriteError};
-use crate::value::Value;
+use crate::value::{Value, json};
 
 use super::admit::Admitted;
 use super::convert::Conversions;
@@ -59,15 +59,16 @@ impl Registry {
         ensure_namespace(&mut object, &target.namespace)?;
         dedup_owner_references(&mut object, "", warnings);
         let now = self.now();
-        let object =
-            self.manage_fields(target, |fields| fields.update(None, object.clone(), &request.manager, &now)).await;
+        // Assigned, not shadowed: large objects are not kept for longer than they are needed.
+        object = self.manage_fields(target, |fields| fields.update(None, object.clone(), &request.manager, &now)).await;
         let generates =
             object.str_at(&["metadata", "name"]).is_empty() && !object.str_at(&["metadata", "generateName"]).is_empty();
         let tries = if generates { GENERATED_NAME_TRIES } else { 1 };
         let mut result = Err(target.not_found());
-        for _ in 0..tries {
+        for tries_left in (0..tries).rev() {
+            let object = if tries_left == 0 { std::mem::take(&mut object) } else { object.clone() };
             let creation = Creation { user, dry_run: request.dry_run, options: &request.options, by_update: false };
-            result = self.create_decoded(target, creation, object.clone(), warnings).await;
+            result = self.create_decoded(target, creation, object, warnings).await;
             if !matches!(&result, Err(status) if status.is_already_exists()) {
                 break;
             }
@@ -194,7 +195,7 @@ impl Registry {
         let write = store::Write {
             collection: resource.collection.clone(),
             key: key.as_str().into(),
-            op: self.put(resource, &stored),
+            op: self.put(resource, &stored, None)?,
             guards,
         };
         match self.storage.write(write).await {
@@ -210,10 +211,32 @@ impl Registry {
     }
 
     /// What the store keeps of `object`, which is in its storage version.
-    pub(super) fn put(&self, resource: &super::Resource, object: &Value) -> store::Op {
+    ///
+    /// Errors: it is larger than [`OBJECT_BYTES_MAX`], and than what it replaces: one from before that limit may still
+    /// be made smaller.
+    pub(super) fn put(
+        &self,
+        resource: &super::Resource,
+        object: &Value,
+        replaced: Option<&store::Stored>,
+    ) -> Result<store::Op, Status> {
+        let bytes = json::encode(object);
+        let bytes_max = replaced.map_or(0, |stored| stored.bytes.len()).max(OBJECT_BYTES_MAX);
+        match bytes.len() <= bytes_max {
+            true => Ok(self.put_bytes(resource, object, bytes)),
+            false => Err(Status::too_large_to_store()),
+        }
+    }
+
+    /// [`Registry::put`] of an object that is being deleted: a mark more must not keep it.
+    pub(super) fn put_marked(&self, resource: &super::Resource, object: &Value) -> store::Op {
+        self.put_bytes(resource, object, json::encode(object))
+    }
+
+    fn put_bytes(&self, resource: &super::Resource, object: &Value, bytes: Vec<u8>) -> store::Op {
         let version = resource.storage();
         store::Op::Put(store::Put {
-            bytes: store::compact_json(object),
+            bytes: store::fitted(&bytes),
             uid: object.str_at(&["metadata", "uid"]).into(),
             stored_version: version.version.as_str().into(),
             schema_generation: version.schema_generation,

@@ -7,9 +7,12 @@ use bytes::Bytes;
 use crate::crd::write::split_api_version;
 use crate::kinds;
 use crate::meta::Status;
+use crate::meta::field::ERRORS_BYTES_MAX;
 use crate::protobuf;
+use crate::schema::default::TooLarge;
 use crate::schema::strict::in_document_order;
 use crate::value::{Value, go_quote, json, json_type, yaml};
+use crate::work;
 
 use super::{Target, Warnings};
 
@@ -102,7 +105,11 @@ pub fn decode_object(
     if let Some(error) = unfit {
         return Err(cannot_be_handled(&error));
     }
-    let decoded = strategy.decode(object, &target.resource.versions).map_err(|error| cannot_be_handled(&error))?;
+    let decoded =
+        strategy.decode(object, &target.resource.versions).map_err(|error| match error == TooLarge::MESSAGE {
+            true => Status::plain(500, TooLarge::MESSAGE),
+            false => cannot_be_handled(&error),
+        })?;
     if decoded.is_typed && body.format == Format::Json {
         strict = in_document_order(&body.bytes, strict, &decoded.findings);
     } else {
@@ -223,9 +230,20 @@ pub fn not_registered(kind: &str, api_version: &str) -> String {
     )
 }
 
-/// The message of a strict decoding error.
+/// The message of a strict decoding error; what is beyond the length of an answer is counted.
 pub fn strict_error(errors: &[String]) -> String {
-    format!("strict decoding error: {}", errors.join(", "))
+    let mut message = "strict decoding error: ".to_owned();
+    for (at, error) in errors.iter().enumerate() {
+        work::bytes(error.len());
+        if at > 0 && message.len() + error.len() > ERRORS_BYTES_MAX {
+            return message + &format!(", and {} more errors", errors.len() - at);
+        }
+        if at > 0 {
+            message.push_str(", ");
+        }
+        message.push_str(error);
+    }
+    message
 }
 
 /// Warns of one strict decoding error; those of the YAML reader come several in one.

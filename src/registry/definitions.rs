@@ -5,18 +5,21 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
+use tokio::time::timeout;
 
 use crate::admission::{Namespaces, Phase};
 use crate::auth::UserInfo;
-use crate::crd::{self, definition};
-use crate::kinds::{self, Kind, strategy::Custom};
+use crate::crd::{self, Definition as CustomResourceDefinition, definition, names};
+use crate::kinds::{self, strategy::Custom};
 use crate::meta::Status;
 use crate::object;
 use crate::store::{At, Collection, SnapshotError, Storage, Stored, WatchError};
 use crate::value::{Value, json};
+use crate::work;
 
 use super::convert::Conversion;
 use super::resource::{Definition, Resource};
@@ -29,6 +32,9 @@ use super::{
 pub const GROUP: &str = "apiextensions.k8s.io";
 /// Their resource.
 pub const PLURAL: &str = "customresourcedefinitions";
+/// How long the answer to a write of a definition waits for what the controllers make of it: some milliseconds will do where
+/// they run.
+const DECISION_WAIT: Duration = Duration::from_secs(1);
 
 /// The table of what is served.
 pub struct Definitions {
@@ -70,8 +76,7 @@ impl Definitions {
 impl Registry {
     /// The resource `plural` of `group`; `None` where there is none, or its names are not accepted yet.
     pub async fn resolve(&self, group: &str, plural: &str) -> Result<Option<Arc<Resource>>, Status> {
-        let built_in = self.definitions.built_in(group, plural);
-        if let Some(built_in) = built_in.filter(|built_in| !built_in.kind.yields) {
+        if let Some(built_in) = self.definitions.built_in(group, plural) {
             return Ok(Some(Arc::clone(built_in.resource())));
         }
         if group.is_empty() {
@@ -85,7 +90,7 @@ impl Registry {
             Some(stored) => self.compile(&stored),
             None => {
                 self.forget(&name);
-                Ok(built_in.map(|built_in| Arc::clone(built_in.resource())))
+                Ok(None)
             }
         }
     }
@@ -100,6 +105,7 @@ impl Registry {
         let snapshot = self.storage.snapshot(&self.definitions.collection(), At::Newest).await;
         let snapshot = snapshot.map_err(|_| Status::internal_error("definitions can't be read"))?;
         for stored in snapshot.range("", None) {
+            work::step();
             // The name of a definition is `plural.group`: those of other groups are not compiled for this.
             if stored.key.split_once('.').is_some_and(|(_, found)| found == group)
                 && let Some(resource) = self.compile(stored)?
@@ -119,14 +125,20 @@ impl Registry {
             SnapshotError::Expired { .. } => Status::internal_error("the newest state has expired"),
             SnapshotError::Store(error) => store_failed(&collection, "list", error),
         })?;
-        let gives_way = |kind: &Kind| {
-            let name = format!("{}.{}", kind.plural, kind.group);
-            kind.yields && snapshot.range(&name, None).any(|stored| *stored.key == *name)
-        };
-        let built_in = self.definitions.built_in.iter().filter(|built_in| !gives_way(built_in.kind));
+        let built_in = self.definitions.built_in.iter();
         let mut resources: Vec<_> = built_in.map(|built_in| Arc::clone(built_in.resource())).collect();
         for stored in snapshot.range("", None) {
-            resources.extend(self.compile(stored)?);
+            work::step();
+            match self.compile(stored) {
+                Ok(resource) => resources.extend(resource),
+                Err(status) => tracing::error!(status.message, "a definition is passed over"),
+            }
+        }
+        // Another process may have deleted some.
+        let is_stored = |name: &Arc<str>| snapshot.range(name, None).next().is_some_and(|stored| stored.key == *name);
+        let mut compiled = self.definitions.compiled.write().unwrap_or_else(PoisonError::into_inner);
+        if compiled.len() > snapshot.len() {
+            compiled.retain(|name, _| is_stored(name));
         }
         Ok(resources)
     }
@@ -134,8 +146,7 @@ impl Registry {
     /// The target as its resource is now. Errors: 404 where the resource or its version is gone.
     pub(super) async fn refresh(&self, target: &Target) -> Result<Target, Status> {
         let (group, plural) = (&target.version.group, &target.version.names.plural);
-        let yields = || self.definitions.built_in(group, plural).is_some_and(|built_in| built_in.kind.yields);
-        if target.resource.definition.is_none() && !yields() {
+        if target.resource.definition.is_none() {
             return Ok(target.clone());
         }
         let gone = Status::not_found_generic;
@@ -147,17 +158,18 @@ impl Registry {
         Ok(Target { resource, version, ..target.clone() })
     }
 
-    /// The resource of a stored definition; `None` while its names are not accepted.
+    /// The resource of a stored definition; `None` while its names are not accepted, or where a built-in kind has its name.
     fn compile(&self, stored: &Stored) -> Result<Option<Arc<Resource>>, Status> {
+        if kinds::has_name(&stored.key) {
+            return Ok(None);
+        }
         let known = self.definitions.compiled.read().unwrap_or_else(PoisonError::into_inner).get(&stored.key).cloned();
         if let Some(resource) = known
             && resource.definition.as_ref().is_some_and(|definition| definition.revision == stored.revision)
         {
             return Ok(Some(resource));
         }
-        let unreadable = |error: String| Status::internal_error(&format!("definition {}: {error}", stored.key));
-        let object = json::decode(&stored.bytes).map_err(|error| unreadable(error.to_string()))?;
-        let (definition, _) = definition::decode(&object).map_err(unreadable)?;
+        let definition = decode_definition(stored)?;
         if !crd::is_served(&definition) {
             self.forget(&stored.key);
             return Ok(None);
@@ -174,8 +186,19 @@ impl Registry {
         resource.conversion = Conversion::of(&definition);
         let resource = Arc::new(resource);
         let mut compiled = self.definitions.compiled.write().unwrap_or_else(PoisonError::into_inner);
+        if self.memory.is_short() {
+            compiled.clear();
+        }
         compiled.insert(Arc::clone(&stored.key), Arc::clone(&resource));
         Ok(Some(resource))
+    }
+
+    /// Forgets what is in memory of a definition that is deleted, and of its objects.
+    pub(super) fn forget_deleted(&self, key: &str) {
+        self.forget(key);
+        if let Some((plural, group)) = key.split_once('.') {
+            self.storage.forget(&Collection::new(group, plural));
+        }
     }
 
     fn forget(&self, name: &str) {
@@ -184,6 +207,22 @@ impl Registry {
             self.definitions.compiled.write().unwrap_or_else(PoisonError::into_inner).remove(name);
         }
     }
+}
+
+/// How far the controllers are with a definition.
+enum Decision {
+    /// Its objects are served.
+    Served,
+    /// They are not, for this reason.
+    Refused(String),
+    /// They have not looked at it yet.
+    Pending,
+}
+
+fn decode_definition(stored: &Stored) -> Result<CustomResourceDefinition, Status> {
+    let unreadable = |error: String| Status::internal_error(&format!("definition {}: {error}", stored.key));
+    let object = json::decode(&stored.bytes).map_err(|error| unreadable(error.to_string()))?;
+    definition::decode(&object).map(|(definition, _)| definition).map_err(unreadable)
 }
 
 /// The namespaces in the store, for admission.
@@ -255,17 +294,10 @@ impl Registry {
         loop {
             let failed = |error| store_failed(&collection, "get", error);
             let seen = self.storage.revision(&collection);
-            let Some(stored) = self.storage.get(&collection, name).await.map_err(failed)? else {
-                return Ok(Some("it has been deleted".to_owned()));
-            };
-            let unreadable = |error: String| Status::internal_error(&format!("definition {name}: {error}"));
-            let object = json::decode(&stored.bytes).map_err(|error| unreadable(error.to_string()))?;
-            let (definition, _) = definition::decode(&object).map_err(unreadable)?;
-            if definition.is_true("Established") {
-                return Ok(None);
-            }
-            if let Some(refused) = definition.condition("NamesAccepted").filter(|known| known.status == "False") {
-                return Ok(Some(refused.message.clone()));
+            match self.decision(name).await? {
+                Decision::Served => return Ok(None),
+                Decision::Refused(why) => return Ok(Some(why)),
+                Decision::Pending => {}
             }
             match self.storage.watch(&collection, seen).await {
                 Ok(mut changes) => _ = changes.next().await,
@@ -274,6 +306,57 @@ impl Registry {
                 Err(WatchError::Store(error)) => return Err(failed(error)),
             }
         }
+    }
+
+    /// Holds back the answer to a write of a definition until what it asks for is decided, so that its objects can be used as
+    /// soon as it is answered; [`DECISION_WAIT`] at most, as the controllers may be another's. At once for other objects.
+    pub async fn settle(&self, target: &Target, written: &Value) {
+        let is_main = matches!(target.subresource, Subresource::Main);
+        if !is_main || target.resource.collection != self.definitions.collection() {
+            return;
+        }
+        let served = self.wait_until_served(written.str_at(&["metadata", "name"]));
+        // What it came to is told by the definition's conditions.
+        _ = timeout(DECISION_WAIT, served).await;
+    }
+
+    /// What the controllers have made of a definition as it is stored now.
+    async fn decision(&self, name: &str) -> Result<Decision, Status> {
+        let collection = self.definitions.collection();
+        let stored = self.storage.get(&collection, name).await;
+        let Some(stored) = stored.map_err(|error| store_failed(&collection, "get", error))? else {
+            return Ok(Decision::Refused("it has been deleted".to_owned()));
+        };
+        let definition = decode_definition(&stored)?;
+        if definition.is_being_deleted() {
+            return Ok(Decision::Served);
+        }
+        let is_new = definition.spec.names != definition.status.accepted_names;
+        match definition.condition("NamesAccepted").filter(|known| known.status == "False") {
+            None if is_new => Ok(Decision::Pending),
+            // What was refused may have been other names.
+            Some(_) if is_new && !self.is_refused(&definition).await? => Ok(Decision::Pending),
+            Some(refused) => Ok(Decision::Refused(refused.message.clone())),
+            None if definition.is_true("Established") => Ok(Decision::Served),
+            None => match names::establish(&definition, "") {
+                Some(_) => Ok(Decision::Pending),
+                None => {
+                    let why = definition.condition("Established").map(|known| known.message.clone());
+                    Ok(Decision::Refused(why.unwrap_or_default()))
+                }
+            },
+        }
+    }
+
+    /// Whether the names that a definition asks for are refused already, given those of its group.
+    async fn is_refused(&self, definition: &CustomResourceDefinition) -> Result<bool, Status> {
+        let snapshot = self.storage.snapshot(&self.definitions.collection(), At::Newest).await;
+        let snapshot = snapshot.map_err(|_| Status::internal_error("definitions can't be read"))?;
+        let is_of_group =
+            |stored: &&Arc<Stored>| stored.key.split_once('.').is_some_and(|(_, group)| group == definition.spec.group);
+        let group = snapshot.range("", None).filter(is_of_group).map(|stored| decode_definition(stored));
+        let group = group.collect::<Result<Vec<_>, _>>()?;
+        Ok(names::accept(definition, &group, "").is_none())
     }
 
     /// Creates an object for the server itself; `namespace` is empty in cluster scope.
@@ -320,23 +403,13 @@ mod tests {
 
     const CONFIGURATIONS: [&str; 2] = ["admissionregistration.k8s.io", "mutatingwebhookconfigurations"];
 
-    async fn is_custom(registry: &Registry) -> bool {
-        let [group, plural] = CONFIGURATIONS;
-        let resource = registry.resolve(group, plural).await.expect("definitions are there");
-        let listed = registry.resources().await.expect("definitions are there");
-        let collection = Collection::new(group, plural);
-        assert_eq!(listed.iter().filter(|listed| listed.collection == collection).count(), 1);
-        resource.is_some_and(|resource| resource.definition.is_some())
-    }
-
     #[tokio::test]
-    async fn a_definition_takes_the_place_of_a_kind_that_yields_until_it_is_gone() {
+    async fn a_definition_with_the_name_of_a_built_in_kind_has_no_effect() {
         let registry = fixture::registry().await;
-        assert!(!is_custom(&registry).await);
         let [group, plural] = CONFIGURATIONS;
         let names = object! { "plural" => plural, "singular" => "x", "kind" => "X", "listKind" => "XList" };
         let schema = object! { "openAPIV3Schema" => object! { "type" => "object" } };
-        let versions = object! { "name" => "v1", "served" => true, "storage" => true, "schema" => schema };
+        let versions = object! { "name" => "v9", "served" => true, "storage" => true, "schema" => schema };
         let established = object! { "type" => "Established", "status" => "True" };
         let definition = object! {
             "metadata" => object! { "name" => format!("{plural}.{group}") },
@@ -345,12 +418,6 @@ mod tests {
             },
             "status" => object! { "acceptedNames" => names, "conditions" => vec![established] },
         };
-        let write = |op| store::Write {
-            collection: registry.definitions.collection(),
-            key: format!("{plural}.{group}").as_str().into(),
-            op,
-            guards: Vec::new(),
-        };
         let put = store::Put {
             bytes: store::compact_json(&definition),
             uid: "u".into(),
@@ -358,9 +425,17 @@ mod tests {
             schema_generation: 0,
             expires_at_ms: None,
         };
-        registry.storage.write(write(store::Op::Put(put))).await.expect("it is stored");
-        assert!(is_custom(&registry).await);
-        registry.storage.write(write(store::Op::Delete)).await.expect("it is removed");
-        assert!(!is_custom(&registry).await);
+        let write = store::Write {
+            collection: registry.definitions.collection(),
+            key: format!("{plural}.{group}").as_str().into(),
+            op: store::Op::Put(put),
+            guards: Vec::new(),
+        };
+        registry.storage.write(write).await.expect("it is stored");
+        let resource = registry.resolve(group, plural).await.expect("definitions are there");
+        assert!(resource.is_some_and(|resource| resource.definition.is_none()));
+        assert!(registry.resolve_kind(group, "v9", "X").await.expect("definitions are there").is_none());
+        let listed = registry.resources().await.expect("definitions are there");
+        assert!(listed.iter().all(|listed| listed.definition.is_none()));
     }
 }

@@ -165,7 +165,7 @@ impl Registry {
         let write = store::Write {
             collection: resource.collection.clone(),
             key: stored.key.clone(),
-            op: self.put(resource, &raw),
+            op: self.put_marked(resource, &raw),
             guards: vec![Guard::At { revision: stored.revision }],
         };
         match self.storage.write(write).await {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::crd::ServedVersion;
 use crate::crd::write::{self, Origin};
 use crate::meta::{Cause, Revision, Status};
-use crate::store::{Collection, Encoded, Stored, compact_json};
+use crate::store::{Collection, Encoded, StoreError, Stored, compact_json};
 use crate::value::{Value, json};
 
 use super::{Registry, Resource};
@@ -200,6 +200,10 @@ impl Registry {
 
 /// The stored form of an object.
 fn decode_stored(stored: &Stored) -> Result<Value, Undecodable> {
+    if stored.is_damaged() {
+        let (key, revision) = (Arc::clone(&stored.key), stored.revision);
+        return Err(Undecodable(StoreError::Garbled { key, revision }.to_string()));
+    }
     json::decode(&stored.bytes).map_err(|error| Undecodable(error.to_string()))
 }
 

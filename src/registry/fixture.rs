@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use crate::admission::Chain;
 use crate::auth::UserInfo;
+use crate::memory::Memory;
 use crate::meta::Revision;
 use crate::object;
 use crate::store::{Config, Storage};
@@ -28,9 +29,10 @@ pub(crate) async fn registry_at(clock: Clock) -> Arc<Registry> {
         storage,
         definitions: Definitions::new(BuiltIn::all()),
         admission: Arc::new(Chain::default()),
-        convert: Arc::new(Converter(Arc::new(webhook::Client::new(Vec::new())))),
+        convert: Arc::new(Converter(Arc::new(webhook::Client::new(Vec::new(), Vec::new())))),
         policy: None,
         clock,
+        memory: Arc::new(Memory::of_system()),
         guards_namespaces: false,
     });
     registry.make_initial_namespaces().await.expect("nothing stands in the way");

@@ -8,6 +8,7 @@ use crate::meta::{Revision, Status};
 use crate::store::continue_token::ContinueToken;
 use crate::store::{At, Collection, Encoded, Snapshot, SnapshotError, Stored};
 use crate::value::Value;
+use crate::work;
 
 use super::derive::{Undecodable, decode_derived, refuse_list};
 use super::{Registry, Target, store_failed};
@@ -98,6 +99,7 @@ impl Registry {
         let mut rows = snapshot.range(&prefix, start);
         let mut more = false;
         for stored in rows.by_ref() {
+            work::step();
             if items.len() == limit {
                 more = true;
                 break;
@@ -131,6 +133,7 @@ impl Registry {
     async fn unreadable(&self, target: &Target, snapshot: &Snapshot, prefix: &str) -> Status {
         let mut unreadable = Vec::new();
         for stored in snapshot.range(prefix, None) {
+            work::step();
             if let Err(error) = self.encoded(&target.resource, &target.version, stored).await {
                 unreadable.push((Arc::clone(stored), error));
             }
@@ -248,6 +251,28 @@ mod tests {
 
         assert_eq!((names(&second), second.remaining), (vec!["kube-public", "kube-system"], None));
         assert_eq!((second.revision, second.continue_token.as_str()), (first.revision, ""));
+    }
+
+    #[test]
+    fn ten_times_the_objects_take_ten_times_the_steps() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("there is a runtime");
+        let steps = |count: usize| {
+            let (registry, namespaces) = runtime.block_on(async {
+                let registry = registry().await;
+                for at in 0..count {
+                    create_namespace(&registry, &format!("n-{at}")).await;
+                }
+                let namespaces = target(&registry, "", "namespaces").await;
+                (registry, namespaces)
+            });
+            let request =
+                ListRequest { labels: LabelSelector::parse("a!=b").expect("it is one"), ..Default::default() };
+            let (page, steps) = work::counted(|| runtime.block_on(registry.list(&namespaces, &request)));
+            assert_eq!(page.expect("it lists").items.len(), count + 4);
+            steps
+        };
+        let (few, many) = (steps(20), steps(200));
+        assert!(many > 200 && many < 13 * few, "{few} and {many} steps");
     }
 
     #[tokio::test]

@@ -24,18 +24,19 @@ mod resource;
 mod review;
 mod scale;
 mod update;
+mod warnings;
 mod watch;
 
 #[cfg(test)]
 pub(crate) mod fixture;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::admission::{Admission, Notes};
+use crate::admission::Admission;
 use crate::crd::ServedVersion;
+use crate::memory::Memory;
 use crate::meta::Status;
 use crate::store::{Collection, Storage, StoreError};
 use crate::value::Value;
@@ -57,6 +58,7 @@ pub use resource::{Definition, Resource};
 pub use review::Reviewers;
 pub use token_request::{IssuedToken, as_token_request};
 pub use update::UpdateRequest;
+pub use warnings::{WARNING_CHARACTERS_MAX, WARNINGS_CHARACTERS_MAX, Warnings};
 pub use watch::{Event, EventType, Start, Watch, WatchRequest};
 
 /// Reads the time; the tests bring their own.
@@ -71,6 +73,8 @@ pub struct Registry {
     /// Who may grant what; `None` where everybody may do everything.
     pub policy: Option<Arc<StoredPolicy>>,
     pub clock: Clock,
+    /// What bounds the work that requests make.
+    pub memory: Arc<Memory>,
     /// Whether a write into a namespace is guarded by that namespace.
     pub guards_namespaces: bool,
 }
@@ -92,45 +96,6 @@ pub struct Written {
     /// True where the write made the object.
     pub created: bool,
     pub object: Value,
-}
-
-/// What a request is told beside its answer: the texts of Warning headers, each once, in their order; and what the audit
-/// log is told of it.
-#[derive(Clone, Debug, Default)]
-pub struct Warnings(Notes);
-
-impl Warnings {
-    pub fn add(&mut self, text: impl Into<String>) {
-        let text = text.into();
-        if !text.is_empty() && !self.0.warnings.contains(&text) {
-            self.0.warnings.push(text);
-        }
-    }
-
-    pub fn texts(&self) -> &[String] {
-        &self.0.warnings
-    }
-
-    /// Annotations of the audit log, by their names.
-    pub fn annotations(&self) -> &BTreeMap<String, String> {
-        &self.0.annotations
-    }
-
-    /// Adds what another has; of annotations the latest stay, which are those of the attempt that counts.
-    pub fn absorb(&mut self, notes: Notes) {
-        self.extend(notes.warnings);
-        self.0.annotations.extend(notes.annotations);
-    }
-
-    pub fn into_notes(self) -> Notes {
-        self.0
-    }
-}
-
-impl Extend<String> for Warnings {
-    fn extend<I: IntoIterator<Item = String>>(&mut self, texts: I) {
-        texts.into_iter().for_each(|text| self.add(text));
-    }
 }
 
 impl Target {

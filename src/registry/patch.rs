@@ -173,7 +173,7 @@ fn merge_strategically(
     })?;
     let unfit = |detail: &str| {
         let error = field::Error::invalid(&Path::new("patch"), patch.printed(), detail);
-        Status::invalid("", "", "", &[error])
+        Status::invalid("", "", "", &error.into())
     };
     let strategy = &target.resource.strategy;
     let message = kinds::type_of(&version.api_version(), &version.names.kind);
@@ -192,7 +192,7 @@ fn merge_strategically(
 
 /// A patched object, as JSON, that is no object of its kind.
 fn unfit(text: &str, detail: &str) -> Status {
-    Status::invalid("", "", "", &[field::Error::invalid(&Path::new("patch"), text, detail)])
+    Status::invalid("", "", "", &field::Error::invalid(&Path::new("patch"), text, detail).into())
 }
 
 /// Applies a JSON or merge patch and gives the JSON text of the outcome; also tells what a strict reader minds about the
@@ -267,10 +267,10 @@ pub(super) fn apply_failed(error: &ApplyError) -> Status {
         ApplyError::Conflicts(conflicts) => {
             let mut status = Status::plain(409, &conflicts.to_string());
             status.reason = "Conflict".into();
-            let causes = conflicts.iter().map(|conflict| Cause {
+            let causes = conflicts.told().0.into_iter().map(|conflict| Cause {
                 reason: "FieldManagerConflict".into(),
                 message: conflict.message(),
-                field: conflict.field(),
+                field: conflict.field,
             });
             status.details.get_or_insert_default().causes = causes.collect();
             status

@@ -3,7 +3,7 @@
 //! Each request first takes in what has changed since the last one: where nothing has, that is four comparisons of pointers.
 //! So a role counts from the answer to the write that made it, and nobody has to be told.
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
@@ -25,23 +25,23 @@ const ROLES: usize = 2;
 pub struct StoredPolicy {
     storage: Storage,
     collections: [Collection; 4],
-    seen: RwLock<Seen>,
+    seen: RwLock<Arc<Seen>>,
     /// Held by the one that takes in changes.
     refreshing: Mutex<()>,
 }
 
-/// What was taken in.
-#[derive(Default)]
+/// What was taken in. A new one is made of a copy, which costs nothing, so that nobody waits for it.
+#[derive(Clone, Default)]
 struct Seen {
     /// One for each collection; none before the first time.
     snapshots: Vec<Snapshot>,
     policy: Policy,
 }
 
-/// The policy as it is, for as long as this is held.
-pub struct Current<'a>(RwLockReadGuard<'a, Seen>);
+/// The policy as it was at one moment.
+pub struct Current(Arc<Seen>);
 
-impl std::ops::Deref for Current<'_> {
+impl std::ops::Deref for Current {
     type Target = Policy;
 
     fn deref(&self) -> &Policy {
@@ -56,8 +56,8 @@ impl StoredPolicy {
     }
 
     /// What was taken in last.
-    pub fn current(&self) -> Current<'_> {
-        Current(self.seen.read().unwrap_or_else(PoisonError::into_inner))
+    pub fn current(&self) -> Current {
+        Current(Arc::clone(&self.seen.read().unwrap_or_else(PoisonError::into_inner)))
     }
 
     async fn snapshots(&self) -> Result<Vec<Snapshot>, Status> {
@@ -128,7 +128,9 @@ impl Authorizer for StoredPolicy {
         // Read while nobody else takes in anything: they are not older than what was taken in.
         let snapshots = self.snapshots().await?;
         if !self.is_seen(&snapshots) {
-            self.seen.write().unwrap_or_else(PoisonError::into_inner).take_in(snapshots);
+            let mut seen = Seen::clone(&self.current().0);
+            seen.take_in(snapshots);
+            *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(seen);
         }
         Ok(())
     }

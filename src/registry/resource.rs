@@ -1,5 +1,6 @@
 //! What is served: a resource with its versions, its strategy and its place in the store.
 
+use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use crate::apply::{FieldManager, FieldSet, ResetFields, TypeSchema};
@@ -7,6 +8,7 @@ use crate::crd::ServedVersion;
 use crate::kinds::strategy::{Strategy, Subresource};
 use crate::meta::Revision;
 use crate::store::{Collection, Stored};
+use crate::work;
 
 use super::convert::{Conversion, Conversions};
 
@@ -18,6 +20,8 @@ pub struct Resource {
     pub versions: Vec<Arc<ServedVersion>>,
     /// The `group/version` of each of `versions`.
     api_versions: Vec<String>,
+    /// Where each of these stands.
+    places: HashMap<String, usize>,
     /// The types that server-side apply works on, in the order of `versions`.
     types: Vec<LazyTypes>,
     /// What a write to the main resource and one to `/status` reset, in the order of `versions`.
@@ -29,7 +33,12 @@ pub struct Resource {
 }
 
 /// The types of a version, made for the first write that asks for them.
-pub(super) type LazyTypes = LazyLock<TypeSchema, Box<dyn FnOnce() -> TypeSchema + Send>>;
+type LazyTypes = LazyLock<TypeSchema, Box<dyn FnOnce() -> TypeSchema + Send>>;
+
+/// Types that others wait for while they are made.
+pub(super) fn lazily(make: impl FnOnce() -> TypeSchema + Send + 'static) -> LazyTypes {
+    LazyTypes::new(Box::new(move || work::essential(make)))
+}
 
 /// The CustomResourceDefinition that a resource was compiled from.
 #[derive(Clone, Debug)]
@@ -55,16 +64,18 @@ impl Resource {
             (!fields.is_empty()).then(|| (version.api_version(), FieldSet::of_fields(fields)))
         };
         // The main resource resets what its own version says, `/status` what any version does.
-        let status: Vec<_> = versions.iter().filter_map(|version| of(version, Subresource::Status)).collect();
+        let status = ResetFields::new(versions.iter().filter_map(|it| of(it, Subresource::Status)).collect());
         let reset_fields = versions.iter().map(|version| {
             let main = ResetFields::new(of(version, Subresource::Main).into_iter().collect());
-            [main, ResetFields::new(status.clone())]
+            [main, status.clone()]
         });
         let reset_fields = reset_fields.collect();
+        let places = api_versions.iter().cloned().zip(0..).collect();
         Resource {
             collection,
             versions,
             api_versions,
+            places,
             types,
             reset_fields,
             strategy,
@@ -78,7 +89,7 @@ impl Resource {
         let types = versions.iter().map(|version| {
             let version = Arc::clone(version);
             let make = move || TypeSchema::of_custom_resource(&version.structural, version.preserve_unknown_fields);
-            LazyTypes::new(Box::new(make))
+            lazily(make)
         });
         let types = types.collect();
         Resource::new(collection, versions, types, strategy)
@@ -125,12 +136,12 @@ impl Resource {
 
     /// The types of `api_version` (`group/version`), if it is a declared version.
     pub(super) fn types_of(&self, api_version: &str) -> Option<&TypeSchema> {
-        self.api_versions.iter().position(|known| known == api_version).map(|at| &*self.types[at])
+        self.places.get(api_version).map(|at| &*self.types[*at])
     }
 
     /// The declared version `api_version` (`group/version`).
     pub(super) fn version_of(&self, api_version: &str) -> Option<&ServedVersion> {
-        self.api_versions.iter().position(|known| known == api_version).map(|at| &*self.versions[at])
+        self.places.get(api_version).map(|at| &*self.versions[*at])
     }
 
     /// Whether it takes a webhook to bring `stored` into `version`.

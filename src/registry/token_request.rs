@@ -50,7 +50,7 @@ impl Registry {
             let path = Path::new("metadata");
             let error =
                 Error::invalid(&path.child("name"), own_name, "must match the service account name if specified");
-            return Err(Status::invalid(GROUP, KIND, &target.name, &[error]));
+            return Err(Status::invalid(GROUP, KIND, &target.name, &error.into()));
         }
         let account = self.named("serviceaccounts", &target.key(), &target.name).await?;
         check_uid(&object, &target.name, &account)?;

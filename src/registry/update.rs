@@ -4,6 +4,7 @@
 //! holds; when it does not, everything runs again.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::admission::Operation;
@@ -258,7 +259,7 @@ impl Registry {
         let write = store::Write {
             collection: resource.collection.clone(),
             key: stored.key.clone(),
-            op: self.put(resource, &raw),
+            op: self.put(resource, &raw, Some(&stored))?,
             guards,
         };
         match self.storage.write(write).await {
@@ -287,7 +288,12 @@ impl Registry {
         let write =
             store::Write { collection: collection.clone(), key: stored.key.clone(), op: store::Op::Delete, guards };
         match self.storage.write(write).await {
-            Ok(_) => Ok(true),
+            Ok(_) => {
+                if *collection == self.definitions.collection() {
+                    self.forget_deleted(&stored.key);
+                }
+                Ok(true)
+            }
             Err(WriteError::GuardFailed) => Ok(false),
             Err(error) => Err(write_failed(collection, "delete", error)),
         }
@@ -308,7 +314,7 @@ impl Registry {
                 let path = metadata.child("resourceVersion");
                 let error = field::Error::invalid(&path, 0, "must be specified for an update");
                 let version = &target.version;
-                Err(Status::invalid(&version.group, &version.names.plural, &target.name, &[error]))
+                Err(Status::invalid(&version.group, &version.names.plural, &target.name, &error.into()))
             }
             given if i64::try_from(given).is_ok_and(|given| Revision::new(given) == revision) => Ok(()),
             _ => Err(target.conflict(MODIFIED)),
@@ -420,12 +426,13 @@ fn uid_mismatch(target: &Target, wanted: &str, found: &str) -> String {
 /// Owner references that stand twice, the same in every field, stay once; the client is warned.
 pub(super) fn dedup_owner_references(object: &mut Value, when: &str, warnings: &mut Warnings) {
     let Some(Value::Array(references)) = object.at_mut(&["metadata", "ownerReferences"]) else { return };
+    let mut seen = HashSet::with_capacity(references.len());
     let mut kept: Vec<Value> = Vec::with_capacity(references.len());
     let mut twice = Vec::new();
     for reference in references.drain(..) {
-        match kept.contains(&reference) {
-            true => twice.push(reference.str_at(&["uid"]).to_owned()),
-            false => kept.push(reference),
+        match seen.insert(json::encode(&reference)) {
+            true => kept.push(reference),
+            false => twice.push(reference.str_at(&["uid"]).to_owned()),
         }
     }
     *references = kept;

@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use crate::meta::{Revision, Status};
-use crate::store::{self, At, Encoded, Stored, WatchError};
+use crate::store::{self, At, Encoded, Snapshot, Stored, WatchError};
+use crate::work;
 
 use super::derive::Undecodable;
 use super::list::{ListRequest, split_key};
@@ -21,6 +22,9 @@ const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 
 /// How often a watch tries again to convert what could not be converted. Source: answers recorded from Kubernetes 1.37.
 const RETRY_EVERY: Duration = Duration::from_millis(100);
+
+/// How many of its initial objects a watch looks up at a time.
+const INITIAL_ROWS: usize = 32;
 
 /// Where a watch begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,9 +103,35 @@ pub struct Watch {
 
 /// Objects still to be sent as ADDED.
 struct Initial {
+    snapshot: Snapshot,
+    prefix: String,
+    /// The next of them.
     rows: VecDeque<Arc<Stored>>,
-    revision: Revision,
+    /// Those in `rows` are the last.
+    read_out: bool,
     marks_end: bool,
+}
+
+impl Initial {
+    fn new(snapshot: Snapshot, prefix: String, marks_end: bool) -> Self {
+        let mut initial = Initial { snapshot, prefix, rows: VecDeque::new(), read_out: false, marks_end };
+        initial.read(None);
+        initial
+    }
+
+    /// Goes on to the next object; false where there is none.
+    fn advance(&mut self) -> bool {
+        let Some(sent) = self.rows.pop_front() else { return false };
+        if self.rows.is_empty() && !self.read_out {
+            self.read(Some(&format!("{}\0", sent.key)));
+        }
+        true
+    }
+
+    fn read(&mut self, start: Option<&str>) {
+        self.rows.extend(self.snapshot.range(&self.prefix, start).take(INITIAL_ROWS).cloned());
+        self.read_out = self.rows.len() < INITIAL_ROWS;
+    }
 }
 
 /// Why there is no event.
@@ -147,9 +177,8 @@ impl Registry {
                     true => String::new(),
                     false => format!("{}/", target.namespace),
                 };
-                let rows: Vec<_> = snapshot.range(&prefix, None).cloned().collect();
                 let revision = snapshot.revision();
-                initial = Some(Initial { rows: rows.into(), revision, marks_end: request.marks_initial_end });
+                initial = Some(Initial::new(snapshot, prefix, request.marks_initial_end));
                 revision
             }
             Start::After(revision) => revision,
@@ -226,7 +255,7 @@ impl Watch {
                 self.waiting.extend(event);
                 match &mut self.initial {
                     Some(initial) => {
-                        if initial.rows.pop_front().is_none() {
+                        if !initial.advance() {
                             self.finish_initial();
                         }
                     }
@@ -257,12 +286,13 @@ impl Watch {
     fn finish_initial(&mut self) {
         let Some(initial) = self.initial.take() else { return };
         if initial.marks_end && self.bookmarks.is_some() {
-            self.waiting.push_back(Event::Bookmark { revision: initial.revision, initial_end: true });
+            self.waiting.push_back(Event::Bookmark { revision: initial.snapshot.revision(), initial_end: true });
         }
     }
 
     /// What a change is for this watch depends on whether the selectors selected its object before and select it now.
     async fn event_of(&self, change: &store::Change) -> Result<Option<Event>, Unmade> {
+        work::step();
         if !self.concerns(&change.object) {
             return Ok(None);
         }

@@ -9,6 +9,7 @@ use super::pattern::Pattern;
 use super::structural::{Extensions, Generic, NestedValueValidation, Structural, StructuralOrBool, ValueValidation};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::value::Map;
+use crate::work;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
@@ -19,7 +20,7 @@ enum Level {
 
 /// Everything that keeps `schema` from being structural, sorted by text.
 pub fn validate_structural(path: &Path<'_>, schema: &Structural) -> ErrorList {
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     check_invariants(path, schema, Level::Root, &mut errors);
     if let Some(validation) = &schema.value_validation {
         check_completeness(validation, schema, path, path, &mut errors);
@@ -44,6 +45,7 @@ fn is_type_only(nested: &NestedValueValidation, type_: &str) -> bool {
 }
 
 fn check_invariants(path: &Path<'_>, schema: &Structural, level: Level, errors: &mut ErrorList) {
+    work::step();
     let type_ = schema.generic.type_.as_str();
     let extensions = &schema.extensions;
     let type_path = path.child("type");
@@ -188,6 +190,7 @@ fn check_value_validation(
 }
 
 fn check_nested(path: &Path<'_>, nested: &NestedValueValidation, skip_any_of: bool, errors: &mut ErrorList) {
+    work::step();
     check_value_validation(path, &nested.value_validation, skip_any_of, false, errors);
     if let Some(items) = &nested.items {
         check_nested(&path.child("items"), items, false, errors);
@@ -257,6 +260,7 @@ fn check_nested_completeness(
     path: &Path<'_>,
     errors: &mut ErrorList,
 ) {
+    work::step();
     check_completeness(&nested.value_validation, schema, schema_path, path, errors);
     if let Some(items) = &nested.items {
         let (schema_path, path) = (schema_path.child("items"), path.child("items"));

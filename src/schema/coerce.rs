@@ -7,6 +7,7 @@ use super::structural::{Structural, StructuralOrBool};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::{names, object_meta};
 use crate::value::{Map, Value};
+use crate::work;
 
 /// Checks types of embedded `apiVersion`, `kind` and `metadata`, drops unknown fields of the latter, and returns the
 /// paths of these, sorted. With `is_resource_root`, `value` is such an object itself.
@@ -24,7 +25,7 @@ pub fn coerce(
     is_resource_root: bool,
     drop_invalid_fields: bool,
 ) -> Result<Vec<String>, Error> {
-    let mut coercion = Coercion { drop_invalid_fields, unknown: Vec::new() };
+    let mut coercion = Coercion { drop_invalid_fields, unknown: Vec::new(), bytes: 0 };
     coercion.enter(path, value, schema, is_resource_root || schema.extensions.embedded_resource)?;
     coercion.unknown.sort_unstable();
     Ok(coercion.unknown)
@@ -33,10 +34,16 @@ pub fn coerce(
 struct Coercion {
     drop_invalid_fields: bool,
     unknown: Vec<String>,
+    /// Of `unknown`.
+    bytes: usize,
 }
+
+/// Bytes of the paths of unknown fields that are told.
+const PATHS_BYTES_MAX: usize = 32 << 20;
 
 impl Coercion {
     fn enter(&mut self, path: &Path<'_>, value: &mut Value, schema: &Structural, embedded: bool) -> Result<(), Error> {
+        work::step();
         match value {
             Value::Object(fields) => {
                 if embedded {
@@ -89,7 +96,15 @@ impl Coercion {
             decoded.remove("creationTimestamp");
         }
         *metadata = decoded;
-        self.unknown.extend(unknown.iter().map(|field| format!("{path}.{field}")));
+        for field in unknown {
+            if self.bytes >= PATHS_BYTES_MAX {
+                break;
+            }
+            let path = format!("{path}.{field}");
+            work::bytes(path.len());
+            self.bytes += path.len();
+            self.unknown.push(path);
+        }
         Ok(())
     }
 }
@@ -132,6 +147,7 @@ pub fn validate_embedded(path: &Path<'_>, value: &Value, schema: &Structural, is
 }
 
 fn validate_within(path: &Path<'_>, value: &Value, schema: &Structural, embedded: bool, errors: &mut ErrorList) {
+    work::step();
     match value {
         Value::Object(fields) => {
             if embedded {

@@ -6,8 +6,11 @@ use std::sync::Arc;
 
 use super::json_schema::{JsonSchema, Junctors, SchemaOrArray, SchemaOrBool};
 use super::pattern::Pattern;
-use super::structural::{Extensions, Generic, NestedValueValidation, Structural, StructuralOrBool, ValueValidation};
+use super::structural::{
+    EnumIndex, Extensions, Generic, NestedValueValidation, Structural, StructuralOrBool, ValueValidation,
+};
 use crate::value::Map;
+use crate::work;
 
 /// Why a schema can't be made structural, in Kubernetes' words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +92,8 @@ fn nested(schema: &JsonSchema) -> Result<NestedValueValidation, ConvertError> {
 }
 
 fn refuse_unsupported(schema: &JsonSchema) -> Result<(), ConvertError> {
+    work::steps(1 + schema.required.len() + schema.validations.len() + schema.list_map_keys.len());
+    work::bytes(schema.description.len());
     let refused = [
         ("id", !schema.unsupported.id.is_empty()),
         ("schema", !schema.unsupported.schema.is_empty()),
@@ -119,6 +124,7 @@ fn value_validation(schema: &JsonSchema) -> Result<ValueValidation, ConvertError
         compiled_pattern: compile(&schema.pattern),
         bounds: schema.bounds.clone(),
         enum_: schema.enum_.clone(),
+        enum_index: EnumIndex::of(&schema.enum_),
         required: schema.required.clone(),
         junctors: junctors(&schema.junctors)?.into(),
     })

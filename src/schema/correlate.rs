@@ -5,11 +5,13 @@
 //! Source: Kubernetes documentation, "Validation ratcheting" and "Transition rules"; answers recorded from
 //! apiextensions-apiserver 1.37.
 
-use std::cell::{Cell, OnceCell};
-use std::collections::HashMap;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use super::structural::{Structural, StructuralOrBool};
 use crate::value::{Map, Value};
+use crate::work;
 
 /// A value before and after an update.
 #[derive(Debug)]
@@ -18,6 +20,8 @@ pub struct Correlated<'v> {
     pub old: &'v Value,
     pub schema: &'v Structural,
     verdict: Verdict<'v>,
+    /// The lists and objects that were found unchanged so far, anywhere in the whole.
+    unchanged: Rc<RefCell<HashSet<*const Value>>>,
     old_items: OnceCell<OldItems<'v>>,
 }
 
@@ -34,6 +38,7 @@ impl<'v> OldItems<'v> {
         let mut items = HashMap::new();
         if !key_names.is_empty() {
             for item in old {
+                work::steps(key_names.len());
                 if let Some(key) = item.as_object().and_then(|fields| key_of(fields, key_names)) {
                     items.entry(key).or_insert(item);
                 }
@@ -72,12 +77,19 @@ enum Key<'v> {
 impl<'v> Correlated<'v> {
     /// The whole of an object before and after.
     pub fn new(new: &'v Value, old: &'v Value, schema: &'v Structural) -> Self {
-        Correlated { new, old, schema, verdict: Verdict::default(), old_items: OnceCell::new() }
+        Correlated {
+            new,
+            old,
+            schema,
+            verdict: Verdict::default(),
+            unchanged: Rc::default(),
+            old_items: OnceCell::new(),
+        }
     }
 
     fn child<'c>(&'c self, new: &'c Value, old: &'c Value, schema: &'c Structural) -> Correlated<'c> {
         let verdict = Verdict { parent: Some(&self.verdict), ..Verdict::default() };
-        Correlated { verdict, ..Correlated::new(new, old, schema) }
+        Correlated { new, old, schema, verdict, unchanged: Rc::clone(&self.unchanged), old_items: OnceCell::new() }
     }
 
     /// The field `name`, if both objects have it and the schema specifies it.
@@ -116,8 +128,13 @@ impl<'v> Correlated<'v> {
         if let Some(unchanged) = self.verdict.unchanged.get() {
             return unchanged;
         }
-        let unchanged = self.compare();
+        // What was compared within is not compared again.
+        let known = self.unchanged.borrow().contains(&std::ptr::from_ref(self.new));
+        let unchanged = known || self.compare();
         self.verdict.unchanged.set(Some(unchanged));
+        if unchanged && !known && matches!(self.new, Value::Array(_) | Value::Object(_)) {
+            self.unchanged.borrow_mut().insert(self.new);
+        }
         if !unchanged {
             // What holds a changed value is changed, and need not be compared again.
             let mut parent = self.verdict.parent;
@@ -130,13 +147,17 @@ impl<'v> Correlated<'v> {
     }
 
     fn compare(&self) -> bool {
+        work::step();
         match (self.new, self.old) {
             (Value::Array(new), Value::Array(old)) => {
                 if new.len() != old.len() {
                     return false;
                 }
                 match self.old_items() {
-                    None => new == old,
+                    None => {
+                        count_values(new);
+                        new == old
+                    }
                     Some(_) => (0..new.len()).all(|index| self.item(index).is_some_and(|item| item.is_unchanged())),
                 }
             }
@@ -145,6 +166,19 @@ impl<'v> Correlated<'v> {
                     && new.keys().all(|name| self.field(name).is_some_and(|field| field.is_unchanged()))
             }
             (new, old) => new == old,
+        }
+    }
+}
+
+/// Counts what is compared at once.
+fn count_values(values: &[Value]) {
+    work::steps(values.len());
+    for value in values {
+        match value {
+            Value::Array(items) => count_values(items),
+            Value::Object(fields) => fields.values().for_each(|field| count_values(std::slice::from_ref(field))),
+            Value::String(text) => work::bytes(text.len()),
+            _ => {}
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Source: Kubernetes documentation, "Validation rules"; `k8s.io/apiserver/pkg/cel/common`, release 1.37.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::structural::{Structural, StructuralOrBool};
 use crate::cel::cost::model::REQUEST_SIZE_BYTES_MAX;
@@ -10,6 +10,7 @@ use crate::cel::declared::{DeclField, DeclType, ObjectType};
 use crate::cel::escape::escape;
 use crate::cel::types::Type;
 use crate::value::Value;
+use crate::work;
 
 /// Bytes of a text that fills a request: two go to the quotation marks.
 const TEXT_BYTES_MAX: u64 = REQUEST_SIZE_BYTES_MAX - 2;
@@ -35,6 +36,7 @@ const PROPERTY_SIZE: u64 = 4;
 /// `is_resource` is for the root of a custom resource or an embedded one. Those have a kind, a version and a name even if
 /// the schema does not say so.
 pub fn declare(schema: &Structural, is_resource: bool) -> Option<DeclType> {
+    work::step();
     let limits = schema.value_validation.as_deref();
     let bytes_max = || limits.and_then(|limits| limits.bounds.max_length).map(text_bytes_max);
     if schema.extensions.int_or_string {
@@ -106,10 +108,12 @@ fn declare_object(schema: &Structural, is_resource: bool) -> DeclType {
         implied.push(("metadata", DeclType::object(metadata, EMPTY_CONTAINER_SIZE)));
     }
     let required = schema.value_validation.as_ref().map_or(&[][..], |limits| &limits.required);
+    work::steps(required.len());
+    let required: HashSet<&str> = required.iter().map(String::as_str).collect();
     let mut fields = BTreeMap::new();
     let mut size_min = EMPTY_CONTAINER_SIZE;
     let mut add = |name: &str, decl: DeclType, has_default: bool| {
-        let is_required = required.iter().any(|required| required == name);
+        let is_required = required.contains(name);
         if is_required && !has_default {
             size_min += name.len() as u64 + decl.min_serialized_size + PROPERTY_SIZE;
         }

@@ -8,39 +8,116 @@ use super::prune::prune;
 use super::structural::{Structural, StructuralOrBool};
 use crate::meta::field::Path;
 use crate::value::{Map, Value};
+use crate::work;
+
+/// Bytes of JSON that the defaults of an object may come to: with more of them it is no object that is stored.
+pub const DEFAULTS_BYTES_MAX: usize = 4 << 20;
+
+/// There are more defaults than an object may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLarge;
+
+impl TooLarge {
+    /// What the reference passes on from etcd for such an object.
+    pub const MESSAGE: &'static str = "etcdserver: request is too large";
+}
+
+impl std::fmt::Display for TooLarge {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(TooLarge::MESSAGE)
+    }
+}
 
 /// Sets fields that are absent, or null though not nullable, to their default; items and map values only when null.
 ///
+/// Errors: the defaults come to more than [`DEFAULTS_BYTES_MAX`]; from there on none are set.
 /// Source: Kubernetes documentation, "Defaulting"; answers recorded from apiextensions-apiserver 1.37.
-pub fn apply(value: &mut Value, schema: &Structural) {
-    match value {
-        Value::Object(fields) => {
-            for (name, property) in schema.properties.iter() {
-                let Some(default) = default_of(property) else { continue };
-                match fields.get_mut(name) {
-                    None => {
-                        fields.insert(name, default.clone());
+pub fn apply(value: &mut Value, schema: &Structural) -> Result<(), TooLarge> {
+    Defaulting { room: DEFAULTS_BYTES_MAX }.enter(value, schema)
+}
+
+struct Defaulting {
+    /// Bytes that defaults may still come to.
+    room: usize,
+}
+
+impl Defaulting {
+    fn enter(&mut self, value: &mut Value, schema: &Structural) -> Result<(), TooLarge> {
+        work::step();
+        match value {
+            Value::Object(fields) => {
+                self.set_absent(fields, schema)?;
+                for (name, field) in fields.iter_mut() {
+                    if let Some(property) = schema.properties.get(name) {
+                        self.enter(field, property)?;
+                    } else if let Some(StructuralOrBool::Structural(schema)) = &schema.additional_properties {
+                        self.replace_null(field, schema)?;
+                        self.enter(field, schema)?;
                     }
-                    Some(field) => replace_null(field, property),
                 }
             }
-            for (name, field) in fields.iter_mut() {
-                if let Some(property) = schema.properties.get(name) {
-                    apply(field, property);
-                } else if let Some(StructuralOrBool::Structural(schema)) = &schema.additional_properties {
-                    replace_null(field, schema);
-                    apply(field, schema);
+            Value::Array(items) => {
+                let Some(schema) = schema.items.as_deref() else { return Ok(()) };
+                for item in items {
+                    self.replace_null(item, schema)?;
+                    self.enter(item, schema)?;
                 }
             }
+            _ => {}
         }
-        Value::Array(items) => {
-            let Some(schema) = schema.items.as_deref() else { return };
-            for item in items {
-                replace_null(item, schema);
-                apply(item, schema);
+        Ok(())
+    }
+
+    fn set_absent(&mut self, fields: &mut Map, schema: &Structural) -> Result<(), TooLarge> {
+        work::steps(schema.properties.len());
+        for (name, property) in schema.properties.iter() {
+            let Some(default) = default_of(property) else { continue };
+            match fields.get_mut(name) {
+                None => {
+                    self.take(name.len())?;
+                    fields.insert(name, self.copy(default)?);
+                }
+                Some(field) => self.replace_null(field, property)?,
             }
         }
-        _ => {}
+        Ok(())
+    }
+
+    fn replace_null(&mut self, value: &mut Value, schema: &Structural) -> Result<(), TooLarge> {
+        if let (Value::Null, false, Some(default)) = (&value, schema.generic.nullable, default_of(schema)) {
+            *value = self.copy(default)?;
+        }
+        Ok(())
+    }
+
+    fn copy(&mut self, default: &Value) -> Result<Value, TooLarge> {
+        self.measure(default)?;
+        Ok(default.clone())
+    }
+
+    /// Takes what `value` has at least as JSON.
+    fn measure(&mut self, value: &Value) -> Result<(), TooLarge> {
+        match value {
+            Value::String(text) => self.take(text.len() + 2),
+            Value::Array(items) => {
+                self.take(2)?;
+                items.iter().try_for_each(|item| self.measure(item))
+            }
+            Value::Object(fields) => {
+                self.take(2)?;
+                fields.iter().try_for_each(|(name, field)| {
+                    self.take(name.len() + 3)?;
+                    self.measure(field)
+                })
+            }
+            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) => self.take(1),
+        }
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<(), TooLarge> {
+        work::bytes(bytes);
+        self.room = self.room.checked_sub(bytes).ok_or(TooLarge)?;
+        Ok(())
     }
 }
 
@@ -48,16 +125,11 @@ fn default_of(schema: &Structural) -> Option<&Value> {
     schema.generic.default.as_deref().filter(|default| !default.is_null())
 }
 
-fn replace_null(value: &mut Value, schema: &Structural) {
-    if let (Value::Null, false, Some(default)) = (&value, schema.generic.nullable, default_of(schema)) {
-        *value = default.clone();
-    }
-}
-
 /// Removes fields that are null though neither nullable nor with a default. Null items stay.
 ///
 /// Source: Kubernetes documentation, "Defaulting and Nullable"; answers recorded from apiextensions-apiserver 1.37.
 pub fn prune_non_nullable_nulls(value: &mut Value, schema: &Structural) {
+    work::step();
     match value {
         Value::Object(fields) => fields.retain(|name, field| {
             let schema = match (schema.properties.get(name), &schema.additional_properties) {
@@ -85,9 +157,9 @@ pub fn prune_non_nullable_nulls(value: &mut Value, schema: &Structural) {
 ///
 /// Source: answers recorded from apiextensions-apiserver 1.37.
 pub fn prune_defaults(schema: &mut Structural) {
-    let mut pruned = Vec::new();
-    collect_pruned(schema, schema, &mut Vec::new(), &mut pruned);
-    let mut pruned = pruned.into_iter();
+    let mut pruning = Pruning { root: schema, path: Vec::new(), pruned: Vec::new() };
+    pruning.enter(schema, Surroundings { is_resource: true, ..Surroundings::default() });
+    let mut pruned = pruning.pruned.into_iter();
     visit_defaults(schema, &mut |default| {
         if let Some(new) = pruned.next() {
             *default = new.map(Box::new);
@@ -100,35 +172,75 @@ enum Step<'s> {
     Item,
 }
 
+/// What is around a node, as far as it tells how a default there is pruned.
+#[derive(Clone, Copy, Default)]
+struct Surroundings {
+    /// An object with metadata.
+    is_resource: bool,
+    /// Below the type or the metadata of such an object.
+    is_within_meta: bool,
+    /// An item of a list that keeps what is unknown.
+    is_preserved_item: bool,
+}
+
 /// The pruned form of each default, in the order in which [`visit_defaults`] comes to them.
-fn collect_pruned<'s>(
-    root: &Structural,
-    schema: &'s Structural,
-    path: &mut Vec<Step<'s>>,
-    pruned: &mut Vec<Option<Value>>,
-) {
-    if let Some(default) = default_of(schema) {
-        pruned.push(prune_in_place(root, path, default));
+struct Pruning<'s> {
+    root: &'s Structural,
+    path: Vec<Step<'s>>,
+    pruned: Vec<Option<Value>>,
+}
+
+impl<'s> Pruning<'s> {
+    fn enter(&mut self, schema: &'s Structural, around: Surroundings) {
+        work::step();
+        if let Some(default) = default_of(schema) {
+            // Only there it matters for a default what is around it; elsewhere that would be gone through for nothing.
+            let pruned = match around.is_within_meta || around.is_preserved_item || self.path.is_empty() {
+                true => prune_in_place(self.root, &self.path, default),
+                false => Some(prune_alone(schema, default)),
+            };
+            self.pruned.push(pruned);
+        }
+        if let Some(StructuralOrBool::Structural(values)) = &schema.additional_properties {
+            self.within(Step::Field("*"), values, around.below(values));
+        }
+        if let Some(items) = &schema.items {
+            let is_preserved_item = schema.extensions.preserve_unknown_fields || around.is_preserved_item;
+            self.within(Step::Item, items, Surroundings { is_preserved_item, ..around.below(items) });
+        }
+        for (name, property) in schema.properties.iter() {
+            let is_meta = around.is_resource && matches!(name, "apiVersion" | "kind" | "metadata");
+            let below = around.below(property);
+            let is_within_meta = below.is_within_meta || is_meta;
+            self.within(Step::Field(name), property, Surroundings { is_within_meta, ..below });
+        }
     }
-    if let Some(StructuralOrBool::Structural(values)) = &schema.additional_properties {
-        path.push(Step::Field("*"));
-        collect_pruned(root, values, path, pruned);
-        path.pop();
+
+    fn within(&mut self, step: Step<'s>, schema: &'s Structural, around: Surroundings) {
+        self.path.push(step);
+        self.enter(schema, around);
+        self.path.pop();
     }
-    if let Some(items) = &schema.items {
-        path.push(Step::Item);
-        collect_pruned(root, items, path, pruned);
-        path.pop();
+}
+
+impl Surroundings {
+    fn below(self, schema: &Structural) -> Self {
+        let is_resource = schema.extensions.embedded_resource;
+        Surroundings { is_resource, is_within_meta: self.is_within_meta, is_preserved_item: false }
     }
-    for (name, property) in schema.properties.iter() {
-        path.push(Step::Field(name));
-        collect_pruned(root, property, path, pruned);
-        path.pop();
-    }
+}
+
+fn prune_alone(schema: &Structural, default: &Value) -> Value {
+    let mut value = default.clone();
+    // Nothing fails, as invalid metadata is dropped.
+    let _unknown = coerce::coerce(&Path::ROOT, &mut value, schema, false, true);
+    prune(&mut value, schema, false);
+    value
 }
 
 /// `default` put into an object that has nothing else, coerced and pruned with it, and taken out again.
 fn prune_in_place(root: &Structural, path: &[Step<'_>], default: &Value) -> Option<Value> {
+    work::steps(path.len());
     let mut object = path.iter().rev().fold(default.clone(), |inner, step| match step {
         Step::Field(name) => Map::from_iter([((*name).to_owned(), inner)]).into(),
         Step::Item => vec![inner].into(),
@@ -163,14 +275,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::schema::arbitrary;
+    use crate::object;
+    use crate::schema::convert::to_structural;
+    use crate::schema::{arbitrary, json_schema};
+    use crate::value::json;
 
     proptest! {
         #[test]
         fn defaulting_twice_changes_nothing_more(mut value in arbitrary::value(), schema in arbitrary::schema()) {
-            apply(&mut value, &schema);
+            prop_assert_eq!(apply(&mut value, &schema), Ok(()));
             let once = value.clone();
-            apply(&mut value, &schema);
+            prop_assert_eq!(apply(&mut value, &schema), Ok(()));
             prop_assert_eq!(value, once);
         }
 
@@ -180,6 +295,110 @@ mod tests {
             let once = value.clone();
             prune_non_nullable_nulls(&mut value, &schema);
             prop_assert_eq!(value, once);
+        }
+    }
+
+    fn schema(text: &str) -> Structural {
+        let schema = json::decode(text.as_bytes()).expect("the test is JSON");
+        to_structural(&json_schema::decode(&schema).expect("it is a schema").0).expect("it is structural")
+    }
+
+    /// An object with a list of so many empty objects, each of which gets a default of so many bytes.
+    fn items(count: usize, bytes: usize) -> (Value, Structural) {
+        let text = "x".repeat(bytes);
+        let item = format!(r#"{{"type":"object","properties":{{"a":{{"type":"string","default":"{text}"}}}}}}"#);
+        let list = format!(r#"{{"type":"object","properties":{{"l":{{"type":"array","items":{item}}}}}}}"#);
+        (object! { "l" => vec![object! {}; count] }, schema(&list))
+    }
+
+    #[test]
+    fn defaults_are_made_up_to_a_limit() {
+        let (mut value, schema) = items(100_000, 300);
+        let ((), steps) = work::counted(|| assert_eq!(apply(&mut value, &schema), Err(TooLarge)));
+        let bytes = json::encode(&value).len();
+        assert!(bytes < DEFAULTS_BYTES_MAX + (1 << 20), "{bytes}");
+        assert!(steps < 1_000_000, "{steps}");
+    }
+
+    #[test]
+    fn ten_times_the_items_take_ten_times_the_steps() {
+        let steps = |count| {
+            let (mut value, schema) = items(count, 10);
+            work::counted(|| apply(&mut value, &schema)).1
+        };
+        assert!(steps(10_000) < 13 * steps(1000), "{} {}", steps(1000), steps(10_000));
+    }
+
+    #[test]
+    fn defaults_of_a_deep_schema_are_pruned_where_they_stand() {
+        let steps = |depth: usize| {
+            let open = r#"{"type":"object","properties":{"d":{"type":"integer","default":1},"p":"#.repeat(depth);
+            let mut schema = schema(&format!(r#"{open}{{"type":"object"}}{}"#, "}}".repeat(depth)));
+            work::counted(|| prune_defaults(&mut schema)).1
+        };
+        assert!(steps(200) < 13 * steps(20), "{} {}", steps(20), steps(200));
+    }
+
+    /// A default alone is pruned as it is within an object, which has nothing else.
+    #[test]
+    fn defaults_are_pruned_as_in_an_object() {
+        let mut runner = proptest::test_runner::TestRunner::default();
+        let outcome = runner.run(&arbitrary::schema(), |schema| {
+            let mut pruned = schema.clone();
+            prune_defaults(&mut pruned);
+            let mut expected = Vec::new();
+            collect_in_place(&schema, &schema, &mut Vec::new(), &mut expected);
+            let mut found = Vec::new();
+            let mut places = schema.clone();
+            collect_pruned(&mut places, &mut pruned, &mut found);
+            prop_assert_eq!(found, expected);
+            Ok(())
+        });
+        outcome.expect("they are the same");
+    }
+
+    fn collect_in_place<'s>(
+        root: &Structural,
+        schema: &'s Structural,
+        path: &mut Vec<Step<'s>>,
+        pruned: &mut Vec<Option<Value>>,
+    ) {
+        if let Some(default) = default_of(schema) {
+            pruned.push(prune_in_place(root, path, default));
+        }
+        let values = schema.additional_properties.as_ref().and_then(StructuralOrBool::structural);
+        let values = values.map(|values| (Step::Field("*"), values)).into_iter();
+        let items = schema.items.as_deref().map(|items| (Step::Item, items));
+        let properties = schema.properties.iter().map(|(name, property)| (Step::Field(name), property));
+        for (step, below) in values.chain(items).chain(properties) {
+            path.push(step);
+            collect_in_place(root, below, path, pruned);
+            path.pop();
+        }
+    }
+
+    /// What became of the defaults that `before` has.
+    fn collect_pruned(before: &mut Structural, after: &mut Structural, found: &mut Vec<Option<Value>>) {
+        let mut had = Vec::new();
+        visit_all(before, &mut |default| had.push(default.as_deref().is_some_and(|default| !default.is_null())));
+        let mut had = had.into_iter();
+        visit_all(after, &mut |default| {
+            if had.next() == Some(true) {
+                found.push(default.as_deref().cloned());
+            }
+        });
+    }
+
+    fn visit_all(schema: &mut Structural, visit: &mut impl FnMut(&mut Option<Box<Value>>)) {
+        visit(&mut schema.generic.default);
+        if let Some(StructuralOrBool::Structural(values)) = &mut schema.additional_properties {
+            visit_all(values, visit);
+        }
+        if let Some(items) = &mut schema.items {
+            visit_all(items, visit);
+        }
+        for property in schema.properties.values_mut() {
+            visit_all(property, visit);
         }
     }
 }

@@ -9,10 +9,12 @@ use super::structural::{Structural, StructuralOrBool};
 use crate::cel::escape::escape;
 use crate::cel::eval::host::{Field, Form, ListForm, ListKind, MapForm, Shape};
 use crate::value::Map;
+use crate::work;
 
 /// The form of what `schema` specifies. `is_resource` is for the root of a custom resource or an embedded one: those have
 /// a kind, a version and a name even if the schema does not say so.
 pub fn form(schema: &Structural, is_resource: bool) -> Form {
+    work::step();
     Form { nullable: schema.generic.nullable, shape: shape(schema, is_resource) }
 }
 

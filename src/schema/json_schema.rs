@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use super::rare::{Blank, Rare};
 use super::typed::{Findings, Stop, Typed};
 use crate::value::{Map, Value};
+use crate::work;
 
 /// A JSON schema. Lists and maps that are absent and those that are empty are the same here.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -280,6 +281,7 @@ impl JsonSchema {
 
     /// Whether `test` holds for this schema or for one at any depth within; it is asked of each until it does.
     pub fn any(&self, test: &mut impl FnMut(&JsonSchema) -> bool) -> bool {
+        work::step();
         if test(self) {
             return true;
         }
@@ -302,6 +304,7 @@ impl JsonSchema {
 
     /// The schema as the API shows it: empty fields are left out.
     pub fn encode(&self) -> Value {
+        work::step();
         let mut fields = Fields::default();
         fields.text("id", &self.unsupported.id);
         fields.text("$schema", &self.unsupported.schema);

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use super::structural::{Structural, StructuralOrBool};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::value::{Map, Value, json};
+use crate::work;
 
 /// Checks lists of type `set` and `map` anywhere in `value`, an object.
 ///
@@ -22,6 +23,7 @@ pub fn validate(path: &Path<'_>, value: &Value, schema: &Structural) -> ErrorLis
 }
 
 fn check(path: &Path<'_>, value: &Value, schema: &Structural, errors: &mut ErrorList) {
+    work::step();
     match value {
         Value::Array(items) => check_list(path, items, schema, errors),
         Value::Object(fields) => check_object(path, fields, schema, errors),
@@ -106,6 +108,7 @@ fn repeated<'v>(values: impl ExactSizeIterator<Item = Option<&'v Value>>) -> Vec
     let mut seen = HashMap::with_capacity(values.len());
     let mut repeated = Vec::new();
     for (index, value) in values.enumerate() {
+        work::bytes(value.and_then(Value::as_str).map_or(0, str::len));
         let identity = match value {
             None => Identity::Absent,
             Some(Value::Null) => Identity::Null,
@@ -114,7 +117,11 @@ fn repeated<'v>(values: impl ExactSizeIterator<Item = Option<&'v Value>>) -> Vec
             // Negative zero equals zero.
             Some(Value::Float(number)) => Identity::Float((number + 0.0).to_bits()),
             Some(Value::String(text)) => Identity::String(text),
-            Some(compound) => Identity::Compound(json::encode(compound)),
+            Some(compound) => {
+                let encoded = json::encode(compound);
+                work::bytes(encoded.len());
+                Identity::Compound(encoded)
+            }
         };
         let times = seen.entry(identity).or_insert(0_u32);
         *times = times.saturating_add(1);

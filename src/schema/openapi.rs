@@ -8,6 +8,7 @@ use super::json_schema::{ExternalDocs, ValidationRule};
 use super::structural::{Extensions, Generic, NestedValueValidation, Structural, StructuralOrBool, ValueValidation};
 use crate::object;
 use crate::value::{Map, Value};
+use crate::work;
 
 /// The version of OpenAPI that a definition is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,6 +150,7 @@ fn object_metadata(dialect: Dialect) -> Value {
 }
 
 fn publish_structural(schema: &Structural, options: Options) -> Map {
+    work::steps(16);
     let v2 = options.dialect == Dialect::V2;
     let nullable = schema.generic.nullable && !options.strip_nullable;
     let hides_structure = v2 && (nullable || schema.extensions.preserve_unknown_fields);

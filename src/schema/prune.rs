@@ -5,6 +5,7 @@
 
 use super::structural::{Structural, StructuralOrBool};
 use crate::value::Value;
+use crate::work;
 
 /// Removes fields that `schema` does not specify, and returns their paths (`spec.items[0].x`), sorted.
 ///
@@ -18,12 +19,17 @@ pub fn prune(value: &mut Value, schema: &Structural, is_resource_root: bool) -> 
     unknown.found
 }
 
+/// Bytes of the paths of unknown fields that are told: what nests deeply has paths that are longer than itself.
+const PATHS_BYTES_MAX: usize = 32 << 20;
+
 /// The path that the walk is at, and the unknown fields so far.
 #[derive(Default)]
 struct UnknownFields {
     path: String,
     depth: usize,
     found: Vec<String>,
+    /// Of `found`.
+    bytes: usize,
 }
 
 impl UnknownFields {
@@ -49,7 +55,14 @@ impl UnknownFields {
     }
 
     fn record(&mut self, name: &str) {
-        self.within_field(name, |unknown| unknown.found.push(unknown.path.clone()));
+        if self.bytes >= PATHS_BYTES_MAX {
+            return;
+        }
+        self.within_field(name, |unknown| {
+            work::bytes(unknown.path.len());
+            unknown.bytes += unknown.path.len();
+            unknown.found.push(unknown.path.clone());
+        });
     }
 }
 
@@ -71,6 +84,7 @@ fn field_schema<'s>(schema: &'s Structural, name: &str) -> Option<Option<&'s Str
 
 /// Without a schema, all fields of objects are unknown.
 fn prune_value(value: &mut Value, schema: Option<&Structural>, embedded: bool, unknown: &mut UnknownFields) {
+    work::step();
     if let Some(schema) = schema.filter(|schema| schema.extensions.preserve_unknown_fields) {
         return enter_preserved(value, schema, embedded, unknown);
     }
@@ -104,6 +118,7 @@ fn prune_value(value: &mut Value, schema: Option<&Structural>, embedded: bool, u
 
 /// Keeps unknown fields, and prunes within specified ones.
 fn enter_preserved(value: &mut Value, schema: &Structural, embedded: bool, unknown: &mut UnknownFields) {
+    work::step();
     match value {
         Value::Object(fields) => {
             for (name, field) in fields.iter_mut() {

@@ -9,6 +9,7 @@ use std::fmt::Write;
 
 use super::typed::Findings;
 use crate::value::{Value, go_quote, json};
+use crate::work;
 
 /// Strict errors are told up to here and no further.
 const ERRORS_MAX: usize = 100;
@@ -54,6 +55,7 @@ struct Wanted {
 
 /// Whether `path` lies below one of `outer`.
 fn is_within(path: &str, outer: &BTreeSet<&str>) -> bool {
+    work::bytes(path.len());
     path.match_indices(['.', '[']).any(|(at, _)| outer.contains(&path[..at]))
 }
 
@@ -133,6 +135,7 @@ impl Walk<'_> {
 
     /// Tells what is wanted of the field at hand.
     fn meet(&mut self) {
+        work::bytes(self.path.len());
         let Some(wanted) = self.wanted.get_mut(&self.path) else { return };
         if std::mem::take(&mut wanted.unknown) {
             self.errors.push(format!("unknown field {}", go_quote(&self.path)));

@@ -4,12 +4,14 @@
 //! junctor (`allOf`, `anyOf`, `oneOf`, `not`) can't add structure. [`super::convert`] makes one from a
 //! [`JsonSchema`](super::json_schema::JsonSchema), [`super::check`] tells whether it is well formed.
 
+use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 
 use super::json_schema::{Annotations, Bounds, Junctors, ValidationRule};
 use super::pattern::Pattern;
 use super::rare::{Blank, Rare};
 use crate::value::{Map, Value};
+use crate::work;
 
 /// A node of a structural schema.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -68,6 +70,53 @@ pub struct Extensions {
     pub patch_strategy: Option<String>,
 }
 
+/// The texts and numbers of a long enumeration, to be looked up.
+#[derive(Debug, Default, PartialEq)]
+pub struct EnumIndex {
+    texts: HashSet<String>,
+    ints: HashSet<i64>,
+    /// By their bits.
+    floats: HashSet<u64>,
+}
+
+impl EnumIndex {
+    /// How many values are faster compared one by one.
+    const VALUES_MIN: usize = 32;
+
+    /// The index of `values`, where it is worth it.
+    pub fn of(values: &[Value]) -> Option<Arc<Self>> {
+        work::steps(values.len());
+        if values.len() < Self::VALUES_MIN {
+            return None;
+        }
+        let mut index = EnumIndex::default();
+        for value in values {
+            match value {
+                Value::String(text) => _ = index.texts.insert(text.clone()),
+                Value::Int(number) => _ = index.ints.insert(*number),
+                Value::Float(number) => _ = index.floats.insert(bits(*number)),
+                _ => {}
+            }
+        }
+        Some(Arc::new(index))
+    }
+
+    /// Whether a text or a number is among them, as it is.
+    pub fn contains(&self, value: &Value) -> bool {
+        match value {
+            Value::String(text) => self.texts.contains(text),
+            Value::Int(number) => self.ints.contains(number),
+            Value::Float(number) => self.floats.contains(&bits(*number)),
+            _ => false,
+        }
+    }
+}
+
+/// Negative zero equals zero.
+fn bits(number: f64) -> u64 {
+    (number + 0.0).to_bits()
+}
+
 /// Keywords that constrain values without adding structure.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ValueValidation {
@@ -77,6 +126,8 @@ pub struct ValueValidation {
     /// `pattern`, compiled; `None` where there is none or it does not compile.
     pub compiled_pattern: Option<Arc<Pattern>>,
     pub enum_: Vec<Value>,
+    /// Made where `enum_` is long.
+    pub enum_index: Option<Arc<EnumIndex>>,
     pub required: Vec<String>,
     pub junctors: Rare<Junctors<NestedValueValidation>>,
 }

@@ -9,6 +9,11 @@
 use std::fmt::Write;
 
 use crate::value::Value;
+use crate::work;
+
+/// Bytes of the paths that are remembered of a value: what nests deeply has paths that are longer than itself. Of what is
+/// unknown, no more than a hundred are told in any case.
+const PATHS_BYTES_MAX: usize = 32 << 20;
 
 /// An error that ends decoding at once, in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +29,8 @@ pub struct Typed<'v> {
     saved: Option<String>,
     unknown: Vec<String>,
     opaque: Vec<String>,
+    /// Of the paths in `unknown` and `opaque`.
+    path_bytes: usize,
 }
 
 /// What decoding leaves behind besides the fields.
@@ -66,11 +73,13 @@ impl<'v> Typed<'v> {
         };
         let outer = self.struct_name;
         for (key, value) in fields.iter() {
+            work::step();
             self.steps.push(Step::Field(key));
             self.struct_name = name;
             let known = field(self, key, value)?;
             if !known && self.frozen.is_none() {
-                self.unknown.push(self.path());
+                let path = self.noted_path();
+                self.unknown.extend(path);
             }
             self.steps.pop();
             self.struct_name = outer;
@@ -90,6 +99,7 @@ impl<'v> Typed<'v> {
         };
         let mut list = Vec::with_capacity(items.len());
         for (index, value) in items.iter().enumerate() {
+            work::step();
             self.steps.push(Step::Index(index));
             list.push(item(self, value)?);
             self.steps.pop();
@@ -109,6 +119,7 @@ impl<'v> Typed<'v> {
         };
         let mut entries = Vec::with_capacity(fields.len());
         for (key, value) in fields.iter() {
+            work::step();
             self.steps.push(Step::Key(key));
             entries.push((key.to_owned(), entry(self, value)?));
             self.steps.pop();
@@ -133,14 +144,18 @@ impl<'v> Typed<'v> {
     /// Marks the value at hand as one that is kept as it came.
     pub fn opaque(&mut self) {
         if self.frozen.is_none() {
-            self.opaque.push(self.path());
+            let path = self.noted_path();
+            self.opaque.extend(path);
         }
     }
 
     /// A string, under the name that its Go type has.
     pub fn string_as(&mut self, value: &Value, go_type: &str) -> Option<String> {
         match value {
-            Value::String(text) => Some(text.clone()),
+            Value::String(text) => {
+                work::bytes(text.len());
+                Some(text.clone())
+            }
             _ => self.mismatch(value, go_type),
         }
     }
@@ -208,7 +223,12 @@ impl<'v> Typed<'v> {
         match outcome {
             Ok((value, unknown)) => {
                 let path = self.path();
-                self.unknown.extend(unknown.iter().map(|field| format!("{path}.{field}")));
+                for field in unknown {
+                    let path = format!("{path}.{field}");
+                    if self.has_room(&path) {
+                        self.unknown.push(path);
+                    }
+                }
                 Some(value)
             }
             Err(text) => {
@@ -271,6 +291,20 @@ impl<'v> Typed<'v> {
             })
             .collect();
         (name, fields.join("."))
+    }
+
+    /// The path at hand, if there is room for it.
+    fn noted_path(&mut self) -> Option<String> {
+        if self.path_bytes >= PATHS_BYTES_MAX {
+            return None;
+        }
+        Some(self.path()).filter(|path| self.has_room(path))
+    }
+
+    fn has_room(&mut self, path: &str) -> bool {
+        work::bytes(path.len());
+        self.path_bytes = self.path_bytes.saturating_add(path.len());
+        self.path_bytes <= PATHS_BYTES_MAX
     }
 
     fn path(&self) -> String {

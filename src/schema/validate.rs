@@ -15,6 +15,10 @@ use super::ratchet;
 use super::structural::{NestedValueValidation, Structural, StructuralOrBool, ValueValidation};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::value::{Map, Value, go_quote, json, number};
+use crate::work;
+
+/// Bytes of the faults of a value that are kept; more are only counted. Each of them may quote much of the value or schema.
+const FAULTS_BYTES_MAX: usize = 2 << 20;
 
 /// What is wrong with `value`, which stands at `path`.
 ///
@@ -201,6 +205,10 @@ impl<'s> Node<'s> {
 #[derive(Default)]
 struct Outcome {
     faults: Vec<Fault>,
+    /// Of their texts.
+    bytes: usize,
+    /// Faults beyond [`FAULTS_BYTES_MAX`].
+    untold: usize,
     matches: u64,
     reading: Reading,
 }
@@ -222,11 +230,62 @@ enum FaultKind {
     Invalid { value: Value },
 }
 
+/// A point in the search for faults.
+struct Mark {
+    faults: usize,
+    bytes: usize,
+    untold: usize,
+}
+
+impl FaultKind {
+    /// Of the texts and values that it quotes, about.
+    fn bytes(&self) -> usize {
+        match self {
+            FaultKind::NotSupported { value, supported } => {
+                value.as_str().map_or(8, str::len) + supported.iter().map(|text| text.len() + 24).sum::<usize>()
+            }
+            FaultKind::Type { value } | FaultKind::Invalid { value } => value.as_str().map_or(8, str::len),
+            FaultKind::Required | FaultKind::TooLong { .. } | FaultKind::TooMany { .. } => 0,
+        }
+    }
+}
+
 impl Outcome {
+    fn push(&mut self, fault: Fault) {
+        let bytes = fault.message.len() + fault.place.as_ref().map_or(0, String::len) + fault.kind.bytes();
+        work::bytes(bytes);
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.faults.push(fault);
+    }
+
+    /// Whether there is no room for another fault, which is then counted.
+    fn is_full(&mut self) -> bool {
+        let is_full = self.bytes >= FAULTS_BYTES_MAX;
+        self.untold += usize::from(is_full);
+        is_full
+    }
+
+    /// How much was found up to now.
+    fn mark(&self) -> Mark {
+        Mark { faults: self.faults.len(), bytes: self.bytes, untold: self.untold }
+    }
+
+    fn has_found_since(&self, mark: &Mark) -> bool {
+        self.faults.len() > mark.faults || self.untold > mark.untold
+    }
+
+    fn forget_since(&mut self, mark: &Mark) {
+        self.faults.truncate(mark.faults);
+        (self.bytes, self.untold) = (mark.bytes, mark.untold);
+    }
+
     fn fault(&mut self, place: &Place<'_>, what: impl fmt::Display, kind: FaultKind) {
+        if self.is_full() {
+            return;
+        }
         let place = place.to_string();
         let message = format!("{place} in body {what}");
-        self.faults.push(Fault { place: Some(place), message, kind });
+        self.push(Fault { place: Some(place), message, kind });
     }
 
     fn invalid(&mut self, place: &Place<'_>, value: impl Into<Value>, what: impl fmt::Display) {
@@ -240,15 +299,19 @@ impl Outcome {
     }
 
     fn placeless(&mut self, message: String) {
-        self.faults.push(Fault { place: None, message, kind: FaultKind::Invalid { value: "".into() } });
+        if !self.is_full() {
+            self.push(Fault { place: None, message, kind: FaultKind::Invalid { value: "".into() } });
+        }
     }
 
     fn is_valid(&self) -> bool {
-        self.faults.is_empty()
+        self.faults.is_empty() && self.untold == 0
     }
 
     fn merge(&mut self, mut other: Outcome) {
         self.faults.append(&mut other.faults);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.untold += other.untold;
         self.matches += other.matches;
     }
 
@@ -292,13 +355,14 @@ fn validate_value(
     correlated: Option<&Correlated<'_>>,
     outcome: &mut Outcome,
 ) {
-    let faults_before = outcome.faults.len();
+    work::step();
+    let before = outcome.mark();
     match value {
         Value::Null => validate_null(place, schema, outcome),
         _ => validate_present(place, value, schema, correlated, outcome),
     }
-    if outcome.faults.len() > faults_before && ratchet::forgives(correlated) {
-        outcome.faults.truncate(faults_before);
+    if outcome.has_found_since(&before) && ratchet::forgives(correlated) {
+        outcome.forget_since(&before);
     }
 }
 
@@ -308,7 +372,7 @@ fn validate_null(place: &Place<'_>, schema: Node<'_>, outcome: &mut Outcome) {
         _ => outcome.matches += 1,
     }
     if let Some(keywords) = schema.value_validation() {
-        check_enum(place, &Value::Null, &keywords.enum_, outcome);
+        check_enum(place, &Value::Null, keywords, outcome);
     }
 }
 
@@ -359,7 +423,7 @@ fn validate_present(
     }
     outcome.matches += 1;
     if let Some(keywords) = keywords {
-        check_enum(place, value, &keywords.enum_, outcome);
+        check_enum(place, value, keywords, outcome);
     }
     if let Value::Object(fields) = value {
         outcome.matches += 1;
@@ -580,7 +644,7 @@ fn check_number(
         if !positive {
             let message = format!("factor MultipleOf declared for {place} must be positive: {}", plain(&factor));
             let kind = FaultKind::Invalid { value: factor };
-            outcome.faults.push(Fault { place: Some(place.to_string()), message, kind });
+            outcome.push(Fault { place: Some(place.to_string()), message, kind });
         } else if !multiple {
             outcome.invalid(place, number, format_args!("should be a multiple of {}", plain(&factor)));
         }
@@ -660,15 +724,21 @@ fn check_list(
         outcome.fault(place, format_args!("should have at most {max} items"), kind);
     }
     // Quadratic, which is why no definition may ask for it.
-    if bounds.unique_items && items.iter().enumerate().any(|(index, item)| items[..index].contains(item)) {
+    let is_repeated = |(index, item): (usize, &Value)| {
+        work::steps(index);
+        items[..index].contains(item)
+    };
+    if bounds.unique_items && items.iter().enumerate().any(is_repeated) {
         outcome.invalid(place, "", "shouldn't contain duplicates");
     }
 }
 
-fn check_enum(place: &Place<'_>, value: &Value, allowed: &[Value], outcome: &mut Outcome) {
-    if allowed.is_empty() || allowed.iter().any(|allowed| is_same(value, allowed)) {
+fn check_enum(place: &Place<'_>, value: &Value, keywords: &ValueValidation, outcome: &mut Outcome) {
+    let allowed = &keywords.enum_;
+    if allowed.is_empty() || is_allowed(value, keywords) || outcome.is_full() {
         return;
     }
+    work::steps(allowed.len());
     let supported: Vec<String> = allowed
         .iter()
         .map(|value| match value {
@@ -680,6 +750,29 @@ fn check_enum(place: &Place<'_>, value: &Value, allowed: &[Value], outcome: &mut
     outcome.fault(place, what, FaultKind::NotSupported { value: value.clone(), supported });
 }
 
+/// Whether `value` is enumerated. Only texts and numbers are looked up, other values are compared one by one.
+fn is_allowed(value: &Value, keywords: &ValueValidation) -> bool {
+    let has = |value: &Value| keywords.enum_index.as_ref().map(|index| index.contains(value));
+    let known = match value {
+        Value::String(_) => has(value),
+        Value::Int(number) => has(value).map(|found| {
+            found || has(&Value::Float(*number as f64)) == Some(true) || has(&character(*number)) == Some(true)
+        }),
+        Value::Float(number) => has(value).map(|found| found || has(&Value::Int(to_int(*number))) == Some(true)),
+        _ => None,
+    };
+    known.unwrap_or_else(|| {
+        work::steps(keywords.enum_.len());
+        keywords.enum_.iter().any(|allowed| is_same(value, allowed))
+    })
+}
+
+/// The text of the character that a number stands for in Go.
+fn character(number: i64) -> Value {
+    let char = u32::try_from(number).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER);
+    Value::from(&*char.encode_utf8(&mut [0; 4]))
+}
+
 /// Whether `value` is `allowed` once Go has converted it to its type: doubles lose their fraction, integers become the
 /// character that they number. Null is never the same.
 fn is_same(value: &Value, allowed: &Value) -> bool {
@@ -687,10 +780,7 @@ fn is_same(value: &Value, allowed: &Value) -> bool {
         (Value::Null, _) => false,
         (Value::Int(number), Value::Float(allowed)) => *number as f64 == *allowed,
         (Value::Float(number), Value::Int(allowed)) => to_int(*number) == *allowed,
-        (Value::Int(number), Value::String(allowed)) => {
-            let char = u32::try_from(*number).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER);
-            allowed.as_str() == char.encode_utf8(&mut [0; 4])
-        }
+        (Value::Int(number), Value::String(_)) => character(*number) == *allowed,
         _ => value == allowed,
     }
 }
@@ -717,9 +807,13 @@ fn check_object(
         OtherFields::Ignored => {}
         OtherFields::Forbidden => {
             for name in fields.keys().filter(|name| schema.property(name).is_none()) {
+                work::step();
+                if outcome.is_full() {
+                    continue;
+                }
                 let message = format!("{place}.{name} in body is a forbidden property");
                 let kind = FaultKind::Invalid { value: name.into() };
-                outcome.faults.push(Fault { place: Some(place.to_string()), message, kind });
+                outcome.push(Fault { place: Some(place.to_string()), message, kind });
             }
         }
         OtherFields::Validated(other) => {
@@ -737,6 +831,7 @@ fn check_object(
         }
     }
     for name in keywords.into_iter().flat_map(|keywords| &keywords.required) {
+        work::step();
         if !fields.contains_key(name) {
             outcome.fault(&Place::Other(place, name), "is required", FaultKind::Required);
         }
@@ -756,7 +851,7 @@ mod tests {
             new in arbitrary::value(), old in arbitrary::value(), schema in arbitrary::schema(),
         ) {
             let create = validate(&Path::ROOT, &new, &schema);
-            for error in validate_update(&Path::ROOT, &new, &old, &schema) {
+            for error in validate_update(&Path::ROOT, &new, &old, &schema).into_vec() {
                 prop_assert!(create.contains(&error));
             }
         }
@@ -796,5 +891,53 @@ mod tests {
             r#"{"a":1,"b":1}"#,
             &expected,
         );
+    }
+
+    fn schema(text: &str) -> Structural {
+        let schema = json::decode(text.as_bytes()).expect("the test is JSON");
+        convert::to_structural(&json_schema::decode(&schema).expect("it is a schema").0).expect("it is structural")
+    }
+
+    /// Steps of validating a list of so many items, new and as an update that changes nothing, and bytes of the faults.
+    fn steps(item: &str, items: Vec<Value>) -> (u64, usize) {
+        let schema = schema(&format!(r#"{{"type":"array","items":{item}}}"#));
+        let value = Value::Array(items);
+        let (bytes, steps) = work::counted(|| {
+            let errors = validate(&Path::ROOT, &value, &schema);
+            assert!(validate_update(&Path::ROOT, &value, &value, &schema).is_empty());
+            errors.iter().map(|error| error.to_string().len()).sum()
+        });
+        (steps, bytes)
+    }
+
+    #[test]
+    fn ten_times_the_items_take_ten_times_the_steps() {
+        let long = |count: usize| (0..count).map(|at| format!(r#""v{at}""#)).collect::<Vec<_>>().join(",");
+        for (item, make) in [
+            (r#"{"type":"string"}"#, &(|_| Value::Int(1)) as &dyn Fn(usize) -> Value),
+            (r#"{"type":"object","required":["a","b"]}"#, &|_| Value::Object(Map::new())),
+            (&format!(r#"{{"type":"string","enum":[{}]}}"#, long(5000)), &|at| format!("v{}", at % 5000).into()),
+            (&format!(r#"{{"type":"string","enum":[{}]}}"#, long(5000)), &|at| format!("w{at}").into()),
+            (r#"{"type":"object","anyOf":[{"required":["a"]},{"required":["b"]}]}"#, &|_| Value::Object(Map::new())),
+        ] {
+            let of = |count| steps(item, (0..count).map(make).collect());
+            let (small, large) = (of(2000), of(20_000));
+            assert!(large.0 < 13 * small.0 && large.1 < 2 * FAULTS_BYTES_MAX + (1 << 20), "{small:?} {large:?}");
+        }
+    }
+
+    #[test]
+    fn an_update_compares_each_part_of_a_deep_object_once() {
+        let of = |depth: usize| {
+            let open = r#"{"type":"object","required":["x"],"properties":{"x":{"type":"string"},"p":"#.repeat(depth);
+            let schema = schema(&format!(r#"{open}{{"type":"object"}}{}"#, "}}".repeat(depth)));
+            let value = (0..depth).fold(Value::Object(Map::new()), |inner, _| crate::object! { "p" => inner });
+            let errors = || validate_update(&Path::ROOT, &value, &value, &schema).len();
+            let (count, steps) = work::counted(errors);
+            assert_eq!(count, 0);
+            steps
+        };
+        // The paths of what is forgiven are longer, too.
+        assert!(of(150) < 25 * of(15), "{} {}", of(15), of(150));
     }
 }

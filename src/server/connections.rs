@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -14,14 +15,16 @@ use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
 use super::gate::{self, Gate};
+use super::host;
 use super::loopback;
+use super::open::{Activity, Doing, Open, Place, Placed};
 use super::pace;
-use super::stall::CutStalled;
+use super::stall::{self, Backlog, CutStalled};
 use super::tls::{Peer, Tls};
 use crate::auth::UserInfo;
 use crate::http::{PeerAddress, Stop, Stopping};
@@ -32,6 +35,9 @@ const HEADERS_SIZE_BYTES_MAX: usize = 1 << 20;
 const HEADERS_COUNT_MAX: usize = 1000;
 /// What client-go opens on one connection before it takes a second one.
 const STREAMS_MAX: u32 = 1000;
+/// How much of a body a client may send that nobody has read yet, and of all bodies on a connection.
+const STREAM_UNREAD_BYTES_MAX: u32 = 128 << 10;
+const CONNECTION_UNREAD_BYTES_MAX: u32 = 512 << 10;
 /// A client may cancel all its watches at once; each reset waits here until it is seen.
 const RESET_STREAMS_MAX: usize = 4 * STREAMS_MAX as usize;
 const PING_INTERVAL: Duration = Duration::from_secs(30);
@@ -39,9 +45,17 @@ const PING_ANSWER_MAX: Duration = Duration::from_secs(15);
 /// How long a client may take to read something of what it is sent.
 const STALLED_MAX: Duration = Duration::from_secs(30);
 /// How long requests may take to finish once the server stops.
-const DRAIN_MAX: Duration = Duration::from_secs(10);
+const DRAIN_MAX: Duration = Duration::from_millis(400);
+/// How long a connection may take to end that was told to, without a request at work.
+const CLOSE_MAX: Duration = Duration::from_secs(1);
+/// How long a new connection may go without a request: kube-apiserver's `ReadHeaderTimeout`.
+const FIRST_REQUEST_MAX: Duration = HEADERS_READ_MAX;
+/// How long a connection may go without another request: kube-apiserver's `IdleTimeout`.
+const IDLE_MAX: Duration = Duration::from_secs(90);
 /// How long to wait when the process has no file descriptor left for another connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
+/// How often that is told.
+const ACCEPT_TOLD_INTERVAL: Duration = Duration::from_secs(10);
 
 /// What answers requests: anything that is a tower service of hyper's requests, such as an `axum::Router`.
 pub trait Service:
@@ -66,6 +80,7 @@ impl<S> Service for S where
 pub struct Connections<S> {
     service: S,
     gate: Gate,
+    open: Open,
     stop: Stop,
     stopping: Stopping,
     /// Each task holds a clone; the receiver ends when the last one is gone.
@@ -74,28 +89,36 @@ pub struct Connections<S> {
 }
 
 impl<S: Service> Connections<S> {
-    pub fn new(service: S, gate: Gate) -> Self {
+    /// Serves at most so many connections at once.
+    pub fn new(service: S, gate: Gate, connections_max: usize) -> Self {
         let (stop, stopping) = Stop::new();
         let (alive, all_done) = mpsc::channel(1);
-        Connections { service, gate, stop, stopping, alive, all_done }
+        Connections { service, gate, open: Open::new(connections_max), stop, stopping, alive, all_done }
     }
 
     /// Accepts connections with TLS until the server stops.
     pub fn listen(&self, listener: TcpListener, tls: Tls) {
         let acceptor = TlsAcceptor::from(tls.config());
         let connection = self.connection();
-        self.accept(listener, move |stream| {
+        self.accept(listener, move |stream, place| {
             let (acceptor, tls, connection) = (acceptor.clone(), tls.clone(), connection.clone());
             async move {
                 let address = stream.peer_addr().ok().map(PeerAddress);
+                let activity = connection.open.activity();
                 let stream = CutStalled::new(stream, STALLED_MAX);
-                let stream = match timeout(HANDSHAKE_MAX, acceptor.accept(stream)).await {
-                    Ok(Ok(stream)) => stream,
-                    Ok(Err(error)) => return tracing::debug!(%error, "TLS handshake failed"),
-                    Err(_) => return tracing::debug!("TLS handshake took too long"),
+                let backlog = stream.backlog();
+                let stream = Placed::new(stream, place);
+                let handshake = timeout(HANDSHAKE_MAX, acceptor.accept(stream));
+                let stream = tokio::select! {
+                    shaken = handshake => match shaken {
+                        Ok(Ok(stream)) => stream,
+                        Ok(Err(error)) => return tracing::debug!(%error, "TLS handshake failed"),
+                        Err(_) => return tracing::debug!("TLS handshake took too long"),
+                    },
+                    () = activity.close_requested() => return,
                 };
                 let peer = tls.peer(stream.get_ref().1);
-                connection.serve(stream, Door::Tls(peer), address).await;
+                connection.serve(stream, backlog, Door::Tls(peer), address, activity).await;
             }
         });
     }
@@ -103,57 +126,93 @@ impl<S: Service> Connections<S> {
     /// Accepts plain HTTP until the server stops; every request is an administrator's.
     pub fn listen_insecure(&self, listener: TcpListener) {
         let connection = self.connection();
-        self.accept(listener, move |stream| {
+        self.accept(listener, move |stream, place| {
             let connection = connection.clone();
             async move {
                 let address = stream.peer_addr().ok().map(PeerAddress);
-                connection.serve(CutStalled::new(stream, STALLED_MAX), Door::Loopback, address).await;
+                let activity = connection.open.activity();
+                let stream = CutStalled::new(stream, STALLED_MAX);
+                let backlog = stream.backlog();
+                let stream = Placed::new(stream, place);
+                connection.serve(stream, backlog, Door::Loopback, address, activity).await;
             }
         });
     }
 
-    /// Stops accepting, ends the watches, and waits until every request has its answer, 10 s at most.
+    /// Stops accepting, ends the watches, and waits until every request has its answer, 400 ms at most. What takes longer
+    /// is cut off: it was not acknowledged.
     pub async fn shut_down(self) {
         let Connections { stop, alive, mut all_done, .. } = self;
         stop.stop();
         drop(alive);
         if timeout(DRAIN_MAX, all_done.recv()).await.is_err() {
-            tracing::warn!("some requests took longer than {} s to finish and are cut off", DRAIN_MAX.as_secs());
+            tracing::warn!("some requests took longer than {} ms to finish and are cut off", DRAIN_MAX.as_millis());
         }
     }
 
     fn connection(&self) -> Connection<S> {
-        Connection { service: self.service.clone(), gate: self.gate.clone(), stopping: self.stopping.clone() }
+        Connection {
+            service: self.service.clone(),
+            gate: self.gate.clone(),
+            open: self.open.clone(),
+            stopping: self.stopping.clone(),
+        }
     }
 
-    fn accept<F>(&self, listener: TcpListener, serve: impl Fn(TcpStream) -> F + Send + 'static)
+    fn accept<F>(&self, listener: TcpListener, serve: impl Fn(TcpStream, Place) -> F + Send + 'static)
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let (mut stopping, alive) = (self.stopping.clone(), self.alive.clone());
+        let (mut stopping, alive, open) = (self.stopping.clone(), self.alive.clone(), self.open.clone());
         tokio::spawn(async move {
+            let mut trouble = Trouble::default();
             loop {
+                let next = next(&listener, &open, &alive, &mut trouble);
                 let accepted = tokio::select! {
-                    accepted = listener.accept() => accepted,
+                    accepted = next => accepted,
                     () = stopping.stopped() => return,
                 };
-                match accepted {
-                    Ok((stream, _)) => {
-                        // Events are small and late ones are worth nothing. Without it they are late, not lost.
-                        let _ = stream.set_nodelay(true);
-                        let (served, alive) = (serve(stream), alive.clone());
-                        tokio::spawn(async move {
-                            served.await;
-                            drop(alive);
-                        });
-                    }
-                    Err(error) => {
-                        tracing::warn!(%error, "cannot accept a connection");
-                        tokio::time::sleep(ACCEPT_PAUSE).await;
-                    }
+                if let Some((stream, place)) = accepted {
+                    // Events are small and late ones are worth nothing. Without it they are late, not lost.
+                    let _ = stream.set_nodelay(true);
+                    stall::bound_unsent(&stream);
+                    tokio::spawn(serve(stream, place));
                 }
             }
         });
+    }
+}
+
+/// The next connection, and its place; `None` where there was trouble.
+async fn next(
+    listener: &TcpListener,
+    open: &Open,
+    alive: &mpsc::Sender<Infallible>,
+    trouble: &mut Trouble,
+) -> Option<(TcpStream, Place)> {
+    match listener.accept().await {
+        Ok((stream, _)) => open.admit(alive.clone()).await.map(|place| (stream, place)),
+        Err(error) => {
+            trouble.tell(&error);
+            open.close_longest_idle();
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            None
+        }
+    }
+}
+
+/// What kept connections from being accepted, which lasts and is told now and then.
+#[derive(Default)]
+struct Trouble {
+    told: Option<Instant>,
+}
+
+impl Trouble {
+    fn tell(&mut self, error: &std::io::Error) {
+        if self.told.is_none_or(|told| told.elapsed() >= ACCEPT_TOLD_INTERVAL) {
+            tracing::warn!(%error, "cannot accept a connection");
+            self.told = Some(Instant::now());
+        }
     }
 }
 
@@ -168,6 +227,7 @@ enum Door {
 struct Connection<S> {
     service: S,
     gate: Gate,
+    open: Open,
     stopping: Stopping,
 }
 
@@ -176,31 +236,47 @@ impl<S: Service> Connection<S> {
     async fn serve(
         self,
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        backlog: Backlog,
         door: Door,
         address: Option<PeerAddress>,
+        activity: Arc<Activity>,
     ) {
         let mut stopping = self.stopping.clone();
         let answer = service_fn(|mut request: Request<Incoming>| {
             if let Some(address) = address {
                 request.extensions_mut().insert(address);
             }
-            self.answer(request, &door)
+            let at_work = activity.begin();
+            let answer = self.answer(request, &backlog, &door);
+            async move { answer.await.map(|answer| at_work.during(answer)) }
         });
         let builder = builder();
         let mut serving = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), answer));
-        let mut draining = false;
+        let mut deadline = Instant::now() + FIRST_REQUEST_MAX;
+        let mut ending = false;
         loop {
-            tokio::select! {
+            let time_to_end = tokio::select! {
                 ended = serving.as_mut() => {
                     if let Err(error) = ended {
                         tracing::debug!(%error, "connection ended");
                     }
                     return;
                 }
-                () = stopping.stopped(), if !draining => {
-                    serving.as_mut().graceful_shutdown();
-                    draining = true;
-                }
+                () = stopping.stopped(), if !ending => Some(DRAIN_MAX),
+                () = activity.close_requested(), if !ending => Some(CLOSE_MAX),
+                () = sleep_until(deadline) => {
+                    let (doing, now) = (activity.doing(), Instant::now());
+                    if ending && (doing != Doing::Something || stopping.is_stopping()) {
+                        return;
+                    }
+                    deadline = idle_until(doing);
+                    (deadline <= now).then_some(CLOSE_MAX)
+                },
+            };
+            if let Some(time) = time_to_end {
+                serving.as_mut().graceful_shutdown();
+                deadline = Instant::now() + time;
+                ending = true;
             }
         }
     }
@@ -208,16 +284,30 @@ impl<S: Service> Connection<S> {
     fn answer(
         &self,
         mut request: Request<Incoming>,
+        backlog: &Backlog,
         door: &Door,
     ) -> impl Future<Output = Result<Response<Body>, Infallible>> + use<S> {
         request.extensions_mut().insert(self.stopping.clone());
-        let (service, gate, door) = (self.service.clone(), self.gate.clone(), door.clone());
+        let (service, gate) = (self.service.clone(), self.gate.clone());
+        let (backlog, door) = (backlog.clone(), door.clone());
         async move {
+            if let Some(refusal) = host::refusal(request.version(), request.method(), request.headers()) {
+                return Ok(refusal);
+            }
             match gate.admit(&door, &mut request).await {
                 Some(refusal) => Ok(gate::with_audit_id(refusal, request.headers())),
-                None => service.oneshot(request).await.map(pace::follow),
+                None => service.oneshot(request).await.map(|answer| pace::follow(answer, &backlog)),
             }
         }
+    }
+}
+
+/// Until when a connection may stay without a request.
+fn idle_until(doing: Doing) -> Instant {
+    match doing {
+        Doing::Something => Instant::now() + IDLE_MAX,
+        Doing::NothingYet(since) => since + FIRST_REQUEST_MAX,
+        Doing::Nothing(since) => since + IDLE_MAX,
     }
 }
 
@@ -254,7 +344,45 @@ fn builder() -> Builder<pace::Streams> {
         .max_pending_accept_reset_streams(RESET_STREAMS_MAX)
         .max_local_error_reset_streams(RESET_STREAMS_MAX)
         .max_header_list_size(HEADERS_SIZE_BYTES_MAX as u32)
+        .initial_stream_window_size(STREAM_UNREAD_BYTES_MAX)
+        .initial_connection_window_size(CONNECTION_UNREAD_BYTES_MAX)
+        .max_send_buf_size(pace::STREAM_BUFFER_BYTES_MAX)
         .keep_alive_interval(PING_INTERVAL)
         .keep_alive_timeout(PING_ANSWER_MAX);
     builder
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+
+    use super::*;
+    use crate::auth::Tokens;
+
+    /// When a connection over TLS is closed on which `sent` is all that comes.
+    async fn closed_after(sent: &[u8]) -> Duration {
+        let app = Router::new().fallback(async || "ok");
+        let connections = Connections::new(app, Gate::new(Arc::new(Tokens::default())), 1);
+        let connection = connections.connection();
+        let (activity, (mut theirs, ours)) = (connection.open.activity(), duplex(1 << 16));
+        let started = Instant::now();
+        tokio::spawn(connection.serve(ours, Backlog::default(), Door::Tls(Peer::Unnamed), None, activity));
+        theirs.write_all(sent).await.expect("it is read");
+        let mut answer = Vec::new();
+        theirs.read_to_end(&mut answer).await.expect("it is closed");
+        started.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_without_requests_is_closed() {
+        let within = |closed: Duration, expected: Duration| (expected..expected + CLOSE_MAX * 2).contains(&closed);
+        assert!(within(closed_after(b"").await, FIRST_REQUEST_MAX));
+        assert!(within(closed_after(b"GET / HT").await, FIRST_REQUEST_MAX));
+        // The preface of HTTP/2 and empty settings, and no stream.
+        let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+        assert!(within(closed_after(preface).await, FIRST_REQUEST_MAX));
+        assert!(closed_after(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n").await <= IDLE_MAX + CLOSE_MAX * 2);
+        assert!(closed_after(b"GET /livez HTTP/1.1\r\n\r\n").await.is_zero(), "a refusal ends it");
+    }
 }

@@ -7,9 +7,12 @@
 
 mod certificates;
 mod connections;
+mod descriptors;
 mod gate;
+mod host;
 mod kubeconfig;
 mod loopback;
+mod open;
 mod pace;
 mod secrets;
 mod signals;
@@ -18,6 +21,7 @@ mod tls;
 
 pub use certificates::{Authority, CertificateError, Identity};
 pub use connections::{Connections, Service};
+pub use descriptors::{Threads, addresses, connections_max, threads};
 pub use gate::Gate;
 pub use kubeconfig::Kubeconfig;
 pub use secrets::{Secrets, SecretsError};

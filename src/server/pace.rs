@@ -13,13 +13,17 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use hyper::Response;
-use hyper::body::{Frame, SizeHint};
+use hyper::body::{Body as _, Frame, SizeHint};
 use hyper::rt::Executor;
 use tokio::time::{Sleep, sleep};
 
+use super::stall::Backlog;
+
 /// A part of a body. What is handed over is kept until it is sent, so that this bounds what a client holds that ceases
-/// to read at the end.
-const PART_BYTES_MAX: usize = 64 << 10;
+/// to read.
+const PART_BYTES_MAX: usize = 16 << 10;
+/// How much a stream of HTTP/2 keeps that its client has not taken yet, beside one part.
+pub const STREAM_BUFFER_BYTES_MAX: usize = 8 << 10;
 
 tokio::task_local! {
     static PACE: Arc<Pace>;
@@ -93,12 +97,19 @@ impl<F: Future<Output = ()>> Future for Paced<F> {
     }
 }
 
-/// The answer, with a body that tells its pace where it runs on a stream of HTTP/2.
-pub fn follow(answer: Response<Body>) -> Response<Body> {
-    match PACE.try_with(Arc::clone) {
-        Ok(pace) => answer.map(|body| Body::new(PacedBody { body, rest: Bytes::new(), pace })),
-        Err(_) => answer,
+/// The answer, with a body that hands over no more than its client has room for.
+///
+/// On a stream of HTTP/2 it tells its pace; on HTTP/1.1, where `backlog` is that of the whole connection, it waits until what
+/// was handed over is written.
+pub fn follow(answer: Response<Body>, backlog: &Backlog) -> Response<Body> {
+    if answer.body().size_hint().exact().is_some_and(|bytes| bytes <= PART_BYTES_MAX as u64) {
+        return answer;
     }
+    let room = match PACE.try_with(Arc::clone) {
+        Ok(pace) => Room::Stream(pace),
+        Err(_) => Room::Connection { backlog: backlog.clone(), since_flush_bytes: 0 },
+    };
+    answer.map(|body| Body::new(PacedBody { body, rest: Bytes::new(), room }))
 }
 
 /// A body in parts.
@@ -106,7 +117,48 @@ struct PacedBody {
     body: Body,
     /// What is left of a frame that was more than a part.
     rest: Bytes,
-    pace: Arc<Pace>,
+    room: Room,
+}
+
+/// Where the parts of a body go.
+enum Room {
+    Stream(Arc<Pace>),
+    Connection {
+        backlog: Backlog,
+        /// How much was handed over since the connection last had a turn to write.
+        since_flush_bytes: usize,
+    },
+}
+
+impl Room {
+    /// Ready when there is room for another part.
+    fn poll(&mut self, context: &Context<'_>) -> Poll<()> {
+        match self {
+            Room::Stream(pace) => {
+                if pace.waiting().is_some() {
+                    pace.0.fetch_add(1, Ordering::Relaxed);
+                }
+                Poll::Ready(())
+            }
+            Room::Connection { backlog, since_flush_bytes } => {
+                ready!(backlog.poll_cleared(context));
+                if *since_flush_bytes < PART_BYTES_MAX {
+                    return Poll::Ready(());
+                }
+                // Nobody knows what the client takes before the connection has tried to write.
+                *since_flush_bytes = 0;
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+        }
+    }
+
+    fn hand_over(&mut self, part: &Bytes) {
+        match self {
+            Room::Stream(pace) => _ = pace.0.fetch_add(1, Ordering::Relaxed),
+            Room::Connection { since_flush_bytes, .. } => *since_flush_bytes += part.len(),
+        }
+    }
 }
 
 impl hyper::body::Body for PacedBody {
@@ -118,9 +170,7 @@ impl hyper::body::Body for PacedBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let paced = &mut *self;
-        if paced.pace.waiting().is_some() {
-            paced.pace.0.fetch_add(1, Ordering::Relaxed);
-        }
+        ready!(paced.room.poll(context));
         if paced.rest.is_empty() {
             match ready!(Pin::new(&mut paced.body).poll_frame(context)).map(|frame| frame.map(Frame::into_data)) {
                 Some(Ok(Ok(data))) => paced.rest = data,
@@ -130,7 +180,7 @@ impl hyper::body::Body for PacedBody {
             }
         }
         let part = paced.rest.split_to(paced.rest.len().min(PART_BYTES_MAX));
-        paced.pace.0.fetch_add(1, Ordering::Relaxed);
+        paced.room.hand_over(&part);
         Poll::Ready(Some(Ok(Frame::data(part))))
     }
 
@@ -167,7 +217,7 @@ mod tests {
     const LENGTH_BYTES: usize = 1 << 20;
 
     async fn answer(_: Request<Incoming>) -> Result<Response<Body>, Infallible> {
-        Ok(follow(Response::new(Body::from(vec![b'x'; LENGTH_BYTES]))))
+        Ok(follow(Response::new(Body::from(vec![b'x'; LENGTH_BYTES])), &Backlog::default()))
     }
 
     /// A client of a server whose answers are of [`LENGTH_BYTES`].

@@ -4,16 +4,67 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures_util::task::AtomicWaker;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
+
+/// How much the system keeps of what a client has not asked for yet. Beyond it a write waits, whatever the size that the
+/// system gives to the socket's buffers, which is megabytes for a client that once read fast.
+#[cfg(target_os = "linux")]
+const UNSENT_BYTES_MAX: u32 = 64 << 10;
+
+/// Bounds what a socket holds that is not sent. Where the system knows no such bound, its buffers are as large as it has them.
+#[cfg(target_os = "linux")]
+pub fn bound_unsent(stream: &TcpStream) {
+    _ = socket2::SockRef::from(stream).set_tcp_notsent_lowat(UNSENT_BYTES_MAX);
+}
+
+/// Other systems have buffers of a fixed size.
+#[cfg(not(target_os = "linux"))]
+pub fn bound_unsent(_: &TcpStream) {}
+
+/// Whether what was written to a stream waits for its client. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Backlog(Arc<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    is_waiting: AtomicBool,
+    /// Whoever has more to write.
+    writer: AtomicWaker,
+}
+
+impl Backlog {
+    /// Ready once nothing waits any more.
+    pub fn poll_cleared(&self, context: &Context<'_>) -> Poll<()> {
+        if !self.0.is_waiting.load(Ordering::Acquire) {
+            return Poll::Ready(());
+        }
+        self.0.writer.register(context.waker());
+        match self.0.is_waiting.load(Ordering::Acquire) {
+            true => Poll::Pending,
+            false => Poll::Ready(()),
+        }
+    }
+
+    fn set(&self, is_waiting: bool) {
+        if self.0.is_waiting.swap(is_waiting, Ordering::AcqRel) && !is_waiting {
+            self.0.writer.wake();
+        }
+    }
+}
 
 /// A stream whose writes fail once they have made no progress for a time.
 pub struct CutStalled<S> {
     stream: S,
     after: Duration,
+    backlog: Backlog,
     /// Runs while a write waits.
     waiting: Pin<Box<Sleep>>,
     is_waiting: bool,
@@ -22,17 +73,24 @@ pub struct CutStalled<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin> CutStalled<S> {
     /// Cuts `stream` where a write waits for longer than `after`.
     pub fn new(stream: S, after: Duration) -> Self {
-        CutStalled { stream, after, waiting: Box::pin(sleep(after)), is_waiting: false }
+        CutStalled { stream, after, backlog: Backlog::default(), waiting: Box::pin(sleep(after)), is_waiting: false }
+    }
+
+    /// Tells whether the stream waits for its client.
+    pub fn backlog(&self) -> Backlog {
+        self.backlog.clone()
     }
 
     /// `written` as it is, or the end of a write that has waited for too long.
     fn within_time<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.is_waiting = false;
+            self.backlog.set(false);
             return written;
         }
         if !self.is_waiting {
             self.is_waiting = true;
+            self.backlog.set(true);
             self.waiting.as_mut().reset(Instant::now() + self.after);
         }
         match self.waiting.as_mut().poll(context) {

@@ -1,11 +1,13 @@
 //! The server's side of TLS: who we are, and whose certificates we believe.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::ring;
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::time_provider::TimeProvider;
 use rustls::{
     DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, ServerConnection, SignatureScheme,
 };
@@ -42,7 +44,7 @@ impl Tls {
             .build()
             .map_err(CertificateError::Verifier)?;
         let (chain, key) = identity.to_der()?;
-        let mut config = ServerConfig::builder_with_provider(provider)
+        let mut config = ServerConfig::builder_with_details(provider, Arc::new(Clock))
             .with_safe_default_protocol_versions()?
             .with_client_cert_verifier(Arc::new(AnyClient(clients.clone())))
             .with_single_cert(chain, key)?;
@@ -59,13 +61,25 @@ impl Tls {
         let Some([certificate, intermediates @ ..]) = connection.peer_certificates() else {
             return Peer::Unnamed;
         };
-        match self.clients.verify_client_cert(certificate, intermediates, UnixTime::now()) {
+        // Before 1970 no certificate is valid.
+        let Some(now) = Clock.current_time() else { return Peer::Refused };
+        match self.clients.verify_client_cert(certificate, intermediates, now) {
             Ok(_) => user_of_certificate(certificate).map_or(Peer::Refused, Peer::User),
             Err(error) => {
                 tracing::debug!(%error, "client certificate refused");
                 Peer::Refused
             }
         }
+    }
+}
+
+/// The machine's clock, which may be set to before 1970: rustls' own panics then.
+#[derive(Debug)]
+struct Clock;
+
+impl TimeProvider for Clock {
+    fn current_time(&self) -> Option<UnixTime> {
+        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok().map(UnixTime::since_unix_epoch)
     }
 }
 

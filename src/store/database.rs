@@ -8,18 +8,23 @@ use jiff::Timestamp;
 use tokio::sync::{Mutex, Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use crate::memory::Memory;
 use crate::meta::Revision;
 
 use super::feed::DatabaseFeed;
+use super::health::Health;
 use super::postgres::Postgres;
 use super::sql::{Stats, Store};
 use super::sqlite::Sqlite;
-use super::view::{Found, OBJECT_BYTES_MAX, Snapshot, View};
+use super::view::{Found, Snapshot, View};
 use super::writer::{self, QUEUE_KIB_MAX, QUEUE_MAX, Waiting};
 use super::{
     At, Collection, Committed, Config, Location, SnapshotError, StoreError, Stored, Watch, WatchError, Write,
     WriteError, compact, log,
 };
+
+/// How often it is looked whether memory is short.
+const GIVEN_BACK_EVERY: Duration = Duration::from_millis(250);
 
 /// A database that is open. Cheap to clone.
 #[derive(Clone)]
@@ -37,6 +42,7 @@ struct Inner {
     loading: Mutex<()>,
     tasks: SyncMutex<Vec<JoinHandle<()>>>,
     probe: Probe,
+    health: Arc<Health>,
 }
 
 /// Readings of the newest revision: who asks while one runs shares the next.
@@ -56,9 +62,11 @@ impl Database {
             Location::File(path) => Arc::new(Sqlite::open(Some(path), config.durability).await?),
         };
         let (revision, compacted) = store.revisions().await?;
-        let view = Arc::new(View::new(revision, compacted, OBJECT_BYTES_MAX));
+        let view = Arc::new(View::new(revision, compacted, config.memory.view_bytes_max()));
         let (queue, waiting) = mpsc::channel(QUEUE_MAX);
-        let writing = tokio::spawn(writer::run(waiting, Arc::clone(&store), Arc::clone(&view)));
+        let health = Arc::new(Health::default());
+        let writing = writer::run(waiting, Arc::clone(&store), Arc::clone(&view), Arc::clone(&health));
+        let writing = tokio::spawn(writing);
         let inner = Arc::new(Inner {
             store,
             view,
@@ -67,9 +75,11 @@ impl Database {
             loading: Mutex::new(()),
             tasks: SyncMutex::new(vec![writing]),
             probe: Probe::default(),
+            health,
         });
         let database = Database { inner };
         database.tasks().push(tokio::spawn(compact::run(database.downgrade(), config.history)));
+        database.tasks().push(tokio::spawn(give_back(database.downgrade(), Arc::clone(&config.memory))));
         if let Some(every) = database.inner.store.polled_every() {
             database.tasks().push(tokio::spawn(poll(database.downgrade(), every)));
         }
@@ -90,6 +100,7 @@ impl Database {
     pub async fn write(&self, write: Write) -> Result<Committed, WriteError> {
         let (done, result) = oneshot::channel();
         let closed = || WriteError::Store(StoreError::Closed);
+        self.inner.health.check_writable().map_err(WriteError::Store)?;
         let share = Arc::clone(&self.inner.queue_kib).try_acquire_many_owned(writer::share_kib(&write));
         let share = share.map_err(|_| WriteError::Busy)?;
         {
@@ -182,6 +193,11 @@ impl Database {
         self.inner.view.pin(snapshot);
     }
 
+    /// Forgets what is in memory of a collection that nobody watches.
+    pub fn forget(&self, collection: &Collection) {
+        self.inner.view.forget(collection);
+    }
+
     /// The changes of a collection after a revision, which may be one of the future.
     pub async fn watch(&self, collection: &Collection, after: Revision) -> Result<Watch, WatchError> {
         let compacted = self.inner.view.compacted();
@@ -260,9 +276,16 @@ impl Database {
         self.inner.view.object_counts()
     }
 
-    /// Whether the database answers.
+    /// Whether the database answers, and takes writes again where the last one failed.
     pub async fn ping(&self) -> Result<(), StoreError> {
-        self.inner.store.revisions().await.map(drop)
+        self.inner.store.revisions().await?;
+        if self.inner.health.fault().is_some() {
+            self.inner.health.check_writable()?;
+            let written = self.inner.store.try_writing().await;
+            self.inner.health.note(written.as_ref().err());
+            written?;
+        }
+        Ok(())
     }
 
     /// Commits what is waiting and closes; later writes fail.
@@ -284,6 +307,7 @@ impl Database {
         let to = to.min(self.revision());
         self.inner.view.set_compacted(to);
         while self.inner.store.compact(to).await? {}
+        self.inner.store.keep_room().await;
         Ok(())
     }
 
@@ -326,6 +350,17 @@ impl Inner {
             log::poll(&self.view, &*self.store).await?;
         }
         Ok((objects, revision))
+    }
+}
+
+/// Forgets what nobody reads while memory is short, until the database is closed.
+async fn give_back(database: WeakDatabase, memory: Arc<Memory>) {
+    loop {
+        tokio::time::sleep(GIVEN_BACK_EVERY).await;
+        let Some(database) = database.upgrade() else { return };
+        if memory.is_short() {
+            database.inner.view.give_back();
+        }
     }
 }
 

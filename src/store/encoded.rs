@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use crate::meta::Revision;
 use crate::value::{Value, json};
+use crate::work;
 
 /// Counts the bytes of objects that were copied on this thread, for the tests that hold the budgets.
 #[cfg(test)]
@@ -56,12 +57,27 @@ impl Encoded {
     pub fn write_to(&self, out: &mut Vec<u8>, revision: Revision) {
         #[cfg(test)]
         tally::count(self.bytes.len());
+        work::bytes(self.bytes.len());
+        let at = self.splice.at;
+        out.extend_from_slice(&self.bytes[..at]);
+        self.write_version(out, revision);
+        out.extend_from_slice(&self.bytes[at..]);
+    }
+
+    /// The object with its resourceVersion in three parts, of which the outer ones share the object's bytes.
+    pub fn parts(&self, revision: Revision) -> [Bytes; 3] {
+        let at = self.splice.at;
+        let mut version = Vec::new();
+        self.write_version(&mut version, revision);
+        [self.bytes.slice(..at), version.into(), self.bytes.slice(at..)]
+    }
+
+    /// Appends what stands at the splice: nothing where there are no metadata.
+    fn write_version(&self, out: &mut Vec<u8>, revision: Revision) {
         let Splice { at, comma_before, comma_after } = self.splice;
         if at == self.bytes.len() {
-            out.extend_from_slice(&self.bytes);
             return;
         }
-        out.extend_from_slice(&self.bytes[..at]);
         if comma_before {
             out.push(b',');
         }
@@ -71,7 +87,17 @@ impl Encoded {
         if comma_after {
             out.push(b',');
         }
-        out.extend_from_slice(&self.bytes[at..]);
+    }
+
+    /// How many bytes the object has with its resourceVersion.
+    pub fn len(&self, revision: Revision) -> usize {
+        const AROUND_BYTES: usize = "\"resourceVersion\":\"\"".len();
+        let Splice { at, comma_before, comma_after } = self.splice;
+        if at == self.bytes.len() {
+            return at;
+        }
+        let digits = revision.get().checked_ilog10().map_or(1, |log| log as usize + 1);
+        self.bytes.len() + AROUND_BYTES + digits + usize::from(comma_before) + usize::from(comma_after)
     }
 
     /// The object without its resourceVersion.
@@ -96,11 +122,16 @@ pub(super) fn metadata_field<'o>(object: &'o [u8], quoted_name: &str) -> Option<
     object.get(start..scanner.at)
 }
 
-/// The compact JSON of an object that is to be kept, in as many bytes as it has.
+/// The compact JSON of an object that is to be kept.
+pub fn compact_json(object: &Value) -> Bytes {
+    fitted(&json::encode(object))
+}
+
+/// What an encoder wrote, in as many bytes as it has.
 ///
 /// The buffer of an encoder is up to twice as long, and an allocator may leave it so when it is told to shrink.
-pub fn compact_json(object: &Value) -> Bytes {
-    Bytes::copy_from_slice(&json::encode(object))
+pub fn fitted(encoded: &[u8]) -> Bytes {
+    Bytes::copy_from_slice(encoded)
 }
 
 /// Walks over compact JSON without reading values.
@@ -199,6 +230,7 @@ mod tests {
     fn check(bytes: &'static str, expect: &str) {
         let mut out = Vec::new();
         Encoded::new(bytes).write_to(&mut out, Revision::new(7));
+        assert_eq!(out.len(), Encoded::new(bytes).len(Revision::new(7)));
         assert_eq!(String::from_utf8(out).expect("JSON is UTF-8"), expect);
     }
 

@@ -14,6 +14,7 @@ pub mod copy;
 mod database;
 mod encoded;
 mod feed;
+mod health;
 mod log;
 mod postgres;
 mod rows;
@@ -32,11 +33,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::memory::Memory;
 use crate::meta::Revision;
 
 #[cfg(test)]
 pub(crate) use encoded::tally;
-pub use encoded::{Encoded, compact_json};
+pub use encoded::{Encoded, compact_json, fitted};
 pub use feed::{Entry, Feed, Moment};
 pub use log::Watch;
 pub use postgres::PostgresUrl;
@@ -93,6 +95,8 @@ pub struct Config {
     pub durability: Durability,
     /// How long superseded states stay readable.
     pub history: Duration,
+    /// What bounds the objects that are kept in memory.
+    pub memory: Arc<Memory>,
 }
 
 impl Config {
@@ -101,7 +105,8 @@ impl Config {
 
     /// Everything in one place, on disk when it is acknowledged.
     pub fn new(location: Location) -> Self {
-        Config { location, overrides: Vec::new(), durability: Durability::Full, history: Self::HISTORY }
+        let memory = Arc::new(Memory::of_system());
+        Config { location, overrides: Vec::new(), durability: Durability::Full, history: Self::HISTORY, memory }
     }
 
     pub fn memory() -> Self {
@@ -236,6 +241,8 @@ pub enum StoreError {
     Damaged { path: PathBuf, faults: Vec<String> },
     /// There is no room for what was to be written. Reading goes on, and writing once there is room again.
     DiskFull,
+    /// The file is not a database any more: nothing is written to it.
+    Malformed,
     /// The file may be read only.
     ReadOnly,
     /// A statement failed otherwise: the disk or the file is damaged.
@@ -269,6 +276,7 @@ impl fmt::Display for StoreError {
                 write!(out, "the database is damaged: `{key}` at revision {revision} is not what was written")
             }
             StoreError::DiskFull => out.write_str("the database is full"),
+            StoreError::Malformed => out.write_str("the database is damaged: `skiff check` tells where"),
             StoreError::ReadOnly => out.write_str("the database is read-only"),
             StoreError::Statement(source) => write!(out, "the database failed: {source}"),
             StoreError::Closed => out.write_str("the database is closed"),
@@ -292,6 +300,7 @@ impl Error for StoreError {
             | StoreError::TooOld { .. }
             | StoreError::NewerSchema { .. }
             | StoreError::DiskFull
+            | StoreError::Malformed
             | StoreError::ReadOnly
             | StoreError::Closed => None,
         }

@@ -66,7 +66,31 @@ pub(super) fn checksum(revision: Revision, key: &str, bytes: &[u8]) -> i64 {
 ///
 /// Errors: it is not what was written.
 pub(super) fn read_stored<'r>(row: &'r impl LogRow<'r>, at: usize) -> Result<Stored, StoreError> {
-    let stored = Stored {
+    let stored = read_unchecked(row, at)?;
+    match is_whole(&stored, read_number(row, at + 8)?) {
+        true => Ok(stored),
+        false => Err(StoreError::Garbled { key: stored.key, revision: stored.revision }),
+    }
+}
+
+/// A state as it is loaded with its collection: one that is not what was written has no bytes, so that it can be told from
+/// the others and removed, and they can be read.
+pub(super) fn read_loaded<'r>(row: &'r impl LogRow<'r>) -> Result<Stored, StoreError> {
+    let mut stored = read_unchecked(row, 0)?;
+    if !is_whole(&stored, read_number(row, 8)?) {
+        let garbled = StoreError::Garbled { key: Arc::clone(&stored.key), revision: stored.revision };
+        tracing::error!(error = %garbled, "an object can't be read");
+        stored.bytes = Bytes::new();
+    }
+    Ok(stored)
+}
+
+fn is_whole(stored: &Stored, expected: i64) -> bool {
+    checksum(stored.revision, &stored.key, &stored.bytes) == expected
+}
+
+fn read_unchecked<'r>(row: &'r impl LogRow<'r>, at: usize) -> Result<Stored, StoreError> {
+    Ok(Stored {
         key: row.text(at)?,
         revision: read_revision(row, at + 1)?,
         created: read_revision(row, at + 2)?,
@@ -77,11 +101,7 @@ pub(super) fn read_stored<'r>(row: &'r impl LogRow<'r>, at: usize) -> Result<Sto
         expires_at_ms: row.number(at + 7)?,
         labels: OnceLock::new(),
         derived: Mutex::default(),
-    };
-    match checksum(stored.revision, &stored.key, &stored.bytes) == read_number(row, at + 8)? {
-        true => Ok(stored),
-        false => Err(StoreError::Garbled { key: stored.key, revision: stored.revision }),
-    }
+    })
 }
 
 /// A change from its state, the operation, and the state before, which is NULL where there was none.

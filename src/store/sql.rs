@@ -179,6 +179,17 @@ pub trait Store: Send + Sync {
     /// Takes or keeps the lease `name` until `expires_at_ms`; false while another holder has it.
     async fn lease(&self, name: &str, holder: &str, now_ms: i64, expires_at_ms: i64) -> Result<bool, StoreError>;
 
+    /// Makes some room on a disk that is full, for what makes more; false where there is none to be had.
+    async fn make_room(&self) -> bool {
+        false
+    }
+
+    /// Keeps some room for a disk that is full.
+    async fn keep_room(&self) {}
+
+    /// Writes what changes nothing. Errors: nothing can be written.
+    async fn try_writing(&self) -> Result<(), StoreError>;
+
     /// Writes back what can be, and closes.
     async fn close(&self);
 
@@ -189,6 +200,8 @@ impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
         const SQLITE_READ_ONLY: u32 = 8;
         const SQLITE_FULL: u32 = 13;
+        const SQLITE_CORRUPT: u32 = 11;
+        const SQLITE_NOT_A_DATABASE: u32 = 26;
         let Some(reported) = error.as_database_error() else {
             return match error {
                 sqlx::Error::Io(_)
@@ -220,6 +233,7 @@ impl From<sqlx::Error> for StoreError {
         match code.parse::<u32>().ok().map(|code| code & 0xff) {
             Some(SQLITE_READ_ONLY) => StoreError::ReadOnly,
             Some(SQLITE_FULL) => StoreError::DiskFull,
+            Some(SQLITE_CORRUPT | SQLITE_NOT_A_DATABASE) => StoreError::Malformed,
             _ => StoreError::Statement(Arc::new(error)),
         }
     }

@@ -152,6 +152,11 @@ impl Storage {
         self.databases.of(snapshot.collection()).pin(snapshot);
     }
 
+    /// Forgets what is in memory of a collection that nobody watches; it is loaded again when it is asked for.
+    pub fn forget(&self, collection: &Collection) {
+        self.databases.of(collection).forget(collection);
+    }
+
     /// The changes of a collection after a revision, which may be one of the future.
     pub async fn watch(&self, collection: &Collection, after: Revision) -> Result<Watch, WatchError> {
         self.databases.of(collection).watch(collection, after).await

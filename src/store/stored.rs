@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use crate::meta::Revision;
 use crate::value::json;
+use crate::work;
 
 use super::Encoded;
 use super::encoded::metadata_field;
@@ -48,14 +49,20 @@ pub(super) struct Derived {
 }
 
 impl Stored {
+    /// Whether what the database gave back is not what was written.
+    pub fn is_damaged(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
     /// The value of the label `name`. Labels are read once, at the first selection.
     pub fn label(&self, name: &str) -> Option<&str> {
-        let labels = self.labels.get_or_init(|| {
+        let read = || {
             let labels = self.metadata_field("\"labels\"").and_then(|labels| json::decode(labels).ok());
             let pairs =
                 labels.as_ref().and_then(|labels| labels.as_object()).into_iter().flat_map(|labels| labels.iter());
             pairs.map(|(name, value)| (name.into(), value.as_str().unwrap_or_default().into())).collect()
-        });
+        };
+        let labels = self.labels.get_or_init(|| work::essential(read));
         labels.iter().find(|(label, _)| **label == *name).map(|(_, value)| &**value)
     }
 

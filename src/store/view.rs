@@ -29,14 +29,12 @@ const RECENT_BYTES_MAX: usize = 2 << 20;
 const PINS_MAX: usize = 32;
 /// How many bytes of changes a state that is kept for pages may be behind: the most that it keeps in memory.
 const PIN_BYTES_MAX: u64 = 64 << 20;
-/// How many bytes of present state stay in memory. Beyond them, collections that nobody watches are forgotten, those first
-/// that were not read for the longest time.
-pub(super) const OBJECT_BYTES_MAX: usize = 1 << 30;
-
 /// All collections, at one revision.
 pub(super) struct View {
     state: RwLock<State>,
     newest: watch::Sender<Revision>,
+    /// How many bytes of present state stay in memory. Beyond them, collections that nobody watches are forgotten, those first
+    /// that were not read for the longest time.
     object_bytes_max: usize,
     /// Counts reads, so that each collection knows when it was read last.
     reads: AtomicU64,
@@ -297,8 +295,28 @@ impl View {
                 None => {}
             }
         }
+        state.forget_unread(self.object_bytes_max);
         // Still under the lock, so that the newest revision never seems to fall.
         self.newest.send_if_modified(|newest| std::mem::replace(newest, state.revision) != state.revision);
+    }
+
+    /// Forgets half of what nobody watches.
+    pub fn give_back(&self) {
+        let mut state = self.write();
+        let bytes: usize = state.loaded().map(|(_, loaded)| loaded.object_bytes).sum();
+        state.forget_unread(bytes / 2);
+    }
+
+    /// Forgets a collection unless somebody watches it.
+    pub fn forget(&self, collection: &Collection) {
+        let mut state = self.write();
+        let is_unwatched = |state: &CollectionState| match state {
+            CollectionState::Loaded(loaded) => loaded.changed.receiver_count() == 0,
+            CollectionState::Loading(_) => false,
+        };
+        if state.collections.get(collection).is_some_and(is_unwatched) {
+            state.collections.remove(collection);
+        }
     }
 
     /// The object under `key`; the outer `None` where the collection is not loaded.
@@ -407,22 +425,26 @@ impl View {
 }
 
 impl State {
+    fn loaded(&self) -> impl Iterator<Item = (&Collection, &Loaded)> {
+        self.collections.iter().filter_map(|(collection, state)| match state {
+            CollectionState::Loaded(loaded) => Some((collection, loaded)),
+            CollectionState::Loading(_) => None,
+        })
+    }
+
     /// Forgets collections that nobody watches, those first that were not read for the longest time, until the others have
     /// `bytes_max` at most.
     fn forget_unread(&mut self, bytes_max: usize) {
-        let mut bytes = 0;
-        let mut unwatched = Vec::new();
-        for (collection, state) in &self.collections {
-            if let CollectionState::Loaded(loaded) = state {
-                bytes += loaded.object_bytes;
-                if loaded.changed.receiver_count() == 0 {
-                    unwatched.push((loaded.last_read.load(Ordering::Relaxed), loaded.object_bytes, collection.clone()));
-                }
-            }
-        }
+        let mut bytes: usize = self.loaded().map(|(_, loaded)| loaded.object_bytes).sum();
         if bytes <= bytes_max {
             return;
         }
+        let unwatched = self.loaded().filter(|(_, loaded)| loaded.changed.receiver_count() == 0);
+        let mut unwatched: Vec<_> = unwatched
+            .map(|(collection, loaded)| {
+                (loaded.last_read.load(Ordering::Relaxed), loaded.object_bytes, collection.clone())
+            })
+            .collect();
         unwatched.sort_by_key(|(last_read, ..)| *last_read);
         for (_, its_bytes, collection) in unwatched {
             if bytes <= bytes_max {

@@ -4,9 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
+use super::health::Health;
 use super::sql::{BATCH_MAX, Outcome, Store};
 use super::view::{Applied, View};
-use super::{Committed, Op, Stored, Write, WriteError, log};
+use super::{Committed, Op, StoreError, Stored, Write, WriteError, log};
 
 /// How many writes may wait; one more is refused.
 pub(super) const QUEUE_MAX: usize = 1_024;
@@ -31,10 +32,26 @@ pub(super) fn share_kib(write: &Write) -> u32 {
 }
 
 /// Commits until nobody can write any more.
-pub(super) async fn run(mut queue: mpsc::Receiver<Waiting>, store: Arc<dyn Store>, view: Arc<View>) {
+pub(super) async fn run(
+    mut queue: mpsc::Receiver<Waiting>,
+    store: Arc<dyn Store>,
+    view: Arc<View>,
+    health: Arc<Health>,
+) {
     let mut batch = Vec::with_capacity(BATCH_MAX);
     while queue.recv_many(&mut batch, BATCH_MAX).await > 0 {
-        commit(&mut batch, &*store, &view).await;
+        match commit(&mut batch, &*store, &view).await {
+            Err(StoreError::DiskFull) if !batch.is_empty() && store.make_room().await => {
+                // Deletions alone: they make room.
+                let deleted = commit(&mut batch, &*store, &view).await;
+                refuse(&mut batch, &deleted.err().unwrap_or(StoreError::DiskFull));
+                health.note(Some(&StoreError::DiskFull));
+            }
+            committed => {
+                health.note(committed.as_ref().err());
+                refuse(&mut batch, &committed.err().unwrap_or(StoreError::Closed));
+            }
+        }
         gather(&queue).await;
     }
 }
@@ -51,7 +68,17 @@ async fn gather(queue: &mpsc::Receiver<Waiting>) {
     }
 }
 
-async fn commit(batch: &mut Vec<Waiting>, store: &dyn Store, view: &View) {
+/// Answers those who wait with what failed.
+fn refuse(batch: &mut Vec<Waiting>, error: &StoreError) {
+    for Waiting { done, .. } in batch.drain(..) {
+        // Who no longer waits has hung up.
+        _ = done.send(Err(WriteError::Store(error.clone())));
+    }
+}
+
+/// Commits a batch and answers it. Errors: nothing of it is made; where the disk is full its deletions are left to be tried
+/// again, and all others are answered.
+async fn commit(batch: &mut Vec<Waiting>, store: &dyn Store, view: &View) -> Result<(), StoreError> {
     let mut writes = Vec::with_capacity(batch.len());
     let mut waiting = Vec::with_capacity(batch.len());
     for Waiting { write, done, _share } in batch.drain(..) {
@@ -66,11 +93,17 @@ async fn commit(batch: &mut Vec<Waiting>, store: &dyn Store, view: &View) {
             if let Err(error) = log::poll(view, store).await {
                 tracing::error!(%error, "the log can't be read");
             }
-            for (done, _) in waiting {
-                // Who no longer waits has hung up.
-                _ = done.send(Err(WriteError::Store(error.clone())));
+            batch.extend(writes.into_iter().zip(waiting).map(|(write, (done, _share))| Waiting {
+                write,
+                done,
+                _share,
+            }));
+            if matches!(error, StoreError::DiskFull) {
+                let mut others: Vec<_> =
+                    batch.extract_if(.., |waiting| !matches!(waiting.write.op, Op::Delete)).collect();
+                refuse(&mut others, &error);
             }
-            return;
+            return Err(error);
         }
     };
     let mut applied = Vec::with_capacity(writes.len());
@@ -109,4 +142,5 @@ async fn commit(batch: &mut Vec<Waiting>, store: &dyn Store, view: &View) {
         };
         _ = done.send(result);
     }
+    Ok(())
 }

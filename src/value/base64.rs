@@ -1,11 +1,14 @@
 //! Base64 as Go reads and writes it: padded, with line breaks anywhere, and its words for what it can't read.
 
+use crate::work;
+
 /// The bytes that `text` stands for.
 ///
 /// # Errors
 ///
 /// Go's text, with the position of the fault: `illegal base64 data at input byte 4`.
 pub fn decode(text: &str) -> Result<Vec<u8>, String> {
+    work::bytes(text.len());
     let input = text.as_bytes();
     let corrupt = |at: usize| Err(format!("illegal base64 data at input byte {at}"));
     let mut bytes = Vec::with_capacity(input.len() / 4 * 3);
@@ -39,6 +42,7 @@ pub fn decode(text: &str) -> Result<Vec<u8>, String> {
 /// `bytes` in base64, padded and in one line.
 pub fn encode(bytes: &[u8]) -> String {
     const SYMBOLS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    work::bytes(bytes.len());
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {
         let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or_default());

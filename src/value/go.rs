@@ -1,9 +1,11 @@
 //! Values in messages, as Go prints them.
 
 use super::{Value, json, number};
+use crate::work;
 
 /// `text` as Go's `%q` (`strconv.Quote`) prints it.
 pub fn go_quote(text: &str) -> String {
+    work::bytes(text.len());
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for char in text.chars() {
@@ -92,6 +94,7 @@ pub fn go_print(value: &Value) -> String {
 }
 
 fn push_printed(text: &mut String, value: &Value) {
+    work::step();
     match value {
         Value::Null => text.push_str("<nil>"),
         Value::Bool(truth) => text.push_str(if *truth { "true" } else { "false" }),

@@ -8,12 +8,15 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
+use super::path_text::{self, PathText};
 use super::{Map, Value, go_quote, go_quote_byte, number};
+use crate::meta::field::ERRORS_BYTES_MAX;
+use crate::work;
 
 /// Levels of arrays and objects within each other.
 pub const DEPTH_MAX: usize = 10_000;
 
-/// Strict errors are counted up to here and no further.
+/// Strict errors are counted up to here, or to the length of an answer's errors, and no further.
 const STRICT_ERRORS_MAX: usize = 100;
 
 /// Why bytes are not JSON, in Go's words.
@@ -126,6 +129,7 @@ impl<'a> Decoder<'a> {
         let mut next = Next::Value;
         let value = 'read: loop {
             self.skip_space();
+            work::step();
             // One step reads a whole value, or opens or closes one.
             let mut value = match (next, self.peek()) {
                 (Next::ItemOrEnd, Some(b']')) | (Next::FieldOrEnd, Some(b'}')) => {
@@ -269,6 +273,7 @@ impl<'a> Decoder<'a> {
         self.at += 1;
         let start = self.at;
         self.skip_plain();
+        work::bytes(self.at - start);
         if self.peek() == Some(b'"') {
             let plain = &self.bytes[start..self.at];
             self.at += 1;
@@ -290,6 +295,7 @@ impl<'a> Decoder<'a> {
             }
             let start = self.at;
             self.skip_plain();
+            work::bytes(self.at - start);
             push_utf8(&mut text, &self.bytes[start..self.at]);
         }
     }
@@ -449,28 +455,30 @@ fn repeated_fields(bytes: &[u8]) -> Result<Vec<String>, Error> {
     }
     struct Level {
         kind: Kind,
-        path_length: usize,
+        /// Where the path of this ends.
+        end: path_text::End,
     }
 
-    let mut repeated: Vec<String> = Vec::new();
+    let mut repeated = Repeated::default();
     let mut levels: Vec<Level> = Vec::new();
     // The path of the value that comes next.
-    let mut path = String::new();
+    let mut path = PathText::default();
     let mut decoder = Decoder::new(bytes);
     let mut expects_name = false;
     loop {
         decoder.skip_space();
+        work::step();
         match decoder.peek() {
-            None => return Ok(repeated.iter().map(|path| format!("duplicate field {}", go_quote(path))).collect()),
+            None => return Ok(repeated.errors),
             Some(b'{') => {
                 decoder.at += 1;
-                levels.push(Level { kind: Kind::Object(HashSet::new()), path_length: path.len() });
+                levels.push(Level { kind: Kind::Object(HashSet::new()), end: path.end() });
                 expects_name = true;
             }
             Some(b'[') => {
                 decoder.at += 1;
-                levels.push(Level { kind: Kind::Array(0), path_length: path.len() });
-                path.push_str("[0]");
+                levels.push(Level { kind: Kind::Array(0), end: path.end() });
+                path.push_index(0);
                 expects_name = false;
             }
             Some(b'}' | b']') => {
@@ -480,10 +488,10 @@ fn repeated_fields(bytes: &[u8]) -> Result<Vec<String>, Error> {
             }
             Some(b',') => {
                 decoder.at += 1;
-                if let Some(Level { kind: Kind::Array(index), path_length }) = levels.last_mut() {
+                if let Some(Level { kind: Kind::Array(index), end }) = levels.last_mut() {
                     *index += 1;
-                    path.truncate(*path_length);
-                    path.push_str(&format!("[{index}]"));
+                    path.truncate(*end);
+                    path.push_index(*index);
                 } else {
                     expects_name = true;
                 }
@@ -492,18 +500,35 @@ fn repeated_fields(bytes: &[u8]) -> Result<Vec<String>, Error> {
                 expects_name = false;
                 let name = decoder.field_name()?;
                 let is_nested = levels.len() > 1;
-                let Some(Level { kind: Kind::Object(seen), path_length }) = levels.last_mut() else { continue };
-                path.truncate(*path_length);
-                if is_nested {
-                    path.push('.');
-                }
+                let Some(Level { kind: Kind::Object(seen), end }) = levels.last_mut() else { continue };
+                path.truncate(*end);
+                path.push_str(if is_nested { "." } else { "" });
                 path.push_str(&name);
-                if !seen.insert(name) && repeated.len() < STRICT_ERRORS_MAX && !repeated.contains(&path) {
-                    repeated.push(path.clone());
+                if !seen.insert(name) {
+                    repeated.add(&path);
                 }
             }
             Some(b'"') => drop(decoder.string()?),
             Some(_) => decoder.at += 1,
+        }
+    }
+}
+
+/// Fields that stand twice, each once.
+#[derive(Default)]
+struct Repeated {
+    errors: Vec<String>,
+    bytes: usize,
+    seen: HashSet<u128>,
+}
+
+impl Repeated {
+    fn add(&mut self, path: &PathText) {
+        let is_full = self.errors.len() >= STRICT_ERRORS_MAX || self.bytes > ERRORS_BYTES_MAX;
+        if !is_full && self.seen.insert(path.hash()) {
+            let error = format!("duplicate field {}", go_quote(path.as_str()));
+            self.bytes += error.len();
+            self.errors.push(error);
         }
     }
 }
@@ -522,6 +547,7 @@ pub fn encode_to_string(value: &Value) -> String {
 
 /// As [`encode`], behind what `out` holds.
 pub fn encode_into(value: &Value, out: &mut Vec<u8>) {
+    work::step();
     match value {
         Value::Array(items) => {
             out.push(b'[');
@@ -620,6 +646,7 @@ fn encode_declared<I: Iterator<Item = (&'static str, Layout)>>(fields: &Map, ord
 fn encode_fields_as<'v>(fields: impl Iterator<Item = (&'v str, &'v Value, Layout)>, out: &mut Vec<u8>) {
     out.push(b'{');
     for (index, (name, field, layout)) in fields.enumerate() {
+        work::step();
         if index > 0 {
             out.push(b',');
         }
@@ -632,6 +659,11 @@ fn encode_fields_as<'v>(fields: impl Iterator<Item = (&'v str, &'v Value, Layout
 
 /// Compact JSON with two spaces of indentation per level, as Go's `MarshalIndent`; no newline at the end.
 pub fn indent(compact: &[u8]) -> Vec<u8> {
+    indent_within(compact, usize::MAX).unwrap_or_default()
+}
+
+/// [`indent`], if that gives `bytes_max` bytes at most. What stands deep has long lines.
+pub fn indent_within(compact: &[u8], bytes_max: usize) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(2 * compact.len());
     let mut depth = 0;
     let mut in_string = false;
@@ -658,11 +690,15 @@ pub fn indent(compact: &[u8]) -> Vec<u8> {
             depth = depth.saturating_sub(1);
             new_line(depth, &mut out);
         }
+        if out.len() > bytes_max {
+            return None;
+        }
     }
-    out
+    Some(out)
 }
 
 fn new_line(depth: usize, out: &mut Vec<u8>) {
+    work::bytes(2 * depth);
     out.push(b'\n');
     out.resize(out.len() + 2 * depth, b' ');
 }
@@ -715,6 +751,7 @@ const ESCAPED: [bool; 256] = {
 
 /// A JSON string with its quotes.
 pub fn encode_string(text: &str, out: &mut Vec<u8>) {
+    work::bytes(text.len());
     out.push(b'"');
     let bytes = text.as_bytes();
     let mut start = 0;
@@ -884,6 +921,47 @@ mod tests {
         let escaped = "\"\\u003c\\u0026\\u003e\\u2028\\u2029\u{202a}\u{7f}\\b\\f\\u0001\\\"\\\\é\"";
         assert_eq!(encode_to_string(&Value::from(text)), escaped);
         check("-9223372036854775808", "-9223372036854775808");
+    }
+
+    #[track_caller]
+    fn check_growth(pass: impl Fn(usize)) {
+        let steps = |count| work::counted(|| pass(count)).1;
+        let (few, many) = (steps(1000), steps(10_000));
+        assert!(many < 13 * few, "{few} steps, then {many}");
+    }
+
+    #[test]
+    fn ten_times_the_text_takes_ten_times_the_steps() {
+        let item = r#"{"b":[1,true,null,-1.5e3,"x\ny"],"a":{}},"#;
+        let array = |item: &str, count: usize| format!("[{}0]", item.repeat(count));
+        check_growth(|count| drop(decode_strict(array(item, count).as_bytes())));
+        check_growth(|count| drop(decode_strict(array(r#""\u0001\ud800""#, count).as_bytes())));
+        check_growth(|count| {
+            let fields: String = (0..count).map(|at| format!(r#""f{}":1,"#, at * 7 % count)).collect();
+            drop(decode(format!("{{{fields}\"a\":1}}").as_bytes()));
+        });
+        check_growth(|count| {
+            let text = decode(array(item, count).as_bytes()).map(|value| encode(&value)).unwrap();
+            assert!(indent(&text).len() < 20 * text.len());
+        });
+    }
+
+    #[test]
+    fn repeated_fields_behind_a_long_path_are_not_compared_with_it() {
+        let text = |count: usize| format!(r#"{{"{}":{{{}"a":1}}}}"#, "k".repeat(10 * count), r#""a":1,"#.repeat(count));
+        assert_eq!(decode_strict(text(1000).as_bytes()).map(|(_, errors)| errors.len()), Ok(1));
+        check_growth(|count| drop(decode_strict(text(count).as_bytes())));
+        let fields: String = (0..100).map(|at| format!(r#""{at}":1,"{at}":2,"#)).collect();
+        let (_, errors) =
+            decode_strict(format!(r#"{{"{}":{{{fields}"a":1}}}}"#, "k".repeat(1 << 18)).as_bytes()).unwrap();
+        assert_eq!(errors.len(), 4);
+    }
+
+    #[test]
+    fn deep_values_are_indented_up_to_a_length() {
+        let deep = format!("{}{}1{}", "[".repeat(1000), "1,".repeat(1000), "]".repeat(1000));
+        assert_eq!(indent_within(deep.as_bytes(), 1 << 20), None);
+        assert_eq!(indent_within(deep.as_bytes(), 8 << 20), Some(indent(deep.as_bytes())));
     }
 
     #[test]

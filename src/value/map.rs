@@ -1,6 +1,7 @@
 //! The fields of a JSON object, sorted by name in byte order.
 
 use super::Value;
+use crate::work;
 
 /// Fields in byte order of their names, each name once. Small objects, the common case, are one allocation.
 ///
@@ -23,6 +24,7 @@ impl<V> Map<V> {
     /// The fields in any order; of a repeated name the last value stays. Sorted fields cost nothing.
     pub fn from_fields(mut fields: Vec<(String, V)>) -> Self {
         if !fields.is_sorted_by(|(left, _), (right, _)| left < right) {
+            work::steps(fields.len());
             fields.sort_by(|(left, _), (right, _)| left.cmp(right));
             fields.dedup_by(|later, kept| {
                 let repeated = later.0 == kept.0;
@@ -66,6 +68,7 @@ impl<V> Map<V> {
         match self.position(&name) {
             Ok(at) => Some(std::mem::replace(&mut self.fields[at].1, value)),
             Err(at) => {
+                self.count_moved(at);
                 self.fields.insert(at, (name, value));
                 None
             }
@@ -73,7 +76,9 @@ impl<V> Map<V> {
     }
 
     pub fn remove(&mut self, name: &str) -> Option<V> {
-        self.position(name).ok().map(|at| self.fields.remove(at).1)
+        let at = self.position(name).ok()?;
+        self.count_moved(at);
+        Some(self.fields.remove(at).1)
     }
 
     pub fn retain(&mut self, mut keep: impl FnMut(&str, &mut V) -> bool) {
@@ -100,6 +105,15 @@ impl<V> Map<V> {
         self.fields.iter_mut().map(|(_, value)| value)
     }
 
+    /// Counts the fields from `at` on as moved, where they are many: elsewhere locks may be held, under which nobody counts.
+    fn count_moved(&self, at: usize) {
+        const FEW: usize = 256;
+        let moved = self.fields.len() - at;
+        if moved > FEW {
+            work::bytes(moved * size_of::<(String, V)>());
+        }
+    }
+
     fn position(&self, name: &str) -> Result<usize, usize> {
         self.fields.binary_search_by(|(field, _)| field.as_str().cmp(name))
     }
@@ -111,6 +125,7 @@ impl Map {
         let at = match self.position(name) {
             Ok(at) => at,
             Err(at) => {
+                self.count_moved(at);
                 self.fields.insert(at, (name.to_owned(), Value::Null));
                 at
             }

@@ -7,11 +7,14 @@ pub mod base64;
 mod go;
 pub mod json;
 mod map;
+pub mod path_text;
 pub mod number;
 pub mod yaml;
 
 pub use go::{go_display, go_print, go_quote, go_quote_byte, go_type, is_printable, json_type};
 pub use map::Map;
+
+use crate::work;
 
 /// A JSON value. Integers that fit `i64` stay integers; every other number is a double, never NaN or infinite.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -97,6 +100,19 @@ impl Value {
             Value::Bool(truth) => Some(*truth),
             _ => None,
         }
+    }
+
+    /// About how long it is as a text, in bytes.
+    pub fn size_bytes(&self) -> usize {
+        work::step();
+        const NODE_BYTES: usize = 8;
+        NODE_BYTES
+            + match self {
+                Value::String(text) => text.len(),
+                Value::Array(items) => items.iter().map(Value::size_bytes).sum(),
+                Value::Object(fields) => fields.iter().map(|(name, field)| name.len() + field.size_bytes()).sum(),
+                _ => 0,
+            }
     }
 
     pub fn is_null(&self) -> bool {

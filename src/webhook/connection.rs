@@ -1,7 +1,7 @@
 //! Connections to one webhook: made when needed, kept for the next call.
 
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,6 +11,7 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::{Request, Uri, header};
 use hyper_util::rt::TokioIo;
+use ipnet::IpNet;
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -39,12 +40,14 @@ pub(super) struct Connections {
     server_name: String,
     /// Where to connect to, or why there is nowhere.
     place: Result<String, String>,
+    /// Where it is never connected to.
+    denied: Arc<[IpNet]>,
     connector: TlsConnector,
     idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
 }
 
 impl Connections {
-    pub fn new(endpoint: &Endpoint, services: &[ServiceAddress]) -> Result<Self, String> {
+    pub fn new(endpoint: &Endpoint, services: &[ServiceAddress], denied: Arc<[IpNet]>) -> Result<Self, String> {
         let connector = TlsConnector::from(Arc::new(trust::config(&endpoint.ca_bundle)?));
         let idle = Mutex::default();
         match &endpoint.address {
@@ -57,7 +60,7 @@ impl Connections {
                 let path = rooted(path);
                 let url = format!("https://{authority}{path}");
                 let place = place.ok_or_else(|| format!("service \"{name}\" not found"));
-                Ok(Connections { url, authority, path, server_name, place, connector, idle })
+                Ok(Connections { url, authority, path, server_name, place, denied, connector, idle })
             }
             Address::Url(url) => {
                 let uri: Uri = url.parse().map_err(|error| format!("parse \"{url}\": {error}"))?;
@@ -67,7 +70,7 @@ impl Connections {
                 let url = format!("https://{authority}{path}");
                 let place = format!("{host}:{}", uri.port_u16().unwrap_or(443));
                 let server_name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-                Ok(Connections { url, authority, path, server_name, place: Ok(place), connector, idle })
+                Ok(Connections { url, authority, path, server_name, place: Ok(place), denied, connector, idle })
             }
         }
     }
@@ -110,6 +113,11 @@ impl Connections {
         };
         let mut failure = format!("dial tcp: lookup {place}: no such host");
         for address in addresses {
+            // What is looked at is what is connected to, whatever the name leads to next time.
+            if is_denied(&self.denied, address.ip()) {
+                failure = format!("dial tcp {address}: the address is denied by --webhook-deny-cidr");
+                continue;
+            }
             match TcpStream::connect(address).await {
                 Ok(stream) => return self.begin(stream).await,
                 Err(error) => failure = format!("dial tcp {address}: {}", describe_connect(&error)),
@@ -209,5 +217,22 @@ fn describe_connect(error: &io::Error) -> String {
         ErrorKind::NetworkUnreachable => "connect: network is unreachable".to_owned(),
         ErrorKind::TimedOut => "i/o timeout".to_owned(),
         _ => format!("connect: {error}"),
+    }
+}
+/// Whether an address is in one of these ranges, also where it is an address of IPv4 in the clothes of IPv6.
+fn is_denied(denied: &[IpNet], address: IpAddr) -> bool {
+    denied.iter().any(|range| range.contains(&address) || range.contains(&address.to_canonical()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_denied_in_both_of_its_forms() {
+        let denied = ["169.254.0.0/16", "fd00::/8"].map(|range| range.parse().expect("it is a range"));
+        let check = |address: &str| is_denied(&denied, address.parse().expect("it is an address"));
+        assert!(["169.254.169.254", "::ffff:169.254.169.254", "fd00::1"].into_iter().all(check));
+        assert!(!["169.253.0.1", "127.0.0.1", "fe80::1", "::1"].into_iter().any(check));
     }
 }

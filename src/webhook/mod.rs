@@ -18,12 +18,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use ipnet::IpNet;
 use tokio::time::{sleep, timeout};
 
 use connection::{CallError, Connections};
 
 /// The longest answer that is read, in bytes.
-pub const ANSWER_BYTES_MAX: usize = 32 << 20;
+pub const ANSWER_BYTES_MAX: usize = 8 << 20;
 
 /// The port of a service that names none.
 pub const SERVICE_PORT: u16 = 443;
@@ -113,13 +114,14 @@ fn unreadable(why: &str) -> String {
 /// Calls webhooks.
 pub struct Client {
     services: Vec<ServiceAddress>,
+    denied: Arc<[IpNet]>,
     connections: Mutex<HashMap<Endpoint, Arc<Connections>>>,
 }
 
 impl Client {
-    /// A client that finds services at `services`.
-    pub fn new(services: Vec<ServiceAddress>) -> Self {
-        Client { services, connections: Mutex::default() }
+    /// A client that finds services at `services`, and connects to no address in `denied`.
+    pub fn new(services: Vec<ServiceAddress>, denied: Vec<IpNet>) -> Self {
+        Client { services, denied: denied.into(), connections: Mutex::default() }
     }
 
     /// Posts `body`, JSON, and gives the body of an answer with a status of 200 to 206.
@@ -162,7 +164,7 @@ impl Client {
         if known.len() == ENDPOINTS_MAX {
             known.clear();
         }
-        let connections = Arc::new(Connections::new(endpoint, &self.services)?);
+        let connections = Arc::new(Connections::new(endpoint, &self.services, Arc::clone(&self.denied))?);
         known.insert(endpoint.clone(), connections.clone());
         Ok(connections)
     }

@@ -181,3 +181,74 @@ fn what_is_too_long_is_refused_without_a_word_of_a_library() {
     let selector = format!("/api/v1/namespaces?labelSelector={}a", "a,".repeat(20_000));
     assert_eq!(get(&server, &selector).status, 200, "what fits is read");
 }
+
+pub const SHIPS: &str = "/apis/harbour.example.com/v1/ships";
+
+/// A server of objects with any fields.
+pub fn serve_ships(folder: &Folder, arguments: &[&str]) -> Server {
+    let file = folder.0.join("ships.yaml");
+    let definition = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ships.harbour.example.com}
+spec:
+  group: harbour.example.com
+  scope: Cluster
+  names: {plural: ships, singular: ship, kind: Ship}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema:
+        openAPIV3Schema:
+          type: object
+          properties:
+            hold: {type: object, x-kubernetes-preserve-unknown-fields: true}
+            decks:
+              type: array
+              items: {type: object, properties: {name: {type: string, default: DEFAULT}}}
+";
+    std::fs::write(&file, definition.replace("DEFAULT", &"x".repeat(1000))).expect("the folder is ours");
+    let crds = ["--crds", file.to_str().expect("the path is text")];
+    Server::start(&folder.0.join("data"), &[&crds, arguments].concat())
+}
+
+pub fn send(server: &Server, method: &str, path: &str, body: &Value) -> Answer {
+    let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+    server.send(method, path, &[("Content-Type", content_type)], Some(body.to_string().as_bytes()))
+}
+
+pub fn ship(name: &str) -> Value {
+    json!({"apiVersion": "harbour.example.com/v1", "kind": "Ship", "metadata": {"name": name}})
+}
+
+#[test]
+fn an_object_does_not_grow_beyond_what_is_stored() {
+    let folder = Folder::for_test();
+    let server = serve_ships(&folder, &["--store", "memory"]);
+    let too_large = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": "etcdserver: request is too large", "code": 500,
+    });
+    let mut object = ship("hulk");
+    object["metadata"]["finalizers"] = json!(["example.com/stays"]);
+    assert_eq!(send(&server, "POST", SHIPS, &object).status, 201);
+    let hulk = format!("{SHIPS}/hulk");
+    let load = |at: usize, bytes: usize| {
+        let patch = json!({"hold": {at.to_string(): "x".repeat(bytes)}});
+        send(&server, "PATCH", &hulk, &patch)
+    };
+    assert_eq!(load(0, 2_900_000).status, 200);
+    let refused = load(1, 2_900_000);
+    assert_eq!((refused.status, refused.json()), (500, too_large.clone()));
+    // As much as fits: to be deleted takes some bytes more.
+    assert_eq!(load(2, (4 << 20) - 2_900_000 - 700).status, 200);
+    assert_eq!(load(3, 700).json(), too_large);
+    assert_eq!(server.send("DELETE", &hulk, &[], None).status, 200);
+    assert_eq!(send(&server, "PATCH", &hulk, &json!({"metadata": {"finalizers": null}})).status, 200);
+    assert_eq!(get(&server, &hulk).status, 404);
+
+    let mut defaulted = ship("raft");
+    defaulted["decks"] = json!(vec![json!({}); 5_000]);
+    assert_eq!(send(&server, "POST", SHIPS, &defaulted).json(), too_large);
+}

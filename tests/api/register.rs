@@ -3,8 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use serde_json::{Value, json};
+
 use super::{CRONTABS, crontab, crontabs_file, serve_crontabs};
-use crate::server::{Folder, Server};
+use crate::server::{Answer, Folder, Server};
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 fn definition() -> String {
     fs::read_to_string(crontabs_file()).expect("the definition is readable")
@@ -94,4 +98,55 @@ fn what_can_not_be_read_is_named() {
         assert_eq!(code, Some(1), "{stderr}");
         assert!(stderr.contains(&format!("skiff: `{}` {fault}", file.display())), "{stderr}");
     }
+}
+
+fn ship(plural: &str) -> Value {
+    let version = json!({
+        "name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}},
+    });
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.harbour.example.com")},
+        "spec": {
+            "group": "harbour.example.com", "scope": "Cluster", "versions": [version],
+            "names": {"plural": plural, "singular": format!("a{plural}"), "kind": format!("A{plural}")},
+        },
+    })
+}
+
+fn write_definition(server: &Server, method: &str, path: &str, body: &Value) -> Answer {
+    let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+    server.send(method, path, &[("Content-Type", content_type)], Some(body.to_string().as_bytes()))
+}
+
+#[test]
+fn a_definition_can_be_used_as_soon_as_it_is_answered() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &[]);
+    for at in 0..20 {
+        let plural = format!("ships{at}");
+        let created = write_definition(&server, "POST", DEFINITIONS, &ship(&plural));
+        // The body is that of the write itself, as the reference answers it.
+        assert_eq!((created.status, &created.json()["status"]["conditions"]), (201, &Value::Null));
+        let listed = server.send("GET", &format!("/apis/harbour.example.com/v1/{plural}"), &[], None);
+        assert_eq!(listed.status, 200, "{plural}");
+    }
+}
+
+#[test]
+fn names_that_are_taken_are_decided_on_before_the_answer_too() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    assert_eq!(write_definition(&server, "POST", DEFINITIONS, &ship("ships")).status, 201);
+    let mut boats = ship("boats");
+    boats["spec"]["names"]["kind"] = json!("Aships");
+    assert_eq!(write_definition(&server, "POST", DEFINITIONS, &boats).status, 201);
+    let path = format!("{DEFINITIONS}/boats.harbour.example.com");
+    let stored = server.send("GET", &path, &[], None).json();
+    assert_eq!(stored["status"]["conditions"][0]["reason"], "ListKindConflict", "{stored}");
+
+    let renamed = json!({"spec": {"names": {"kind": "Aboat", "listKind": "AboatList"}}});
+    assert_eq!(write_definition(&server, "PATCH", &path, &renamed).status, 200);
+
+    assert_eq!(server.send("GET", "/apis/harbour.example.com/v1/boats", &[], None).status, 200);
 }

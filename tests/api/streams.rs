@@ -157,16 +157,37 @@ fn a_list_that_is_streamed_may_be_compressed() {
     assert_eq!(types, ["ADDED", "BOOKMARK"]);
 }
 
+/// The text of a stream in chunks, which may end within an event.
+fn chunks(stream: TcpStream) -> impl Iterator<Item = Vec<u8>> {
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    while line != "\r\n" {
+        line.clear();
+        reader.read_line(&mut line).expect("there is a head");
+    }
+    std::iter::from_fn(move || {
+        let mut line = String::new();
+        reader.read_line(&mut line).expect("the stream goes on");
+        let length = usize::from_str_radix(line.trim(), 16).ok().filter(|length| *length > 0)?;
+        let mut chunk = vec![0; length + 2];
+        reader.read_exact(&mut chunk).expect("the chunk is whole");
+        chunk.truncate(length);
+        Some(chunk)
+    })
+}
+
 /// The revisions of the events of a watch, as far as `count` of them.
 fn revisions(watch: TcpStream, count: usize) -> Vec<u64> {
-    let mut revisions = Vec::new();
-    for line in BufReader::new(watch).lines() {
-        let line = line.expect("the stream goes on");
-        if let Ok(event) = serde_json::from_str::<Value>(&line) {
+    let (mut revisions, mut text) = (Vec::new(), Vec::new());
+    for chunk in chunks(watch) {
+        text.extend(chunk);
+        while let Some(end) = text.iter().position(|byte| *byte == b'\n') {
+            let event: Value = serde_json::from_slice(&text[..end]).expect("it is an event");
+            text.drain(..=end);
             let revision = event["object"]["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok());
             revisions.push(revision.expect("an event has a revision"));
         }
-        if revisions.len() == count {
+        if revisions.len() >= count {
             break;
         }
     }

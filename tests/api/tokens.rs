@@ -232,6 +232,50 @@ fn tokens_that_were_not_issued_here_are_refused() {
 }
 
 #[test]
+fn what_a_token_says_of_its_own_key_is_not_believed() {
+    let (server, _folder) = start();
+    make_account(&server, "ci");
+    let token = issue(&server, "ci", &json!({}));
+    let parts: Vec<&str> = token.split('.').collect();
+    let keys = server.send("GET", "/openid/v1/jwks", &[], None);
+    let (header, key) = (part(&token, 0), keys.json()["keys"][0].clone());
+    let with = |name: &str, value: Value| {
+        let mut header = header.clone();
+        header[name] = value;
+        URL_SAFE_NO_PAD.encode(header.to_string())
+    };
+    let headers = [
+        with("alg", json!("none")),
+        with("alg", json!("None")),
+        with("alg", json!("HS256")),
+        with("alg", json!("ES384")),
+        with("kid", json!("../../key")),
+        with("kid", json!("")),
+        with("kid", Value::Null),
+        with("kid", json!(["x"])),
+        with("jwk", key),
+        with("jku", json!(format!("{}/openid/v1/jwks", server.url))),
+        with("crit", json!(["exp"])),
+    ];
+    for header in &headers {
+        for signature in [parts[2], "", "AA"] {
+            is_unauthorized(&get_with(&server, &[header, parts[1], signature].join(".")));
+        }
+        // By a secret that is no secret: what the server itself tells of its key.
+        let text = [header, parts[1]].join(".");
+        let secret = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &keys.body);
+        let signature = URL_SAFE_NO_PAD.encode(ring::hmac::sign(&secret, text.as_bytes()));
+        is_unauthorized(&get_with(&server, &format!("{text}.{signature}")));
+    }
+    for token in [format!("{token}."), format!(".{token}"), format!("{token}.x"), parts[..2].join("."), "..".to_owned()]
+    {
+        is_unauthorized(&get_with(&server, &token));
+    }
+    let answer = get_with(&server, &token);
+    assert_eq!(answer.status, 200, "the token itself is good: {}", answer.json());
+}
+
+#[test]
 fn others_can_verify_tokens_by_the_issuers_documents() {
     let (server, _folder) = start();
     make_account(&server, "ci");

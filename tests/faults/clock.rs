@@ -1,6 +1,6 @@
 //! A clock that is set back while a server runs.
 
-use super::{CLOCK, start};
+use super::{CLOCK, FOLDER, shim, start};
 use crate::api::{CRONTABS, crontab, crontabs_file};
 use crate::server::{Folder, Server};
 
@@ -38,4 +38,16 @@ fn a_clock_that_is_set_back_changes_no_order() {
     assert_eq!(server.send("DELETE", "/api/v1/namespaces/default", &[], None).status, 403);
     let list = server.send("GET", CRONTABS, &[], None).json();
     assert_eq!(list["items"].as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn a_clock_before_1970_is_told() {
+    let folder = Folder::for_test();
+    let (clock, data) = (folder.0.join("clock"), folder.0.join("data"));
+    std::fs::create_dir_all(&data).expect("the folder can be made");
+    std::fs::write(&clock, "-3000000000").expect("it writes");
+    let variables = [("LD_PRELOAD", shim()), (FOLDER, data.as_path()), (CLOCK, clock.as_path())];
+    let (code, stderr) = Server::fail_to_start_in(&data, &[], &variables);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("the clock of this machine is before 1970"), "{stderr}");
 }

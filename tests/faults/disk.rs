@@ -43,8 +43,14 @@ fn check(error_number: i32, says: &str) {
         assert!(message.contains(says), "{message}");
     }
     assert_eq!(names(&server), ["before"]);
+    let ready = |path: &str| server.send("GET", path, &[], None);
+    let why = ready("/readyz/etcd");
+    let why = (why.status, String::from_utf8_lossy(&why.body).into_owned());
+    assert!(why.0 == 500 && why.1.contains(says), "{why:?}");
+    assert_eq!((ready("/readyz").status, ready("/livez").status), (500, 200));
 
     std::fs::remove_file(&refuse).expect("it is there");
+    assert_eq!(ready("/readyz").status, 200);
     assert_eq!(post(&server, "after").0, 201);
     server.kill();
     assert_eq!(names(&Server::start(&folder.0.join("data"), &[])), ["after", "before"]);

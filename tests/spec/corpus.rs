@@ -2,10 +2,11 @@
 //!
 //! It stays outside of the project, in `../shared/corpus`, and is checked where it is there. Each definition is
 //! registered, its objects are put, and it is deleted again; the definitions take turns on two threads. Then, one after the
-//! other, those whose published documents were recorded are registered once more.
+//! other, those whose published documents were recorded are registered once more. `KNOWN-CORPUS` lists the answers that
+//! differ, with the cause: the test fails when one of them begins to hold.
 
-use std::collections::HashMap;
-use std::fs::File;
+use std::collections::{BTreeSet, HashMap};
+use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -60,15 +61,28 @@ fn the_corpus_is_answered_as_by_a_real_server() {
     }
     let differences = run.differences.into_inner().expect("no thread panics");
     println!("corpus: {} answers equal, {} different", run.equal.into_inner(), differences.len());
-    let shown: Vec<_> = differences.iter().take(SHOWN).map(String::as_str).collect();
-    assert!(differences.is_empty(), "{}", shown.join("\n"));
+    let known = known();
+    let unknown = differences.iter().filter(|(what, _)| !known.contains(what));
+    let mut faults: Vec<_> = unknown.map(|(what, why)| format!("{what}\n  {why}")).take(SHOWN).collect();
+    let holding = known.iter().filter(|known| !differences.iter().any(|(what, _)| what == *known));
+    faults.extend(holding.map(|what| format!("{what} holds now: take it off KNOWN-CORPUS")));
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// The answers that are known to differ, each with its cause in the list.
+fn known() -> BTreeSet<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/spec/KNOWN-CORPUS");
+    let text = fs::read_to_string(path).expect("the list of known differences is there");
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(|line| line.rsplit_once(": ").expect("a line is NAME: CAUSE").0.to_owned()).collect()
 }
 
 struct Run {
     server: Server,
     objects: HashMap<String, Vec<Value>>,
     equal: AtomicUsize,
-    differences: Mutex<Vec<String>>,
+    /// What differs, and how.
+    differences: Mutex<Vec<(String, String)>>,
 }
 
 impl Run {
@@ -191,7 +205,7 @@ impl Run {
     fn tell(&self, what: &str, difference: Option<String>) {
         match difference {
             None => _ = self.equal.fetch_add(1, Ordering::Relaxed),
-            Some(why) => self.differences.lock().expect("no thread panics").push(format!("{what}\n  {why}")),
+            Some(why) => self.differences.lock().expect("no thread panics").push((what.to_owned(), why)),
         }
     }
 }

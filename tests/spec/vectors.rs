@@ -227,7 +227,7 @@ fn prune(case: &Case) -> Value {
 
 fn default(case: &Case) -> Value {
     let mut value = case.input();
-    default::apply(&mut value, &case.schema());
+    default::apply(&mut value, &case.schema()).expect("the defaults are few");
     object! { "result" => value }
 }
 
@@ -446,7 +446,7 @@ fn evaluate(case: &Case) -> Value {
     if flag("default") {
         for object in std::iter::once(&mut object).chain(&mut old) {
             default::prune_non_nullable_nulls(object, &schema);
-            default::apply(object, &schema);
+            default::apply(object, &schema).expect("the defaults are few");
         }
     }
     let number = |name: &str, default: i64| case.0.get(name).and_then(Value::as_i64).unwrap_or(default);
@@ -499,13 +499,13 @@ fn widgets(case: &Case) -> Arc<ServedVersion> {
     Arc::new(ServedVersion {
         group: "vec.example.com".to_owned(),
         version: "v1".to_owned(),
-        names: Names {
+        names: Arc::new(Names {
             plural: "widgets".to_owned(),
             singular: "widget".to_owned(),
             kind: "Widget".to_owned(),
             list_kind: "WidgetList".to_owned(),
             ..Names::default()
-        },
+        }),
         scope: Scope::Namespaced,
         schema_generation: 1,
         served: true,

@@ -113,7 +113,9 @@ fn a_batch_costs_one_statement_or_four_and_one_commit() {
     assert!((1..=2).contains(&statements("known")));
     // Another process has written in between: one that misses, then the four. The log brings what it wrote.
     elsewhere.block_on(write(&other, put("other", "1", &[])));
-    assert!((1 + 4..=1 + 4 + 2).contains(&statements("missed")));
+    // Where the notification is faster, nothing is missed; polls come between.
+    let missed = statements("missed");
+    assert!((4..=1 + 4 + 4).contains(&missed), "{missed}");
     // It may write again, so the next is not tried; nor the one after, as it does, although that is known.
     elsewhere.block_on(write(&other, put("other", "2", &[])));
     here.block_on(storage.catch_up()).expect("the database answers");

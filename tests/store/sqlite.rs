@@ -169,3 +169,49 @@ async fn compaction_gives_space_back() {
     let bytes = std::fs::metadata(folder.path().join("state.db")).expect("it is there").len();
     assert!(bytes < 6 << 20, "{bytes} bytes are left of 20 MB");
 }
+
+/// Runs a statement on the file of a database that is closed.
+async fn alter(folder: &Folder, statement: &'static str) {
+    use sqlx::{ConnectOptions as _, Connection as _};
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(folder.path().join("state.db"));
+    let mut connection = options.connect().await.expect("it opens");
+    sqlx::query(statement).execute(&mut connection).await.expect("it runs");
+    connection.close().await.expect("it closes");
+}
+
+#[tokio::test]
+async fn a_damaged_row_takes_no_other_with_it() {
+    let folder = Folder::new("damaged-row");
+    let storage = in_file(&folder).await;
+    for key in ["a", "b"] {
+        write(&storage, put(key, "1", &[])).await;
+    }
+    storage.close().await;
+    alter(&folder, "UPDATE changes SET bytes = x'7b7d' WHERE key = 'a'").await;
+    let storage = in_file(&folder).await;
+    let is_damaged = async |key: &str| {
+        let stored = storage.get(&crontabs(), key).await.expect("the collection is read");
+        stored.expect("it is there").is_damaged()
+    };
+    assert_eq!((is_damaged("a").await, is_damaged("b").await), (true, false));
+    write(&storage, put("c", "1", &[Guard::Absent])).await;
+    write(&storage, put("a", "2", &[])).await;
+    assert!(!is_damaged("a").await);
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_not_opened() {
+    let folder = Folder::new("damaged-file");
+    let storage = in_file(&folder).await;
+    for at in 0..200 {
+        write(&storage, put(&format!("key-{at}"), "1", &[])).await;
+    }
+    storage.close().await;
+    let path = folder.path().join("state.db");
+    let mut bytes = std::fs::read(&path).expect("it reads");
+    let (from, to) = (bytes.len() / 2, bytes.len() / 2 + 8192);
+    bytes[from..to].fill(0xa5);
+    std::fs::write(&path, bytes).expect("it writes");
+    let error = Storage::open(&Config::new(Location::File(path))).await.map(|_| ()).expect_err("it is damaged");
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+}

@@ -7,7 +7,7 @@ use super::configuration::{Configuration, Kind};
 use super::{CallError, Sent, Source, Verdict, Webhook, Webhooks, review};
 use crate::admission::Attributes;
 use crate::crd::ServedVersion;
-use crate::meta::Status;
+use crate::meta::{OBJECT_BYTES_MAX, Status};
 use crate::patch::PatchError;
 use crate::patch::json_patch::Patch;
 use crate::value::{Value, go_quote, json};
@@ -128,6 +128,9 @@ impl<S: Source> Webhooks<S> {
         }
         let broken = |why: &str| CallError::Refused(Status::internal_error(why));
         let patched = patch.apply(&versioned.object).map_err(|error| broken(&error.to_string()))?;
+        if patched.len() > OBJECT_BYTES_MAX {
+            return Err(CallError::Refused(Status::too_large_to_store()));
+        }
         let patched = json::decode(patched.as_bytes()).map_err(|error| broken(&error.to_string()))?;
         let has_changed = patched != versioned.object;
         versioned.object = attributes.forms.decode(patched).map_err(|error| broken(&error))?;

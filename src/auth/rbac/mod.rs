@@ -6,11 +6,13 @@
 //! Source: Kubernetes documentation, "Using RBAC Authorization"; the texts are those of Kubernetes 1.37.
 
 mod rule;
+mod cover;
 mod policy;
 mod escalation;
 
+pub use cover::uncovered;
 pub use policy::{Policy, Reference};
-pub use rule::{PolicyRule, uncovered};
+pub use rule::PolicyRule;
 
 pub use crate::kinds::RBAC_GROUP as GROUP;
 

@@ -1,32 +1,44 @@
 //! All roles and bindings, by whom they are about.
 //!
-//! A decision looks at the bindings of the user and of their groups alone, in the order of the bindings' names.
+//! A decision looks at the bindings of the user and of their groups alone, in the order of the bindings' names. The maps are
+//! persistent: a copy of a policy costs nothing, so that a new one is made while the old one is read.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
+
+use imbl::{OrdMap, OrdSet};
 
 use super::{GROUP, PolicyRule};
 use crate::auth::{Attributes, Decision, Rules, UserInfo};
 use crate::value::{Value, go_quote};
+use crate::work;
+
+/// Bytes of errors that a text holds: about so many roles that are not there are named.
+const ERRORS_BYTES_MAX: usize = 16 << 10;
+/// Bytes of rules that are listed for a user.
+const RULES_BYTES_MAX: usize = 3 << 20;
 
 /// The roles and bindings that there are.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Policy {
     /// By `namespace/name`, cluster roles by their name alone.
-    roles: HashMap<Box<str>, Arc<[PolicyRule]>>,
+    roles: OrdMap<Box<str>, Arc<[PolicyRule]>>,
     /// By namespace; those of the whole cluster under `""`.
-    bindings: HashMap<Box<str>, Bindings>,
+    bindings: OrdMap<Box<str>, Bindings>,
 }
 
 /// The bindings of one namespace.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Bindings {
-    by_name: BTreeMap<Arc<str>, Binding>,
+    by_name: OrdMap<Arc<str>, Arc<Binding>>,
     /// The names of those that are about a user, or an account.
-    of_user: HashMap<Box<str>, BTreeSet<Arc<str>>>,
-    of_group: HashMap<Box<str>, BTreeSet<Arc<str>>>,
+    of_user: Index,
+    of_group: Index,
 }
+
+/// Names of bindings, by whom they are about.
+type Index = OrdMap<Box<str>, OrdSet<Arc<str>>>;
 
 struct Binding {
     role: Reference,
@@ -153,7 +165,7 @@ impl Policy {
             let (index, who) = bindings.index(subject);
             index.entry(who.into()).or_default().insert(Arc::clone(&name));
         }
-        bindings.by_name.insert(name, Binding { role: Reference::of(binding), subjects });
+        bindings.by_name.insert(name, Arc::new(Binding { role: Reference::of(binding), subjects }));
     }
 
     pub fn remove_binding(&mut self, key: &str) {
@@ -201,7 +213,13 @@ impl Policy {
     pub fn rules_for(&self, user: &UserInfo, namespace: &str) -> Rules {
         let (own, missing) = self.own_rules(user, namespace);
         let mut rules = Rules { error: aggregate(missing), ..Rules::default() };
+        let mut room = RULES_BYTES_MAX;
         for rule in own {
+            let Some(left) = room.checked_sub(rule.bytes()) else {
+                rules.incomplete = true;
+                break;
+            };
+            room = left;
             let (resource, other) = rule.split();
             rules.resource.extend(resource);
             rules.non_resource.extend(other);
@@ -233,7 +251,9 @@ impl Policy {
         for place in std::iter::once("").chain(own) {
             let Some((namespace, bindings)) = self.bindings.get_key_value(place) else { continue };
             for name in bindings.names_of(user) {
+                work::step();
                 let binding = &bindings.by_name[name];
+                work::steps(binding.subjects.len());
                 let Some(subject) = binding.subjects.iter().find(|subject| subject.is(user)) else { continue };
                 grants.push((&**namespace, &**name, binding, subject));
             }
@@ -247,7 +267,7 @@ impl Policy {
 
 impl Bindings {
     /// Where the bindings of a subject are listed, and under what.
-    fn index<'s>(&mut self, subject: &'s Subject) -> (&mut HashMap<Box<str>, BTreeSet<Arc<str>>>, &'s str) {
+    fn index<'s>(&mut self, subject: &'s Subject) -> (&mut Index, &'s str) {
         match subject {
             Subject::User(name) | Subject::Account { user: name, .. } => (&mut self.of_user, name),
             Subject::Group(name) => (&mut self.of_group, name),
@@ -267,10 +287,19 @@ fn split_key(key: &str) -> (&str, &str) {
     key.split_once('/').unwrap_or(("", key))
 }
 
-/// Several errors as Go tells them: each once.
+/// Several errors as Go tells them, each once, as far as there is room. The first is told however long it is.
 pub(super) fn aggregate(mut errors: Vec<String>) -> String {
+    work::steps(errors.len());
     let mut seen = BTreeSet::new();
     errors.retain(|error| seen.insert(error.clone()));
+    let mut room = ERRORS_BYTES_MAX;
+    let fits = |error: &&String| room.checked_sub(error.len()).inspect(|left| room = *left).is_some();
+    let told = errors.iter().take_while(fits).count().max(1);
+    if told < errors.len() {
+        let more = format!("and {} more", errors.len() - told);
+        errors.truncate(told);
+        errors.push(more);
+    }
     match errors.len() {
         0 | 1 => errors.pop().unwrap_or_default(),
         _ => format!("[{}]", errors.join(", ")),

@@ -1,14 +1,13 @@
-//! One rule: what it allows, and which other rules it covers.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! One rule: what it allows.
 
 use super::quote_list;
 use crate::auth::{Attributes, NonResourceRule, ResourceRule};
 use crate::object;
 use crate::value::Value;
+use crate::work;
 
 /// What stands for everything.
-const ALL: &str = "*";
+pub(super) const ALL: &str = "*";
 
 /// A PolicyRule of `rbac.authorization.k8s.io/v1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,7 +29,7 @@ impl PolicyRule {
     fn decode(rule: &Value) -> Self {
         let texts = |name: &str| {
             let items = rule.items_at(&[name]).iter();
-            items.filter_map(Value::as_str).map(str::to_owned).collect()
+            items.filter_map(Value::as_str).inspect(|text| work::bytes(text.len())).map(str::to_owned).collect()
         };
         PolicyRule {
             verbs: texts("verbs"),
@@ -68,17 +67,26 @@ impl PolicyRule {
 
     /// Whether the rule allows what a request wants.
     pub fn allows(&self, attributes: &Attributes<'_>) -> bool {
+        work::steps(1 + self.verbs.len());
         match attributes {
             Attributes::Resource(wanted) => {
+                work::steps(self.api_groups.len() + self.resources.len() + self.resource_names.len());
                 has(&self.verbs, wanted.verb)
                     && has(&self.api_groups, wanted.group)
                     && self.resources.iter().any(|resource| names(resource, wanted.resource, wanted.subresource))
                     && (self.resource_names.is_empty() || self.resource_names.iter().any(|name| name == wanted.name))
             }
             Attributes::Path { verb, path } => {
+                work::steps(self.non_resource_urls.len());
                 has(&self.verbs, verb) && self.non_resource_urls.iter().any(|url| covers_url(url, path))
             }
         }
+    }
+
+    /// About how long it is when it is written out.
+    pub(super) fn bytes(&self) -> usize {
+        let lists = [&self.verbs, &self.api_groups, &self.resources, &self.resource_names, &self.non_resource_urls];
+        lists.into_iter().flatten().map(|text| text.len() + 3).sum()
     }
 
     /// What it says of resources and of other paths, where it says anything.
@@ -93,55 +101,8 @@ impl PolicyRule {
         ((!self.resources.is_empty()).then_some(resource), (!self.non_resource_urls.is_empty()).then_some(other))
     }
 
-    /// Whether this rule allows all that `one` does, which has one verb, one resource and one name at most.
-    fn covers(&self, one: &PolicyRule) -> bool {
-        let all_in = |set: &[String], wanted: &[String]| wanted.iter().all(|wanted| has(set, wanted));
-        let names = match one.resource_names.as_slice() {
-            [] => self.resource_names.is_empty(),
-            wanted => self.resource_names.is_empty() || wanted.iter().all(|name| self.resource_names.contains(name)),
-        };
-        let resource = |wanted: &String| {
-            let of_any = wanted.split_once('/').map(|(_, subresource)| format!("*/{subresource}"));
-            has(&self.resources, wanted) || of_any.is_some_and(|of_any| self.resources.contains(&of_any))
-        };
-        let url = |wanted: &String| self.non_resource_urls.iter().any(|own| covers_url(own, wanted));
-        all_in(&self.verbs, &one.verbs)
-            && all_in(&self.api_groups, &one.api_groups)
-            && one.resources.iter().all(resource)
-            && names
-            && one.non_resource_urls.iter().all(url)
-    }
-
-    /// The same as rules that have one verb, one resource or path, and one name at most.
-    fn break_down(&self) -> Vec<PolicyRule> {
-        let one = |text: &String| vec![text.clone()];
-        let mut parts = Vec::new();
-        for group in &self.api_groups {
-            for resource in &self.resources {
-                for verb in &self.verbs {
-                    let part = PolicyRule {
-                        verbs: one(verb),
-                        api_groups: one(group),
-                        resources: one(resource),
-                        ..PolicyRule::default()
-                    };
-                    let named = |name| PolicyRule { resource_names: one(name), ..part.clone() };
-                    match self.resource_names.is_empty() {
-                        true => parts.push(part),
-                        false => parts.extend(self.resource_names.iter().map(named)),
-                    }
-                }
-            }
-        }
-        for url in &self.non_resource_urls {
-            let of = |verb| PolicyRule { verbs: one(verb), non_resource_urls: one(url), ..PolicyRule::default() };
-            parts.extend(self.verbs.iter().map(of));
-        }
-        parts
-    }
-
     /// As messages show it.
-    fn describe(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let parts = [
             ("APIGroups", &self.api_groups),
             ("Resources", &self.resources),
@@ -153,28 +114,6 @@ impl PolicyRule {
         let parts: Vec<_> = parts.map(|(name, texts)| format!("{name}:{}", quote_list(texts))).collect();
         format!("{{{}}}", parts.join(", "))
     }
-}
-
-/// What of `wanted` is not covered by `own`, in small parts.
-pub fn uncovered<'r>(own: &[&PolicyRule], wanted: impl IntoIterator<Item = &'r PolicyRule>) -> Vec<PolicyRule> {
-    let parts = wanted.into_iter().flat_map(PolicyRule::break_down);
-    parts.filter(|part| !own.iter().any(|rule| rule.covers(part))).collect()
-}
-
-/// The lines that tell of `parts`: those that differ in their verb alone are one.
-pub(super) fn describe_all(parts: Vec<PolicyRule>) -> BTreeSet<String> {
-    let mut by_resource: BTreeMap<PolicyRule, Vec<String>> = BTreeMap::new();
-    let mut lines = BTreeSet::new();
-    for mut part in parts {
-        if part.non_resource_urls.is_empty() {
-            let verbs = std::mem::take(&mut part.verbs);
-            by_resource.entry(part).or_default().extend(verbs);
-        } else {
-            lines.insert(part.describe());
-        }
-    }
-    lines.extend(by_resource.into_iter().map(|(part, verbs)| PolicyRule { verbs, ..part }.describe()));
-    lines
 }
 
 fn has(set: &[String], wanted: &str) -> bool {
@@ -264,46 +203,5 @@ mod tests {
         check(&urls("*", "*"), "/", true);
         check(&urls("post", "*"), "/", false);
         check(&rule("*", "*", "*", ""), "/", false);
-    }
-
-    #[test]
-    fn what_is_not_covered_is_told_by_resource() {
-        let check = |own: &[PolicyRule], wanted: &[PolicyRule], expected: &[&str]| {
-            let own: Vec<_> = own.iter().collect();
-            let lines = describe_all(uncovered(&own, wanted));
-            assert_eq!(lines.iter().map(String::as_str).collect::<Vec<_>>(), expected);
-        };
-        let wanted = [rule("get list", "'' apps", "pods", ""), urls("get", "/a /b")];
-        check(
-            &[],
-            &wanted,
-            &[
-                r#"{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}"#,
-                r#"{APIGroups:["apps"], Resources:["pods"], Verbs:["get" "list"]}"#,
-                r#"{NonResourceURLs:["/a"], Verbs:["get"]}"#,
-                r#"{NonResourceURLs:["/b"], Verbs:["get"]}"#,
-            ],
-        );
-        check(&PolicyRule::full_authority(), &wanted, &[]);
-        check(
-            &[rule("list", "*", "*", "")],
-            &wanted[..1],
-            &[
-                r#"{APIGroups:[""], Resources:["pods"], Verbs:["get"]}"#,
-                r#"{APIGroups:["apps"], Resources:["pods"], Verbs:["get"]}"#,
-            ],
-        );
-        check(&[rule("get", "''", "*/status", "")], &[rule("get", "''", "pods/status", "a")], &[]);
-        check(
-            &[rule("get", "''", "pods", "a")],
-            &[rule("get", "''", "pods", "a b")],
-            &[r#"{APIGroups:[""], Resources:["pods"], ResourceNames:["b"], Verbs:["get"]}"#],
-        );
-        check(
-            &[rule("get", "''", "pods", "a")],
-            &[rule("get", "''", "pods", "")],
-            &[r#"{APIGroups:[""], Resources:["pods"], Verbs:["get"]}"#],
-        );
-        check(&[urls("*", "/a/*")], &[urls("get", "/a/b /a/*")], &[]);
     }
 }

@@ -128,7 +128,7 @@ fn structural_errors(definition: &Definition) -> Vec<(String, String)> {
             Some(Err(fault)) => errors.push((String::new(), fault.to_string())),
             Some(Ok(schema)) => {
                 let found = check::validate_structural(&Path::ROOT, &schema);
-                errors.extend(found.into_iter().map(|error| (error.field, error.detail)));
+                errors.extend(found.into_vec().into_iter().map(|error| (error.field, error.detail)));
             }
         }
     }

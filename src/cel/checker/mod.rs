@@ -13,6 +13,7 @@ use crate::cel::env::{Env, FunctionDecl, OverloadDecl};
 use crate::cel::error::{Issue, Issues};
 use crate::cel::types::Type;
 use crate::cel::wellknown;
+use crate::work;
 
 mod assign;
 mod format;
@@ -121,6 +122,7 @@ struct Checker<'e> {
 
 impl Checker<'_> {
     fn check(&mut self, expr: &mut Expr) {
+        work::steps(4);
         let id = expr.id;
         match &mut expr.kind {
             ExprKind::Constant(constant) => self.set_type(id, constant.ty()),

@@ -1,6 +1,7 @@
 //! What a call did cost, by the sizes of its arguments and its result.
 
 use super::model::{self, CallCost};
+use crate::work;
 
 /// What the costs of calls depend on in a value.
 pub trait Measure {
@@ -123,6 +124,7 @@ fn compare_pairs<V: Measure>(list: &V) -> u64 {
 
 /// Every text within, and 1 for whatever else is no container.
 fn traverse<V: Measure>(value: &V) -> u64 {
+    work::step();
     if let Some(bytes) = value.text_bytes() {
         return floor(bytes as f64 * model::TRAVERSAL);
     }

@@ -4,6 +4,7 @@ use super::error::EvalError;
 use super::list::List;
 use super::map::Map;
 use super::value::{Value, type_name};
+use crate::work;
 
 impl<'a> Value<'a> {
     /// `self == other`. Values of different types differ; only the host's lists and maps refuse to be compared with
@@ -21,6 +22,7 @@ impl<'a> Value<'a> {
 
     /// Equality within lists and maps, where null is a value like others.
     pub(super) fn equals(&self, other: &Value<'a>) -> Result<bool, EvalError> {
+        work::step();
         Ok(match (self, other) {
             (Value::Null, Value::Null) => true,
             (Value::Bool(left), Value::Bool(right)) => left == right,

@@ -20,6 +20,7 @@ use crate::cel::escape::unescape;
 use crate::cel::library;
 use crate::cel::types::Type;
 use crate::meta::pattern::Pattern;
+use crate::work;
 
 /// An expression that is ready to run, any number of times and on any thread.
 #[derive(Debug)]
@@ -81,6 +82,7 @@ struct Planner<'p> {
 
 impl<'p> Planner<'p> {
     fn plan(&mut self, expr: &'p Expr) -> Result<Node, EvalError> {
+        work::steps(2);
         match &expr.kind {
             ExprKind::Constant(constant) => Ok(Node::Constant(constant_value(constant))),
             ExprKind::Ident(name) => self.plan_name(expr, name),

@@ -40,7 +40,7 @@ pub(super) enum Place {
 }
 
 /// A reference to an owner.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Link {
     uid: Arc<str>,
     blocks: bool,
@@ -188,7 +188,8 @@ impl Graph {
 
     /// Owners that wait are looked at again when a dependent no longer keeps them.
     fn wake_owners(&self, before: &[Link], links: &[Link], open: &mut Vec<Id>) {
-        for link in before.iter().filter(|link| !links.contains(link)) {
+        let kept: HashSet<&Link> = links.iter().collect();
+        for link in before.iter().filter(|link| !kept.contains(link)) {
             open.extend(self.waiting.get(&link.uid).map(|(id, _)| id.clone()));
         }
     }

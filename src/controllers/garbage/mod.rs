@@ -28,9 +28,12 @@ use crate::registry::{
 };
 use crate::store::{At, Collection, Entry, Moment, StoreError, Stored};
 use crate::value::{Value, json};
+use crate::work;
 
 /// How many dependents of an owner are made to forget it at once.
 const FORGETTING_AT_ONCE: usize = 128;
+/// What it takes to look for an owner: its kind, then the object.
+const STEPS_PER_OWNER: usize = 50;
 /// What the stored bytes of an object contain that has owners or waits for dependents.
 const TEXTS: [&str; 3] = ["\"ownerReferences\"", "\"orphan\"", "\"foregroundDeletion\""];
 /// Its service account.
@@ -124,6 +127,7 @@ impl Garbage {
         let mut found = Vec::with_capacity(references.len());
         if going == Going::No {
             for reference in references {
+                work::steps(STEPS_PER_OWNER);
                 found.push(self.find_owner(&target, reference).await?);
             }
         }

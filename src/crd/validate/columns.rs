@@ -9,7 +9,11 @@ const TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
 const FORMATS: [&str; 8] = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
 
 pub fn validate_columns(columns: &[Column], path: &Path<'_>) -> ErrorList {
-    columns.iter().enumerate().flat_map(|(index, column)| validate_column(column, &path.index(index))).collect()
+    let mut errors = ErrorList::new();
+    for (index, column) in columns.iter().enumerate() {
+        errors.extend(validate_column(column, &path.index(index)));
+    }
+    errors
 }
 
 fn validate_column(column: &Column, path: &Path<'_>) -> ErrorList {

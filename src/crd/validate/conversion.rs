@@ -78,7 +78,7 @@ pub fn validate_url(text: &str, path: &Path<'_>) -> ErrorList {
     const FORM: &str = "; desired format: https://host[/path]";
     let url = match url::parse(text) {
         Ok(url) => url,
-        Err(error) => return vec![Error::required(path, format!("url must be a valid URL: {error}{FORM}"))],
+        Err(error) => return Error::required(path, format!("url must be a valid URL: {error}{FORM}")).into(),
     };
     let mut errors = ErrorList::new();
     if url.scheme != "https" {
@@ -124,7 +124,7 @@ fn validate_url_path(text: &str, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     match text {
         "" | "/" => return errors,
-        "//" => return vec![invalid("segment[0] may not be empty".to_owned())],
+        "//" => return invalid("segment[0] may not be empty".to_owned()).into(),
         _ => {}
     }
     if !text.starts_with('/') {
@@ -146,7 +146,7 @@ fn validate_url_path(text: &str, path: &Path<'_>) -> ErrorList {
 /// What is wrong with the versions of reviews that a webhook takes; `if_none` is said where there are none.
 pub fn validate_review_versions(versions: &[String], require_known: bool, if_none: &str, path: &Path<'_>) -> ErrorList {
     if versions.is_empty() {
-        return vec![Error::required(path, if_none)];
+        return Error::required(path, if_none).into();
     }
     let mut errors = ErrorList::new();
     let mut seen = BTreeSet::new();

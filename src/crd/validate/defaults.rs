@@ -2,7 +2,7 @@
 //!
 //! Source: apiextensions-apiserver 1.37, answers recorded from it.
 
-use crate::meta::field::{Error, ErrorList, Path, aggregate};
+use crate::meta::field::{Error, ErrorList, Path};
 use crate::schema::rules::{Limits, Rules};
 use crate::schema::structural::Structural;
 use crate::schema::{coerce, prune, validate};
@@ -110,13 +110,13 @@ impl Visit {
     ) -> Option<Value> {
         let mut object = resource.surround(default);
         let found = match coerce::coerce(&Path::ROOT, &mut object, resource.schema, true, false) {
-            Err(error) => vec![error],
+            Err(error) => error.into(),
             Ok(_) => coerce::validate_embedded(&Path::ROOT, &object, resource.schema, true),
         };
         if found.is_empty() {
             return self.check_values(default.clone(), schema, path);
         }
-        let detail = format!("must result in valid metadata: {}", aggregate(&found));
+        let detail = format!("must result in valid metadata: {}", found.aggregate());
         self.errors.push(Error::invalid(path, default.clone(), detail));
         None
     }

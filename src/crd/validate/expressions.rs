@@ -23,7 +23,7 @@ const NAMED_RULES_MAX: usize = 4;
 pub struct SchemaCosts {
     /// Of the schema: `spec.validation.openAPIV3Schema`.
     pub path: String,
-    /// Those that were compiled: where the schema has no other fault.
+    /// Those that were compiled, where the schema has no other fault and they are asked for.
     pub rules: Vec<RuleCosts>,
     /// All rules, each as often as it may be evaluated, and all messages once.
     pub total: u64,
@@ -156,6 +156,10 @@ impl<'c> Context<'c> {
         }
     }
 
+    pub fn structural(&self) -> &'c Structural {
+        self.structural
+    }
+
     fn steps(&self) -> Vec<Step> {
         let Some((above, step)) = self.above else { return Vec::new() };
         let mut steps = above.steps();
@@ -206,12 +210,12 @@ impl<'c> Context<'c> {
         let decl = match self.declared() {
             Declared::Type(decl) => decl,
             Declared::NoPart => {
-                return vec![Error::internal(path, "failed to convert to declType for CEL validation rules")];
+                return Error::internal(path, "failed to convert to declType for CEL validation rules").into();
             }
             Declared::Unseen => {
                 let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: \
                               unable to convert structural schema to CEL declarations";
-                return vec![Error::internal(path, detail)];
+                return Error::internal(path, detail).into();
             }
         };
         let rules = &self.schema.validations;
@@ -221,9 +225,10 @@ impl<'c> Context<'c> {
             let path = path.index(index);
             let request_cardinality = cardinality_max(decl);
             let cost = compiled.cost_max().saturating_mul(self.cardinality.unwrap_or(request_cardinality));
+            // What tells where the rule is takes more than the rule where schemas nest deeply.
             let rule = RuleCosts {
-                path: path.to_string(),
-                steps: self.steps(),
+                path: if options.keeps_costs { path.to_string() } else { String::new() },
+                steps: if options.keeps_costs { self.steps() } else { Vec::new() },
                 rule: rules[index].clone(),
                 compiled,
                 request_cardinality,
@@ -231,7 +236,9 @@ impl<'c> Context<'c> {
                 cost,
             };
             errors.extend(check_rule(&rule, options, uncorrelatable, costs, &path));
-            costs.rules.push(rule);
+            if options.keeps_costs {
+                costs.rules.push(rule);
+            }
         }
         errors
     }

@@ -8,6 +8,7 @@ use crate::crd::{Column, Scale};
 use crate::meta::field::{Error, Path};
 use crate::schema::json_schema::{JsonSchema, SchemaOrArray, SchemaOrBool, SchemaOrStrings, ValidationRule};
 use crate::value::{Map, Value, json, number};
+use crate::work;
 
 /// An error about a value that is shown as `shown`, which is JSON.
 pub fn invalid(path: &Path<'_>, shown: String, detail: impl Into<String>) -> Error {
@@ -73,6 +74,7 @@ fn show_column(column: &Column) -> String {
 }
 
 pub fn show_schema(schema: &JsonSchema) -> String {
+    work::steps(16);
     // What is absent is null, what was given is shown even if empty.
     let null_unless_given = |keyword: &str, shown: String| match shown.as_str() {
         "[]" | "{}" if !schema.given_empty.contains(keyword) => "null".to_owned(),

@@ -5,6 +5,7 @@
 //!
 //! Source: the internal version of `apiextensions.k8s.io`, release 1.37, and its conversion from v1.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::crd::Column;
@@ -25,6 +26,22 @@ pub struct Content<'d> {
 pub struct InternalVersion<'d> {
     pub version: &'d Version,
     pub own: Content<'d>,
+}
+
+/// What versions either share or have each its own. Of versions with the same name the first one counts.
+pub enum ByVersion<'d, T> {
+    Shared(T),
+    Own(HashMap<&'d str, T>),
+}
+
+impl<T: Copy> ByVersion<'_, T> {
+    /// `None` if there is no such version.
+    pub fn of(&self, version: &str) -> Option<T> {
+        match self {
+            ByVersion::Shared(shared) => Some(*shared),
+            ByVersion::Own(own) => own.get(version).copied(),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -95,22 +112,27 @@ impl<'d> InternalSpec<'d> {
         self.schemas().any(|schema| schema.any(&mut test))
     }
 
-    /// The schema of a version, be it shared; `None` if there is no such version. Of versions with the same name the first
-    /// one counts.
-    pub fn schema_of(&self, version: &str) -> Option<Option<&'d Option<Arc<JsonSchema>>>> {
-        if self.versions.iter().all(|version| version.own.schema.is_none()) {
-            return Some(self.shared.schema);
-        }
-        Some(self.versions.iter().find(|candidate| candidate.version.name == version)?.own.schema)
+    /// The schemas, be they shared, by version.
+    pub fn schemas_by_version(&self) -> ByVersion<'d, Option<&'d Option<Arc<JsonSchema>>>> {
+        let has_own = |version: &InternalVersion<'_>| version.own.schema.is_some();
+        self.by_version(|content| content.schema, has_own)
     }
 
-    /// Whether objects of `version` have `/status`. Of versions with the same name the first one counts.
-    pub fn has_status(&self, version: &str) -> bool {
-        if self.versions.iter().all(|version| version.own.subresources.is_none()) {
-            return self.shared.has_status();
+    /// Whether objects have `/status`, by version.
+    pub fn statuses_by_version(&self) -> ByVersion<'d, bool> {
+        self.by_version(Content::has_status, |version| version.own.subresources.is_some())
+    }
+
+    fn by_version<T>(
+        &self,
+        of: impl Fn(&Content<'d>) -> T,
+        has_own: impl Fn(&InternalVersion<'d>) -> bool,
+    ) -> ByVersion<'d, T> {
+        if !self.versions.iter().any(has_own) {
+            return ByVersion::Shared(of(&self.shared));
         }
-        let named = self.versions.iter().find(|candidate| candidate.version.name == version);
-        named.is_some_and(|version| version.own.has_status())
+        let named = self.versions.iter().rev();
+        ByVersion::Own(named.map(|version| (version.version.name.as_str(), of(&version.own))).collect())
     }
 
     /// Whether objects of any version have `/status`.

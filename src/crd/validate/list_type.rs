@@ -2,12 +2,16 @@
 //!
 //! Source: apiextensions-apiserver 1.37, answers recorded from it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::go_struct;
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::schema::json_schema::{JsonSchema, SchemaOrArray};
 use crate::value::Value;
+use crate::work;
+
+/// Bytes of keys that the errors about a list of them quote. Kubernetes has no such limit.
+const QUOTED_KEYS_BYTES_MAX: usize = 1 << 20;
 
 pub fn validate_map_type(schema: &JsonSchema, path: &Path<'_>) -> ErrorList {
     let Some(map_type) = schema.map_type.as_deref() else { return ErrorList::new() };
@@ -113,9 +117,19 @@ fn validate_map_list(schema: &JsonSchema, path: &Path<'_>) -> ErrorList {
         return errors;
     }
     let properties_path = items_path.child("properties");
+    // Each of these errors quotes all keys: only so many of them are told.
+    let quote_bytes: usize = schema.list_map_keys.iter().map(|key| key.len() + 3).sum();
+    let mut room = QUOTED_KEYS_BYTES_MAX;
     let all_keys = || schema.list_map_keys.iter().map(|key| Value::from(key.as_str())).collect::<Vec<_>>();
     let mut known = BTreeSet::new();
+    let mut faulty = |detail: &str, errors: &mut ErrorList| {
+        if room > 0 {
+            errors.push(Error::invalid(&keys_path, all_keys(), detail));
+        }
+        room = room.saturating_sub(quote_bytes);
+    };
     for key in &schema.list_map_keys {
+        work::step();
         match items.properties.get(key) {
             Some(property) if matches!(property.type_.as_str(), "array" | "object") => {
                 let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
@@ -124,10 +138,10 @@ fn validate_map_list(schema: &JsonSchema, path: &Path<'_>) -> ErrorList {
                 errors.push(Error::invalid(&path.child("type"), items.type_.as_str(), detail));
             }
             Some(_) => {}
-            None => errors.push(Error::invalid(&keys_path, all_keys(), "entries must all be names of item properties")),
+            None => faulty("entries must all be names of item properties", &mut errors),
         }
         if !known.insert(key) {
-            errors.push(Error::invalid(&keys_path, all_keys(), "must not contain duplicate entries"));
+            faulty("must not contain duplicate entries", &mut errors);
         }
     }
     errors
@@ -148,10 +162,12 @@ pub fn validate_items_of_sets_and_maps(schema: &JsonSchema, path: &Path<'_>) -> 
         return errors;
     }
     let properties_path = items_path.child("properties");
+    let required: HashSet<&String> = items.required.iter().collect();
     for key in &schema.list_map_keys {
+        work::step();
         let Some(property) = items.properties.get(key) else { continue };
         let path = properties_path.key(key);
-        if !items.required.contains(key) && property.default.is_none() {
+        if !required.contains(key) && property.default.is_none() {
             let detail = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required \
                           property";
             errors.push(Error::required(&path.child("default"), detail));

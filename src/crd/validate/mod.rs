@@ -31,6 +31,7 @@ use expressions::SchemaCosts;
 use internal::InternalSpec;
 use options::Options;
 
+use super::REPEATED_NAMES_BYTES_MAX;
 use super::definition::{Definition, Spec, Status, Version};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::names::name_is_dns1123_subdomain;
@@ -46,11 +47,15 @@ const SCOPES: [&str; 2] = ["Cluster", "Namespaced"];
 
 /// What is wrong with a new definition.
 pub fn create(definition: &Definition) -> ErrorList {
-    create_with_costs(definition).0
+    create_with(definition, &Options::for_create()).0
 }
 
 /// What is wrong with a new definition, and what the rules of each of its schemas cost.
 pub fn create_with_costs(definition: &Definition) -> (ErrorList, Vec<SchemaCosts>) {
+    create_with(definition, &Options::for_create().keeping_costs())
+}
+
+fn create_with(definition: &Definition, options: &Options) -> (ErrorList, Vec<SchemaCosts>) {
     let required_name = format!("{}.{}", definition.spec.names.plural, definition.spec.group);
     let name_check = |name: &str, prefix: bool| {
         let mut faults = name_is_dns1123_subdomain(name, prefix);
@@ -60,7 +65,7 @@ pub fn create_with_costs(definition: &Definition) -> (ErrorList, Vec<SchemaCosts
         faults
     };
     let mut errors = object_meta::validate(&definition.metadata, false, name_check, &METADATA);
-    let (found, costs) = validate_spec(definition, &Options::for_create());
+    let (found, costs) = validate_spec(definition, options);
     errors.extend(found);
     errors.extend(validate_rest(definition, None));
     (errors, costs)
@@ -68,14 +73,17 @@ pub fn create_with_costs(definition: &Definition) -> (ErrorList, Vec<SchemaCosts
 
 /// What is wrong with `new` in place of `old`.
 pub fn update(new: &Definition, old: &Definition) -> ErrorList {
-    update_with_costs(new, old).0
+    update_with(new, old, &Options::for_update(new, old)).0
 }
 
 /// What is wrong with `new` in place of `old`, and what the rules of each of its schemas cost.
 pub fn update_with_costs(new: &Definition, old: &Definition) -> (ErrorList, Vec<SchemaCosts>) {
-    let options = Options::for_update(new, old);
+    update_with(new, old, &Options::for_update(new, old).keeping_costs())
+}
+
+fn update_with(new: &Definition, old: &Definition, options: &Options) -> (ErrorList, Vec<SchemaCosts>) {
     let mut errors = object_meta::validate_update(&new.metadata, &old.metadata, &METADATA);
-    let (found, costs) = validate_spec(new, &options);
+    let (found, costs) = validate_spec(new, options);
     errors.extend(found);
     errors.extend(validate_immutable(&new.spec, &old.spec, options.require_immutable_names));
     errors.extend(validate_rest(new, Some(old)));
@@ -115,7 +123,7 @@ fn validate_status(status: &Status) -> ErrorList {
 /// Versions that something may be stored in must stay, and the storage version is one of them.
 fn validate_stored_versions(stored: &[String], versions: &[Version], path: &Path<'_>) -> ErrorList {
     if stored.is_empty() {
-        return vec![Error::invalid(path, Value::Null, "must have at least one stored version")];
+        return Error::invalid(path, Value::Null, "must have at least one stored version").into();
     }
     let mut errors = ErrorList::new();
     let mut unmet: BTreeMap<&str, usize> =
@@ -167,6 +175,9 @@ fn validate_spec(definition: &Definition, options: &Options) -> (ErrorList, Vec<
     let names_path = SPEC.child("names");
     errors.extend(names::validate_presence(&written.names, &names_path));
     errors.extend(names::validate_names(&written.names, &names_path));
+    if options.require_few_names && options::repeats_too_many_names(written) {
+        errors.push(Error::too_long(&names_path, REPEATED_NAMES_BYTES_MAX as i64));
+    }
     let has_status = spec.any_has_status();
     let shared_options = options.for_version(spec.version);
     errors.extend(versions::validate_content(
@@ -227,7 +238,7 @@ fn validate_shared_selectable(spec: &InternalSpec<'_>, options: &Options) -> Err
         (Some(_), None) => ErrorList::new(),
         (None, _) => {
             let detail = "may only be set when validations.schema is included";
-            vec![Error::invalid(&SPEC.child("selectableFields"), "", detail)]
+            Error::invalid(&SPEC.child("selectableFields"), "", detail).into()
         }
     }
 }
@@ -256,6 +267,7 @@ mod tests {
     use crate::crd::{defaults, definition, strategy};
     use crate::object;
     use crate::value::json;
+    use crate::work;
 
     /// A definition with these versions, as it would be stored.
     fn definition(versions: &str) -> Definition {
@@ -418,5 +430,108 @@ mod tests {
                         value: \"self == oldSelf\": oldSelf cannot be used on the uncorrelatable portion of the schema \
                         within spec.validation.openAPIV3Schema.properties[a]";
         assert_eq!(texts(create(&with_properties(&list))), [expected]);
+    }
+
+    /// Steps of validating a new definition and one that is written again, and bytes of what is told.
+    fn steps(versions: &str) -> (u64, usize) {
+        let definition = definition(versions);
+        let (bytes, steps) = work::counted(|| {
+            let errors = create(&definition);
+            update(&definition, &definition);
+            errors.iter().map(|error| error.to_string().len()).sum::<usize>()
+        });
+        (steps, bytes)
+    }
+
+    fn property(schema: &str) -> String {
+        let schema = format!(r#"{{"type":"object","properties":{{"a":{schema}}}}}"#);
+        format!(r#"[{{"name":"v1","served":true,"storage":true,"schema":{{"openAPIV3Schema":{schema}}}}}]"#)
+    }
+
+    fn list(count: usize, item: impl Fn(usize) -> String) -> String {
+        (0..count).map(item).collect::<Vec<_>>().join(",")
+    }
+
+    #[test]
+    fn ten_times_the_definition_takes_ten_times_the_steps() {
+        let map = |count, key: fn(usize) -> String| {
+            property(&format!(
+                r#"{{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":[{}],"items":{{"type":"object",
+                    "properties":{{"k":{{"type":"string"}}}}}}}}"#,
+                list(count, key)
+            ))
+        };
+        let versions = |count| {
+            let version = |at| {
+                format!(
+                    r#"{{"name":"v{at}","storage":{},"schema":{{"openAPIV3Schema":{{"type":"object"}}}}}}"#,
+                    at == 0
+                )
+            };
+            format!("[{}]", list(count, version))
+        };
+        let required = |count| {
+            let properties = list(count, |at| format!(r#""p{at}":{{"type":"integer"}}"#));
+            let names = list(count, |at| format!(r#""p{at}""#));
+            property(&format!(
+                r#"{{"type":"object","required":[{names}],"properties":{{{properties}}},
+                    "x-kubernetes-validations":[{{"rule":"self.p0 > 1"}}]}}"#
+            ))
+        };
+        let rules = |count| {
+            let rule = |at| format!(r#"{{"rule":"self.b > {at}","fieldPath":".b"}}"#);
+            property(&format!(
+                r#"{{"type":"object","properties":{{"b":{{"type":"integer"}}}},"x-kubernetes-validations":[{}]}}"#,
+                list(count, rule)
+            ))
+        };
+        let faults = |count| {
+            property(&format!(
+                r#"{{"type":"object","properties":{{{}}}}}"#,
+                list(count, |at| format!(r#""p{at}":{{}}"#))
+            ))
+        };
+        // Errors about keys quote all of them, up to a bound that 300 come near to.
+        let repeated = |count| map(10 * count, |_| r#""k""#.to_owned());
+        let distinct = |count| map(10 * count, |at| format!(r#""k{at}""#));
+        let all: [&dyn Fn(usize) -> String; 6] = [&repeated, &distinct, &versions, &required, &rules, &faults];
+        for make in all {
+            let (small, large) = (steps(&make(30)), steps(&make(300)));
+            assert!(large.0 < 13 * small.0, "{small:?} {large:?}: {}", make(3));
+            assert!(large.1 <= 4 << 20, "{} bytes", large.1);
+        }
+    }
+
+    #[test]
+    fn keys_that_are_repeated_are_told_within_a_bound() {
+        let keys = list(20_000, |_| r#""k""#.to_owned());
+        let (_, bytes) = steps(&property(&format!(
+            r#"{{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":[{keys}],"items":{{"type":"object",
+                "required":["k"],"properties":{{"k":{{"type":"string"}}}}}}}}"#
+        )));
+        assert!(bytes < 4 << 20, "{bytes}");
+    }
+
+    #[test]
+    fn names_that_discovery_repeats_are_bounded() {
+        let definition = |names| {
+            let mut definition = definition(&format!(
+                "[{}]",
+                list(100, |at| format!(
+                    r#"{{"name":"v{at}","served":true,"storage":{},"schema":{{"openAPIV3Schema":{{"type":"object"}}}}}}"#,
+                    at == 0
+                ))
+            ));
+            definition.spec.names.categories = (0..names).map(|at| format!("category-{at}")).collect();
+            definition.status.accepted_names = definition.spec.names.clone();
+            definition
+        };
+        assert_eq!(texts(create(&definition(10))), [""; 0]);
+        let many = definition(1000);
+        assert_eq!(texts(create(&many)), ["spec.names: Too long: may not be more than 1048576 bytes"]);
+        // What was stored before the limit stays, and is served without them.
+        assert_eq!(texts(update(&many, &many)), [""; 0]);
+        let served = crate::crd::compile(&many);
+        assert!(served.len() == 100 && served.iter().all(|version| version.names.categories.is_empty()));
     }
 }

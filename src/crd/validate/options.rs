@@ -3,6 +3,7 @@
 //!
 //! Source: apiextensions-apiserver 1.37.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::conversion::{is_valid_ca_bundle, names_known_review_version};
@@ -10,7 +11,8 @@ use super::internal::{InternalSpec, review_versions};
 use super::list_type;
 use super::selectable::SELECTABLE_FIELDS_MAX;
 use super::walk::is_valid_type;
-use crate::crd::definition::{Definition, Version};
+use crate::crd::definition::{Definition, Spec, Version};
+use crate::crd::{REPEATED_NAMES_BYTES_MAX, repeated_names_bytes};
 use crate::meta::field::Path;
 use crate::schema::check::validate_structural;
 use crate::schema::convert::to_structural;
@@ -34,12 +36,16 @@ pub struct Options {
     /// Items of sets and maps must not be null, and keys of maps must be there.
     pub require_map_list_keys_map_set: bool,
     pub require_valid_ca_bundle: bool,
+    /// Short names and categories must be few enough for discovery to repeat them for each version.
+    pub require_few_names: bool,
     /// Versions that may have more selectable fields than the limit; the empty name stands for what versions share.
-    pub any_number_of_selectable_fields: Vec<String>,
+    pub any_number_of_selectable_fields: Arc<HashSet<String>>,
     /// Expressions that may use what was there when they were written.
     pub preexisting_expressions: Arc<Preexisting>,
     /// Versions whose schema is as it was.
-    versions_as_before: Vec<String>,
+    versions_as_before: Arc<HashSet<String>>,
+    /// What each rule costs is told.
+    pub keeps_costs: bool,
     /// Expressions may cost more than the limit; all together they may not.
     pub allow_dear_expressions: bool,
 }
@@ -57,9 +63,11 @@ impl Options {
             require_map_list_keys_map_set: true,
             // Until it is established, a definition may still wait for its bundle.
             require_valid_ca_bundle: false,
-            any_number_of_selectable_fields: Vec::new(),
+            require_few_names: true,
+            any_number_of_selectable_fields: Arc::default(),
             preexisting_expressions: Arc::default(),
-            versions_as_before: Vec::new(),
+            versions_as_before: Arc::default(),
+            keeps_costs: false,
             allow_dear_expressions: false,
         }
     }
@@ -82,16 +90,22 @@ impl Options {
             require_atomic_set_type: !spec.any_schema(list_type::has_non_atomic_items),
             require_map_list_keys_map_set: !spec.any_schema(has_items_fault),
             require_valid_ca_bundle: is_established && has_valid_ca_bundle(old),
-            any_number_of_selectable_fields: unchanged_beyond_limit(&new, &spec),
+            require_few_names: !repeats_too_many_names(&old.spec),
+            any_number_of_selectable_fields: Arc::new(unchanged_beyond_limit(&new, &spec)),
             preexisting_expressions: Arc::new(preexisting_expressions),
-            versions_as_before: with_unchanged_schema(&new, &spec),
+            versions_as_before: Arc::new(with_unchanged_schema(&new, &spec)),
+            keeps_costs: false,
             allow_dear_expressions: false,
         }
     }
 
+    pub fn keeping_costs(self) -> Self {
+        Options { keeps_costs: true, ..self }
+    }
+
     /// The options for the schema of a version: one that did not change was accepted already, be it by another release.
     pub fn for_version(&self, name: &str) -> Options {
-        let is_as_before = self.versions_as_before.iter().any(|version| version == name);
+        let is_as_before = self.versions_as_before.contains(name);
         Options { allow_dear_expressions: is_as_before, ..self.clone() }
     }
 }
@@ -130,27 +144,33 @@ fn has_valid_ca_bundle(definition: &Definition) -> bool {
     bundle.is_none_or(is_valid_ca_bundle)
 }
 
-fn with_unchanged_schema(new: &InternalSpec<'_>, old: &InternalSpec<'_>) -> Vec<String> {
+/// Whether discovery would repeat more short names and categories than it should.
+pub fn repeats_too_many_names(spec: &Spec) -> bool {
+    repeated_names_bytes(&spec.names, &spec.versions) > REPEATED_NAMES_BYTES_MAX
+}
+
+fn with_unchanged_schema(new: &InternalSpec<'_>, old: &InternalSpec<'_>) -> HashSet<String> {
+    let (new_schemas, old_schemas) = (new.schemas_by_version(), old.schemas_by_version());
     let names = new.versions.iter().map(|version| &version.version.name);
     let is_unchanged = |name: &&String| {
-        let (new, old) = (new.schema_of(name), old.schema_of(name));
+        let (new, old) = (new_schemas.of(name), old_schemas.of(name));
         new.is_some() && new == old
     };
     names.filter(is_unchanged).cloned().collect()
 }
 
-fn unchanged_beyond_limit(new: &InternalSpec<'_>, old: &InternalSpec<'_>) -> Vec<String> {
+fn unchanged_beyond_limit(new: &InternalSpec<'_>, old: &InternalSpec<'_>) -> HashSet<String> {
     let is_kept = |new: &[String], old: &[String]| old.len() > SELECTABLE_FIELDS_MAX && new == old;
-    let mut kept = Vec::new();
+    let mut kept = HashSet::new();
     if is_kept(new.shared.selectable_fields, old.shared.selectable_fields) {
-        kept.push(String::new());
+        kept.insert(String::new());
     }
+    // Of versions with the same name the last one counts.
+    let old: HashMap<_, _> = old.versions.iter().map(|old| (&old.version.name, old)).collect();
     for new in &new.versions {
         let Version { name, .. } = new.version;
-        // Of versions with the same name the last one counts.
-        let old = old.versions.iter().rev().find(|old| old.version.name == *name);
-        if old.is_some_and(|old| is_kept(new.own.selectable_fields, old.own.selectable_fields)) {
-            kept.push(name.clone());
+        if old.get(name).is_some_and(|old| is_kept(new.own.selectable_fields, old.own.selectable_fields)) {
+            kept.insert(name.clone());
         }
     }
     kept

@@ -1,17 +1,27 @@
 //! `x-kubernetes-validations`: everything about a rule but its expressions.
 
+use std::cell::LazyCell;
+
 use super::go_struct;
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::schema::convert::to_structural;
 use crate::schema::field_path::{Brackets, resolve};
 use crate::schema::json_schema::{JsonSchema, ValidationRule};
+use crate::schema::structural::Structural;
+use crate::work;
 
 const REASONS: [&str; 4] = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
 /// What is wrong with the rules of `schema`, which are at `path`.
-pub fn validate_rules(schema: &JsonSchema, path: &Path<'_>) -> ErrorList {
+///
+/// `structural` is its structural form, where that is known.
+pub fn validate_rules(schema: &JsonSchema, structural: Option<&Structural>, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
+    // Nothing can be said about a schema that is not structural.
+    let converted = LazyCell::new(|| to_structural(schema).ok());
+    let structural = || structural.or_else(|| converted.as_ref());
     for (index, rule) in schema.validations.iter().enumerate() {
+        work::bytes(rule.rule.len() + rule.message.len());
         let path = path.index(index);
         errors.extend(validate_texts(rule, &path));
         if !rule.message_expression.is_empty() && rule.message_expression.trim().is_empty() {
@@ -22,7 +32,7 @@ pub fn validate_rules(schema: &JsonSchema, path: &Path<'_>) -> ErrorList {
             let error = Error::not_supported(&path.child("reason"), reason, &REASONS);
             errors.push(go_struct::shown_as_json(error));
         }
-        errors.extend(validate_field_path(&rule.field_path, schema, &path.child("fieldPath")));
+        errors.extend(validate_field_path(&rule.field_path, structural, &path.child("fieldPath")));
     }
     errors
 }
@@ -45,7 +55,11 @@ fn validate_texts(rule: &ValidationRule, path: &Path<'_>) -> Option<Error> {
     }
 }
 
-fn validate_field_path(field_path: &str, schema: &JsonSchema, path: &Path<'_>) -> ErrorList {
+fn validate_field_path<'s>(
+    field_path: &str,
+    structural: impl FnOnce() -> Option<&'s Structural>,
+    path: &Path<'_>,
+) -> ErrorList {
     let mut errors = ErrorList::new();
     if field_path.is_empty() {
         return errors;
@@ -57,9 +71,8 @@ fn validate_field_path(field_path: &str, schema: &JsonSchema, path: &Path<'_>) -
     if has_line_break(field_path) {
         refuse("must not contain line breaks");
     }
-    // Nothing can be said about a schema that is not structural.
-    let leads_nowhere = |schema| resolve(field_path, &schema, Brackets::Allowed).is_err();
-    if to_structural(schema).is_ok_and(leads_nowhere) {
+    let leads_nowhere = |schema| resolve(field_path, schema, Brackets::Allowed).is_err();
+    if structural().is_some_and(leads_nowhere) {
         refuse("must be a valid path");
     }
     errors

@@ -15,6 +15,7 @@ use crate::schema::convert::to_structural;
 use crate::schema::json_schema::JsonSchema;
 use crate::schema::structural::Structural;
 use crate::value::is_printable;
+use crate::work;
 
 const DEPRECATION_WARNING_BYTES_MAX: usize = 256;
 
@@ -26,13 +27,22 @@ pub fn validate_versions(
     path: &Path<'_>,
 ) -> ErrorList {
     let mut errors = ErrorList::new();
+    let statuses = spec.statuses_by_version();
     for (index, version) in spec.versions.iter().enumerate() {
+        work::step();
         let path = path.index(index);
         let name = &version.version.name;
         errors.extend(validate_required_label(&path.child("name"), name));
         errors.extend(validate_deprecation_warning(version, &path.child("deprecationWarning")));
         let options = options.for_version(name);
-        errors.extend(validate_content(&version.own, spec.has_status(name), &options, "schema", costs, &path));
+        errors.extend(validate_content(
+            &version.own,
+            statuses.of(name) == Some(true),
+            &options,
+            "schema",
+            costs,
+            &path,
+        ));
         errors.extend(validate_selectable(version, &options, &path));
     }
     let mut names = BTreeSet::new();
@@ -82,7 +92,7 @@ fn validate_selectable(version: &InternalVersion<'_>, options: &Options, path: &
         Some(schema) => validate_selectable_in(fields, schema, options, &version.version.name, path),
         None => {
             let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
-            vec![Error::invalid(&path.child("selectableFields"), "", detail)]
+            Error::invalid(&path.child("selectableFields"), "", detail).into()
         }
     }
 }
@@ -95,7 +105,7 @@ pub fn validate_selectable_in(
     version: &str,
     path: &Path<'_>,
 ) -> ErrorList {
-    let any_number = options.any_number_of_selectable_fields.iter().any(|name| name == version);
+    let any_number = options.any_number_of_selectable_fields.contains(version);
     let mut errors = ErrorList::new();
     let schema = to_structural(schema).unwrap_or_else(|error| {
         let schema_path = path.child("schema");

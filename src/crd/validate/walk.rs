@@ -7,6 +7,7 @@ use super::options::Options;
 use super::{list_type, rules};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::schema::json_schema::{JsonSchema, SchemaOrBool, SchemaOrStrings};
+use crate::work;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
@@ -55,6 +56,7 @@ struct Walk<'o> {
 
 impl Walk<'_> {
     fn enter(&mut self, schema: &JsonSchema, place: Place<'_>, context: Option<&Context<'_>>, path: &Path<'_>) {
+        work::step();
         let errors_before = self.errors.len();
         self.check_keywords(schema, place, path);
         if schema.bounds.unique_items {
@@ -72,7 +74,7 @@ impl Walk<'_> {
             self.errors.extend(list_type::validate_items_of_sets_and_maps(schema, path));
         }
         let rules_path = path.child("x-kubernetes-validations");
-        self.errors.extend(rules::validate_rules(schema, &rules_path));
+        self.errors.extend(rules::validate_rules(schema, context.map(Context::structural), &rules_path));
         if let Some(context) = context.filter(|_| !schema.validations.is_empty())
             && self.errors.len() == errors_before
         {

@@ -13,7 +13,6 @@ pub(super) static KINDS: [&Kind; 1] = [&Kind {
     singular: "mutatingwebhookconfiguration",
     categories: &["api-extensions"],
     scope: Scope::Cluster,
-    yields: true,
     example: EXAMPLE,
     ..Kind::new(&MUTATING_WEBHOOK_CONFIGURATION, &LIST, &WebhookConfiguration { is_mutating: true })
 }];

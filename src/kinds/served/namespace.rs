@@ -107,9 +107,9 @@ impl Strategy for Namespace {
         let mut errors = metadata::validate(object, false, names::name_is_dns1123_label);
         let spec = Path::new("spec");
         let path = spec.child("finalizers");
-        errors.extend(
-            finalizers(object).iter().flat_map(|name| check_finalizer(name.as_str().unwrap_or_default(), &path)),
-        );
+        for name in finalizers(object) {
+            errors.extend(check_finalizer(name.as_str().unwrap_or_default(), &path));
+        }
         errors
     }
 
@@ -146,11 +146,11 @@ impl Strategy for Namespace {
             Subresource::Finalize => {
                 let spec = Path::new("spec");
                 let path = spec.child("finalizers");
-                let names = finalizers(new).iter().enumerate();
-                let check = |(index, name): (usize, &Value)| {
-                    check_finalizer(name.as_str().unwrap_or_default(), &path.index(index))
-                };
-                names.flat_map(check).collect()
+                let mut errors = ErrorList::new();
+                for (index, name) in finalizers(new).iter().enumerate() {
+                    errors.extend(check_finalizer(name.as_str().unwrap_or_default(), &path.index(index)));
+                }
+                errors
             }
             Subresource::Status => {
                 let (wanted, deletion) = match new.at(&["metadata", "deletionTimestamp"]).is_some() {
@@ -164,7 +164,9 @@ impl Strategy for Namespace {
                 unfit.into_iter().collect()
             }
         };
-        [of_metadata, others].concat()
+        let mut errors = of_metadata;
+        errors.extend(others);
+        errors
     }
 
     fn unknown_field_label(&self, _: &ServedVersion, field: &str) -> String {

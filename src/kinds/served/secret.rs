@@ -114,37 +114,37 @@ fn validate_type(object: &Value) -> ErrorList {
             const ACCOUNT: &str = "kubernetes.io/service-account.name";
             let is_named = !object.str_at(&["metadata", "annotations", ACCOUNT]).is_empty();
             let annotations = metadata::METADATA.child("annotations");
-            if is_named { Vec::new() } else { vec![Error::required(&annotations.key(ACCOUNT), "")] }
+            if is_named { ErrorList::new() } else { Error::required(&annotations.key(ACCOUNT), "").into() }
         }
         "kubernetes.io/dockercfg" => validate_json(object, ".dockercfg"),
         "kubernetes.io/dockerconfigjson" => validate_json(object, ".dockerconfigjson"),
         "kubernetes.io/basic-auth" if data("username").is_none() && data("password").is_none() => {
-            vec![required("username"), required("password")]
+            ErrorList::from_iter([required("username"), required("password")])
         }
         "kubernetes.io/ssh-auth" if data("ssh-privatekey").is_none_or(|value| decoded_bytes(value) == 0) => {
-            vec![required("ssh-privatekey")]
+            required("ssh-privatekey").into()
         }
         "kubernetes.io/tls" => {
             ["tls.crt", "tls.key"].into_iter().filter(|key| data(key).is_none()).map(required).collect()
         }
-        _ => Vec::new(),
+        _ => ErrorList::new(),
     }
 }
 
 /// The configuration of a registry client must be a JSON object.
 fn validate_json(object: &Value, key: &str) -> ErrorList {
     let at = DATA.key(key);
-    let Some(value) = object.at(&["data", key]) else { return vec![Error::required(&at, "")] };
+    let Some(value) = object.at(&["data", key]) else { return Error::required(&at, "").into() };
     let bytes = base64::decode(value.as_str().unwrap_or_default()).unwrap_or_default();
     let fault = match json::decode(&bytes) {
-        Ok(Value::Object(_) | Value::Null) => return Vec::new(),
+        Ok(Value::Object(_) | Value::Null) => return ErrorList::new(),
         Ok(other) => {
             let found = json_type(&other);
             format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}")
         }
         Err(error) => error.to_string(),
     };
-    vec![Error::invalid(&at, "<secret contents redacted>", fault)]
+    Error::invalid(&at, "<secret contents redacted>", fault).into()
 }
 
 #[cfg(test)]

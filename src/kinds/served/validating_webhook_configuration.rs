@@ -13,7 +13,6 @@ pub(super) static KINDS: [&Kind; 1] = [&Kind {
     singular: "validatingwebhookconfiguration",
     categories: &["api-extensions"],
     scope: Scope::Cluster,
-    yields: true,
     example: EXAMPLE,
     ..Kind::new(&VALIDATING_WEBHOOK_CONFIGURATION, &LIST, &WebhookConfiguration { is_mutating: false })
 }];

@@ -247,14 +247,14 @@ fn validate_webhook(webhook: &Value, required: &Requirements, path: &Path<'_>) -
 /// A name of three parts or more.
 fn validate_name(name: &str, path: &Path<'_>) -> ErrorList {
     if name.is_empty() {
-        return vec![Error::required(path, "")];
+        return Error::required(path, "").into();
     }
     let faults = names::is_dns1123_subdomain(name);
     if !faults.is_empty() {
-        return vec![Error::invalid(path, name, faults.join(","))];
+        return Error::invalid(path, name, faults.join(",")).into();
     }
     let why = "should be a domain with at least three segments separated by dots";
-    if name.split('.').count() < 3 { vec![Error::invalid(path, name, why)] } else { Vec::new() }
+    if name.split('.').count() < 3 { Error::invalid(path, name, why).into() } else { ErrorList::new() }
 }
 
 fn validate_rule(rule: &Value, path: &Path<'_>) -> ErrorList {
@@ -343,7 +343,7 @@ fn validate_client_config(webhook: &Value, path: &Path<'_>) -> ErrorList {
             };
             validate_service(&service, &path.child("service"))
         }
-        _ => vec![Error::required(path, "exactly one of url or service is required")],
+        _ => Error::required(path, "exactly one of url or service is required").into(),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::meta::field::{self, ErrorList, Path};
 use crate::schema::correlate::{Correlated, OldItems};
 use crate::schema::json_schema::ValidationRule;
 use crate::value::{Map, Value, go_quote};
+use crate::work;
 
 /// The longest message that an expression may make, in bytes.
 const MESSAGE_BYTES_MAX: usize = 5120;
@@ -129,6 +130,7 @@ impl<'a> Evaluation<'_, 'a> {
         old: Option<&'a Value>,
         kept: Kept<'_, '_, '_>,
     ) -> Result<(), Exhausted> {
+        work::step();
         if value.is_null() {
             return Ok(());
         }

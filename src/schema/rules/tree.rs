@@ -12,6 +12,7 @@ use crate::schema::form::form;
 use crate::schema::json_schema::ValidationRule;
 use crate::schema::structural::{NestedValueValidation, Structural, StructuralOrBool};
 use crate::value::Map;
+use crate::work;
 
 /// The rules of a schema at all its nodes, ready to run. Nodes without rules at or below them are left out.
 #[derive(Debug, Default)]
@@ -26,7 +27,12 @@ pub struct LazyRules(Arc<OnceLock<Rules>>);
 impl LazyRules {
     /// The rules of `schema`, which is always the same one.
     pub fn of(&self, schema: &Structural) -> &Rules {
-        self.0.get_or_init(|| Rules::compile(schema, true))
+        if let Some(rules) = self.0.get() {
+            return rules;
+        }
+        // Outside of the lock, as it may be ended.
+        let rules = Rules::compile(schema, true);
+        self.0.get_or_init(|| rules)
     }
 }
 
@@ -140,6 +146,7 @@ fn values_of(schema: &Structural) -> Option<&Structural> {
 
 /// The rules of `spine` about values of `schema`, which show themselves by `form`; `None` if there are none here nor below.
 fn node(spine: &Spine<'_>, schema: &Structural, form: &Arc<Form>, decl: Option<&DeclType>) -> Option<Node> {
+    work::steps(1 + spine.properties.len());
     let below = |below: Below<'_>, schema: &Structural, form: Option<&Arc<Form>>, decl: Option<&DeclType>| match form {
         Some(form) => node(&below.spine(), schema, form, decl),
         // Expressions above can't reach it.

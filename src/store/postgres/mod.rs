@@ -29,7 +29,8 @@ use crate::meta::Revision;
 
 use super::batch::{DELETE, Foreseen};
 use super::rows::{
-    LogRow as _, count, read_change, read_collection, read_number, read_revision, read_scanned, read_stored,
+    LogRow as _, count, read_change, read_collection, read_loaded, read_number, read_revision, read_scanned,
+    read_stored,
 };
 use super::sql::{Log, Outcome, Scanned, Stats, Store, WholeLog};
 use super::{Collection, Durability, StoreError, Stored, Write};
@@ -165,7 +166,7 @@ impl Store for Postgres {
         );
         let rows = self.fetch(objects.bind(collection.as_str()), |row| {
             let stored = match row.number(1)? {
-                Some(_) => Some(read_stored(row, 0)?),
+                Some(_) => Some(read_loaded(row)?),
                 None => None,
             };
             Ok((stored, read_revision(row, 9)?))
@@ -321,6 +322,12 @@ impl Store for Postgres {
         let taken = taken.bind(name).bind(holder).bind(Arc::clone(&self.writer)).bind(ttl_ms);
         self.stats.count_statement();
         Ok(taken.execute(&self.reading).await?.rows_affected() > 0)
+    }
+
+    async fn try_writing(&self) -> Result<(), StoreError> {
+        let written = sqlx::query("UPDATE compaction SET compacted_revision = compacted_revision");
+        written.execute(&self.reading).await?;
+        Ok(())
     }
 
     async fn close(&self) {

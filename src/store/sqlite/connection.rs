@@ -63,6 +63,26 @@ impl Connection {
         Ok(current)
     }
 
+    /// Looks over a database as far as that takes a few milliseconds: a small one as a whole, of a large one the ends of each
+    /// table and index. Returns what is wrong with it.
+    pub async fn look_over(&mut self) -> Result<Vec<String>, StoreError> {
+        /// Some 4 MiB.
+        const PAGES_WHOLE_MAX: i64 = 1_024;
+        const ENDS: &str = "SELECT (SELECT max(resource_version) FROM changes), (SELECT min(resource_version) FROM changes), \
+                            (SELECT max(resource) FROM changes), (SELECT min(resource) FROM changes), \
+                            (SELECT max(resource) FROM objects), (SELECT min(resource) FROM objects), \
+                            (SELECT max(expires_at_ms) FROM changes WHERE expires_at_ms IS NOT NULL)";
+        let told = match self.fetch_number("PRAGMA page_count").await? <= PAGES_WHOLE_MAX {
+            true => self.fetch(sqlx::query("PRAGMA quick_check(10)"), |row| Ok(row.try_get::<String, _>(0)?)).await,
+            false => self.fetch_one(sqlx::query(ENDS)).await.map(|_| Vec::new()),
+        };
+        match told {
+            Ok(told) => Ok(told.into_iter().filter(|fault| fault != "ok").collect()),
+            Err(StoreError::Malformed) => Ok(vec![StoreError::Malformed.to_string()]),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Runs statements the first of which begins a transaction. One that was left open, since its caller stopped waiting, is
     /// rolled back.
     ///

@@ -11,7 +11,13 @@ use super::super::StoreError;
 pub struct Files {
     pub database: Arc<File>,
     _lock: File,
+    /// A file that takes room for nothing, to be removed where a full disk leaves none for deletions.
+    reserve: PathBuf,
 }
+
+/// How long the reserve is: enough for some hundred deletions and what their compaction writes.
+#[cfg(target_os = "linux")]
+const RESERVE_BYTES: u64 = 2 << 20;
 
 impl Files {
     /// Opens or makes the file `path`, and keeps other processes from it.
@@ -26,7 +32,32 @@ impl Files {
         }
         // Stays open for as long as SQLite has the file: on POSIX systems, closing it would take SQLite's locks away.
         let database = Arc::new(open_private(path).map_err(failed)?);
-        Ok(Files { database, _lock: lock })
+        let files = Files { database, _lock: lock, reserve: path.with_extension("reserve") };
+        files.keep_reserve();
+        Ok(files)
+    }
+
+    /// Makes the reserve where it is missing, unless there is no room for it.
+    #[cfg(target_os = "linux")]
+    pub fn keep_reserve(&self) {
+        use rustix::fs::{FallocateFlags, fallocate};
+        if self.reserve.metadata().is_ok_and(|reserve| reserve.len() >= RESERVE_BYTES) {
+            return;
+        }
+        let made = open_private(&self.reserve).map(|file| fallocate(&file, FallocateFlags::empty(), 0, RESERVE_BYTES));
+        if !matches!(made, Ok(Ok(()))) {
+            // It is tried again; a file that takes no room is of no use.
+            _ = std::fs::remove_file(&self.reserve);
+        }
+    }
+
+    /// No other system tells in one call whether there is room.
+    #[cfg(not(target_os = "linux"))]
+    pub fn keep_reserve(&self) {}
+
+    /// Gives the reserve back to the disk; false where there was none.
+    pub fn release_reserve(&self) -> bool {
+        std::fs::remove_file(&self.reserve).is_ok()
     }
 }
 
@@ -45,4 +76,24 @@ pub fn log_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     name.into()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reserve_takes_room_until_it_is_released() {
+        use std::os::unix::fs::MetadataExt as _;
+        let folder = std::env::temp_dir().join(format!("skiff-reserve-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("the folder can be made");
+        let files = Files::open(&folder.join("state.db")).expect("it opens");
+        let reserve = folder.join("state.reserve");
+        let blocks = || reserve.metadata().map(|reserve| reserve.blocks() * 512).ok();
+        assert!(blocks().is_some_and(|bytes| bytes >= RESERVE_BYTES));
+        assert!(files.release_reserve() && blocks().is_none() && !files.release_reserve());
+        files.keep_reserve();
+        assert!(blocks().is_some());
+        std::fs::remove_dir_all(folder).expect("it is ours");
+    }
 }

@@ -24,7 +24,7 @@ use uuid::Uuid;
 use crate::meta::Revision;
 
 use super::batch::Foreseen;
-use super::rows::{count, read_change, read_collection, read_scanned, read_stored};
+use super::rows::{count, read_change, read_collection, read_loaded, read_scanned, read_stored};
 use super::sql::{Log, Outcome, Scanned, Stats, Store, WholeLog};
 use super::{Collection, Durability, StoreError, Stored, Write};
 use commit::Author;
@@ -84,12 +84,21 @@ impl Sqlite {
         }
         let open_failed = |error| match (path, error) {
             (Some(path), StoreError::Statement(source)) => StoreError::Open { path: path.to_owned(), source },
+            (Some(path), StoreError::Malformed) => {
+                StoreError::Open { path: path.to_owned(), source: Arc::new(StoreError::Malformed) }
+            }
             (_, error) => error,
         };
         // Who closes a database writes its log back and removes it.
         let unclosed = path.is_some_and(|path| log_of(path).metadata().is_ok_and(|log| log.len() > 0));
         let mut writing = Connection::open(&options, &stats).await.map_err(open_failed)?;
         let current = writing.set_up(path.is_some(), durability).await.map_err(open_failed)?;
+        if let Some(path) = path {
+            let faults = writing.look_over().await.map_err(open_failed)?;
+            if !faults.is_empty() {
+                return Err(StoreError::Damaged { path: path.to_owned(), faults });
+            }
+        }
         if unclosed {
             tracing::warn!("the database was not closed, it goes on at revision {current}");
         }
@@ -178,7 +187,7 @@ impl Store for Sqlite {
              c.expires_at_ms, c.checksum FROM objects o JOIN changes c ON c.resource_version = o.resource_version \
              WHERE o.resource = ?",
         );
-        let objects = connection.fetch(objects.bind(collection.as_str()), |row| read_stored(row, 0)).await;
+        let objects = connection.fetch(objects.bind(collection.as_str()), |row| read_loaded(row)).await;
         connection.roll_back().await;
         Ok((objects?, Revision::new(current)))
     }
@@ -300,6 +309,33 @@ impl Store for Sqlite {
         }
         leases.insert(name.to_owned(), Lease { holder: holder.to_owned(), expires_at_ms });
         Ok(true)
+    }
+
+    async fn make_room(&self) -> bool {
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.as_ref().is_some_and(Files::release_reserve)
+    }
+
+    async fn keep_room(&self) {
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(files) = files.as_ref() {
+            files.keep_reserve();
+        }
+    }
+
+    async fn try_writing(&self) -> Result<(), StoreError> {
+        let mut connection = self.writing().await?;
+        connection.begin(sqlx::query("BEGIN IMMEDIATE")).await?;
+        // What is only written over with itself does not reach the disk.
+        let touch = "INSERT INTO objects VALUES ('', '', 0); DELETE FROM objects WHERE resource = '' AND key = ''";
+        let written = connection.execute(sqlx::query(touch)).await;
+        match written {
+            Ok(_) => connection.commit(sqlx::query("COMMIT")).await,
+            Err(error) => {
+                connection.roll_back().await;
+                Err(error)
+            }
+        }
     }
 
     async fn close(&self) {

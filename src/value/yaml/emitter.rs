@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use super::scalar::{Scalar, is_sexagesimal, resolve};
 use super::source::is_break;
 use crate::value::{Map, Value, number};
+use crate::work;
 
 /// Behind this column a text is folded at its next space.
 const WIDTH: usize = 80;
@@ -13,12 +14,28 @@ const INDENT: usize = 2;
 /// A longer key, in bytes, needs a `?`.
 const SIMPLE_KEY_BYTES_MAX: usize = 128;
 
+/// A text that would be longer than it may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLong;
+
 /// `value` as YAML in blocks, with a line break at the end.
 pub fn encode(value: &Value) -> String {
-    let mut emitter = Emitter { out: String::new(), column: 0, after_space: true, at_line_start: true };
+    encode_within(value, usize::MAX).unwrap_or_default()
+}
+
+/// [`encode`], if that gives about `bytes_max` bytes at most. What stands deep has long lines.
+pub fn encode_within(value: &Value, bytes_max: usize) -> Result<String, TooLong> {
+    let mut emitter = Emitter {
+        out: String::new(),
+        bytes_max,
+        is_too_long: false,
+        column: 0,
+        after_space: true,
+        at_line_start: true,
+    };
     emitter.node(value, None, Place::Other);
     emitter.indent(0);
-    emitter.out
+    if emitter.is_too_long { Err(TooLong) } else { Ok(emitter.out) }
 }
 
 /// Where a node stands.
@@ -40,6 +57,9 @@ enum Style {
 
 struct Emitter {
     out: String,
+    bytes_max: usize,
+    /// Nothing more is written but what is on its way.
+    is_too_long: bool,
     /// In characters.
     column: usize,
     /// What was written last needs no space behind it.
@@ -64,8 +84,10 @@ impl Emitter {
         if !self.at_line_start || self.column > indent || (self.column == indent && !self.after_space) {
             self.push_break('\n');
         }
-        while self.column < indent {
-            self.push(' ');
+        self.is_too_long |= self.bytes_max.saturating_sub(self.out.len()) < indent;
+        if !self.is_too_long {
+            work::bytes(indent);
+            (self.column..indent).for_each(|_| self.push(' '));
         }
         self.after_space = true;
         self.at_line_start = true;
@@ -93,7 +115,9 @@ impl Emitter {
     /// `outer` is the column of the block around, if there is one.
     fn node(&mut self, value: &Value, outer: Option<usize>, place: Place) {
         let inner = outer.map_or(0, |indent| indent + INDENT);
+        work::step();
         match value {
+            _ if self.is_too_long => {}
             Value::Object(fields) if !fields.is_empty() => self.mapping(fields, inner),
             Value::Array(items) if !items.is_empty() => {
                 let is_indentless = place == Place::FieldValue && !self.at_line_start;
@@ -139,6 +163,7 @@ impl Emitter {
     }
 
     fn text(&mut self, text: &str, indent: usize, place: Place) {
+        work::bytes(text.len());
         let may_fold = place != Place::Key;
         match style_of(text, place) {
             Style::Plain => self.folded(text, None, indent, may_fold),
@@ -385,6 +410,7 @@ fn merge_sort<'f>(mut fields: Vec<(&'f str, &'f Value)>) -> Vec<(&'f str, &'f Va
 }
 
 fn compare_names(left: &str, right: &str) -> Ordering {
+    work::bytes(left.len().min(right.len()));
     let mut left_rest = left.chars();
     let mut right_rest = right.chars();
     let mut number_goes_on = false;
@@ -476,6 +502,30 @@ mod tests {
     #[test]
     fn names_are_in_the_order_of_numbers() {
         check(r#"{"a10":1,"a2":1,"a_":1,"A":1,"b":1}"#, "A: 1\na_: 1\na2: 1\na10: 1\nb: 1\n");
+    }
+
+    #[test]
+    fn a_text_is_only_as_long_as_it_may_be() {
+        let deep = (0..1000).fold(Value::from(vec![Value::Int(1); 1000]), |inner, _| crate::object! { "a" => inner });
+        assert_eq!(encode_within(&deep, 1 << 20), Err(TooLong));
+        assert_eq!(encode_within(&deep, 4 << 20).map(|text| text.len() > 2_000_000), Ok(true));
+        let words = (0..1000).fold(Value::from("a b ".repeat(1000)), |inner, _| crate::object! { "a" => inner });
+        assert_eq!(encode_within(&words, 1 << 20), Err(TooLong));
+        let (_, steps) = work::counted(|| encode_within(&deep, 1 << 20));
+        assert!(steps < 60_000, "{steps}");
+    }
+
+    #[test]
+    fn ten_times_the_value_takes_ten_times_the_steps() {
+        let item = || crate::object! { "b" => "two words", "a10" => 1_i64, "a2" => vec![Value::Null] };
+        let wide = |count: usize| Value::Array((0..count).map(|_| item()).collect());
+        let steps = |count| work::counted(|| encode(&wide(count))).1;
+        let (few, many) = (steps(1000), steps(10_000));
+        assert!(many < 11 * few, "{few} steps, then {many}");
+        let fields = |count: usize| (0..count).map(|at| (format!("a{}", at * 7 % count), Value::Null)).collect::<Map>();
+        let steps = |count| work::counted(|| encode(&fields(count).into())).1;
+        let (few, many) = (steps(1000), steps(10_000));
+        assert!(many < 14 * few, "{few} steps, then {many}");
     }
 
     #[test]

@@ -13,17 +13,25 @@ mod place;
 mod scalar;
 mod scanner;
 mod source;
+mod tag;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
+use super::json::DEPTH_MAX;
 use super::{Map, Value, go_quote, number};
+use crate::meta::field::ERRORS_BYTES_MAX;
+use crate::work;
 use parser::{Content, Document, Id, Node, ParseError, Parser};
 use scalar::{Scalar, resolve};
 use scanner::Fault;
+use tag::Tag;
 
-pub use emitter::encode;
+pub use emitter::{TooLong, encode, encode_within};
 pub use place::{Located, Place, Repeated, decode_all_located};
+
+/// Bytes of the texts that the aliases of a document may stand for: as many as a body has. The reference counts nodes alone.
+const ALIASED_BYTES_MAX: usize = 3 << 20;
 
 /// Why text is no YAML, or has no form in JSON, in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,17 +97,27 @@ fn strict_errors(repeated: &[Repeated]) -> Vec<String> {
     if repeated.is_empty() {
         return Vec::new();
     }
-    let lines: Vec<String> = repeated.iter().map(Repeated::to_string).collect();
-    vec![format!("yaml: unmarshal errors:\n  {}", lines.join("\n  "))]
+    let mut text = "yaml: unmarshal errors:".to_owned();
+    for (at, key) in repeated.iter().enumerate() {
+        work::bytes(key.key.len());
+        if at > 0 && text.len() + key.key.len() > ERRORS_BYTES_MAX {
+            text.push_str(&format!("\n  and {} more errors", repeated.len() - at));
+            break;
+        }
+        text.push_str(&format!("\n  {key}"));
+    }
+    vec![text]
 }
 
 fn decode_document(document: &Document) -> Result<(Value, Vec<Repeated>), Error> {
     let mut decoder = Decoder {
         nodes: &document.nodes,
-        open_aliases: Vec::new(),
+        depth: 0,
+        open_aliases: HashSet::new(),
         // The document itself is counted as well.
         decoded: 1,
         decoded_by_alias: 0,
+        aliased_bytes: 0,
         repeated: Vec::new(),
         unsupported: None,
         has_unbounded: false,
@@ -138,10 +156,14 @@ struct Fields {
 /// Nodes to values.
 struct Decoder<'d> {
     nodes: &'d [Node],
-    /// The aliases that are being followed, outermost first.
-    open_aliases: Vec<Id>,
+    /// Sequences and mappings around what is being read.
+    depth: usize,
+    /// The aliases that are being followed.
+    open_aliases: HashSet<Id>,
     decoded: usize,
     decoded_by_alias: usize,
+    /// Bytes of the texts that were read by an alias.
+    aliased_bytes: usize,
     repeated: Vec<Repeated>,
     /// A key that JSON has no form for; told if all else is well.
     unsupported: Option<Error>,
@@ -152,41 +174,61 @@ struct Decoder<'d> {
 impl<'d> Decoder<'d> {
     /// Counts a node, and refuses documents that are little else than aliases.
     fn count(&mut self) -> Result<(), Error> {
+        work::step();
         self.decoded += 1;
         if !self.open_aliases.is_empty() {
             self.decoded_by_alias += 1;
         }
         let share = self.decoded_by_alias as f64 / self.decoded as f64;
         if self.decoded_by_alias > 100 && self.decoded > 1000 && share > alias_share_max(self.decoded) {
-            return Err(Error::yaml("document contains excessive aliasing"));
+            return Err(excessive_aliasing());
         }
         Ok(())
+    }
+
+    /// Counts a text that is copied, and refuses documents that make much of little.
+    fn count_text(&mut self, text: &str) -> Result<(), Error> {
+        work::bytes(text.len());
+        if !self.open_aliases.is_empty() {
+            self.aliased_bytes += text.len();
+        }
+        if self.aliased_bytes > ALIASED_BYTES_MAX { Err(excessive_aliasing()) } else { Ok(()) }
+    }
+
+    /// Reads what is within a sequence or mapping. By aliases it may stand deeper than the parser lets it.
+    fn within<T>(&mut self, sign: char, read: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(Error(format!("invalid character '{sign}' exceeded max depth")));
+        }
+        let value = read(self);
+        self.depth -= 1;
+        value
     }
 
     fn value(&mut self, id: Id) -> Result<Value, Error> {
         self.count()?;
         match &self.nodes[id].content {
             Content::Alias { name, target } => self.alias(id, name, |decoder| decoder.value(*target)),
-            Content::Scalar { text, tag, plain } => self.scalar(text, tag, *plain),
+            Content::Scalar { text, tag, plain } => self.scalar(text, *tag, *plain),
             Content::Sequence(items) => {
-                let items: Result<Vec<Value>, Error> = items.iter().map(|item| self.value(*item)).collect();
-                items.map(Value::Array)
+                let read = |decoder: &mut Self| items.iter().map(|item| decoder.value(*item)).collect();
+                self.within('[', read).map(Value::Array)
             }
-            Content::Mapping(fields) => {
+            Content::Mapping(fields) => self.within('{', |decoder| {
                 let mut read = Fields::default();
-                self.fields(fields, &mut read)?;
-                Ok(self.object(read))
-            }
+                decoder.fields(fields, &mut read)?;
+                Ok(decoder.object(read))
+            }),
         }
     }
 
     fn alias<T>(&mut self, id: Id, name: &str, follow: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
-        if self.open_aliases.contains(&id) {
+        if !self.open_aliases.insert(id) {
             return Err(Error::yaml(format_args!("anchor '{name}' value contains itself")));
         }
-        self.open_aliases.push(id);
         let followed = follow(self);
-        self.open_aliases.pop();
+        self.open_aliases.remove(&id);
         followed
     }
 
@@ -240,7 +282,8 @@ impl<'d> Decoder<'d> {
         self.count()?;
         match &self.nodes[id].content {
             Content::Alias { name, target } => self.alias(id, name, |decoder| decoder.key(*target)),
-            Content::Scalar { text, tag, plain } => Ok(match resolve_tagged(text, tag, *plain)? {
+            Content::Scalar { text, .. } if self.count_text(text).is_err() => Err(excessive_aliasing()),
+            Content::Scalar { text, tag, plain } => Ok(match resolve_tagged(text, *tag, *plain)? {
                 (Scalar::Null, _) => Key::Null,
                 (Scalar::Bool(truth), _) => Key::Bool(truth),
                 (Scalar::Int(number), _) => Key::Int(number),
@@ -257,7 +300,8 @@ impl<'d> Decoder<'d> {
         }
     }
 
-    fn scalar(&mut self, text: &str, tag: &str, plain: bool) -> Result<Value, Error> {
+    fn scalar(&mut self, text: &str, tag: Tag, plain: bool) -> Result<Value, Error> {
+        self.count_text(text)?;
         Ok(match resolve_tagged(text, tag, plain)? {
             (Scalar::Null, _) => Value::Null,
             (Scalar::Bool(truth), _) => Value::Bool(truth),
@@ -303,25 +347,26 @@ fn alias_share_max(decoded: usize) -> f64 {
     0.99 - 0.89 * ((decoded as f64).clamp(SMALL, LARGE) - SMALL) / (LARGE - SMALL)
 }
 
-const TAG_PREFIX: &str = "tag:yaml.org,2002:";
+fn excessive_aliasing() -> Error {
+    Error::yaml("document contains excessive aliasing")
+}
 
 fn is_merge(node: &Node) -> bool {
     matches!(&node.content, Content::Scalar { text, tag, plain }
-        if text == "<<" && (*plain || tag.strip_prefix(TAG_PREFIX) == Some("merge")))
+        if text == "<<" && (*plain || *tag == Tag::Known("merge")))
 }
 
 /// What a scalar means, and its text.
-fn resolve_tagged(text: &str, tag: &str, plain: bool) -> Result<(Scalar, String), Error> {
+fn resolve_tagged(text: &str, tag: Tag, plain: bool) -> Result<(Scalar, String), Error> {
     let as_text = || Ok((Scalar::Text, text.to_owned()));
-    let wanted = match (tag, tag.strip_prefix(TAG_PREFIX)) {
-        ("", _) if plain => return Ok((resolve(text), text.to_owned())),
-        ("", _) | (_, Some("str")) => return as_text(),
-        (_, Some("binary")) => {
+    let wanted = match tag {
+        Tag::None if plain => return Ok((resolve(text), text.to_owned())),
+        Tag::Known("binary") => {
             let bytes =
                 decode_base64(text).ok_or_else(|| Error::yaml("!!binary value contains invalid base64 data"))?;
             return Ok((Scalar::Text, super::json::text_of(&bytes).into_owned()));
         }
-        (_, Some(wanted @ ("bool" | "int" | "float" | "null" | "timestamp"))) => wanted,
+        Tag::Known(wanted @ ("bool" | "int" | "float" | "null" | "timestamp")) => wanted,
         _ => return as_text(),
     };
     let mut scalar = resolve(text);
@@ -416,20 +461,36 @@ fn print_key(key: &Key) -> String {
 
 /// A value as Go's `%#v` prints what its library decodes.
 fn print_go_syntax(value: &Value) -> String {
+    let mut text = String::new();
+    push_go_syntax(&mut text, value);
+    text
+}
+
+fn push_go_syntax(text: &mut String, value: &Value) {
+    work::step();
     match value {
-        Value::Null => "interface {}(nil)".to_owned(),
-        Value::Bool(truth) => truth.to_string(),
-        Value::Int(number) => number.to_string(),
-        Value::Float(number) => print_float(*number),
-        Value::String(text) => go_quote(text),
+        Value::Null => text.push_str("interface {}(nil)"),
+        Value::Bool(truth) => text.push_str(if *truth { "true" } else { "false" }),
+        Value::Int(number) => text.push_str(&number.to_string()),
+        Value::Float(number) => text.push_str(&print_float(*number)),
+        Value::String(string) => text.push_str(&go_quote(string)),
         Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(print_go_syntax).collect();
-            format!("[]interface {{}}{{{}}}", items.join(", "))
+            text.push_str("[]interface {}{");
+            for (index, item) in items.iter().enumerate() {
+                text.push_str(if index > 0 { ", " } else { "" });
+                push_go_syntax(text, item);
+            }
+            text.push('}');
         }
         Value::Object(fields) => {
-            let fields: Vec<String> =
-                fields.iter().map(|(name, value)| format!("{}:{}", go_quote(name), print_go_syntax(value))).collect();
-            format!("map[interface {{}}]interface {{}}{{{}}}", fields.join(", "))
+            text.push_str("map[interface {}]interface {}{");
+            for (index, (name, field)) in fields.iter().enumerate() {
+                text.push_str(if index > 0 { ", " } else { "" });
+                text.push_str(&go_quote(name));
+                text.push(':');
+                push_go_syntax(text, field);
+            }
+            text.push('}');
         }
     }
 }
@@ -523,5 +584,52 @@ mod tests {
             text.push_str(&format!("b{level}: &a{level} [{previous}]\n"));
         }
         check_error(&text, "yaml: document contains excessive aliasing");
+    }
+
+    /// A text of `bytes` that `aliases` fields have as their value.
+    fn aliased(bytes: usize, aliases: usize) -> String {
+        let fields: String = (0..aliases).map(|at| format!("k{at}: *a\n")).collect();
+        format!("a: &a {}\n{fields}", "x".repeat(bytes))
+    }
+
+    #[test]
+    fn aliases_can_not_make_a_long_text_longer_still() {
+        assert!(decode(aliased(1 << 20, 3).as_bytes()).is_ok());
+        check_error(&aliased(1 << 20, 4), "yaml: document contains excessive aliasing");
+        check_error(&aliased(1000, 4000), "yaml: document contains excessive aliasing");
+        let key = aliased(1 << 20, 0) + "b: {p: {*a : 1}, q: {*a : 1}, r: {*a : 1}, s: {*a : 1}}\n";
+        check_error(&key, "yaml: document contains excessive aliasing");
+    }
+
+    #[test]
+    fn aliases_can_not_nest_deeper_than_json_may() {
+        let nested =
+            |name: usize, inner: &str| format!("a{name}: &a{name} {}{inner}{}\n", "[".repeat(900), "]".repeat(900));
+        let mut text = nested(0, "x");
+        for level in 1..12 {
+            text.push_str(&nested(level, &format!("*a{}", level - 1)));
+        }
+        let decoded = std::thread::Builder::new().stack_size(64 << 20).spawn(move || decode(text.as_bytes()));
+        let error = decoded.expect("a thread").join().expect("no panic").expect_err("it is too deep");
+        assert_eq!(error.to_string(), "invalid character '[' exceeded max depth");
+    }
+
+    #[test]
+    fn ten_times_the_text_takes_ten_times_the_steps() {
+        let item = "- {a: [1, 'x', \"y\"], b: &c z, d: *c, ? e : f}\n- |\n  lines\n  of text # and\n";
+        let long_tags =
+            |count: usize| format!("%TAG !t! !{}\n--- [{}]", "p".repeat(10 * count), "!t!x y, ".repeat(count));
+        let repeated = |count: usize| format!("? {}\n: {{{}}}", "k".repeat(900), "a: 1, ".repeat(count));
+        check_growth(|count| item.repeat(count));
+        check_growth(|count| format!("# {}\na: 1", "c".repeat(100 * count)));
+        check_growth(long_tags);
+        check_growth(repeated);
+    }
+
+    #[track_caller]
+    fn check_growth(text: impl Fn(usize) -> String) {
+        let steps = |count| work::counted(|| decode_strict(text(count).as_bytes()).expect("the test is YAML")).1;
+        let (few, many) = (steps(300), steps(3000));
+        assert!(many < 13 * few, "{few} steps, then {many}");
     }
 }

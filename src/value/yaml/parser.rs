@@ -3,16 +3,17 @@
 use std::collections::HashMap;
 
 use super::scanner::{Fault, Kind, Scanner};
+use super::tag::Tag;
 
 /// The number of a node in its document.
 pub(super) type Id = usize;
 
 #[derive(Debug)]
 pub(super) enum Content {
-    /// `plain` if without quotes and without a tag; the tag is empty where none is given.
+    /// `plain` if without quotes and without a tag.
     Scalar {
         text: String,
-        tag: String,
+        tag: Tag,
         plain: bool,
     },
     Alias {
@@ -142,7 +143,7 @@ impl Parser {
     }
 
     fn empty_at(&mut self, line: usize) -> Id {
-        self.add(Content::Scalar { text: String::new(), tag: String::new(), plain: true }, line, 0)
+        self.add(Content::Scalar { text: String::new(), tag: Tag::None, plain: true }, line, 0)
     }
 
     fn directives(&mut self) -> Parsed<()> {
@@ -197,7 +198,7 @@ impl Parser {
             Kind::BlockEntry if may_be_indentless => self.indentless_sequence()?,
             Kind::Scalar { .. } => match self.scanner.take() {
                 Kind::Scalar { text, plain } => {
-                    let plain = (plain && tag.is_empty()) || tag == "!";
+                    let plain = (plain && tag == Tag::None) || tag == Tag::NonSpecific;
                     Content::Scalar { text, tag, plain }
                 }
                 _ => unreachable!("a scalar was looked at"),
@@ -206,8 +207,8 @@ impl Parser {
             Kind::FlowMappingStart => self.flow_mapping(content_line)?,
             Kind::BlockSequenceStart if in_block => self.block_sequence(content_line)?,
             Kind::BlockMappingStart if in_block => self.block_mapping(content_line)?,
-            _ if anchor.is_some() || !tag.is_empty() => {
-                let plain = tag.is_empty();
+            _ if anchor.is_some() || tag != Tag::None => {
+                let plain = tag == Tag::None;
                 Content::Scalar { text: String::new(), tag, plain }
             }
             _ => return fault("did not find expected node content", content_line, line),
@@ -217,7 +218,7 @@ impl Parser {
     }
 
     /// An anchor and a tag, in any order.
-    fn properties(&mut self, context_line: usize) -> Parsed<(Option<String>, String)> {
+    fn properties(&mut self, context_line: usize) -> Parsed<(Option<String>, Tag)> {
         let mut anchor = None;
         let mut tag = None;
         loop {
@@ -230,10 +231,10 @@ impl Parser {
             self.scanner.take();
         }
         let tag = match tag {
-            None => String::new(),
-            Some((handle, suffix, _)) if handle.is_empty() => suffix,
+            None => Tag::None,
+            Some((handle, suffix, _)) if handle.is_empty() => Tag::of("", &suffix),
             Some((handle, suffix, line)) => match self.tag_prefixes.get(&handle) {
-                Some(prefix) => format!("{prefix}{suffix}"),
+                Some(prefix) => Tag::of(prefix, &suffix),
                 None => return fault("found undefined tag handle", line, context_line),
             },
         };

@@ -6,6 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::source::{Mark, Source};
+use crate::work;
 
 /// Levels of flow collections within each other, and of indentation.
 const DEPTH_MAX: usize = 10_000;
@@ -149,7 +150,9 @@ impl Scanner {
                     _ => return Ok(()),
                 }
             }
+            let start = self.source.at.index;
             self.fetch()?;
+            work::bytes(self.source.at.index - start);
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 
+use crate::work;
+
 /// How many bytes Go's library decodes at a time. A character that is not allowed is only found, and so only beats an
 /// earlier mistake in the syntax, with the part that it stands in.
 const PART_BYTES: usize = 512;
@@ -25,6 +27,7 @@ pub(super) struct Source {
 
 impl Source {
     pub fn new(bytes: &[u8]) -> Self {
+        work::bytes(bytes.len());
         let mut characters = Vec::with_capacity(bytes.len());
         let fault = match bytes {
             [0xff, 0xfe, rest @ ..] => decode_utf16(rest, u16::from_le_bytes, &mut characters),

@@ -4,6 +4,7 @@ mod conditions;
 mod failures;
 mod matching;
 mod mutating;
+mod shadow;
 mod validating;
 
 use std::collections::BTreeMap;
@@ -23,18 +24,18 @@ const JSON: (&str, &str) = ("Content-Type", "application/json");
 const MERGE: (&str, &str) = ("Content-Type", "application/merge-patch+json");
 
 /// A webhook that keeps what it was asked. What it answers follows from the path that it is called by.
-struct Hook {
+pub struct Hook {
     authority: String,
     https: Https,
     seen: Arc<Mutex<Vec<Value>>>,
 }
 
 /// What a path of a webhook answers, made of the AdmissionReview.
-type Respond = Box<dyn Fn(&Value) -> Option<Reply> + Send + Sync>;
+pub type Respond = Box<dyn Fn(&Value) -> Option<Reply> + Send + Sync>;
 
 impl Hook {
     /// A webhook with these paths, whose certificate is for 127.0.0.1.
-    fn new<const N: usize>(paths: [(&'static str, Respond); N]) -> Hook {
+    pub fn new<const N: usize>(paths: [(&'static str, Respond); N]) -> Hook {
         Hook::named("127.0.0.1", paths)
     }
 
@@ -54,7 +55,7 @@ impl Hook {
     }
 
     /// The requests so far, and forgets them.
-    fn take_seen(&self) -> Vec<Value> {
+    pub fn take_seen(&self) -> Vec<Value> {
         std::mem::take(&mut *self.seen.lock().expect("no thread panics"))
     }
 
@@ -63,7 +64,7 @@ impl Hook {
     }
 
     /// A webhook of a configuration that is called at `path` for whatever is done with CronTabs.
-    fn webhook(&self, name: &str, path: &str) -> Value {
+    pub fn webhook(&self, name: &str, path: &str) -> Value {
         json!({
             "name": name,
             "clientConfig": {"url": self.url(path), "caBundle": self.authority},
@@ -77,7 +78,7 @@ impl Hook {
 }
 
 /// The answer that is this response, with the uid that was asked.
-fn respond(response: impl Fn(&Value) -> Value + Send + Sync + 'static) -> Respond {
+pub fn respond(response: impl Fn(&Value) -> Value + Send + Sync + 'static) -> Respond {
     Box::new(move |review| {
         let mut response = response(&review["request"]);
         if response.get("uid").is_none() {
@@ -89,7 +90,7 @@ fn respond(response: impl Fn(&Value) -> Value + Send + Sync + 'static) -> Respon
 }
 
 /// Lets everything pass.
-fn allow() -> Respond {
+pub fn allow() -> Respond {
     respond(|_| json!({"allowed": true}))
 }
 
@@ -117,7 +118,7 @@ fn with(mut webhook: Value, other: Value) -> Value {
 
 /// Registers a configuration of `kind`: `Mutating` or `Validating`.
 #[track_caller]
-fn register(server: &Server, kind: &str, name: &str, webhooks: Vec<Value>) {
+pub fn register(server: &Server, kind: &str, name: &str, webhooks: Vec<Value>) {
     let configuration = json!({
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": format!("{kind}WebhookConfiguration"),
         "metadata": {"name": name}, "webhooks": webhooks,

@@ -185,3 +185,13 @@ fn built_in_kinds_and_definitions_are_changed_alike() {
         }),
     );
 }
+
+#[test]
+fn what_was_patched_is_no_larger_than_what_is_stored() {
+    let (server, _folder) = start(&[]);
+    let grow = patch(|_| json!([{"op": "add", "path": "/spec/image", "value": "x".repeat(4 << 20)}]));
+    let hook = Hook::new([("/grow", grow)]);
+    register(&server, "Mutating", "a", vec![hook.webhook("grow.example.com", "/grow")]);
+    let answer = create(&server, &crontab("a"));
+    assert_eq!((answer.status, &answer.json()["message"]), (500, &json!("etcdserver: request is too large")));
+}

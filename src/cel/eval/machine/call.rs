@@ -107,6 +107,7 @@ impl<'a> Machine<'a, '_> {
         let (failed_at, mut result) = match arguments.failed.take() {
             Some((error, place)) => (Some(place), Err(error)),
             None => {
+                self.refuse_pairs(call.cost, values)?;
                 self.scope.constant_pattern = call.pattern.as_ref();
                 (None, call.invoke(&mut self.scope, values))
             }
@@ -121,6 +122,21 @@ impl<'a> Machine<'a, '_> {
         };
         self.charge_for(&mut result, cost);
         result
+    }
+}
+
+impl<'a> Machine<'a, '_> {
+    /// Ends what compares all pairs of items before it does so, where that costs too much in any case.
+    fn refuse_pairs(&mut self, cost: CallCost, values: &[Value<'a>]) -> Result<(), EvalError> {
+        let compares_pairs = matches!(cost, CallCost::Distinct | CallCost::Sort { .. } | CallCost::Sets { .. });
+        if !compares_pairs || !values.iter().all(|value| matches!(value, Value::List(_))) {
+            return Ok(());
+        }
+        let cost = cost.actual(values, &Value::Null);
+        match self.can_afford(cost) {
+            true => Ok(()),
+            false => Ok(self.charge(cost)?),
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use super::map::check_hashable;
 use super::node::{ConstantSet, Node};
 use super::value::{Scope, Value};
 use crate::cel::cost::{comparison, model};
+use crate::work;
 
 /// What a step comes to.
 pub(super) type Outcome<'a> = Result<Value<'a>, EvalError>;
@@ -61,6 +62,9 @@ fn is_over<T>(outcome: &Result<T, EvalError>) -> bool {
     outcome.as_ref().is_err_and(EvalError::is_final)
 }
 
+/// Steps that are counted for a cost: one that is over every limit is not taken.
+const STEPS_PER_CHARGE_MAX: usize = 1 << 20;
+
 impl<'a, 'm> Machine<'a, 'm> {
     /// `names` are those of `variables`.
     pub(super) fn new(names: &'a [String], variables: &'m [Binding<'a>], slots: usize, limit: u64) -> Self {
@@ -74,7 +78,14 @@ impl<'a, 'm> Machine<'a, 'm> {
 
     fn charge(&mut self, cost: u64) -> Result<(), LimitExceeded> {
         self.cost = self.cost.saturating_add(cost);
+        if cost > model::CALL {
+            work::steps(usize::try_from(cost).unwrap_or(usize::MAX).min(STEPS_PER_CHARGE_MAX));
+        }
         if self.cost > self.limit { Err(LimitExceeded) } else { Ok(()) }
+    }
+
+    fn can_afford(&self, cost: u64) -> bool {
+        self.cost.saturating_add(cost) <= self.limit
     }
 
     /// Charges steps of cost 1, which end with the first that is too much.
@@ -94,6 +105,7 @@ impl<'a, 'm> Machine<'a, 'm> {
     /// The value of `node`. This only finds out whose step it is: each step is a function of its own, never inlined, so
     /// that none pays for the stack and the registers of another.
     pub(super) fn evaluate(&mut self, node: &'a Node) -> Outcome<'a> {
+        work::step();
         match node {
             Node::Constant(value) => constant(value),
             Node::Local(slot) => self.local(*slot, model::SELECT),

@@ -5,6 +5,7 @@ use crate::cel::eval::map::Map;
 use crate::cel::eval::value::{Duration, Opaque, Text, Timestamp};
 use crate::cel::eval::{EvalError, Value};
 use crate::value::number::format_float_v;
+use crate::work;
 
 /// The argument at `at`.
 pub fn value<'v, 'a>(arguments: &'v [Value<'a>], at: usize) -> Result<&'v Value<'a>, EvalError> {
@@ -21,13 +22,18 @@ pub fn boolean(arguments: &[Value<'_>], at: usize) -> Result<bool, EvalError> {
 
 pub fn text<'v, 'a>(arguments: &'v [Value<'a>], at: usize) -> Result<&'v Text<'a>, EvalError> {
     match value(arguments, at)? {
-        Value::String(text) => Ok(text),
+        Value::String(text) => {
+            work::bytes(text.len());
+            Ok(text)
+        }
         _ => Err(EvalError::no_such_overload()),
     }
 }
 
 pub fn list<'v, 'a>(arguments: &'v [Value<'a>], at: usize) -> Result<&'v List<'a>, EvalError> {
-    value(arguments, at)?.as_list().ok_or_else(EvalError::no_such_overload)
+    let list = value(arguments, at)?.as_list().ok_or_else(EvalError::no_such_overload)?;
+    work::steps(list.len());
+    Ok(list)
 }
 
 pub fn map<'v, 'a>(arguments: &'v [Value<'a>], at: usize) -> Result<&'v Map<'a>, EvalError> {

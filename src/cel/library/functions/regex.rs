@@ -15,8 +15,8 @@ pub fn implementation(id: &str) -> Option<Function> {
         },
         "string_find_string" => |scope, arguments| {
             let text = text(arguments, 0)?;
-            let found = pattern(scope, arguments)?.regex().find(text.as_str());
-            Ok(part_of(text, found.map_or(0..0, |found| found.range())))
+            let found = pattern(scope, arguments)?.find(text.as_str());
+            Ok(part_of(text, found.unwrap_or(0..0)))
         },
         "string_find_all_string" => |scope, arguments| find_all(pattern(scope, arguments)?, text(arguments, 0)?, -1),
         "string_find_all_string_int" => {
@@ -34,6 +34,6 @@ fn pattern(scope: &mut Scope<'_>, arguments: &[Value<'_>]) -> Result<Arc<Pattern
 /// At most `count` matches that don't overlap; all if the count is negative.
 fn find_all<'a>(pattern: Arc<Pattern>, text: &Text<'a>, count: i64) -> Result<Value<'a>, EvalError> {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
-    let found = pattern.regex().find_iter(text.as_str()).take(count);
-    Ok(Value::list(found.map(|found| part_of(text, found.range())).collect()))
+    let found = pattern.find_iter(text.as_str()).take(count);
+    Ok(Value::list(found.map(|found| part_of(text, found)).collect()))
 }

@@ -5,6 +5,7 @@ use super::formatting;
 use crate::cel::eval::show::show;
 use crate::cel::eval::value::Text;
 use crate::cel::eval::{EvalError, Function, Value};
+use crate::work;
 
 /// DIFFERS: the longest text that a replacement or a join may make, in bytes. In Kubernetes the memory is the limit.
 const RESULT_BYTES_MAX: usize = 64 << 20;
@@ -150,6 +151,7 @@ fn replace<'a>(text: &Text<'a>, old: &str, new: &str, count: i64) -> Result<Valu
     if text.len().saturating_add(added) > RESULT_BYTES_MAX {
         return Err(too_long());
     }
+    work::bytes(text.len() + added);
     Ok(Value::string(text.replacen(old, new, occurrences)))
 }
 
@@ -219,6 +221,7 @@ fn join<'a>(arguments: &[Value<'a>], separator: &str) -> Result<Value<'a>, EvalE
         if place > 0 {
             joined.push_str(separator);
         }
+        work::bytes(text.len() + separator.len());
         joined.push_str(text);
         if joined.len() > RESULT_BYTES_MAX {
             return Err(too_long());

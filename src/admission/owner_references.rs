@@ -1,0 +1,121 @@
+//! `OwnerReferencesPermissionEnforcement`: who names an owner may delete the object, and who blocks the owner's deletion may
+//! update its finalizers.
+//!
+//! Off unless it is asked for, as in kube-apiserver.
+//! Source: `k8s.io/kubernetes/plugin/pkg/admission/gc`, release 1.37.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{Admission, Attributes, Operation};
+use crate::auth::{self, Authorizer, Decision, ResourceAttributes};
+use crate::meta::Status;
+use crate::value::Value;
+
+pub struct OwnerReferences {
+    pub authorizer: Arc<dyn Authorizer>,
+}
+
+#[async_trait]
+impl Admission for OwnerReferences {
+    async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
+        Ok(())
+    }
+
+    async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+        if attributes.operation == Operation::Delete || references(object) == attributes.old.map_or(&[][..], references)
+        {
+            return Ok(());
+        }
+        if attributes.operation == Operation::Update {
+            self.check_delete(attributes, object)?;
+        }
+        for reference in newly_blocking(object, attributes.old) {
+            self.check_owner(attributes, object, reference).await?;
+        }
+        Ok(())
+    }
+}
+
+impl OwnerReferences {
+    fn check_delete(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+        let wanted = ResourceAttributes {
+            verb: "delete",
+            group: &attributes.version.group,
+            version: &attributes.version.version,
+            resource: &attributes.version.names.plural,
+            subresource: attributes.subresource,
+            namespace: attributes.namespace,
+            name: attributes.name,
+        };
+        let what = "cannot set an ownerRef on a resource you can't delete";
+        self.check(attributes, object, wanted, what)
+    }
+
+    async fn check_owner(&self, attributes: &Attributes<'_>, object: &Value, reference: &Value) -> Result<(), Status> {
+        let (api_version, kind) = (reference.str_at(&["apiVersion"]), reference.str_at(&["kind"]));
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let Some(owner) = attributes.forms.version_of(group, version, kind).await? else {
+            return Err(forbidden(
+                attributes,
+                object,
+                &format!(
+                    "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion \
+                     {api_version} Kind {kind}: no matches for kind \"{kind}\" in version \"{api_version}\""
+                ),
+            ));
+        };
+        let wanted = ResourceAttributes {
+            verb: "update",
+            group,
+            version,
+            resource: &owner.names.plural,
+            subresource: "finalizers",
+            // An owner in a namespace is in that of its dependents.
+            namespace: if owner.is_namespaced() { attributes.namespace } else { "" },
+            name: reference.str_at(&["name"]),
+        };
+        let what =
+            "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on";
+        self.check(attributes, object, wanted, what)
+    }
+
+    fn check(
+        &self,
+        attributes: &Attributes<'_>,
+        object: &Value,
+        wanted: ResourceAttributes<'_>,
+        what: &str,
+    ) -> Result<(), Status> {
+        match self.authorizer.authorize(attributes.user, &auth::Attributes::Resource(wanted)) {
+            Decision::Allow { .. } => Ok(()),
+            // Behind the reason stands the error of an authoriser that failed, of which there is none.
+            Decision::Deny { reason } => Err(forbidden(attributes, object, &format!("{what}: {reason}, <nil>"))),
+        }
+    }
+}
+
+fn references(object: &Value) -> &[Value] {
+    object.items_at(&["metadata", "ownerReferences"])
+}
+
+/// The references of `new` that block, and did not in `old`, by their uids.
+fn newly_blocking<'n>(new: &'n Value, old: Option<&Value>) -> impl Iterator<Item = &'n Value> {
+    let is_blocking = |reference: &Value| reference.get("blockOwnerDeletion").and_then(Value::as_bool) == Some(true);
+    let known = old.map_or(&[][..], references).iter();
+    let known: HashMap<String, bool> =
+        known.map(|reference| (reference.str_at(&["uid"]).to_owned(), is_blocking(reference))).collect();
+    let is_new = move |reference: &&Value| {
+        crate::work::step();
+        is_blocking(reference) && known.get(reference.str_at(&["uid"])) != Some(&true)
+    };
+    references(new).iter().filter(is_new)
+}
+
+fn forbidden(attributes: &Attributes<'_>, object: &Value, why: &str) -> Status {
+    let names = [attributes.name, object.str_at(&["metadata", "name"]), object.str_at(&["metadata", "generateName"])];
+    let name = names.into_iter().find(|name| !name.is_empty()).unwrap_or("Unknown");
+    Status::forbidden(&attributes.version.group, &attributes.version.names.plural, name, why)
+}

@@ -1,0 +1,412 @@
+//! What of some rules is not covered by others.
+//!
+//! In: the rules that somebody has, and those that are wanted. Out: what is missing, each part with one verb, one resource or
+//! path, and one name at most, and no more of them than fit a text.
+//!
+//! Kubernetes takes what is wanted apart into all its combinations, and a rule of 1.6 KB has 16 million of them. Here values
+//! that are held by the same rules are looked at together, and combinations are made of what is missing alone.
+//!
+//! Source: `validation.Covers` of Kubernetes 1.37.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::rule::{ALL, PolicyRule};
+use crate::work;
+
+/// How often a value may be looked up in a rule: some 0.2 s and 30 MB. It takes hundreds of rules that overlap to get there.
+const LOOKS_MAX: usize = 4_000_000;
+/// Bytes of what is missing that a message names.
+pub(super) const MISSING_BYTES_MAX: usize = 64 << 10;
+/// Bytes that a part takes beside its own, as messages show it.
+const PART_BYTES: usize = 40;
+
+/// What is not covered.
+#[derive(Debug, Default)]
+pub struct Missing {
+    /// In the order of the rules, groups, resources, verbs and names.
+    pub parts: Vec<PolicyRule>,
+    /// Whether there is or may be more of it.
+    pub is_cut: bool,
+}
+
+impl Missing {
+    pub fn is_nothing(&self) -> bool {
+        self.parts.is_empty() && !self.is_cut
+    }
+
+    /// The lines that tell of the parts: those that differ in their verb alone are one.
+    pub(super) fn describe(self) -> String {
+        let mut by_resource: BTreeMap<PolicyRule, Vec<String>> = BTreeMap::new();
+        let mut lines = BTreeSet::new();
+        for mut part in self.parts {
+            if part.non_resource_urls.is_empty() {
+                let verbs = std::mem::take(&mut part.verbs);
+                by_resource.entry(part).or_default().extend(verbs);
+            } else {
+                lines.insert(part.describe());
+            }
+        }
+        lines.extend(by_resource.into_iter().map(|(part, verbs)| PolicyRule { verbs, ..part }.describe()));
+        let mut lines: Vec<_> = lines.into_iter().collect();
+        if self.is_cut {
+            lines.push("and more".to_owned());
+        }
+        lines.join("\n")
+    }
+}
+
+/// What of `wanted` is not covered by `own`, up to about so many bytes.
+pub fn uncovered<'r>(
+    own: &[&'r PolicyRule],
+    wanted: impl IntoIterator<Item = &'r PolicyRule>,
+    bytes_max: usize,
+) -> Missing {
+    let held: Vec<_> = own.iter().map(|rule| Held::new(rule)).collect();
+    let mut search = Search { looks: LOOKS_MAX, bytes: bytes_max, found: Vec::new() };
+    let mut missing = Missing::default();
+    for rule in wanted {
+        let all: Vec<_> = held.iter().collect();
+        missing.is_cut = search.resources(rule, &all).and_then(|()| search.urls(rule, &all)).is_err();
+        search.found.sort();
+        missing.parts.extend(search.found.drain(..).map(|found| found.part(rule)));
+        if missing.is_cut {
+            break;
+        }
+    }
+    missing
+}
+
+/// A rule that somebody has, for looking up values.
+struct Held<'r> {
+    verbs: HashSet<&'r str>,
+    groups: HashSet<&'r str>,
+    resources: HashSet<&'r str>,
+    names: HashSet<&'r str>,
+    urls: HashSet<&'r str>,
+    /// Paths that end in stars, without these.
+    url_prefixes: Vec<&'r str>,
+}
+
+impl<'r> Held<'r> {
+    fn new(rule: &'r PolicyRule) -> Self {
+        let urls = rule.non_resource_urls.iter().filter(|url| url.ends_with('*'));
+        Held {
+            verbs: set(&rule.verbs),
+            groups: set(&rule.api_groups),
+            resources: set(&rule.resources),
+            names: set(&rule.resource_names),
+            urls: set(&rule.non_resource_urls),
+            url_prefixes: urls.map(|url| url.trim_end_matches('*')).collect(),
+        }
+    }
+
+    fn has_resource(&self, resource: &str) -> bool {
+        let of_any = |(_, subresource)| self.resources.contains(format!("*/{subresource}").as_str());
+        has(&self.resources, resource) || resource.split_once('/').is_some_and(of_any)
+    }
+
+    /// `None` is any name.
+    fn has_name(&self, name: Option<&str>) -> bool {
+        self.names.is_empty() || name.is_some_and(|name| self.names.contains(name))
+    }
+
+    fn has_url(&self, url: &str) -> bool {
+        work::steps(self.url_prefixes.len());
+        self.urls.contains(url) || self.url_prefixes.iter().any(|prefix| url.starts_with(prefix))
+    }
+}
+
+fn set(texts: &[String]) -> HashSet<&str> {
+    work::steps(texts.len());
+    texts.iter().map(String::as_str).collect()
+}
+
+fn has(set: &HashSet<&str>, wanted: &str) -> bool {
+    set.contains(ALL) || set.contains(wanted)
+}
+
+/// A missing combination, by the places of its values in the rule that is wanted.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Found {
+    Resource { group: usize, resource: usize, verb: usize, name: Option<usize> },
+    Url { url: usize, verb: usize },
+}
+
+impl Found {
+    fn part(&self, rule: &PolicyRule) -> PolicyRule {
+        let one = |texts: &[String], at: usize| vec![texts[at].clone()];
+        match *self {
+            Found::Resource { group, resource, verb, name } => PolicyRule {
+                verbs: one(&rule.verbs, verb),
+                api_groups: one(&rule.api_groups, group),
+                resources: one(&rule.resources, resource),
+                resource_names: name.map(|name| one(&rule.resource_names, name)).unwrap_or_default(),
+                ..PolicyRule::default()
+            },
+            Found::Url { url, verb } => PolicyRule {
+                verbs: one(&rule.verbs, verb),
+                non_resource_urls: one(&rule.non_resource_urls, url),
+                ..PolicyRule::default()
+            },
+        }
+    }
+
+    fn bytes(&self, rule: &PolicyRule) -> usize {
+        let texts = match *self {
+            Found::Resource { group, resource, verb, name } => {
+                let name = name.map_or(0, |name| rule.resource_names[name].len());
+                rule.api_groups[group].len() + rule.resources[resource].len() + rule.verbs[verb].len() + name
+            }
+            Found::Url { url, verb } => rule.non_resource_urls[url].len() + rule.verbs[verb].len(),
+        };
+        texts + PART_BYTES
+    }
+}
+
+/// There is no room for more, or it takes too long to find.
+struct Cut;
+
+/// Values, by their places, and the rules that hold all of them.
+struct Class<'h, 'r> {
+    values: Vec<usize>,
+    held: Vec<&'h Held<'r>>,
+}
+
+struct Search {
+    looks: usize,
+    bytes: usize,
+    found: Vec<Found>,
+}
+
+impl Search {
+    fn resources(&mut self, rule: &PolicyRule, held: &[&Held<'_>]) -> Result<(), Cut> {
+        let count = rule.resource_names.len();
+        let name = |at: usize| rule.resource_names.get(at).map(String::as_str);
+        for groups in self.classes(rule.api_groups.len(), held, |held, at| has(&held.groups, &rule.api_groups[at]))? {
+            let of = |held: &Held<'_>, at: usize| held.has_resource(&rule.resources[at]);
+            for resources in self.classes(rule.resources.len(), &groups.held, of)? {
+                // Without names, the one value is any name.
+                for names in self.classes(count.max(1), &resources.held, |held, at| held.has_name(name(at)))? {
+                    let verbs = self.verbs(rule, &names.held)?;
+                    let names = |count: usize| names.values.iter().map(move |at| (count > 0).then_some(*at));
+                    for (group, resource) in pairs(&groups.values, &resources.values) {
+                        for (verb, name) in verbs.iter().flat_map(|verb| names(count).map(move |name| (*verb, name))) {
+                            self.add(rule, Found::Resource { group, resource, verb, name })?;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn urls(&mut self, rule: &PolicyRule, held: &[&Held<'_>]) -> Result<(), Cut> {
+        let of = |held: &Held<'_>, at: usize| held.has_url(&rule.non_resource_urls[at]);
+        for urls in self.classes(rule.non_resource_urls.len(), held, of)? {
+            let verbs = self.verbs(rule, &urls.held)?;
+            for (url, verb) in pairs(&urls.values, &verbs) {
+                self.add(rule, Found::Url { url, verb })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The verbs of a rule that none of `held` has.
+    fn verbs(&mut self, rule: &PolicyRule, held: &[&Held<'_>]) -> Result<Vec<usize>, Cut> {
+        let classes = self.classes(rule.verbs.len(), held, |held, at| has(&held.verbs, &rule.verbs[at]))?;
+        Ok(classes.into_iter().filter(|class| class.held.is_empty()).flat_map(|class| class.values).collect())
+    }
+
+    /// `count` values, those together that the same of `held` have.
+    fn classes<'h, 'r>(
+        &mut self,
+        count: usize,
+        held: &[&'h Held<'r>],
+        has: impl Fn(&Held<'r>, usize) -> bool,
+    ) -> Result<Vec<Class<'h, 'r>>, Cut> {
+        let mut classes: Vec<Class<'h, 'r>> = Vec::new();
+        let mut known: HashMap<Vec<usize>, usize> = HashMap::new();
+        for value in 0..count {
+            let looks = 1 + held.len();
+            work::steps(looks);
+            self.looks = self.looks.checked_sub(looks).ok_or(Cut)?;
+            let having: Vec<usize> = (0..held.len()).filter(|at| has(held[*at], value)).collect();
+            let class = *known.entry(having).or_insert_with_key(|having| {
+                let held = having.iter().map(|at| held[*at]).collect();
+                classes.push(Class { values: Vec::new(), held });
+                classes.len() - 1
+            });
+            classes[class].values.push(value);
+        }
+        Ok(classes)
+    }
+
+    fn add(&mut self, rule: &PolicyRule, found: Found) -> Result<(), Cut> {
+        work::step();
+        let bytes = found.bytes(rule);
+        // The first is told however long it is.
+        let is_room = bytes <= self.bytes || self.found.is_empty();
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.found.push(found);
+        if is_room { Ok(()) } else { Err(Cut) }
+    }
+}
+
+fn pairs<'v>(left: &'v [usize], right: &'v [usize]) -> impl Iterator<Item = (usize, usize)> + 'v {
+    left.iter().flat_map(move |left| right.iter().map(move |right| (*left, *right)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(texts: &str) -> Vec<String> {
+        texts.split(' ').filter(|text| !text.is_empty()).map(|text| text.trim_matches('\'').to_owned()).collect()
+    }
+
+    /// Words apart by blanks; `''` is the core group.
+    fn rule(verbs: &str, groups: &str, resources: &str, names: &str) -> PolicyRule {
+        PolicyRule {
+            verbs: texts(verbs),
+            api_groups: texts(groups),
+            resources: texts(resources),
+            resource_names: texts(names),
+            non_resource_urls: Vec::new(),
+        }
+    }
+
+    fn urls(verbs: &str, urls: &str) -> PolicyRule {
+        PolicyRule { verbs: texts(verbs), non_resource_urls: texts(urls), ..PolicyRule::default() }
+    }
+
+    /// A rule of so many verbs, groups, resources and names.
+    fn wide(count: usize) -> PolicyRule {
+        let texts: Vec<_> = (0..count).map(|at| at.to_string()).collect();
+        PolicyRule {
+            verbs: texts.clone(),
+            api_groups: texts.clone(),
+            resources: texts.clone(),
+            resource_names: texts.clone(),
+            non_resource_urls: texts,
+        }
+    }
+
+    #[test]
+    fn what_is_not_covered_is_told_by_resource() {
+        let check = |own: &[PolicyRule], wanted: &[PolicyRule], expected: &[&str]| {
+            let own: Vec<_> = own.iter().collect();
+            let missing = uncovered(&own, wanted, MISSING_BYTES_MAX).describe();
+            assert_eq!(missing.lines().collect::<Vec<_>>(), expected);
+        };
+        let wanted = [rule("get list", "'' apps", "pods", ""), urls("get", "/a /b")];
+        check(
+            &[],
+            &wanted,
+            &[
+                r#"{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}"#,
+                r#"{APIGroups:["apps"], Resources:["pods"], Verbs:["get" "list"]}"#,
+                r#"{NonResourceURLs:["/a"], Verbs:["get"]}"#,
+                r#"{NonResourceURLs:["/b"], Verbs:["get"]}"#,
+            ],
+        );
+        check(&PolicyRule::full_authority(), &wanted, &[]);
+        check(
+            &[rule("list", "*", "*", "")],
+            &wanted[..1],
+            &[
+                r#"{APIGroups:[""], Resources:["pods"], Verbs:["get"]}"#,
+                r#"{APIGroups:["apps"], Resources:["pods"], Verbs:["get"]}"#,
+            ],
+        );
+        check(&[rule("get", "''", "*/status", "")], &[rule("get", "''", "pods/status", "a")], &[]);
+        check(
+            &[rule("get", "''", "pods", "a")],
+            &[rule("get", "''", "pods", "a b")],
+            &[r#"{APIGroups:[""], Resources:["pods"], ResourceNames:["b"], Verbs:["get"]}"#],
+        );
+        check(
+            &[rule("get", "''", "pods", "a")],
+            &[rule("get", "''", "pods", "")],
+            &[r#"{APIGroups:[""], Resources:["pods"], Verbs:["get"]}"#],
+        );
+        check(&[urls("*", "/a/*")], &[urls("get", "/a/b /a/*")], &[]);
+    }
+
+    #[test]
+    fn what_is_missing_is_told_within_bounds() {
+        for own in [&[][..], &[rule("1", "*", "*", "")], &[rule("*", "1 2", "3 4", ""), rule("1", "*", "*", "5")]] {
+            let own: Vec<_> = own.iter().collect();
+            let steps = |count| {
+                let wanted = wide(count);
+                let (missing, steps) = crate::work::counted(|| uncovered(&own, [&wanted], MISSING_BYTES_MAX));
+                assert!(missing.is_cut);
+                let text = missing.describe();
+                assert!(text.len() < 2 * MISSING_BYTES_MAX && text.ends_with("\nand more"), "{}", text.len());
+                steps
+            };
+            assert!(steps(640) < 13 * steps(64), "{} {}", steps(640), steps(64));
+        }
+    }
+
+    #[test]
+    fn what_is_covered_is_found_without_all_combinations() {
+        let all = PolicyRule::full_authority();
+        let own: Vec<_> = all.iter().collect();
+        let (missing, steps) = crate::work::counted(|| uncovered(&own, [&wide(10_000)], MISSING_BYTES_MAX));
+        assert!(missing.is_nothing());
+        assert!(steps < 200_000, "{steps}");
+    }
+
+    #[test]
+    fn rules_that_overlap_too_often_are_not_looked_through() {
+        let own: Vec<_> = (0..2000_usize).map(|at| rule("*", &format!("{at} 1"), "*", "")).collect();
+        let (missing, steps) = crate::work::counted(|| {
+            uncovered(&own.iter().collect::<Vec<_>>(), [&wide(2000), &wide(2000)], MISSING_BYTES_MAX)
+        });
+        assert!(!missing.is_nothing());
+        assert!(steps < 2 * LOOKS_MAX as u64, "{steps}");
+    }
+
+    /// What each combination alone comes to, by the rules as the documentation has them.
+    #[test]
+    fn combinations_are_those_that_no_rule_has() {
+        let own = [rule("get list", "a b", "x y/z", "n m"), rule("get", "b *", "*/z w", ""), rule("*", "c", "x", "m")];
+        let values = ["a", "b", "c", "get", "list", "x", "y/z", "w", "n", "m", "o"].map(str::to_owned).to_vec();
+        let wanted = PolicyRule {
+            verbs: values.clone(),
+            api_groups: values.clone(),
+            resources: values.clone(),
+            resource_names: values.clone(),
+            non_resource_urls: Vec::new(),
+        };
+        let missing = uncovered(&own.iter().collect::<Vec<_>>(), [&wanted], usize::MAX);
+        let mut expected = Vec::new();
+        for (group, resource, verb, name) in values.iter().flat_map(|group| {
+            let values = &values;
+            values.iter().flat_map(move |resource| {
+                values.iter().flat_map(move |verb| values.iter().map(move |name| (group, resource, verb, name)))
+            })
+        }) {
+            let has = |set: &[String], one: &str| set.iter().any(|own| own == "*" || own == one);
+            let of_any = resource.split_once('/').map(|(_, subresource)| format!("*/{subresource}"));
+            let covers = |rule: &PolicyRule| {
+                has(&rule.verbs, verb)
+                    && has(&rule.api_groups, group)
+                    && (has(&rule.resources, resource)
+                        || of_any.as_ref().is_some_and(|any| rule.resources.contains(any)))
+                    && (rule.resource_names.is_empty() || rule.resource_names.contains(name))
+            };
+            if !own.iter().any(covers) {
+                expected.push([group, resource, verb, name]);
+            }
+        }
+        let texts = |part: &PolicyRule| {
+            [&part.api_groups, &part.resources, &part.verbs, &part.resource_names].map(|texts| texts[0].clone())
+        };
+        assert_eq!(
+            missing.parts.iter().map(texts).collect::<Vec<_>>(),
+            expected.iter().map(|part| part.map(String::clone)).collect::<Vec<_>>()
+        );
+        assert!(!missing.is_cut && expected.len() > 1000);
+    }
+}

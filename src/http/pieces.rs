@@ -1,0 +1,131 @@
+//! Bytes on their way out, in pieces: short ones are copied together, long ones stay shared with whoever has them.
+//!
+//! So what waits for a client that reads slowly costs it little: a large object is in memory once for all.
+
+use std::collections::VecDeque;
+
+use axum::body::Bytes;
+
+use crate::meta::Revision;
+use crate::store::Encoded;
+
+/// How many bytes are copied together before they are a piece.
+pub const COPIED_BYTES_MAX: usize = 8 << 10;
+/// From how many bytes on a text is shared.
+const SHARED_BYTES_MIN: usize = 4 << 10;
+
+/// Pieces in their order.
+#[derive(Default)]
+pub struct Pieces {
+    whole: VecDeque<Bytes>,
+    /// The piece that is being copied together.
+    open: Vec<u8>,
+    size_bytes: usize,
+}
+
+impl Pieces {
+    /// How many bytes there are to be taken.
+    pub fn size_bytes(&self) -> usize {
+        self.size_bytes
+    }
+
+    /// Adds what `write` appends.
+    pub fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let before = self.open.len();
+        write(&mut self.open);
+        self.size_bytes += self.open.len() - before;
+        if self.open.len() >= COPIED_BYTES_MAX {
+            self.close();
+        }
+    }
+
+    /// Adds a copy.
+    pub fn copy(&mut self, bytes: &[u8]) {
+        self.write(|out| out.extend_from_slice(bytes));
+    }
+
+    /// Adds bytes that others may have, too.
+    pub fn share(&mut self, bytes: Bytes) {
+        if bytes.len() < SHARED_BYTES_MIN {
+            return self.copy(&bytes);
+        }
+        self.close();
+        self.size_bytes += bytes.len();
+        self.whole.push_back(bytes);
+    }
+
+    /// Adds an object with its resourceVersion.
+    pub fn object(&mut self, object: &Encoded, revision: Revision) {
+        if object.len_max() < SHARED_BYTES_MIN {
+            return self.write(|out| object.write_to(out, revision));
+        }
+        let [before, version, after] = object.parts(revision);
+        self.share(before);
+        self.share(version);
+        self.share(after);
+    }
+
+    /// Whether there is a piece that no more is copied to.
+    pub fn has_whole(&self) -> bool {
+        !self.whole.is_empty()
+    }
+
+    /// Takes the first piece; `None` where nothing is left.
+    pub fn take(&mut self) -> Option<Bytes> {
+        if self.whole.is_empty() {
+            self.close();
+        }
+        let piece = self.whole.pop_front()?;
+        self.size_bytes -= piece.len();
+        Some(piece)
+    }
+
+    /// Takes all of them in one.
+    pub fn take_all(&mut self) -> Vec<u8> {
+        let mut all = Vec::with_capacity(self.size_bytes);
+        while let Some(piece) = self.take() {
+            all.extend_from_slice(&piece);
+        }
+        all
+    }
+
+    fn close(&mut self) {
+        if !self.open.is_empty() {
+            // In as many bytes as it has: it may wait for long.
+            self.whole.push_back(Bytes::copy_from_slice(&std::mem::take(&mut self.open)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_texts_are_copied_together_and_long_ones_shared() {
+        let long = Bytes::from(vec![b'x'; SHARED_BYTES_MIN]);
+        let mut pieces = Pieces::default();
+        pieces.copy(b"a");
+        pieces.share(Bytes::from_static(b"b"));
+        pieces.share(long.clone());
+        pieces.copy(b"c");
+        assert_eq!(pieces.size_bytes(), SHARED_BYTES_MIN + 3);
+        assert_eq!(pieces.take().as_deref(), Some(&b"ab"[..]));
+        assert_eq!(pieces.take().map(|piece| piece.as_ptr()), Some(long.as_ptr()));
+        assert_eq!((pieces.take_all(), pieces.size_bytes()), (b"c".to_vec(), 0));
+        assert_eq!(pieces.take(), None);
+    }
+
+    #[test]
+    fn an_object_has_the_same_text_in_pieces() {
+        for length in [1, SHARED_BYTES_MIN] {
+            let text =
+                format!(r#"{{"kind":"A","metadata":{{"name":"a","uid":"{}"}},"spec":{{}}}}"#, "u".repeat(length));
+            let object = Encoded::new(text);
+            let (mut whole, mut pieces) = (Vec::new(), Pieces::default());
+            object.write_to(&mut whole, Revision::new(7));
+            pieces.object(&object, Revision::new(7));
+            assert_eq!((pieces.size_bytes(), pieces.take_all()), (whole.len(), whole));
+        }
+    }
+}

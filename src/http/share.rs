@@ -1,0 +1,142 @@
+//! A request's share of the processors: what it is expected to take, and how it is answered where it is ended.
+
+use std::future::Future;
+use std::panic::resume_unwind;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::http::{HeaderValue, Response, header};
+use hyper::body::{Frame, SizeHint};
+use tokio::task::JoinHandle;
+
+use super::answer;
+use super::exchange::Exchange;
+use super::limits::Kind;
+use super::observe::Observed;
+use super::path::Target;
+use crate::meta::Status;
+use crate::processor::{BUDGET, Expected, Processor, Share, background_meter};
+use crate::work::{Broken, Ended, Meter};
+
+/// What clients are told that find no place.
+pub(super) const TOO_MANY_REQUESTS: &str = "Too many requests, please try again later.";
+/// How many seconds they are told to wait.
+const RETRY_AFTER: &str = "1";
+/// What kube-apiserver says of a request that panics.
+const PANICKED: &str = "This request caused apiserver to panic. Look in the logs for details.\n";
+/// Bodies of which nothing is known take long from here on.
+const LONG_BODY_BYTES: usize = 32 << 10;
+
+/// The share of a request.
+pub(super) fn of(processor: &Processor, exchange: &Exchange, target: Option<&Target>, kind: Kind) -> Arc<Share> {
+    let guess = if exchange.content_length >= LONG_BODY_BYTES { Expected::Long } else { Expected::Short };
+    let method = exchange.method.as_str();
+    let user = &exchange.user.name;
+    match target {
+        Some(Target::Resource(path)) if kind == Kind::Mutating => {
+            let size_class = exchange.content_length.checked_ilog2();
+            processor.share(user, (method, &path.group, &path.resource, &path.subresource, size_class), guess)
+        }
+        _ => processor.share(user, (method, &exchange.uri, &exchange.accept, &exchange.accept_encoding), guess),
+    }
+}
+
+/// Runs the work on a request in a task of its own, which ends when nobody waits for it any more.
+pub(super) async fn apart(
+    share: Arc<Share>,
+    work: impl Future<Output = Response<Body>> + Send + 'static,
+) -> Response<Body> {
+    let mut task = Apart { share, work: tokio::spawn(work) };
+    match (&mut task.work).await {
+        Ok(response) => response,
+        Err(error) => match error.try_into_panic() {
+            Ok(payload) => resume_unwind(payload),
+            // The server ends.
+            Err(_) => Response::new(Body::empty()),
+        },
+    }
+}
+
+struct Apart {
+    share: Arc<Share>,
+    work: JoinHandle<Response<Body>>,
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        self.share.cancel();
+        self.work.abort();
+    }
+}
+
+/// The answer to a request that was broken off.
+pub(super) fn broken_off(exchange: &Exchange, observed: &Observed, broken: Broken) -> Response<Body> {
+    match broken {
+        Broken::Ended(Ended::Overload) => too_many_requests(exchange, observed),
+        Broken::Ended(Ended::Budget) => {
+            observed.terminated(504);
+            let why = format!("request did not complete within {} s of processor time", BUDGET.as_secs());
+            answer::status(exchange, &Status::timeout(&why))
+        }
+        Broken::Ended(ended @ (Ended::Deadline | Ended::Cancelled)) => {
+            // Whoever goes is not counted.
+            if ended == Ended::Deadline {
+                observed.terminated(504);
+            }
+            answer::status(exchange, &Status::timeout("request did not complete within the allotted timeout"))
+        }
+        Broken::Panicked(_) => {
+            tracing::error!(audit_id = exchange.audit_id, "a request panicked");
+            answer::text(exchange, 500, PANICKED)
+        }
+    }
+}
+
+/// The answer where there is no place for a request.
+pub(super) fn too_many_requests(exchange: &Exchange, observed: &Observed) -> Response<Body> {
+    observed.terminated(429);
+    let mut refusal = answer::text(exchange, 429, format!("{TOO_MANY_REQUESTS}\n"));
+    refusal.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER));
+    refusal.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    refusal
+}
+
+/// An answer whose body is made while it is sent, watched over as the rest of the request was.
+pub(super) fn while_sent(response: Response<Body>) -> Response<Body> {
+    if response.body().size_hint().exact().is_some() {
+        return response;
+    }
+    response.map(|body| Body::new(Attended { body, meter: background_meter() }))
+}
+
+struct Attended {
+    body: Body,
+    meter: Meter,
+}
+
+impl HttpBody for Attended {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let Attended { body, meter } = &mut *self;
+        match meter.run(|| Pin::new(body).poll_frame(context)) {
+            Ok(polled) => polled,
+            Err(Broken::Panicked(payload)) => resume_unwind(payload),
+            Err(Broken::Ended(_)) => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

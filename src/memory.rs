@@ -1,0 +1,258 @@
+//! How much memory there is for what clients ask for, and who gets it.
+//!
+//! In: how much something will take, before it is begun. Out: a [`Reservation`], in the order in which they were asked for,
+//! or the word that there is none. What is reserved is an estimate; how much the process really has is looked at beside it,
+//! and while that is too much, only one thing at a time is begun. Nothing here allocates or frees: it only counts.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{sleep, timeout};
+
+/// How long something waits for memory before it is refused.
+const WAIT: Duration = Duration::from_secs(5);
+/// How long a look at the memory of the process holds.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// What is reserved is counted in these.
+const UNIT_BYTES: usize = 1 << 10;
+/// What a server needs in any case, in bytes; a limit below it is taken for this.
+const LIMIT_BYTES_MIN: usize = 32 << 20;
+/// What a watch costs whose client reads slowly, on a connection that it shares or on one of its own without TLS.
+const WATCH_BYTES: usize = 24 << 10;
+/// What a decoded value costs beside its text, with the copies of it that a request makes.
+const VALUE_BYTES: usize = 160;
+/// How often a request holds the text of its body: as it was sent, decoded, in what it is compared with, on its way to the
+/// database, stored, answered. Measured with bodies of 3 MiB.
+const TEXT_COPIES: usize = 12;
+/// Which part of the limit is for bodies that are being read.
+const BODIES_SHARE: usize = 32;
+/// Which part is for requests at work and answers that are made as a whole.
+const WORK_SHARE: usize = 4;
+/// Which part is for watches.
+const WATCHES_SHARE: usize = 2;
+/// Which part is for objects that are kept in memory to be read.
+const VIEW_SHARE: usize = 4;
+/// How full the memory of the process may be, in percent of the limit, before it counts as short.
+const SHORT_PERCENT: usize = 85;
+
+/// The memory of a process.
+#[derive(Debug)]
+pub struct Memory {
+    limit_bytes: usize,
+    bodies: Pool,
+    work: Pool,
+    watches: Pool,
+    begun: Instant,
+    /// Milliseconds since `begun` at the last look, and whether memory was short then.
+    looked: AtomicU64,
+}
+
+/// Memory of one use, handed out in the order in which it was asked for.
+#[derive(Debug)]
+struct Pool {
+    free: Arc<Semaphore>,
+    units: u32,
+}
+
+/// Memory that is kept free for its holder until this is dropped.
+#[derive(Debug)]
+pub struct Reservation {
+    _units: OwnedSemaphorePermit,
+}
+
+/// There was no memory in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+impl Pool {
+    fn new(bytes: usize) -> Self {
+        let units = u32::try_from((bytes / UNIT_BYTES).min(Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
+        Pool { free: Arc::new(Semaphore::new(units as usize)), units }
+    }
+
+    /// What is more than all there is gets all there is: it runs alone.
+    fn units_for(&self, bytes: usize) -> u32 {
+        u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX).min(self.units)
+    }
+
+    async fn reserve(&self, bytes: usize) -> Result<Reservation, Full> {
+        let units = Arc::clone(&self.free).acquire_many_owned(self.units_for(bytes));
+        match timeout(WAIT, units).await {
+            Ok(Ok(units)) => Ok(Reservation { _units: units }),
+            _ => Err(Full),
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.free.available_permits() == self.units as usize
+    }
+}
+
+impl Memory {
+    /// Hands out `limit_bytes` together.
+    pub fn new(limit_bytes: usize) -> Self {
+        let limit_bytes = limit_bytes.max(LIMIT_BYTES_MIN);
+        Memory {
+            limit_bytes,
+            bodies: Pool::new(limit_bytes / BODIES_SHARE),
+            work: Pool::new(limit_bytes / WORK_SHARE),
+            watches: Pool::new(limit_bytes / WATCHES_SHARE),
+            begun: Instant::now(),
+            looked: AtomicU64::new(0),
+        }
+    }
+
+    /// As much as the system gives the process.
+    pub fn of_system() -> Self {
+        Memory::new(system_limit_bytes().unwrap_or(usize::MAX))
+    }
+
+    pub fn limit_bytes(&self) -> usize {
+        self.limit_bytes
+    }
+
+    /// How many bytes of objects may be kept to be read.
+    pub fn view_bytes_max(&self) -> usize {
+        self.limit_bytes / VIEW_SHARE
+    }
+
+    /// Memory to read a body of so many bytes.
+    pub async fn for_body(&self, bytes: usize) -> Result<Reservation, Full> {
+        self.bodies.reserve(bytes).await
+    }
+
+    /// Memory for what a request does with its body and an object that is stored in `stored_bytes`.
+    pub async fn for_work_on(&self, body: &[u8], stored_bytes: usize) -> Result<Reservation, Full> {
+        self.for_work(work_bytes(body) + stored_bytes.saturating_mul(TEXT_COPIES)).await
+    }
+
+    /// Memory for work that takes so many bytes.
+    pub async fn for_work(&self, bytes: usize) -> Result<Reservation, Full> {
+        let until = Instant::now() + WAIT;
+        let reservation = loop {
+            let alone = self.work.is_idle();
+            if alone || !self.is_short() {
+                break self.work.reserve(bytes).await?;
+            }
+            if Instant::now() > until {
+                return Err(Full);
+            }
+            sleep(LOOK_EVERY).await;
+        };
+        Ok(reservation)
+    }
+
+    /// Memory for a watch; at once or not at all, as those that have some go on for long.
+    pub fn for_watch(&self) -> Result<Reservation, Full> {
+        let units = Arc::clone(&self.watches.free).try_acquire_many_owned(self.watches.units_for(WATCH_BYTES));
+        units.map(|units| Reservation { _units: units }).map_err(|_| Full)
+    }
+
+    /// Whether the process has nearly all that it may. A look at it holds for [`LOOK_EVERY`].
+    pub fn is_short(&self) -> bool {
+        let now_ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX / 2);
+        let looked = self.looked.load(Ordering::Relaxed);
+        if now_ms < looked / 2 + LOOK_EVERY.as_millis() as u64 && looked > 0 {
+            return looked % 2 == 1;
+        }
+        let is_short = own_bytes().is_some_and(|bytes| bytes > self.limit_bytes / 100 * SHORT_PERCENT);
+        self.looked.store(now_ms * 2 + u64::from(is_short), Ordering::Relaxed);
+        is_short
+    }
+}
+
+/// What a request takes that decodes `body`, by the number of values that may be in it.
+fn work_bytes(body: &[u8]) -> usize {
+    let begins = |byte: &&u8| matches!(byte, b',' | b':' | b'{' | b'[' | b'\n');
+    let values = body.iter().filter(begins).count();
+    body.len() * TEXT_COPIES + values * VALUE_BYTES
+}
+
+/// How much memory the process has for itself: what is mapped from files can be given back.
+fn own_bytes() -> Option<usize> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let kib = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    kib.trim().strip_suffix(" kB")?.trim().parse::<usize>().ok()?.checked_mul(1 << 10)
+}
+
+/// The least of what the process' group and the machine have; `None` where the system does not tell.
+fn system_limit_bytes() -> Option<usize> {
+    let groups = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    let of_groups = groups.iter().filter_map(|path| fs::read_to_string(path).ok()?.trim().parse().ok());
+    let of_own = own_group().and_then(|path| fs::read_to_string(path).ok()?.trim().parse().ok());
+    of_groups.chain(of_own).chain(machine_bytes()).min()
+}
+
+/// The limit of the process' own group, where that is not the root of what it sees.
+fn own_group() -> Option<String> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    Some(format!("/sys/fs/cgroup{path}/memory.max"))
+}
+
+fn machine_bytes() -> Option<usize> {
+    let told = fs::read_to_string("/proc/meminfo").ok()?;
+    let total = told.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    total.trim().strip_suffix(" kB")?.trim().parse::<usize>().ok()?.checked_mul(1 << 10)
+}
+
+/// Reads a number of bytes as the API writes quantities of memory: `100Mi`, `1Gi`, `500000`.
+///
+/// Errors: what is wrong with it.
+pub fn parse_bytes(text: &str) -> Result<usize, String> {
+    const SUFFIXES: [(&str, u32); 4] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40)];
+    let (digits, shift) =
+        SUFFIXES.iter().find_map(|(suffix, shift)| Some((text.strip_suffix(suffix)?, *shift))).unwrap_or((text, 0));
+    let number = digits.parse::<usize>().map_err(|_| "expected a number of bytes, such as 512Mi".to_owned())?;
+    match number.checked_mul(1 << shift) {
+        Some(bytes) if bytes >= LIMIT_BYTES_MIN => Ok(bytes),
+        Some(_) => Err(format!("must be at least {}Mi", LIMIT_BYTES_MIN >> 20)),
+        None => Err("there is no such machine".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_a_number_of_bytes() {
+        assert_eq!((parse_bytes("96Mi"), parse_bytes("1Gi")), (Ok(96 << 20), Ok(1 << 30)));
+        assert_eq!(parse_bytes("100000000"), Ok(100_000_000));
+        for wrong in ["", "Mi", "1.5Gi", "-1", "1Mi", "99999999999Ti"] {
+            assert!(parse_bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_larger_than_all_runs_alone_and_others_wait_their_turn() {
+        let memory = Arc::new(Memory::new(1 << 40));
+        let huge = memory.work.reserve(usize::MAX / 2).await.expect("there is all of it");
+        assert_eq!(memory.work.reserve(1).await.err(), Some(Full), "it waits, then it is refused");
+        let waiting = tokio::spawn({
+            let memory = Arc::clone(&memory);
+            async move { memory.work.reserve(1).await.is_ok() }
+        });
+        tokio::task::yield_now().await;
+        drop(huge);
+        assert!(waiting.await.expect("it does not panic"));
+    }
+
+    #[test]
+    fn a_watch_is_refused_at_once_where_there_are_too_many() {
+        let memory = Memory::new(LIMIT_BYTES_MIN);
+        let watches: Vec<_> = std::iter::from_fn(|| memory.for_watch().ok()).collect();
+        assert_eq!(watches.len(), LIMIT_BYTES_MIN / WATCHES_SHARE / WATCH_BYTES);
+        drop(watches);
+        assert!(memory.for_watch().is_ok());
+    }
+
+    #[test]
+    fn many_small_values_take_more_than_one_large_text() {
+        let numbers = "1,".repeat(500);
+        assert!(work_bytes(numbers.as_bytes()) > 5 * work_bytes("x".repeat(1000).as_bytes()));
+    }
+}

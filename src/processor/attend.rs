@@ -1,0 +1,196 @@
+//! Watches over work while it is on a thread.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
+
+use super::turns::Turn;
+use super::{BUDGET, Share};
+use crate::work::{Ended, Oversee};
+
+/// How long work may go on where it began.
+const INLINE_MAX: Duration = Duration::from_millis(1);
+/// After this it is long even if it has taken few steps. (The system may have run others meanwhile.)
+const INLINE_WALL_MAX: Duration = Duration::from_millis(4);
+/// How many looks there are in a millisecond of work, at least.
+const LOOKS_INLINE_MAX: u32 = 8;
+/// How long one is at work before another gets a turn.
+const SLICE: Duration = Duration::from_millis(50);
+/// How long to wait for another thread to take over what else is to be done on this one.
+const HAND_OVER_PAUSE: Duration = Duration::from_micros(100);
+
+/// Watches over a request.
+pub(super) struct Attendant {
+    share: Arc<Share>,
+    run: Run,
+    /// Processor time of earlier runs, and the thread's at the first look of this one.
+    used: Duration,
+    clock: Duration,
+    turn: Option<(Turn, Instant)>,
+}
+
+/// Watches over what the server does for itself: it needs no turn, and nothing ends it.
+pub(super) struct Background(Run);
+
+/// One stretch of work on a thread.
+struct Run {
+    begun: Instant,
+    looks: u32,
+    /// When to try once more to have the thread's other tasks taken over, and how long to wait after that.
+    hand_over: (Instant, Duration),
+}
+
+impl Run {
+    fn begin() -> Self {
+        let now = Instant::now();
+        Run { begun: now, looks: 0, hand_over: (now, INLINE_MAX) }
+    }
+
+    fn is_long(&self, now: Instant) -> bool {
+        let ran = now.duration_since(self.begun);
+        ran > INLINE_WALL_MAX || (ran > INLINE_MAX && self.looks > LOOKS_INLINE_MAX)
+    }
+
+    /// Lets another thread take over the sockets and tasks of this one. That may not happen at once, so it is asked for
+    /// again, ever more rarely.
+    fn hand_over(&mut self, now: Instant) {
+        let (due, interval) = self.hand_over;
+        if now >= due {
+            leave_thread();
+            self.hand_over = (now + interval, interval * 4);
+        }
+    }
+}
+
+impl Attendant {
+    pub fn new(share: Arc<Share>) -> Self {
+        Attendant { share, run: Run::begin(), used: Duration::ZERO, clock: Duration::ZERO, turn: None }
+    }
+
+    fn is_long(&self, now: Instant) -> bool {
+        self.share.was_long.load(Ordering::Relaxed) || self.turn.is_some() || self.run.is_long(now)
+    }
+
+    fn take_turn(&mut self, now: Instant) -> Result<(), Ended> {
+        if self.turn.is_none() {
+            self.turn = self.share.waited_for().map(|turn| (turn, now));
+        }
+        match &self.turn {
+            Some((_, since)) if now.duration_since(*since) < SLICE || !self.share.turns.are_wanted() => return Ok(()),
+            Some(_) => self.turn = None,
+            None => {}
+        }
+        let share = &self.share;
+        let take = || share.turns.take_on_thread(&share.user, || share.is_wanted(Instant::now()));
+        self.turn = Some((on_blocking_thread(take)?, Instant::now()));
+        Ok(())
+    }
+
+    fn note_look(&mut self) {
+        if self.run.looks == 0 {
+            self.clock = processor_time();
+        }
+        self.run.looks += 1;
+    }
+
+    fn used(&self) -> Duration {
+        match self.run.looks {
+            0 => self.used,
+            _ => self.used + processor_time().saturating_sub(self.clock),
+        }
+    }
+}
+
+impl Oversee for Attendant {
+    fn begin(&mut self) {
+        self.run = Run::begin();
+    }
+
+    fn look(&mut self) -> Result<(), Ended> {
+        let now = Instant::now();
+        self.note_look();
+        self.share.is_wanted(now)?;
+        if !self.is_long(now) {
+            return Ok(());
+        }
+        if self.run.is_long(now) {
+            self.share.was_long.store(true, Ordering::Relaxed);
+        }
+        if self.used() > BUDGET {
+            return Err(Ended::Budget);
+        }
+        self.run.hand_over(now);
+        self.take_turn(now)
+    }
+
+    fn glance(&mut self) {
+        let now = Instant::now();
+        self.note_look();
+        if self.is_long(now) {
+            self.run.hand_over(now);
+        }
+    }
+
+    fn end(&mut self) {
+        self.used = self.used();
+        self.turn = None;
+        // What was waited for and not needed.
+        drop(self.share.waited_for());
+    }
+}
+
+impl Background {
+    pub fn new() -> Self {
+        Background(Run::begin())
+    }
+}
+
+impl Oversee for Background {
+    fn begin(&mut self) {
+        self.0 = Run::begin();
+    }
+
+    fn look(&mut self) -> Result<(), Ended> {
+        self.glance();
+        Ok(())
+    }
+
+    fn glance(&mut self) {
+        let now = Instant::now();
+        self.0.looks += 1;
+        if self.0.is_long(now) {
+            self.0.hand_over(now);
+        }
+    }
+}
+
+/// Gives another thread time to take over what else is to be done on this one.
+pub(super) fn leave_thread() {
+    on_blocking_thread(|| thread::sleep(HAND_OVER_PAUSE));
+}
+
+/// Runs what blocks this thread, where it is one of the runtime's: another takes its place.
+fn on_blocking_thread<T>(block: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => block_in_place(block),
+        _ => block(),
+    }
+}
+
+/// Processor time of this thread.
+#[cfg(unix)]
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
+}
+
+/// Time, where the system does not tell that of a thread.
+#[cfg(not(unix))]
+fn processor_time() -> Duration {
+    static START: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
+    START.elapsed()
+}

@@ -1,0 +1,122 @@
+//! Futures that are watched over whenever they are at work.
+
+use std::future::{Future, poll_fn};
+use std::panic::resume_unwind;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use super::Share;
+use super::attend::Background;
+use crate::work::{Broken, Meter};
+
+/// Work that takes its share of the processors.
+///
+/// Errors: it was ended, or it panicked.
+pub async fn metered<F: Future>(share: &Arc<Share>, work: F) -> Result<F::Output, Broken> {
+    run(Meter::new(share.attendant()), work).await
+}
+
+/// Work that the server does for itself: nobody waits for a thread meanwhile.
+pub async fn background<F: Future>(work: F) -> F::Output {
+    match run(background_meter(), work).await {
+        Ok(output) => output,
+        Err(Broken::Panicked(payload)) => resume_unwind(payload),
+        Err(Broken::Ended(ended)) => resume_unwind(Box::new(ended)),
+    }
+}
+
+/// Watches over such work where it is no future.
+pub fn background_meter() -> Meter {
+    Meter::new(Background::new())
+}
+
+async fn run<F: Future>(mut meter: Meter, work: F) -> Result<F::Output, Broken> {
+    let mut work = pin!(work);
+    let polled = poll_fn(|context| match meter.run(|| work.as_mut().poll(context)) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+        Err(broken) => Poll::Ready(Err(broken)),
+    });
+    polled.await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use tokio::task::yield_now;
+
+    use super::*;
+    use crate::processor::{Expected, Processor};
+    use crate::work::{Ended, step};
+
+    fn share(processor: &Processor) -> Arc<Share> {
+        processor.share("jane", "a kind", Expected::Short)
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn long_work_leaves_its_thread_to_others_and_ends_when_nobody_wants_it() {
+        let processor = Arc::new(Processor::default());
+        let share = share(&processor);
+        let work = tokio::spawn({
+            let share = Arc::clone(&share);
+            async move { metered(&share, async { (0..u64::MAX).for_each(|_| step()) }).await }
+        });
+        // The only thread of the runtime is at work, and yet this goes on.
+        for _ in 0..100 {
+            yield_now().await;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        assert!(!work.is_finished());
+        share.cancel();
+        let ended = work.await.expect("it does not panic");
+        assert!(matches!(ended, Err(Broken::Ended(Ended::Cancelled))));
+        processor.done(&share);
+        assert_eq!(processor.share("jane", "a kind", Expected::Short).expected(), Expected::Long);
+        assert_eq!(processor.share("joe", "a kind", Expected::Short).expected(), Expected::Short);
+    }
+
+    #[tokio::test]
+    async fn work_ends_at_its_deadline() {
+        let processor = Processor::default();
+        let share = share(&processor);
+        share.set_deadline(Instant::now() + Duration::from_millis(5));
+        let ended = metered(&share, async { (0..u64::MAX).for_each(|_| step()) }).await;
+        assert!(matches!(ended, Err(Broken::Ended(Ended::Deadline))));
+    }
+
+    #[tokio::test]
+    async fn what_is_short_is_left_alone() {
+        let processor = Processor::default();
+        let share = share(&processor);
+        assert_eq!(metered(&share, async { yield_now().await }).await.ok(), Some(()));
+        processor.done(&share);
+        assert_eq!(share.expected(), Expected::Short);
+        assert_eq!(background(async { 1 }).await, 1);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn long_work_needs_one_turn_and_gives_it_back() {
+        let processor = Processor::of(1);
+        let work = |expected| {
+            let share = processor.share("jane", expected == Expected::Long, expected);
+            tokio::spawn(async move {
+                let work = async {
+                    share.ready().await?;
+                    let begun = Instant::now();
+                    while begun.elapsed() < Duration::from_millis(10) {
+                        step();
+                    }
+                    Ok(())
+                };
+                metered(&share, work).await.ok()
+            })
+        };
+        let working: Vec<_> = [Expected::Long, Expected::Short].into_iter().cycle().take(10).map(work).collect();
+        for work in working {
+            assert_eq!(work.await.expect("it does not panic"), Some(Ok::<(), Ended>(())));
+        }
+        assert!(!processor.turns.are_wanted());
+    }
+}

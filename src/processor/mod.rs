@@ -1,0 +1,163 @@
+//! Processor time for requests: what takes long leaves the threads that hold sockets, waits for its turn, and ends in time.
+//!
+//! In: the future that answers a request, and whose it is. Out: its answer, or why it was ended.
+//!
+//! Every request begins where it came in, as most are done within a fraction of a millisecond. One that takes longer hands
+//! its thread's sockets and tasks to another thread ([`attend`]), and goes on when it is its user's turn ([`turns`]): as
+//! many of those run as there are processors, a while each. What was long the last time waits for a turn before it begins,
+//! without holding a thread ([`record`]).
+
+mod attend;
+mod metered;
+mod record;
+mod turns;
+
+use std::hash::{BuildHasher as _, Hash, RandomState};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+pub use metered::{background, background_meter, metered};
+
+use crate::work::Ended;
+use attend::Attendant;
+use record::Record;
+use turns::{Turn, Turns};
+
+/// Processor time that a request may take, all in all.
+pub const BUDGET: Duration = Duration::from_secs(10);
+
+/// How long requests that are at work may go on once the server stops.
+const STOP_GRACE: Duration = Duration::from_millis(300);
+
+/// The processors, as requests share them.
+pub struct Processor {
+    turns: Arc<Turns>,
+    stopped: Arc<OnceLock<Instant>>,
+    record: Record,
+    hasher: RandomState,
+}
+
+/// One request's share.
+pub struct Share {
+    /// Whose turn it takes.
+    user: Arc<str>,
+    turns: Arc<Turns>,
+    /// When the server was told to stop.
+    stopped: Arc<OnceLock<Instant>>,
+    /// What is known of its kind.
+    kind: u64,
+    expected: Expected,
+    /// Set once it has taken long.
+    was_long: AtomicBool,
+    cancelled: AtomicBool,
+    deadline: Mutex<Option<Instant>>,
+    /// A turn that was waited for, until it begins.
+    turn: Mutex<Option<Turn>>,
+}
+
+/// How long a request will take, as far as can be told before it is begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    Short,
+    Long,
+}
+
+impl Default for Processor {
+    fn default() -> Self {
+        Processor::of(std::thread::available_parallelism().map_or(1, usize::from))
+    }
+}
+
+impl Processor {
+    /// So many processors.
+    fn of(processors: usize) -> Self {
+        Processor {
+            turns: Arc::new(Turns::new(processors)),
+            stopped: Arc::default(),
+            record: Record::default(),
+            hasher: RandomState::new(),
+        }
+    }
+
+    /// The share of a request of `user`. What is equal in `kind` took about as long until now; where nothing is known of
+    /// it, `guess` counts.
+    pub fn share(&self, user: &str, kind: impl Hash, guess: Expected) -> Arc<Share> {
+        let kind = self.hasher.hash_one((user, kind));
+        Arc::new(Share {
+            user: Arc::from(user),
+            turns: Arc::clone(&self.turns),
+            stopped: Arc::clone(&self.stopped),
+            kind,
+            expected: self.record.expected(kind).unwrap_or(guess),
+            was_long: AtomicBool::new(false),
+            cancelled: AtomicBool::new(false),
+            deadline: Mutex::default(),
+            turn: Mutex::default(),
+        })
+    }
+
+    /// Ends what is still at work in a moment, as the server stops.
+    pub fn stop(&self) {
+        self.stopped.get_or_init(Instant::now);
+    }
+
+    /// Remembers how long it took.
+    pub fn done(&self, share: &Share) {
+        let was = if share.was_long.load(Ordering::Relaxed) { Expected::Long } else { Expected::Short };
+        if was != share.expected || was == Expected::Long {
+            self.record.note(share.kind, was);
+        }
+    }
+}
+
+impl Share {
+    pub fn expected(&self) -> Expected {
+        self.expected
+    }
+
+    /// Nobody wants the answer any more.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// The answer is worth nothing after this.
+    pub fn set_deadline(&self, deadline: Instant) {
+        *self.deadline.lock().unwrap_or_else(PoisonError::into_inner) = Some(deadline);
+    }
+
+    /// Waits for a turn where it is likely to need one. To be called right before the work begins: a turn lasts until the
+    /// request waits for something else.
+    ///
+    /// Errors: too many requests of this user wait.
+    pub async fn ready(&self) -> Result<(), Ended> {
+        if self.expected == Expected::Long {
+            let turn = self.turns.take(&self.user)?.await;
+            *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn);
+            // Before the first step, as that may be long in coming.
+            attend::leave_thread();
+        }
+        Ok(())
+    }
+
+    fn attendant(self: &Arc<Self>) -> Attendant {
+        Attendant::new(Arc::clone(self))
+    }
+
+    fn waited_for(&self) -> Option<Turn> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Errors: it is to end.
+    fn is_wanted(&self, now: Instant) -> Result<(), Ended> {
+        let is_stopped = self.stopped.get().is_some_and(|stopped| now.duration_since(*stopped) > STOP_GRACE);
+        if is_stopped || self.cancelled.load(Ordering::Relaxed) {
+            return Err(Ended::Cancelled);
+        }
+        let deadline = *self.deadline.lock().unwrap_or_else(PoisonError::into_inner);
+        match deadline {
+            Some(deadline) if now >= deadline => Err(Ended::Deadline),
+            _ => Ok(()),
+        }
+    }
+}

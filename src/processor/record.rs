@@ -1,0 +1,57 @@
+//! What took long the last time.
+//!
+//! A table of fixed size, indexed by a hash: what falls into the same place replaces what was there, and is at worst
+//! expected wrongly once.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Expected;
+
+const PLACES: usize = 4096;
+/// The bit of an entry that says that it took long; the others are of the hash.
+const LONG: u64 = 1;
+
+pub(super) struct Record(Box<[AtomicU64]>);
+
+impl Default for Record {
+    fn default() -> Self {
+        Record((0..PLACES).map(|_| AtomicU64::new(0)).collect())
+    }
+}
+
+impl Record {
+    /// What is known of a kind of requests, by its hash.
+    pub fn expected(&self, kind: u64) -> Option<Expected> {
+        let entry = self.place(kind).load(Ordering::Relaxed);
+        (entry | LONG == kind | LONG).then_some(if entry & LONG == LONG { Expected::Long } else { Expected::Short })
+    }
+
+    pub fn note(&self, kind: u64, was: Expected) {
+        let entry = match was {
+            Expected::Long => kind | LONG,
+            Expected::Short => kind & !LONG,
+        };
+        self.place(kind).store(entry, Ordering::Relaxed);
+    }
+
+    fn place(&self, kind: u64) -> &AtomicU64 {
+        // The lowest bit is the flag's.
+        &self.0[(kind >> 1) as usize % PLACES]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_word_on_a_kind_counts() {
+        let record = Record::default();
+        assert_eq!(record.expected(0xabc), None);
+        record.note(0xabc, Expected::Long);
+        assert_eq!(record.expected(0xabc), Some(Expected::Long));
+        assert_eq!(record.expected(0xabc + ((PLACES as u64) << 1)), None, "another in the same place");
+        record.note(0xabc, Expected::Short);
+        assert_eq!(record.expected(0xabc), Some(Expected::Short));
+    }
+}

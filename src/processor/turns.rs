@@ -1,0 +1,310 @@
+//! Whose turn it is: a queue that is fair by user.
+//!
+//! There are as many turns as processors. Users who wait are served one after the other, and the requests of each in the
+//! order in which they came; so somebody with a thousand of them delays another by one.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use crate::work::Ended;
+
+/// How many requests of one user may wait.
+const WAITING_PER_USER_MAX: usize = 256;
+/// How many may wait of all users.
+const WAITING_MAX: usize = 2048;
+/// How many may hold a thread while they wait, as they were not expected to take long.
+const THREADS_WAITING_MAX: usize = 32;
+/// How often one that holds a thread looks whether it is still wanted.
+const WANTED_INTERVAL: Duration = Duration::from_millis(20);
+
+pub(super) struct Turns {
+    queue: Mutex<Queue>,
+}
+
+struct Queue {
+    free: usize,
+    /// Those who wait, by user; none is empty.
+    waiting: BTreeMap<Arc<str>, VecDeque<Arc<Waiter>>>,
+    /// The users who wait, the next one first.
+    users: VecDeque<Arc<str>>,
+    count: usize,
+    threads: usize,
+}
+
+#[derive(Default)]
+struct Waiter {
+    granted: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+}
+
+/// A turn, until it is dropped.
+pub(super) struct Turn(Arc<Turns>);
+
+/// A turn that is waited for.
+pub(super) struct Waiting {
+    turns: Arc<Turns>,
+    user: Arc<str>,
+    waiter: Arc<Waiter>,
+    is_done: bool,
+}
+
+impl Turns {
+    pub fn new(count: usize) -> Self {
+        let queue = Queue { free: count, waiting: BTreeMap::new(), users: VecDeque::new(), count: 0, threads: 0 };
+        Turns { queue: Mutex::new(queue) }
+    }
+
+    /// The next turn of `user`.
+    ///
+    /// Errors: too many wait.
+    pub fn take(self: &Arc<Self>, user: &Arc<str>) -> Result<Waiting, Ended> {
+        let waiter = Arc::new(Waiter::default());
+        let mut queue = self.queue();
+        if queue.free > 0 {
+            queue.free -= 1;
+            waiter.granted.store(true, Ordering::Release);
+        } else {
+            queue.add(user, &waiter)?;
+        }
+        drop(queue);
+        Ok(Waiting { turns: Arc::clone(self), user: Arc::clone(user), waiter, is_done: false })
+    }
+
+    /// The next turn of `user`, waited for on this thread as long as `wanted` says so.
+    ///
+    /// Errors: too many wait, or what `wanted` says.
+    pub fn take_on_thread(
+        self: &Arc<Self>,
+        user: &Arc<str>,
+        mut wanted: impl FnMut() -> Result<(), Ended>,
+    ) -> Result<Turn, Ended> {
+        let mut waiting = self.take(user)?;
+        let _holding = HoldingThread::new(self, &waiting)?;
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        let mut context = Context::from_waker(&waker);
+        loop {
+            if let Poll::Ready(turn) = Pin::new(&mut waiting).poll(&mut context) {
+                return Ok(turn);
+            }
+            wanted()?;
+            thread::park_timeout(WANTED_INTERVAL);
+        }
+    }
+
+    /// Whether anybody waits.
+    pub fn are_wanted(&self) -> bool {
+        self.queue().count > 0
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives a turn that has become free to the next one.
+    fn pass_on(&self) {
+        let mut queue = self.queue();
+        let next = queue.next();
+        if next.is_none() {
+            queue.free += 1;
+        }
+        drop(queue);
+        if let Some(waiter) = next {
+            waiter.grant();
+        }
+    }
+}
+
+impl Queue {
+    fn add(&mut self, user: &Arc<str>, waiter: &Arc<Waiter>) -> Result<(), Ended> {
+        let of_user = self.waiting.get(user).map_or(0, VecDeque::len);
+        if of_user >= WAITING_PER_USER_MAX || self.count >= WAITING_MAX {
+            return Err(Ended::Overload);
+        }
+        if of_user == 0 {
+            self.users.push_back(Arc::clone(user));
+        }
+        self.waiting.entry(Arc::clone(user)).or_default().push_back(Arc::clone(waiter));
+        self.count += 1;
+        Ok(())
+    }
+
+    fn next(&mut self) -> Option<Arc<Waiter>> {
+        let user = self.users.pop_front()?;
+        let of_user = self.waiting.get_mut(&user)?;
+        let waiter = of_user.pop_front()?;
+        self.count -= 1;
+        if of_user.is_empty() {
+            self.waiting.remove(&user);
+        } else {
+            self.users.push_back(user);
+        }
+        Some(waiter)
+    }
+
+    fn remove(&mut self, user: &Arc<str>, waiter: &Arc<Waiter>) {
+        let Some(of_user) = self.waiting.get_mut(user) else { return };
+        let before = of_user.len();
+        of_user.retain(|other| !Arc::ptr_eq(other, waiter));
+        self.count -= before - of_user.len();
+        if of_user.is_empty() {
+            self.waiting.remove(user);
+            self.users.retain(|other| other != user);
+        }
+    }
+}
+
+impl Waiter {
+    fn grant(&self) {
+        let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.granted.store(true, Ordering::Release);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl Future for Waiting {
+    type Output = Turn;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Turn> {
+        *self.waiter.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(context.waker().clone());
+        // Who is granted before the waker is there sees it here; who is granted later is woken.
+        if !self.waiter.granted.load(Ordering::Acquire) {
+            return Poll::Pending;
+        }
+        self.is_done = true;
+        Poll::Ready(Turn(Arc::clone(&self.turns)))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if self.is_done {
+            return;
+        }
+        let mut queue = self.turns.queue();
+        queue.remove(&self.user, &self.waiter);
+        drop(queue);
+        // It may have been granted meanwhile: nobody grants what is not in the queue.
+        if self.waiter.granted.load(Ordering::Acquire) {
+            self.turns.pass_on();
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.pass_on();
+    }
+}
+
+/// One that waits and holds a thread meanwhile.
+struct HoldingThread<'a>(&'a Turns);
+
+impl<'a> HoldingThread<'a> {
+    /// Errors: too many do.
+    fn new(turns: &'a Turns, waiting: &Waiting) -> Result<Self, Ended> {
+        let mut queue = turns.queue();
+        if queue.threads >= THREADS_WAITING_MAX && !waiting.waiter.granted.load(Ordering::Acquire) {
+            return Err(Ended::Overload);
+        }
+        queue.threads += 1;
+        Ok(HoldingThread(turns))
+    }
+}
+
+impl Drop for HoldingThread<'_> {
+    fn drop(&mut self) {
+        self.0.queue().threads -= 1;
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    fn poll(waiting: &mut Waiting) -> Option<Turn> {
+        match Pin::new(waiting).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(turn) => Some(turn),
+            Poll::Pending => None,
+        }
+    }
+
+    fn take(turns: &Arc<Turns>, user: &str) -> Waiting {
+        turns.take(&Arc::from(user)).expect("few wait")
+    }
+
+    #[test]
+    fn users_take_turns() {
+        let turns = Arc::new(Turns::new(1));
+        let mut turn = poll(&mut take(&turns, "a"));
+        assert!(turn.is_some());
+        let mut waiting: Vec<_> = ["a", "a", "a", "b", "b"].map(|user| take(&turns, user)).into();
+        let mut order = Vec::new();
+        while !waiting.is_empty() {
+            assert!(waiting.iter_mut().all(|waiting| poll(waiting).is_none()));
+            drop(turn.take());
+            let mut turns = waiting.iter_mut().map(poll);
+            let (at, granted) = turns.by_ref().enumerate().find(|(_, turn)| turn.is_some()).expect("it is passed on");
+            turn = granted;
+            order.push(waiting.remove(at).user.to_string());
+        }
+        assert_eq!(order, ["a", "b", "a", "b", "a"]);
+    }
+
+    #[test]
+    fn a_turn_outlives_those_who_gave_up_waiting() {
+        let turns = Arc::new(Turns::new(1));
+        let turn = poll(&mut take(&turns, "a"));
+        let (first, second, mut third) = (take(&turns, "b"), take(&turns, "b"), take(&turns, "c"));
+        drop(first);
+        drop(turn);
+        // The second one was granted it and goes.
+        drop(second);
+        assert!(poll(&mut third).is_some());
+        assert!(!turns.are_wanted());
+        assert_eq!(turns.queue().free, 1);
+    }
+
+    #[test]
+    fn only_so_many_of_a_user_wait() {
+        let turns = Arc::new(Turns::new(0));
+        let user = Arc::from("a");
+        let waiting: Vec<_> = (0..WAITING_PER_USER_MAX).map(|_| turns.take(&user)).collect();
+        assert!(waiting.iter().all(Result::is_ok));
+        assert_eq!(turns.take(&user).err(), Some(Ended::Overload));
+        assert!(turns.take(&Arc::from("b")).is_ok());
+    }
+
+    #[test]
+    fn a_thread_waits_for_as_long_as_it_is_wanted() {
+        let turns = Arc::new(Turns::new(1));
+        let user: Arc<str> = Arc::from("a");
+        let turn = turns.take_on_thread(&user, || Err(Ended::Cancelled));
+        assert!(turn.is_ok(), "it is free");
+        assert_eq!(turns.take_on_thread(&user, || Err(Ended::Deadline)).err(), Some(Ended::Deadline));
+        let other = thread::spawn({
+            let turns = Arc::clone(&turns);
+            move || turns.take_on_thread(&user, || Ok(())).is_ok()
+        });
+        drop(turn);
+        assert!(other.join().expect("it does not panic"));
+        assert_eq!(turns.queue().free, 1);
+    }
+}

@@ -1,0 +1,110 @@
+//! What a request is told beside its answer.
+//!
+//! In: texts, as the steps of a verb find something to warn of. Out: those that Warning headers have room for, each once, in
+//! their order; and what the audit log is told.
+//!
+//! Source: `k8s.io/apiserver/pkg/endpoints/filters/warning.go`, release 1.37.
+
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
+
+use crate::admission::Notes;
+use crate::work;
+
+/// How many characters of warnings are sent in full.
+pub const WARNINGS_CHARACTERS_MAX: usize = 4096;
+/// How many characters of each are sent where that is too little.
+pub const WARNING_CHARACTERS_MAX: usize = 256;
+
+/// The texts of Warning headers, and annotations of the audit log.
+#[derive(Clone, Debug, Default)]
+pub struct Warnings {
+    notes: Notes,
+    /// The hashes of all texts.
+    seen: HashSet<u64>,
+    hasher: RandomState,
+    characters: usize,
+    /// How many characters there are where each text is cut.
+    cut_characters: usize,
+}
+
+impl Warnings {
+    /// Adds a text, unless it is there already or would not be sent.
+    pub fn add(&mut self, text: impl Into<String>) {
+        let mut text = text.into();
+        work::bytes(text.len());
+        if text.is_empty() || self.is_full() || !self.seen.insert(self.hasher.hash_one(&text)) {
+            return;
+        }
+        // Of one that alone is too long, only the beginning is sent.
+        if let Some((end, _)) = text.char_indices().nth(WARNINGS_CHARACTERS_MAX + 1) {
+            text.truncate(end);
+        }
+        let characters = text.chars().count();
+        self.characters += characters;
+        self.cut_characters += characters.min(WARNING_CHARACTERS_MAX);
+        self.notes.warnings.push(text);
+    }
+
+    /// Whether what is added now is not sent.
+    fn is_full(&self) -> bool {
+        self.characters > WARNINGS_CHARACTERS_MAX && self.cut_characters >= WARNINGS_CHARACTERS_MAX
+    }
+
+    pub fn texts(&self) -> &[String] {
+        &self.notes.warnings
+    }
+
+    /// Annotations of the audit log, by their names.
+    pub fn annotations(&self) -> &BTreeMap<String, String> {
+        &self.notes.annotations
+    }
+
+    /// Adds what another has; of annotations the latest stay, which are those of the attempt that counts.
+    pub fn absorb(&mut self, notes: Notes) {
+        self.extend(notes.warnings);
+        self.notes.annotations.extend(notes.annotations);
+    }
+
+    pub fn into_notes(self) -> Notes {
+        self.notes
+    }
+}
+
+impl Extend<String> for Warnings {
+    fn extend<I: IntoIterator<Item = String>>(&mut self, texts: I) {
+        texts.into_iter().for_each(|text| self.add(text));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warned(count: usize, text: impl Fn(usize) -> String) -> Warnings {
+        let mut warnings = Warnings::default();
+        warnings.extend((0..count).map(text));
+        warnings
+    }
+
+    #[test]
+    fn a_text_is_kept_once_and_in_its_place() {
+        assert_eq!(warned(10, |at| format!("text {}", at % 3)).texts(), ["text 0", "text 1", "text 2"]);
+    }
+
+    #[test]
+    fn what_is_not_sent_is_not_kept() {
+        assert_eq!(warned(80_000, |at| format!("unknown field \"f{at}\"")).texts().len(), 211);
+        assert_eq!(warned(40, |_| "x".repeat(200)).texts().len(), 1);
+        let long = warned(40, |at| format!("{at:02}{}", "x".repeat(1 << 20)));
+        assert_eq!(long.texts().len(), 16);
+        assert!(long.texts().iter().all(|text| text.len() == WARNINGS_CHARACTERS_MAX + 1));
+    }
+
+    #[test]
+    fn ten_times_the_warnings_take_ten_times_the_steps() {
+        let steps = |count| work::counted(|| warned(count, |at| format!("unknown field \"f{at}\""))).1;
+        let (few, many) = (steps(8_000), steps(80_000));
+        assert!(many < 13 * few, "{few} steps, then {many}");
+    }
+}

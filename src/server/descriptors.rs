@@ -1,0 +1,86 @@
+//! What the system grants the process: file descriptors, and addresses for stacks.
+
+#[cfg(unix)]
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Descriptors that connections never take: for the database, logs, calls of webhooks, and the next connection while
+/// another one is closed for it.
+const RESERVED: u64 = 64;
+/// Addresses for all but the threads of the runtime: code, objects, and the database's own threads.
+const ADDRESSES_RESERVED_BYTES: u64 = 512 << 20;
+
+/// Raises the number of descriptors to what the process may have, and returns how many of them connections may take.
+///
+/// Where few are granted, half of them stay reserved.
+pub fn connections_max() -> usize {
+    let granted = raised();
+    usize::try_from(granted - RESERVED.min(granted / 2)).unwrap_or(usize::MAX)
+}
+
+/// The limit of descriptors, once it is as high as it may be.
+#[cfg(unix)]
+fn raised() -> u64 {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    // A system that has more to say than the hard limit refuses; then the soft one stays.
+    match setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
+        Ok(()) => maximum.unwrap_or(u64::MAX),
+        Err(_) => current.unwrap_or(u64::MAX),
+    }
+}
+
+/// Other systems have no such limit.
+#[cfg(not(unix))]
+fn raised() -> u64 {
+    u64::MAX
+}
+
+/// The threads of a runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threads {
+    pub workers: usize,
+    /// For what blocks, such as the disk.
+    pub blocking: usize,
+}
+
+/// How many of the `wanted` threads, with stacks of `stack_bytes`, the process has addresses for, which may be limited
+/// (`ulimit -v`). `None` where there is not even one of each.
+pub fn threads(wanted: Threads, stack_bytes: u64) -> Option<Threads> {
+    match addresses() {
+        Some(limit) => threads_within(limit, wanted, stack_bytes),
+        None => Some(wanted),
+    }
+}
+
+fn threads_within(limit: u64, wanted: Threads, stack_bytes: u64) -> Option<Threads> {
+    // The allocators take as much again for each thread.
+    let fitting = limit.saturating_sub(ADDRESSES_RESERVED_BYTES) / (2 * stack_bytes);
+    let each = usize::try_from(fitting / 2).unwrap_or(usize::MAX);
+    (each > 0).then(|| Threads { workers: wanted.workers.min(each), blocking: wanted.blocking.min(each) })
+}
+
+/// How many bytes the process may have addresses for; `None` for any number.
+#[cfg(unix)]
+pub fn addresses() -> Option<u64> {
+    getrlimit(Resource::As).current
+}
+
+/// Other systems have no such limit.
+#[cfg(not(unix))]
+pub fn addresses() -> Option<u64> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_addresses_are_few_there_are_fewer_threads_and_at_last_none() {
+        let wanted = Threads { workers: 8, blocking: 512 };
+        let within = |mib: u64| threads_within(mib << 20, wanted, 64 << 20);
+        assert_eq!(within(1 << 30), Some(wanted));
+        assert_eq!(within(2048), Some(Threads { workers: 6, blocking: 6 }));
+        assert_eq!(within(768), Some(Threads { workers: 1, blocking: 1 }));
+        assert_eq!(within(512), None);
+    }
+}

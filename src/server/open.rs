@@ -1,0 +1,291 @@
+//! The connections that are open: how many there may be, and which of them have nothing to do.
+//!
+//! Where there are as many as there may be, the one that has had nothing to do for the longest time is closed for the next
+//! one. A connection has nothing to do while none of its requests is being read, worked on or answered.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody};
+use hyper::Response;
+use hyper::body::{Frame, SizeHint};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::{Instant, timeout};
+
+/// How often is looked for a connection with nothing to do, while another one waits for its place.
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Shared by all that listens.
+#[derive(Clone)]
+pub struct Open {
+    places: Arc<Semaphore>,
+    idle: Arc<Mutex<Idle>>,
+}
+
+/// The connections that have nothing to do, the longest first.
+#[derive(Default)]
+struct Idle {
+    next: u64,
+    connections: BTreeMap<u64, Arc<Notify>>,
+}
+
+/// A place among the open connections. It lasts as long as the socket, also where that has become a WebSocket.
+pub struct Place {
+    _permit: OwnedSemaphorePermit,
+    /// The server waits for the last clone of it before it ends.
+    _alive: mpsc::Sender<Infallible>,
+}
+
+/// What a connection is doing.
+pub struct Activity {
+    idle: Arc<Mutex<Idle>>,
+    close: Arc<Notify>,
+    /// Changes under the lock of `idle` alone.
+    state: Mutex<State>,
+}
+
+struct State {
+    requests: usize,
+    /// Where it stands among those that have nothing to do, and since when.
+    idle: Option<(u64, Instant)>,
+    was_asked: bool,
+}
+
+/// What a connection is doing with respect to the time it may do nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    Something,
+    /// No request has come on it.
+    NothingYet(Instant),
+    Nothing(Instant),
+}
+
+/// A request on a connection, until its answer is sent.
+pub struct AtWork(Arc<Activity>);
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Open {
+    /// At most so many connections.
+    pub fn new(connections_max: usize) -> Self {
+        let places = Arc::new(Semaphore::new(connections_max.clamp(1, Semaphore::MAX_PERMITS)));
+        Open { places, idle: Arc::default() }
+    }
+
+    /// A place for one more connection: at once, or when another one has closed.
+    pub async fn admit(&self, alive: mpsc::Sender<Infallible>) -> Option<Place> {
+        let mut permit = Arc::clone(&self.places).try_acquire_owned().ok();
+        while permit.is_none() {
+            self.close_longest_idle();
+            permit = match timeout(LOOK_INTERVAL, Arc::clone(&self.places).acquire_owned()).await {
+                Ok(acquired) => Some(acquired.ok()?),
+                Err(_) => None,
+            };
+        }
+        permit.map(|permit| Place { _permit: permit, _alive: alive })
+    }
+
+    /// Closes the connection that has had nothing to do for the longest time, if there is one.
+    pub fn close_longest_idle(&self) {
+        if let Some((_, close)) = lock(&self.idle).connections.pop_first() {
+            close.notify_one();
+        }
+    }
+
+    /// The activity of a new connection.
+    pub fn activity(&self) -> Arc<Activity> {
+        let state = State { requests: 0, idle: None, was_asked: false };
+        let activity =
+            Activity { idle: Arc::clone(&self.idle), close: Arc::new(Notify::new()), state: Mutex::new(state) };
+        activity.rest(&mut lock(&activity.idle), &mut lock(&activity.state));
+        Arc::new(activity)
+    }
+}
+
+impl Idle {
+    fn insert(&mut self, close: &Arc<Notify>) -> u64 {
+        self.next += 1;
+        self.connections.insert(self.next, Arc::clone(close));
+        self.next
+    }
+}
+
+impl Activity {
+    fn rest(&self, idle: &mut Idle, state: &mut State) {
+        state.idle = Some((idle.insert(&self.close), Instant::now()));
+    }
+
+    /// Notes that a request has come.
+    pub fn begin(self: &Arc<Self>) -> AtWork {
+        let (mut idle, mut state) = (lock(&self.idle), lock(&self.state));
+        state.requests += 1;
+        state.was_asked = true;
+        if let Some((at, _)) = state.idle.take() {
+            idle.connections.remove(&at);
+        }
+        drop((idle, state));
+        AtWork(Arc::clone(self))
+    }
+
+    pub fn doing(&self) -> Doing {
+        let state = lock(&self.state);
+        match state.idle {
+            None => Doing::Something,
+            Some((_, since)) if state.was_asked => Doing::Nothing(since),
+            Some((_, since)) => Doing::NothingYet(since),
+        }
+    }
+
+    /// Waits until this connection is to be closed for another one.
+    pub async fn close_requested(&self) {
+        self.close.notified().await;
+    }
+}
+
+impl Drop for Activity {
+    fn drop(&mut self) {
+        if let Some((at, _)) = lock(&self.state).idle {
+            lock(&self.idle).connections.remove(&at);
+        }
+    }
+}
+
+impl AtWork {
+    /// The answer, during which the request is still at work.
+    pub fn during(self, answer: Response<Body>) -> Response<Body> {
+        answer.map(|body| Body::new(Answering { body, _at_work: self }))
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        let (mut idle, mut state) = (lock(&self.0.idle), lock(&self.0.state));
+        state.requests -= 1;
+        if state.requests == 0 {
+            self.0.rest(&mut idle, &mut state);
+        }
+    }
+}
+
+/// The body of an answer.
+struct Answering {
+    body: Body,
+    _at_work: AtWork,
+}
+
+impl HttpBody for Answering {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A stream that holds its place.
+pub struct Placed<S> {
+    stream: S,
+    _place: Place,
+}
+
+impl<S> Placed<S> {
+    pub fn new(stream: S, place: Place) -> Self {
+        Placed { stream, _place: place }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Placed<S> {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, out)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Placed<S> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn alive() -> mpsc::Sender<Infallible> {
+        mpsc::channel(1).0
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_longest_idle_connection_makes_room_and_none_at_work_does() {
+        let open = Open::new(2);
+        let [first, second] = [open.activity(), open.activity()];
+        let mut places = vec![open.admit(alive()).await, open.admit(alive()).await];
+        let at_work = first.begin();
+        let admitted = tokio::spawn({
+            let open = open.clone();
+            async move { open.admit(alive()).await.is_some() }
+        });
+        second.close_requested().await;
+        tokio::time::sleep(LOOK_INTERVAL * 3).await;
+        assert!(!admitted.is_finished(), "its place is not free yet");
+        places.pop();
+        assert!(admitted.await.expect("it does not panic"));
+        assert_eq!(first.doing(), Doing::Something);
+        drop(at_work);
+        assert!(matches!(first.doing(), Doing::Nothing(_)));
+        open.close_longest_idle();
+        first.close_requested().await;
+    }
+
+    #[tokio::test]
+    async fn a_request_is_at_work_until_its_answer_is_sent() {
+        let open = Open::new(1);
+        let activity = open.activity();
+        assert!(matches!(activity.doing(), Doing::NothingYet(_)));
+        let answer = activity.begin().during(Response::new(Body::from("text")));
+        assert_eq!(answer.body().size_hint().exact(), Some(4));
+        assert_eq!(activity.doing(), Doing::Something);
+        drop(answer);
+        assert!(matches!(activity.doing(), Doing::Nothing(_)));
+        drop(activity);
+        assert!(lock(&open.idle).connections.is_empty());
+    }
+}

@@ -1,0 +1,37 @@
+//! Tags: what a node says that it is.
+//!
+//! In: a tag as it is written, its handle replaced. Out: which of the known ones it is; what others are called is not kept,
+//! as a long prefix before many short tags makes long texts of them.
+
+const PREFIX: &str = "tag:yaml.org,2002:";
+const KNOWN: [&str; 8] = ["binary", "bool", "float", "int", "merge", "null", "str", "timestamp"];
+/// No known tag has more bytes.
+const BYTES_MAX: usize = PREFIX.len() + "timestamp".len();
+
+/// The tag of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tag {
+    /// None is given.
+    None,
+    /// `!`
+    NonSpecific,
+    /// A type of YAML: `str`, `int`, …
+    Known(&'static str),
+    Other,
+}
+
+impl Tag {
+    /// The tag that `prefix` and `suffix` make together.
+    pub fn of(prefix: &str, suffix: &str) -> Tag {
+        if prefix.len() + suffix.len() > BYTES_MAX {
+            return Tag::Other;
+        }
+        let tag = format!("{prefix}{suffix}");
+        match (tag.as_str(), tag.strip_prefix(PREFIX)) {
+            ("", _) => Tag::None,
+            ("!", _) => Tag::NonSpecific,
+            (_, Some(name)) => KNOWN.iter().find(|known| **known == name).map_or(Tag::Other, |known| Tag::Known(known)),
+            _ => Tag::Other,
+        }
+    }
+}
