@@ -103,7 +103,7 @@ pub(super) fn too_many_requests(exchange: &Exchange, observed: &Observed) -> Res
     refusal
 }
 
-/// An answer whose body is made while it is sent, watched over as the rest of the request was.
+/// An answer whose body is made while it is sent: it leaves its thread where that takes long, and has no budget and no turn.
 pub(super) fn while_sent(response: Response<Body>) -> Response<Body> {
     if response.body().size_hint().exact().is_some() {
         return response;
