@@ -8,6 +8,8 @@
 
 pub mod strategy;
 mod metadata;
+pub mod checks;
+pub mod defaults;
 mod data;
 mod rbac;
 pub mod webhooks;

@@ -2,6 +2,7 @@
 //! that its texts are written in: times, durations, quantities, versions, addresses, URLs, patterns, formats.
 
 pub mod field;
+pub mod field_ref;
 mod error_list;
 pub mod json_path;
 pub mod names;

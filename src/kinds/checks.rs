@@ -1,0 +1,45 @@
+//! Checks that the validation of many kinds has in common, in Kubernetes' words.
+//!
+//! Source: `apimachinery/pkg/api/validation` and `pkg/apis/core/validation`, release 1.37.
+
+use crate::meta::field::{Error, ErrorList};
+use crate::meta::field_ref::FieldRef;
+use crate::meta::names;
+
+/// A number must not be negative.
+pub fn not_negative(field: &FieldRef<'_>) -> Option<Error> {
+    (field.int() < 0).then(|| field.invalid("must be greater than or equal to 0"))
+}
+
+/// A number must be above zero.
+pub fn positive(field: &FieldRef<'_>) -> Option<Error> {
+    (field.int() <= 0).then(|| field.invalid("must be greater than 0"))
+}
+
+/// The field must be as it was.
+pub fn unchanged(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
+    (new.value() != old.value()).then(|| new.invalid("field is immutable"))
+}
+
+/// A text must be one of `supported`.
+pub fn one_of(field: &FieldRef<'_>, supported: &[&str]) -> Option<Error> {
+    (!supported.contains(&field.text())).then(|| field.not_supported(supported))
+}
+
+/// A text that `check` has nothing against.
+pub fn named(field: &FieldRef<'_>, check: fn(&str) -> Vec<String>) -> ErrorList {
+    check(field.text()).into_iter().map(|fault| field.invalid(fault)).collect()
+}
+
+/// A port's number.
+pub fn port_number(field: &FieldRef<'_>) -> Option<Error> {
+    (!(1..=65535).contains(&field.int())).then(|| field.invalid("must be between 1 and 65535, inclusive"))
+}
+
+/// A text that must be there and be a DNS-1123 label.
+pub fn required_label(field: &FieldRef<'_>) -> ErrorList {
+    if field.text().is_empty() {
+        return [field.required("")].into_iter().collect();
+    }
+    named(field, names::is_dns1123_label)
+}

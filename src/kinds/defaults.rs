@@ -1,0 +1,37 @@
+//! Setting what a client left out, as Go's defaulting functions do it on a struct that was read.
+//!
+//! An object that was read by its type has no member for an empty text, so "absent" covers both.
+
+use crate::value::Value;
+use crate::work;
+
+/// Sets a field that is absent, null or an empty text.
+pub fn set(object: &mut Value, name: &str, value: impl Into<Value>) {
+    work::step();
+    let field = object.make_object().entry(name);
+    if field.is_null() || field.as_str() == Some("") {
+        *field = value.into();
+    }
+}
+
+/// The field, if it is there and not null.
+pub fn field<'v>(object: &'v mut Value, name: &str) -> Option<&'v mut Value> {
+    let Value::Object(fields) = object else { return None };
+    fields.get_mut(name).filter(|value| !value.is_null())
+}
+
+/// The struct at a field: what is not there is made.
+pub fn structure<'v>(object: &'v mut Value, name: &str) -> &'v mut Value {
+    let field = object.make_object().entry(name);
+    field.make_object();
+    field
+}
+
+/// The items of a list.
+pub fn items<'v>(object: &'v mut Value, name: &str) -> impl Iterator<Item = &'v mut Value> + use<'v> {
+    let items = match field(object, name) {
+        Some(Value::Array(items)) => items.as_mut_slice(),
+        _ => &mut [],
+    };
+    items.iter_mut().inspect(|_| work::step())
+}
