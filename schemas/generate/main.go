@@ -50,6 +50,9 @@ func run(out string, check bool) error {
 
 // write replaces what is in the folder.
 func write(out string, files map[string][]byte) error {
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
 	old, err := filepath.Glob(filepath.Join(out, "*.txt"))
 	if err != nil {
 		return err
