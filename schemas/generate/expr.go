@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"strconv"
 )
 
 // A type as it stands in a source file.
@@ -134,12 +135,12 @@ func (s *source) readConstants(spec *ast.ValueSpec) []*constant {
 	return found
 }
 
-// evaluate is the literal that a constant comes from: `"Always"`.
+// evaluate is the string that a constant comes from.
 func (u *universe) evaluate(value goExpr) (string, error) {
 	switch expr := value.expr.(type) {
 	case *ast.BasicLit:
 		if expr.Kind == token.STRING {
-			return expr.Value, nil
+			return strconv.Unquote(expr.Value)
 		}
 	case *ast.CallExpr:
 		if len(expr.Args) == 1 {

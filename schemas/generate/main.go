@@ -34,7 +34,7 @@ func run(out string, check bool) error {
 	if err := universe.loadRoots(); err != nil {
 		return err
 	}
-	reached, err := universe.reach()
+	reached, err := universe.reach(rootTypes...)
 	if err != nil {
 		return err
 	}

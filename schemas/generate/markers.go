@@ -14,7 +14,7 @@ func (s *source) markersAbove(at token.Pos) markers {
 	return readMarkers(s.comments[s.position(at)-1])
 }
 
-// typeMarkers reads the comment above a type and the one before it, if no more than an empty line is between.
+// typeMarkers reads the comment above a type and the one that ends an empty line before, as Kubernetes' generators do.
 func (s *source) typeMarkers(at token.Pos) markers {
 	line := s.position(at)
 	above := s.comments[line-1]

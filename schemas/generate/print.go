@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -133,12 +135,8 @@ func (u *universe) addEnum(said *words, in *goPackage, name string, of *goType) 
 		if constant.of != (typeName{in.path, name}) {
 			continue
 		}
-		literal, err := u.evaluate(constant.value)
+		value, err := u.evaluate(constant.value)
 		if err != nil {
-			return err
-		}
-		var value string
-		if err := json.Unmarshal([]byte(literal), &value); err != nil {
 			return err
 		}
 		if value = escape(value, " ,"); !slices.Contains(values, value) {
@@ -169,7 +167,8 @@ func (u *universe) fieldWords(in *goPackage, field field) (words, error) {
 	said.add(field.markers.has("optional"), "optional")
 	said.add(field.markers.has("required"), "required")
 	said.add(field.name != withUpperFirst(name), "go="+field.name)
-	said.add(field.tag.protoName != "" && field.tag.protoName != name, "proto="+field.tag.protoName)
+	protoName := cmp.Or(field.tag.protoName, withLowerFirst(field.name))
+	said.add(field.tag.number != "" && protoName != name, "proto="+protoName)
 	said.set("patch", field.tag.patchStrategy)
 	said.set("key", field.tag.patchMergeKey)
 	said.set("list", listWord(field.markers))
@@ -198,11 +197,11 @@ func listWord(of markers) string {
 // defaultText is a default as JSON: `ref(Name)` stands for a constant.
 func (u *universe) defaultText(in *goPackage, text string) (string, error) {
 	if name, ok := strings.CutPrefix(text, "ref("); ok {
-		var err error
-		text, err = u.constant(typeName{in.path, strings.TrimSuffix(name, ")")})
+		value, err := u.constant(typeName{in.path, strings.TrimSuffix(name, ")")})
 		if err != nil {
 			return "", err
 		}
+		text = strconv.Quote(value)
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, []byte(text)); err != nil {
@@ -235,4 +234,9 @@ func escape(text, characters string) string {
 func withUpperFirst(name string) string {
 	first, size := utf8.DecodeRuneInString(name)
 	return strings.ToUpper(string(first)) + name[size:]
+}
+
+func withLowerFirst(name string) string {
+	first, size := utf8.DecodeRuneInString(name)
+	return strings.ToLower(string(first)) + name[size:]
 }

@@ -29,7 +29,7 @@ var rootPackages = []string{
 	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1",
 }
 
-// What is exchanged without being a kind, or refers to no type that says so.
+// What is exchanged without being a kind.
 var rootTypes = []typeName{
 	{"k8s.io/apimachinery/pkg/apis/meta/v1", "LabelSelector"},
 	{"k8s.io/apimachinery/pkg/apis/meta/v1", "Timestamp"},
@@ -107,9 +107,9 @@ func (u *universe) find(name typeName) (*goType, error) {
 	return found, nil
 }
 
-// reach is every kind, and every type that a kind is made of.
-func (u *universe) reach() (map[typeName]*goType, error) {
-	todo := slices.Clone(rootTypes)
+// reach is every kind of the packages that were read, the types given, and every type that one of them is made of.
+func (u *universe) reach(types ...typeName) (map[typeName]*goType, error) {
+	todo := slices.Clone(types)
 	for path, in := range maps.Clone(u.packages) {
 		for name, found := range in.types {
 			if found.isObject {
