@@ -109,8 +109,8 @@ impl Named {
     /// What the type is in Go, if it is not a struct: `string`, `[]string`, `map[ResourceName]quantity.Quantity`.
     fn underlying(&self) -> Option<&'static str> {
         let first = self.words().next()?;
-        let is_word = matches!(first, "object" | "message" | "cluster" | "own") || first.contains('=');
-        (!is_word).then_some(first)
+        let is_word = matches!(first, "object" | "message" | "cluster" | "own" | "union") || first.contains('=');
+        (!is_word && !first.starts_with('+')).then_some(first)
     }
 
     fn go_type(&self) -> &'static str {
@@ -233,6 +233,8 @@ impl Named {
         };
         let found = self.package.type_of(underlying);
         match found.shape {
+            // Go knows the type only by its other name.
+            _ if self.words().any(|word| word == "alias") => found,
             Shape::List | Shape::Map => Found { container_type: Some(self.go_type()), ..found },
             _ => {
                 let enums = self.words().find_map(|word| word.strip_prefix("enum=")).unwrap_or_default();
