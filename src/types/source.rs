@@ -151,6 +151,7 @@ impl Named {
             always: true,
             go_type: found.go_type,
             container_type: found.container_type,
+            enums: found.enums,
             description: super::description(self.package.name, self.name, json),
             ..field(number.parse().unwrap_or_default(), json, found.kind)
         };
@@ -183,11 +184,12 @@ struct Found {
     shape: Shape,
     go_type: Option<&'static str>,
     container_type: Option<&'static str>,
+    enums: &'static str,
 }
 
 impl Found {
     const fn of(kind: Kind) -> Self {
-        Found { kind, shape: Shape::Value, go_type: None, container_type: None }
+        Found { kind, shape: Shape::Value, go_type: None, container_type: None, enums: "" }
     }
 }
 
@@ -234,7 +236,10 @@ impl Named {
             // Go knows the type only by its other name.
             _ if self.words().any(|word| word == "alias") => found,
             Shape::List | Shape::Map => Found { container_type: Some(self.go_type()), ..found },
-            _ => Found { go_type: Some(self.go_type()), ..found },
+            _ => {
+                let enums = self.words().find_map(|word| word.strip_prefix("enum=")).unwrap_or_default();
+                Found { go_type: Some(self.go_type()), enums, ..found }
+            }
         }
     }
 }

@@ -110,6 +110,8 @@ pub struct Field {
     pub container_type: Option<&'static str>,
     /// Whether the published schema requires the field. Nothing enforces it but clients.
     pub is_required: bool,
+    /// The values of a text that the published schema names, with commas between them.
+    pub enums: &'static str,
     /// The default that the published schema names, as JSON.
     pub default: Option<&'static str>,
     pub items: Items,
@@ -276,6 +278,7 @@ pub(super) const fn field(number: u32, json: &'static str, kind: Kind) -> Field 
         go_type: None,
         container_type: None,
         is_required: false,
+        enums: "",
         default: None,
         items: Items::NONE,
     }
