@@ -10,6 +10,9 @@ pub mod strategy;
 mod metadata;
 pub mod checks;
 pub mod defaults;
+pub mod prepare;
+pub mod certificates;
+pub mod flow_control;
 mod data;
 mod rbac;
 pub mod webhooks;
@@ -21,6 +24,20 @@ pub mod layout;
 /// A file each.
 mod served {
     include!(concat!(env!("OUT_DIR"), "/served.rs"));
+}
+
+#[path = "served/flowcontrol/flow_schema.rs"]
+mod flow_schema;
+#[path = "served/flowcontrol/priority_level_configuration.rs"]
+mod priority_level_configuration;
+#[path = "served/certificates/certificate_signing_request.rs"]
+mod certificate_signing_request;
+#[path = "served/certificates/cluster_trust_bundle.rs"]
+mod cluster_trust_bundle;
+
+/// How Go shows a struct of an internal type.
+pub fn show_internal(_type_name: &str, value: &Value) -> String {
+    crate::value::json::encode_to_string(value)
 }
 
 use std::sync::Arc;
