@@ -13,6 +13,7 @@ pub mod defaults;
 pub mod prepare;
 pub mod certificates;
 pub mod flow_control;
+pub mod devices;
 mod data;
 mod rbac;
 pub mod webhooks;
@@ -34,6 +35,17 @@ mod priority_level_configuration;
 mod certificate_signing_request;
 #[path = "served/certificates/cluster_trust_bundle.rs"]
 mod cluster_trust_bundle;
+
+mod served_resource {
+    #[path = "/work/w/misc/src/kinds/served/resource/device_class.rs"]
+    mod device_class;
+    #[path = "/work/w/misc/src/kinds/served/resource/resource_claim.rs"]
+    mod resource_claim;
+    #[path = "/work/w/misc/src/kinds/served/resource/resource_claim_template.rs"]
+    mod resource_claim_template;
+    #[path = "/work/w/misc/src/kinds/served/resource/resource_slice.rs"]
+    mod resource_slice;
+}
 
 /// How Go shows a struct of an internal type.
 pub fn show_internal(_type_name: &str, value: &Value) -> String {
