@@ -26,26 +26,6 @@ mod served {
     include!(concat!(env!("OUT_DIR"), "/served.rs"));
 }
 
-#[path = "served/flowcontrol/flow_schema.rs"]
-mod flow_schema;
-#[path = "served/flowcontrol/priority_level_configuration.rs"]
-mod priority_level_configuration;
-#[path = "served/certificates/certificate_signing_request.rs"]
-mod certificate_signing_request;
-#[path = "served/certificates/cluster_trust_bundle.rs"]
-mod cluster_trust_bundle;
-
-mod served_resource {
-    #[path = "/work/w/misc/src/kinds/served/resource/device_class.rs"]
-    mod device_class;
-    #[path = "/work/w/misc/src/kinds/served/resource/resource_claim.rs"]
-    mod resource_claim;
-    #[path = "/work/w/misc/src/kinds/served/resource/resource_claim_template.rs"]
-    mod resource_claim_template;
-    #[path = "/work/w/misc/src/kinds/served/resource/resource_slice.rs"]
-    mod resource_slice;
-}
-
 /// How Go shows a struct of an internal type.
 pub fn show_internal(_type_name: &str, value: &Value) -> String {
     crate::value::json::encode_to_string(value)

@@ -48,6 +48,24 @@ const USAGES: [&str; 23] = [
     "timestamping",
 ];
 
+/// Somebody with a key asks to be called `a`.
+const EXAMPLE: &str = "metadata: {name: example}\nspec: {signerName: example.com/signer, usages: [client auth], request: \
+                       LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlHTE1EOENBUUF3RERFS01BZ0dBMVVFQXd3QllUQXFNQVVH\
+                       QXl0bGNBTWhBUGxVY2RpOVBIWGdVN2N4cWVkeAowRmQvcVFET2hBRGZCelRUZW1KZ204dHVvQUF3QlFZREsyVndBMEVBQWR3\
+                       TDZQeU9yY0k5ZFpuMERndnkyTHVUCmh6Z3Z0dW44RlVxMENCTzdkWGV0bTUwK2QvR1ozU0NUd0RYMGs0OW9vWGlPRTU3YnlV\
+                       eWk4RFp4VTM1VkRRPT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUgUkVRVUVTVC0tLS0tCg==}";
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "certificatesigningrequests",
+    singular: "certificatesigningrequest",
+    short_names: &["csr"],
+    scope: Scope::Cluster,
+    status: true,
+    selectable_fields: &[".spec.signerName"],
+    example: EXAMPLE,
+    ..Kind::new("certificates.k8s.io", "v1", "CertificateSigningRequest", &CertificateSigningRequest)
+}];
+
 struct CertificateSigningRequest;
 
 impl Strategy for CertificateSigningRequest {

@@ -15,6 +15,15 @@ use crate::value::Value;
 
 const BUNDLE_BYTES_MAX: usize = 1 << 20;
 
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "clustertrustbundles",
+    singular: "clustertrustbundle",
+    scope: Scope::Cluster,
+    selectable_fields: &[".spec.signerName"],
+    is_default: false,
+    ..Kind::new("certificates.k8s.io", "v1beta1", "ClusterTrustBundle", &ClusterTrustBundle)
+}];
+
 struct ClusterTrustBundle;
 
 impl Strategy for ClusterTrustBundle {

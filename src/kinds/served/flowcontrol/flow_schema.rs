@@ -18,6 +18,16 @@ const PRECEDENCE_MAX: i64 = 10000;
 const VERBS: [&str; 9] = ["create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"];
 const SUBJECT_KINDS: [&str; 3] = ["Group", "ServiceAccount", "User"];
 
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "flowschemas",
+    singular: "flowschema",
+    scope: Scope::Cluster,
+    status: true,
+    example: "metadata: {name: example}\nspec:\n  priorityLevelConfiguration: {name: workload-low}\n  rules:\n  - subjects: [{kind: User, user: {name: jane}}]\n    \
+              nonResourceRules: [{verbs: [get], nonResourceURLs: [/version]}]",
+    ..Kind::new(flow_control::GROUP, "v1", "FlowSchema", &FlowSchema)
+}];
+
 struct FlowSchema;
 
 impl Strategy for FlowSchema {

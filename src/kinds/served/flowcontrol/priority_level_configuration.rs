@@ -21,6 +21,15 @@ const HASH_BITS: i64 = 60;
 /// What an older version said of a level without shares; only there.
 const ZERO_SHARES: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
 
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "prioritylevelconfigurations",
+    singular: "prioritylevelconfiguration",
+    scope: Scope::Cluster,
+    status: true,
+    example: "metadata: {name: example}\nspec: {type: Limited, limited: {limitResponse: {type: Reject}}}",
+    ..Kind::new(flow_control::GROUP, "v1", "PriorityLevelConfiguration", &PriorityLevelConfiguration)
+}];
+
 struct PriorityLevelConfiguration;
 
 impl Strategy for PriorityLevelConfiguration {

@@ -11,6 +11,14 @@ use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::value::Value;
 
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "deviceclasses",
+    singular: "deviceclass",
+    scope: Scope::Cluster,
+    example: "metadata: {name: example}\nspec: {selectors: [{cel: {expression: 'device.driver == \"gpu.example.com\"'}}]}",
+    ..Kind::new("resource.k8s.io", "v1", "DeviceClass", &DeviceClass)
+}];
+
 struct DeviceClass;
 
 impl Strategy for DeviceClass {

@@ -12,6 +12,14 @@ use crate::meta::names;
 use crate::object;
 use crate::value::Value;
 
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "resourceclaims",
+    singular: "resourceclaim",
+    status: true,
+    example: "metadata: {name: example}\nspec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.example.com}}]}}",
+    ..Kind::new("resource.k8s.io", "v1", "ResourceClaim", &ResourceClaim)
+}];
+
 struct ResourceClaim;
 
 impl Strategy for ResourceClaim {

@@ -13,6 +13,13 @@ use crate::value::Value;
 
 use super::resource_claim::immutable_spec;
 
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "resourceclaimtemplates",
+    singular: "resourceclaimtemplate",
+    example: "metadata: {name: example}\nspec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.example.com}}]}}}",
+    ..Kind::new("resource.k8s.io", "v1", "ResourceClaimTemplate", &ResourceClaimTemplate)
+}];
+
 struct ResourceClaimTemplate;
 
 impl Strategy for ResourceClaimTemplate {

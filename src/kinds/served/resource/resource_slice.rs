@@ -16,6 +16,15 @@ const DISABLED: [&str; 1] = ["nodeAllocatableResourceMappings"];
 /// Likewise, of attributes.
 const DISABLED_ATTRIBUTES: [&str; 4] = ["bools", "ints", "strings", "versions"];
 
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "resourceslices",
+    singular: "resourceslice",
+    scope: Scope::Cluster,
+    selectable_fields: &[".spec.nodeName", ".spec.driver"],
+    example: "metadata: {name: example}\nspec: {driver: gpu.example.com, nodeName: worker, pool: {name: worker, generation: 1, resourceSliceCount: 1}}",
+    ..Kind::new("resource.k8s.io", "v1", "ResourceSlice", &ResourceSlice)
+}];
+
 struct ResourceSlice;
 
 impl Strategy for ResourceSlice {
