@@ -16,12 +16,8 @@ pub enum Subresource {
     Main,
     Status,
     Scale,
-    /// Of a namespace: what must be done before it goes.
-    Finalize,
-    /// Of a service account: a token that is issued for it.
-    Token,
-    /// Of a request for a certificate: whether it is granted.
-    Approval,
+    /// Another part, by its name: a `kinds::Part` of the kind.
+    Part(&'static str),
 }
 
 impl Subresource {
@@ -31,9 +27,7 @@ impl Subresource {
             Subresource::Main => "",
             Subresource::Status => "status",
             Subresource::Scale => "scale",
-            Subresource::Finalize => "finalize",
-            Subresource::Token => "token",
-            Subresource::Approval => "approval",
+            Subresource::Part(name) => name,
         }
     }
 }
@@ -219,6 +213,11 @@ pub trait Strategy: Send + Sync {
 
     /// Whether a PUT makes an object that is not there.
     fn creates_on_update(&self) -> bool {
+        false
+    }
+
+    /// Whether a deletion answers the object that is gone, and not a status.
+    fn returns_deleted(&self) -> bool {
         false
     }
 

@@ -86,6 +86,11 @@ impl Package {
 }
 
 impl Named {
+    /// The package that the type is of: `core.v1`.
+    pub(super) const fn package(&self) -> &'static str {
+        self.package.name
+    }
+
     /// The name of the type, without its package.
     pub const fn name(&self) -> &'static str {
         self.name
@@ -104,7 +109,7 @@ impl Named {
     /// What the type is in Go, if it is not a struct: `string`, `[]string`, `map[ResourceName]quantity.Quantity`.
     fn underlying(&self) -> Option<&'static str> {
         let first = self.words().next()?;
-        let is_word = matches!(first, "object" | "message" | "cluster" | "own") || first.contains('=');
+        let is_word = matches!(first, "object" | "message" | "cluster" | "own" | "union") || first.contains('=');
         (!is_word).then_some(first)
     }
 

@@ -226,7 +226,7 @@ fn validate_attribute(attribute: &FieldRef<'_>) -> ErrorList {
         0 => errors.push(Error::invalid(attribute.path(), "", WHY)),
         1 => {}
         _ => {
-            let shown = attribute.value().map(|value| crate::kinds::show_internal("DeviceAttribute", value));
+            let shown = attribute.value().map(|value| crate::kinds::show_internal("resource.v1.DeviceAttribute", value));
             errors.push(attribute.invalid(WHY).shown_as(shown.unwrap_or_default()));
         }
     }

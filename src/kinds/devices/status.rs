@@ -65,7 +65,7 @@ pub fn validate(new: &Value, old: &Value) -> ErrorList {
     }
     if allocation.is_set() && before.is_set() {
         if allocation.value() != before.value() {
-            let shown = allocation.value().map(|value| crate::kinds::show_internal("AllocationResult", value));
+            let shown = allocation.value().map(|value| crate::kinds::show_internal("resource.v1.AllocationResult", value));
             errors.push(allocation.invalid("field is immutable").shown_as(shown.unwrap_or_default()));
         }
     } else if allocation.is_set() {

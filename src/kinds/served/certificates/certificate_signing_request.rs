@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::certificates::{self, Request, blocks, is_certificate};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, metadata, prepare};
+use crate::kinds::{Action, Kind, Part, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::object;
@@ -18,6 +18,8 @@ use crate::value::{Value, base64, go_quote};
 
 const LEGACY_SIGNER: &str = "kubernetes.io/legacy-unknown";
 const EXPIRATION_SECONDS_MIN: i64 = 600;
+/// Of a request: whether it is granted.
+const APPROVAL: &str = "approval";
 const APPROVED: &str = "Approved";
 const DENIED: &str = "Denied";
 const FAILED: &str = "Failed";
@@ -61,6 +63,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     short_names: &["csr"],
     scope: Scope::Cluster,
     status: true,
+    parts: &[Part { name: APPROVAL, verbs: &["get", "patch", "update"], kind: None, action: Action::Write }],
     selectable_fields: &[".spec.signerName"],
     example: EXAMPLE,
     ..Kind::new("certificates.k8s.io", "v1", "CertificateSigningRequest", &CertificateSigningRequest)
@@ -93,7 +96,7 @@ impl Strategy for CertificateSigningRequest {
                 keep_conditions(new, old, DENIED);
                 set_times(new, old, now);
             }
-            Subresource::Approval => {
+            Subresource::Part(APPROVAL) => {
                 set_times(new, old, now);
                 let conditions = new.at(&["status", "conditions"]).cloned();
                 prepare::keep(new, old, &["status"]);
@@ -109,7 +112,7 @@ impl Strategy for CertificateSigningRequest {
 
     fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = validate(new, &Allowed::by(new, old));
-        errors.extend(validate_conditions_kept(new, old, subresource == Subresource::Approval));
+        errors.extend(validate_conditions_kept(new, old, subresource == Subresource::Part(APPROVAL)));
         errors.extend(validate_certificate_kept(new, old, subresource == Subresource::Status));
         errors.extend(metadata::validate_update(new, old));
         errors
@@ -118,7 +121,7 @@ impl Strategy for CertificateSigningRequest {
     fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
         match subresource {
             Subresource::Status => &[&["spec"], &["status", "conditions"]],
-            Subresource::Approval => &[&["spec"], &["status", "certificate"]],
+            Subresource::Part(APPROVAL) => &[&["spec"], &["status", "certificate"]],
             _ => &[&["spec"], &["status"]],
         }
     }

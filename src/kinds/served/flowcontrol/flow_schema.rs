@@ -101,7 +101,7 @@ fn validate(object: &Value) -> ErrorList {
     errors.extend(validate_spec(name, &spec));
     let fixed = flow_control::mandatory_spec("FlowSchema", name);
     if fixed.is_some_and(|fixed| !prepare::equal(spec.value(), Some(fixed))) {
-        let shown = spec.value().map(|spec| show_internal("FlowSchemaSpec", spec)).unwrap_or_default();
+        let shown = spec.value().map(|spec| show_internal("flowcontrol.v1.FlowSchemaSpec", spec)).unwrap_or_default();
         errors.push(spec.invalid(format!("spec of '{name}' must equal the fixed value")).shown_as(shown));
     }
     errors.extend(flow_control::validate_conditions(&root.field("status")));
@@ -138,7 +138,7 @@ fn validate_method(method: &FieldRef<'_>) -> Option<Error> {
     let value = method.value()?;
     let kind = method.field("type");
     // As in the reference, the error shows the struct around the type.
-    let shown = || show_internal("FlowDistinguisherMethod", value);
+    let shown = || show_internal("flowcontrol.v1.FlowDistinguisherMethod", value);
     (!METHODS.contains(&kind.text())).then(|| kind.not_supported(&METHODS).shown_as(shown()))
 }
 

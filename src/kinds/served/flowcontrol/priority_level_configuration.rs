@@ -136,7 +136,7 @@ fn validate_fixed(name: &str, spec: &FieldRef<'_>) -> Option<Error> {
     }
     let exception = if is_exempt { " except the 'spec.exempt' field" } else { "" };
     let why = format!("spec of '{name}'{exception} must equal the fixed value");
-    Some(spec.invalid(why).shown_as(show_internal("PriorityLevelConfigurationSpec", &own)))
+    Some(spec.invalid(why).shown_as(show_internal("flowcontrol.v1.PriorityLevelConfigurationSpec", &own)))
 }
 
 fn validate_spec(name: &str, spec: &FieldRef<'_>) -> ErrorList {

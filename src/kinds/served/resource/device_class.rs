@@ -43,6 +43,10 @@ impl Strategy for DeviceClass {
         errors
     }
 
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+
     fn table(&self) -> Option<Table> {
         Some(Table::named(Vec::new(), |object| Cell::named(object, Vec::new())))
     }

@@ -59,7 +59,7 @@ impl Strategy for ResourceClaim {
         }
         let mut errors = metadata::validate(new, true, names::name_is_dns1123_subdomain);
         errors.extend(metadata::validate_update(new, old));
-        errors.extend(immutable_spec(new, old, "ResourceClaimSpec"));
+        errors.extend(immutable_spec(new, old, "resource.v1.ResourceClaimSpec"));
         errors
     }
 
@@ -68,6 +68,10 @@ impl Strategy for ResourceClaim {
             Subresource::Status => &[&["metadata"], &["spec"]],
             _ => &[&["status"]],
         }
+    }
+
+    fn returns_deleted(&self) -> bool {
+        true
     }
 
     fn table(&self) -> Option<Table> {

@@ -49,8 +49,12 @@ impl Strategy for ResourceClaimTemplate {
     fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = self.validate_create(version, new);
         errors.extend(metadata::validate_update(new, old));
-        errors.extend(immutable_spec(new, old, "ResourceClaimTemplateSpec"));
+        errors.extend(immutable_spec(new, old, "resource.v1.ResourceClaimTemplateSpec"));
         errors
+    }
+
+    fn returns_deleted(&self) -> bool {
+        true
     }
 
     fn table(&self) -> Option<Table> {

@@ -58,6 +58,10 @@ impl Strategy for ResourceSlice {
         if driver.to_lowercase() == driver { Vec::new() } else { vec![warning()] }
     }
 
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+
     fn table(&self) -> Option<Table> {
         let columns = ["Node", "Driver", "Pool"].map(|name| Column::string(name, ""));
         Some(Table::named(columns.into(), |object| {
