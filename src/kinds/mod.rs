@@ -31,7 +31,6 @@ use std::sync::Arc;
 
 use crate::crd::{Names, Scope, ServedVersion};
 use crate::protobuf;
-use crate::schema::structural::Structural;
 use crate::types;
 use crate::types::Message;
 use crate::value::Value;
@@ -196,6 +195,11 @@ impl Kind {
         self.parts.iter().find(|part| part.name == name)
     }
 
+    /// Whether `version` is this kind in this version.
+    pub fn is_form(&self, version: &ServedVersion) -> bool {
+        (self.group, self.version, self.plural) == (&version.group, &version.version, &version.names.plural)
+    }
+
     /// `v1`, `events.k8s.io/v1`.
     pub fn api_version(&self) -> String {
         match self.group {
@@ -232,10 +236,7 @@ impl Kind {
             schema_generation: 0,
             served: true,
             storage: self.is_stored() && self.review.is_none(),
-            structural: Arc::new(match self.form {
-                Form::Typed => self.message().structural(),
-                Form::Definition => Structural::default(),
-            }),
+            structural: Arc::default(),
             rules: Default::default(),
             preserve_unknown_fields: self.form == Form::Definition,
             status: self.status,
