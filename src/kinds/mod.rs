@@ -288,6 +288,14 @@ pub fn delete_options() -> &'static Message {
     types::message_named("meta.v1", "DeleteOptions")
 }
 
+/// Brings an object into the form that the store of Kubernetes gives back; one of a custom kind stays as it is.
+pub fn settle_stored(object: &mut Value) {
+    let message = type_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
+    if let Some(message) = message {
+        message.settle(object);
+    }
+}
+
 /// The body that an object goes out in as protobuf; `None` for a kind that has no message.
 pub fn seal(object: &Value) -> Option<Vec<u8>> {
     let message = message_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"]))?;
