@@ -182,11 +182,7 @@ fn validate_subject(subject: &Value, reach: Reach, path: &Path<'_>) -> ErrorList
                 errors.push(Error::required(&path.child("namespace"), ""));
             }
         }
-        kind @ ("User" | "Group") => {
-            if name.is_empty() {
-                let why = format!("{} name cannot be empty", kind.to_lowercase());
-                errors.push(Error::invalid(&name_path, "", why));
-            }
+        "User" | "Group" => {
             if group != GROUP {
                 errors.push(Error::not_supported(&group_path, group, &[GROUP]));
             }
