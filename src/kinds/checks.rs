@@ -43,3 +43,15 @@ pub fn required_label(field: &FieldRef<'_>) -> ErrorList {
     }
     named(field, names::is_dns1123_label)
 }
+
+/// The fields of `holder` that must be there: texts, lists or maps that are not empty.
+pub fn required_fields(holder: &FieldRef<'_>, names: &[&str]) -> ErrorList {
+    let mut errors = ErrorList::new();
+    for name in names {
+        let field = holder.field(name);
+        if field.is_empty() {
+            errors.push(field.required(""));
+        }
+    }
+    errors
+}

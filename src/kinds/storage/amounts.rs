@@ -1,0 +1,26 @@
+//! Amounts of storage.
+
+use crate::meta::field::Error;
+use crate::meta::field_ref::FieldRef;
+use crate::meta::quantity::Quantity;
+
+/// The amount at a field; zero if there is none.
+pub fn of(field: &FieldRef<'_>) -> Quantity {
+    Quantity::parse(field.text()).unwrap_or_else(|_| Quantity::from_i64(0))
+}
+
+/// An amount of whole bytes that fit into 64 bits must not be negative.
+pub fn basic(field: &FieldRef<'_>) -> Option<Error> {
+    let bytes = of(field).value();
+    (bytes < 0).then(|| Error::invalid(field.path(), bytes, "must be a valid resource quantity"))
+}
+
+/// An amount must be above zero.
+pub fn positive(field: &FieldRef<'_>) -> Option<Error> {
+    (of(field).signum() <= 0).then(|| field.invalid("must be greater than zero"))
+}
+
+/// An amount must not be below zero.
+pub fn not_negative(field: &FieldRef<'_>) -> Option<Error> {
+    (of(field).signum() < 0).then(|| field.invalid("must be greater than or equal to 0"))
+}
