@@ -12,7 +12,11 @@ pub mod checks;
 pub mod defaults;
 mod data;
 mod rbac;
+pub mod diff;
+pub mod semantic;
 pub mod pod;
+pub mod signers;
+pub mod storage;
 pub mod webhooks;
 pub mod match_conditions;
 pub mod default_roles;
@@ -218,6 +222,11 @@ pub static SCALE: Kind = Kind {
     singular: "scale",
     ..Kind::new(&protobuf::messages::SCALE, &protobuf::messages::SCALE, &strategy::Unchecked)
 };
+
+/// A value of an internal type as errors show it.
+pub fn show_internal(_type_name: &str, value: &Value) -> String {
+    crate::value::json::encode_to_string(value)
+}
 
 /// Every built-in kind.
 pub fn all() -> impl Iterator<Item = &'static Kind> {

@@ -188,6 +188,47 @@ impl Quantity {
         }
     }
 
+    /// The number of whole units, rounded up as Kubernetes does; what does not fit loses its upper bits.
+    pub fn value(&self) -> i64 {
+        self.scaled(0)
+    }
+
+    /// Whether it has no part behind the point; what does not fit as thousandths is taken as Kubernetes takes it.
+    pub fn is_integer(&self) -> bool {
+        self.scaled(-3) % 1000 == 0
+    }
+
+    /// The number divided by ten to `exponent`, rounded up; overflow as in Go.
+    fn scaled(&self, exponent: i32) -> i64 {
+        match &self.amount {
+            Amount::Small { value, exponent: own } if *own >= exponent => {
+                scale_up(*value, own.saturating_sub(exponent)).unwrap_or_default()
+            }
+            Amount::Small { value, exponent: own } => divide_away(*value, exponent.saturating_sub(*own)),
+            Amount::Decimal(decimal) => decimal.scaled(exponent),
+        }
+    }
+
+    /// The number in thousandths, rounded away from zero, as resources of objects are held.
+    #[must_use]
+    pub fn rounded_to_milli(&self) -> Self {
+        const MILLI: i32 = -3;
+        let amount = match &self.amount {
+            Amount::Small { exponent, .. } if *exponent >= MILLI => return self.clone(),
+            Amount::Small { value, exponent } => {
+                Amount::Small { value: divide_away(*value, MILLI.saturating_sub(*exponent)), exponent: MILLI }
+            }
+            Amount::Decimal(decimal) if decimal.scale <= -MILLI => return self.clone(),
+            Amount::Decimal(decimal) => {
+                let (sign, magnitude) = decimal.unscaled.clone().into_parts();
+                let divisor = BigUint::from(10_u32).pow((decimal.scale + MILLI).unsigned_abs());
+                let quotient = (&magnitude + &divisor - 1_u32) / &divisor;
+                Amount::Decimal(Decimal { unscaled: BigInt::from_biguint(sign, quotient), scale: -MILLI })
+            }
+        };
+        Quantity { amount, format: self.format, text: None }
+    }
+
     /// The number, some digits lost; infinite if a step on the way is too large.
     pub fn as_approximate_f64(&self) -> f64 {
         let (base, exponent) = match &self.amount {
@@ -379,6 +420,14 @@ fn scale_up(value: i64, exponent: i32) -> Option<i64> {
     }
 }
 
+/// `value / 10^places`, rounded away from zero.
+fn divide_away(value: i64, places: i32) -> i64 {
+    let divisor = u32::try_from(places).ok().and_then(|places| 10_i64.checked_pow(places));
+    let Some(divisor) = divisor else { return value.signum() };
+    let quotient = value / divisor;
+    if value % divisor == 0 { quotient } else { quotient + value.signum() }
+}
+
 fn add_small(left: &Amount, right: &Amount) -> Option<Amount> {
     let (Amount::Small { value: a, exponent: x }, Amount::Small { value: b, exponent: y }) = (left, right) else {
         return None;
@@ -393,6 +442,25 @@ fn add_small(left: &Amount, right: &Amount) -> Option<Amount> {
 }
 
 impl Decimal {
+    /// As Go's `scaledValue`: only the lower bits of what is too large.
+    fn scaled(&self, exponent: i32) -> i64 {
+        let places = self.scale.saturating_add(exponent);
+        let low_bits = |number: &BigInt| number.iter_u64_digits().next().unwrap_or_default().cast_signed();
+        let wrapped = |number: &BigInt| match number.sign() {
+            Sign::Minus => low_bits(number).wrapping_neg(),
+            _ => low_bits(number),
+        };
+        if places <= 0 {
+            let factor = 10_i64.checked_pow(places.unsigned_abs()).unwrap_or(i64::MIN);
+            return wrapped(&self.unscaled).wrapping_mul(factor);
+        }
+        // Nothing is finer than a billionth.
+        let divisor = BigInt::from(10).pow(places.unsigned_abs().min(SCALE_NANO.unsigned_abs() * 2));
+        let quotient = &self.unscaled / &divisor;
+        let is_exact = &quotient * &divisor == self.unscaled;
+        wrapped(&quotient).wrapping_add(i64::from(!is_exact))
+    }
+
     fn negated(self) -> Self {
         Decimal { unscaled: -self.unscaled, scale: self.scale }
     }

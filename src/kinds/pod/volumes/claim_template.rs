@@ -25,24 +25,23 @@ const FORBIDDEN_METADATA: [(&str, &str); 13] = [
     ("managedFields", "managedFields"),
 ];
 
-/// The source of an ephemeral volume. The claim has the names of pod and volume, which must be one together.
-pub fn ephemeral(source: &FieldRef<'_>, context: &Context<'_>) -> ErrorList {
+/// The source of an ephemeral volume.
+pub fn ephemeral(source: &FieldRef<'_>) -> ErrorList {
     let template = source.field("volumeClaimTemplate");
-    let mut errors = ErrorList::new();
     if template.is_set() {
-        errors.extend(validate_claim_template(&template));
+        validate_claim_template(&template)
     } else {
-        errors.push(template.required(""));
+        [template.required("")].into_iter().collect()
     }
-    if !context.pod_name.is_empty() && !context.volume_name.is_empty() {
-        errors.extend(claim_name(context));
-    }
-    errors
 }
 
-fn claim_name(context: &Context<'_>) -> ErrorList {
+/// The claim has the names of pod and volume, which must be one together.
+pub fn claim_name(volume: &FieldRef<'_>, context: &Context<'_>) -> ErrorList {
+    if context.pod_name.is_empty() || context.volume_name.is_empty() {
+        return ErrorList::new();
+    }
     let claim = format!("{}-{}", context.pod_name, context.volume_name);
-    let at = context.path.child("name");
+    let at = volume.path().child("name");
     let faults = names::is_dns1123_subdomain(&claim).into_iter();
     let why = |fault: String| format!("PVC name {}: {fault}", go_quote(&claim));
     faults.map(|fault| Error::invalid(&at, context.volume_name, why(fault))).collect()

@@ -86,7 +86,7 @@ fn created_claims(volumes: &FieldRef<'_>, pod_name: &str) -> HashSet<String> {
 
 fn validate_volume(volume: &FieldRef<'_>, pod_name: &str, options: &Options, known: &Volumes<'_>) -> ErrorList {
     let name = volume.field("name");
-    let context = Context { volume_name: name.text(), pod_name, path: *volume.path(), options };
+    let context = Context { volume_name: name.text(), pod_name, options };
     let mut errors = source::validate_one(volume, SOURCES, &context);
     errors.extend(checks::required_label(&name));
     if known.has(name.text()) {
@@ -125,7 +125,7 @@ const SOURCES: &[Source] = &[
     Source::new("projected", |source, context| projected::volume(source, context.options)),
     Source::new("scaleIO", |source, _| disks::scale_io(source)),
     Source::new("csi", |source, _| files::inline_driver(source)),
-    Source::new("ephemeral", claim_template::ephemeral),
+    Source::new("ephemeral", |source, _| claim_template::ephemeral(source)).with(claim_template::claim_name),
     Source::new("image", |source, context| files::image(source, context.options)),
 ];
 

@@ -1,7 +1,7 @@
 //! A volume is made of one of many sources, each a field of its own.
 
 use crate::kinds::pod::Options;
-use crate::meta::field::{ErrorList, Path};
+use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 
 /// What a source is checked with.
@@ -11,8 +11,6 @@ pub struct Context<'c> {
     pub volume_name: &'c str,
     /// Empty where it is not known.
     pub pod_name: &'c str,
-    /// Where the volume stands.
-    pub path: Path<'c>,
     pub options: &'c Options,
 }
 
@@ -27,13 +25,23 @@ pub struct Source {
     checked_at: &'static str,
     refused_at: &'static str,
     check: Check,
-    /// What is checked even where the source is one too many.
-    always: Option<Check>,
+    /// What is checked beside the source: of the volume.
+    of_volume: Option<OfVolume>,
+    /// Whether it is never one too many.
+    is_beside_others: bool,
+}
+
+/// A check that a source asks of its volume.
+#[derive(Clone, Copy, Debug)]
+struct OfVolume {
+    check: Check,
+    /// Whether even where the source is one too many.
+    always: bool,
 }
 
 impl Source {
     pub const fn new(name: &'static str, check: Check) -> Self {
-        Source { name, checked_at: name, refused_at: name, check, always: None }
+        Source { name, checked_at: name, refused_at: name, check, of_volume: None, is_beside_others: false }
     }
 
     pub const fn checked_at(self, checked_at: &'static str) -> Self {
@@ -44,8 +52,22 @@ impl Source {
         Source { refused_at, ..self }
     }
 
-    pub const fn always(self, always: Check) -> Self {
-        Source { always: Some(always), ..self }
+    /// With a check of the volume, unless the source is one too many.
+    pub const fn with(self, check: Check) -> Self {
+        Source { of_volume: Some(OfVolume { check, always: false }), ..self }
+    }
+
+    /// With a check of the volume, in any case.
+    pub const fn always(self, check: Check) -> Self {
+        Source { of_volume: Some(OfVolume { check, always: true }), ..self }
+    }
+
+    pub const fn beside_others(self) -> Self {
+        Source { is_beside_others: true, ..self }
+    }
+
+    pub const fn name(&self) -> &'static str {
+        self.name
     }
 }
 
@@ -58,15 +80,16 @@ pub fn validate_one(volume: &FieldRef<'_>, sources: &[Source], context: &Context
         if !field.is_set() {
             continue;
         }
-        if has_source {
-            let refused = FieldRef::new(None, volume.path().child(source.refused_at));
-            errors.push(refused.forbidden("may not specify more than 1 volume type"));
+        let is_refused = has_source && !source.is_beside_others;
+        if is_refused {
+            let at = volume.path().child(source.refused_at);
+            errors.push(Error::forbidden(&at, "may not specify more than 1 volume type"));
         } else {
             let checked = FieldRef::new(field.value(), volume.path().child(source.checked_at));
             errors.extend((source.check)(&checked, context));
         }
-        if let Some(always) = source.always {
-            errors.extend(always(volume, context));
+        if let Some(of_volume) = source.of_volume.filter(|check| check.always || !is_refused) {
+            errors.extend((of_volume.check)(volume, context));
         }
         has_source = true;
     }
