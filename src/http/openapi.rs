@@ -179,7 +179,7 @@ fn insert_definitions(version: &ServedVersion, dialect: Dialect, definitions: &m
     }
     definitions.insert(name, definition);
     let known = kinds::find(&version.group, &version.names.plural);
-    if known.map_or(!is_built_in(&version.group), |kind| kind.list.is_some()) {
+    if known.map_or(!is_built_in(&version.group), |kind| kind.list().is_some()) {
         definitions.insert(definition_name(kind.group, kind.version, kind.list_kind), list);
     }
     if kinds::issues_tokens(version) {
