@@ -228,6 +228,12 @@ pub fn show_internal(_type_name: &str, value: &Value) -> String {
     crate::value::json::encode_to_string(value)
 }
 
+/// A value of a published type as errors show it: fields in the order of their declaration.
+pub fn show_published(package: &str, type_name: &str, value: &Value) -> String {
+    let layout = types::message_named(package, type_name).layout();
+    String::from_utf8_lossy(&crate::value::json::encode_as(value, layout)).into_owned()
+}
+
 /// Every built-in kind.
 pub fn all() -> impl Iterator<Item = &'static Kind> {
     served::KINDS.iter().flat_map(|kinds| kinds.iter()).copied()

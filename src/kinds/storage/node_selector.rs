@@ -161,11 +161,12 @@ pub fn validate_topologies(topologies: &FieldRef<'_>) -> ErrorList {
 }
 
 fn topology(term: &Value) -> Topology<'_> {
-    let expressions = term.items_at(&["matchLabelExpressions"]).iter();
-    let values = |expression: &'_ Value| -> BTreeSet<&str> {
-        expression.items_at(&["values"]).iter().filter_map(Value::as_str).collect()
-    };
-    expressions.map(|expression| (expression.str_at(&["key"]), values(expression))).collect()
+    let mut topology = Topology::new();
+    for expression in term.items_at(&["matchLabelExpressions"]) {
+        let values = expression.items_at(&["values"]).iter().filter_map(Value::as_str);
+        topology.insert(expression.str_at(&["key"]), values.collect());
+    }
+    topology
 }
 
 fn validate_topology(expressions: &FieldRef<'_>) -> ErrorList {

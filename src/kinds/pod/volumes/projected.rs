@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::kinds::checks;
 use crate::kinds::pod::Options;
-use crate::kinds::{show_internal, show_label_selector, signers};
+use crate::kinds::{show_internal, show_published, signers};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -145,7 +145,7 @@ fn bundle_name(part: &FieldRef<'_>) -> ErrorList {
     let selector = part.field("labelSelector");
     if let Some(value) = selector.value() {
         let error = selector.invalid("labelSelector must be unset if name is specified");
-        errors.push(error.shown_as(show_label_selector(value)));
+        errors.push(error.shown_as(show_published("meta.v1", "LabelSelector", value)));
     }
     errors
 }
