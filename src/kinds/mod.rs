@@ -10,6 +10,7 @@ pub mod strategy;
 mod metadata;
 pub mod checks;
 pub mod defaults;
+pub mod prepare;
 mod data;
 mod rbac;
 pub mod diff;
