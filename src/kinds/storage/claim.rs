@@ -150,11 +150,8 @@ pub fn normalize_data_sources(spec: &mut Value) {
 
 fn copy_source(source: &Value) -> Value {
     let text = |name: &str| source.str_at(&[name]);
-    let mut copy = object! { "kind" => text("kind"), "name" => text("name") };
-    if let Some(group) = source.get("apiGroup").filter(|group| !group.is_null()) {
-        copy.make_object().insert("apiGroup", group.clone());
-    }
-    copy
+    let group = source.get("apiGroup").cloned().unwrap_or(Value::Null);
+    object! { "apiGroup" => group, "kind" => text("kind"), "name" => text("name") }
 }
 
 /// Warnings of amounts that are not whole bytes.

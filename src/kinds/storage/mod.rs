@@ -7,6 +7,7 @@ pub mod access_modes;
 pub mod amounts;
 pub mod claim;
 pub mod class;
+pub mod columns;
 pub mod drivers;
 pub mod node_selector;
 pub mod volume;

@@ -92,7 +92,7 @@ impl Strategy for Namespace {
     ) -> ErrorList {
         let of_metadata = metadata::validate_update(new, old);
         let others = match subresource {
-            Subresource::Main | Subresource::Scale | Subresource::Token => {
+            Subresource::Main | Subresource::Scale | Subresource::Token | Subresource::Approval => {
                 let mut errors = self.validate_create(version, new);
                 errors.extend(of_metadata);
                 return errors;
