@@ -23,6 +23,7 @@ pub mod match_conditions;
 pub mod default_roles;
 mod token_request;
 pub mod layout;
+pub mod runtime_config;
 /// A file each.
 mod served {
     include!(concat!(env!("OUT_DIR"), "/served.rs"));
@@ -38,12 +39,13 @@ use crate::types::Message;
 use crate::value::Value;
 use strategy::Strategy;
 
+pub use crate::types::show_internal;
 pub use rbac::GROUP as RBAC_GROUP;
 pub use served::apiregistration::api_service::local as local_api_service;
 pub use served::core::config_map::root_authority;
-pub use served::core::namespace::{INITIAL as INITIAL_NAMESPACES, new as new_namespace};
+pub use served::core::namespace::{FINALIZE, INITIAL as INITIAL_NAMESPACES, new as new_namespace};
 pub use served::core::service_account::default as default_service_account;
-pub use token_request::{TOKEN_REQUEST, issues_tokens};
+pub use token_request::TOKEN_REQUEST;
 
 /// What is known of a built-in kind.
 pub struct Kind {
@@ -58,6 +60,8 @@ pub struct Kind {
     pub scope: Scope,
     /// Whether `/status` is a subresource.
     pub status: bool,
+    /// Its other subresources.
+    pub parts: &'static [Part],
     /// JSON paths, each with its leading dot.
     pub selectable_fields: &'static [&'static str],
     pub form: Form,
@@ -84,6 +88,26 @@ pub enum Form {
     Typed,
     /// Of CustomResourceDefinition: recursive, so not structural. [`crate::crd::definition`] is the schema.
     Definition,
+}
+
+/// A subresource of a kind, beside `/status`.
+pub struct Part {
+    /// As in paths.
+    pub name: &'static str,
+    /// What can be done, sorted.
+    pub verbs: &'static [&'static str],
+    /// What is sent and answered, where it is not the object itself.
+    pub kind: Option<&'static Kind>,
+    pub action: Action,
+}
+
+/// What a request to a subresource does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It reads and writes the object, and the kind's strategy knows the part.
+    Write,
+    /// It issues a token for the object.
+    IssueToken,
 }
 
 /// What is asked by creating an object.
@@ -130,6 +154,7 @@ impl Kind {
             categories: &[],
             scope: Scope::Namespaced,
             status: false,
+            parts: &[],
             selectable_fields: &[],
             form: Form::Typed,
             verbs: VERBS,
@@ -166,6 +191,11 @@ impl Kind {
     /// Whether `verb` can be done with objects of the kind.
     pub fn can(&self, verb: &str) -> bool {
         self.verbs.contains(&verb)
+    }
+
+    /// Its subresource `name`, beside `/status`.
+    pub fn part(&self, name: &str) -> Option<&'static Part> {
+        self.parts.iter().find(|part| part.name == name)
     }
 
     /// `v1`, `events.k8s.io/v1`.
@@ -223,17 +253,6 @@ impl Kind {
 /// its place.
 pub static SCALE: Kind =
     Kind { plural: "scales", singular: "scale", ..Kind::new("autoscaling", "v1", "Scale", &strategy::Unchecked) };
-
-/// A value of an internal type as errors show it.
-pub fn show_internal(_type_name: &str, value: &Value) -> String {
-    crate::value::json::encode_to_string(value)
-}
-
-/// A value of a published type as errors show it: fields in the order of their declaration.
-pub fn show_published(package: &str, type_name: &str, value: &Value) -> String {
-    let layout = types::message_named(package, type_name).layout();
-    String::from_utf8_lossy(&crate::value::json::encode_as(value, layout)).into_owned()
-}
 
 /// Every built-in kind.
 pub fn all() -> impl Iterator<Item = &'static Kind> {

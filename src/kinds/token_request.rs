@@ -17,11 +17,6 @@ pub static TOKEN_REQUEST: Kind = Kind {
     ..Kind::new("authentication.k8s.io", "v1", "TokenRequest", &TokenRequest)
 };
 
-/// Whether objects of a version are accounts, for which tokens are issued.
-pub fn issues_tokens(version: &ServedVersion) -> bool {
-    version.group.is_empty() && version.names.plural == "serviceaccounts"
-}
-
 struct TokenRequest;
 
 impl Strategy for TokenRequest {

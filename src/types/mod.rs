@@ -13,12 +13,14 @@ mod table;
 mod source;
 mod own;
 mod descriptions;
+mod internal;
 pub mod json;
 pub mod layout;
 pub mod structural;
 
 use descriptions::description;
 
+pub use internal::show as show_internal;
 pub use source::{Named, find, objects, packages};
 pub use table::{
     Codec, Field, Items, Kind, Message, Ref, Shape, boolean, bytes, double, int32, int64, message, string,
@@ -94,5 +96,10 @@ pub fn of_api_version(api_version: &str, kind: &str) -> Option<&'static Named> {
 /// Whether there are published types of an `apiVersion`.
 pub fn knows_api_version(api_version: &str) -> bool {
     let (group, _) = api_version.rsplit_once('/').unwrap_or(("", api_version));
-    group == "meta.k8s.io" || GROUPS.iter().any(|(known, _)| *known == group)
+    group == "meta.k8s.io" || knows_group(group)
+}
+
+/// Whether a group is one of Kubernetes' own.
+pub fn knows_group(group: &str) -> bool {
+    GROUPS.iter().any(|(known, _)| *known == group)
 }

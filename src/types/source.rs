@@ -86,6 +86,11 @@ impl Package {
 }
 
 impl Named {
+    /// The package that the type is of: `core.v1`.
+    pub(super) const fn package(&self) -> &'static str {
+        self.package.name
+    }
+
     /// The name of the type, without its package.
     pub const fn name(&self) -> &'static str {
         self.name

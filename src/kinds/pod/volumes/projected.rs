@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::kinds::checks;
 use crate::kinds::pod::Options;
-use crate::kinds::{show_internal, show_published, signers};
+use crate::kinds::{show_internal, signers};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -118,7 +118,7 @@ fn trust_bundle(part: &FieldRef<'_>, volume: &FieldRef<'_>, taken: &mut Paths) -
     let mut errors = ErrorList::new();
     match (part.field("name").is_set(), part.field("signerName").is_set()) {
         (true, true) => {
-            let shown = part.value().map(|value| show_internal("ClusterTrustBundleProjection", value));
+            let shown = part.value().map(|value| show_internal("core.v1.ClusterTrustBundleProjection", value));
             let error = part.invalid("only one of name and signerName may be used");
             errors.push(error.shown_as(shown.unwrap_or_default()));
         }
@@ -145,7 +145,7 @@ fn bundle_name(part: &FieldRef<'_>) -> ErrorList {
     let selector = part.field("labelSelector");
     if let Some(value) = selector.value() {
         let error = selector.invalid("labelSelector must be unset if name is specified");
-        errors.push(error.shown_as(show_published("meta.v1", "LabelSelector", value)));
+        errors.push(error.shown_as(show_internal("meta.v1.LabelSelector", value)));
     }
     errors
 }

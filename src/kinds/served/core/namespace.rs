@@ -9,13 +9,16 @@ use crate::object;
 use crate::value::Value;
 
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, SINGLE_VERBS, metadata};
+use crate::kinds::{Action, Kind, Part, SINGLE_VERBS, metadata};
 
 /// Namespaces that are there from the start.
 pub const INITIAL: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 /// The finalizer in the spec: the namespace's content goes first.
 const FINALIZER: &str = "kubernetes";
+
+/// The subresource by which a finalizer in the spec is taken away.
+pub const FINALIZE: &str = "finalize";
 
 /// A namespace to be created.
 pub fn new(name: &str) -> Value {
@@ -28,6 +31,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     short_names: &["ns"],
     scope: Scope::Cluster,
     status: true,
+    parts: &[Part { name: FINALIZE, verbs: &["update"], kind: None, action: Action::Write }],
     verbs: SINGLE_VERBS,
     selectable_fields: &[".status.phase", ".name"],
     example: "metadata: {name: example}",
@@ -70,7 +74,7 @@ impl Strategy for Namespace {
     fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         let kept: &[&str] = match subresource {
             Subresource::Status => &["spec"],
-            Subresource::Finalize => &["status"],
+            Subresource::Part(FINALIZE) => &["status"],
             _ => &["spec", "status"],
         };
         let fields = new.make_object();
@@ -92,12 +96,12 @@ impl Strategy for Namespace {
     ) -> ErrorList {
         let of_metadata = metadata::validate_update(new, old);
         let others = match subresource {
-            Subresource::Main | Subresource::Scale | Subresource::Token | Subresource::Approval => {
+            Subresource::Main | Subresource::Scale => {
                 let mut errors = self.validate_create(version, new);
                 errors.extend(of_metadata);
                 return errors;
             }
-            Subresource::Finalize => {
+            Subresource::Part(_) => {
                 let spec = Path::new("spec");
                 let path = spec.child("finalizers");
                 let mut errors = ErrorList::new();

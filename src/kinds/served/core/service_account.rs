@@ -7,7 +7,7 @@ use crate::object;
 use crate::value::Value;
 
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, metadata};
+use crate::kinds::{Action, Kind, Part, TOKEN_REQUEST, metadata};
 
 /// The account that every namespace has.
 pub fn default() -> Value {
@@ -18,6 +18,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     plural: "serviceaccounts",
     singular: "serviceaccount",
     short_names: &["sa"],
+    parts: &[Part { name: "token", verbs: &["create"], kind: Some(&TOKEN_REQUEST), action: Action::IssueToken }],
     example: "metadata: {name: example}\nsecrets: [{name: a}, {name: b}]",
     ..Kind::new("", "v1", "ServiceAccount", &ServiceAccount)
 }];

@@ -105,7 +105,7 @@ fn validate_kept(new: &Value, old: &Value) -> ErrorList {
         for changed in by_name.get(driver.str_at(&["name"])).into_iter().flatten() {
             let now = without_allocatable(changed);
             if !prepare::equal(Some(&now), Some(&without_allocatable(driver))) {
-                let shown = show_internal("CSINodeDriver", &now);
+                let shown = show_internal("storage.v1.CSINodeDriver", &now);
                 errors.push(Error::invalid(drivers.path(), Value::Null, "field is immutable").shown_as(shown));
             }
         }

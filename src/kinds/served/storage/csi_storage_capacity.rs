@@ -5,7 +5,7 @@
 use crate::crd::ServedVersion;
 use crate::kinds::storage::{amounts, columns, node_selector};
 use crate::kinds::strategy::{Strategy, Subresource, Table};
-use crate::kinds::{Kind, checks, metadata, prepare, show_published};
+use crate::kinds::{Kind, checks, metadata, prepare, show_internal};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -33,7 +33,7 @@ impl Strategy for CsiStorageCapacity {
         let (new, old) = (FieldRef::root(new), FieldRef::root(old));
         let (topology, class) = (new.field("nodeTopology"), new.field("storageClassName"));
         if !prepare::equal(topology.value(), old.field("nodeTopology").value()) {
-            let shown = topology.value().map(|value| show_published("meta.v1", "LabelSelector", value));
+            let shown = topology.value().map(|value| show_internal("meta.v1.LabelSelector", value));
             let error = topology.invalid("field is immutable");
             errors.push(error.shown_as(shown.unwrap_or_else(|| "null".to_owned())));
         }

@@ -67,7 +67,7 @@ impl Strategy for VolumeAttachment {
         let mut errors = self.validate_create(version, new);
         let (root, spec) = (FieldRef::root(new), new.get("spec"));
         if !prepare::equal(spec, old.get("spec")) {
-            let shown = spec.map(|spec| show_internal("VolumeAttachmentSpec", spec)).unwrap_or_default();
+            let shown = spec.map(|spec| show_internal("storage.v1.VolumeAttachmentSpec", spec)).unwrap_or_default();
             errors.push(root.field("spec").invalid("field is immutable").shown_as(shown));
         }
         errors
