@@ -33,7 +33,7 @@ pub fn round_list(object: &mut Value, name: &str) {
     for amount in list.into_iter().flat_map(Map::values_mut) {
         work::step();
         if let Ok(quantity) = Quantity::parse(amount.as_str().unwrap_or_default()) {
-            *amount = Value::String(quantity.rounded_to_milli().to_string());
+            *amount = Value::String(quantity.round_up_to_milli().to_string());
         }
     }
 }

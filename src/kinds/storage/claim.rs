@@ -163,7 +163,7 @@ pub fn warnings(spec: &FieldRef<'_>) -> Vec<String> {
         let at = list.path().key("storage");
         let field = list.field("storage");
         let amount = amounts::of(&field);
-        if field.is_set() && !amount.is_integer() {
+        if field.is_set() && !amount.is_whole() {
             let shown = json::encode_to_string(&Value::from(amount.to_string()));
             warnings.push(format!("{at}: fractional byte value {shown} is invalid, must be an integer"));
         }
