@@ -12,6 +12,7 @@ pub mod checks;
 pub mod defaults;
 mod data;
 mod rbac;
+pub mod resources;
 pub mod pod;
 pub mod webhooks;
 pub mod match_conditions;
