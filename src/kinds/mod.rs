@@ -15,6 +15,7 @@ mod data;
 mod rbac;
 pub mod diff;
 pub mod semantic;
+pub mod resources;
 pub mod pod;
 pub mod signers;
 pub mod storage;

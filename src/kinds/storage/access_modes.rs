@@ -2,6 +2,7 @@
 
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::value::Value;
 
 pub const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 /// The mode that suffers no other beside it.
@@ -22,13 +23,13 @@ pub fn validate(modes: &FieldRef<'_>) -> ErrorList {
 }
 
 /// The modes as tables show them: `RWO,ROX,RWX,RWOP`, each once.
-pub fn abbreviate(modes: &[&str]) -> String {
+pub fn abbreviate(modes: &[Value]) -> String {
     const SHORT: [(&str, &str); 4] = [
         ("ReadWriteOnce", "RWO"),
         ("ReadOnlyMany", "ROX"),
         ("ReadWriteMany", "RWX"),
         ("ReadWriteOncePod", "RWOP"),
     ];
-    let known = SHORT.iter().filter(|(mode, _)| modes.contains(mode));
+    let known = SHORT.iter().filter(|(mode, _)| modes.iter().any(|known| known.as_str() == Some(*mode)));
     known.map(|(_, short)| *short).collect::<Vec<_>>().join(",")
 }

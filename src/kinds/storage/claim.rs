@@ -2,7 +2,7 @@
 //!
 //! Source: `ValidatePersistentVolumeClaimSpec`, `pkg/api/persistentvolumeclaim` of Kubernetes 1.36.
 
-use crate::kinds::checks;
+use crate::kinds::{checks, resources};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -10,7 +10,7 @@ use crate::meta::selector::LabelSelector;
 use crate::object;
 use crate::value::{Value, json};
 
-use super::{access_modes, amounts};
+use super::access_modes;
 
 pub const VOLUME_MODES: [&str; 2] = ["Block", "Filesystem"];
 /// Where claims and volumes named their class before there was a field.
@@ -64,7 +64,7 @@ fn validate_storage(spec: &FieldRef<'_>) -> Option<Error> {
     let (resources, at) = (spec.field("resources"), spec.path().child("resources"));
     let requests = resources.field("requests");
     let amount = FieldRef::new(requests.field("storage").value(), at.key("storage"));
-    if amount.is_set() { amounts::positive(&amount) } else { Some(amount.required("")) }
+    if amount.is_set() { resources::validate_positive(&amount) } else { Some(amount.required("")) }
 }
 
 /// A class, if one is named.
@@ -162,7 +162,7 @@ pub fn warnings(spec: &FieldRef<'_>) -> Vec<String> {
         let list = resources.field(name);
         let at = list.path().key("storage");
         let field = list.field("storage");
-        let amount = amounts::of(&field);
+        let amount = resources::quantity(&field);
         if field.is_set() && !amount.is_whole() {
             let shown = json::encode_to_string(&Value::from(amount.to_string()));
             warnings.push(format!("{at}: fractional byte value {shown} is invalid, must be an integer"));

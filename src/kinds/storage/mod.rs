@@ -4,7 +4,6 @@
 //! Kubernetes 1.36.
 
 pub mod access_modes;
-pub mod amounts;
 pub mod claim;
 pub mod class;
 pub mod columns;

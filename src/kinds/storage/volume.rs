@@ -2,7 +2,8 @@
 //!
 //! Source: `ValidatePersistentVolumeSpec`, `pkg/api/persistentvolume` of Kubernetes 1.36.
 
-use crate::kinds::checks;
+use crate::kinds::pod::set_network_defaults;
+use crate::kinds::{checks, defaults, resources};
 use crate::kinds::pod::Options;
 use crate::kinds::pod::volumes::source::{self, Context, Source};
 use crate::kinds::pod::volumes::{disks, files, iscsi, network};
@@ -11,7 +12,7 @@ use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::value::Value;
 
-use super::{access_modes, amounts, claim, drivers, node_selector};
+use super::{access_modes, claim, drivers, node_selector};
 
 const RECLAIM_POLICIES: [&str; 3] = ["Delete", "Recycle", "Retain"];
 const OF_INLINE: &str = "may not be specified in the context of inline volumes";
@@ -41,6 +42,15 @@ const SOURCES: &[Source] = &[
     Source::new("storageos", |source, _| disks::storage_os(source, &["name", "namespace"])),
     Source::new("csi", |source, _| driver(source)),
 ];
+
+/// Sets the defaults of a spec that a volume of itself and one within an attachment have in common.
+pub fn set_spec_defaults(spec: &mut Value) {
+    resources::set_list_defaults(defaults::field(spec, "capacity"));
+    if let Some(source) = defaults::field(spec, "hostPath") {
+        defaults::set_pointer(source, "type", "");
+    }
+    set_network_defaults(spec);
+}
 
 /// The names of all sources, of which a volume has one.
 pub fn source_names() -> impl Iterator<Item = &'static str> {
@@ -122,8 +132,8 @@ fn validate_capacity(capacity: &FieldRef<'_>) -> ErrorList {
         errors.push(Error::not_supported(capacity.path(), shown, &["storage"]));
     }
     for (_, amount) in capacity.entries() {
-        errors.extend(amounts::basic(&amount));
-        errors.extend(amounts::positive(&amount));
+        errors.extend(resources::validate_basic(&amount));
+        errors.extend(resources::validate_positive(&amount));
     }
     errors
 }

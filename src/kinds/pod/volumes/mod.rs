@@ -6,7 +6,6 @@
 //! Source: `ValidateVolumes` in `pkg/apis/core/validation` of Kubernetes 1.36, with the types of 1.37.
 
 mod claim_template;
-pub mod defaults;
 pub mod disks;
 pub mod downward_api;
 pub mod files;

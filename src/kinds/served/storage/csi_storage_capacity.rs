@@ -3,9 +3,9 @@
 //! Source: `pkg/apis/storage` and `pkg/registry/storage/csistoragecapacity` of Kubernetes 1.36, with the types of 1.37.
 
 use crate::crd::ServedVersion;
-use crate::kinds::storage::{amounts, columns, node_selector};
+use crate::kinds::storage::{columns, node_selector};
 use crate::kinds::strategy::{Strategy, Subresource, Table};
-use crate::kinds::{Kind, checks, metadata, prepare, show_internal};
+use crate::kinds::{Kind, checks, metadata, prepare, resources, show_internal};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -59,7 +59,7 @@ fn validate(object: &Value, checks_values: bool) -> ErrorList {
     let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
     errors.extend(validate_topology(&root.field("nodeTopology"), checks_values));
     errors.extend(checks::named(&root.field("storageClassName"), names::is_dns1123_subdomain));
-    errors.extend(amounts::not_negative(&root.field("capacity")));
+    errors.extend(resources::validate_nonnegative(&root.field("capacity")));
     errors
 }
 

@@ -3,8 +3,7 @@
 //! Source: `pkg/apis/storage` and `pkg/registry/storage/volumeattachment` of Kubernetes 1.36, with the types of 1.37.
 
 use crate::crd::{Column, Scope, ServedVersion};
-use crate::kinds::pod::volumes::defaults::set_source_defaults;
-use crate::kinds::storage::{amounts, class, columns, drivers, volume};
+use crate::kinds::storage::{class, columns, drivers, volume};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, checks, metadata, prepare, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};
@@ -32,8 +31,7 @@ struct VolumeAttachment;
 impl Strategy for VolumeAttachment {
     fn set_typed_defaults(&self, object: &mut Value) {
         if let Some(spec) = object.at_mut(&["spec", "source", "inlineVolumeSpec"]).filter(|spec| !spec.is_null()) {
-            amounts::round_list(spec, "capacity");
-            set_source_defaults(spec);
+            volume::set_spec_defaults(spec);
         }
     }
 
