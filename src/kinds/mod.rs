@@ -13,6 +13,7 @@ pub mod defaults;
 mod data;
 mod rbac;
 pub mod resources;
+pub mod node_selector;
 pub mod pod;
 pub mod webhooks;
 pub mod match_conditions;
