@@ -6,6 +6,7 @@
 //! Source: `pkg/apis/core/v1/defaults.go`, `pkg/apis/core/validation` and `pkg/api/pod` of Kubernetes 1.36, with the types of 1.37.
 
 mod options;
+pub mod volumes;
 mod image;
 mod aggregate;
 mod defaults;
