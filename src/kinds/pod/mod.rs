@@ -6,7 +6,6 @@
 //! Source: `pkg/apis/core/v1/defaults.go`, `pkg/apis/core/validation` and `pkg/api/pod` of Kubernetes 1.36, with the types of 1.37.
 
 mod options;
-pub mod volumes;
 mod image;
 mod aggregate;
 mod defaults;
@@ -38,7 +37,7 @@ use super::resources as lists;
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::meta::object_meta;
-use crate::value::{Value, json};
+use crate::value::Value;
 
 pub use options::Options;
 pub use volume_defaults::set_network_defaults;
@@ -117,8 +116,4 @@ pub fn drop_disabled_template_fields(new: &mut Value, old: Option<&Value>) {
 /// Takes out of a Pod the fields of features that are off, unless `old` has them.
 pub fn drop_disabled_pod_fields(new: &mut Value, old: Option<&Value>) {
     drop_disabled_template_fields(new, old);
-}
-
-fn show_internal(_type_name: &str, value: &Value) -> String {
-    json::encode_to_string(value)
 }
