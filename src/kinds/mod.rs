@@ -20,6 +20,7 @@ mod rbac;
 pub mod diff;
 pub mod semantic;
 pub mod resources;
+pub mod node_selector;
 pub mod pod;
 pub mod signers;
 pub mod storage;
