@@ -13,6 +13,8 @@ pub mod defaults;
 mod data;
 mod rbac;
 pub mod webhooks;
+pub mod network;
+pub mod services;
 pub mod match_conditions;
 pub mod default_roles;
 mod token_request;
