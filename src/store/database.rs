@@ -98,15 +98,24 @@ impl Database {
     /// Makes a write if its guards hold in the transaction that makes it. It is visible, and as durable as was asked for,
     /// when this returns. A write whose caller stops waiting is made all the same.
     pub async fn write(&self, write: Write) -> Result<Committed, WriteError> {
+        self.write_together(vec![write]).await
+    }
+
+    /// [`Database::write`] of several, [`TOGETHER_MAX`] at most, of which all but the first are joined: all are made in one
+    /// transaction, or none. Returns the revision of the first.
+    pub async fn write_together(&self, writes: Vec<Write>) -> Result<Committed, WriteError> {
+        if writes.len() > TOGETHER_MAX {
+            return Err(WriteError::Busy);
+        }
         let (done, result) = oneshot::channel();
         let closed = || WriteError::Store(StoreError::Closed);
         self.inner.health.check_writable().map_err(WriteError::Store)?;
-        let share = Arc::clone(&self.inner.queue_kib).try_acquire_many_owned(writer::share_kib(&write));
+        let share = Arc::clone(&self.inner.queue_kib).try_acquire_many_owned(writer::share_kib(&writes));
         let share = share.map_err(|_| WriteError::Busy)?;
         {
             let queue = self.inner.queue.lock().unwrap_or_else(PoisonError::into_inner);
             let queue = queue.as_ref().ok_or_else(closed)?;
-            queue.try_send(Waiting { write, done, _share: share }).map_err(|error| match error {
+            queue.try_send(Waiting { writes, done, _share: share }).map_err(|error| match error {
                 mpsc::error::TrySendError::Full(_) => WriteError::Busy,
                 mpsc::error::TrySendError::Closed(_) => closed(),
             })?;
