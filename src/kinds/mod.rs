@@ -75,6 +75,8 @@ pub struct Kind {
     pub forms: &'static [&'static Kind],
     /// Whether it is served unless somebody asks for something else: beta and alpha versions are not.
     pub is_default: bool,
+    /// What everybody is warned of who uses it.
+    pub deprecation: Option<&'static str>,
 }
 
 /// Where the schema of a kind comes from.
@@ -104,6 +106,8 @@ pub enum Action {
     Write,
     /// It issues a token for the object.
     IssueToken,
+    /// It is sent on to one of the endpoints of the service.
+    ConnectService,
 }
 
 /// What is asked by creating an object.
@@ -160,6 +164,7 @@ impl Kind {
             example: "",
             forms: &[],
             is_default: true,
+            deprecation: None,
         }
     }
 
@@ -240,7 +245,7 @@ impl Kind {
             scale: None,
             columns: Vec::new(),
             selectable_fields: texts(self.selectable_fields),
-            deprecation_warning: None,
+            deprecation_warning: self.deprecation.map(str::to_owned),
         }
     }
 }

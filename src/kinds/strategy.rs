@@ -196,6 +196,11 @@ pub trait Strategy: Send + Sync {
         false
     }
 
+    /// Whether a deletion is answered with the object that it removed.
+    fn returns_deleted(&self) -> bool {
+        false
+    }
+
     /// Whether a deletion may wait for the garbage collector.
     fn collects_garbage(&self) -> bool {
         true

@@ -19,8 +19,8 @@ use super::sqlite::Sqlite;
 use super::view::{Found, Snapshot, View};
 use super::writer::{self, QUEUE_KIB_MAX, QUEUE_MAX, Waiting};
 use super::{
-    At, Collection, Committed, Config, Location, SnapshotError, StoreError, Stored, Watch, WatchError, Write,
-    WriteError, compact, log,
+    At, Collection, Committed, Config, Location, SnapshotError, StoreError, Stored, TOGETHER_MAX, Watch, WatchError,
+    Write, WriteError, compact, log,
 };
 
 /// How often it is looked whether memory is short.

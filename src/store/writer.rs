@@ -60,7 +60,7 @@ pub(super) async fn run(
 /// The first of those who wait whose writes fit one transaction.
 fn take_batch(received: &mut Vec<Waiting>) -> Vec<Waiting> {
     let mut writes = 0;
-    let fits = |waiting: &Waiting| {
+    let mut fits = |waiting: &Waiting| {
         writes += waiting.writes.len();
         writes <= BATCH_MAX
     };

@@ -96,6 +96,14 @@ pub fn drop_dependent_fields(new: &mut Value, old: &Value) {
     }
 }
 
+/// Takes a policy for traffic from inside out of a service that gets none, though Kubernetes once set it there. One that is
+/// not valid stays for validation to tell.
+pub fn drop_idle_policy(service: &mut Value) {
+    if is_external_name(service) && matches!(text(service, "internalTrafficPolicy"), "Cluster" | "Local") {
+        put(service, "internalTrafficPolicy", None);
+    }
+}
+
 fn drop_addresses(new: &mut Value, old: &Value) {
     if is_same(new, old, "clusterIP") && is_same(new, old, "clusterIPs") {
         put(new, "clusterIP", None);

@@ -16,7 +16,7 @@ use crate::meta::{names, object_meta};
 use crate::value::Value;
 
 use super::cluster_ips::{check_changed_families, check_changed_ips, check_cluster_ips};
-use super::{is_balancer, is_external_name, is_externally_accessible, is_headless, needs_health_check, texts};
+use super::{is_balancer, is_externally_accessible, is_headless, needs_health_check, texts};
 
 const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
 /// Its older name.
@@ -335,7 +335,3 @@ fn check_health_port(service: &Value, port: &FieldRef<'_>) -> Option<Error> {
     }
 }
 
-/// Whether a service of the type ExternalName says how traffic from inside is sent, which nothing acts on.
-pub(super) fn has_idle_policy(service: &Value) -> bool {
-    is_external_name(service) && matches!(super::text(service, "internalTrafficPolicy"), "Cluster" | "Local")
-}
