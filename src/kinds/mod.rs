@@ -41,6 +41,13 @@ pub use served::apiregistration::api_service::local as local_api_service;
 pub use served::core::config_map::root_authority;
 pub use served::core::namespace::{FINALIZE, INITIAL as INITIAL_NAMESPACES, new as new_namespace};
 pub use served::core::service_account::default as default_service_account;
+pub use served::networking::ingress_class::set_default_class;
+pub use served::networking::ip_address::{
+    is_managed as is_managed_address, is_of_service as is_address_of_service, of_service as address_of_service,
+};
+pub use served::networking::service_cidr::{
+    DEFAULT as DEFAULT_SERVICE_RANGE, is_ready as is_ready_range, ranges as ranges_of,
+};
 pub use token_request::TOKEN_REQUEST;
 
 /// What is known of a built-in kind.

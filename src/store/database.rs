@@ -276,6 +276,11 @@ impl Database {
         self.inner.store.lease(name, holder, now_ms, expires_at_ms).await
     }
 
+    /// Whether other processes may write to it.
+    pub fn is_shared(&self) -> bool {
+        self.inner.store.polled_every().is_some()
+    }
+
     pub fn stats(&self) -> &Stats {
         self.inner.store.stats()
     }

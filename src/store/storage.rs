@@ -99,12 +99,14 @@ impl Storage {
     async fn write_around(&self, write: Write, joined: Vec<Write>, apart: Vec<Write>) -> Result<Committed, WriteError> {
         let (puts, deletions): (Vec<_>, Vec<_>) = apart.into_iter().partition(|other| other.put().is_some());
         let mut made = Vec::with_capacity(puts.len());
-        let mut outcome = self.hold(&write.guards).await.and_then(|held| held.then_some(()).ok_or(WriteError::GuardFailed));
+        let mut outcome =
+            self.hold(&write.guards).await.and_then(|held| held.then_some(()).ok_or(WriteError::GuardFailed));
         for put in puts {
             if outcome.is_ok() {
                 let (collection, key) = (put.collection.clone(), Arc::clone(&put.key));
                 let is_new = put.guards.contains(&Guard::Absent);
-                outcome = self.write(put).await.map(|committed| made.extend(is_new.then_some((collection, key, committed))));
+                outcome =
+                    self.write(put).await.map(|committed| made.extend(is_new.then_some((collection, key, committed))));
             }
         }
         let outcome = match outcome {
@@ -312,6 +314,11 @@ impl Storage {
     /// steps, between which writes go on.
     pub async fn compact(&self, collection: &Collection, to: Revision) -> Result<(), StoreError> {
         self.databases.of(collection).compact(to).await
+    }
+
+    /// Whether other processes may write to the main database.
+    pub fn is_shared(&self) -> bool {
+        self.databases.main.is_shared()
     }
 
     /// Deletes what expires at or before `now_ms`, in milliseconds since 1970.

@@ -179,9 +179,8 @@ pub fn prefix_warnings(path: &Path<'_>, text: &str) -> Vec<String> {
     if prefix.masked().ip != prefix.ip {
         let bits = if prefix.ip.is_ipv4() { 32 } else { 128 };
         let alone = go_quote(&format!("{}/{bits}", prefix.ip.to_canonical()));
-        warnings.push(format!(
-            "{path}: CIDR value {given} is ambiguous in this context (should be {network} or {alone}?)"
-        ));
+        warnings
+            .push(format!("{path}: CIDR value {given} is ambiguous in this context (should be {network} or {alone}?)"));
     }
     let strict = Prefix::parse(text).ok().filter(|strict| !is_inside_v6(strict.ip));
     match strict {
@@ -235,7 +234,10 @@ mod tests {
         ] {
             assert_eq!(told(&check_prefix(&PATH, text, [])), fault, "{text}");
         }
-        assert_eq!(told(&check_canonical_prefix(&PATH, "2001:DB8::/64")), "must be in canonical form (\"2001:db8::/64\")");
+        assert_eq!(
+            told(&check_canonical_prefix(&PATH, "2001:DB8::/64")),
+            "must be in canonical form (\"2001:db8::/64\")"
+        );
     }
 
     #[test]
@@ -249,7 +251,9 @@ mod tests {
         );
         assert_eq!(
             prefix_warnings(&PATH, "10.1.2.3/8"),
-            ["ip: CIDR value \"10.1.2.3/8\" is ambiguous in this context (should be \"10.0.0.0/8\" or \"10.1.2.3/32\"?)"]
+            [
+                "ip: CIDR value \"10.1.2.3/8\" is ambiguous in this context (should be \"10.0.0.0/8\" or \"10.1.2.3/32\"?)"
+            ]
         );
         assert_eq!(
             prefix_warnings(&PATH, "2001:DB8::/64"),

@@ -93,7 +93,10 @@ mod tests {
     fn names_of_ports_have_a_letter_and_no_double_hyphen() {
         assert!(is_port_name("http-2").is_empty());
         assert_eq!(is_port_name("80"), ["must contain at least one letter (a-z)"]);
-        assert_eq!(is_port_name("a--b-"), ["must not contain consecutive hyphens", "must not begin or end with a hyphen"]);
+        assert_eq!(
+            is_port_name("a--b-"),
+            ["must not contain consecutive hyphens", "must not begin or end with a hyphen"]
+        );
         assert_eq!(is_port_name("").len(), 2);
     }
 

@@ -42,7 +42,8 @@ fn external_ips(service: &Value) -> String {
         "ExternalName" => text(service, "externalName").to_owned(),
         "LoadBalancer" => {
             let balancer = shown_addresses(service);
-            let all: Vec<&str> = Some(balancer.as_str()).filter(|text| !text.is_empty()).into_iter().chain(external).collect();
+            let all: Vec<&str> =
+                Some(balancer.as_str()).filter(|text| !text.is_empty()).into_iter().chain(external).collect();
             if all.is_empty() { "<pending>".to_owned() } else { all.join(",") }
         }
         "ClusterIP" | "NodePort" if external.is_empty() => NOTHING.to_owned(),

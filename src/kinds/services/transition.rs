@@ -146,7 +146,12 @@ mod tests {
     #[test]
     fn the_list_follows_the_single_address() {
         let update = |new: &mut Value, old: &Value| set_cluster_ips(new, Some(old));
-        check(update, "{clusterIP: b, clusterIPs: [a]}", "{clusterIP: a, clusterIPs: [a]}", "{clusterIP: b, clusterIPs: [b]}");
+        check(
+            update,
+            "{clusterIP: b, clusterIPs: [a]}",
+            "{clusterIP: a, clusterIPs: [a]}",
+            "{clusterIP: b, clusterIPs: [b]}",
+        );
         check(update, "{clusterIPs: [a]}", "{clusterIP: a, clusterIPs: [a]}", "{}");
         check(update, "{clusterIP: a}", "{clusterIP: a, clusterIPs: [a]}", "{clusterIP: a, clusterIPs: [a]}");
         check(update, "{clusterIP: b}", "{clusterIP: a, clusterIPs: [a]}", "{clusterIP: b}");

@@ -327,11 +327,10 @@ fn check_traffic(service: &Value, spec: &FieldRef<'_>) -> ErrorList {
 fn check_health_port(service: &Value, port: &FieldRef<'_>) -> Option<Error> {
     match (needs_health_check(service), port.int()) {
         (false, 0) => None,
-        (false, _) => Some(port.invalid(
-            "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'",
-        )),
+        (false, _) => {
+            Some(port.invalid("may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"))
+        }
         (true, 0) => Some(port.required("")),
         (true, _) => port_number(port),
     }
 }
-

@@ -38,8 +38,7 @@ pub fn warnings(service: &Value) -> Vec<String> {
     }
     warnings.extend(of_name(service, has_external_ips));
     if text(service, "trafficDistribution") == "PreferClose" {
-        warnings
-            .push("spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"".to_owned());
+        warnings.push("spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"".to_owned());
     }
     warnings
 }

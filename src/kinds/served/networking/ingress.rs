@@ -6,7 +6,9 @@ use crate::crd::{Column, ServedVersion};
 use crate::kinds::checks::{named, port_number};
 use crate::kinds::network::addresses::parse_lenient;
 use crate::kinds::network::names::{is_port_name, is_wildcard_subdomain};
-use crate::kinds::network::{check_balancer, ingress_warnings, raise_generation, set_first_generation, shown_addresses};
+use crate::kinds::network::{
+    check_balancer, ingress_warnings, raise_generation, set_first_generation, shown_addresses,
+};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, metadata};
 use crate::meta::field::{Error, ErrorList, Path};

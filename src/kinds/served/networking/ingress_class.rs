@@ -42,9 +42,9 @@ pub fn set_default_class<'c>(ingress: &mut Value, classes: impl Iterator<Item = 
     }
     let text = |class: &'c Value, name: &str| class.str_at(&["metadata", name]);
     // Times in whole seconds compare as texts.
-    let newest = classes.filter(|class| is_default(class)).min_by_key(|class| {
-        (Reverse(text(class, "creationTimestamp")), text(class, "name"))
-    });
+    let newest = classes
+        .filter(|class| is_default(class))
+        .min_by_key(|class| (Reverse(text(class, "creationTimestamp")), text(class, "name")));
     if let Some(class) = newest {
         let spec = ingress.make_object().entry("spec").make_object();
         spec.insert("ingressClassName", Value::from(text(class, "name")));
@@ -170,8 +170,7 @@ mod tests {
         let yaml = |text: &str| yaml::decode(text.as_bytes()).expect("it is YAML");
         let class_of = |name: &str, created: &str, is_default: &str| {
             let annotations = object! { IS_DEFAULT => is_default };
-            let metadata =
-                object! { "name" => name, "creationTimestamp" => created, "annotations" => annotations };
+            let metadata = object! { "name" => name, "creationTimestamp" => created, "annotations" => annotations };
             object! { "metadata" => metadata }
         };
         let classes = [

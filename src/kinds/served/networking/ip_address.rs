@@ -21,6 +21,9 @@ pub static KINDS: [&Kind; 2] = [&V1, &V1BETA1];
 static V1: Kind = kind("v1", true);
 static V1BETA1: Kind = kind("v1beta1", false);
 
+const MANAGED_BY: &str = "ipaddress.kubernetes.io/managed-by";
+const ALLOCATOR: &str = "ipallocator.k8s.io";
+
 const fn kind(version: &'static str, is_default: bool) -> Kind {
     Kind {
         plural: "ipaddresses",
@@ -37,10 +40,7 @@ const fn kind(version: &'static str, is_default: bool) -> Kind {
 /// The object that says that a service has an address.
 pub fn of_service(ip: IpAddr, namespace: &str, name: &str) -> Value {
     let family = if ip.is_ipv4() { Family::V4 } else { Family::V6 };
-    let labels = object! {
-        "ipaddress.kubernetes.io/ip-family" => family.name(),
-        "ipaddress.kubernetes.io/managed-by" => "ipallocator.k8s.io",
-    };
+    let labels = object! { "ipaddress.kubernetes.io/ip-family" => family.name(), MANAGED_BY => ALLOCATOR };
     let parent = object! { "resource" => "services", "namespace" => namespace, "name" => name };
     object! {
         "apiVersion" => V1.api_version(),
@@ -48,6 +48,11 @@ pub fn of_service(ip: IpAddr, namespace: &str, name: &str) -> Value {
         "metadata" => object! { "name" => ip.to_string(), "labels" => labels },
         "spec" => object! { "parentRef" => parent },
     }
+}
+
+/// Whether an address was allocated, and not made by somebody else.
+pub fn is_managed(address: &Value) -> bool {
+    address.str_at(&["metadata", "labels", MANAGED_BY]) == ALLOCATOR
 }
 
 /// Whether an address is that of a service.
@@ -69,10 +74,8 @@ impl Strategy for IpAddress {
         let parent = |object: &Value| object.at(&["spec", "parentRef"]).filter(|parent| !parent.is_null()).cloned();
         if parent(new) != parent(old) {
             let spec = Path::new("spec");
-            let shown = parent(new).map_or_else(
-                || "null".to_owned(),
-                |parent| show_internal("networking.v1.ParentReference", &parent),
-            );
+            let shown = parent(new)
+                .map_or_else(|| "null".to_owned(), |parent| show_internal("networking.v1.ParentReference", &parent));
             let error = Error::invalid(&spec.child("parentRef"), Value::Null, "field is immutable");
             errors.push(error.shown_as(shown));
         }

@@ -155,7 +155,8 @@ mod tests {
     #[test]
     fn the_ends_are_not_allocated() {
         let told = |text: &str| range("10.0.0.0/24").refuse(text.parse().expect("it is an address"));
-        let why = |ip| format!("the provided IP ({ip}) is not in the valid range. The range of valid IPs is 10.0.0.0/24");
+        let why =
+            |ip| format!("the provided IP ({ip}) is not in the valid range. The range of valid IPs is 10.0.0.0/24");
         for ip in ["10.0.0.0", "10.0.0.255", "10.0.1.1", "::a00:1"] {
             assert_eq!(told(ip), Some(Refusal::OutOfRange(why(ip))), "{ip}");
         }

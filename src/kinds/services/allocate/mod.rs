@@ -24,7 +24,7 @@ use crate::meta::field::{Error, ErrorList, Path};
 use crate::value::{Value, go_quote};
 
 use super::families::{Family, keeps_preference};
-use super::{NONE, is_external_name, put, texts};
+use super::{NONE, is_external_name, needs_health_check, number, put, spec, texts};
 
 /// Why a service gets no address or port.
 #[derive(Debug)]
@@ -143,9 +143,18 @@ fn refused(service: &Value, asked: &[String], index: usize, why: &Refusal) -> Al
     AllocationError::Invalid(Error::invalid(&spec.child("clusterIPs"), shown, detail).into())
 }
 
+/// The cluster IPs that a service says that it has.
+pub fn held_addresses(service: &Value) -> impl Iterator<Item = IpAddr> {
+    texts(service, "clusterIPs").into_iter().filter_map(parse_lenient)
+}
+
+/// The node ports that a service says that it has.
+pub fn held_ports(service: &Value) -> impl Iterator<Item = i64> {
+    let health_port = needs_health_check(service).then(|| number(spec(service), "healthCheckNodePort"));
+    super::node_ports(service).into_iter().chain(health_port.filter(|port| *port != 0))
+}
+
 /// Gives back the cluster IPs of a service from the one at `first` on.
 pub fn give_back(service: &Value, addresses: &mut dyn Addresses, first: usize) {
-    for ip in texts(service, "clusterIPs").into_iter().skip(first).filter_map(parse_lenient) {
-        addresses.give_back(ip);
-    }
+    held_addresses(service).skip(first).for_each(|ip| addresses.give_back(ip));
 }

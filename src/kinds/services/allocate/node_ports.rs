@@ -12,7 +12,7 @@ use crate::kinds::services::{
 use crate::meta::field::{Error, Path};
 use crate::value::Value;
 
-use super::{AllocationError, Refusal};
+use super::{AllocationError, Refusal, held_ports};
 
 /// Ports that are to be had.
 pub trait Ports {
@@ -27,11 +27,7 @@ pub trait Ports {
 }
 
 /// Allocates the node ports that a service is to have beyond those of the old one, and gives back those that it has no more.
-pub fn allocate_node_ports(
-    new: &mut Value,
-    old: Option<&Value>,
-    ports: &mut dyn Ports,
-) -> Result<(), AllocationError> {
+pub fn allocate_node_ports(new: &mut Value, old: Option<&Value>, ports: &mut dyn Ports) -> Result<(), AllocationError> {
     match old {
         None if may_have_node_ports(new) => allocate_first(new, ports)?,
         None => {}
@@ -58,10 +54,7 @@ pub fn allocate_node_ports(
 
 /// Gives back all node ports of a service.
 pub fn give_back_node_ports(service: &Value, ports: &mut dyn Ports) {
-    node_ports(service).into_iter().for_each(|port| ports.give_back(port));
-    if needs_health_check(service) {
-        ports.give_back(number(spec(service), "healthCheckNodePort"));
-    }
+    held_ports(service).for_each(|port| ports.give_back(port));
 }
 
 /// Ports of a new service: those with one number and different protocols share a node port.

@@ -57,9 +57,7 @@ impl PortRange {
     /// Why a port is not in the range.
     pub fn refuse(&self, port: i64) -> Option<Refusal> {
         (!(self.first..=self.last).contains(&port)).then(|| {
-            Refusal::OutOfRange(format!(
-                "provided port is not in the valid range. The range of valid ports is {self}"
-            ))
+            Refusal::OutOfRange(format!("provided port is not in the valid range. The range of valid ports is {self}"))
         })
     }
 
