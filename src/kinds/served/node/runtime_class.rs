@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::pod::{self, Options};
-use crate::kinds::storage::node_selector;
+use crate::kinds::node_selector;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, checks, defaults, metadata, resources, show_internal};
 use crate::meta::field::{Error, ErrorList};
