@@ -9,6 +9,7 @@
 pub mod strategy;
 mod metadata;
 pub mod checks;
+pub mod conditions;
 pub mod defaults;
 pub mod prepare;
 mod data;
