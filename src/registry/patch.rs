@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::apply::{Applied, ApplyError, FieldManager};
 use crate::auth::UserInfo;
 use crate::crd::write::split_api_version;
-use crate::kinds;
+use crate::kinds::{self, layout};
 use crate::meta::field::{self, Path};
 use crate::meta::{Cause, Status};
 use crate::object;
@@ -201,6 +201,7 @@ fn unfit(text: &str, detail: &str) -> Status {
 /// patch.
 fn apply_to_json(live: &Value, request: &PatchRequest) -> Result<(String, Vec<String>), Status> {
     let strict = request.field_validation != FieldValidation::Ignore;
+    let layout = layout::of(live);
     let failed = |error: PatchError| match error {
         PatchError::Decode(message) => Status::bad_request(&message),
         PatchError::TooManyOperations(message) => Status::request_entity_too_large(&message),
@@ -209,11 +210,11 @@ fn apply_to_json(live: &Value, request: &PatchRequest) -> Result<(String, Vec<St
     match request.patch_type {
         PatchType::Json => {
             let (patch, errors) = json_patch::Patch::decode(&request.bytes, strict).map_err(failed)?;
-            Ok((patch.apply(live).map_err(failed)?, errors))
+            Ok((patch.apply(live, layout).map_err(failed)?, errors))
         }
         _ => {
             let (patch, errors) = merge_patch::Patch::decode(&request.bytes, strict).map_err(failed)?;
-            Ok((patch.apply(live), errors))
+            Ok((patch.apply(live, layout), errors))
         }
     }
 }
