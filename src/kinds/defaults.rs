@@ -14,6 +14,15 @@ pub fn set(object: &mut Value, name: &str, value: impl Into<Value>) {
     }
 }
 
+/// Sets a field behind a pointer that is absent or null; an empty text stays.
+pub fn set_absent(object: &mut Value, name: &str, value: impl Into<Value>) {
+    work::step();
+    let field = object.make_object().entry(name);
+    if field.is_null() {
+        *field = value.into();
+    }
+}
+
 /// The field, if it is there and not null.
 pub fn field<'v>(object: &'v mut Value, name: &str) -> Option<&'v mut Value> {
     let Value::Object(fields) = object else { return None };
