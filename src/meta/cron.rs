@@ -70,7 +70,7 @@ fn check_descriptor(descriptor: &str) -> Result<(), String> {
         return Err(format!("unrecognized descriptor: {descriptor}"));
     };
     let failed = |error| format!("failed to parse duration {descriptor}: {error}");
-    duration::parse_strict(every).map(drop).map_err(failed)
+    duration::parse_go(every).map(drop).map_err(failed)
 }
 
 fn check_field(field: &str, bounds: &Bounds) -> Result<(), String> {
