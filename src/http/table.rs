@@ -128,6 +128,10 @@ impl Columns {
             let print = |cell| match cell {
                 Cell::Value(value) => value,
                 Cell::Since(time) => age(&time, now).unwrap_or_else(|| "<unknown>".to_owned()).into(),
+                Cell::Lasted { start, end } => {
+                    let lasted = parse_time(&end).and_then(|end| age(&start, end));
+                    lasted.unwrap_or_else(|| "<unknown>".to_owned()).into()
+                }
             };
             (table.cells)(object).into_iter().map(print).collect()
         };

@@ -23,9 +23,9 @@ pub fn validate(conditions: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut seen = HashSet::new();
     for condition in conditions.items() {
-        let type_ = condition.field("type");
-        if !seen.insert(type_.text()) {
-            errors.push(Error::duplicate(type_.path(), type_.text()));
+        let type_ = condition.value().map(|condition| condition.str_at(&["type"])).unwrap_or_default();
+        if !seen.insert(type_) {
+            errors.push(Error::duplicate(&condition.path().child("type"), type_));
         }
         errors.extend(validate_one(&condition));
     }

@@ -9,10 +9,14 @@
 pub mod strategy;
 mod metadata;
 pub mod checks;
+pub mod conditions;
 pub mod defaults;
 mod data;
 mod rbac;
 pub mod pod;
+pub mod workloads;
+mod jobs;
+mod autoscaling;
 pub mod webhooks;
 pub mod match_conditions;
 pub mod default_roles;
@@ -26,7 +30,7 @@ mod served {
 
 use std::sync::Arc;
 
-use crate::crd::{Names, Scope, ServedVersion};
+use crate::crd::{Names, Scale, Scope, SelectorForm, ServedVersion};
 use crate::protobuf;
 use crate::schema::structural::Structural;
 use crate::types;
@@ -96,6 +100,13 @@ pub struct Part {
     pub action: Action,
 }
 
+impl Part {
+    /// `/scale` of a kind that has `.spec.replicas`, `.status.replicas` and `.spec.selector`.
+    const fn scale(selector: SelectorForm) -> Self {
+        Part { name: "scale", verbs: &["get", "patch", "update"], kind: Some(&SCALE), action: Action::Scale(selector) }
+    }
+}
+
 /// What a request to a subresource does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -103,6 +114,8 @@ pub enum Action {
     Write,
     /// It issues a token for the object.
     IssueToken,
+    /// It reads and writes the number of replicas, beside which stands a selector.
+    Scale(SelectorForm),
 }
 
 /// What is asked by creating an object.
@@ -193,6 +206,20 @@ impl Kind {
         self.parts.iter().find(|part| part.name == name)
     }
 
+    /// What `/scale` reads and writes.
+    fn scale(&self) -> Option<Scale> {
+        let form = |part: &Part| match part.action {
+            Action::Scale(form) => Some(form),
+            _ => None,
+        };
+        self.parts.iter().find_map(form).map(|selector_form| Scale {
+            spec_replicas_path: ".spec.replicas".to_owned(),
+            status_replicas_path: ".status.replicas".to_owned(),
+            label_selector_path: Some(".spec.selector".to_owned()),
+            selector_form,
+        })
+    }
+
     /// `v1`, `events.k8s.io/v1`.
     pub fn api_version(&self) -> String {
         match self.group {
@@ -236,7 +263,7 @@ impl Kind {
             rules: Default::default(),
             preserve_unknown_fields: self.form == Form::Definition,
             status: self.status,
-            scale: None,
+            scale: self.scale(),
             columns: Vec::new(),
             selectable_fields: texts(self.selectable_fields),
             deprecation_warning: None,

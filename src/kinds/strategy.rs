@@ -53,6 +53,8 @@ pub enum Cell {
     Value(Value),
     /// How long ago this RFC 3339 time was; empty for a time that is not known.
     Since(String),
+    /// How long it was from one RFC 3339 time to another.
+    Lasted { start: String, end: String },
 }
 
 /// The columns of a built-in kind, and the cells of one object. What is said of the columns of names (with the format

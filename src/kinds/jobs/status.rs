@@ -63,7 +63,7 @@ fn validate_uncounted(pods: &FieldRef<'_>) -> ErrorList {
         for uid in pods.field(name).items() {
             if uid.is_empty() {
                 errors.push(uid.invalid("must not be empty"));
-            } else if !seen.insert(uid.text()) {
+            } else if !seen.insert(uid.text().to_owned()) {
                 errors.push(uid.duplicate());
             }
         }
@@ -134,7 +134,7 @@ fn validate_finished(change: &Change<'_>, spec: &FieldRef<'_>, status: &FieldRef
     let pods = status.field("uncountedTerminatedPods");
     let has_pods = pods.field("succeeded").len() + pods.field("failed").len() > 0;
     if (finishes || change.touches(&["uncountedTerminatedPods"])) && has_pods {
-        errors.push(workloads::invalid_struct(&pods, "UncountedTerminatedPods", "must be empty for finished job"));
+        errors.push(workloads::invalid_struct(&pods, "batch.v1.UncountedTerminatedPods", "must be empty for finished job"));
     }
     errors
 }

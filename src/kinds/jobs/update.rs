@@ -21,10 +21,10 @@ pub fn validate(spec: &FieldRef<'_>, old: &Value) -> ErrorList {
     errors.extend(workloads::selector::immutable(&spec.field("selector"), &old_spec.field("selector")));
     errors.extend(check_template(&spec.field("template"), old));
     errors.extend(kept("completionMode"));
-    errors.extend(kept_struct("podFailurePolicy", "PodFailurePolicy"));
+    errors.extend(kept_struct("podFailurePolicy", "batch.v1.PodFailurePolicy"));
     errors.extend(kept("backoffLimitPerIndex"));
     errors.extend(kept("managedBy"));
-    errors.extend(kept_struct("successPolicy", "SuccessPolicy"));
+    errors.extend(kept_struct("successPolicy", "batch.v1.SuccessPolicy"));
     errors
 }
 
@@ -52,12 +52,12 @@ fn check_template(template: &FieldRef<'_>, old: &Value) -> Option<Error> {
     let mut kept = old.at(&["spec", "template"]).unwrap_or(&nothing).clone();
     let new = template.value().unwrap_or(&nothing);
     if !is_changeable(old) {
-        return workloads::immutable_struct(template, &FieldRef::new(Some(&kept), *template.path()), "PodTemplateSpec");
+        return workloads::immutable_struct(template, &FieldRef::new(Some(&kept), *template.path()), "core.v1.PodTemplateSpec");
     }
     take_scheduling(&mut kept, new);
     take_resources(&mut kept, new);
     let (pod, kept) = (template.field("spec"), FieldRef::new(kept.get("spec"), *template.path()));
-    workloads::immutable_struct(&pod, &kept, "PodSpec")
+    workloads::immutable_struct(&pod, &kept, "core.v1.PodSpec")
 }
 
 /// Where the pods go may change.

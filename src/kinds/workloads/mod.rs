@@ -11,7 +11,7 @@ pub mod status;
 pub mod template;
 
 use self::template::Options;
-use super::strategy::Subresource;
+use super::{show_internal, strategy::Subresource};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -165,10 +165,6 @@ pub fn show(field: &FieldRef<'_>, type_name: &str) -> String {
 /// A struct behind a pointer that must be as it was.
 pub fn immutable_struct(new: &FieldRef<'_>, old: &FieldRef<'_>, type_name: &str) -> Option<Error> {
     immutable(new, old).map(|error| error.shown_as(show(new, type_name)))
-}
-
-fn show_internal(_type_name: &str, value: &Value) -> String {
-    crate::value::go_display(value)
 }
 
 /// The fields that a write resets: the status, or all but that.

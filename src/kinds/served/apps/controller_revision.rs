@@ -5,11 +5,18 @@
 use crate::crd::{Column, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells};
-use crate::kinds::{checks, metadata};
+use crate::kinds::{Kind, checks, metadata};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::value::Value;
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "controllerrevisions",
+    singular: "controllerrevision",
+    example: "metadata: {name: example}\nrevision: 1\ndata: {spec: {replicas: 1}}",
+    ..Kind::new("apps", "v1", "ControllerRevision", &ControllerRevision)
+}];
 
 struct ControllerRevision;
 

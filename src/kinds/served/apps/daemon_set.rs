@@ -7,7 +7,7 @@
 use crate::crd::{Column, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, percent, selector, status, template};
-use crate::kinds::{checks, defaults, metadata, pod};
+use crate::kinds::{Kind, checks, defaults, metadata, pod};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -17,6 +17,21 @@ use crate::value::Value;
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 const ROLLING_UPDATE: &str = "RollingUpdate";
 const ON_DELETE: &str = "OnDelete";
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "daemonsets",
+    singular: "daemonset",
+    short_names: &["ds"],
+    categories: &["all"],
+    status: true,
+    example: r"
+metadata: {name: example}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template: {metadata: {labels: {app: agent}}, spec: {containers: [{name: agent, image: example.com/agent}]}}
+",
+    ..Kind::new("apps", "v1", "DaemonSet", &DaemonSet)
+}];
 
 struct DaemonSet;
 
@@ -148,7 +163,7 @@ fn validate_strategy(strategy: &FieldRef<'_>) -> ErrorList {
         ROLLING_UPDATE => errors.push(rolling.required("")),
         _ => {
             let error = strategy.not_supported(&[ROLLING_UPDATE, ON_DELETE]);
-            errors.push(error.shown_as(workloads::show(strategy, "DaemonSetUpdateStrategy")));
+            errors.push(error.shown_as(workloads::show(strategy, "apps.v1.DaemonSetUpdateStrategy")));
         }
     }
     errors

@@ -2,20 +2,35 @@
 //!
 //! Source: defaults, validation, strategy and columns of Kubernetes 1.37.
 
-use crate::crd::{Column, ServedVersion};
+use crate::crd::{Column, SelectorForm, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, percent, selector, status, template};
-use crate::kinds::{checks, defaults, metadata};
+use crate::kinds::{Kind, Part, checks, defaults, metadata};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
-use crate::meta::{names, object_meta};
-use crate::object;
+use crate::meta::names;
 use crate::value::Value;
 
 /// The revision that a deployment is to go back to, in a field of older versions.
 const ROLLBACK: &str = "deprecated.deployment.rollback.to";
 const RECREATE: &str = "Recreate";
 const ROLLING_UPDATE: &str = "RollingUpdate";
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "deployments",
+    singular: "deployment",
+    short_names: &["deploy"],
+    categories: &["all"],
+    status: true,
+    parts: &[Part::scale(SelectorForm::Requirements)],
+    example: r"
+metadata: {name: example}
+spec:
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: example.com/web}]}}
+",
+    ..Kind::new("apps", "v1", "Deployment", &Deployment)
+}];
 
 struct Deployment;
 
@@ -152,7 +167,7 @@ fn validate_strategy(strategy: &FieldRef<'_>) -> ErrorList {
         ROLLING_UPDATE => errors.push(rolling.required("this should be defaulted and never be nil")),
         _ => {
             let error = strategy.not_supported(&[RECREATE, ROLLING_UPDATE]);
-            errors.push(error.shown_as(workloads::show(strategy, "DeploymentStrategy")));
+            errors.push(error.shown_as(workloads::show(strategy, "apps.v1.DeploymentStrategy")));
         }
     }
     errors

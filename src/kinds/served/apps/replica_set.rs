@@ -2,14 +2,30 @@
 //!
 //! Source: defaults, validation, strategy and columns of Kubernetes 1.37.
 
-use crate::crd::ServedVersion;
+use crate::crd::{SelectorForm, ServedVersion};
 use crate::kinds::strategy::{Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, selector, status, template};
-use crate::kinds::{checks, defaults, metadata};
+use crate::kinds::{Kind, Part, checks, defaults, metadata};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::value::Value;
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "replicasets",
+    singular: "replicaset",
+    short_names: &["rs"],
+    categories: &["all"],
+    status: true,
+    parts: &[Part::scale(SelectorForm::Requirements)],
+    example: r"
+metadata: {name: example}
+spec:
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: example.com/web}]}}
+",
+    ..Kind::new("apps", "v1", "ReplicaSet", &ReplicaSet)
+}];
 
 struct ReplicaSet;
 

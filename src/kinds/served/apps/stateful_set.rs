@@ -2,10 +2,10 @@
 //!
 //! Source: defaults, conversion, validation, strategy and columns of Kubernetes 1.37.
 
-use crate::crd::{Column, ServedVersion};
+use crate::crd::{Column, SelectorForm, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, claims, percent, selector, status, template};
-use crate::kinds::{checks, defaults, metadata};
+use crate::kinds::{Kind, Part, checks, defaults, metadata};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -29,6 +29,26 @@ const CHANGEABLE: [&str; 7] = [
     "persistentVolumeClaimRetentionPolicy",
     "minReadySeconds",
 ];
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "statefulsets",
+    singular: "statefulset",
+    short_names: &["sts"],
+    categories: &["all"],
+    status: true,
+    parts: &[Part::scale(SelectorForm::Requirements)],
+    example: r"
+metadata: {name: example}
+spec:
+  serviceName: example
+  selector: {matchLabels: {app: db}}
+  template: {metadata: {labels: {app: db}}, spec: {containers: [{name: db, image: example.com/db}]}}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+",
+    ..Kind::new("apps", "v1", "StatefulSet", &StatefulSet)
+}];
 
 struct StatefulSet;
 
@@ -174,14 +194,14 @@ fn validate_strategy(strategy: &FieldRef<'_>) -> ErrorList {
         "" => errors.push(strategy.required("")),
         ON_DELETE if rolling.is_set() => {
             let why = "only allowed for updateStrategy 'RollingUpdate'";
-            errors.push(workloads::invalid_struct(&rolling, "RollingUpdateStatefulSetStrategy", why));
+            errors.push(workloads::invalid_struct(&rolling, "apps.v1.RollingUpdateStatefulSetStrategy", why));
         }
         ON_DELETE => {}
         ROLLING_UPDATE if rolling.is_set() => errors.extend(validate_rolling_update(&rolling)),
         ROLLING_UPDATE => {}
         _ => {
             let why = "must be 'RollingUpdate' or 'OnDelete'";
-            errors.push(workloads::invalid_struct(strategy, "StatefulSetUpdateStrategy", why));
+            errors.push(workloads::invalid_struct(strategy, "apps.v1.StatefulSetUpdateStrategy", why));
         }
     }
     errors

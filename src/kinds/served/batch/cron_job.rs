@@ -5,7 +5,7 @@
 use crate::crd::{Column, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, selector, template};
-use crate::kinds::{checks, defaults, jobs, metadata, pod};
+use crate::kinds::{Kind, checks, defaults, jobs, metadata, pod};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::{cron, names, time_zone};
@@ -16,6 +16,22 @@ const NAME_BYTES_MAX: usize = 52;
 const POLICIES: [&str; 3] = ["Allow", "Forbid", "Replace"];
 const JOB_SPEC: [&str; 3] = ["spec", "jobTemplate", "spec"];
 const POD_TEMPLATE: [&str; 4] = ["spec", "jobTemplate", "spec", "template"];
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "cronjobs",
+    singular: "cronjob",
+    short_names: &["cj"],
+    categories: &["all"],
+    status: true,
+    example: r"
+metadata: {name: example}
+spec:
+  schedule: 0 3 * * *
+  jobTemplate:
+    spec: {template: {spec: {restartPolicy: OnFailure, containers: [{name: work, image: example.com/work}]}}}
+",
+    ..Kind::new("batch", "v1", "CronJob", &CronJob)
+}];
 
 struct CronJob;
 

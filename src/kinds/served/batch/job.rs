@@ -5,7 +5,7 @@
 use crate::crd::{Column, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, selector, template};
-use crate::kinds::{defaults, jobs, metadata};
+use crate::kinds::{Kind, defaults, jobs, metadata};
 use crate::kinds::jobs::conditions;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
@@ -17,6 +17,20 @@ use crate::value::Value;
 const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
 const UID_LABELS: [&str; 2] = ["controller-uid", UID_LABEL];
 const UID_LABEL: &str = "batch.kubernetes.io/controller-uid";
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "jobs",
+    singular: "job",
+    categories: &["all"],
+    status: true,
+    selectable_fields: &[".status.successful"],
+    example: r"
+metadata: {name: example}
+spec:
+  template: {spec: {restartPolicy: Never, containers: [{name: work, image: example.com/work}]}}
+",
+    ..Kind::new("batch", "v1", "Job", &Job)
+}];
 
 struct Job;
 

@@ -4,7 +4,7 @@
 
 use crate::crd::{Column, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{checks, metadata};
+use crate::kinds::{Kind, checks, metadata};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::semver::Semver;
@@ -13,6 +13,26 @@ use crate::value::Value;
 
 /// The one strategy that Kubernetes itself knows.
 const OLDEST_EMULATION_VERSION: &str = "OldestEmulationVersion";
+
+/// Both versions have the same fields.
+pub static KINDS: [&Kind; 2] = [&BETA, &ALPHA];
+
+static BETA: Kind = of_version("v1beta1");
+static ALPHA: Kind = of_version("v1alpha2");
+
+const fn of_version(version: &'static str) -> Kind {
+    Kind {
+        plural: "leasecandidates",
+        singular: "leasecandidate",
+        example: r"
+metadata: {name: example}
+spec: {leaseName: example, strategy: OldestEmulationVersion, binaryVersion: 1.37.0, emulationVersion: 1.37.0}
+",
+        forms: &KINDS,
+        is_default: false,
+        ..Kind::new("coordination.k8s.io", version, "LeaseCandidate", &LeaseCandidate)
+    }
+}
 
 struct LeaseCandidate;
 
@@ -73,7 +93,7 @@ fn validate_spec(spec: &FieldRef<'_>) -> ErrorList {
         errors.push(strategy.required(""));
         return errors;
     }
-    if strategy.text() == OLDEST_EMULATION_VERSION && emulation_version == Semver::default() {
+    if strategy.text() == OLDEST_EMULATION_VERSION && emulation_version == Semver::ZERO {
         errors.push(emulated.required("must be specified when `strategy` is 'OldestEmulationVersion'"));
     }
     errors.extend(validate_strategy(&strategy));
@@ -83,11 +103,11 @@ fn validate_spec(spec: &FieldRef<'_>) -> ErrorList {
 /// The version of a field; 0.0.0 where it has none.
 fn version(field: &FieldRef<'_>, errors: &mut ErrorList) -> Semver {
     if field.is_empty() {
-        return Semver::default();
+        return Semver::ZERO;
     }
     Semver::parse(field.text()).unwrap_or_else(|_| {
         errors.push(field.invalid("must be a valid semantic version"));
-        Semver::default()
+        Semver::ZERO
     })
 }
 

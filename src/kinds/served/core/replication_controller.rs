@@ -2,14 +2,30 @@
 //!
 //! Source: defaults, validation, strategy and columns of Kubernetes 1.37.
 
-use crate::crd::ServedVersion;
+use crate::crd::{SelectorForm, ServedVersion};
 use crate::kinds::strategy::{Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, selector, status, template};
-use crate::kinds::{checks, defaults, metadata, pod};
+use crate::kinds::{Kind, Part, checks, defaults, metadata, pod};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::value::Value;
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "replicationcontrollers",
+    singular: "replicationcontroller",
+    short_names: &["rc"],
+    categories: &["all"],
+    status: true,
+    parts: &[Part::scale(SelectorForm::Labels)],
+    selectable_fields: &[".status.replicas"],
+    example: r"
+metadata: {name: example}
+spec:
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: example.com/web}]}}
+",
+    ..Kind::new("", "v1", "ReplicationController", &ReplicationController)
+}];
 
 struct ReplicationController;
 

@@ -5,7 +5,7 @@
 use crate::crd::{Column, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, percent, selector, status};
-use crate::kinds::{checks, conditions};
+use crate::kinds::{Kind, checks, conditions};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::value::Value;
@@ -13,6 +13,15 @@ use crate::value::Value;
 /// The key by which v1beta1 told a selector of nothing from one of everything.
 const BETA_LABEL: &str = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match";
 const EVICTION_POLICIES: [&str; 2] = ["AlwaysAllow", "IfHealthyBudget"];
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "poddisruptionbudgets",
+    singular: "poddisruptionbudget",
+    short_names: &["pdb"],
+    status: true,
+    example: "metadata: {name: example}\nspec: {minAvailable: 50%, selector: {matchLabels: {app: web}}}",
+    ..Kind::new("policy", "v1", "PodDisruptionBudget", &PodDisruptionBudget)
+}];
 
 struct PodDisruptionBudget;
 
@@ -89,7 +98,7 @@ fn validate_spec(budget: &Value, checks_values: bool) -> ErrorList {
     let amounts = [spec.field("minAvailable"), spec.field("maxUnavailable")];
     if amounts.iter().all(FieldRef::is_set) {
         let why = "minAvailable and maxUnavailable cannot be both set";
-        errors.push(workloads::invalid_struct(&spec, "PodDisruptionBudgetSpec", why));
+        errors.push(workloads::invalid_struct(&spec, "policy.v1.PodDisruptionBudgetSpec", why));
     }
     for amount in amounts.iter().filter(|amount| amount.is_set()) {
         errors.extend(percent::validate(amount));
