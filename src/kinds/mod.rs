@@ -13,6 +13,7 @@ pub mod conditions;
 pub mod defaults;
 mod data;
 mod rbac;
+pub mod resources;
 pub mod pod;
 pub mod workloads;
 mod jobs;

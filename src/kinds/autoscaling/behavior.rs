@@ -16,14 +16,14 @@ const POLICY: [&str; 3] = ["type", "value", "periodSeconds"];
 /// Sets what the rules in both directions leave out.
 pub fn set_defaults(behavior: &mut Value) {
     let up = defaults::structure(behavior, "scaleUp");
-    defaults::set_absent(up, "stabilizationWindowSeconds", 0);
+    defaults::set_pointer(up, "stabilizationWindowSeconds", 0);
     set_rules(up, vec![policy("Pods", 4), policy("Percent", 100)]);
     set_rules(defaults::structure(behavior, "scaleDown"), vec![policy("Percent", 100)]);
 }
 
 fn set_rules(rules: &mut Value, policies: Vec<Value>) {
-    defaults::set_absent(rules, "selectPolicy", "Max");
-    defaults::set_absent(rules, "policies", Value::Array(policies));
+    defaults::set_pointer(rules, "selectPolicy", "Max");
+    defaults::set_pointer(rules, "policies", Value::Array(policies));
 }
 
 fn policy(type_: &str, value: i64) -> Value {

@@ -40,10 +40,10 @@ pub fn set_defaults(spec: &mut Value) {
     defaults::set(spec, "parallelism", 1);
     let limit = if has(spec, "backoffLimitPerIndex") { i64::from(i32::MAX) } else { 6 };
     defaults::set(spec, "backoffLimit", limit);
-    defaults::set_absent(spec, "completionMode", NON_INDEXED);
+    defaults::set_pointer(spec, "completionMode", NON_INDEXED);
     defaults::set(spec, "suspend", false);
     let replaced = if has(spec, "podFailurePolicy") { "Failed" } else { "TerminatingOrFailed" };
-    defaults::set_absent(spec, "podReplacementPolicy", replaced);
+    defaults::set_pointer(spec, "podReplacementPolicy", replaced);
     defaults::set(spec, "manualSelector", false);
 }
 

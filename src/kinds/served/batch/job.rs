@@ -139,10 +139,10 @@ fn generate_selector(job: &mut Value) {
     let spec = defaults::structure(job, "spec");
     let template = defaults::structure(spec, "template");
     let labels = defaults::structure(defaults::structure(template, "metadata"), "labels");
-    NAME_LABELS.iter().for_each(|label| defaults::set_absent(labels, label, name.as_str()));
-    UID_LABELS.iter().for_each(|label| defaults::set_absent(labels, label, uid.as_str()));
+    NAME_LABELS.iter().for_each(|label| defaults::set_pointer(labels, label, name.as_str()));
+    UID_LABELS.iter().for_each(|label| defaults::set_pointer(labels, label, uid.as_str()));
     let selected = defaults::structure(defaults::structure(spec, "selector"), "matchLabels");
-    defaults::set_absent(selected, UID_LABEL, uid.as_str());
+    defaults::set_pointer(selected, UID_LABEL, uid.as_str());
 }
 
 /// Scheduling belongs to a feature that is off.
