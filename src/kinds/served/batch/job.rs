@@ -39,17 +39,15 @@ impl Strategy for Job {
         let spec = defaults::structure(object, "spec");
         jobs::set_defaults(spec);
         jobs::set_template_defaults(spec);
-        let labels = spec.at(&["template", "metadata", "labels"]).cloned();
-        let metadata = defaults::structure(object, "metadata");
-        if let (Some(labels), None) = (labels, metadata.get("labels")) {
-            metadata.make_object().insert("labels", labels);
-        }
+        set_labels(object);
     }
 
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
         if !is_selected_by_hand(object) {
             generate_selector(object);
         }
+        // Go sets it when it reads what it has stored.
+        set_labels(object);
         workloads::reset_status(object, &self.zero(version));
         workloads::begin_generation(object);
         drop_disabled_fields(object, None);
@@ -124,6 +122,15 @@ impl Strategy for Job {
 
     fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
         workloads::reset_fields(subresource)
+    }
+}
+
+/// A job without labels has those of its template.
+fn set_labels(job: &mut Value) {
+    let labels = job.at(&["spec", "template", "metadata", "labels"]).cloned();
+    let metadata = defaults::structure(job, "metadata");
+    if let (Some(labels), None) = (labels, metadata.get("labels")) {
+        metadata.make_object().insert("labels", labels);
     }
 }
 
