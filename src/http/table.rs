@@ -127,11 +127,8 @@ impl Columns {
         let cells = move |object: &Value, now| {
             let print = |cell| match cell {
                 Cell::Value(value) => value,
+                Cell::Lasting(seconds) => human_duration(i128::from(seconds) * 1_000_000_000).into(),
                 Cell::Since(time) => age(&time, now).unwrap_or_else(|| "<unknown>".to_owned()).into(),
-                Cell::Lasted { start, end } => {
-                    let lasted = parse_time(&end).and_then(|end| age(&start, end));
-                    lasted.unwrap_or_else(|| "<unknown>".to_owned()).into()
-                }
             };
             (table.cells)(object).into_iter().map(print).collect()
         };

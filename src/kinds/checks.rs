@@ -5,6 +5,9 @@
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
+use crate::value::Value;
+
+use super::prepare;
 
 /// A number must not be negative.
 pub fn not_negative(field: &FieldRef<'_>) -> Option<Error> {
@@ -19,6 +22,13 @@ pub fn positive(field: &FieldRef<'_>) -> Option<Error> {
 /// The field must be as it was.
 pub fn unchanged(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
     (new.value() != old.value()).then(|| new.invalid("field is immutable"))
+}
+
+/// [`unchanged`] of a field that is null where it is absent: a pointer, a list or a map.
+pub fn unchanged_or_null(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
+    let is_same = prepare::equal(new.value(), old.value());
+    let shown = new.value().cloned().unwrap_or(Value::Null);
+    (!is_same).then(|| Error::invalid(new.path(), shown, "field is immutable"))
 }
 
 /// A text must be one of `supported`.
@@ -42,4 +52,16 @@ pub fn required_label(field: &FieldRef<'_>) -> ErrorList {
         return [field.required("")].into_iter().collect();
     }
     named(field, names::is_dns1123_label)
+}
+
+/// The fields of `holder` that must be there: texts, lists or maps that are not empty.
+pub fn required_fields(holder: &FieldRef<'_>, names: &[&str]) -> ErrorList {
+    let mut errors = ErrorList::new();
+    for name in names {
+        let field = holder.field(name);
+        if field.is_empty() {
+            errors.push(field.required(""));
+        }
+    }
+    errors
 }

@@ -11,13 +11,19 @@ mod metadata;
 pub mod checks;
 pub mod conditions;
 pub mod defaults;
+pub mod prepare;
 mod data;
 mod rbac;
+pub mod diff;
+pub mod semantic;
 pub mod resources;
+pub mod node_selector;
 pub mod pod;
 pub mod workloads;
 mod jobs;
 mod autoscaling;
+pub mod signers;
+pub mod storage;
 pub mod webhooks;
 pub mod match_conditions;
 pub mod default_roles;
@@ -33,7 +39,6 @@ use std::sync::Arc;
 
 use crate::crd::{Names, Scale, Scope, SelectorForm, ServedVersion};
 use crate::protobuf;
-use crate::schema::structural::Structural;
 use crate::types;
 use crate::types::Message;
 use crate::value::Value;
@@ -221,6 +226,11 @@ impl Kind {
         })
     }
 
+    /// Whether `version` is this kind in this version.
+    pub fn is_form(&self, version: &ServedVersion) -> bool {
+        (self.group, self.version, self.plural) == (&version.group, &version.version, &version.names.plural)
+    }
+
     /// `v1`, `events.k8s.io/v1`.
     pub fn api_version(&self) -> String {
         match self.group {
@@ -257,10 +267,7 @@ impl Kind {
             schema_generation: 0,
             served: true,
             storage: self.is_stored() && self.review.is_none(),
-            structural: Arc::new(match self.form {
-                Form::Typed => self.message().structural(),
-                Form::Definition => Structural::default(),
-            }),
+            structural: Arc::default(),
             rules: Default::default(),
             preserve_unknown_fields: self.form == Form::Definition,
             status: self.status,

@@ -53,8 +53,8 @@ pub enum Cell {
     Value(Value),
     /// How long ago this RFC 3339 time was; empty for a time that is not known.
     Since(String),
-    /// How long it was from one RFC 3339 time to another.
-    Lasted { start: String, end: String },
+    /// So many seconds.
+    Lasting(i64),
 }
 
 /// The columns of a built-in kind, and the cells of one object. What is said of the columns of names (with the format
@@ -144,9 +144,27 @@ pub trait Strategy: Send + Sync {
 
     fn prepare_create(&self, _version: &ServedVersion, _object: &mut Value) {}
 
+    /// [`Strategy::prepare_create`] of a kind that notes who makes an object: `user` gives the UserInfo of
+    /// `authentication.k8s.io/v1`.
+    fn prepare_create_by(&self, version: &ServedVersion, object: &mut Value, _user: &dyn Fn() -> Value) {
+        self.prepare_create(version, object);
+    }
+
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList;
 
     fn prepare_update(&self, _version: &ServedVersion, _subresource: Subresource, _new: &mut Value, _old: &Value) {}
+
+    /// [`Strategy::prepare_update`] of a kind that notes times; `now` is RFC 3339.
+    fn prepare_update_at(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &mut Value,
+        old: &Value,
+        _now: &str,
+    ) {
+        self.prepare_update(version, subresource, new, old);
+    }
 
     fn validate_update(&self, version: &ServedVersion, subresource: Subresource, new: &Value, old: &Value)
     -> ErrorList;

@@ -125,7 +125,7 @@ impl Registry {
         dedup_owner_references(&mut object, " after mutating admission happens", warnings);
         self.check_escalation(target, user, &object, None).await?;
         let named = fill_system_fields(&mut object, &self.now());
-        strategy.prepare_create(version, &mut object);
+        strategy.prepare_create_by(version, &mut object, &|| user.encode());
         let mut errors = strategy.validate_create(version, &object);
         if errors.is_empty() {
             let metadata = object.get("metadata").unwrap_or(&Value::Null);

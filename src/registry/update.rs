@@ -200,7 +200,7 @@ impl Registry {
         self.check_resource_version(target, &mut new, stored.revision)?;
         ensure_namespace(&mut new, &target.namespace)?;
         keep_generation(&mut new, &old);
-        strategy.prepare_update(version, target.subresource, &mut new, &old);
+        strategy.prepare_update_at(version, target.subresource, &mut new, &old, &self.now());
         keep_system_fields(&mut new, &old);
         let mut forgiven = Vec::new();
         let errors = validate(target, &new, &old, &mut forgiven);

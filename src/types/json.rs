@@ -54,7 +54,7 @@ impl Message {
         Ok(Value::Object(Map::from_fields(fields.collect())))
     }
 
-    pub(super) fn is_object_meta(&self) -> bool {
+    pub(crate) fn is_object_meta(&self) -> bool {
         self.name == "ObjectMeta"
     }
 }

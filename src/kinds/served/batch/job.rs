@@ -9,7 +9,7 @@ use crate::kinds::{Kind, defaults, jobs, metadata};
 use crate::kinds::jobs::conditions;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
-use crate::meta::names;
+use crate::meta::{names, time};
 use crate::object;
 use crate::value::Value;
 
@@ -271,10 +271,11 @@ fn completions(job: &Value) -> String {
 }
 
 fn duration(job: &Value) -> Cell {
-    let time = |name: &str| job.str_at(&["status", name]).to_owned();
-    match (time("startTime"), time("completionTime")) {
-        (start, _) if start.is_empty() => Cell::text(""),
-        (start, end) if end.is_empty() => Cell::Since(start),
-        (start, end) => Cell::Lasted { start, end },
+    let time = |name: &str| job.str_at(&["status", name]);
+    let seconds = |name: &str| time::parse(time(name)).map(|moment| moment.unix_seconds).ok();
+    match (seconds("startTime"), seconds("completionTime")) {
+        (None, _) => Cell::text(""),
+        (Some(_), None) => Cell::Since(time("startTime").to_owned()),
+        (Some(start), Some(end)) => Cell::Lasting(end.saturating_sub(start)),
     }
 }
