@@ -6,6 +6,7 @@ use crate::kinds::checks;
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
+use crate::value::Value;
 
 /// Labels of nodes that are no longer set, and what to use instead.
 const DEPRECATED_LABELS: [(&str, &str); 8] = [
@@ -22,24 +23,24 @@ const DEPRECATED_LABELS: [(&str, &str); 8] = [
     ("node-role.kubernetes.io/master", r#"use "node-role.kubernetes.io/control-plane" instead"#),
 ];
 
-/// A `NodeSelector`. Values that are no labels are forgiven where they were there before.
-pub fn validate(selector: &FieldRef<'_>, allow_invalid_values: bool) -> ErrorList {
+/// A `NodeSelector`. `checks_values` says whether values must be those of labels; what was there before is forgiven.
+pub fn validate(selector: &FieldRef<'_>, checks_values: bool) -> ErrorList {
     let terms = selector.field("nodeSelectorTerms");
     let mut errors = ErrorList::new();
     if terms.len() == 0 {
         errors.push(terms.required("must have at least one node selector term"));
     }
     for term in terms.items() {
-        errors.extend(validate_term(&term, allow_invalid_values));
+        errors.extend(validate_term(&term, checks_values));
     }
     errors
 }
 
 /// A `NodeSelectorTerm`.
-pub fn validate_term(term: &FieldRef<'_>, allow_invalid_values: bool) -> ErrorList {
+pub fn validate_term(term: &FieldRef<'_>, checks_values: bool) -> ErrorList {
     let mut errors = ErrorList::new();
     for requirement in term.field("matchExpressions").items() {
-        errors.extend(validate_requirement(&requirement, allow_invalid_values));
+        errors.extend(validate_requirement(&requirement, checks_values));
     }
     for requirement in term.field("matchFields").items() {
         errors.extend(validate_field_requirement(&requirement));
@@ -48,7 +49,7 @@ pub fn validate_term(term: &FieldRef<'_>, allow_invalid_values: bool) -> ErrorLi
 }
 
 /// A requirement of the labels.
-fn validate_requirement(requirement: &FieldRef<'_>, allow_invalid_values: bool) -> ErrorList {
+fn validate_requirement(requirement: &FieldRef<'_>, checks_values: bool) -> ErrorList {
     let (operator, values) = (requirement.field("operator"), requirement.field("values"));
     let mut errors = ErrorList::new();
     match operator.text() {
@@ -64,11 +65,16 @@ fn validate_requirement(requirement: &FieldRef<'_>, allow_invalid_values: bool) 
         "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt" => {}
         _ => errors.push(operator.invalid_as_json("not a valid selector operator")),
     }
-    errors.extend(checks::named(&requirement.field("key"), names::is_qualified_name));
-    for value in values.items().filter(|_| !allow_invalid_values) {
+    errors.extend(label_name(&requirement.field("key")));
+    for value in values.items().filter(|_| checks_values) {
         errors.extend(checks::named(&value, names::is_valid_label_value));
     }
     errors
+}
+
+/// The key of a label, which may be absent.
+pub fn label_name(key: &FieldRef<'_>) -> ErrorList {
+    checks::named(key, names::is_qualified_name)
 }
 
 /// A requirement of the node's name, the only field that it may be of.
@@ -94,18 +100,16 @@ fn validate_field_requirement(requirement: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// Whether a selector's values are all labels.
-pub fn has_invalid_values(selector: &FieldRef<'_>) -> bool {
-    selector.field("nodeSelectorTerms").items().any(|term| {
-        let expressions = term.field("matchExpressions");
-        expressions.items().any(|expression| {
-            expression.field("values").texts().any(|value| !names::is_valid_label_value(value).is_empty())
-        })
-    })
+/// Whether a value in the terms of a selector is not one of a label.
+pub fn has_invalid_value(selector: Option<&Value>) -> bool {
+    let terms = selector.map(|selector| selector.items_at(&["nodeSelectorTerms"])).unwrap_or_default();
+    let expressions = terms.iter().flat_map(|term| term.items_at(&["matchExpressions"]));
+    let mut values = expressions.flat_map(|expression| expression.items_at(&["values"]));
+    values.any(|value| !names::is_valid_label_value(value.as_str().unwrap_or_default()).is_empty())
 }
 
 /// What is said of a label that is no longer set.
-pub fn deprecated_label(key: &str) -> Option<&'static str> {
+pub fn deprecation(key: &str) -> Option<&'static str> {
     DEPRECATED_LABELS.iter().find(|(label, _)| *label == key).map(|(_, what)| *what)
 }
 
@@ -114,7 +118,7 @@ pub fn term_warnings(term: &FieldRef<'_>, checks_values: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     for expression in term.field("matchExpressions").items() {
         let key = expression.field("key");
-        if let Some(what) = deprecated_label(key.text()) {
+        if let Some(what) = deprecation(key.text()) {
             warnings.push(format!("{}: {} is {what}", key.path(), key.text()));
         }
         for value in expression.field("values").items().filter(|_| checks_values) {
@@ -133,7 +137,7 @@ mod tests {
     #[track_caller]
     fn check(selector: &str, expect: &str) {
         let selector = json::decode(selector.as_bytes()).expect("the test is JSON");
-        assert_eq!(validate(&FieldRef::root(&selector), false).aggregate(), expect);
+        assert_eq!(validate(&FieldRef::root(&selector), true).aggregate(), expect);
     }
 
     #[test]

@@ -35,12 +35,12 @@ fn validate_nodes(affinity: &FieldRef<'_>, options: &Options) -> ErrorList {
     let mut errors = ErrorList::new();
     let required = affinity.field(REQUIRED);
     if required.is_set() {
-        errors.extend(node_selector::validate(&required, options.allow_invalid_label_value_in_required_node_affinity));
+        errors.extend(node_selector::validate(&required, !options.allow_invalid_label_value_in_required_node_affinity));
     }
     for term in affinity.field(PREFERRED).items() {
         errors.extend(validate_weight(&term));
         // A preference that no node can satisfy does no harm.
-        errors.extend(node_selector::validate_term(&term.field("preference"), true));
+        errors.extend(node_selector::validate_term(&term.field("preference"), false));
     }
     errors
 }

@@ -5,8 +5,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::annotations::MIRROR;
-use super::show_internal;
-use crate::kinds::checks;
+use crate::kinds::{checks, show_internal};
 use crate::meta::field::{Error, ErrorList, ErrorType, Path};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -40,7 +39,7 @@ pub fn validate(claims: &FieldRef<'_>, metadata: Option<&Value>) -> ErrorList {
             1 => None,
             _ => Some("at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"),
         };
-        let shown = || claim.value().map(|claim| show_internal("PodResourceClaim", claim)).unwrap_or_default();
+        let shown = || claim.value().map(|claim| show_internal("core.v1.PodResourceClaim", claim)).unwrap_or_default();
         errors.extend(why.map(|why| claim.invalid(why).shown_as(shown())));
         for reference in references.iter().filter(|reference| reference.is_set()) {
             errors.extend(checks::named(reference, names::is_dns1123_subdomain));

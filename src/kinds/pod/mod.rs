@@ -6,7 +6,6 @@
 //! Source: `pkg/apis/core/v1/defaults.go`, `pkg/apis/core/validation` and `pkg/api/pod` of Kubernetes 1.36, with the types of 1.37.
 
 mod options;
-pub mod volumes;
 mod image;
 mod aggregate;
 mod defaults;
@@ -28,7 +27,7 @@ mod windows;
 mod os;
 mod affinity;
 mod spread;
-pub mod tolerations;
+mod tolerations;
 mod dns;
 mod warnings;
 mod disabled;
@@ -38,7 +37,7 @@ use super::resources as lists;
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::meta::object_meta;
-use crate::value::{Value, json};
+use crate::value::Value;
 
 pub use options::Options;
 pub use volume_defaults::set_network_defaults;
@@ -119,6 +118,13 @@ pub fn drop_disabled_pod_fields(new: &mut Value, old: Option<&Value>) {
     drop_disabled_template_fields(new, old);
 }
 
-fn show_internal(_type_name: &str, value: &Value) -> String {
-    json::encode_to_string(value)
+/// What is wrong with a list of tolerations.
+pub fn validate_tolerations(list: &FieldRef<'_>, options: &Options) -> ErrorList {
+    tolerations::validate(list, options)
+}
+
+/// What is wrong with the annotations of a Pod that mean something for it.
+pub fn validate_pod_annotations(pod: &FieldRef<'_>, options: &Options) -> ErrorList {
+    let metadata = pod.field("metadata");
+    annotations::validate(&metadata.field("annotations"), &pod.field("spec"), options)
 }

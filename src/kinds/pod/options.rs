@@ -50,7 +50,12 @@ impl Options {
             resource_is_pod: false,
             allow_invalid_pod_deletion_cost: annotations::has_invalid_cost(old.at(&["metadata", "annotations"])),
             allow_invalid_label_value_in_selector: has_invalid_selector(&spec.field("affinity")),
-            allow_invalid_label_value_in_required_node_affinity: has_invalid_node_selector(&spec.field("affinity")),
+            allow_invalid_label_value_in_required_node_affinity: node_selector::has_invalid_value(old.at(&[
+                "spec",
+                "affinity",
+                "nodeAffinity",
+                REQUIRED,
+            ])),
             allow_indivisible_huge_pages_values: has_indivisible_huge_pages(&spec),
             allow_invalid_topology_spread_constraint_label_selector: has_constraint(&spec, |constraint| {
                 let selector = constraint.field("labelSelector");
@@ -77,10 +82,6 @@ fn has_invalid_selector(affinity: &FieldRef<'_>) -> bool {
         pods.field(REQUIRED).items().any(|term| is_invalid(&term))
             || pods.field(PREFERRED).items().any(|term| is_invalid(&term.field("podAffinityTerm")))
     })
-}
-
-fn has_invalid_node_selector(affinity: &FieldRef<'_>) -> bool {
-    node_selector::has_invalid_values(&affinity.field("nodeAffinity").field(REQUIRED))
 }
 
 fn has_indivisible_huge_pages(spec: &FieldRef<'_>) -> bool {

@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 
 use super::containers;
-use super::show_internal;
 use super::volumes::paths;
+use crate::kinds::show_internal;
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
 use crate::value::{Value, go_quote};
@@ -33,7 +33,8 @@ pub fn validate_seccomp(profile: &FieldRef<'_>) -> ErrorList {
     }
     if kind.text() != "Localhost" {
         if file.is_set() {
-            let shown = profile.value().map(|profile| show_internal("SeccompProfile", profile)).unwrap_or_default();
+            let shown =
+                profile.value().map(|profile| show_internal("core.v1.SeccompProfile", profile)).unwrap_or_default();
             errors.push(file.invalid("can only be set when seccomp type is Localhost").shown_as(shown));
         }
     } else if file.is_set() {

@@ -4,8 +4,8 @@
 
 use std::collections::HashSet;
 
-use super::{Options, profiles, show_internal, windows};
-use crate::kinds::checks;
+use super::{Options, profiles, windows};
+use crate::kinds::{checks, show_internal};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 
@@ -147,7 +147,7 @@ fn validate_escalation(context: &FieldRef<'_>) -> ErrorList {
     if !may_gain.is_set() || may_gain.is_true() {
         return errors;
     }
-    let shown = || context.value().map(|context| show_internal("SecurityContext", context)).unwrap_or_default();
+    let shown = || context.value().map(|context| show_internal("core.v1.SecurityContext", context)).unwrap_or_default();
     if context.field("privileged").is_true() {
         let why = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true";
         errors.push(context.invalid(why).shown_as(shown()));

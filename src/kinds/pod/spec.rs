@@ -130,7 +130,7 @@ fn validate_hostname_override(spec: &FieldRef<'_>) -> ErrorList {
 /// Single fields that name something, with the lists between them.
 fn validate_names(spec: &FieldRef<'_>, options: &Options) -> ErrorList {
     let mut errors = ErrorList::new();
-    let mut check_optional = |name: &str, check: fn(&str) -> Vec<String>| {
+    let check_optional = |name: &str, check: fn(&str) -> Vec<String>| {
         let field = spec.field(name);
         match field.is_empty() {
             true => ErrorList::new(),

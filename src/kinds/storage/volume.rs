@@ -2,17 +2,18 @@
 //!
 //! Source: `ValidatePersistentVolumeSpec`, `pkg/api/persistentvolume` of Kubernetes 1.36.
 
-use crate::kinds::pod::set_network_defaults;
-use crate::kinds::{checks, defaults, resources};
 use crate::kinds::pod::Options;
+use crate::kinds::pod::set_network_defaults;
 use crate::kinds::pod::volumes::source::{self, Context, Source};
 use crate::kinds::pod::volumes::{disks, files, iscsi, network};
+use crate::kinds::{checks, defaults, resources};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::value::Value;
 
-use super::{access_modes, claim, drivers, node_selector};
+use super::{access_modes, claim, drivers};
+use crate::kinds::node_selector;
 
 const RECLAIM_POLICIES: [&str; 3] = ["Delete", "Recycle", "Retain"];
 const OF_INLINE: &str = "may not be specified in the context of inline volumes";
@@ -142,7 +143,8 @@ fn validate_sources(spec: &FieldRef<'_>, name: &str) -> ErrorList {
     let options = Options::default();
     let context = Context { volume_name: name, pod_name: "", options: &options };
     let mut errors = source::validate_one(spec, SOURCES, &context);
-    let (path, policy) = (spec.field("hostPath").field("path").text().to_owned(), spec.field("persistentVolumeReclaimPolicy"));
+    let (path, policy) =
+        (spec.field("hostPath").field("path").text().to_owned(), spec.field("persistentVolumeReclaimPolicy"));
     if is_root(&path) && policy.text() == "Recycle" {
         errors.push(policy.forbidden("may not be 'recycle' for a hostPath mount of '/'"));
     }
@@ -260,7 +262,9 @@ pub fn warnings(volume: &FieldRef<'_>) -> Vec<String> {
         warnings.push(format!("spec.persistentVolumeReclaimPolicy: {message}"));
     }
     let affinity = spec.field("nodeAffinity");
-    warnings.extend(node_selector::term_warnings(&affinity.field("required").field("nodeSelectorTerms")));
+    for term in affinity.field("required").field("nodeSelectorTerms").items() {
+        warnings.extend(node_selector::term_warnings(&term, false));
+    }
     let used = SOURCES.iter().filter(|(name, ..)| spec.field(name).is_set());
     warnings.extend(used.map(|(_, called, message)| format!("spec.{called}: {message}")));
     warnings

@@ -79,7 +79,7 @@ pub fn of(holder: &FieldRef<'_>, is_template: bool) -> Vec<String> {
 fn of_nodes(spec: &FieldRef<'_>) -> Vec<String> {
     let mut warnings = Vec::new();
     for (key, label) in spec.field("nodeSelector").entries() {
-        warnings.extend(node_selector::deprecated_label(key).map(|what| format!("{}: {what}", label.path())));
+        warnings.extend(node_selector::deprecation(key).map(|what| format!("{}: {what}", label.path())));
     }
     let affinity = spec.field("affinity");
     let nodes = affinity.field("nodeAffinity");
@@ -96,7 +96,7 @@ fn of_spread(spec: &FieldRef<'_>) -> Vec<String> {
     let mut warnings = Vec::new();
     for constraint in spec.field("topologySpreadConstraints").items() {
         let key = constraint.field("topologyKey");
-        if let Some(what) = node_selector::deprecated_label(key.text()) {
+        if let Some(what) = node_selector::deprecation(key.text()) {
             warnings.push(format!("{}: {} is {what}", key.path(), key.text()));
         }
         warnings.extend(without_selector(&constraint));
