@@ -4,10 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::kinds::defaults;
+use crate::kinds::storage::claim;
+use crate::kinds::{defaults, resources};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
-use crate::meta::quantity::Quantity;
 use crate::object;
 use crate::value::Value;
 use crate::work;
@@ -17,13 +17,23 @@ pub fn set_defaults(claim: &mut Value) {
     let fields = claim.make_object();
     fields.insert("apiVersion", Value::from("v1"));
     fields.insert("kind", Value::from("PersistentVolumeClaim"));
-    defaults::set(defaults::structure(claim, "status"), "phase", "Pending");
-    defaults::set(defaults::structure(claim, "spec"), "volumeMode", "Filesystem");
+    let status = defaults::structure(claim, "status");
+    defaults::set(status, "phase", "Pending");
+    for list in ["capacity", "allocatedResources"] {
+        resources::set_list_defaults(defaults::field(status, list));
+    }
+    let spec = defaults::structure(claim, "spec");
+    defaults::set_pointer(spec, "volumeMode", "Filesystem");
+    resources::set_requirements_defaults(spec);
 }
 
 /// What is wrong with the specs of the claims.
-pub fn validate(_templates: &FieldRef<'_>) -> ErrorList {
-    ErrorList::new()
+pub fn validate(templates: &FieldRef<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    for template in templates.items() {
+        errors.extend(claim::validate_spec(&template.field("spec"), &claim::Options::default()));
+    }
+    errors
 }
 
 /// The template of pods with a volume for each claim in `spec`, without what the controller sets.
@@ -49,21 +59,10 @@ pub fn mounted(template: &Value, spec: Option<&Value>) -> Value {
     template
 }
 
-/// Amounts of bytes that are no whole numbers. The reference names the field otherwise in an update.
-pub fn warnings(claim: &FieldRef<'_>, is_update: bool) -> Vec<String> {
-    let part = if is_update { ".Spec" } else { "" };
-    let resources = claim.value().and_then(|claim| claim.at(&["spec", "resources"]));
-    let warning = |list: &&str| {
-        let amount = resources?.at(&[list, "storage"])?.as_str()?;
-        is_fractional(amount).then(|| {
-            let path = format!("{}{part}.resources.{list}[storage]", claim.path());
-            format!("{path}: fractional byte value \"{amount}\" is invalid, must be an integer")
-        })
-    };
-    ["requests", "limits"].iter().filter_map(warning).collect()
-}
-
-/// Whether there is a part of a byte in the amount.
-fn is_fractional(amount: &str) -> bool {
-    Quantity::parse(amount).is_ok_and(|quantity| quantity.as_approximate_f64().fract() != 0.0)
+/// What the one who wrote a claim is warned of. The reference names the spec otherwise in an update, and not at first.
+pub fn warnings(template: &FieldRef<'_>, is_update: bool) -> Vec<String> {
+    let spec = template.value().and_then(|template| template.get("spec"));
+    let part = template.path().child("Spec");
+    let path = if is_update { part } else { *template.path() };
+    claim::warnings(&FieldRef::new(spec, path))
 }

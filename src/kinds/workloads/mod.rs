@@ -11,29 +11,12 @@ pub mod status;
 pub mod template;
 
 use self::template::Options;
-use super::{show_internal, strategy::Subresource};
+use super::strategy::Subresource;
+use super::{prepare, show_internal};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::value::{Value, go_quote};
-
-/// The status of a new object is what Go always writes of one, as `zero` has it.
-pub fn reset_status(object: &mut Value, zero: &Value) {
-    copy_field(object, zero, "status");
-}
-
-/// A new object is of the first generation.
-pub fn begin_generation(object: &mut Value) {
-    object.make_object().entry("metadata").make_object().insert("generation", Value::Int(1));
-}
-
-/// Gives `object` the field of `from`, or none where that has none.
-pub fn copy_field(object: &mut Value, from: &Value, name: &str) {
-    match from.get(name) {
-        Some(value) => _ = object.make_object().insert(name, value.clone()),
-        None => _ = object.make_object().remove(name),
-    }
-}
 
 /// Counts the generation up, from that of `old`.
 pub fn raise_generation(new: &mut Value, old: &Value) {
@@ -44,10 +27,8 @@ pub fn raise_generation(new: &mut Value, old: &Value) {
 
 /// An update keeps the status, and one that changes the spec counts the generation up.
 pub fn prepare_update(new: &mut Value, old: &Value) {
-    copy_field(new, old, "status");
-    if new.get("spec") != old.get("spec") {
-        raise_generation(new, old);
-    }
+    prepare::keep(new, old, &["status"]);
+    prepare::count_generation(new, old, &["spec"]);
 }
 
 /// Keeps the labels of `old`.
@@ -149,7 +130,8 @@ pub fn name_warnings(object: &Value) -> Vec<String> {
 /// A field behind a pointer that must be as it was; where it is gone, errors show `null`.
 pub fn immutable(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
     let value = new.value().cloned().unwrap_or(Value::Null);
-    (new.value() != old.value()).then(|| Error::invalid(new.path(), value, "field is immutable"))
+    let is_kept = prepare::equal(new.value(), old.value());
+    (!is_kept).then(|| Error::invalid(new.path(), value, "field is immutable"))
 }
 
 /// An invalid struct, as Go shows those of its internal types.

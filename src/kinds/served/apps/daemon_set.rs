@@ -7,7 +7,7 @@
 use crate::crd::{Column, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, percent, selector, status, template};
-use crate::kinds::{Kind, checks, defaults, metadata, pod};
+use crate::kinds::{Kind, checks, defaults, metadata, pod, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -57,8 +57,8 @@ impl Strategy for DaemonSet {
     }
 
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
-        workloads::reset_status(object, &self.zero(version));
-        workloads::begin_generation(object);
+        prepare::keep(object, &self.zero(version), &["status"]);
+        prepare::first_generation(object);
         let generation = template_generation(object).max(1);
         set_template_generation(object, generation);
         template::drop_disabled_fields(object, None);
@@ -74,7 +74,7 @@ impl Strategy for DaemonSet {
         let generation = template_generation(old);
         set_template_generation(new, generation);
         if subresource == Subresource::Status {
-            workloads::copy_field(new, old, "spec");
+            prepare::keep(new, old, &["spec"]);
             return;
         }
         template::drop_disabled_fields(new, Some(old));

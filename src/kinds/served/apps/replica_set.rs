@@ -5,7 +5,7 @@
 use crate::crd::{SelectorForm, ServedVersion};
 use crate::kinds::strategy::{Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, selector, status, template};
-use crate::kinds::{Kind, Part, checks, defaults, metadata};
+use crate::kinds::{Kind, Part, checks, defaults, metadata, prepare};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -37,8 +37,8 @@ impl Strategy for ReplicaSet {
     }
 
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
-        workloads::reset_status(object, &self.zero(version));
-        workloads::begin_generation(object);
+        prepare::keep(object, &self.zero(version), &["status"]);
+        prepare::first_generation(object);
         template::drop_disabled_fields(object, None);
     }
 
@@ -50,7 +50,7 @@ impl Strategy for ReplicaSet {
 
     fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         if subresource == Subresource::Status {
-            workloads::copy_field(new, old, "spec");
+            prepare::keep(new, old, &["spec"]);
             return;
         }
         template::drop_disabled_fields(new, Some(old));

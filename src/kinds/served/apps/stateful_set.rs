@@ -5,7 +5,7 @@
 use crate::crd::{Column, SelectorForm, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, claims, percent, selector, status, template};
-use crate::kinds::{Kind, Part, checks, defaults, metadata};
+use crate::kinds::{Kind, Part, checks, defaults, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -66,8 +66,8 @@ impl Strategy for StatefulSet {
     }
 
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
-        workloads::reset_status(object, &self.zero(version));
-        workloads::begin_generation(object);
+        prepare::keep(object, &self.zero(version), &["status"]);
+        prepare::first_generation(object);
         drop_disabled_fields(object, None);
     }
 
@@ -80,7 +80,7 @@ impl Strategy for StatefulSet {
 
     fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         if subresource == Subresource::Status {
-            workloads::copy_field(new, old, "spec");
+            prepare::keep(new, old, &["spec"]);
             return;
         }
         drop_disabled_fields(new, Some(old));
@@ -259,11 +259,11 @@ fn check_kept(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
     let kept = |spec: &FieldRef<'_>| {
         let mut fields = spec.value().and_then(Value::as_object).cloned().unwrap_or_default();
         CHANGEABLE.iter().for_each(|name| _ = fields.remove(name));
-        fields
+        Value::Object(fields)
     };
     let why = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', \
                'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
-    (kept(new) != kept(old)).then(|| new.forbidden(why))
+    (!prepare::equal(Some(&kept(new)), Some(&kept(old)))).then(|| new.forbidden(why))
 }
 
 fn validate_status(new: &FieldRef<'_>, old: &FieldRef<'_>, of_metadata: ErrorList) -> ErrorList {

@@ -8,7 +8,7 @@ use crate::crd::{Column, ServedVersion};
 use crate::kinds::autoscaling::{self, behavior, convert, validate};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, status};
-use crate::kinds::{Kind, defaults, metadata};
+use crate::kinds::{Kind, defaults, metadata, prepare};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -87,7 +87,7 @@ impl Strategy for HorizontalPodAutoscaler {
     }
 
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
-        workloads::reset_status(object, &self.zero(version));
+        prepare::keep(object, &self.zero(version), &["status"]);
         drop_status_annotations(object);
     }
 
@@ -105,7 +105,7 @@ impl Strategy for HorizontalPodAutoscaler {
         };
         // What v1 says in annotations belongs to the spec or the status all the same.
         let mut prepared = in_v2(new).into_owned();
-        workloads::copy_field(&mut prepared, &in_v2(old), kept);
+        prepare::keep(&mut prepared, &in_v2(old), &[kept]);
         *new = convert::convert(&prepared, &version);
     }
 

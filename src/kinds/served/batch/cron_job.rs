@@ -5,7 +5,7 @@
 use crate::crd::{Column, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, selector, template};
-use crate::kinds::{Kind, checks, defaults, jobs, metadata, pod};
+use crate::kinds::{Kind, checks, defaults, jobs, metadata, pod, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::{cron, names, time_zone};
@@ -47,8 +47,8 @@ impl Strategy for CronJob {
     }
 
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
-        workloads::reset_status(object, &self.zero(version));
-        workloads::begin_generation(object);
+        prepare::keep(object, &self.zero(version), &["status"]);
+        prepare::first_generation(object);
         drop_disabled_fields(object, None);
     }
 
@@ -66,7 +66,7 @@ impl Strategy for CronJob {
 
     fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         if subresource == Subresource::Status {
-            workloads::copy_field(new, old, "spec");
+            prepare::keep(new, old, &["spec"]);
             return;
         }
         drop_disabled_fields(new, Some(old));

@@ -5,7 +5,7 @@
 use crate::crd::{Column, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, selector, template};
-use crate::kinds::{Kind, defaults, jobs, metadata};
+use crate::kinds::{Kind, defaults, jobs, metadata, prepare};
 use crate::kinds::jobs::conditions;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
@@ -48,8 +48,8 @@ impl Strategy for Job {
         }
         // Go sets it when it reads what it has stored.
         set_labels(object);
-        workloads::reset_status(object, &self.zero(version));
-        workloads::begin_generation(object);
+        prepare::keep(object, &self.zero(version), &["status"]);
+        prepare::first_generation(object);
         drop_disabled_fields(object, None);
     }
 
@@ -59,7 +59,7 @@ impl Strategy for Job {
 
     fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         if subresource == Subresource::Status {
-            workloads::copy_field(new, old, "spec");
+            prepare::keep(new, old, &["spec"]);
             return;
         }
         drop_disabled_fields(new, Some(old));
