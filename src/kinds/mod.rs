@@ -12,6 +12,9 @@ pub mod checks;
 pub mod conditions;
 pub mod defaults;
 pub mod prepare;
+pub mod certificates;
+pub mod flow_control;
+pub mod devices;
 mod data;
 mod rbac;
 pub mod diff;
@@ -25,6 +28,8 @@ mod autoscaling;
 pub mod signers;
 pub mod storage;
 pub mod webhooks;
+pub mod network;
+pub mod services;
 pub mod match_conditions;
 pub mod default_roles;
 mod token_request;
@@ -50,6 +55,13 @@ pub use served::apiregistration::api_service::local as local_api_service;
 pub use served::core::config_map::root_authority;
 pub use served::core::namespace::{FINALIZE, INITIAL as INITIAL_NAMESPACES, new as new_namespace};
 pub use served::core::service_account::default as default_service_account;
+pub use served::networking::ingress_class::set_default_class;
+pub use served::networking::ip_address::{
+    is_managed as is_managed_address, is_of_service as is_address_of_service, of_service as address_of_service,
+};
+pub use served::networking::service_cidr::{
+    DEFAULT as DEFAULT_SERVICE_RANGE, is_ready as is_ready_range, ranges as ranges_of,
+};
 pub use token_request::TOKEN_REQUEST;
 
 /// What is known of a built-in kind.
@@ -84,6 +96,8 @@ pub struct Kind {
     pub forms: &'static [&'static Kind],
     /// Whether it is served unless somebody asks for something else: beta and alpha versions are not.
     pub is_default: bool,
+    /// What everybody is warned of who uses it.
+    pub deprecation: Option<&'static str>,
 }
 
 /// Where the schema of a kind comes from.
@@ -122,6 +136,8 @@ pub enum Action {
     IssueToken,
     /// It reads and writes the number of replicas, beside which stands a selector.
     Scale(SelectorForm),
+    /// It is sent on to one of the endpoints of the service.
+    ConnectService,
 }
 
 /// What is asked by creating an object.
@@ -178,6 +194,7 @@ impl Kind {
             example: "",
             forms: &[],
             is_default: true,
+            deprecation: None,
         }
     }
 
@@ -274,7 +291,7 @@ impl Kind {
             scale: self.scale(),
             columns: Vec::new(),
             selectable_fields: texts(self.selectable_fields),
-            deprecation_warning: None,
+            deprecation_warning: self.deprecation.map(str::to_owned),
         }
     }
 }
@@ -317,6 +334,14 @@ pub fn message_of(api_version: &str, kind: &str) -> Option<&'static Message> {
 /// The type of the options of a deletion.
 pub fn delete_options() -> &'static Message {
     types::message_named("meta.v1", "DeleteOptions")
+}
+
+/// Brings an object into the form that the store of Kubernetes gives back; one of a custom kind stays as it is.
+pub fn settle_stored(object: &mut Value) {
+    let message = type_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
+    if let Some(message) = message {
+        message.settle(object);
+    }
 }
 
 /// The body that an object goes out in as protobuf; `None` for a kind that has no message.

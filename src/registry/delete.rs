@@ -43,6 +43,8 @@ pub struct DeleteOptions {
 pub enum Deletion {
     /// The object is gone.
     Gone(Status),
+    /// The object is gone, and shown once more.
+    Removed(Value),
     /// The object stays for its finalizers.
     Stays(Value),
 }
@@ -122,7 +124,14 @@ impl Registry {
         }
         if finalizers(&marked).is_empty() && !strategy.must_stay(&marked) {
             let gone = self.delete_now(target, &stored, Vec::new(), options.dry_run).await?;
-            return Ok(gone.then(|| Deletion::Gone(gone_status(target, &old))));
+            return Ok(gone.map(|revision| match strategy.returns_deleted() {
+                true => {
+                    let mut removed = old;
+                    set_resource_version(&mut removed, revision);
+                    Deletion::Removed(removed)
+                }
+                false => Deletion::Gone(gone_status(target, &old)),
+            }));
         }
         object_meta::mark_deleted(&mut marked, &now);
         self.commit_marked(target, marked, &stored, options.dry_run).await
@@ -145,7 +154,7 @@ impl Registry {
         let gone = self.delete_now(target, &stored, Vec::new(), options.dry_run).await?;
         let details =
             Details { name: target.name.clone(), kind: target.version.names.kind.clone(), ..Details::default() };
-        Ok(gone.then(|| Deletion::Gone(Status::success(details))))
+        Ok(gone.map(|_| Deletion::Gone(Status::success(details))))
     }
 
     /// Stores the object that was marked as being deleted.
