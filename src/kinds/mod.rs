@@ -322,6 +322,13 @@ pub fn type_of(api_version: &str, kind: &str) -> Option<&'static Message> {
     found.filter(|_| (api_version, kind) != ("apiextensions.k8s.io/v1", "CustomResourceDefinition"))
 }
 
+/// Annotations of a kind's objects that stand for fields of Go's internal type: metadata on its own does not have them.
+pub fn internal_annotations(api_version: &str, kind: &str) -> &'static [&'static str] {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let found = all().find(|known| (known.kind, known.version, known.group) == (kind, version, group));
+    found.map_or(&[], |kind| kind.strategy.internal_annotations())
+}
+
 /// The message of anything that goes out in protobuf: a kind, its list, a Status; `None` for what has none, as all custom
 /// kinds.
 pub fn message_of(api_version: &str, kind: &str) -> Option<&'static Message> {
