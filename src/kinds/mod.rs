@@ -12,6 +12,9 @@ pub mod checks;
 pub mod conditions;
 pub mod defaults;
 pub mod prepare;
+pub mod certificates;
+pub mod flow_control;
+pub mod devices;
 mod data;
 mod rbac;
 pub mod diff;
@@ -291,6 +294,14 @@ pub fn message_of(api_version: &str, kind: &str) -> Option<&'static Message> {
 /// The type of the options of a deletion.
 pub fn delete_options() -> &'static Message {
     types::message_named("meta.v1", "DeleteOptions")
+}
+
+/// Brings an object into the form that the store of Kubernetes gives back; one of a custom kind stays as it is.
+pub fn settle_stored(object: &mut Value) {
+    let message = type_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
+    if let Some(message) = message {
+        message.settle(object);
+    }
 }
 
 /// The body that an object goes out in as protobuf; `None` for a kind that has no message.
