@@ -128,6 +128,10 @@ impl Columns {
             let print = |cell| match cell {
                 Cell::Value(value) => value,
                 Cell::Since(time) => age(&time, now).unwrap_or_else(|| "<unknown>".to_owned()).into(),
+                Cell::Ago { text, since } => match age(&since, now) {
+                    Some(age) => format!("{text} ({age} ago)").into(),
+                    None => text.into(),
+                },
             };
             (table.cells)(object).into_iter().map(print).collect()
         };

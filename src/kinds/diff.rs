@@ -26,6 +26,42 @@ pub fn unified(old: &str, new: &str) -> String {
     text
 }
 
+/// JSON in lines, each level one space further in, as Go indents it.
+pub fn in_lines(json: &str) -> String {
+    work::bytes(json.len());
+    let mut text = String::with_capacity(json.len() * 2);
+    let (mut depth, mut quoted, mut escaped, mut opened) = (0, false, false, false);
+    let line = |text: &mut String, depth: usize| {
+        text.push('\n');
+        text.extend(std::iter::repeat_n(' ', depth));
+    };
+    for char in json.chars() {
+        if quoted {
+            text.push(char);
+            (quoted, escaped) = (escaped || char != '"', !escaped && char == '\\');
+            continue;
+        }
+        let closes = matches!(char, '}' | ']');
+        if closes {
+            depth -= usize::from(depth > 0);
+        }
+        if opened != closes {
+            // What is empty stays on its line.
+            line(&mut text, depth);
+        }
+        opened = false;
+        text.push(char);
+        match char {
+            '{' | '[' => (depth, opened) = (depth + 1, true),
+            ',' => line(&mut text, depth),
+            ':' => text.push(' '),
+            '"' => quoted = true,
+            _ => {}
+        }
+    }
+    text
+}
+
 /// `size` lines that both have, from `old` and from `new` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Block {
@@ -242,6 +278,13 @@ mod tests {
         assert_eq!(unified("a\nb", "b"), "@@ -1,2 +1 @@\n-a\n b\n");
         assert_eq!(unified("b", "a\nb"), "@@ -1 +1,2 @@\n+a\n b\n");
         assert_eq!(unified("a", "b"), "@@ -1 +1 @@\n-a\n+b\n");
+    }
+
+    #[test]
+    fn json_stands_in_lines() {
+        let json = r#"{"a":[],"b":{"c":["x{","\\\\"],"d":{}}}"#;
+        let lines = "{\n \"a\": [],\n \"b\": {\n  \"c\": [\n   \"x{\",\n   \"\\\\\\\\\"\n  ],\n  \"d\": {}\n }\n}";
+        assert_eq!(in_lines(json), lines);
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub enum Cell {
     Value(Value),
     /// How long ago this RFC 3339 time was; empty for a time that is not known.
     Since(String),
+    /// A text, and in brackets how long ago this RFC 3339 time was: `3 (5m ago)`.
+    Ago { text: String, since: String },
 }
 
 /// The columns of a built-in kind, and the cells of one object. What is said of the columns of names (with the format

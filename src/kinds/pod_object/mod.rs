@@ -21,6 +21,7 @@ pub mod binding;
 pub mod eviction;
 pub mod connect;
 pub mod deletion;
+mod ips;
 pub mod table;
 pub mod fields;
 pub mod priority;
@@ -64,4 +65,18 @@ fn keep(new: &mut Value, old: &Value, name: &str) {
         Some(value) => _ = new.make_object().insert(name, value.clone()),
         None => _ = new.make_object().remove(name),
     }
+}
+
+/// The metadata that only an update of the whole pod may change, as it was.
+fn keep_metadata(new: &mut Value, old: &Value) {
+    let null = Value::Null;
+    let (metadata, old) = (new.make_object().entry("metadata"), old.get("metadata").unwrap_or(&null));
+    for name in ["deletionTimestamp", "generation", "labels", "annotations", "finalizers", "ownerReferences"] {
+        keep(metadata, old, name);
+    }
+}
+
+/// A struct as errors show it.
+fn show_internal(_type_name: &str, value: &Value) -> String {
+    crate::value::json::encode_to_string(value)
 }
