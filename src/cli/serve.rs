@@ -25,6 +25,7 @@ use crate::audit;
 use crate::auth::{Authorizer, UserInfo};
 use crate::controllers::{self, Switches};
 use crate::http::{self, App, Issuing, Limits};
+use crate::kinds::runtime_config::RuntimeConfig;
 use crate::memory::{Memory, parse_bytes};
 use crate::meta::Status;
 use crate::registry::{BuiltIn, Converter, Definitions, Registry, Resource, StoredPolicy};
@@ -66,6 +67,9 @@ pub struct Serve {
     /// When a write counts as done: once it is on disk, or once the operating system has it
     #[arg(long, value_enum, default_value_t = DurabilityArg::Full)]
     durability: DurabilityArg,
+    /// Which versions of built-in kinds are served, beside the stable ones: `api/beta=true`, `api/alpha=true`, `GROUP/VERSION=false`.
+    #[arg(long, value_name = "GROUP/VERSION=true|false,...", value_parser = RuntimeConfig::parse, default_value = "", hide_default_value = true)]
+    runtime_config: RuntimeConfig,
 
     #[command(flatten)]
     admission: Admission,
@@ -246,7 +250,7 @@ impl Serve {
         let guards_namespaces = self.admission.guards_namespaces();
         Registry {
             storage,
-            definitions: Definitions::new(BuiltIn::all()),
+            definitions: Definitions::new(BuiltIn::all(&self.runtime_config)),
             admission: Arc::new(chain),
             convert: Arc::new(Converter(client)),
             policy,

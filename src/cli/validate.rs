@@ -95,7 +95,7 @@ impl Validate {
         let (catalog, mut items) = self.catalog(&given, &sources);
         let old: HashMap<Identity, &Document> =
             each(&old).map(|(_, document)| (Identity::of(&document.value), document)).collect();
-        let built_in = BuiltIn::all();
+        let built_in = BuiltIn::all(&Default::default());
         let documents: Vec<(&Source, &Document)> = each(&sources).collect();
         items.extend(parallel::map("documents", &documents, |(source, document)| {
             let old = old.get(&Identity::of(&document.value)).map(|document| &document.value);

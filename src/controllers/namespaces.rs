@@ -11,6 +11,7 @@ use super::changes::Controller;
 use super::metadata::{self, Going};
 use super::queue::{Progress, Queue};
 use super::{CONTROLLER_MANAGER, queue_all, service_account};
+use crate::kinds;
 use crate::meta::{Revision, Status};
 use crate::object;
 use crate::registry::{DeleteOptions, ListRequest, Registry, Resource, Subresource, Target, Warnings};
@@ -214,7 +215,7 @@ async fn report(
 
 /// Takes the namespace's own finalizer away, so that it goes.
 async fn finish(registry: &Arc<Registry>, name: &str) -> Result<Progress, Status> {
-    let target = target(registry, name, Subresource::Finalize).await?;
+    let target = target(registry, name, Subresource::Part(kinds::FINALIZE)).await?;
     match registry.finalize_namespace(&target, &service_account(ACCOUNT)).await {
         Err(status) if status.code != 404 => Err(status),
         // What others still keep is looked at again when they change it.

@@ -67,13 +67,15 @@ impl Resource {
 
     /// A built-in resource.
     pub fn built_in(version: Arc<ServedVersion>, verbs: &'static [&'static str]) -> Self {
-        let is_namespaces = version.group.is_empty() && version.names.plural == "namespaces";
-        let finalize = is_namespaces.then_some(Subresource { name: "finalize", verbs: &["update"], kind: None });
         let status = version.status.then_some(Subresource { name: "status", verbs: SUBRESOURCE_VERBS, kind: None });
-        let request = &kinds::TOKEN_REQUEST;
-        let kind = Some((request.group, request.version, request.kind));
-        let token = kinds::issues_tokens(&version).then_some(Subresource { name: "token", verbs: &["create"], kind });
-        let subresources = finalize.into_iter().chain(status).chain(token).collect();
+        let known = kinds::find(&version.group, &version.names.plural);
+        let parts = known.into_iter().flat_map(|kind| kind.parts).map(|part| Subresource {
+            name: part.name,
+            verbs: part.verbs,
+            kind: part.kind.map(|kind| (kind.group, kind.version, kind.kind)),
+        });
+        let mut subresources: Vec<_> = parts.chain(status).collect();
+        subresources.sort_by_key(|subresource| subresource.name);
         Resource { version, verbs, subresources }
     }
 

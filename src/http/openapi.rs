@@ -16,6 +16,7 @@ use crate::crd::ServedVersion;
 use crate::kinds;
 use crate::object;
 use crate::schema::openapi::{self, Dialect, Kind, Options};
+use crate::types;
 use crate::value::{Map, Value};
 use crate::work;
 
@@ -130,19 +131,7 @@ pub fn document_path(group: &str, version: &str) -> String {
 
 /// Groups whose kinds come with the server; their definitions have names of their own.
 fn is_built_in(group: &str) -> bool {
-    const WITH_DOT: [&str; 10] = [
-        "admissionregistration.k8s.io",
-        "apiextensions.k8s.io",
-        "apiregistration.k8s.io",
-        "authentication.k8s.io",
-        "authorization.k8s.io",
-        "coordination.k8s.io",
-        "discovery.k8s.io",
-        "events.k8s.io",
-        "rbac.authorization.k8s.io",
-        "scheduling.k8s.io",
-    ];
-    !group.contains('.') || WITH_DOT.contains(&group)
+    !group.contains('.') || types::knows_group(group)
 }
 
 fn definition_name(group: &str, version: &str, kind: &str) -> String {
@@ -179,11 +168,11 @@ fn insert_definitions(version: &ServedVersion, dialect: Dialect, definitions: &m
     }
     definitions.insert(name, definition);
     let known = kinds::find(&version.group, &version.names.plural);
-    if known.map_or(!is_built_in(&version.group), |kind| kind.list.is_some()) {
+    if known.map_or(!is_built_in(&version.group), |kind| kind.list().is_some()) {
         definitions.insert(definition_name(kind.group, kind.version, kind.list_kind), list);
     }
-    if kinds::issues_tokens(version) {
-        insert_definitions(&kinds::TOKEN_REQUEST.served_version(), dialect, definitions);
+    for kind in known.into_iter().flat_map(|kind| kind.parts).filter_map(|part| part.kind) {
+        insert_definitions(&kind.served_version(), dialect, definitions);
     }
 }
 
@@ -319,8 +308,13 @@ const ITEM: [Operation; 4] = [
     operation("delete", "delete", "delete", "delete"),
     operation("patch", "patch", "patch", "patch"),
 ];
-const FINALIZE: [Operation; 1] = [operation("update", "put", "put", "replace")];
-const TOKEN: [Operation; 1] = [operation("create", "post", "post", "create")];
+/// Of subresources other than those of custom resources.
+const PART: [Operation; 4] = [
+    operation("get", "get", "get", "read"),
+    operation("update", "put", "put", "replace"),
+    operation("patch", "patch", "patch", "patch"),
+    operation("create", "post", "post", "create"),
+];
 const SUBRESOURCE: [Operation; 3] = [
     operation("get", "get", "get", "read"),
     operation("update", "put", "put", "replace"),
@@ -346,16 +340,14 @@ fn insert_paths(version: &ServedVersion, dialect: Dialect, paths: &mut Map) {
     };
     let namespace: &[&str] = if version.is_namespaced() { &["namespace"] } else { &[] };
     let item: &[&str] = if version.is_namespaced() { &["name", "namespace"] } else { &["name"] };
-    let is_namespaces = version.group.is_empty() && plural == "namespaces";
     paths.insert(root.clone(), writer.path(&possible(&COLLECTION), "", namespace, ""));
     if can("get") {
         paths.insert(format!("{root}/{{name}}"), writer.path(&possible(&ITEM), "", item, ""));
     }
-    if is_namespaces {
-        paths.insert(format!("{root}/{{name}}/finalize"), writer.path(&FINALIZE, "finalize", item, ""));
-    }
-    if kinds::issues_tokens(version) {
-        paths.insert(format!("{root}/{{name}}/token"), writer.path(&TOKEN, "token", item, ""));
+    for part in built_in.into_iter().flat_map(|kind| kind.parts) {
+        let operations: Vec<Operation> =
+            PART.iter().filter(|operation| part.verbs.contains(&operation.name)).copied().collect();
+        paths.insert(format!("{root}/{{name}}/{}", part.name), writer.path(&operations, part.name, item, ""));
     }
     if version.status {
         paths.insert(format!("{root}/{{name}}/status"), writer.path(&SUBRESOURCE, "status", item, ""));
@@ -419,12 +411,9 @@ impl PathWriter<'_> {
         fields.insert("operationId", id.into());
         fields.insert("responses", self.responses(operation, subresource));
         fields.insert("x-kubernetes-action", operation.action.into());
-        let kind = match subresource {
-            "token" => {
-                let kind = &kinds::TOKEN_REQUEST;
-                object! { "group" => kind.group, "version" => kind.version, "kind" => kind.kind }
-            }
-            _ => object! { "group" => group, "version" => version, "kind" => names.kind.as_str() },
+        let kind = match self.kind_of_part(subresource) {
+            Some(kind) => object! { "group" => kind.group, "version" => kind.version, "kind" => kind.kind },
+            None => object! { "group" => group, "version" => version, "kind" => names.kind.as_str() },
         };
         fields.insert("x-kubernetes-group-version-kind", kind);
         let mut parameters = self.parameters(match operation.action {
@@ -513,14 +502,16 @@ impl PathWriter<'_> {
     }
 
     fn object_definition(&self, subresource: &str) -> String {
-        match subresource {
-            "scale" => "io.k8s.api.autoscaling.v1.Scale".to_owned(),
-            "token" => {
-                let kind = &kinds::TOKEN_REQUEST;
-                definition_name(kind.group, kind.version, kind.kind)
-            }
-            _ => definition_name(&self.version.group, &self.version.version, &self.version.names.kind),
+        match self.kind_of_part(subresource) {
+            _ if subresource == "scale" => "io.k8s.api.autoscaling.v1.Scale".to_owned(),
+            Some(kind) => definition_name(kind.group, kind.version, kind.kind),
+            None => definition_name(&self.version.group, &self.version.version, &self.version.names.kind),
         }
+    }
+
+    /// What is sent to a subresource, where it is not the object itself.
+    fn kind_of_part(&self, subresource: &str) -> Option<&'static kinds::Kind> {
+        kinds::find(&self.version.group, &self.version.names.plural)?.part(subresource)?.kind
     }
 
     fn reference(&self, definition: &str) -> Value {

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use crate::crd::write::split_api_version;
+use crate::kinds;
 use crate::meta::field::{self, ErrorList, Path};
 use crate::meta::object_meta::{MANAGER_BYTES_MAX, validate_manager};
 use crate::object;
@@ -453,7 +454,8 @@ impl DeleteOptions {
         let envelope = protobuf::open(body).map_err(|error| error.to_string())?;
         let mut options = object! { "apiVersion" => envelope.api_version, "kind" => envelope.kind };
         Self::from_body(&options)?;
-        let decoded = protobuf::decode(&protobuf::messages::DELETE_OPTIONS, envelope.raw);
+        let message = kinds::delete_options();
+        let decoded = protobuf::decode(message, envelope.raw);
         if let Value::Object(fields) = decoded.map_err(|error| error.to_string())? {
             fields.into_iter().for_each(|(name, value)| _ = options.make_object().insert(name, value));
         }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use crate::auth::{Attributes, Decision, ResourceAttributes};
 use crate::crd::ServedVersion;
-use crate::kinds::{self, Kind};
+use crate::kinds::{self, Action, Kind, Part};
 use crate::memory::Full;
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Revision, Status, field, parse_uint};
@@ -120,8 +120,7 @@ async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) 
         "" => Subresource::Main,
         "status" if version.status => Subresource::Status,
         "scale" if version.scale.is_some() => Subresource::Scale,
-        "finalize" if is_namespaces => Subresource::Finalize,
-        "token" if kinds::issues_tokens(&version) => Subresource::Token,
+        name if let Some(part) = part(&version, name) => Subresource::Part(part.name),
         _ if built_in => return Err(Status::not_found_generic().into()),
         _ => return Err(Status::not_found(&version.group, &version.names.plural, &path.name).into()),
     };
@@ -174,7 +173,10 @@ async fn dispatch(
         (Subresource::Main, Verb::Create) => create(app, exchange, &target, body).await,
         (Subresource::Main, Verb::Delete) => delete(app, exchange, &target, body).await,
         (Subresource::Main, Verb::DeleteCollection) => delete_collection(app, exchange, &target, body).await,
-        (Subresource::Token, Verb::Create) => create_token(app, exchange, &as_token_request(&target), body).await,
+        (Subresource::Part(name), Verb::Create) => match part(&target.version, name).map(|part| part.action) {
+            Some(Action::IssueToken) => create_token(app, exchange, &as_token_request(&target), body).await,
+            _ => Err(unsupported().into()),
+        },
         (_, Verb::Get) => get(app, exchange, &target).await,
         (_, Verb::Update) => update(app, exchange, &target, body).await,
         (_, Verb::Patch) => patch(app, exchange, &target, body).await,
@@ -211,20 +213,19 @@ fn check_built_in_route(
     version: &ServedVersion,
     verb: Verb,
 ) -> Result<(), Refusal> {
+    let part = part(version, &path.subresource);
     let known = match path.subresource.as_str() {
         "" => true,
         "status" => version.status,
-        "finalize" => is_namespaces(version),
-        "token" => kinds::issues_tokens(version),
-        _ => false,
+        "scale" if version.scale.is_some() => true,
+        _ => part.is_some(),
     };
     if !known || !path.rest.is_empty() {
         return Err(Status::not_found_generic().into());
     }
     let allowed = match (path.subresource.is_empty(), path.name.is_empty()) {
         (true, true) => matches!(verb, Verb::List | Verb::Watch | Verb::Create | Verb::DeleteCollection),
-        (false, _) if path.subresource == "finalize" => verb == Verb::Update,
-        (false, _) if path.subresource == "token" => verb == Verb::Create,
+        (false, _) if let Some(part) = part => part.verbs.contains(&verb.as_str()),
         (true, false) => matches!(verb, Verb::Get | Verb::Watch | Verb::Update | Verb::Patch | Verb::Delete),
         (false, _) => matches!(verb, Verb::Get | Verb::Update | Verb::Patch),
     };
@@ -244,8 +245,9 @@ fn check_built_in_route(
     }
 }
 
-fn is_namespaces(version: &ServedVersion) -> bool {
-    version.group.is_empty() && version.names.plural == "namespaces"
+/// The subresource `name` of a built-in kind, beside `/status`.
+fn part(version: &ServedVersion, name: &str) -> Option<&'static Part> {
+    built_in(version).and_then(|kind| kind.part(name))
 }
 
 fn endpoint(target: &Target) -> Endpoint {

@@ -1,8 +1,8 @@
 //! The built-in kinds.
 //!
-//! A kind is one file in `served/`, which `build.rs` finds: a table `KINDS` of [`Kind`]s, each with its names, its
-//! [`Message`] (the Go type, from which JSON, protobuf, patches, apply and OpenAPI follow) and its [`Strategy`] (defaults,
-//! validation, columns). Nothing else names a kind. What the files share stands beside them, and in [`crate::types`].
+//! A kind is one file in `served/GROUP`, which `build.rs` finds: a table `KINDS` of [`Kind`]s, each with its names and its
+//! [`Strategy`] (defaults, validation, columns). Its type, from which JSON, protobuf, patches, apply and OpenAPI follow, is
+//! data: [`crate::types`]. Nothing else names a kind. What the files share stands beside them.
 //!
 //! Like the layers above it, this one is pure. The registry makes a resource of a kind when it is first asked for.
 
@@ -12,6 +12,7 @@ pub mod checks;
 pub mod defaults;
 mod data;
 mod rbac;
+pub mod resources;
 pub mod pod;
 pub mod pod_object;
 mod diff;
@@ -20,8 +21,8 @@ pub mod webhooks;
 pub mod match_conditions;
 pub mod default_roles;
 mod token_request;
-mod access;
 pub mod layout;
+pub mod runtime_config;
 /// A file each.
 mod served {
     include!(concat!(env!("OUT_DIR"), "/served.rs"));
@@ -32,17 +33,18 @@ use std::sync::Arc;
 use crate::crd::{Names, Scope, ServedVersion};
 use crate::protobuf;
 use crate::schema::structural::Structural;
+use crate::types;
 use crate::types::Message;
 use crate::value::Value;
-use crate::value::json::Layout;
 use strategy::Strategy;
 
+pub use crate::types::show_internal;
 pub use rbac::GROUP as RBAC_GROUP;
-pub use served::api_service::local as local_api_service;
-pub use served::config_map::root_authority;
-pub use served::namespace::{INITIAL as INITIAL_NAMESPACES, new as new_namespace};
-pub use served::service_account::default as default_service_account;
-pub use token_request::{TOKEN_REQUEST, issues_tokens};
+pub use served::apiregistration::api_service::local as local_api_service;
+pub use served::core::config_map::root_authority;
+pub use served::core::namespace::{FINALIZE, INITIAL as INITIAL_NAMESPACES, new as new_namespace};
+pub use served::core::service_account::default as default_service_account;
+pub use token_request::TOKEN_REQUEST;
 
 /// What is known of a built-in kind.
 pub struct Kind {
@@ -57,12 +59,11 @@ pub struct Kind {
     pub scope: Scope,
     /// Whether `/status` is a subresource.
     pub status: bool,
+    /// Its other subresources.
+    pub parts: &'static [Part],
     /// JSON paths, each with its leading dot.
     pub selectable_fields: &'static [&'static str],
     pub form: Form,
-    /// Its type, and that of a list of its objects; a kind that nobody lists has none.
-    pub message: &'static Message,
-    pub list: Option<&'static Message>,
     /// What can be done, sorted.
     pub verbs: &'static [&'static str],
     /// Of a question: who answers it. Questions are not stored.
@@ -72,8 +73,11 @@ pub struct Kind {
     pub is_computed: bool,
     /// A small valid object, in YAML: what the kind is for, and what the tests create.
     pub example: &'static str,
-    /// The same objects in another group. They are stored in one form, that of the core group.
-    pub also: Option<&'static Kind>,
+    /// Every form of the same objects, in other versions or groups: they are stored in the first. Empty for a kind that has
+    /// one.
+    pub forms: &'static [&'static Kind],
+    /// Whether it is served unless somebody asks for something else: beta and alpha versions are not.
+    pub is_default: bool,
 }
 
 /// Where the schema of a kind comes from.
@@ -83,6 +87,26 @@ pub enum Form {
     Typed,
     /// Of CustomResourceDefinition: recursive, so not structural. [`crate::crd::definition`] is the schema.
     Definition,
+}
+
+/// A subresource of a kind, beside `/status`.
+pub struct Part {
+    /// As in paths.
+    pub name: &'static str,
+    /// What can be done, sorted.
+    pub verbs: &'static [&'static str],
+    /// What is sent and answered, where it is not the object itself.
+    pub kind: Option<&'static Kind>,
+    pub action: Action,
+}
+
+/// What a request to a subresource does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It reads and writes the object, and the kind's strategy knows the part.
+    Write,
+    /// It issues a token for the object.
+    IssueToken,
 }
 
 /// What is asked by creating an object.
@@ -112,46 +136,65 @@ const READING_VERBS: &[&str] = &["get", "list"];
 const CREATING_VERBS: &[&str] = &["create"];
 
 impl Kind {
-    /// What most kinds have in common: version v1, in namespaces, and nothing that has to be said.
-    const fn new(message: &'static Message, list: &'static Message, strategy: &'static dyn Strategy) -> Self {
+    /// What most kinds have in common: in namespaces, and nothing that has to be said.
+    const fn new(
+        group: &'static str,
+        version: &'static str,
+        kind: &'static str,
+        strategy: &'static dyn Strategy,
+    ) -> Self {
         Kind {
-            group: "",
-            version: "v1",
+            group,
+            version,
             plural: "",
             singular: "",
-            kind: message.name,
+            kind,
             short_names: &[],
             categories: &[],
             scope: Scope::Namespaced,
             status: false,
+            parts: &[],
             selectable_fields: &[],
             form: Form::Typed,
-            message,
-            list: Some(list),
             verbs: VERBS,
             review: None,
             strategy,
             is_computed: false,
             example: "",
-            also: None,
+            forms: &[],
+            is_default: true,
         }
     }
 
     /// A question, which is created and not stored.
-    const fn question(group: &'static str, review: Review, message: &'static Message) -> Self {
+    const fn question(group: &'static str, review: Review, kind: &'static str) -> Self {
         Kind {
-            group,
             scope: Scope::Cluster,
-            list: None,
             verbs: CREATING_VERBS,
             review: Some(review),
-            ..Kind::new(message, message, &strategy::Unchecked)
+            ..Kind::new(group, "v1", kind, &strategy::Unchecked)
         }
+    }
+
+    /// Its type.
+    pub fn message(&self) -> &'static Message {
+        types::message_of_kind(self.group, self.version, self.kind)
+    }
+
+    /// The type of a list of its objects; a kind that nobody lists has none.
+    pub fn list(&self) -> Option<&'static Message> {
+        let named = types::of_kind(self.group, self.version, &format!("{}List", self.kind));
+        named.filter(|_| self.can("list")).map(types::Named::message)
     }
 
     /// Whether `verb` can be done with objects of the kind.
     pub fn can(&self, verb: &str) -> bool {
         self.verbs.contains(&verb)
+    }
+
+    /// Its subresource `name`, beside `/status`.
+    pub fn part(&self, name: &str) -> Option<&'static Part> {
+        self.parts.iter().find(|part| part.name == name)
     }
 
     /// `v1`, `events.k8s.io/v1`.
@@ -162,22 +205,14 @@ impl Kind {
         }
     }
 
-    /// Whether `api_version` is that of the kind.
-    fn is_in(&self, api_version: &str) -> bool {
-        match api_version.split_once('/') {
-            Some((group, version)) => self.group == group && self.version == version,
-            None => self.group.is_empty() && self.version == api_version,
-        }
-    }
-
     /// The kind in all of its forms, itself first.
-    pub fn forms(&self) -> impl Iterator<Item = &Kind> {
-        std::iter::once(self).chain(self.also)
+    pub fn forms(&'static self) -> impl Iterator<Item = &'static Kind> {
+        std::iter::once(self).chain(self.forms.iter().copied().filter(move |form| !std::ptr::eq(*form, self)))
     }
 
     /// Whether objects are stored in this form.
     pub fn is_stored(&self) -> bool {
-        self.also.is_none() || self.group.is_empty()
+        self.forms.first().is_none_or(|first| std::ptr::eq(*first, self))
     }
 
     /// The kind in the form that custom kinds have.
@@ -199,7 +234,7 @@ impl Kind {
             served: true,
             storage: self.is_stored() && self.review.is_none(),
             structural: Arc::new(match self.form {
-                Form::Typed => self.message.structural(),
+                Form::Typed => self.message().structural(),
                 Form::Definition => Structural::default(),
             }),
             rules: Default::default(),
@@ -215,12 +250,8 @@ impl Kind {
 
 /// What `/scale` of a custom resource reads and writes. It has no path of its own, and the resource behind it is validated in
 /// its place.
-pub static SCALE: Kind = Kind {
-    group: "autoscaling",
-    plural: "scales",
-    singular: "scale",
-    ..Kind::new(&protobuf::messages::SCALE, &protobuf::messages::SCALE, &strategy::Unchecked)
-};
+pub static SCALE: Kind =
+    Kind { plural: "scales", singular: "scale", ..Kind::new("autoscaling", "v1", "Scale", &strategy::Unchecked) };
 
 /// Every built-in kind.
 pub fn all() -> impl Iterator<Item = &'static Kind> {
@@ -239,26 +270,22 @@ pub fn has_name(definition: &str) -> bool {
 
 /// The type of a built-in kind, if its message is its schema.
 pub fn type_of(api_version: &str, kind: &str) -> Option<&'static Message> {
-    let mut known = all().chain([&SCALE, &TOKEN_REQUEST]);
-    let found = known.find(|known| known.kind == kind && known.is_in(api_version));
-    found.filter(|kind| kind.form == Form::Typed).map(|kind| kind.message)
+    let found = message_of(api_version, kind).filter(|message| message.is_object);
+    found.filter(|_| (api_version, kind) != ("apiextensions.k8s.io/v1", "CustomResourceDefinition"))
 }
 
 /// The message of anything that goes out in protobuf: a kind, its list, a Status; `None` for what has none, as all custom
 /// kinds.
 pub fn message_of(api_version: &str, kind: &str) -> Option<&'static Message> {
-    let in_version = all().filter(|known| known.is_in(api_version));
-    let mut messages = in_version.flat_map(|known| std::iter::once(known.message).chain(known.list));
-    let found = messages.find(|message| message.name == kind);
-    found.or_else(|| protobuf::messages::message_of(api_version, kind))
+    if matches!((api_version, kind), ("v1", "Table")) {
+        return None;
+    }
+    types::of_api_version(api_version, kind).map(types::Named::message)
 }
 
-/// How the JSON of a built-in kind or of its list is laid out.
-fn layout_of(api_version: &str, kind: &str) -> Option<Layout> {
-    let known = all().chain([&TOKEN_REQUEST]);
-    let in_version = known.filter(|known| known.is_in(api_version) && known.form == Form::Typed);
-    let mut messages = in_version.flat_map(|known| std::iter::once(known.message).chain(known.list));
-    messages.find(|message| message.name == kind).map(Message::layout)
+/// The type of the options of a deletion.
+pub fn delete_options() -> &'static Message {
+    types::message_named("meta.v1", "DeleteOptions")
 }
 
 /// The body that an object goes out in as protobuf; `None` for a kind that has no message.
@@ -267,7 +294,5 @@ pub fn seal(object: &Value) -> Option<Vec<u8>> {
     Some(protobuf::seal(message, object))
 }
 
-#[cfg(test)]
-mod wire_tests;
 #[cfg(test)]
 mod tests;

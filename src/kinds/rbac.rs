@@ -8,47 +8,10 @@ use crate::crd::{Column, ServedVersion};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::names;
 use crate::meta::selector::LabelSelector;
-use crate::types::{Message, string};
 use crate::value::Value;
 use crate::value::json;
 
 pub const GROUP: &str = "rbac.authorization.k8s.io";
-
-pub static POLICY_RULE: Message = Message::new(
-    "PolicyRule",
-    &[
-        string(1, "verbs").list().always().required().atomic().describe("What may be done; `*` is everything."),
-        string(2, "apiGroups").list().atomic().go("APIGroups").describe("Groups of the resources; `*` is all."),
-        string(3, "resources").list().atomic().describe("Resources, with a subresource behind a slash; `*` is all."),
-        string(4, "resourceNames").list().atomic().describe("Names of objects; where there are none, all are meant."),
-        string(5, "nonResourceURLs")
-            .list()
-            .atomic()
-            .describe("Paths that are no resources; the last segment may be `*`. For cluster roles only."),
-    ],
-)
-.describe("PolicyRule says what may be done with which resources.");
-
-pub static SUBJECT: Message = Message::new(
-    "Subject",
-    &[
-        string(1, "kind").always().required().describe("User, Group or ServiceAccount."),
-        string(2, "apiGroup").go("APIGroup").describe("The group of the kind; accounts are in the core group."),
-        string(3, "name").always().required().describe("Who is meant."),
-        string(4, "namespace").describe("The namespace of an account."),
-    ],
-)
-.atomic();
-
-pub static ROLE_REF: Message = Message::new(
-    "RoleRef",
-    &[
-        string(1, "apiGroup").always().go("APIGroup").describe("The group of the role."),
-        string(2, "kind").always().required().describe("Role or ClusterRole."),
-        string(3, "name").always().required().describe("The role."),
-    ],
-)
-.atomic();
 
 /// Whether a kind is in namespaces.
 #[derive(Clone, Copy, PartialEq, Eq)]

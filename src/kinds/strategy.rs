@@ -16,10 +16,8 @@ pub enum Subresource {
     Main,
     Status,
     Scale,
-    /// Of a namespace: what must be done before it goes.
-    Finalize,
-    /// Of a service account: a token that is issued for it.
-    Token,
+    /// Another part, by its name: a `kinds::Part` of the kind.
+    Part(&'static str),
 }
 
 impl Subresource {
@@ -29,8 +27,7 @@ impl Subresource {
             Subresource::Main => "",
             Subresource::Status => "status",
             Subresource::Scale => "scale",
-            Subresource::Finalize => "finalize",
-            Subresource::Token => "token",
+            Subresource::Part(name) => name,
         }
     }
 }

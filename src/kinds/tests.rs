@@ -11,7 +11,9 @@ use crate::value::{json, yaml};
 #[test]
 fn every_file_in_the_folder_is_found() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/kinds/served");
-    let files = fs::read_dir(folder).expect("the folder is there").count();
+    let entries =
+        |folder: &Path| fs::read_dir(folder).expect("the folder is there").map(|it| it.expect("it is readable").path());
+    let files = entries(&folder).map(|group| entries(&group).count()).sum::<usize>();
     assert_eq!(served::KINDS.len(), files);
 }
 
@@ -21,9 +23,30 @@ fn every_kind_has_names_of_its_own() {
     for kind in all() {
         assert!(!kind.plural.is_empty() && !kind.singular.is_empty(), "{}", kind.kind);
         assert!(seen.insert((kind.group, kind.version, kind.plural)), "{} is there twice", kind.plural);
-        assert!(kind.list.is_none_or(|list| list.name == format!("{}List", kind.kind)));
-        assert!(kind.verbs.is_sorted() && kind.can("list") == kind.list.is_some());
-        assert!(!kind.message.description.is_empty() || kind.form == Form::Definition, "{}", kind.kind);
+        assert!(kind.list().is_none_or(|list| list.name == format!("{}List", kind.kind)));
+        assert!(kind.verbs.is_sorted() && kind.can("list") == kind.list().is_some());
+    }
+}
+
+#[test]
+fn every_published_type_can_be_read() {
+    for package in types::packages() {
+        for named in types::objects(package) {
+            let mut waiting = vec![named.message()];
+            let mut seen = BTreeSet::new();
+            while let Some(message) = waiting.pop() {
+                assert!(!message.name.is_empty() || message.fields.len() == 1, "{package}: {}", named.name());
+                assert!(message.fields.is_sorted_by(|a, b| a.number != b.number || a.number == 0 || b.number == 0));
+                if !seen.insert(std::ptr::from_ref(message)) {
+                    continue;
+                }
+                let inner = message.fields.iter().filter_map(|field| match field.kind {
+                    types::Kind::Message(inner) => Some(inner.get()),
+                    _ => None,
+                });
+                waiting.extend(inner);
+            }
+        }
     }
 }
 
@@ -31,7 +54,7 @@ fn every_kind_has_names_of_its_own() {
 fn every_kind_has_a_message_a_schema_and_a_layout() {
     for kind in all() {
         let api_version = kind.api_version();
-        for message in std::iter::once(kind.message).chain(kind.list) {
+        for message in std::iter::once(kind.message()).chain(kind.list()) {
             let name = message.name;
             let found = message_of(&api_version, name).expect("the kind has a message");
             assert!(std::ptr::eq(found, message) && message.is_object, "{name}");
@@ -65,7 +88,8 @@ fn every_example_is_valid_and_goes_over_the_wire() {
         kind.strategy.prepare_create(&version, &mut object);
         let errors = kind.strategy.validate_create(&version, &object);
         assert!(errors.is_empty(), "{}: {errors:?}", kind.kind);
-        let read = protobuf::decode(kind.message, &protobuf::encode(kind.message, &object)).expect("it was written");
+        let read =
+            protobuf::decode(kind.message(), &protobuf::encode(kind.message(), &object)).expect("it was written");
         let mut read = Value::Object(read.as_object().cloned().unwrap_or_default());
         read.make_object().insert("apiVersion", Value::from(kind.api_version()));
         read.make_object().insert("kind", Value::from(kind.kind));
@@ -81,9 +105,9 @@ fn a_new_object_has_what_go_always_writes() {
         assert_eq!(zero.get("metadata"), Some(&object! {}), "{}", kind.kind);
         let api_version = kind.api_version();
         let text = object! { "apiVersion" => api_version.as_str(), "kind" => kind.kind };
-        let (decoded, findings) = kind.message.decode(&text).expect("nothing is there to be wrong");
+        let (decoded, findings) = kind.message().decode(&text).expect("nothing is there to be wrong");
         assert!(findings.unknown.is_empty(), "{}", kind.kind);
-        let (again, _) = kind.message.decode(&decoded).expect("it is what Go writes");
+        let (again, _) = kind.message().decode(&decoded).expect("it is what Go writes");
         assert_eq!(again, decoded);
     }
 }

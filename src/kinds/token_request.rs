@@ -2,7 +2,6 @@
 
 use crate::crd::ServedVersion;
 use crate::meta::field::{Error, ErrorList, Path};
-use crate::protobuf::messages;
 use crate::value::Value;
 
 use super::Kind;
@@ -13,16 +12,10 @@ const EXPIRATION_MIN_S: i64 = 600;
 const EXPIRATION_MAX_S: i64 = 1 << 32;
 
 pub static TOKEN_REQUEST: Kind = Kind {
-    group: "authentication.k8s.io",
     plural: "tokenrequests",
     singular: "tokenrequest",
-    ..Kind::new(&messages::TOKEN_REQUEST, &messages::TOKEN_REQUEST, &TokenRequest)
+    ..Kind::new("authentication.k8s.io", "v1", "TokenRequest", &TokenRequest)
 };
-
-/// Whether objects of a version are accounts, for which tokens are issued.
-pub fn issues_tokens(version: &ServedVersion) -> bool {
-    version.group.is_empty() && version.names.plural == "serviceaccounts"
-}
 
 struct TokenRequest;
 

@@ -47,6 +47,48 @@ pub fn parse(text: &str) -> Option<i64> {
     }
 }
 
+/// As [`parse`].
+///
+/// # Errors
+///
+/// Go's text.
+pub fn parse_go(text: &str) -> Result<i64, String> {
+    parse(text).ok_or_else(|| format!("time: invalid duration {}", go_quote(text)))
+}
+
+/// A length of time as Go prints it: `1h30m0s`, `1.5ms`, `0s`.
+pub fn print_go(nanoseconds: i64) -> String {
+    let sign = if nanoseconds < 0 { "-" } else { "" };
+    let all = nanoseconds.unsigned_abs();
+    let with_unit = |unit: u64, name: &str| format!("{sign}{}{name}", with_fraction(all, unit));
+    match all {
+        0 => return "0s".to_owned(),
+        1..1_000 => return with_unit(1, "ns"),
+        1_000..1_000_000 => return with_unit(1_000, "\u{b5}s"),
+        1_000_000..1_000_000_000 => return with_unit(1_000_000, "ms"),
+        _ => {}
+    }
+    let (minutes, rest) = (all / 60_000_000_000, all % 60_000_000_000);
+    let (hours, minutes) = (minutes / 60, minutes % 60);
+    let seconds = with_fraction(rest, 1_000_000_000);
+    match (hours, minutes) {
+        (0, 0) => format!("{sign}{seconds}s"),
+        (0, minutes) => format!("{sign}{minutes}m{seconds}s"),
+        (hours, minutes) => format!("{sign}{hours}h{minutes}m{seconds}s"),
+    }
+}
+
+/// So many units, with as many digits behind the point as it takes.
+fn with_fraction(nanoseconds: u64, unit: u64) -> String {
+    let (whole, rest) = (nanoseconds / unit, nanoseconds % unit);
+    if rest == 0 {
+        return whole.to_string();
+    }
+    let width = unit.ilog10() as usize;
+    let digits = format!("{rest:0width$}");
+    format!("{whole}.{}", digits.trim_end_matches('0'))
+}
+
 fn nanos_of(unit: &str) -> Option<u64> {
     Some(match unit {
         "ns" => 1,

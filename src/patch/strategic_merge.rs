@@ -575,55 +575,16 @@ fn without_directives(value: Value) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::metadata::METADATA;
-    use crate::types::reference::LOCAL_OBJECT_REFERENCE;
-    use crate::types::{Message, int32, message, string};
+    use crate::types;
 
-    /// A part of core/v1 Pod, which has every strategy.
-    static POD: Message = Message::object("Pod", &[METADATA, message(2, "spec", &SPEC)]);
-
-    static SPEC: Message = Message::new(
-        "PodSpec",
-        &[
-            message(1, "volumes", &VOLUME).list().merge_by("name").patch_strategy("merge,retainKeys"),
-            message(2, "containers", &CONTAINER).list().merge_by("name"),
-            string(7, "nodeSelector").map(),
-            string(10, "nodeName"),
-            message(15, "imagePullSecrets", &LOCAL_OBJECT_REFERENCE).list().merge_by("name"),
-            message(22, "tolerations", &TOLERATION).list(),
-        ],
-    );
-
-    static VOLUME: Message = Message::new(
-        "Volume",
-        &[
-            string(1, "name"),
-            message(2, "hostPath", &HOST_PATH).pointer(),
-            message(3, "emptyDir", &EMPTY_DIR).pointer(),
-        ],
-    );
-
-    static HOST_PATH: Message = Message::new("HostPathVolumeSource", &[string(1, "path"), string(2, "type")]);
-
-    static EMPTY_DIR: Message = Message::new("EmptyDirVolumeSource", &[string(1, "medium")]);
-
-    static CONTAINER: Message = Message::new(
-        "Container",
-        &[
-            string(1, "name"),
-            string(2, "image"),
-            string(3, "command").list(),
-            message(6, "ports", &PORT).list().merge_by("containerPort"),
-        ],
-    );
-
-    static PORT: Message = Message::new("ContainerPort", &[int32(3, "containerPort"), string(4, "protocol")]);
-
-    static TOLERATION: Message = Message::new("Toleration", &[string(1, "key"), string(3, "value")]);
+    /// core/v1 Pod, which has every strategy.
+    fn pod() -> Structural {
+        types::message_named("core.v1", "Pod").structural()
+    }
 
     #[track_caller]
     fn check(live: &str, patch: &str, expected: &str) {
-        let schema = POD.structural();
+        let schema = pod();
         let live = json::decode(live.as_bytes()).expect("the test is JSON");
         let (patch, _) = Patch::decode(patch.as_bytes(), true).expect("the test is a patch");
         let found = match patch.apply(&live, "Pod", &schema) {
@@ -646,7 +607,7 @@ mod tests {
 
     #[track_caller]
     fn check_growth(live: impl Fn(usize) -> String, patch: impl Fn(usize) -> String) {
-        let schema = POD.structural();
+        let schema = pod();
         let steps = |count: usize| {
             let live = json::decode(live(count).as_bytes()).expect("the test is JSON");
             let (patch, _) = Patch::decode(patch(count).as_bytes(), true).expect("the test is a patch");

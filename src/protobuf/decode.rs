@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use crate::meta::duration;
 use crate::types::{Codec, Field, Kind, Message, Shape};
 use crate::value::{Map, Value, base64, json, yaml};
 use crate::work;
@@ -43,6 +44,14 @@ fn of_message(message: &'static Message, node: &Node<'_>, depth: usize) -> Resul
         // Nothing on the wire is Go's time before all times.
         Codec::Time | Codec::MicroTime => Ok(Value::Null),
         Codec::Quantity => field(0),
+        Codec::IntOrString => match node.part(0) {
+            Some(Part::Varint(1)) => field(2),
+            _ => field(1),
+        },
+        Codec::Duration => Ok(match node.part(0) {
+            Some(Part::Varint(nanoseconds)) => Value::String(duration::print_go(*nanoseconds as i64)),
+            _ => Value::from("0s"),
+        }),
         Codec::Json => match node.part(0) {
             Some(Part::Bytes(text)) if !text.is_empty() => {
                 let value = json::decode(text).map_err(|error| Error::NotJson(error.to_string()))?;
@@ -93,7 +102,9 @@ fn of_message(message: &'static Message, node: &Node<'_>, depth: usize) -> Resul
 fn of_field(field: &'static Field, part: Option<&Part<'_>>, depth: usize) -> Result<Value, Error> {
     match part {
         None => match (field.shape, field.kind) {
-            (Shape::Value | Shape::Inline, Kind::Message(message)) => of_message(message, &Node::default(), depth + 1),
+            (Shape::Value | Shape::Inline, Kind::Message(message)) => {
+                of_message(message.get(), &Node::default(), depth + 1)
+            }
             (Shape::Value, Kind::Bool) => Ok(Value::Bool(false)),
             (Shape::Value, Kind::Int32 | Kind::Int64 | Kind::Double) => Ok(Value::Int(0)),
             (Shape::Value, Kind::String) => Ok(Value::String(String::new())),
@@ -123,8 +134,8 @@ fn of_part(kind: Kind, part: &Part<'_>, depth: usize) -> Result<Value, Error> {
         (Kind::Double, Part::Double(number)) => of_double(*number)?,
         (Kind::String, Part::Bytes(bytes)) => Value::String(json::text_of(bytes).into_owned()),
         (Kind::Bytes, Part::Bytes(bytes)) => Value::String(base64::encode(bytes)),
-        (Kind::Message(message), Part::Node(node)) => of_message(message, node, depth + 1)?,
-        (Kind::Message(message), Part::Bytes(bytes)) => of_time(message, bytes)?,
+        (Kind::Message(message), Part::Node(node)) => of_message(message.get(), node, depth + 1)?,
+        (Kind::Message(message), Part::Bytes(bytes)) => of_time(message.get(), bytes)?,
         _ => Value::Null,
     })
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 
+use crate::meta::duration;
 use crate::types::{Codec, Field, Kind, Message, Shape};
 use crate::value::{Value, base64, json};
 
@@ -41,6 +42,9 @@ fn part<'v>(codec: Codec, index: usize, field: &Field, value: &'v Value) -> Opti
         (Codec::Object, _) => value.get(field.json).map(Cow::Borrowed),
         (Codec::List | Codec::Members | Codec::OneOrMore, _) => Some(Cow::Borrowed(value)),
         (Codec::Quantity, _) => Some(Cow::Borrowed(value)),
+        (Codec::IntOrString, 0) => Some(Cow::Owned(Value::Int(i64::from(value.as_str().is_some())))),
+        (Codec::IntOrString, _) => (value.as_str().is_some() == (index == 2)).then_some(Cow::Borrowed(value)),
+        (Codec::Duration, _) => Some(Cow::Owned(Value::Int(duration::parse_go(value.as_str()?).ok()?))),
         (Codec::Any, _) => Some(Cow::Owned(Value::String(json::encode_to_string(value)))),
         (Codec::Choice(choose), _) => (choose(value) == index).then_some(Cow::Borrowed(value)),
         (Codec::Time | Codec::MicroTime, _) => {
@@ -104,7 +108,7 @@ fn write_one(kind: Kind, number: u32, value: &Value, writer: &mut Writer) {
         }
         Kind::Message(message) => {
             let end = writer.len();
-            write_nested(message, value, writer);
+            write_nested(message.get(), value, writer);
             return writer.close(number, end);
         }
     }

@@ -111,7 +111,7 @@ impl<'b> Node<'b> {
         match field.shape {
             Shape::Value | Shape::Pointer | Shape::Inline => match (field.kind, self.part_mut(index)) {
                 (Kind::Message(message), Some(Part::Node(node))) => {
-                    node.add(message, reader.length_delimited()?, level.deeper())?;
+                    node.add(message.get(), reader.length_delimited()?, level.deeper())?;
                 }
                 (kind, Some(part)) => *part = read_one(kind, reader, level)?,
                 (kind, None) => self.parts.push((index, read_one(kind, reader, level)?)),
@@ -147,7 +147,7 @@ fn read_one<'b>(kind: Kind, reader: &mut Reader<'b>, level: Level<'_>) -> Result
         Kind::Message(message) => {
             let bytes = reader.length_delimited()?;
             let mut node = Node::default();
-            node.add(message, bytes, level.deeper())?;
+            node.add(message.get(), bytes, level.deeper())?;
             match message.codec {
                 // Go reads a time anew each time, and no bytes are not the time of a message without parts.
                 Codec::Time | Codec::MicroTime => Part::Bytes(bytes),

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::messages::{DELETE_OPTIONS, OPEN_API_V2};
+use super::messages::OPEN_API_V2;
 use super::*;
 use crate::kinds;
 use crate::types::Message;
@@ -151,7 +151,7 @@ fn check_error(message: &'static Message, bytes: &[u8], expected: &str) {
 
 #[test]
 fn malformed_bytes_are_told_in_gos_words() {
-    let options = &DELETE_OPTIONS;
+    let options = kinds::delete_options();
     check_error(options, b"\x0a\x01", "proto: wrong wireType = 2 for field GracePeriodSeconds");
     check_error(options, b"\x08", "unexpected EOF");
     check_error(options, b"\x2a\x05abc", "unexpected EOF");

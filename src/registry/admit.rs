@@ -142,7 +142,7 @@ struct ResourceForms<'a> {
 impl Forms for ResourceForms<'_> {
     fn versions(&self) -> Vec<Arc<ServedVersion>> {
         let has_it = |version: &&Arc<ServedVersion>| match self.subresource {
-            Subresource::Main | Subresource::Finalize | Subresource::Token => true,
+            Subresource::Main | Subresource::Part(_) => true,
             Subresource::Status => version.status,
             Subresource::Scale => version.scale.is_some(),
         };

@@ -4,52 +4,66 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::{Resource, resource};
 use crate::apply::TypeSchema;
+use crate::kinds::runtime_config::RuntimeConfig;
 use crate::kinds::{self, Form, Kind};
 use crate::store::Collection;
 use crate::work;
 
 /// A built-in kind and its resource.
 pub struct BuiltIn {
+    /// In the version that comes first.
     pub kind: &'static Kind,
+    /// Its versions in this group that are served.
+    forms: Vec<&'static Kind>,
     made: OnceLock<Arc<Resource>>,
 }
 
 impl BuiltIn {
-    /// Every built-in kind, in the order of discovery.
-    pub fn all() -> Vec<BuiltIn> {
-        let mut all: Vec<_> = kinds::all().map(|kind| BuiltIn { kind, made: OnceLock::new() }).collect();
+    /// Every built-in kind that is served, in the order of discovery; a kind stands for all its versions in a group.
+    pub fn all(config: &RuntimeConfig) -> Vec<BuiltIn> {
+        let mut all: Vec<BuiltIn> = Vec::new();
+        for kind in kinds::all().filter(|kind| config.serves(kind)) {
+            let is_known = |known: &BuiltIn| (known.kind.group, known.kind.plural) == (kind.group, kind.plural);
+            if let Some(known) = all.iter_mut().find(|known| is_known(known)) {
+                known.forms.push(kind);
+            } else {
+                all.push(BuiltIn { kind, forms: vec![kind], made: OnceLock::new() });
+            }
+        }
         all.sort_by_key(|built_in| (built_in.kind.group, built_in.kind.plural));
         all
     }
 
     pub fn resource(&self) -> &Arc<Resource> {
-        self.made.get_or_init(|| Arc::new(make(self.kind)))
+        self.made.get_or_init(|| Arc::new(make(self.kind, &self.forms)))
     }
 }
 
 /// Scale, as the verbs take it.
-pub static SCALE: LazyLock<Arc<Resource>> = LazyLock::new(|| Arc::new(make(&kinds::SCALE)));
+pub static SCALE: LazyLock<Arc<Resource>> = LazyLock::new(|| Arc::new(make(&kinds::SCALE, &[&kinds::SCALE])));
 
 /// TokenRequest, as `/token` of a service account takes it.
-pub static TOKEN_REQUEST: LazyLock<Arc<Resource>> = LazyLock::new(|| Arc::new(make(&kinds::TOKEN_REQUEST)));
+pub static TOKEN_REQUEST: LazyLock<Arc<Resource>> =
+    LazyLock::new(|| Arc::new(make(&kinds::TOKEN_REQUEST, &[&kinds::TOKEN_REQUEST])));
 
-/// The kind is served in its own form, and stored in one of its forms.
-fn make(kind: &'static Kind) -> Resource {
-    work::essential(|| make_resource(kind))
+/// The kind is served in some of its forms, and stored in one of them.
+fn make(kind: &'static Kind, served: &[&'static Kind]) -> Resource {
+    work::essential(|| make_resource(kind, served))
 }
 
-fn make_resource(kind: &'static Kind) -> Resource {
+fn make_resource(kind: &'static Kind, served: &[&'static Kind]) -> Resource {
     let mut versions = Vec::new();
     let mut types = Vec::new();
-    for form in kind.forms() {
+    let is_served = |form: &Kind| served.iter().any(|served| std::ptr::eq(*served, form));
+    // The others of this group are nowhere to be seen, unless objects are stored in them.
+    for form in kind.forms().filter(|form| is_served(form) || form.group != kind.group || form.is_stored()) {
         let version = form.served_version();
         let structural = Arc::clone(&version.structural);
         types.push(resource::lazily(move || match form.form {
             Form::Typed => TypeSchema::of_built_in(&structural),
             Form::Definition => TypeSchema::of_custom_resource_definition(),
         }));
-        let served = std::ptr::eq(form, kind);
-        versions.push(crate::crd::ServedVersion { served, ..version }.into());
+        versions.push(crate::crd::ServedVersion { served: is_served(form), ..version }.into());
     }
     let stored = kind.forms().find(|form| form.is_stored()).unwrap_or(kind);
     Resource::new(Collection::new(stored.group, stored.plural), versions, types, kind.strategy)

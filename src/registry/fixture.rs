@@ -27,7 +27,7 @@ pub(crate) async fn registry_at(clock: Clock) -> Arc<Registry> {
     let storage = Storage::open(&Config::memory()).await.expect("a database in memory opens");
     let registry = Arc::new(Registry {
         storage,
-        definitions: Definitions::new(BuiltIn::all()),
+        definitions: Definitions::new(BuiltIn::all(&Default::default())),
         admission: Arc::new(Chain::default()),
         convert: Arc::new(Converter(Arc::new(webhook::Client::new(Vec::new(), Vec::new())))),
         policy: None,

@@ -102,7 +102,8 @@ impl Resource {
         subresource: Subresource,
         conversions: &'a Conversions<'_>,
     ) -> FieldManager<'a> {
-        let at = self.versions.iter().position(|known| known.version == version.version).unwrap_or_default();
+        let is_it = |known: &Arc<ServedVersion>| known.version == version.version && known.group == version.group;
+        let at = self.versions.iter().position(is_it).unwrap_or_default();
         FieldManager {
             versions: conversions,
             version: &self.api_versions[at],

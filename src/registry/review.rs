@@ -12,7 +12,7 @@ use crate::kinds::Review;
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::{Status, time};
 use crate::object;
-use crate::types::metadata::OBJECT_META;
+use crate::types;
 use crate::value::{Map, Value, json};
 
 const ACCESS_GROUP: &str = "authorization.k8s.io";
@@ -114,7 +114,7 @@ fn validate_access(object: &Value, review: Review) -> ErrorList {
     }
     if !metadata.is_empty() {
         let why = if is_local { "must be empty except for namespace" } else { "must be empty" };
-        let shown = json::encode_as(&Value::Object(all), OBJECT_META.layout());
+        let shown = json::encode_as(&Value::Object(all), types::object_meta().layout());
         let error = Error::invalid(&Path::new("metadata"), Value::Null, why);
         errors.push(error.shown_as(String::from_utf8_lossy(&shown).into_owned()));
     }

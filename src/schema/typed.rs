@@ -60,15 +60,26 @@ impl<'v> Typed<'v> {
         }
     }
 
-    /// Decodes the fields of `value` into a struct `name`; `field` says whether it knows a field.
+    /// Decodes the fields of `value` into a struct `name` of a package `v1`; `field` says whether it knows a field.
     pub fn structure(
         &mut self,
+        value: &'v Value,
+        name: &'v str,
+        field: impl FnMut(&mut Self, &'v str, &'v Value) -> Result<bool, Stop>,
+    ) -> Result<(), Stop> {
+        self.structure_in("v1", value, name, field)
+    }
+
+    /// As [`Typed::structure`], for a struct of any package.
+    pub fn structure_in(
+        &mut self,
+        package: &str,
         value: &'v Value,
         name: &'v str,
         mut field: impl FnMut(&mut Self, &'v str, &'v Value) -> Result<bool, Stop>,
     ) -> Result<(), Stop> {
         let Value::Object(fields) = value else {
-            self.mismatch::<()>(value, &format!("v1.{name}"));
+            self.mismatch::<()>(value, &format!("{package}.{name}"));
             return Ok(());
         };
         let outer = self.struct_name;

@@ -6,10 +6,9 @@
 
 use std::borrow::Cow;
 
-use super::metadata::OBJECT_META;
 use super::{Codec, Field, Kind, Message, Shape};
 use crate::meta::quantity::Quantity;
-use crate::meta::{object_meta, time};
+use crate::meta::{duration, object_meta, time};
 use crate::schema::typed::{Findings, Stop, Typed};
 use crate::value::{Map, Value, base64};
 
@@ -38,7 +37,7 @@ impl Message {
 
     fn decode_at<'v>(&'static self, typed: &mut Typed<'v>, value: &'v Value) -> Result<Value, Stop> {
         let mut read = Map::new();
-        typed.structure(value, self.name, |typed, name, value| {
+        typed.structure_in(self.package, value, self.name, |typed, name, value| {
             let Some(field) = self.member(name) else { return Ok(false) };
             if let Some(value) = field.decode(typed, value)? {
                 read.insert(name, value);
@@ -55,8 +54,8 @@ impl Message {
         Ok(Value::Object(Map::from_fields(fields.collect())))
     }
 
-    fn is_object_meta(&self) -> bool {
-        self.name == OBJECT_META.name
+    pub(super) fn is_object_meta(&self) -> bool {
+        self.name == "ObjectMeta"
     }
 }
 
@@ -131,10 +130,7 @@ impl Kind {
             Kind::Bytes => "[]uint8".into(),
             Kind::Message(message) => match (name, message.codec) {
                 (Some(name), _) => name.into(),
-                (None, Codec::Time) => "v1.Time".into(),
-                (None, Codec::MicroTime) => "v1.MicroTime".into(),
-                (None, Codec::Quantity) => "resource.Quantity".into(),
-                (None, _) => format!("v1.{}", message.name).into(),
+                (None, _) => message.go_type().into(),
             },
         }
     }
@@ -148,9 +144,11 @@ impl Kind {
             Kind::Bytes => Value::Null,
             Kind::Message(message) => match message.codec {
                 Codec::Quantity => Value::from("0"),
+                Codec::IntOrString => Value::Int(0),
+                Codec::Duration => Value::from("0s"),
                 Codec::List => Value::Null,
                 Codec::Object if message.is_object_meta() => Value::Object(Map::new()),
-                Codec::Object => message.zero(),
+                Codec::Object => message.get().zero(),
                 _ => Value::Null,
             },
         }
@@ -172,7 +170,7 @@ impl Kind {
                 base64::decode(text).err().map(|error| format!("error decoding from json: {error}"))
             }
             (Kind::Bytes, _) => Some(format!("cannot restore slice from {}", kind_of(value))),
-            (Kind::Message(message), _) => restore_error_of(message, value),
+            (Kind::Message(message), _) => restore_error_of(message.get(), value),
         }
     }
 
@@ -194,11 +192,13 @@ impl Kind {
                 Codec::Time => decode_time(typed, value, time::normalize),
                 Codec::MicroTime => decode_time(typed, value, time::normalize_micro),
                 Codec::Quantity => decode_quantity(typed, value),
+                Codec::IntOrString => decode_int_or_string(typed, value),
+                Codec::Duration => decode_duration(typed, value),
                 _ if value.is_null() => None,
                 Codec::Object if message.is_object_meta() => decode_metadata(typed, value)?,
-                Codec::Object => Some(message.decode_at(typed, value)?),
+                Codec::Object => Some(message.get().decode_at(typed, value)?),
                 Codec::List => {
-                    let items = &message.fields[0];
+                    let items = &message.get().fields[0];
                     let go_type = self.go_type(go_type);
                     let item = |typed: &mut Typed<'v>, value: &'v Value| {
                         let read = items.kind.decode(items.go_type, typed, value)?;
@@ -250,7 +250,7 @@ fn decode_metadata<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Option
     if matches!(value, Value::Object(_)) {
         return Ok(typed.adopt(object_meta::decode(value)));
     }
-    typed.structure(value, OBJECT_META.name, |_, _, _| Ok(true))?;
+    typed.structure(value, "ObjectMeta", |_, _, _| Ok(true))?;
     Ok(None)
 }
 
@@ -289,6 +289,39 @@ fn decode_quantity(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
     };
     let quantity = Quantity::parse(text.trim()).map(|quantity| Value::String(quantity.to_string()));
     typed.adopt(quantity.map(|text| (text, Vec::new())).map_err(|error| error.to_string()))
+}
+
+/// A number or a text, as `intstr` reads it.
+fn decode_int_or_string(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
+    let read = match value {
+        Value::Null => Ok(Value::Int(0)),
+        Value::String(_) => Ok(value.clone()),
+        Value::Int(number) if i32::try_from(*number).is_ok() => Ok(value.clone()),
+        other => Err(unfit_on_its_own(other, "int32")),
+    };
+    typed.adopt(read.map(|value| (value, Vec::new())))
+}
+
+/// A duration, as Go prints it.
+fn decode_duration(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
+    let read = match value {
+        Value::Null => return None,
+        Value::String(text) => duration::parse_go(text),
+        other => Err(unfit_on_its_own(other, "string")),
+    };
+    typed.adopt(read.map(|nanoseconds| (Value::String(duration::print_go(nanoseconds)), Vec::new())))
+}
+
+/// What Go says of a value that a type which reads itself can't take.
+fn unfit_on_its_own(value: &Value, go_type: &str) -> String {
+    let what = match value {
+        Value::Int(_) | Value::Float(_) if go_type != "string" => format!("number {}", crate::value::go_display(value)),
+        Value::Int(_) | Value::Float(_) => "number".to_owned(),
+        Value::Bool(_) => "bool".to_owned(),
+        Value::Array(_) => "array".to_owned(),
+        _ => "object".to_owned(),
+    };
+    format!("json: cannot unmarshal {what} into Go value of type {go_type}")
 }
 
 #[cfg(test)]

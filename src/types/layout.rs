@@ -4,8 +4,12 @@ use super::{Codec, Field, Kind, Message, Shape};
 use crate::value::json::{Fields, Layout};
 
 impl Fields for Message {
-    fn nth(&self, index: usize) -> Option<(&'static str, Layout)> {
-        self.members().nth(index).map(|field| (field.json, field.layout()))
+    fn each(&self, show: &mut dyn FnMut(&'static str, Layout)) {
+        self.members().for_each(|field| show(field.json, field.layout()));
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.member(name).is_some()
     }
 }
 
@@ -18,11 +22,21 @@ impl Message {
 
 impl Field {
     fn layout(&self) -> Layout {
-        match (self.kind, self.shape) {
-            (Kind::Message(message), Shape::Map) if matches!(message.codec, Codec::Object) => {
-                Layout::DeclaredMap(message)
+        let Kind::Message(message) = self.kind else { return Layout::Sorted };
+        let message = message.get();
+        match (message.codec, self.shape) {
+            (Codec::Object, Shape::Map) => Layout::DeclaredMap(message),
+            (Codec::Object, _) => Layout::Declared(message),
+            // A schema, or several.
+            (Codec::SchemaOrArray | Codec::SchemaOrBool | Codec::SchemaOrStringArray, shape) => {
+                message.fields.iter().map(Field::layout).find(|layout| matches!(layout, Layout::Declared(_))).map_or(
+                    Layout::Sorted,
+                    |layout| match (layout, shape) {
+                        (Layout::Declared(schema), Shape::Map) => Layout::DeclaredMap(schema),
+                        (layout, _) => layout,
+                    },
+                )
             }
-            (Kind::Message(message), _) if matches!(message.codec, Codec::Object) => Layout::Declared(message),
             _ => Layout::Sorted,
         }
     }

@@ -3,19 +3,103 @@
 //! A [`Message`] is a Go struct: its fields in the order of their declaration, each with its JSON name, its number in
 //! protobuf, and what Go does with a zero value. From it follow the JSON that Go writes and its words for what does not
 //! fit ([`json`]), the order of the fields in that text ([`layout`]), the structural schema that the engine of custom kinds
-//! works on ([`structural`]), and the bytes ([`crate::protobuf`]). Types that several kinds share live here, once.
+//! works on ([`structural`]), and the bytes ([`crate::protobuf`]).
+//!
+//! The published types are data, made from the Go modules: `schemas/types`, read by [`source`] when they are first used.
 //!
 //! Source: the Go types and `generated.proto` files of `k8s.io/api` and `k8s.io/apimachinery`, release 1.37.
 
 mod table;
+mod source;
+mod own;
+mod descriptions;
+mod internal;
 pub mod json;
 pub mod layout;
 pub mod structural;
-pub mod metadata;
-pub mod reference;
-pub mod selector;
-pub mod user;
 
+use descriptions::description;
+
+pub use internal::show as show_internal;
+pub use source::{Named, find, objects, packages};
 pub use table::{
-    Codec, Field, Items, Kind, Message, Shape, boolean, bytes, double, inline, int32, int64, message, string,
+    Codec, Field, Items, Kind, Message, Ref, Shape, boolean, bytes, double, int32, int64, message, string,
 };
+
+/// The groups of Kubernetes, with the first part of their packages' names.
+const GROUPS: [(&str, &str); 26] = [
+    ("", "core"),
+    ("admission.k8s.io", "admission"),
+    ("admissionregistration.k8s.io", "admissionregistration"),
+    ("apidiscovery.k8s.io", "apidiscovery"),
+    ("apiextensions.k8s.io", "apiextensions"),
+    ("apiregistration.k8s.io", "apiregistration"),
+    ("apps", "apps"),
+    ("authentication.k8s.io", "authentication"),
+    ("authorization.k8s.io", "authorization"),
+    ("autoscaling", "autoscaling"),
+    ("batch", "batch"),
+    ("certificates.k8s.io", "certificates"),
+    ("coordination.k8s.io", "coordination"),
+    ("discovery.k8s.io", "discovery"),
+    ("events.k8s.io", "events"),
+    ("extensions", "extensions"),
+    ("flowcontrol.apiserver.k8s.io", "flowcontrol"),
+    ("internal.apiserver.k8s.io", "apiserverinternal"),
+    ("networking.k8s.io", "networking"),
+    ("node.k8s.io", "node"),
+    ("policy", "policy"),
+    ("rbac.authorization.k8s.io", "rbac"),
+    ("resource.k8s.io", "resource"),
+    ("scheduling.k8s.io", "scheduling"),
+    ("storage.k8s.io", "storage"),
+    ("storagemigration.k8s.io", "storagemigration"),
+];
+
+/// A type that the data does not hold, which a test rules out.
+static NOTHING: Message = Message::new("", &[]);
+
+/// The metadata of any object.
+pub fn object_meta() -> &'static Message {
+    message_named("meta.v1", "ObjectMeta")
+}
+
+/// A struct by its package and its name.
+pub fn message_named(package: &str, name: &str) -> &'static Message {
+    find(package, name).map_or(&NOTHING, Named::message)
+}
+
+/// The type of a kind, or of a list of its objects.
+pub fn of_kind(group: &str, version: &str, kind: &str) -> Option<&'static Named> {
+    let (_, package) = GROUPS.iter().find(|(known, _)| *known == group)?;
+    find(&format!("{package}.{version}"), kind)
+}
+
+/// As [`of_kind`], of a kind that is known to be there.
+pub fn message_of_kind(group: &str, version: &str, kind: &str) -> &'static Message {
+    of_kind(group, version, kind).map_or(&NOTHING, Named::message)
+}
+
+/// The type that JSON names by `apiVersion` and `kind`.
+pub fn of_api_version(api_version: &str, kind: &str) -> Option<&'static Named> {
+    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    match (group, version) {
+        // The messages about what is served are in no group.
+        ("", "") => find("meta.v1", kind).filter(|_| kind == "APIVersions"),
+        ("", "v1") => find("core.v1", kind).or_else(|| find("meta.v1", kind)),
+        ("meta.k8s.io", "v1") => find("meta.v1", kind),
+        ("meta.k8s.io", "v1beta1") => find("meta.v1beta1", kind).or_else(|| find("meta.v1", kind)),
+        _ => of_kind(group, version, kind),
+    }
+}
+
+/// Whether there are published types of an `apiVersion`.
+pub fn knows_api_version(api_version: &str) -> bool {
+    let (group, _) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    group == "meta.k8s.io" || knows_group(group)
+}
+
+/// Whether a group is one of Kubernetes' own.
+pub fn knows_group(group: &str) -> bool {
+    GROUPS.iter().any(|(known, _)| *known == group)
+}

@@ -2,11 +2,12 @@
 
 use super::{Codec, Field, Kind, Message, Shape};
 use crate::schema::structural::{Extensions, Generic, Structural, StructuralOrBool, ValueValidation};
+use crate::value::json;
 
 impl Message {
     /// The schema of an object of this type. Recursive types have none.
     pub fn structural(&'static self) -> Structural {
-        if self.name == super::metadata::OBJECT_META.name {
+        if self.is_object_meta() {
             return of_type("object", "");
         }
         let properties = self.members().map(|field| (field.json.to_owned(), field.structural()));
@@ -40,6 +41,7 @@ impl Field {
         }
         let items = &self.items;
         let extensions = Extensions {
+            map_type: items.map_type.map(str::to_owned).or_else(|| schema.extensions.map_type.clone()),
             list_type: items.list_type.map(str::to_owned),
             list_map_keys: items.map_keys.iter().map(|&key| key.to_owned()).collect(),
             patch_merge_key: items.merge_key.map(str::to_owned),
@@ -47,6 +49,9 @@ impl Field {
             ..(*schema.extensions).clone()
         };
         schema.extensions = extensions.into();
+        if let Some(default) = self.default.and_then(|text| json::decode(text.as_bytes()).ok()) {
+            schema.generic.default = Some(default.into());
+        }
         schema
     }
 }
@@ -61,10 +66,11 @@ impl Kind {
             Kind::String => of_type("string", ""),
             Kind::Bytes => of_type("string", "byte"),
             Kind::Message(message) => match message.codec {
-                Codec::Object => message.structural(),
+                Codec::Object => message.get().structural(),
                 Codec::Time | Codec::MicroTime => of_type("string", "date-time"),
+                Codec::Duration => of_type("string", ""),
                 // A text or a number.
-                Codec::Quantity => Structural {
+                Codec::Quantity | Codec::IntOrString => Structural {
                     extensions: Extensions { int_or_string: true, ..Extensions::default() }.into(),
                     ..of_type("", "")
                 },

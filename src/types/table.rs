@@ -1,14 +1,19 @@
-//! The words in which a type is described.
+//! What is known of a type.
 //!
-//! A description follows the Go type, for that decides on JSON and on protobuf: its tags name the field's number and its
-//! JSON name, a value that is no pointer is always on the wire, and `omitempty` leaves its zero out of the JSON.
+//! It follows the Go type, for that decides on JSON and on protobuf: its tags name the field's number and its JSON name, a
+//! value that is not a pointer is always on the wire, and `omitempty` leaves its zero out of the JSON.
 
+use std::ops::Deref;
+
+use super::source::Named;
 use crate::value::Value;
 
 /// A struct in Go, a message in protobuf.
 pub struct Message {
     /// The name of its Go type, without its package: errors tell it.
     pub name: &'static str,
+    /// The last element of its Go package (`v1`): errors tell it, too.
+    pub package: &'static str,
     /// In the order of the Go type, which is that of the JSON.
     pub fields: &'static [Field],
     pub codec: Codec,
@@ -19,11 +24,35 @@ pub struct Message {
     /// Whether its fields have one owner: `+structType=atomic`.
     pub is_atomic: bool,
     /// The indices of the fields in the order of their numbers; behind the last field nothing counts.
-    by_number: [u8; FIELDS_MAX],
+    pub(super) by_number: [u8; FIELDS_MAX],
 }
 
 /// More than any type has.
 const FIELDS_MAX: usize = 64;
+
+/// A message that a field holds: one of this program, or one of the published types, which is read when it is first looked at.
+#[derive(Clone, Copy)]
+pub enum Ref {
+    Made(&'static Message),
+    Named(&'static Named),
+}
+
+impl Ref {
+    pub fn get(self) -> &'static Message {
+        match self {
+            Ref::Made(message) => message,
+            Ref::Named(named) => named.message(),
+        }
+    }
+}
+
+impl Deref for Ref {
+    type Target = Message;
+
+    fn deref(&self) -> &Message {
+        self.get()
+    }
+}
 
 /// How a message looks in JSON.
 #[derive(Clone, Copy)]
@@ -36,6 +65,10 @@ pub enum Codec {
     MicroTime,
     /// `1500m`; its one field holds the text.
     Quantity,
+    /// A number or a text. Fields: which of them, the number, the text.
+    IntOrString,
+    /// `1m30s`; its one field holds nanoseconds.
+    Duration,
     /// Any JSON; its one field holds the text.
     Json,
     /// As [`Codec::Json`], but what is no JSON is told later, by those who know what fields are.
@@ -59,11 +92,12 @@ pub enum Codec {
 }
 
 /// A field of a message.
+#[derive(Clone, Copy)]
 pub struct Field {
     pub number: u32,
     /// Its name in JSON; empty in messages that are no objects there.
     pub json: &'static str,
-    go: Option<&'static str>,
+    pub(super) go: Option<&'static str>,
     pub kind: Kind,
     pub shape: Shape,
     /// Whether JSON has the field when it is zero.
@@ -76,12 +110,16 @@ pub struct Field {
     pub container_type: Option<&'static str>,
     /// Whether the published schema requires the field. Nothing enforces it but clients.
     pub is_required: bool,
+    /// The default that the published schema names, as JSON.
+    pub default: Option<&'static str>,
     pub items: Items,
 }
 
 /// How the items of a list, or the parts of a struct, are merged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Items {
+    /// For server-side apply, of a map or a struct: `atomic` or `granular`.
+    pub map_type: Option<&'static str>,
     /// For server-side apply: `atomic`, `set` or `map`.
     pub list_type: Option<&'static str>,
     /// What tells the items of a `map` apart.
@@ -93,7 +131,8 @@ pub struct Items {
 }
 
 impl Items {
-    const NONE: Items = Items { list_type: None, map_keys: &[], merge_key: None, strategy: None };
+    pub(super) const NONE: Items =
+        Items { map_type: None, list_type: None, map_keys: &[], merge_key: None, strategy: None };
 }
 
 /// What a field holds.
@@ -106,7 +145,7 @@ pub enum Kind {
     String,
     /// Base64 in JSON.
     Bytes,
-    Message(&'static Message),
+    Message(Ref),
 }
 
 /// How often a field holds it.
@@ -129,7 +168,16 @@ impl Message {
     /// A message that is an object in JSON.
     pub const fn new(name: &'static str, fields: &'static [Field]) -> Self {
         let by_number = sort_by_number(fields);
-        Message { name, fields, codec: Codec::Object, description: "", is_object: false, is_atomic: false, by_number }
+        Message {
+            name,
+            package: "v1",
+            fields,
+            codec: Codec::Object,
+            description: "",
+            is_object: false,
+            is_atomic: false,
+            by_number,
+        }
     }
 
     /// A message that stands on its own: an object of a kind, or a list of them.
@@ -147,19 +195,19 @@ impl Message {
         Message { description, ..self }
     }
 
-    /// Its fields have one owner.
-    pub const fn atomic(self) -> Self {
-        Message { is_atomic: true, ..self }
-    }
-
     /// What its JSON has, in the order of the Go type.
     pub fn members(&self) -> impl Iterator<Item = &'static Field> + use<> {
         static TYPE_META: [Field; 2] = [string(0, "kind"), string(0, "apiVersion")];
         let type_meta: &'static [Field] = if self.is_object { &TYPE_META } else { &[] };
         type_meta.iter().chain(self.fields.iter().flat_map(|field| match (field.shape, field.kind) {
-            (Shape::Inline, Kind::Message(embedded)) => embedded.fields.iter(),
+            (Shape::Inline, Kind::Message(embedded)) => embedded.get().fields.iter(),
             _ => std::slice::from_ref(field).iter(),
         }))
+    }
+
+    /// What Go's errors call the type: `v1.PodSpec`.
+    pub fn go_type(&self) -> String {
+        format!("{}.{}", self.package, self.name)
     }
 
     /// The field that JSON calls `name`.
@@ -217,7 +265,7 @@ pub const fn bytes(number: u32, json: &'static str) -> Field {
 }
 
 /// A field that is a value in Go, and is not in JSON when it is zero. A struct is never zero.
-const fn field(number: u32, json: &'static str, kind: Kind) -> Field {
+pub(super) const fn field(number: u32, json: &'static str, kind: Kind) -> Field {
     let always = matches!(kind, Kind::Message(_));
     Field {
         number,
@@ -230,18 +278,14 @@ const fn field(number: u32, json: &'static str, kind: Kind) -> Field {
         go_type: None,
         container_type: None,
         is_required: false,
+        default: None,
         items: Items::NONE,
     }
 }
 
 /// A field that is a struct.
 pub const fn message(number: u32, json: &'static str, message: &'static Message) -> Field {
-    field(number, json, Kind::Message(message))
-}
-
-/// A struct that is embedded: its members are those of the struct that it is in.
-pub const fn inline(number: u32, go: &'static str, embedded: &'static Message) -> Field {
-    Field { shape: Shape::Inline, go: Some(go), ..message(number, "", embedded) }
+    field(number, json, Kind::Message(Ref::Made(message)))
 }
 
 impl Field {
@@ -253,11 +297,6 @@ impl Field {
     /// In JSON also when it is zero: no `omitempty`.
     pub const fn always(self) -> Self {
         Field { always: true, ..self }
-    }
-
-    /// Not in JSON when it is zero, though it is a struct: `omitzero`.
-    pub const fn omit_zero(self) -> Self {
-        Field { always: false, ..self }
     }
 
     pub const fn pointer(self) -> Self {
@@ -274,52 +313,6 @@ impl Field {
 
     pub const fn extensions(self) -> Self {
         Field { shape: Shape::Extensions, always: false, ..self }
-    }
-
-    /// Says what it is.
-    pub const fn describe(self, description: &'static str) -> Self {
-        Field { description, ..self }
-    }
-
-    /// Gives Go's name of a string type.
-    pub const fn go_type(self, name: &'static str) -> Self {
-        Field { go_type: Some(name), ..self }
-    }
-
-    /// Gives Go's name of a list or map type.
-    pub const fn container_type(self, name: &'static str) -> Self {
-        Field { container_type: Some(name), ..self }
-    }
-
-    /// The published schema requires it.
-    pub const fn required(self) -> Self {
-        Field { is_required: true, ..self }
-    }
-
-    /// A list with one owner.
-    pub const fn atomic(self) -> Self {
-        Field { items: Items { list_type: Some("atomic"), ..self.items }, ..self }
-    }
-
-    /// A list of values, each with an owner.
-    pub const fn set(self) -> Self {
-        Field { items: Items { list_type: Some("set"), ..self.items }, ..self }
-    }
-
-    /// A list whose items are told apart by `keys`.
-    pub const fn map_by(self, keys: &'static [&'static str]) -> Self {
-        Field { items: Items { list_type: Some("map"), map_keys: keys, ..self.items }, ..self }
-    }
-
-    /// A strategic merge patch merges its items by `key`; items that are values have none.
-    pub const fn merge_by(self, key: &'static str) -> Self {
-        let merge_key = if key.is_empty() { None } else { Some(key) };
-        Field { items: Items { merge_key, strategy: Some("merge"), ..self.items }, ..self }
-    }
-
-    /// What a strategic merge patch does with it.
-    pub const fn patch_strategy(self, strategy: &'static str) -> Self {
-        Field { items: Items { strategy: Some(strategy), ..self.items }, ..self }
     }
 
     /// The field's name in Go.

@@ -595,8 +595,21 @@ pub enum Layout {
 
 /// A type that knows the order of its fields.
 pub trait Fields: Sync {
-    /// The name and the layout of a field, counted in the order of the type; `None` behind the last one.
-    fn nth(&self, index: usize) -> Option<(&'static str, Layout)>;
+    /// Shows the name and the layout of each field, in the order of the type.
+    fn each(&self, show: &mut dyn FnMut(&'static str, Layout));
+
+    /// Whether the type has the field.
+    fn has(&self, name: &str) -> bool;
+}
+
+impl Fields for &'static [(&'static str, &'static Layout)] {
+    fn each(&self, show: &mut dyn FnMut(&'static str, Layout)) {
+        self.iter().for_each(|(name, layout)| show(name, **layout));
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.iter().any(|(known, _)| *known == name)
+    }
 }
 
 /// As [`encode`], with fields in the order of `layout`.
@@ -620,10 +633,10 @@ fn encode_as_into(value: &Value, layout: Layout, out: &mut Vec<u8>) {
             out.push(b']');
         }
         (Value::Object(fields), Layout::Struct(order)) => {
-            encode_declared(fields, || order.iter().map(|(name, layout)| (*name, **layout)), out);
+            encode_declared(fields, &order, out);
         }
         (Value::Object(fields), Layout::Declared(declared)) => {
-            encode_declared(fields, || (0..).map_while(|index| declared.nth(index)), out);
+            encode_declared(fields, declared, out);
         }
         (Value::Object(fields), Layout::Map(layout)) => {
             encode_fields_as(fields.iter().map(|(name, field)| (name, field, *layout)), out);
@@ -636,11 +649,15 @@ fn encode_as_into(value: &Value, layout: Layout, out: &mut Vec<u8>) {
 }
 
 /// Fields in the order that is declared, then those that are not, sorted.
-fn encode_declared<I: Iterator<Item = (&'static str, Layout)>>(fields: &Map, order: impl Fn() -> I, out: &mut Vec<u8>) {
-    let declared = order().filter_map(|(name, layout)| Some((name, fields.get(name)?, layout)));
-    let is_other = |name: &str| order().all(|(declared, _)| declared != name);
-    let others = fields.iter().filter(|(name, _)| is_other(name));
-    encode_fields_as(declared.chain(others.map(|(name, field)| (name, field, Layout::Sorted))), out);
+fn encode_declared(fields: &Map, declared: &dyn Fields, out: &mut Vec<u8>) {
+    let mut ordered = Vec::with_capacity(fields.len());
+    declared.each(&mut |name, layout| ordered.extend(fields.get(name).map(|field| (name, field, layout))));
+    if ordered.len() == fields.len() {
+        return encode_fields_as(ordered.into_iter(), out);
+    }
+    let others = fields.iter().filter(|(name, _)| !declared.has(name));
+    let others = others.map(|(name, field)| (name, field, Layout::Sorted));
+    encode_fields_as(ordered.into_iter().chain(others), out);
 }
 
 fn encode_fields_as<'v>(fields: impl Iterator<Item = (&'v str, &'v Value, Layout)>, out: &mut Vec<u8>) {

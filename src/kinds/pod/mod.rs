@@ -6,21 +6,47 @@
 //! Source: `pkg/apis/core/v1/defaults.go`, `pkg/apis/core/validation` and `pkg/api/pod` of Kubernetes 1.36, with the types of 1.37.
 
 mod options;
+mod image;
+mod aggregate;
+mod defaults;
+mod volume_defaults;
 
+use super::defaults::{items, structure};
+use super::resources;
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::value::Value;
 
 pub use options::Options;
+pub use volume_defaults::set_network_defaults;
 
 /// Sets the defaults of a pod's spec, as every object with one has them.
-pub fn set_pod_spec_defaults(_spec: &mut Value) {}
+pub fn set_pod_spec_defaults(spec: &mut Value) {
+    defaults::set_spec_defaults(spec);
+}
 
 /// Sets the defaults of a template: those of its spec.
-pub fn set_template_defaults(_template: &mut Value) {}
+pub fn set_template_defaults(template: &mut Value) {
+    defaults::set_spec_defaults(structure(template, "spec"));
+    defaults::drop_init_container_annotations(template);
+}
 
 /// Sets the defaults of a Pod: those of its spec, and those that templates don't have.
-pub fn set_pod_defaults(_pod: &mut Value) {}
+pub fn set_pod_defaults(pod: &mut Value) {
+    let spec = structure(pod, "spec");
+    defaults::set_only_in_pods(spec);
+    defaults::set_spec_defaults(spec);
+    defaults::drop_init_container_annotations(pod);
+    let Some(status) = pod.get_mut("status") else { return };
+    for list in ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"] {
+        for status in items(status, list) {
+            resources::set_list_defaults(status.get_mut("allocatedResources"));
+            resources::set_requirements_defaults(status);
+        }
+    }
+    resources::set_list_defaults(status.get_mut("allocatedResources"));
+    resources::set_requirements_defaults(status);
+}
 
 /// What is wrong with a template (`PodTemplateSpec`), wherever it stands.
 pub fn validate_template(_template: &FieldRef<'_>, _options: &Options) -> ErrorList {

@@ -2,8 +2,6 @@
 //!
 //! Source: the types of `k8s.io/api/admissionregistration/v1`, defaults and validation of Kubernetes 1.37.
 
-pub mod types;
-
 use std::collections::BTreeSet;
 
 use super::strategy::{Cell, Strategy, Subresource, Table};
@@ -220,7 +218,7 @@ fn validate_webhook(webhook: &Value, required: &Requirements, path: &Path<'_>) -
     errors.extend(choice("failurePolicy", &FAILURE_POLICIES));
     errors.extend(choice("matchPolicy", &MATCH_POLICIES));
     let classes: &[&str] = if required.no_side_effects { &NO_SIDE_EFFECTS } else { &SIDE_EFFECTS };
-    if webhook.get("sideEffects").is_none() {
+    if webhook.get("sideEffects").is_none_or(Value::is_null) {
         let why = format!("must specify one of {}", classes.join(", "));
         errors.push(Error::required(&path.child("sideEffects"), why));
     }

@@ -1,0 +1,102 @@
+//! Which versions of built-in kinds are served: kube-apiserver's `--runtime-config`.
+//!
+//! Source: `ResourceConfig` of apiserver, release 1.37.
+
+use super::Kind;
+
+/// Settings in the order in which they apply: those of whole stages first, then of group versions, then of resources.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RuntimeConfig {
+    stages: Vec<(Stage, bool)>,
+    /// `apps/v1`, or `apps/v1/deployments`.
+    named: Vec<(String, bool)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    All,
+    GeneralAvailability,
+    Beta,
+    Alpha,
+}
+
+impl Stage {
+    fn of(version: &str) -> Self {
+        if version.contains("alpha") {
+            Stage::Alpha
+        } else if version.contains("beta") {
+            Stage::Beta
+        } else {
+            Stage::GeneralAvailability
+        }
+    }
+}
+
+impl RuntimeConfig {
+    /// Reads `api/beta=true,apps/v1=false`; a name without a value is true.
+    ///
+    /// # Errors
+    ///
+    /// A value that is not a truth value.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut config = RuntimeConfig::default();
+        for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+            let (name, value) = entry.split_once('=').unwrap_or((entry, "true"));
+            let value = match value.trim() {
+                "true" | "" => true,
+                "false" => false,
+                other => return Err(format!("runtime-config: {name}={other}: the value must be true or false")),
+            };
+            config.add(name.trim(), value);
+        }
+        Ok(config)
+    }
+
+    fn add(&mut self, name: &str, value: bool) {
+        let stage = match name {
+            "api/all" => Stage::All,
+            "api/ga" => Stage::GeneralAvailability,
+            "api/beta" => Stage::Beta,
+            "api/alpha" => Stage::Alpha,
+            // The core group has no name of its own.
+            _ => return self.named.push((name.strip_prefix("api/").unwrap_or(name).to_owned(), value)),
+        };
+        self.stages.push((stage, value));
+    }
+
+    /// Whether a kind is served in its version.
+    pub fn serves(&self, kind: &Kind) -> bool {
+        let api_version = kind.api_version();
+        let resource = format!("{api_version}/{}", kind.plural);
+        let named = |wanted: &str| self.named.iter().rev().find(|(name, _)| name == wanted).map(|(_, value)| *value);
+        if let Some(value) = named(&resource).or_else(|| named(&api_version)) {
+            return value;
+        }
+        let stage = Stage::of(kind.version);
+        let of_stage = |wanted| self.stages.iter().rev().find(|(stage, _)| *stage == wanted).map(|(_, value)| *value);
+        of_stage(stage).or_else(|| of_stage(Stage::All)).unwrap_or(kind.is_default)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(config: &str, expected: bool) {
+        let lease = super::super::find("coordination.k8s.io", "leases").expect("the kind is there");
+        let config = RuntimeConfig::parse(config).expect("the test is valid");
+        assert_eq!(config.serves(lease), expected);
+    }
+
+    #[test]
+    fn the_narrower_setting_wins() {
+        check("", true);
+        check("api/all=false", false);
+        check("api/all=false,coordination.k8s.io/v1=true", true);
+        check("coordination.k8s.io/v1=true,coordination.k8s.io/v1/leases=false", false);
+        check("api/ga=false", false);
+        check("api/beta=false,api/alpha", true);
+        assert!(RuntimeConfig::parse("api/all=maybe").is_err());
+    }
+}

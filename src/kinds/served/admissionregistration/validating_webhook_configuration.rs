@@ -1,0 +1,15 @@
+//! ValidatingWebhookConfiguration, admissionregistration.k8s.io/v1.
+
+use crate::crd::Scope;
+
+use crate::kinds::Kind;
+use crate::kinds::webhooks::{EXAMPLE, GROUP, WebhookConfiguration};
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "validatingwebhookconfigurations",
+    singular: "validatingwebhookconfiguration",
+    categories: &["api-extensions"],
+    scope: Scope::Cluster,
+    example: EXAMPLE,
+    ..Kind::new(GROUP, "v1", "ValidatingWebhookConfiguration", &WebhookConfiguration { is_mutating: false })
+}];

@@ -1,0 +1,109 @@
+//! CustomResourceDefinition, apiextensions.k8s.io/v1.
+
+use std::sync::Arc;
+
+use crate::crd::definition;
+use crate::crd::{Definition, Scope, ServedVersion, defaults, strategy, validate, warnings};
+use crate::meta::field::ErrorList;
+use crate::value::Value;
+
+use crate::kinds::strategy::{Decoded, Strategy, Subresource};
+use crate::kinds::{Form, Kind};
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "customresourcedefinitions",
+    singular: "customresourcedefinition",
+    short_names: &["crd", "crds"],
+    categories: &["api-extensions"],
+    scope: Scope::Cluster,
+    status: true,
+    form: Form::Definition,
+    example: r"
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {plural: widgets, kind: Widget}
+  scope: Namespaced
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+",
+    ..Kind::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition", &CustomResourceDefinition)
+}];
+
+struct CustomResourceDefinition;
+
+/// The definition in a value that has passed [`Strategy::decode`] before.
+fn typed(object: &Value) -> Definition {
+    definition::decode(object).map(|(definition, _)| definition).unwrap_or_default()
+}
+
+/// Changes the typed form of `object`; what the type does not hold stays.
+fn change(object: &mut Value, change: impl FnOnce(&mut Definition)) {
+    let mut definition = typed(object);
+    change(&mut definition);
+    *object = definition.encode();
+}
+
+impl Strategy for CustomResourceDefinition {
+    fn decode(&self, object: Value, _: &[Arc<ServedVersion>]) -> Result<Decoded, String> {
+        let (mut definition, findings) = definition::decode(&object)?;
+        defaults::set_defaults(&mut definition);
+        Ok(Decoded { object: definition.encode(), findings, is_typed: true })
+    }
+
+    fn zero(&self, _: &ServedVersion) -> Value {
+        Definition::default().encode()
+    }
+
+    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+        change(object, strategy::prepare_create);
+    }
+
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        validate::create(&typed(object))
+    }
+
+    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+        let old = typed(old);
+        change(new, |new| match subresource {
+            Subresource::Status => strategy::prepare_status_update(new, &old),
+            _ => strategy::prepare_update(new, &old),
+        });
+    }
+
+    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+        match subresource {
+            Subresource::Status => validate::update_status(&typed(new), &typed(old)),
+            _ => validate::update(&typed(new), &typed(old)),
+        }
+    }
+
+    fn warnings(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: Option<&Value>) -> Vec<String> {
+        if subresource == Subresource::Status {
+            return Vec::new();
+        }
+        let new = typed(new);
+        match old {
+            None => warnings::create(&new),
+            Some(old) => warnings::update(&new, &typed(old)),
+        }
+    }
+
+    fn precondition_failed(&self) -> Option<&'static str> {
+        Some("precondition failed")
+    }
+
+    fn allows_unconditional_update(&self) -> bool {
+        false
+    }
+
+    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
+        match subresource {
+            Subresource::Status => &[&["spec"]],
+            _ => &[&["status"]],
+        }
+    }
+
+    fn begin_delete(&self, object: &Value, now: &str) -> Option<Value> {
+        strategy::begin_delete(&typed(object), now).map(|definition| definition.encode())
+    }
+}

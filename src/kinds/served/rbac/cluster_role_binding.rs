@@ -1,0 +1,45 @@
+//! ClusterRoleBinding, rbac.authorization.k8s.io/v1.
+
+use crate::crd::{Scope, ServedVersion};
+use crate::meta::field::ErrorList;
+use crate::value::Value;
+
+use crate::kinds::Kind;
+use crate::kinds::rbac::{self, GROUP, Reach};
+use crate::kinds::strategy::{Strategy, Subresource, Table};
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "clusterrolebindings",
+    singular: "clusterrolebinding",
+    scope: Scope::Cluster,
+    example: r"
+metadata: {name: example}
+subjects: [{kind: User, name: jane}, {kind: ServiceAccount, namespace: default, name: builder}]
+roleRef: {kind: ClusterRole, name: viewer}
+",
+    ..Kind::new(GROUP, "v1", "ClusterRoleBinding", &ClusterRoleBinding)
+}];
+
+struct ClusterRoleBinding;
+
+impl Strategy for ClusterRoleBinding {
+    fn set_typed_defaults(&self, object: &mut Value) {
+        rbac::set_binding_defaults(object);
+    }
+
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        rbac::validate_binding(object, Reach::Cluster)
+    }
+
+    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
+        rbac::validate_binding_update(new, old, Reach::Cluster)
+    }
+
+    fn creates_on_update(&self) -> bool {
+        true
+    }
+
+    fn table(&self) -> Option<Table> {
+        Some(rbac::binding_table("ClusterRoleBinding"))
+    }
+}

@@ -1,0 +1,45 @@
+//! Types that read and write themselves in Go: what their JSON is does not follow from their fields.
+
+use super::{Codec, Field, int32, int64, string};
+
+/// How such a type is read and written. Its fields stand here where the data has none, or others than are sent.
+pub(super) struct Own {
+    pub codec: Codec,
+    pub fields: Option<&'static [Field]>,
+}
+
+impl Own {
+    const fn new(codec: Codec, fields: &'static [Field]) -> Option<Self> {
+        Some(Own { codec, fields: Some(fields) })
+    }
+
+    const fn of_data(codec: Codec) -> Option<Self> {
+        Some(Own { codec, fields: None })
+    }
+}
+
+/// The way of the type `name` of a package, if it has one of its own.
+pub(super) fn find(package: &str, name: &str) -> Option<Own> {
+    match (package, name) {
+        ("meta.v1", "Time") => Own::new(Codec::Time, TIMESTAMP),
+        ("meta.v1", "MicroTime") => Own::new(Codec::MicroTime, TIMESTAMP),
+        ("meta.v1", "Duration") => Own::new(Codec::Duration, DURATION),
+        ("meta.v1", "FieldsV1") => Own::new(Codec::FieldsV1, RAW),
+        ("quantity", "Quantity") => Own::new(Codec::Quantity, QUANTITY),
+        ("intstr", "IntOrString") => Own::of_data(Codec::IntOrString),
+        ("runtime", "RawExtension") | ("apiextensions.v1", "JSON") => Own::new(Codec::Json, RAW),
+        ("apiextensions.v1", "JSONSchemaPropsOrArray") => Own::of_data(Codec::SchemaOrArray),
+        ("apiextensions.v1", "JSONSchemaPropsOrBool") => Own::of_data(Codec::SchemaOrBool),
+        ("apiextensions.v1", "JSONSchemaPropsOrStringArray") => Own::of_data(Codec::SchemaOrStringArray),
+        _ => None,
+    }
+}
+
+const DURATION: &[Field] = &[int64(1, "duration")];
+
+const QUANTITY: &[Field] = &[string(1, "string")];
+
+const TIMESTAMP: &[Field] = &[int64(1, "seconds"), int32(2, "nanos")];
+
+/// Bytes that hold a text of JSON.
+const RAW: &[Field] = &[string(1, "").pointer().go("Raw")];
