@@ -73,3 +73,14 @@ pub fn drop_disabled_template_fields(_new: &mut Value, _old: Option<&Value>) {}
 
 /// Takes out of a Pod the fields of features that are off, unless `old` has them.
 pub fn drop_disabled_pod_fields(_new: &mut Value, _old: Option<&Value>) {}
+
+/// What is wrong with a list of tolerations.
+pub fn validate_tolerations(_tolerations: &FieldRef<'_>, _options: &Options) -> ErrorList {
+    ErrorList::new()
+}
+
+/// What is wrong with the annotations that say something of a pod (`ValidatePodSpecificAnnotations`); `pod` is a Pod or a
+/// template.
+pub fn validate_pod_annotations(_pod: &FieldRef<'_>, _options: &Options) -> ErrorList {
+    ErrorList::new()
+}

@@ -33,7 +33,7 @@ pub fn validate_metadata_and_spec(pod: &Value, options: &template::Options) -> E
     let root = FieldRef::root(pod);
     let spec = root.field("spec");
     let mut errors = metadata::validate(pod, true, names::name_is_dns1123_subdomain);
-    errors.extend(template::validate_pod_annotations(pod, options));
+    errors.extend(template::validate_pod_annotations(&root, options));
     errors.extend(template::validate_pod_spec(&spec, pod.get("metadata"), options));
     if spec.field("serviceAccountName").is_empty() {
         errors.extend(token_sources(&spec));
