@@ -15,7 +15,7 @@ const LOCALHOST: &str = "localhost/";
 const PROFILE_BYTES_MAX: usize = 4095;
 
 /// The field that an annotation stands for; `None` for a text that is no profile.
-pub fn profile_of(annotation: &str) -> Option<Value> {
+fn profile_of(annotation: &str) -> Option<Value> {
     match annotation {
         "unconfined" => Some(object! { "type" => "Unconfined" }),
         "runtime/default" => Some(object! { "type" => "RuntimeDefault" }),
@@ -26,33 +26,46 @@ pub fn profile_of(annotation: &str) -> Option<Value> {
     }
 }
 
-/// Sets the profiles that a new pod's annotations name in its containers' fields, and warns of such annotations.
-pub fn apply_annotations(pod: &mut Value, warnings: &mut Vec<String>) {
-    let Some(spec) = pod.get("spec").filter(|spec| !is_windows(spec)) else { return };
-    let of_pod = spec.at(&["securityContext", "appArmorProfile"]).cloned();
+/// Sets the profiles that a new pod's annotations name in its containers' fields.
+pub fn apply_annotations(pod: &mut Value) {
     let annotations = pod.at(&["metadata", "annotations"]).cloned().unwrap_or_default();
+    let Some(spec) = pod.get_mut("spec").filter(|spec| !is_windows(spec)) else { return };
+    let of_pod = spec.at(&["securityContext", "appArmorProfile"]).cloned();
     for name in CONTAINER_LISTS {
-        let Some(Value::Array(containers)) = pod.at_mut(&["spec", name]) else { continue };
+        let Some(Value::Array(containers)) = spec.get_mut(name) else { continue };
         for container in containers {
             work::step();
-            let key = format!("{PREFIX}{}", container.str_at(&["name"]));
-            let Some(annotation) = annotations.get(&key).and_then(Value::as_str) else { continue };
-            if container.at(&["securityContext", "appArmorProfile"]).is_some_and(|profile| !profile.is_null()) {
-                continue;
-            }
-            let profile = profile_of(annotation).filter(is_valid);
-            if profile.is_some() && profile == of_pod {
-                continue;
-            }
-            if let Some(profile) = profile {
+            if let Some((_, Some(profile))) = deprecated(container, &annotations, of_pod.as_ref()) {
                 let context = container.make_object().entry("securityContext").make_object();
                 context.insert("appArmorProfile", profile);
             }
-            warnings.push(format!(
-                "metadata.annotations[{key}]: deprecated since v1.30; use the \"appArmorProfile\" field instead"
-            ));
         }
     }
+}
+
+/// Warnings of the annotations of a new pod, as it was sent.
+pub fn warnings(pod: &Value) -> Vec<String> {
+    let Some(spec) = pod.get("spec").filter(|spec| !is_windows(spec)) else { return Vec::new() };
+    let Some(annotations) = pod.at(&["metadata", "annotations"]) else { return Vec::new() };
+    let of_pod = spec.at(&["securityContext", "appArmorProfile"]);
+    let containers = CONTAINER_LISTS.iter().flat_map(|name| spec.items_at(&[name]));
+    let found = containers.filter_map(|container| deprecated(container, annotations, of_pod));
+    let warning = |(key, _)| {
+        format!("metadata.annotations[{key}]: deprecated since v1.30; use the \"appArmorProfile\" field instead")
+    };
+    found.map(warning).collect()
+}
+
+/// The annotation of a container without a profile of its own, unless it says what holds for the pod; and the profile that
+/// it stands for, if it is one.
+fn deprecated(container: &Value, annotations: &Value, of_pod: Option<&Value>) -> Option<(String, Option<Value>)> {
+    let key = format!("{PREFIX}{}", container.str_at(&["name"]));
+    let annotation = annotations.get(&key).and_then(Value::as_str)?;
+    if container.at(&["securityContext", "appArmorProfile"]).is_some_and(|profile| !profile.is_null()) {
+        return None;
+    }
+    let profile = profile_of(annotation).filter(is_valid);
+    (profile.is_none() || profile.as_ref() != of_pod).then_some((key, profile))
 }
 
 /// Whether the profile's name could stand in the field.
@@ -116,8 +129,8 @@ mod tests {
     #[test]
     fn annotations_become_fields_with_a_warning() {
         let mut object = pod("localhost/x", "{}");
-        let mut warnings = Vec::new();
-        apply_annotations(&mut object, &mut warnings);
+        let warnings = warnings(&object);
+        apply_annotations(&mut object);
         let context = object.items_at(&["spec", "containers"])[0].get("securityContext").cloned();
         let profile = object! { "type" => "Localhost", "localhostProfile" => "x" };
         assert_eq!(context, Some(object! { "appArmorProfile" => profile }));

@@ -20,7 +20,8 @@ const ADDRESSES: [&str; 5] = ["Hostname", "InternalDNS", "InternalIP", "External
 /// Errors: 400 for one that is not in the pod, or where there are several.
 pub fn container<'p>(pod: &'p Value, asked: &'p str) -> Result<&'p str, Status> {
     let name = pod.str_at(&["metadata", "name"]);
-    let names = || CONTAINER_LISTS.iter().flat_map(|list| pod.items_at(&["spec", list])).map(|one| one.str_at(&["name"]));
+    let names =
+        || CONTAINER_LISTS.iter().flat_map(|list| pod.items_at(&["spec", list])).map(|one| one.str_at(&["name"]));
     if !asked.is_empty() {
         let why = format!("container {asked} is not valid for pod {name}");
         return if names().any(|own| own == asked) { Ok(asked) } else { Err(Status::bad_request(&why)) };
@@ -102,7 +103,9 @@ pub fn proxied(id: &str) -> Result<Proxied<'_>, Status> {
 pub fn proxy_address(pod: &Value, port: &str) -> Result<String, Status> {
     let text = pod.items_at(&["status", "podIPs"]).first().map(|ip| ip.str_at(&["ip"])).unwrap_or_default();
     let is_global = ips::parse(text).is_some_and(|ip| match ip {
-        IpAddr::V4(ip) => !(ip.is_unspecified() || ip.is_loopback() || ip.is_multicast() || ip.is_link_local() || ip.is_broadcast()),
+        IpAddr::V4(ip) => {
+            !(ip.is_unspecified() || ip.is_loopback() || ip.is_multicast() || ip.is_link_local() || ip.is_broadcast())
+        }
         IpAddr::V6(ip) => !(ip.is_unspecified() || ip.is_loopback() || ip.is_multicast() || ip.is_unicast_link_local()),
     });
     if !is_global {

@@ -27,6 +27,9 @@ mod tests {
         assert_eq!(check("spec: {terminationGracePeriodSeconds: 30}", None), 0);
         let runs = "spec: {terminationGracePeriodSeconds: 30, nodeName: n}\nstatus: {phase: Running}";
         assert_eq!((check(runs, None), check(runs, Some(5)), check(runs, Some(-1))), (30, 5, 1));
-        assert_eq!(check("spec: {terminationGracePeriodSeconds: 30, nodeName: n}\nstatus: {phase: Failed}", Some(5)), 0);
+        assert_eq!(
+            check("spec: {terminationGracePeriodSeconds: 30, nodeName: n}\nstatus: {phase: Failed}", Some(5)),
+            0
+        );
     }
 }

@@ -4,13 +4,13 @@
 
 use std::collections::HashMap;
 
-use crate::kinds::{diff, metadata, pod as template, semantic};
+use crate::kinds::{diff, metadata, pod as template, semantic, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
 use crate::value::{Value, go_quote};
 use crate::work;
 
-use super::{MIRROR, annotation, create, keep, keep_metadata, prepare, show_internal, update};
+use super::{MIRROR, annotation, create, keep, keep_metadata, prepare, update};
 
 const CONTAINERS: &str = "ephemeralContainers";
 
@@ -52,7 +52,7 @@ pub fn validate(new: &Value, old: &Value) -> ErrorList {
                 errors.push(list.forbidden(why));
             }
             Some(changed) if !semantic::equal("", Some(container), Some(changed)) => {
-                let lines = |container: &Value| diff::in_lines(&show_internal("EphemeralContainer", container));
+                let lines = |container: &Value| diff::in_lines(&show_internal("core.v1.EphemeralContainer", container));
                 let difference = diff::unified(&lines(container), &lines(changed));
                 let why = format!("existing ephemeral containers {} may not be changed\n{difference}", go_quote(name));
                 errors.push(list.forbidden(why));

@@ -86,7 +86,8 @@ pub enum Verdict {
 ///
 /// Errors: 429 where the budget allows nothing, 403 for a budget that is out of order, and 500 for several.
 pub fn ask(pod: &Value, budgets: &[&Value], now: &str) -> Result<Verdict, Status> {
-    const SEVERAL: &str = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+    const SEVERAL: &str =
+        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
     let budget = match budgets {
         [] => return Ok(Verdict::Free),
         [budget] => budget,
@@ -230,7 +231,10 @@ mod tests {
     fn a_budget_is_spent() {
         let ready = "status: {phase: Running, conditions: [{type: Ready, status: 'True'}]}";
         let is = |budget: &str| told(ready, &format!("status: {{observedGeneration: 1, {budget}}}"));
-        assert_eq!(told(ready, "spec: {}"), Err("429 The disruption budget p is still being processed by the server.".to_owned()));
+        assert_eq!(
+            told(ready, "spec: {}"),
+            Err("429 The disruption budget p is still being processed by the server.".to_owned())
+        );
         let needs = "429 The disruption budget p needs 2 healthy pods and has 1 currently";
         assert_eq!(is("desiredHealthy: 2, currentHealthy: 1"), Err(needs.to_owned()));
         let synced = "conditions: [{type: DisruptionAllowed, status: 'False', reason: SyncFailed, message: m}]";
@@ -247,7 +251,10 @@ mod tests {
     fn what_is_not_ready_may_go_where_enough_are() {
         let healthy = "status: {observedGeneration: 1, desiredHealthy: 1, currentHealthy: 1}";
         assert_eq!(told("status: {phase: Running}", healthy), Ok(Verdict::Unhealthy));
-        assert_eq!(told("status: {phase: Running}", "spec: {unhealthyPodEvictionPolicy: AlwaysAllow}"), Ok(Verdict::Unhealthy));
+        assert_eq!(
+            told("status: {phase: Running}", "spec: {unhealthyPodEvictionPolicy: AlwaysAllow}"),
+            Ok(Verdict::Unhealthy)
+        );
         assert!(told("status: {phase: Running}", "status: {observedGeneration: 1}").is_err());
     }
 

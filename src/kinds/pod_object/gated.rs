@@ -2,12 +2,12 @@
 //!
 //! Source: `ValidatePodUpdate`, `validateNodeSelectorMutation` and `validateNodeAffinityMutation`.
 
-use crate::kinds::semantic;
+use crate::kinds::{semantic, show_internal};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::value::Value;
 
-use super::{keep, show_internal};
+use super::keep;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 
@@ -42,7 +42,7 @@ fn validate_affinity(new: &FieldRef<'_>, old: Option<&Value>) -> ErrorList {
     let old_terms = old.map(|old| old.items_at(&[REQUIRED, "nodeSelectorTerms"])).unwrap_or_default();
     let required = new.field(REQUIRED);
     let terms = required.field("nodeSelectorTerms");
-    let show = |term: Option<&Value>| show_internal("NodeSelectorTerm", term.unwrap_or(&Value::Null));
+    let show = |term: Option<&Value>| show_internal("core.v1.NodeSelectorTerm", term.unwrap_or(&Value::Null));
     if !old_terms.is_empty() && old_terms.len() != terms.len() {
         let why = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
         let shown: Vec<String> = terms.items().map(|term| show(term.value())).collect();
@@ -111,7 +111,8 @@ mod tests {
             check("{nodeSelector: {a: b}}", "{nodeSelector: {c: d}}").0,
             r#"spec.nodeSelector: Invalid value: {"c":"d"}: only additions to spec.nodeSelector are allowed (no mutations or deletions)"#
         );
-        let affinity = |terms: &str| format!("{{affinity: {{nodeAffinity: {{{REQUIRED}: {{nodeSelectorTerms: {terms}}}}}}}}}");
+        let affinity =
+            |terms: &str| format!("{{affinity: {{nodeAffinity: {{{REQUIRED}: {{nodeSelectorTerms: {terms}}}}}}}}}");
         let a = "{key: a, operator: Exists}";
         let one = affinity(&format!("[{{matchExpressions: [{a}]}}]"));
         assert_eq!(check("{}", &one), (String::new(), true));

@@ -13,7 +13,7 @@ use super::conditions::{self, Condition};
 use super::{app_armor, keep, qos};
 
 /// A new pod. `now` is RFC 3339.
-pub fn create(pod: &mut Value, now: &str, warnings: &mut Vec<String>) {
+pub fn create(pod: &mut Value, now: &str) {
     pod.make_object().remove("status");
     let class = qos::computed_class(pod);
     let fields = pod.make_object();
@@ -22,7 +22,7 @@ pub fn create(pod: &mut Value, now: &str, warnings: &mut Vec<String>) {
     template::drop_disabled_pod_fields(pod, None);
     set_gated(pod, now);
     apply_label_keys(pod);
-    app_armor::apply_annotations(pod, warnings);
+    app_armor::apply_annotations(pod);
 }
 
 /// A changed pod: its status stays.
@@ -152,7 +152,7 @@ mod tests {
             "metadata: {labels: {a: b}}\nspec: {schedulingGates: [{name: g}], affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: \
              [{labelSelector: {}, matchLabelKeys: [a, x], mismatchLabelKeys: [a]}]}}, topologySpreadConstraints: [{matchLabelKeys: [a]}]}",
         );
-        create(&mut pod, "2026-01-01T00:00:00Z", &mut Vec::new());
+        create(&mut pod, "2026-01-01T00:00:00Z");
         let affinity = pod.at(&["spec", "affinity", "podAffinity"]).expect("it is there");
         let term = &affinity.items_at(&["requiredDuringSchedulingIgnoredDuringExecution"])[0];
         assert_eq!(
@@ -161,12 +161,17 @@ mod tests {
         );
         assert!(pod.items_at(&["spec", "topologySpreadConstraints"])[0].get("labelSelector").is_none());
         assert_eq!(pod.str_at(&["status", "phase"]), "Pending");
-        assert_eq!(conditions::find(&pod, "PodScheduled").map(|found| found.str_at(&["reason"])), Some("SchedulingGated"));
+        assert_eq!(
+            conditions::find(&pod, "PodScheduled").map(|found| found.str_at(&["reason"])),
+            Some("SchedulingGated")
+        );
     }
 
     #[test]
     fn what_was_observed_stays_known() {
-        let old = read("status: {qosClass: Burstable, observedGeneration: 3, conditions: [{type: A, observedGeneration: 2}, {type: A}]}");
+        let old = read(
+            "status: {qosClass: Burstable, observedGeneration: 3, conditions: [{type: A, observedGeneration: 2}, {type: A}]}",
+        );
         let mut new = read("status: {conditions: [{type: A}, {type: A}, {type: B}]}");
         update_status(&mut new, &old);
         assert_eq!(

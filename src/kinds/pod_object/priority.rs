@@ -93,7 +93,10 @@ mod tests {
         let high = r#"{"preemptionPolicy":"Never","priority":9,"priorityClassName":"high"}"#;
         assert_eq!(check("{}", class).as_deref(), Ok(high));
         assert_eq!(check("{priorityClassName: high}", class).as_deref(), Ok(high));
-        assert_eq!(check("{priorityClassName: low}", class), Err("no PriorityClass with name low was found".to_owned()));
+        assert_eq!(
+            check("{priorityClassName: low}", class),
+            Err("no PriorityClass with name low was found".to_owned())
+        );
         let told = check("{priority: 8}", class).expect_err("it is another");
         assert_eq!(
             told,

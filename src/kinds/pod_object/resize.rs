@@ -110,7 +110,8 @@ fn is_supported(pod: &Value) -> bool {
 
 /// Whether the pod as a whole has resources.
 fn has_resources(spec: &Value) -> bool {
-    let is_filled = |list: &str| spec.at(&["resources", list]).and_then(Value::as_object).is_some_and(|list| !list.is_empty());
+    let is_filled =
+        |list: &str| spec.at(&["resources", list]).and_then(Value::as_object).is_some_and(|list| !list.is_empty());
     is_filled("requests") || is_filled("limits")
 }
 
@@ -277,7 +278,8 @@ mod tests {
 
     fn check(old: &str, new: &str) -> String {
         let read = |spec: &str| {
-            let text = format!("metadata: {{name: a, namespace: b, resourceVersion: '1', generation: 1}}\nspec: {spec}");
+            let text =
+                format!("metadata: {{name: a, namespace: b, resourceVersion: '1', generation: 1}}\nspec: {spec}");
             yaml::decode(text.as_bytes()).expect("YAML")
         };
         let (old, mut new) = (read(old), read(new));
@@ -293,8 +295,17 @@ mod tests {
     fn processors_and_memory_are_resized() {
         let old = one("{requests: {cpu: '1', x/y: '1'}}");
         assert_eq!(check(&old, &one("{requests: {cpu: '2', x/y: '1'}}")), "");
-        assert_eq!(check(&old, "{hostname: h, containers: [{name: c, image: j, resources: {requests: {cpu: '2', x/y: '1'}}}]}"), "");
-        assert_eq!(check(&old, &one("{requests: {cpu: '1', x/y: '2'}}")), "spec: Forbidden: only cpu and memory resources are mutable");
+        assert_eq!(
+            check(
+                &old,
+                "{hostname: h, containers: [{name: c, image: j, resources: {requests: {cpu: '2', x/y: '1'}}}]}"
+            ),
+            ""
+        );
+        assert_eq!(
+            check(&old, &one("{requests: {cpu: '1', x/y: '2'}}")),
+            "spec: Forbidden: only cpu and memory resources are mutable"
+        );
         assert_eq!(
             check(&old, &one("{requests: {x/y: '1'}}")),
             "[spec: Invalid value: \"\": Pod QOS Class may not change as a result of resizing, \

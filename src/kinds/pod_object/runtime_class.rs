@@ -121,10 +121,14 @@ mod tests {
     #[test]
     fn a_pod_takes_what_its_class_says() {
         let read = |text: &str| yaml::decode(text.as_bytes()).expect("YAML");
-        let class = read("{overhead: {podFixed: {cpu: 100m}}, scheduling: {nodeSelector: {a: b}, tolerations: [{key: k}]}}");
+        let class =
+            read("{overhead: {podFixed: {cpu: 100m}}, scheduling: {nodeSelector: {a: b}, tolerations: [{key: k}]}}");
         let mut pod = read("spec: {tolerations: [{key: k}]}");
         assert_eq!(admit(&mut pod, Some(&class)), Ok(()));
-        assert_eq!((pod.str_at(&["spec", "overhead", "cpu"]), pod.str_at(&["spec", "nodeSelector", "a"])), ("100m", "b"));
+        assert_eq!(
+            (pod.str_at(&["spec", "overhead", "cpu"]), pod.str_at(&["spec", "nodeSelector", "a"])),
+            ("100m", "b")
+        );
         assert_eq!(pod.items_at(&["spec", "tolerations"]).len(), 1);
         assert_eq!(validate(&pod, Some(&class)), Ok(()));
         assert!(validate(&pod, None).is_err());

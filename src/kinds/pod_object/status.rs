@@ -156,7 +156,10 @@ mod tests {
             told("[{ip: x}]"),
             "status.podIPs[0]: Invalid value: \"x\": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
         );
-        assert_eq!(told("[{ip: 010.0.0.1}]"), "status.podIPs[0]: Invalid value: \"010.0.0.1\": must not have leading 0s");
+        assert_eq!(
+            told("[{ip: 010.0.0.1}]"),
+            "status.podIPs[0]: Invalid value: \"010.0.0.1\": must not have leading 0s"
+        );
         assert_eq!(
             check("{}", "status: {hostIP: 10.0.0.2, hostIPs: [{ip: 10.0.0.1}]}"),
             "status.hostIPs[0].ip: Invalid value: \"10.0.0.1\": must be equal to `hostIP`"
@@ -170,7 +173,10 @@ mod tests {
             "status.nominatedNodeName: Forbidden: may not be set on pods that are already bound to a node"
         );
         assert_eq!(
-            check("status: {qosClass: Burstable}", "status: {qosClass: BestEffort, conditions: [{type: a b, observedGeneration: -1}]}"),
+            check(
+                "status: {qosClass: Burstable}",
+                "status: {qosClass: BestEffort, conditions: [{type: a b, observedGeneration: -1}]}"
+            ),
             "[status.conditions[0].observedGeneration: Invalid value: -1: must be a non-negative integer, status.conditions[0].Type: \
              Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with \
              an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \

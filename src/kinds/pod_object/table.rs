@@ -129,7 +129,8 @@ impl Containers {
     /// Looks at the init containers. Unless the pod waits for one of them: how often sidecars began again, and when.
     fn add_init(&mut self, pod: &Value) -> Option<(i64, String)> {
         let init = pod.items_at(&["spec", "initContainers"]);
-        let specs: HashMap<&str, &Value> = init.iter().map(|container| (container.str_at(&["name"]), container)).collect();
+        let specs: HashMap<&str, &Value> =
+            init.iter().map(|container| (container.str_at(&["name"]), container)).collect();
         let (mut restarts, mut last_restart) = (0, String::new());
         for (index, status) in pod.items_at(&["status", "initContainerStatuses"]).iter().enumerate() {
             work::step();

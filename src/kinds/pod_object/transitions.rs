@@ -60,7 +60,10 @@ fn validate_list(new: &FieldRef<'_>, old: &FieldRef<'_>, restarts: Option<(&Valu
             if !may_restart {
                 let path = new.path().index(index);
                 let path = path.child("state");
-                errors.push(crate::meta::field::Error::forbidden(&path, "may not be transitioned to non-terminated state"));
+                errors.push(crate::meta::field::Error::forbidden(
+                    &path,
+                    "may not be transitioned to non-terminated state",
+                ));
             }
         }
     }
@@ -114,7 +117,8 @@ mod tests {
     fn check(spec: &str, code: i64) -> bool {
         let read = |text: &str| yaml::decode(text.as_bytes()).expect("YAML");
         let spec = read(spec);
-        let old = read(&format!("status: {{containerStatuses: [{{name: c, state: {{terminated: {{exitCode: {code}}}}}}}]}}"));
+        let old =
+            read(&format!("status: {{containerStatuses: [{{name: c, state: {{terminated: {{exitCode: {code}}}}}}}]}}"));
         let new = read("status: {containerStatuses: [{name: c, state: {running: {}}}]}");
         let (root, old_root) = (FieldRef::root(&new), FieldRef::root(&old));
         let errors = validate(&root.field("status"), &old_root.field("status"), &spec).aggregate();

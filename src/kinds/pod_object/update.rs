@@ -4,13 +4,13 @@
 
 use std::collections::HashSet;
 
-use crate::kinds::{diff, metadata, pod as template, semantic};
+use crate::kinds::{diff, metadata, pod as template, semantic, show_internal};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::value::{Value, json};
 use crate::work;
 
-use super::{MIRROR, create, gated, keep, show_internal};
+use super::{MIRROR, create, gated, keep};
 
 const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 const MAY_CHANGE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
@@ -170,7 +170,7 @@ fn validate_rest(spec: &FieldRef<'_>, old_spec: &FieldRef<'_>) -> ErrorList {
         errors.extend(gated::validate(spec, old, &mut munged));
     }
     if !semantic::equal("spec", Some(&munged), Some(old)) {
-        let lines = |spec: &Value| diff::in_lines(&show_internal("PodSpec", spec));
+        let lines = |spec: &Value| diff::in_lines(&show_internal("core.v1.PodSpec", spec));
         let difference = diff::unified(&lines(old), &lines(&munged));
         let why = format!("pod updates may not change fields other than {MAY_CHANGE}\n{difference}");
         errors.push(spec.forbidden(why));
