@@ -131,6 +131,7 @@ impl Columns {
         let cells = move |object: &Value, now| {
             let print = |cell| match cell {
                 Cell::Value(value) => value,
+                Cell::Lasting(seconds) => human_duration(i128::from(seconds) * 1_000_000_000).into(),
                 Cell::Since(time) => age(&time, now).unwrap_or_else(|| "<unknown>".to_owned()).into(),
                 Cell::Ago { text, since } => match age(&since, now) {
                     Some(age) => format!("{text} ({age} ago)").into(),

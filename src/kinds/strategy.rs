@@ -58,6 +58,8 @@ pub enum Cell {
         text: String,
         since: String,
     },
+    /// So many seconds.
+    Lasting(i64),
 }
 
 /// The columns of a built-in kind, and the cells of one object. What is said of the columns of names (with the format
@@ -144,9 +146,27 @@ pub trait Strategy: Send + Sync {
 
     fn prepare_create(&self, _version: &ServedVersion, _object: &mut Value) {}
 
+    /// [`Strategy::prepare_create`] of a kind that notes who makes an object: `user` gives the UserInfo of
+    /// `authentication.k8s.io/v1`.
+    fn prepare_create_by(&self, version: &ServedVersion, object: &mut Value, _user: &dyn Fn() -> Value) {
+        self.prepare_create(version, object);
+    }
+
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList;
 
     fn prepare_update(&self, _version: &ServedVersion, _subresource: Subresource, _new: &mut Value, _old: &Value) {}
+
+    /// [`Strategy::prepare_update`] of a kind that notes times; `now` is RFC 3339.
+    fn prepare_update_at(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &mut Value,
+        old: &Value,
+        _now: &str,
+    ) {
+        self.prepare_update(version, subresource, new, old);
+    }
 
     fn validate_update(&self, version: &ServedVersion, subresource: Subresource, new: &Value, old: &Value)
     -> ErrorList;
@@ -209,6 +229,11 @@ pub trait Strategy: Send + Sync {
         false
     }
 
+    /// Whether a deletion answers the object that is gone, and not a status.
+    fn returns_deleted(&self) -> bool {
+        false
+    }
+
     /// Whether a deletion may wait for the garbage collector.
     fn collects_garbage(&self) -> bool {
         true
@@ -238,11 +263,6 @@ pub trait Strategy: Send + Sync {
     /// objects don't need any.
     fn grace_period(&self, _object: &Value, _asked: Option<i64>) -> Option<i64> {
         None
-    }
-
-    /// Whether a deletion is answered with the object.
-    fn answers_deleted(&self) -> bool {
-        false
     }
 
     /// What the first deletion of an object does before its finalizers are looked at: an object that stays, or nothing.

@@ -46,9 +46,9 @@ pub struct DeleteOptions {
 pub enum Deletion {
     /// The object is gone.
     Gone(Status),
-    /// The object is gone, and is answered as it last was.
-    GoneObject(Value),
-    /// The object stays, for its finalizers or because it has time left.
+    /// The object is gone, and was this.
+    Returned(Value),
+    /// The object stays for its finalizers or because it has time left.
     Stays(Value),
 }
 
@@ -158,8 +158,8 @@ impl Registry {
         if may_go && graceful.is_none_or(|seconds| seconds == 0) {
             let gone = self.delete_now(target, &stored, Vec::new(), options.dry_run).await?;
             let deletion = || {
-                if strategy.answers_deleted() {
-                    Deletion::GoneObject(marked)
+                if strategy.returns_deleted() {
+                    Deletion::Returned(marked)
                 } else {
                     Deletion::Gone(gone_status(target, &old))
                 }

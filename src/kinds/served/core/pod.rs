@@ -129,7 +129,7 @@ impl Strategy for Pod {
         Some(pod_object::deletion::grace_period(object, asked))
     }
 
-    fn answers_deleted(&self) -> bool {
+    fn returns_deleted(&self) -> bool {
         true
     }
 }
