@@ -126,6 +126,7 @@ impl Registry {
         dedup_owner_references(&mut object, " after mutating admission happens", warnings);
         self.check_escalation(target, user, &object, None).await?;
         let named = fill_system_fields(&mut object, &self.now());
+        warnings.extend(strategy.early_warnings(&object));
         strategy.prepare_create_by(version, &mut object, &|| user.encode());
         let mut errors = strategy.validate_create(version, &object);
         if errors.is_empty() {

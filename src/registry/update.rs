@@ -233,7 +233,7 @@ impl Registry {
     }
 
     /// Stores the changed object, unless its bytes and version are what is stored already.
-    async fn commit_change(
+    pub(super) async fn commit_change(
         &self,
         target: &Target,
         new: Value,
