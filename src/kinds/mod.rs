@@ -22,6 +22,9 @@ pub mod semantic;
 pub mod resources;
 pub mod node_selector;
 pub mod pod;
+pub mod workloads;
+mod jobs;
+mod autoscaling;
 pub mod signers;
 pub mod storage;
 pub mod pod_object;
@@ -38,7 +41,7 @@ mod served {
 
 use std::sync::Arc;
 
-use crate::crd::{Names, Scope, ServedVersion};
+use crate::crd::{Names, Scale, Scope, SelectorForm, ServedVersion};
 use crate::protobuf;
 use crate::types;
 use crate::types::Message;
@@ -108,6 +111,13 @@ pub struct Part {
     pub action: Action,
 }
 
+impl Part {
+    /// `/scale` of a kind that has `.spec.replicas`, `.status.replicas` and `.spec.selector`.
+    const fn scale(selector: SelectorForm) -> Self {
+        Part { name: "scale", verbs: &["get", "patch", "update"], kind: Some(&SCALE), action: Action::Scale(selector) }
+    }
+}
+
 /// What a request to a subresource does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -125,6 +135,8 @@ pub enum Action {
     Connect,
     /// It passes a request on to the object.
     Proxy,
+    /// It reads and writes the number of replicas, beside which stands a selector.
+    Scale(SelectorForm),
 }
 
 /// What is asked by creating an object.
@@ -217,6 +229,20 @@ impl Kind {
         self.parts.iter().find(|part| part.name == name)
     }
 
+    /// What `/scale` reads and writes.
+    fn scale(&self) -> Option<Scale> {
+        let form = |part: &Part| match part.action {
+            Action::Scale(form) => Some(form),
+            _ => None,
+        };
+        self.parts.iter().find_map(form).map(|selector_form| Scale {
+            spec_replicas_path: ".spec.replicas".to_owned(),
+            status_replicas_path: ".status.replicas".to_owned(),
+            label_selector_path: Some(".spec.selector".to_owned()),
+            selector_form,
+        })
+    }
+
     /// Whether `version` is this kind in this version.
     pub fn is_form(&self, version: &ServedVersion) -> bool {
         (self.group, self.version, self.plural) == (&version.group, &version.version, &version.names.plural)
@@ -262,7 +288,7 @@ impl Kind {
             rules: Default::default(),
             preserve_unknown_fields: self.form == Form::Definition,
             status: self.status,
-            scale: None,
+            scale: self.scale(),
             columns: Vec::new(),
             selectable_fields: texts(self.selectable_fields),
             deprecation_warning: None,

@@ -156,7 +156,7 @@ fn check_registered(target: &Target, api_version: &str, kind: &str) -> Result<()
 }
 
 /// The live object with a strategic merge patch applied, in the form of its version.
-fn merge_strategically(
+pub(super) fn merge_strategically(
     target: &Target,
     live: &Value,
     request: &PatchRequest,
@@ -237,7 +237,7 @@ pub(super) fn decode_applied(bytes: &[u8]) -> Result<Value, Status> {
 }
 
 /// Strictness of apply knows duplicate keys alone: unknown fields have failed before.
-fn note_strict_apply(request: &PatchRequest, warnings: &mut Warnings) -> Result<(), Status> {
+pub(super) fn note_strict_apply(request: &PatchRequest, warnings: &mut Warnings) -> Result<(), Status> {
     if request.field_validation == FieldValidation::Ignore {
         return Ok(());
     }
@@ -255,7 +255,7 @@ fn note_strict_apply(request: &PatchRequest, warnings: &mut Warnings) -> Result<
 }
 
 /// A changed object gets the defaults of its version, which belong to nobody.
-fn set_defaults(target: &Target, merged: Applied) -> Result<Value, Status> {
+pub(super) fn set_defaults(target: &Target, merged: Applied) -> Result<Value, Status> {
     if !merged.is_changed {
         return Ok(merged.object);
     }
