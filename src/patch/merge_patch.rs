@@ -42,9 +42,19 @@ impl Patch {
 
     /// The text of `target` with this merged into it. A list takes its place.
     pub fn apply(&self, target: &Value) -> String {
+        self.merged_into(Node::live(target))
+    }
+
+    /// [`Patch::apply`] to an object whose fields have an order of their own: what is not touched keeps it.
+    pub fn apply_to_text(&self, target: &str) -> String {
+        let written = Written::read(target);
+        self.merged_into(Node::written(target, &written))
+    }
+
+    fn merged_into<'p>(&'p self, target: Node<'p>) -> String {
         let patch = Node::written(&self.text, &self.written);
         match self.written.content {
-            Content::Object(_) => merge(Node::live(target), patch).to_text(),
+            Content::Object(_) => merge(target, patch).to_text(),
             _ => without_nulls(patch).to_text(),
         }
     }

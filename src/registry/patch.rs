@@ -120,7 +120,8 @@ pub(super) fn patch_object(
     request: &PatchRequest,
     warnings: &mut Warnings,
 ) -> Result<Value, Status> {
-    let (text, mut strict) = apply_to_json(live, request)?;
+    let is_typed = target.resource.definition.is_none();
+    let (text, mut strict) = apply_to_json(live, is_typed, request)?;
     let invalid = |detail: &str| unfit(&text, detail);
     let (patched, repeated) = json::decode_strict(text.as_bytes()).map_err(|error| invalid(&error.to_string()))?;
     strict.extend(repeated);
@@ -198,22 +199,25 @@ fn unfit(text: &str, detail: &str) -> Status {
 }
 
 /// Applies a JSON or merge patch and gives the JSON text of the outcome; also tells what a strict reader minds about the
-/// patch.
-fn apply_to_json(live: &Value, request: &PatchRequest) -> Result<(String, Vec<String>), Status> {
+/// patch. Of a kind that is a struct in Go, the text has the fields in their order there.
+fn apply_to_json(live: &Value, is_typed: bool, request: &PatchRequest) -> Result<(String, Vec<String>), Status> {
     let strict = request.field_validation != FieldValidation::Ignore;
     let failed = |error: PatchError| match error {
         PatchError::Decode(message) => Status::bad_request(&message),
         PatchError::TooManyOperations(message) => Status::request_entity_too_large(&message),
         PatchError::Apply(_) => Status::unprocessable(),
     };
+    let laid_out = || String::from_utf8(json::encode_as(live, kinds::layout::of(live))).unwrap_or_default();
     match request.patch_type {
         PatchType::Json => {
             let (patch, errors) = json_patch::Patch::decode(&request.bytes, strict).map_err(failed)?;
-            Ok((patch.apply(live).map_err(failed)?, errors))
+            let patched = if is_typed { patch.apply_to_text(&laid_out()) } else { patch.apply(live) };
+            Ok((patched.map_err(failed)?, errors))
         }
         _ => {
             let (patch, errors) = merge_patch::Patch::decode(&request.bytes, strict).map_err(failed)?;
-            Ok((patch.apply(live), errors))
+            let patched = if is_typed { patch.apply_to_text(&laid_out()) } else { patch.apply(live) };
+            Ok((patched, errors))
         }
     }
 }
