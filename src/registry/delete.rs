@@ -43,8 +43,8 @@ pub struct DeleteOptions {
 pub enum Deletion {
     /// The object is gone.
     Gone(Status),
-    /// The object is gone, and was this.
-    Returned(Value),
+    /// The object is gone, and shown once more.
+    Removed(Value),
     /// The object stays for its finalizers.
     Stays(Value),
 }
@@ -123,8 +123,12 @@ impl Registry {
         }
         if finalizers(&marked).is_empty() && !strategy.must_stay(&marked) {
             let gone = self.delete_now(target, &stored, Vec::new(), options.dry_run).await?;
-            return Ok(gone.then(|| match strategy.returns_deleted() {
-                true => Deletion::Returned(old),
+            return Ok(gone.map(|revision| match strategy.returns_deleted() {
+                true => {
+                    let mut removed = old;
+                    set_resource_version(&mut removed, revision);
+                    Deletion::Removed(removed)
+                }
                 false => Deletion::Gone(gone_status(target, &old)),
             }));
         }
@@ -149,7 +153,7 @@ impl Registry {
         let gone = self.delete_now(target, &stored, Vec::new(), options.dry_run).await?;
         let details =
             Details { name: target.name.clone(), kind: target.version.names.kind.clone(), ..Details::default() };
-        Ok(gone.then(|| Deletion::Gone(Status::success(details))))
+        Ok(gone.map(|_| Deletion::Gone(Status::success(details))))
     }
 
     /// Stores the object that was marked as being deleted.

@@ -1,8 +1,8 @@
 //! The types of the published Go modules, as `schemas/types` holds them.
 //!
-//! A file is a package; `schemas/README.md` tells its form. A package is looked through when one of its types is first
-//! asked for, and a type is read when it is first looked at: a server that never sees a Pod never reads its type. What is
-//! read stays for the life of the process, so a type is a `&'static` like those that are written in Rust.
+//! A file is a package; `schemas/generate/README.md` tells its form. A package is looked through when one of its types is
+//! first asked for, and a type is read when it is first looked at: a server that never sees a Pod never reads its type.
+//! What is read stays for the life of the process, so a type is a `&'static` like those that are written in Rust.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
