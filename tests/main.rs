@@ -16,6 +16,7 @@ mod clients;
 mod spec {
     mod conformance;
     mod corpus;
+    mod testdata;
     mod vectors;
 }
 mod supply;

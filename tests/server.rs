@@ -215,18 +215,23 @@ impl Server {
     ) -> TcpStream {
         let mut stream = TcpStream::connect(self.plain).expect("the server listens");
         stream.set_read_timeout(Some(read_max)).expect("a time-out is not zero");
-        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
-        for (name, value) in headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-        if body.is_some() || matches!(method, "POST" | "PUT" | "PATCH") {
-            head.push_str(&format!("Content-Length: {}\r\n", body.map_or(0, <[u8]>::len)));
-        }
-        head.push_str("\r\n");
         // A server that refuses a large body may close before it has read it all.
-        _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.unwrap_or_default()));
+        _ = stream.write_all(&request(method, path, headers, body));
         stream
     }
+}
+
+/// A request as it is sent.
+pub fn request(method: &str, path: &str, headers: &[(&str, &str)], body: Option<&[u8]>) -> Vec<u8> {
+    let mut head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    if body.is_some() || matches!(method, "POST" | "PUT" | "PATCH") {
+        head.push_str(&format!("Content-Length: {}\r\n", body.map_or(0, <[u8]>::len)));
+    }
+    head.push_str("\r\n");
+    [head.as_bytes(), body.unwrap_or_default()].concat()
 }
 
 impl Drop for Server {

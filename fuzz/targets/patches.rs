@@ -1,16 +1,11 @@
 //! JSON patches, merge patches and strategic merge patches.
 
-use std::sync::LazyLock;
-
 use kubeskiff::kinds;
 use kubeskiff::patch::{json_patch, merge_patch, strategic_merge};
-use kubeskiff::schema::structural::Structural;
 use kubeskiff::types::Message;
 use kubeskiff::value::{Value, json};
 
 use super::{Linear, Target};
-
-static SERVICE_ACCOUNT: LazyLock<Structural> = LazyLock::new(|| service_account().structural());
 
 fn service_account() -> &'static Message {
     kinds::type_of("v1", "ServiceAccount").expect("the kind is built in")
@@ -41,7 +36,7 @@ fn run(data: &[u8]) {
             assert_eq!(merged, again, "a merge patch is idempotent");
         }
         if let Ok((patch, _)) = strategic_merge::Patch::decode(patch, strict)
-            && let Ok(merged) = patch.apply(&object, "ServiceAccount", &SERVICE_ACCOUNT)
+            && let Ok(merged) = patch.apply(&object, service_account())
             && let Ok((decoded, _)) = service_account().decode(&merged)
         {
             let again = service_account().decode(&decoded).map(|(again, _)| again);

@@ -2,7 +2,6 @@
 
 use kubeskiff::kinds;
 use kubeskiff::protobuf;
-use kubeskiff::protobuf::messages::DELETE_OPTIONS;
 use kubeskiff::value::json;
 
 use super::{Linear, Target};
@@ -19,7 +18,7 @@ pub const TARGET: Target = Target {
 fn run(data: &[u8]) {
     let Ok(envelope) = protobuf::open(data) else { return };
     let named = kinds::message_of(&envelope.api_version, &envelope.kind);
-    for message in named.into_iter().chain([&DELETE_OPTIONS]) {
+    for message in named.into_iter().chain([kinds::delete_options()]) {
         let Ok(object) = protobuf::decode(message, envelope.raw) else { continue };
         let bytes = protobuf::encode(message, &object);
         assert_eq!(protobuf::decode(message, &bytes).as_ref(), Ok(&object), "decode after encode is the identity");

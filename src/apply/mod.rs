@@ -19,6 +19,7 @@ mod path;
 mod reconcile;
 mod scale;
 mod times;
+mod of_message;
 mod type_schema;
 mod typed;
 mod updater;

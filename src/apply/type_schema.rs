@@ -7,6 +7,7 @@
 use std::sync::{Arc, LazyLock};
 
 use crate::schema::structural::{Structural, StructuralOrBool};
+use crate::types::Message;
 use crate::value::{Value, go_quote};
 use crate::work;
 
@@ -110,17 +111,17 @@ impl MapType {
     }
 }
 
-const STRING: TypeId = TypeId(0);
-const NUMERIC: TypeId = TypeId(1);
-const BOOLEAN: TypeId = TypeId(2);
-const SCALAR: TypeId = TypeId(3);
+pub(super) const STRING: TypeId = TypeId(0);
+pub(super) const NUMERIC: TypeId = TypeId(1);
+pub(super) const BOOLEAN: TypeId = TypeId(2);
+pub(super) const SCALAR: TypeId = TypeId(3);
 /// Anything, owned whole.
-const ATOMIC: TypeId = TypeId(4);
+pub(super) const ATOMIC: TypeId = TypeId(4);
 /// Anything: maps are owned field by field, lists whole.
-const DEDUCED: TypeId = TypeId(5);
+pub(super) const DEDUCED: TypeId = TypeId(5);
 /// The metadata of an embedded object.
-const OBJECT_META: TypeId = TypeId(6);
-const OWN_METADATA: TypeId = TypeId(7);
+pub(super) const OBJECT_META: TypeId = TypeId(6);
+pub(super) const OWN_METADATA: TypeId = TypeId(7);
 
 impl TypeSchema {
     /// The types of a custom resource, with `apiVersion`, `kind` and `metadata`.
@@ -133,10 +134,10 @@ impl TypeSchema {
     }
 
     /// The types of a built-in kind, whose objects are structs in the reference.
-    pub fn of_built_in(schema: &Structural) -> Self {
-        let mut builder = Builder { of_structs: true, ..Builder::new(false) };
-        let root = builder.structural(schema, false, true);
-        builder.finish(root)
+    pub fn of_message(message: &'static Message) -> Self {
+        let mut builder = super::of_message::Structs::new(Builder::new(false));
+        let root = builder.root(message);
+        builder.finish().finish(root)
     }
 
     /// The types of `apiextensions.k8s.io/v1` CustomResourceDefinition.
@@ -190,7 +191,7 @@ fn common_types(unknown: Option<TypeId>) -> Vec<Type> {
         Type::default(),
         Type::default(),
     ];
-    let mut builder = Builder { common: &[], types, of_structs: false };
+    let mut builder = Builder { common: &[], types };
     let metadata = builder.object_meta(unknown);
     let own = MapType { is_own_metadata: true, ..metadata.clone() };
     builder.types[OBJECT_META.0 as usize].map = Some(metadata);
@@ -198,24 +199,29 @@ fn common_types(unknown: Option<TypeId>) -> Vec<Type> {
     builder.types
 }
 
-struct Builder {
+pub(super) struct Builder {
     common: &'static [Type],
     types: Vec<Type>,
-    /// Whether a value can only be what a Go type holds.
-    of_structs: bool,
 }
 
 impl Builder {
     fn new(preserve_unknown_fields: bool) -> Self {
-        Builder { common: &COMMON[usize::from(preserve_unknown_fields)], types: Vec::new(), of_structs: false }
+        Builder { common: &COMMON[usize::from(preserve_unknown_fields)], types: Vec::new() }
     }
 
-    fn finish(mut self, root: TypeId) -> TypeSchema {
+    /// Says what a type is that was added before that was known.
+    pub(super) fn set(&mut self, id: TypeId, type_: Type) {
+        if let Some(known) = self.types.get_mut((id.0 as usize).saturating_sub(self.common.len())) {
+            *known = type_;
+        }
+    }
+
+    pub(super) fn finish(mut self, root: TypeId) -> TypeSchema {
         self.types.shrink_to_fit();
         TypeSchema { common: self.common, types: self.types, root }
     }
 
-    fn add(&mut self, type_: Type) -> TypeId {
+    pub(super) fn add(&mut self, type_: Type) -> TypeId {
         // A schema of 3 MiB has far fewer nodes than u32 has values.
         let id = TypeId(u32::try_from(self.common.len() + self.types.len()).unwrap_or(DEDUCED.0));
         self.types.push(type_);
@@ -230,7 +236,6 @@ impl Builder {
             "boolean" => BOOLEAN,
             "string" if matches!(format, "" | "byte") => STRING,
             "string" => SCALAR,
-            _ if self.of_structs && schema.extensions.int_or_string => SCALAR,
             "object" => {
                 let map = Some(self.map(schema, preserve, is_root));
                 self.add(Type { map, ..Type::default() })
@@ -282,12 +287,7 @@ impl Builder {
                 return None;
             }
             let key = &items.properties.get(name)?.generic;
-            let is_required = items.value_validation.as_ref().is_some_and(|v| v.required.iter().any(|r| r == name));
-            match key.type_.as_str() {
-                // A struct always has those of its fields that are not optional.
-                "string" if self.of_structs && is_required => Some(Value::from("")),
-                _ => key.default.as_deref().filter(|default| !default.is_null()).cloned(),
-            }
+            key.default.as_deref().filter(|default| !default.is_null()).cloned()
         };
         let items = match schema.extensions.list_type.as_deref() {
             Some("set") => Items::Set,
@@ -532,7 +532,7 @@ fn map_of(fields: Vec<(&str, TypeId)>) -> MapType {
 }
 
 /// A list map with these keys, whose `names` come in the order of the schema.
-fn keyed_by(names: &[String], mut keys: Vec<ListKey>, of_maps: bool) -> Items {
+pub(super) fn keyed_by(names: &[String], mut keys: Vec<ListKey>, of_maps: bool) -> Items {
     keys.sort_by(|a, b| a.name.cmp(&b.name));
     let names: Vec<String> = names.iter().map(|name| go_quote(name)).collect();
     Items::Map { keys, declared_keys: names.join(" "), of_maps }

@@ -146,7 +146,35 @@ fn definition_name(group: &str, version: &str, kind: &str) -> String {
     }
 }
 
+/// The definitions of a built-in kind and its list, and of every type within them.
+fn insert_published(kind: &kinds::Kind, dialect: Dialect, definitions: &mut Map) {
+    let list = format!("{}List", kind.kind);
+    let own = types::of_kind(kind.group, kind.version, kind.kind);
+    let list = kind.can("list").then(|| types::of_kind(kind.group, kind.version, &list)).flatten();
+    let mut waiting: Vec<_> = own.into_iter().chain(list).collect();
+    while let Some(named) = waiting.pop() {
+        let name = named.definition_name();
+        if definitions.contains_key(&name) || SHARED.definitions.contains_key(&name) {
+            continue;
+        }
+        let definition = named.definition();
+        waiting.extend(definition.references);
+        let schema = match dialect {
+            Dialect::V2 => reduce_to_v2(&definition.schema),
+            Dialect::V3 => definition.schema,
+        };
+        definitions.insert(name, schema);
+    }
+}
+
 fn insert_definitions(version: &ServedVersion, dialect: Dialect, definitions: &mut Map) {
+    if let Some(kind) = kinds::all().find(|kind| kind.is_form(version)) {
+        insert_published(kind, dialect, definitions);
+        for kind in kind.parts.iter().filter_map(|part| part.kind) {
+            insert_published(kind, dialect, definitions);
+        }
+        return;
+    }
     let kind = Kind {
         group: &version.group,
         version: &version.version,
@@ -167,13 +195,7 @@ fn insert_definitions(version: &ServedVersion, dialect: Dialect, definitions: &m
         *items = dialect.reference(&name);
     }
     definitions.insert(name, definition);
-    let known = kinds::find(&version.group, &version.names.plural);
-    if known.map_or(!is_built_in(&version.group), |kind| kind.list().is_some()) {
-        definitions.insert(definition_name(kind.group, kind.version, kind.list_kind), list);
-    }
-    for kind in known.into_iter().flat_map(|kind| kind.parts).filter_map(|part| part.kind) {
-        insert_definitions(&kind.served_version(), dialect, definitions);
-    }
+    definitions.insert(definition_name(kind.group, kind.version, kind.list_kind), list);
 }
 
 /// Adds the shared definitions that `others` and definitions refer to, and those that these refer to.

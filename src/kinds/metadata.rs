@@ -4,7 +4,8 @@
 
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::object_meta;
-use crate::value::Value;
+use crate::value::{Map, Value};
+use crate::work;
 
 pub const METADATA: Path<'static> = Path::new("metadata");
 /// Finalizers that need no domain before their name.
@@ -16,6 +17,7 @@ pub fn of(object: &Value) -> &Value {
 
 /// What is wrong with the metadata of an object of the core group.
 pub fn validate(object: &Value, namespaced: bool, name_check: fn(&str, bool) -> Vec<String>) -> ErrorList {
+    work::steps(of(object).as_object().map_or(0, Map::len));
     let mut errors = object_meta::validate(of(object), namespaced, name_check, &METADATA);
     errors.extend(validate_finalizers(object));
     errors

@@ -12,11 +12,15 @@ pub mod checks;
 pub mod conditions;
 pub mod defaults;
 pub mod prepare;
+pub mod certificates;
+pub mod flow_control;
+pub mod devices;
 mod data;
 mod rbac;
 pub mod diff;
 pub mod semantic;
 pub mod resources;
+pub mod node_selector;
 pub mod pod;
 pub mod signers;
 pub mod storage;
@@ -35,7 +39,6 @@ use std::sync::Arc;
 
 use crate::crd::{Names, Scope, ServedVersion};
 use crate::protobuf;
-use crate::schema::structural::Structural;
 use crate::types;
 use crate::types::Message;
 use crate::value::Value;
@@ -200,6 +203,11 @@ impl Kind {
         self.parts.iter().find(|part| part.name == name)
     }
 
+    /// Whether `version` is this kind in this version.
+    pub fn is_form(&self, version: &ServedVersion) -> bool {
+        (self.group, self.version, self.plural) == (&version.group, &version.version, &version.names.plural)
+    }
+
     /// `v1`, `events.k8s.io/v1`.
     pub fn api_version(&self) -> String {
         match self.group {
@@ -236,10 +244,7 @@ impl Kind {
             schema_generation: 0,
             served: true,
             storage: self.is_stored() && self.review.is_none(),
-            structural: Arc::new(match self.form {
-                Form::Typed => self.message().structural(),
-                Form::Definition => Structural::default(),
-            }),
+            structural: Arc::default(),
             rules: Default::default(),
             preserve_unknown_fields: self.form == Form::Definition,
             status: self.status,
@@ -289,6 +294,14 @@ pub fn message_of(api_version: &str, kind: &str) -> Option<&'static Message> {
 /// The type of the options of a deletion.
 pub fn delete_options() -> &'static Message {
     types::message_named("meta.v1", "DeleteOptions")
+}
+
+/// Brings an object into the form that the store of Kubernetes gives back; one of a custom kind stays as it is.
+pub fn settle_stored(object: &mut Value) {
+    let message = type_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
+    if let Some(message) = message {
+        message.settle(object);
+    }
 }
 
 /// The body that an object goes out in as protobuf; `None` for a kind that has no message.

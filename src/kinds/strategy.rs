@@ -216,6 +216,11 @@ pub trait Strategy: Send + Sync {
         false
     }
 
+    /// Whether a deletion answers the object that is gone, and not a status.
+    fn returns_deleted(&self) -> bool {
+        false
+    }
+
     /// Whether a deletion may wait for the garbage collector.
     fn collects_garbage(&self) -> bool {
         true

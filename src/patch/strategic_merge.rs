@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::PatchError;
-use crate::schema::structural::Structural;
+use crate::types::{Codec, Kind, Message, Shape};
 use crate::value::{Map, Value, go_print, go_quote, go_type, json};
 use crate::work;
 
@@ -64,41 +64,33 @@ impl Patch {
         go_print(&Value::Object(self.0.clone()))
     }
 
-    /// `live` with this merged into it. `schema` is that of its kind, `kind` the name in messages.
-    pub fn apply(&self, live: &Value, kind: &str, schema: &Structural) -> Result<Value, MergeError> {
+    /// `live` with this merged into it. `message` is its type.
+    pub fn apply(&self, live: &Value, message: &'static Message) -> Result<Value, MergeError> {
         let live = live.as_object().cloned().unwrap_or_default();
-        merge_fields(live, self.0.clone(), &Types::Root { name: kind, schema }).map(Value::Object)
+        merge_fields(live, self.0.clone(), &Types::Object(message)).map(Value::Object)
     }
 }
 
 /// What is known of the fields of a value.
 #[derive(Clone, Copy)]
-enum Types<'s> {
-    /// A whole object, with metadata.
-    Root {
-        name: &'s str,
-        schema: &'s Structural,
-    },
-    Object {
-        name: &'s str,
-        schema: &'s Structural,
-    },
+enum Types {
+    Object(&'static Message),
     ObjectMeta,
     /// Of which no field is merged in a way of its own.
     Plain,
 }
 
 /// How a field is patched.
-struct Merging<'s> {
-    types: Types<'s>,
+struct Merging {
+    types: Types,
     /// `merge`, `replace`, or empty.
-    strategy: &'s str,
+    strategy: &'static str,
     /// Empty where there is none.
-    key: &'s str,
+    key: &'static str,
 }
 
-impl<'s> Types<'s> {
-    fn field(&self, name: &str) -> Result<Merging<'s>, MergeError> {
+impl Types {
+    fn field(&self, name: &str) -> Result<Merging, MergeError> {
         let plain = |strategy, key| Ok(Merging { types: Types::Plain, strategy, key });
         match *self {
             Types::Plain => plain("", ""),
@@ -107,20 +99,24 @@ impl<'s> Types<'s> {
                 "finalizers" => plain("merge", ""),
                 _ => plain("", ""),
             },
-            Types::Root { .. } if name == "metadata" => Ok(Merging { types: Types::ObjectMeta, strategy: "", key: "" }),
-            Types::Root { schema, .. } | Types::Object { schema, .. } if schema.properties.is_empty() => plain("", ""),
-            Types::Root { schema, name: kind } | Types::Object { schema, name: kind } => {
-                let Some(property) = schema.properties.get(name) else {
-                    let quoted = go_quote(name);
+            Types::Object(message) => {
+                let Some(field) = message.member(name) else {
+                    let (kind, quoted) = (message.name, go_quote(name));
                     let text = format!("unable to find api field in struct {kind} for the json field {quoted}");
                     return Err(MergeError::Failed(text));
                 };
-                let strategies = property.extensions.patch_strategy.as_deref().unwrap_or_default();
-                let schema = property.items.as_deref().unwrap_or(property);
+                let types = match field.kind {
+                    // What is in a map by name has no fields of its own to look at.
+                    _ if matches!(field.shape, Shape::Map | Shape::Extensions) => Types::Plain,
+                    Kind::Message(inner) if inner.is_object_meta() => Types::ObjectMeta,
+                    Kind::Message(inner) if matches!(inner.codec, Codec::Object) => Types::Object(inner.get()),
+                    _ => Types::Plain,
+                };
+                let strategies = field.items.strategy.unwrap_or_default();
                 Ok(Merging {
-                    types: Types::Object { name: kind, schema },
+                    types,
                     strategy: strategies.split(',').find(|strategy| *strategy != "retainKeys").unwrap_or_default(),
-                    key: property.extensions.patch_merge_key.as_deref().unwrap_or_default(),
+                    key: field.items.merge_key.unwrap_or_default(),
                 })
             }
         }
@@ -130,14 +126,14 @@ impl<'s> Types<'s> {
 /// Fields that are being merged: a tree, as each is taken out and put back.
 type Fields = BTreeMap<String, Value>;
 
-fn merge_fields(original: Map, patch: Map, types: &Types<'_>) -> Result<Map, MergeError> {
+fn merge_fields(original: Map, patch: Map, types: &Types) -> Result<Map, MergeError> {
     work::steps(original.len());
     let mut fields = original.into_iter().collect();
     merge_map(&mut fields, patch, types)?;
     Ok(fields.into_iter().collect())
 }
 
-fn merge_map(original: &mut Fields, patch: Map, types: &Types<'_>) -> Result<(), MergeError> {
+fn merge_map(original: &mut Fields, patch: Map, types: &Types) -> Result<(), MergeError> {
     work::steps(patch.len());
     if let Some(directive) = patch.get(DIRECTIVE) {
         *original = match directive.as_str() {
@@ -201,7 +197,7 @@ fn retain_keys(original: &mut Fields, patch: &mut Fields) -> Result<(), MergeErr
 }
 
 /// `$setElementOrder/FIELD`: the list is merged and brought into the order given.
-fn merge_ordered(original: &mut Fields, patch: &mut Fields, types: &Types<'_>) -> Result<(), MergeError> {
+fn merge_ordered(original: &mut Fields, patch: &mut Fields, types: &Types) -> Result<(), MergeError> {
     let directives: Vec<String> = patch.keys().filter(|name| name.starts_with(ORDER_PREFIX)).cloned().collect();
     for directive in directives {
         let order = patch.remove(&directive).unwrap_or_default();
@@ -266,7 +262,7 @@ fn check_order(change: &[Value], order: &[Value], key: &str) -> Result<(), Merge
 fn merge_list(
     original: Vec<Value>,
     patch: Vec<Value>,
-    merging: &Merging<'_>,
+    merging: &Merging,
     deletes: bool,
 ) -> Result<Vec<Value>, MergeError> {
     if original.is_empty() && patch.is_empty() {
@@ -284,7 +280,7 @@ fn merge_list(
     }
     if key.is_empty() {
         let name = match merging.types {
-            Types::Root { name, .. } | Types::Object { name, .. } => name,
+            Types::Object(message) => message.name,
             Types::ObjectMeta | Types::Plain => "",
         };
         return Err(MergeError::Failed(format!("cannot merge lists without merge key for {name}")));
@@ -578,16 +574,16 @@ mod tests {
     use crate::types;
 
     /// core/v1 Pod, which has every strategy.
-    fn pod() -> Structural {
-        types::message_named("core.v1", "Pod").structural()
+    fn pod() -> &'static Message {
+        types::message_named("core.v1", "Pod")
     }
 
     #[track_caller]
     fn check(live: &str, patch: &str, expected: &str) {
-        let schema = pod();
+        let pod = pod();
         let live = json::decode(live.as_bytes()).expect("the test is JSON");
         let (patch, _) = Patch::decode(patch.as_bytes(), true).expect("the test is a patch");
-        let found = match patch.apply(&live, "Pod", &schema) {
+        let found = match patch.apply(&live, pod) {
             Ok(object) => json::encode_to_string(&object),
             Err(error) => format!("{error:?}"),
         };
@@ -607,11 +603,11 @@ mod tests {
 
     #[track_caller]
     fn check_growth(live: impl Fn(usize) -> String, patch: impl Fn(usize) -> String) {
-        let schema = pod();
+        let pod = pod();
         let steps = |count: usize| {
             let live = json::decode(live(count).as_bytes()).expect("the test is JSON");
             let (patch, _) = Patch::decode(patch(count).as_bytes(), true).expect("the test is a patch");
-            work::counted(|| patch.apply(&live, "Pod", &schema).expect("it applies")).1
+            work::counted(|| patch.apply(&live, pod).expect("it applies")).1
         };
         let (few, many) = (steps(300), steps(3000));
         assert!(many < 13 * few, "{few} steps, then {many}");

@@ -58,9 +58,8 @@ fn make_resource(kind: &'static Kind, served: &[&'static Kind]) -> Resource {
     // The others of this group are nowhere to be seen, unless objects are stored in them.
     for form in kind.forms().filter(|form| is_served(form) || form.group != kind.group || form.is_stored()) {
         let version = form.served_version();
-        let structural = Arc::clone(&version.structural);
         types.push(resource::lazily(move || match form.form {
-            Form::Typed => TypeSchema::of_built_in(&structural),
+            Form::Typed => TypeSchema::of_message(form.message()),
             Form::Definition => TypeSchema::of_custom_resource_definition(),
         }));
         versions.push(crate::crd::ServedVersion { served: is_served(form), ..version }.into());

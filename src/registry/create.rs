@@ -5,6 +5,7 @@ use uuid::Uuid;
 use crate::admission::Operation;
 use crate::apply::FieldManager;
 use crate::auth::UserInfo;
+use crate::kinds;
 use crate::meta::field::Path;
 use crate::meta::{OBJECT_BYTES_MAX, Status, names, object_meta, parse_uint};
 use crate::store::{self, Collection, Guard, WriteError};
@@ -182,7 +183,11 @@ impl Registry {
         let claimed =
             object.at(&["metadata", "resourceVersion"]).filter(|claimed| claimed.as_str() != Some("")).cloned();
         remove_resource_version(&mut object);
-        let stored = self.convert_to(resource, resource.storage(), object).await.map_err(Undecodable::refuse_write)?;
+        let stored = self.convert_to(resource, resource.storage(), object).await;
+        let mut stored = stored.map_err(Undecodable::refuse_write)?;
+        if resource.definition.is_none() {
+            kinds::settle_stored(&mut stored);
+        }
         if dry_run {
             let object = self.derive_value(resource, version, stored).await;
             let mut object = object.map_err(Undecodable::refuse_write)?;

@@ -43,6 +43,8 @@ pub struct DeleteOptions {
 pub enum Deletion {
     /// The object is gone.
     Gone(Status),
+    /// The object is gone, and was this.
+    Returned(Value),
     /// The object stays for its finalizers.
     Stays(Value),
 }
@@ -121,7 +123,10 @@ impl Registry {
         }
         if finalizers(&marked).is_empty() && !strategy.must_stay(&marked) {
             let gone = self.delete_now(target, &stored, Vec::new(), options.dry_run).await?;
-            return Ok(gone.then(|| Deletion::Gone(gone_status(target, &old))));
+            return Ok(gone.then(|| match strategy.returns_deleted() {
+                true => Deletion::Returned(old),
+                false => Deletion::Gone(gone_status(target, &old)),
+            }));
         }
         object_meta::mark_deleted(&mut marked, &now);
         self.commit_marked(target, marked, &stored, options.dry_run).await

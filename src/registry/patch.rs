@@ -166,7 +166,9 @@ fn merge_strategically(
     let decoded = strategic_merge::Patch::decode(&request.bytes, strict);
     let (patch, mut errors) = decoded.map_err(|error| Status::bad_request(&error.to_string()))?;
     let version = &target.version;
-    let patched = patch.apply(live, &version.names.kind, &version.structural).map_err(|error| match error {
+    let message = kinds::message_of(&version.api_version(), &version.names.kind);
+    let message = message.ok_or_else(Status::unprocessable)?;
+    let patched = patch.apply(live, message).map_err(|error| match error {
         MergeError::Malformed(message) => Status::bad_request(message),
         MergeError::Unprocessable => Status::unprocessable(),
         MergeError::Failed(message) => Status::plain(500, &message),

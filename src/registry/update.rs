@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::admission::Operation;
 use crate::apply::{FieldManager, keep_times};
 use crate::auth::UserInfo;
+use crate::kinds;
 use crate::meta::field::{self, Path};
 use crate::meta::{Revision, Status, names, object_meta};
 use crate::store::{self, Guard, Stored, WriteError};
@@ -243,7 +244,11 @@ impl Registry {
         let (version, resource) = (&target.version, &target.resource);
         let mut raw = new;
         remove_resource_version(&mut raw);
-        let raw = self.convert_to(resource, resource.storage(), raw).await.map_err(Undecodable::refuse_write)?;
+        let raw = self.convert_to(resource, resource.storage(), raw).await;
+        let mut raw = raw.map_err(Undecodable::refuse_write)?;
+        if resource.definition.is_none() {
+            kinds::settle_stored(&mut raw);
+        }
         let answer = |revision: Revision, object: Value| {
             let mut object = object;
             set_resource_version(&mut object, revision);

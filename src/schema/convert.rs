@@ -171,8 +171,5 @@ fn extensions(schema: &JsonSchema) -> Result<Extensions, ConvertError> {
         list_map_keys: schema.list_map_keys.clone(),
         list_type: schema.list_type.clone(),
         map_type: schema.map_type.clone(),
-        // Definitions have no strategic merge patches.
-        patch_merge_key: None,
-        patch_strategy: None,
     })
 }

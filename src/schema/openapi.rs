@@ -318,8 +318,6 @@ fn publish_extensions(extensions: &Extensions, fields: &mut Map) {
     insert_texts(fields, "x-kubernetes-list-map-keys", &extensions.list_map_keys);
     insert(fields, "x-kubernetes-list-type", extensions.list_type.clone());
     insert(fields, "x-kubernetes-map-type", extensions.map_type.clone());
-    insert(fields, "x-kubernetes-patch-merge-key", extensions.patch_merge_key.clone());
-    insert(fields, "x-kubernetes-patch-strategy", extensions.patch_strategy.clone());
 }
 
 fn publish_rules(rules: &[ValidationRule], fields: &mut Map) {

@@ -63,11 +63,6 @@ pub struct Extensions {
     pub list_type: Option<String>,
     /// `granular` or `atomic`.
     pub map_type: Option<String>,
-    /// Of a list of a built-in kind: the field that a strategic merge patch tells items apart by.
-    pub patch_merge_key: Option<String>,
-    /// Of a field of a built-in kind: what a strategic merge patch does with it. `merge`, `replace`, `retainKeys`, or
-    /// several with a comma between them.
-    pub patch_strategy: Option<String>,
 }
 
 /// The texts and numbers of a long enumeration, to be looked up.

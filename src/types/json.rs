@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use super::{Codec, Field, Kind, Message, Shape};
 use crate::meta::quantity::Quantity;
 use crate::meta::{duration, object_meta, time};
-use crate::schema::typed::{Findings, Stop, Typed};
+use crate::schema::typed::{Fault, Findings, Stop, Typed};
 use crate::value::{Map, Value, base64};
 
 impl Message {
@@ -20,6 +20,11 @@ impl Message {
     /// Go's text: `json: cannot unmarshal number into Go struct field ConfigMap.data of type string`.
     pub fn decode(&'static self, object: &Value) -> Result<(Value, Findings), String> {
         Typed::run(|typed| self.decode_at(typed, object))
+    }
+
+    /// Every error that reading `object` meets, up to a bound, in the order of its fields' names.
+    pub fn faults(&'static self, object: &Value) -> Vec<Fault> {
+        Typed::faults(|typed| self.decode_at(typed, object))
     }
 
     /// Why a tree that was patched can't be restored as an object of this type, where that is not read from text. Go then has
@@ -39,7 +44,12 @@ impl Message {
         let mut read = Map::new();
         typed.structure_in(self.package, value, self.name, |typed, name, value| {
             let Some(field) = self.member(name) else { return Ok(false) };
-            if let Some(value) = field.decode(typed, value)? {
+            let way = self.way_to(field);
+            let decoded = match way.is_empty() {
+                true => field.decode(typed, value)?,
+                false => typed.embedded(&way, |typed| field.decode(typed, value))?,
+            };
+            if let Some(value) = decoded {
                 read.insert(name, value);
             }
             Ok(true)
@@ -54,7 +64,7 @@ impl Message {
         Ok(Value::Object(Map::from_fields(fields.collect())))
     }
 
-    pub(super) fn is_object_meta(&self) -> bool {
+    pub(crate) fn is_object_meta(&self) -> bool {
         self.name == "ObjectMeta"
     }
 }
@@ -187,7 +197,7 @@ impl Kind {
             Kind::Int32 => typed.int32(value).map(|number| Value::Int(number.into())),
             Kind::Int64 => typed.int64(value).map(Value::Int),
             Kind::Double => typed.float64(value).map(Value::Float),
-            Kind::Bytes => decode_bytes(typed, value),
+            Kind::Bytes => decode_bytes(typed, value)?,
             Kind::Message(message) => match message.codec {
                 Codec::Time => decode_time(typed, value, time::normalize),
                 Codec::MicroTime => decode_time(typed, value, time::normalize_micro),
@@ -254,7 +264,16 @@ fn decode_metadata<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Option
     Ok(None)
 }
 
-fn decode_bytes(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
+/// Bytes: a text in base64, or a list of numbers.
+fn decode_bytes<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Option<Value>, Stop> {
+    if matches!(value, Value::Array(_)) {
+        let bytes = typed.list(value, "[]uint8", |typed, item| Ok(typed.uint8(item).unwrap_or_default()))?;
+        return Ok(bytes.map(|bytes: Vec<u8>| Value::String(base64::encode(&bytes))));
+    }
+    Ok(decode_text(typed, value))
+}
+
+fn decode_text(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
     let text = typed.string_as(value, "[]uint8")?;
     match base64::decode(&text) {
         Ok(bytes) => Some(Value::String(base64::encode(&bytes))),

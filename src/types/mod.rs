@@ -2,8 +2,8 @@
 //!
 //! A [`Message`] is a Go struct: its fields in the order of their declaration, each with its JSON name, its number in
 //! protobuf, and what Go does with a zero value. From it follow the JSON that Go writes and its words for what does not
-//! fit ([`json`]), the order of the fields in that text ([`layout`]), the structural schema that the engine of custom kinds
-//! works on ([`structural`]), and the bytes ([`crate::protobuf`]).
+//! fit ([`json`]), the order of the fields in that text ([`layout`]), the published definitions ([`openapi`]), what apply and
+//! strategic merge patches look at, and the bytes ([`crate::protobuf`]).
 //!
 //! The published types are data, made from the Go modules: `schemas/types`, read by [`source`] when they are first used.
 //!
@@ -16,7 +16,8 @@ mod descriptions;
 mod internal;
 pub mod json;
 pub mod layout;
-pub mod structural;
+mod stored;
+pub mod openapi;
 
 use descriptions::description;
 

@@ -1,8 +1,8 @@
 //! The types of the published Go modules, as `schemas/types` holds them.
 //!
-//! A file is a package; `schemas/README.md` tells its form. A package is looked through when one of its types is first
-//! asked for, and a type is read when it is first looked at: a server that never sees a Pod never reads its type. What is
-//! read stays for the life of the process, so a type is a `&'static` like those that are written in Rust.
+//! A file is a package; `schemas/generate/README.md` tells its form. A package is looked through when one of its types is
+//! first asked for, and a type is read when it is first looked at: a server that never sees a Pod never reads its type.
+//! What is read stays for the life of the process, so a type is a `&'static` like those that are written in Rust.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
@@ -109,8 +109,8 @@ impl Named {
     /// What the type is in Go, if it is not a struct: `string`, `[]string`, `map[ResourceName]quantity.Quantity`.
     fn underlying(&self) -> Option<&'static str> {
         let first = self.words().next()?;
-        let is_word = matches!(first, "object" | "message" | "cluster" | "own") || first.contains('=');
-        (!is_word).then_some(first)
+        let is_word = matches!(first, "object" | "message" | "cluster" | "own" | "union") || first.contains('=');
+        (!is_word && !first.starts_with('+')).then_some(first)
     }
 
     fn go_type(&self) -> &'static str {
@@ -151,6 +151,7 @@ impl Named {
             always: true,
             go_type: found.go_type,
             container_type: found.container_type,
+            enums: found.enums,
             description: super::description(self.package.name, self.name, json),
             ..field(number.parse().unwrap_or_default(), json, found.kind)
         };
@@ -183,11 +184,12 @@ struct Found {
     shape: Shape,
     go_type: Option<&'static str>,
     container_type: Option<&'static str>,
+    enums: &'static str,
 }
 
 impl Found {
     const fn of(kind: Kind) -> Self {
-        Found { kind, shape: Shape::Value, go_type: None, container_type: None }
+        Found { kind, shape: Shape::Value, go_type: None, container_type: None, enums: "" }
     }
 }
 
@@ -231,8 +233,13 @@ impl Named {
         };
         let found = self.package.type_of(underlying);
         match found.shape {
+            // Go knows the type only by its other name.
+            _ if self.words().any(|word| word == "alias") => found,
             Shape::List | Shape::Map => Found { container_type: Some(self.go_type()), ..found },
-            _ => Found { go_type: Some(self.go_type()), ..found },
+            _ => {
+                let enums = self.words().find_map(|word| word.strip_prefix("enum=")).unwrap_or_default();
+                Found { go_type: Some(self.go_type()), enums, ..found }
+            }
         }
     }
 }

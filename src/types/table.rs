@@ -110,6 +110,8 @@ pub struct Field {
     pub container_type: Option<&'static str>,
     /// Whether the published schema requires the field. Nothing enforces it but clients.
     pub is_required: bool,
+    /// The values of a text that the published schema names, with commas between them.
+    pub enums: &'static str,
     /// The default that the published schema names, as JSON.
     pub default: Option<&'static str>,
     pub items: Items,
@@ -199,10 +201,8 @@ impl Message {
     pub fn members(&self) -> impl Iterator<Item = &'static Field> + use<> {
         static TYPE_META: [Field; 2] = [string(0, "kind"), string(0, "apiVersion")];
         let type_meta: &'static [Field] = if self.is_object { &TYPE_META } else { &[] };
-        type_meta.iter().chain(self.fields.iter().flat_map(|field| match (field.shape, field.kind) {
-            (Shape::Inline, Kind::Message(embedded)) => embedded.get().fields.iter(),
-            _ => std::slice::from_ref(field).iter(),
-        }))
+        // What is embedded embeds no more than one type in turn.
+        type_meta.iter().chain(self.fields.iter().flat_map(Field::embedded).flat_map(Field::embedded))
     }
 
     /// What Go's errors call the type: `v1.PodSpec`.
@@ -213,6 +213,25 @@ impl Message {
     /// The field that JSON calls `name`.
     pub fn member(&self, name: &str) -> Option<&'static Field> {
         self.members().find(|field| field.json == name)
+    }
+
+    /// The Go names of the embedded structs on the way to a member; none for a field of its own.
+    pub fn way_to(&self, member: &'static Field) -> Vec<&'static str> {
+        let is_it = |field: &Field| std::ptr::eq(field, member);
+        for field in self.fields {
+            let (Shape::Inline, Kind::Message(outer)) = (field.shape, field.kind) else { continue };
+            for inner in outer.get().fields {
+                if is_it(inner) {
+                    return vec![outer.get().name];
+                }
+                if let (Shape::Inline, Kind::Message(within)) = (inner.shape, inner.kind)
+                    && within.get().fields.iter().any(is_it)
+                {
+                    return vec![outer.get().name, within.get().name];
+                }
+            }
+        }
+        Vec::new()
     }
 
     /// The fields with their indices, in the order of their numbers.
@@ -278,6 +297,7 @@ pub(super) const fn field(number: u32, json: &'static str, kind: Kind) -> Field 
         go_type: None,
         container_type: None,
         is_required: false,
+        enums: "",
         default: None,
         items: Items::NONE,
     }
@@ -289,6 +309,14 @@ pub const fn message(number: u32, json: &'static str, message: &'static Message)
 }
 
 impl Field {
+    /// The fields that stand in its place in JSON: those of an embedded type, or itself.
+    fn embedded(&'static self) -> std::slice::Iter<'static, Field> {
+        match (self.shape, self.kind) {
+            (Shape::Inline, Kind::Message(embedded)) => embedded.get().fields.iter(),
+            _ => std::slice::from_ref(self).iter(),
+        }
+    }
+
     /// Gives the name in Go where it is not the JSON name with a capital.
     pub const fn go(self, name: &'static str) -> Self {
         Field { go: Some(name), ..self }

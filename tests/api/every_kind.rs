@@ -53,7 +53,7 @@ fn every_kind_is_listed_published_and_has_columns() {
         let named = json!([{ "group": kind.group, "version": kind.version, "kind": kind.kind }]);
         assert!(schemas.values().any(|schema| schema["x-kubernetes-group-version-kind"] == named), "{}", kind.kind);
         assert!(document["paths"].get(collection(kind).replace("default", "{namespace}")).is_some(), "{}", kind.kind);
-        if kind.list.is_none() {
+        if kind.list().is_none() {
             continue;
         }
         let list = get(&collection(kind), "application/json");
@@ -81,7 +81,7 @@ fn every_kind_is_created_patched_and_read_in_both_forms() {
         let body = check(server.send("GET", &path, &[("Accept", PROTOBUF)], None), 200).body;
         let envelope = protobuf::open(&body).expect("it is an envelope");
         assert_eq!((envelope.api_version.as_str(), envelope.kind.as_str()), (&*kind.api_version(), kind.kind));
-        let read = protobuf::decode(kind.message, envelope.raw).expect("it is a message");
+        let read = protobuf::decode(kind.message(), envelope.raw).expect("it is a message");
         let read: Value = serde_json::from_slice(&value::json::encode(&read)).expect("it is JSON");
         assert_eq!(read["metadata"]["labels"]["patched"], "yes", "{}", kind.kind);
         if kind.form == Form::Typed {

@@ -25,11 +25,11 @@ fn start() -> (Server, Folder) {
 /// The answer to a GET over TLS, by a client that trusts the server's CA and shows `identity`, if any.
 pub fn get(server: &Server, path: &str, identity: Option<&Identity>, header: &str) -> Answer {
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{header}\r\n");
-    exchange(server, &request, identity).expect("it is answered")
+    exchange(server, request.as_bytes(), identity).expect("it is answered")
 }
 
 /// The answer to a request as it stands, over TLS; `None` where there is none.
-pub fn exchange(server: &Server, request: &str, identity: Option<&Identity>) -> Option<Answer> {
+pub fn exchange(server: &Server, request: &[u8], identity: Option<&Identity>) -> Option<Answer> {
     let kubeconfig = std::fs::read_to_string(&server.kubeconfig).expect("it is written before the server is ready");
     let authority = kubeconfig.lines().find_map(|line| line.trim().strip_prefix("certificate-authority-data: "));
     let authority = STANDARD.decode(authority.expect("the CA is embedded")).expect("it is base64");
@@ -47,7 +47,7 @@ pub fn exchange(server: &Server, request: &str, identity: Option<&Identity>) -> 
     let connection = ClientConnection::new(Arc::new(config), name).expect("the settings are sound");
     let socket = TcpStream::connect(server.url.trim_start_matches("https://")).expect("the server listens");
     let mut stream = StreamOwned::new(connection, socket);
-    stream.write_all(request.as_bytes()).expect("the handshake succeeds");
+    stream.write_all(request).expect("the handshake succeeds");
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).expect("the server closes the connection");
     Answer::parse(&bytes)

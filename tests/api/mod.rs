@@ -14,7 +14,7 @@ mod connections;
 mod replicas;
 mod overrides;
 mod snapshot;
-mod identity;
+pub mod identity;
 pub mod webhooks;
 mod rbac_model;
 mod rbac;

@@ -58,7 +58,7 @@ fn send(server: &Server, method: &str, path: &str, headers: &str, body: Option<&
     let request = format!(
         "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
     );
-    identity::exchange(server, &request, None)
+    identity::exchange(server, request.as_bytes(), None)
 }
 
 #[test]

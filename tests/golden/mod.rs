@@ -1,4 +1,5 @@
-//! The recorded conversations of a Kubernetes 1.37 CRD server, against the real binary.
+//! Recorded conversations, against the real binary: those of a Kubernetes 1.37 CRD server here, those about the built-in
+//! kinds in `kinds`.
 //!
 //! `KNOWN` lists those that do not hold, with the cause: the test fails when one of them begins to hold, and when another
 //! ceases to. `SKIFF_GOLDEN=name` shows the first differences of the conversations whose names contain it;
@@ -9,6 +10,7 @@ mod request;
 mod watch;
 mod webhook;
 mod run;
+mod kinds;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,6 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::Value;
 
 use crate::server::{Folder, Server};
+use run::{Door, gunzip};
 
 /// How many conversations run side by side: many, as they wait more than they compute.
 const AT_A_TIME: usize = 32;
@@ -29,54 +32,113 @@ const CONTROLLERS: &str = "*,-garbage-collector-controller";
 
 #[test]
 fn conversations_hold_but_for_the_known_ones() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let only = std::env::var("SKIFF_GOLDEN").ok();
+    let root = root();
     let mut files = Vec::new();
     collect(&root.join("conversations"), &mut files);
-    let known = known(&root.join("KNOWN"));
+    let read = |path| {
+        let text = fs::read_to_string(path).expect("the conversation is readable");
+        serde_json::from_str(&text).expect("the conversation is JSON")
+    };
     let folder = Folder::for_test();
-    let store = std::env::var("SKIFF_GOLDEN_STORE").unwrap_or_else(|_| "memory".to_owned());
+    let store = store();
     let start = |data: &str| {
         let arguments =
             ["--store", &store, "--disable-admission-plugins", "NamespaceLifecycle", "--controllers", CONTROLLERS];
         Server::start(&folder.0.join(data), &arguments)
     };
-    let server = start("data");
-    // Of the others it counts only whether they differ; what comes after the first difference often waits in vain.
-    let problems_max = if only.is_some() { SHOWN_MAX } else { 1 };
-    let next = AtomicUsize::new(0);
-    let problems: Mutex<BTreeMap<String, Vec<String>>> = Mutex::default();
-    let work = || {
-        while let Some(path) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let text = fs::read_to_string(path).expect("the conversation is readable");
-            let conversation: Value = serde_json::from_str(&text).expect("the conversation is JSON");
-            let name = conversation["name"].as_str().expect("it has a name").to_owned();
-            if only.as_ref().is_some_and(|only| !name.contains(only)) {
-                continue;
-            }
-            let mut found = run::play(&server, &conversation, problems_max);
-            if !found.is_empty() && only.is_none() && !known.contains_key(&name) {
-                // Some answers depend on whether two writes meet the same second.
-                println!("{name} is played again, alone, as it differed: {}", found[0]);
-                found = run::play(&start(&name), &conversation, problems_max);
-            }
-            problems.lock().expect("no thread panics").insert(name, found);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..AT_A_TIME {
-            scope.spawn(work);
-        }
-    });
-    let problems = problems.into_inner().expect("no thread panics");
-    if let Some(only) = only {
-        for (name, found) in &problems {
-            println!("{name}: {}", if found.is_empty() { "holds" } else { "differs" });
-            found.iter().for_each(|problem| println!("   {problem}"));
-        }
-        assert!(!problems.is_empty(), "no conversation is called `{only}`");
-        return;
+    Recorded {
+        rounds: vec![files.into_iter().map(read).collect()],
+        known: root.join("KNOWN"),
+        only: std::env::var("SKIFF_GOLDEN").ok(),
+        door: Door::Plain,
+        start: &start,
     }
+    .check();
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+fn store() -> String {
+    std::env::var("SKIFF_GOLDEN_STORE").unwrap_or_else(|_| "memory".to_owned())
+}
+
+/// Conversations, and what they are played against.
+struct Recorded<'r> {
+    /// Those that are played side by side; each round has a server of its own.
+    rounds: Vec<Vec<Value>>,
+    /// The file that lists those that do not hold.
+    known: PathBuf,
+    /// A part of the names of those that are asked for; `None` for all.
+    only: Option<String>,
+    door: Door<'r>,
+    /// Starts a server with its data in the folder of that name.
+    start: &'r (dyn Fn(&str) -> Server + Sync),
+}
+
+/// What differs, by conversation; nothing for one that holds.
+type Problems = BTreeMap<String, Vec<String>>;
+type Again<'a> = dyn Fn(&Value, &[String]) -> Option<Vec<String>> + Sync + 'a;
+
+impl Recorded<'_> {
+    /// Shows what was asked for, or holds the conversations against the list.
+    fn check(mut self) {
+        if let Some(only) = self.only.take() {
+            self.rounds.iter_mut().for_each(|round| round.retain(|conversation| name(conversation).contains(&only)));
+            self.rounds.retain(|round| !round.is_empty());
+            assert!(!self.rounds.is_empty(), "no conversation is called `{only}`");
+            for (name, found) in self.play(SHOWN_MAX, &|_, _| None) {
+                println!("{name}: {}", if found.is_empty() { "holds" } else { "differs" });
+                found.iter().for_each(|problem| println!("   {problem}"));
+            }
+            return;
+        }
+        let known = known(&self.known);
+        // It counts only whether they differ; what comes after the first difference often waits in vain.
+        let problems = self.play(1, &|conversation, found| {
+            let name = name(conversation);
+            // Some answers depend on whether two writes meet the same second.
+            (!known.contains_key(name)).then(|| {
+                println!("{name} is played again, alone, as it differed: {}", found[0]);
+                run::play(&(self.start)(name), conversation, self.door, 1)
+            })
+        });
+        compare_with(&known, &problems, &self.known);
+    }
+
+    /// Plays them; `again` may give a second verdict on one that differs.
+    fn play(&self, problems_max: usize, again: &Again<'_>) -> Problems {
+        let problems: Mutex<Problems> = Mutex::default();
+        for (at, round) in self.rounds.iter().enumerate() {
+            let server = (self.start)(&format!("round-{at}"));
+            let next = AtomicUsize::new(0);
+            let work = || {
+                while let Some(conversation) = round.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let mut found = run::play(&server, conversation, self.door, problems_max);
+                    if !found.is_empty() {
+                        found = again(conversation, &found).unwrap_or(found);
+                    }
+                    problems.lock().expect("no thread panics").insert(name(conversation).to_owned(), found);
+                }
+            };
+            std::thread::scope(|scope| {
+                for _ in 0..AT_A_TIME.min(round.len()) {
+                    scope.spawn(work);
+                }
+            });
+        }
+        problems.into_inner().expect("no thread panics")
+    }
+}
+
+fn name(conversation: &Value) -> &str {
+    conversation["name"].as_str().expect("it has a name")
+}
+
+/// Fails unless those that differ are those that are known to.
+fn compare_with(known: &BTreeMap<String, String>, problems: &Problems, list: &Path) {
+    let list = list.file_name().unwrap_or_default().to_string_lossy();
     let failed: BTreeSet<&str> =
         problems.iter().filter(|(_, found)| !found.is_empty()).map(|(name, _)| name.as_str()).collect();
     let mut faults = Vec::new();
@@ -86,10 +148,10 @@ fn conversations_hold_but_for_the_known_ones() {
         }
     }
     for name in known.keys() {
-        match problems.contains_key(name) {
-            false => faults.push(format!("{name} is listed in KNOWN but not recorded")),
-            true if !failed.contains(name.as_str()) => faults.push(format!("{name} holds now: take it off KNOWN")),
-            true => {}
+        if !problems.contains_key(name) {
+            faults.push(format!("{name} is listed in {list} but not recorded"));
+        } else if !failed.contains(name.as_str()) {
+            faults.push(format!("{name} holds now: take it off {list}"));
         }
     }
     println!("{} conversations hold, {} of {} do not", problems.len() - failed.len(), failed.len(), problems.len());
@@ -98,7 +160,7 @@ fn conversations_hold_but_for_the_known_ones() {
 
 /// The conversations that are known not to hold, and why.
 fn known(path: &Path) -> BTreeMap<String, String> {
-    let text = fs::read_to_string(path).expect("tests/golden/KNOWN is there");
+    let text = fs::read_to_string(path).expect("the list of known ones is there");
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines
         .map(|line| {

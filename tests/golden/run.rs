@@ -12,18 +12,28 @@ use super::compare::{Placeholders, as_text, first_difference, ignore, pointer};
 use super::request::{encode, headers_of, python_json, quote};
 use super::watch;
 use super::webhook::Webhook;
-use crate::server::{Answer, Server};
+use crate::api::identity::exchange;
+use crate::server::{Answer, Server, request as request_bytes};
 
 const COMPARED_HEADERS: [&str; 5] = ["content-type", "warning", "content-encoding", "location", "retry-after"];
 
 /// How long after the opening of a watch the steps meanwhile begin.
 const WATCH_SETTLES: Duration = Duration::from_millis(150);
 
+/// How requests reach the server.
+#[derive(Clone, Copy)]
+pub enum Door<'d> {
+    /// Plain HTTP, where everybody is an administrator.
+    Plain,
+    /// TLS; a request that brings no credentials has this token.
+    Token(&'d str),
+}
+
 /// What differs, up to `problems_max` differences; nothing for a conversation that holds.
-pub fn play(server: &Server, conversation: &Value, problems_max: usize) -> Vec<String> {
+pub fn play(server: &Server, conversation: &Value, door: Door<'_>, problems_max: usize) -> Vec<String> {
     let name = conversation["name"].as_str().unwrap_or_default().replace('_', "-").to_lowercase();
     let names = BTreeMap::from([("suffix".to_owned(), name)]);
-    let mut run = Run { server, names, placeholders: Placeholders::default(), webhooks: BTreeMap::new() };
+    let mut run = Run { server, door, names, placeholders: Placeholders::default(), webhooks: BTreeMap::new() };
     let mut problems = Vec::new();
     for (at, step) in conversation["steps"].as_array().into_iter().flatten().enumerate() {
         let got = run.step(step);
@@ -42,6 +52,7 @@ pub fn play(server: &Server, conversation: &Value, problems_max: usize) -> Vec<S
 
 struct Run<'s> {
     server: &'s Server,
+    door: Door<'s>,
     names: BTreeMap<String, String>,
     placeholders: Placeholders,
     webhooks: BTreeMap<String, Webhook>,
@@ -80,10 +91,22 @@ impl Run<'_> {
     }
 
     fn send(&self, request: &Value) -> Answer {
-        let (headers, body) = encode(request);
+        let (mut headers, body) = encode(request);
+        if let Door::Token(token) = self.door
+            && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"))
+        {
+            headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
+        }
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let method = request["method"].as_str().unwrap_or_default();
-        self.server.send(method, &quote(request["path"].as_str().unwrap_or_default()), &headers, body.as_deref())
+        let path = quote(request["path"].as_str().unwrap_or_default());
+        match self.door {
+            Door::Plain => self.server.send(method, &path, &headers, body.as_deref()),
+            Door::Token(_) => {
+                let request = request_bytes(method, &path, &headers, body.as_deref());
+                exchange(self.server, &request, None).expect("there is an answer")
+            }
+        }
     }
 
     fn poll(&mut self, step: &Value, poll: &Value) -> Value {
@@ -258,9 +281,9 @@ pub fn decode(raw: &[u8], content_type: &str) -> Value {
     }
 }
 
-fn gunzip(bytes: &[u8]) -> Vec<u8> {
+pub fn gunzip(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    flate2::read::GzDecoder::new(bytes).read_to_end(&mut out).expect("the body is gzip");
+    flate2::read::GzDecoder::new(bytes).read_to_end(&mut out).expect("it is gzip");
     out
 }
 

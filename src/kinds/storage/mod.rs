@@ -8,5 +8,5 @@ pub mod claim;
 pub mod class;
 pub mod columns;
 pub mod drivers;
-pub mod node_selector;
+pub mod topologies;
 pub mod volume;

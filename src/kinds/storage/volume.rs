@@ -12,7 +12,8 @@ use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::value::Value;
 
-use super::{access_modes, claim, drivers, node_selector};
+use super::{access_modes, claim, drivers};
+use crate::kinds::node_selector;
 
 const RECLAIM_POLICIES: [&str; 3] = ["Delete", "Recycle", "Retain"];
 const OF_INLINE: &str = "may not be specified in the context of inline volumes";
@@ -260,7 +261,9 @@ pub fn warnings(volume: &FieldRef<'_>) -> Vec<String> {
         warnings.push(format!("spec.persistentVolumeReclaimPolicy: {message}"));
     }
     let affinity = spec.field("nodeAffinity");
-    warnings.extend(node_selector::term_warnings(&affinity.field("required").field("nodeSelectorTerms")));
+    for term in affinity.field("required").field("nodeSelectorTerms").items() {
+        warnings.extend(node_selector::term_warnings(&term, false));
+    }
     let used = SOURCES.iter().filter(|(name, ..)| spec.field(name).is_set());
     warnings.extend(used.map(|(_, called, message)| format!("spec.{called}: {message}")));
     warnings

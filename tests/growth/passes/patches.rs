@@ -7,7 +7,7 @@ use kubeskiff::apply::{
 };
 use kubeskiff::kinds;
 use kubeskiff::patch::{json_patch, merge_patch, strategic_merge};
-use kubeskiff::schema::structural::Structural;
+use kubeskiff::types::Message;
 use kubeskiff::value::Value;
 
 use crate::inputs::{METADATA, Make, SPECS, fields, list, structural, value, widget};
@@ -88,8 +88,9 @@ fn merge_patches() -> Vec<Pass> {
     shapes.into_iter().map(make).collect()
 }
 
-static SERVICE_ACCOUNT: LazyLock<Structural> =
-    LazyLock::new(|| kinds::type_of("v1", "ServiceAccount").expect("the kind is built in").structural());
+fn service_account() -> &'static Message {
+    kinds::type_of("v1", "ServiceAccount").expect("the kind is built in")
+}
 
 fn strategic_merges() -> Vec<Pass> {
     fn secrets(size: usize, item: impl Fn(usize) -> String) -> String {
@@ -147,7 +148,7 @@ fn strategic_merges() -> Vec<Pass> {
     let make = |(shape, input): (&'static str, Make<(String, Value)>)| {
         pass("strategic merge patch", shape, SIZE, input, |(patch, object)| {
             let (patch, _) = strategic_merge::Patch::decode(patch.as_bytes(), true).ok()?;
-            patch.apply(object, "ServiceAccount", &SERVICE_ACCOUNT).ok()
+            patch.apply(object, service_account()).ok()
         })
     };
     shapes.into_iter().map(make).collect()

@@ -3,7 +3,8 @@
 //! Source: `pkg/apis/core` and `pkg/registry/core/persistentvolume` of Kubernetes 1.36, with the types of 1.37.
 
 use crate::crd::{Column, Scope, ServedVersion};
-use crate::kinds::storage::{access_modes, columns, node_selector, volume};
+use crate::kinds::node_selector;
+use crate::kinds::storage::{access_modes, columns, volume};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, checks, defaults, diff, metadata, prepare, semantic, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};

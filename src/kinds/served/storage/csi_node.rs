@@ -5,7 +5,8 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::crd::{Scope, ServedVersion};
-use crate::kinds::storage::{columns, drivers, node_selector};
+use crate::kinds::node_selector;
+use crate::kinds::storage::{columns, drivers};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, checks, metadata, prepare, show_internal};
 use crate::meta::field::{Error, ErrorList};

@@ -3,7 +3,7 @@
 //! Source: `pkg/apis/storage` and `pkg/registry/storage/csistoragecapacity` of Kubernetes 1.36, with the types of 1.37.
 
 use crate::crd::ServedVersion;
-use crate::kinds::storage::{columns, node_selector};
+use crate::kinds::storage::{columns, topologies};
 use crate::kinds::strategy::{Strategy, Subresource, Table};
 use crate::kinds::{Kind, checks, metadata, prepare, resources, show_internal};
 use crate::meta::field::ErrorList;
@@ -42,7 +42,7 @@ impl Strategy for CsiStorageCapacity {
     }
 
     fn warnings(&self, _: &ServedVersion, _: Subresource, new: &Value, _: Option<&Value>) -> Vec<String> {
-        node_selector::label_selector_warnings(&FieldRef::root(new).field("nodeTopology"))
+        topologies::label_selector_warnings(&FieldRef::root(new).field("nodeTopology"))
     }
 
     fn allows_unconditional_update(&self) -> bool {

@@ -1,0 +1,161 @@
+//! The published OpenAPI definitions of types, in the words of v3: one a struct, which others refer to.
+//!
+//! Source: kube-openapi's generator and the documents of Kubernetes 1.37.
+
+use super::{Codec, Field, Kind, Message, Named, Ref, Shape};
+use crate::object;
+use crate::value::{Map, Value, json};
+use crate::work;
+
+/// A definition, and the types that it refers to.
+pub struct Definition {
+    pub name: String,
+    pub schema: Value,
+    pub references: Vec<&'static Named>,
+}
+
+impl Named {
+    /// The name of the type's definition: `io.k8s.api.core.v1.Pod`.
+    pub fn definition_name(&self) -> String {
+        let package = match self.package() {
+            "quantity" => "apimachinery.pkg.api.resource".to_owned(),
+            "intstr" => "apimachinery.pkg.util.intstr".to_owned(),
+            "runtime" => "apimachinery.pkg.runtime".to_owned(),
+            package => match package.split_once('.') {
+                Some(("meta", version)) => format!("apimachinery.pkg.apis.meta.{version}"),
+                Some((group @ "apiextensions", version)) => {
+                    format!("apiextensions-apiserver.pkg.apis.{group}.{version}")
+                }
+                Some((group @ "apiregistration", version)) => format!("kube-aggregator.pkg.apis.{group}.{version}"),
+                _ => format!("api.{package}"),
+            },
+        };
+        format!("io.k8s.{package}.{}", self.name())
+    }
+
+    /// The group and version of the package.
+    fn group_version(&self) -> Option<(&'static str, &'static str)> {
+        let (package, version) = self.package().split_once('.')?;
+        let (group, _) = super::GROUPS.iter().find(|(_, known)| *known == package)?;
+        Some((group, version))
+    }
+
+    /// The type's definition.
+    pub fn definition(&'static self) -> Definition {
+        let message = self.message();
+        let mut references = Vec::new();
+        let schema = match message.codec {
+            Codec::Object => structure(message, self, &mut references),
+            Codec::Time | Codec::MicroTime => object! { "type" => "string", "format" => "date-time" },
+            Codec::Duration | Codec::Quantity => object! { "type" => "string" },
+            Codec::IntOrString => object! { "type" => "string", "format" => "int-or-string" },
+            Codec::List => message.fields.first().map_or(Value::Null, |items| field(items, &mut references)),
+            _ => object! { "type" => "object" },
+        };
+        Definition { name: self.definition_name(), schema, references }
+    }
+}
+
+fn structure(message: &'static Message, named: &Named, references: &mut Vec<&'static Named>) -> Value {
+    let mut fields = Map::new();
+    if !message.description.is_empty() {
+        fields.insert("description", message.description.into());
+    }
+    fields.insert("type", "object".into());
+    let properties = message.members().map(|member| (member.json.to_owned(), field(member, references)));
+    let properties: Map = properties.collect();
+    if !properties.is_empty() {
+        fields.insert("properties", properties.into());
+    }
+    let required = message.fields.iter().filter(|field| field.is_required);
+    let required: Vec<Value> = required.map(|field| Value::from(field.json)).collect();
+    if !required.is_empty() {
+        fields.insert("required", required.into());
+    }
+    if message.is_atomic {
+        fields.insert("x-kubernetes-map-type", "atomic".into());
+    }
+    if let Some((group, version)) = named.group_version().filter(|_| message.is_object) {
+        let known = object! { "group" => group, "version" => version, "kind" => named.name() };
+        fields.insert("x-kubernetes-group-version-kind", vec![known].into());
+    }
+    Value::Object(fields)
+}
+
+fn field(field: &'static Field, references: &mut Vec<&'static Named>) -> Value {
+    work::step();
+    let of_items = Field { description: "", always: true, default: None, shape: Shape::Value, ..*field };
+    let mut schema = match field.shape {
+        Shape::Value | Shape::Pointer | Shape::Inline => one(field, references),
+        Shape::List => object! { "type" => "array", "items" => one(&of_items, references) },
+        Shape::Map | Shape::Extensions => {
+            object! { "type" => "object", "additionalProperties" => one(&of_items, references) }
+        }
+    };
+    let fields = schema.make_object();
+    if !field.description.is_empty() {
+        fields.insert("description", field.description.into());
+    }
+    if let Some(default) = field.default.and_then(|text| json::decode(text.as_bytes()).ok()) {
+        fields.insert("default", default);
+    }
+    let items = &field.items;
+    if !items.map_keys.is_empty() {
+        let keys: Vec<Value> = items.map_keys.iter().map(|&key| Value::from(key)).collect();
+        fields.insert("x-kubernetes-list-map-keys", keys.into());
+    }
+    let extensions = [
+        ("x-kubernetes-list-type", items.list_type),
+        ("x-kubernetes-map-type", items.map_type),
+        ("x-kubernetes-patch-merge-key", items.merge_key),
+        ("x-kubernetes-patch-strategy", items.strategy),
+    ];
+    for (name, value) in extensions {
+        if let Some(value) = value {
+            fields.insert(name, value.into());
+        }
+    }
+    schema
+}
+
+/// One of what a field holds.
+fn one(field: &Field, references: &mut Vec<&'static Named>) -> Value {
+    let of_type = |name: &str, format: &str, zero: Value| {
+        let mut fields = Map::new();
+        fields.insert("type", name.into());
+        if !format.is_empty() {
+            fields.insert("format", format.into());
+        }
+        if field.always && field.shape == Shape::Value {
+            fields.insert("default", zero);
+        }
+        if !field.enums.is_empty() {
+            let values: Vec<Value> = field.enums.split(',').map(Value::from).collect();
+            fields.insert("enum", values.into());
+        }
+        Value::Object(fields)
+    };
+    match field.kind {
+        Kind::Bool => of_type("boolean", "", Value::Bool(false)),
+        Kind::Int32 => of_type("integer", "int32", Value::Int(0)),
+        Kind::Int64 => of_type("integer", "int64", Value::Int(0)),
+        Kind::Double => of_type("number", "double", Value::Int(0)),
+        Kind::String => of_type("string", "", Value::from("")),
+        Kind::Bytes => object! { "type" => "string", "format" => "byte" },
+        Kind::Message(Ref::Named(named)) => {
+            references.push(named);
+            let reference = object! { "$ref" => format!("#/components/schemas/{}", named.definition_name()) };
+            let mut fields = Map::new();
+            if field.shape == Shape::Value && matches!(named.message().codec, Codec::Object) {
+                fields.insert("default", object! {});
+            }
+            fields.insert("allOf", vec![reference].into());
+            Value::Object(fields)
+        }
+        // A list in a map.
+        Kind::Message(Ref::Made(list)) => list.fields.first().map_or(Value::Null, |items| {
+            let items = Field { shape: Shape::Value, always: true, ..*items };
+            object! { "type" => "array", "items" => one(&items, references) }
+        }),
+    }
+}

@@ -1,0 +1,53 @@
+//! The recorded conversations about the built-in kinds: of a full Kubernetes 1.36 server with RBAC, started as envtest
+//! starts one, so without controllers and without the admission plugin ServiceAccount.
+//!
+//! `kinds/objects.jsonl.gz` makes, reads, changes and deletes an object of each kind, `kinds/behaviour.jsonl.gz` is about
+//! what a server does beside storing, and `kinds/behaviour-alone.jsonl.gz` changes what all others rely on. A line is a
+//! conversation. `KNOWN-KINDS` lists those that do not hold; `SKIFF_GOLDEN_KINDS=name` shows what differs.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::run::Door;
+use super::{Recorded, gunzip, root, store};
+use crate::server::{Folder, Server};
+
+const TOKEN: &str = "recorder";
+/// Who the recorder was.
+const USERS: &str = "recorder,admin,6d6f7265-6f76-4572-a973-6f6d65626f64,system:masters\n";
+const CONTROLLERS: &str = "-namespace-controller";
+
+#[test]
+fn conversations_about_kinds_hold_but_for_the_known_ones() {
+    let folder = Folder::for_test();
+    let users = folder.0.join("users.csv");
+    fs::write(&users, USERS).expect("the folder can be written to");
+    let users = users.to_str().expect("the path is text");
+    let store = store();
+    let start = |data: &str| {
+        let arguments =
+            ["--store", &store, "--authorization-mode=RBAC", "--token-auth-file", users, "--controllers", CONTROLLERS];
+        Server::start(&folder.0.join(data), &arguments)
+    };
+    Recorded {
+        rounds: vec![[read("objects"), read("behaviour")].concat(), read("behaviour-alone")],
+        known: root().join("KNOWN-KINDS"),
+        only: std::env::var("SKIFF_GOLDEN_KINDS").ok(),
+        door: Door::Token(TOKEN),
+        start: &start,
+    }
+    .check();
+}
+
+/// The conversations of a file, without the pauses that its server needed and ours does not.
+fn read(file: &str) -> Vec<Value> {
+    let bytes = fs::read(root().join("kinds").join(format!("{file}.jsonl.gz"))).expect("the file is there");
+    let text = String::from_utf8(gunzip(&bytes)).expect("it is text");
+    let mut conversations: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("a line is a conversation")).collect();
+    for steps in conversations.iter_mut().filter_map(|conversation| conversation["steps"].as_array_mut()) {
+        steps.retain(|step| step.get("sleep").is_none());
+    }
+    conversations
+}

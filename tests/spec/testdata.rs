@@ -1,0 +1,103 @@
+//! The objects that Kubernetes publishes with its types: one of each kind with every field set, in JSON, YAML and
+//! protobuf. All three are read as the same object, and written as the same bytes.
+//!
+//! `golden/kinds/testdata.jsonl.gz` holds `testdata/HEAD` of `k8s.io/api` 1.37: a line is a file, with its `text`, or in
+//! `base64` where it is protobuf. `KNOWN-TESTDATA` lists the kinds for which that does not hold.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kubeskiff::kinds;
+use kubeskiff::kinds::layout;
+use kubeskiff::protobuf;
+use kubeskiff::value::{Value, json, yaml};
+
+/// The files of a kind.
+#[derive(Default)]
+struct Files {
+    json: Vec<u8>,
+    yaml: Vec<u8>,
+    protobuf: Vec<u8>,
+}
+
+#[test]
+fn the_published_object_of_every_kind_is_read_and_written_in_all_forms() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let known = known(&folder.join("spec/KNOWN-TESTDATA"));
+    let mut faults = Vec::new();
+    for (name, files) in read(&folder.join("golden/kinds/testdata.jsonl.gz")) {
+        match (check(&files), known.contains_key(&name)) {
+            (Err(fault), false) => faults.push(format!("{name}: {fault}")),
+            (Ok(()), true) => faults.push(format!("{name} holds now: take it off KNOWN-TESTDATA")),
+            _ => {}
+        }
+    }
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
+
+/// By kind: `apps.v1.Deployment`.
+fn read(path: &Path) -> BTreeMap<String, Files> {
+    let packed = fs::read(path).expect("the file is there");
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(packed.as_slice()).read_to_string(&mut text).expect("it is gzip");
+    let mut kinds: BTreeMap<String, Files> = BTreeMap::new();
+    for line in text.lines() {
+        let line = json::decode(line.as_bytes()).expect("a line is JSON");
+        let (name, form) = line.str_at(&["file"]).rsplit_once('.').expect("a file has an extension");
+        let files = kinds.entry(name.to_owned()).or_default();
+        let text = line.str_at(&["text"]).as_bytes().to_vec();
+        match form {
+            "json" => files.json = text,
+            "yaml" => files.yaml = text,
+            _ => files.protobuf = STANDARD.decode(line.str_at(&["base64"])).expect("it is base64"),
+        }
+    }
+    kinds
+}
+
+/// The kinds that are known not to hold, and why.
+fn known(path: &Path) -> BTreeMap<String, String> {
+    let text = fs::read_to_string(path).expect("the list of known ones is there");
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let split = |line: &str| line.split_once(": ").map(|(name, cause)| (name.to_owned(), cause.to_owned()));
+    lines.map(|line| split(line).expect("a line is NAME: CAUSE")).collect()
+}
+
+fn check(files: &Files) -> Result<(), String> {
+    let object = json::decode(&files.json).map_err(|error| error.to_string())?;
+    let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
+    let message = kinds::message_of(api_version, kind).ok_or("the kind is not known")?;
+    let (typed, _) = message.decode(&object)?;
+    let typed = with_type(typed, &object);
+    same("JSON that is read", &json::encode(&object), &json::encode(&typed))?;
+    let from_yaml = yaml::decode(&files.yaml).map_err(|error| error.to_string())?;
+    same("YAML that is read", &json::encode(&object), &json::encode(&from_yaml))?;
+    let envelope = protobuf::open(&files.protobuf).map_err(|error| error.to_string())?;
+    let from_protobuf = protobuf::decode(message, envelope.raw).map_err(|error| error.to_string())?;
+    same("protobuf that is read", &json::encode(&object), &json::encode(&with_type(from_protobuf, &object)))?;
+    same("JSON", &files.json, &json::indent(&json::encode_as(&object, layout::of(&object))))?;
+    same("YAML", &files.yaml, yaml::encode(&object).as_bytes())?;
+    same("protobuf", &files.protobuf, &kinds::seal(&object).ok_or("the kind has no message")?)
+}
+
+/// What a message holds, with kind and apiVersion.
+fn with_type(mut object: Value, like: &Value) -> Value {
+    for name in ["apiVersion", "kind"] {
+        object.make_object().insert(name, Value::from(like.str_at(&[name])));
+    }
+    object
+}
+
+/// Where two texts begin to differ.
+fn same(what: &str, wanted: &[u8], got: &[u8]) -> Result<(), String> {
+    let wanted_then = wanted.iter().map(Some).chain([None]);
+    let got_then = got.iter().map(Some).chain([None]);
+    let Some(at) = wanted_then.zip(got_then).position(|(wanted, got)| wanted != got) else { return Ok(()) };
+    let shown =
+        |text: &[u8]| String::from_utf8_lossy(&text[at.saturating_sub(60)..text.len().min(at + 60)]).into_owned();
+    Err(format!("{what} differs at byte {at}: expected {:?}, got {:?}", shown(wanted), shown(got)))
+}
