@@ -14,6 +14,8 @@ use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::value::Value;
 
+/// Of a feature that is off.
+const DISABLED: &str = "status";
 const NODE_ID_BYTES_MAX: usize = 256;
 
 pub static KINDS: [&Kind; 1] = [&Kind {
@@ -27,6 +29,14 @@ pub static KINDS: [&Kind; 1] = [&Kind {
 struct CsiNode;
 
 impl Strategy for CsiNode {
+    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+        object.make_object().remove(DISABLED);
+    }
+
+    fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
+        prepare::keep(new, old, &[DISABLED]);
+    }
+
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
         let root = FieldRef::root(object);
@@ -47,6 +57,10 @@ impl Strategy for CsiNode {
 
     fn allows_unconditional_update(&self) -> bool {
         false
+    }
+
+    fn returns_deleted(&self) -> bool {
+        true
     }
 
     fn table(&self) -> Option<Table> {

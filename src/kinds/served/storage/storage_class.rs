@@ -83,6 +83,10 @@ impl Strategy for StorageClass {
         warnings
     }
 
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+
     fn table(&self) -> Option<Table> {
         let columns = vec![
             Column::string("Provisioner", "Who provides the volumes."),
