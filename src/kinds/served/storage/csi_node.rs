@@ -8,10 +8,11 @@ use crate::crd::{Scope, ServedVersion};
 use crate::kinds::node_selector;
 use crate::kinds::storage::{columns, drivers};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, checks, metadata, prepare, show_internal};
+use crate::kinds::{Kind, checks, metadata, prepare, show_internal, type_of};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
+use crate::types::Message;
 use crate::value::Value;
 
 /// Of a feature that is off.
@@ -29,12 +30,15 @@ pub static KINDS: [&Kind; 1] = [&Kind {
 struct CsiNode;
 
 impl Strategy for CsiNode {
-    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+    fn set_typed_defaults(&self, object: &mut Value) {
         object.make_object().remove(DISABLED);
     }
 
-    fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
-        prepare::keep(new, old, &[DISABLED]);
+    fn zero(&self, version: &ServedVersion) -> Value {
+        let message = type_of(&version.api_version(), &version.names.kind);
+        let mut zero = message.map_or(Value::Null, Message::zero);
+        zero.make_object().remove(DISABLED);
+        zero
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
