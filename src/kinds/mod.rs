@@ -22,6 +22,7 @@ pub mod semantic;
 pub mod resources;
 pub mod node_selector;
 pub mod pod;
+pub mod limits;
 pub mod signers;
 pub mod storage;
 pub mod webhooks;
