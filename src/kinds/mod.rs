@@ -25,6 +25,7 @@ pub mod pod;
 pub mod workloads;
 mod jobs;
 mod autoscaling;
+pub mod limits;
 pub mod signers;
 pub mod storage;
 pub mod pod_object;
