@@ -94,7 +94,8 @@ impl Matcher {
             let next = numbers.len();
             *numbers.entry((*line).to_owned()).or_insert(next)
         };
-        let (old, new): (Vec<usize>, Vec<usize>) = (old.iter().map(&mut number).collect(), new.iter().map(&mut number).collect());
+        let (old, new): (Vec<usize>, Vec<usize>) =
+            (old.iter().map(&mut number).collect(), new.iter().map(&mut number).collect());
         let mut places = vec![Vec::new(); numbers.len()];
         for (at, line) in new.iter().enumerate() {
             if let Some(places) = places.get_mut(*line) {

@@ -23,6 +23,7 @@ pub mod resources;
 pub mod node_selector;
 pub mod pod;
 pub mod limits;
+pub mod quota;
 pub mod signers;
 pub mod storage;
 pub mod webhooks;
@@ -51,6 +52,7 @@ pub use served::apiregistration::api_service::local as local_api_service;
 pub use served::core::config_map::root_authority;
 pub use served::core::namespace::{FINALIZE, INITIAL as INITIAL_NAMESPACES, new as new_namespace};
 pub use served::core::service_account::default as default_service_account;
+pub use served::scheduling::priority_class::initial as initial_priority_classes;
 pub use token_request::TOKEN_REQUEST;
 
 /// What is known of a built-in kind.

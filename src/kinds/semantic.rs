@@ -77,7 +77,10 @@ mod tests {
             equal("spec", Some(&read(left)), Some(&read(right)))
         };
         assert!(check("{args: [], nodeSelector: {}}", "{}"));
-        assert!(check("{limits: {memory: 1Gi}, emptyDir: {sizeLimit: '1'}}", "{limits: {memory: '1073741824'}, emptyDir: {sizeLimit: 1000m}}"));
+        assert!(check(
+            "{limits: {memory: 1Gi}, emptyDir: {sizeLimit: '1'}}",
+            "{limits: {memory: '1073741824'}, emptyDir: {sizeLimit: 1000m}}"
+        ));
         assert!(!check("{securityContext: {}}", "{}"));
         assert!(!check("{limits: {memory: 1Gi}}", "{limits: {memory: 1Gi, cpu: '1'}}"));
         assert!(!check("{labels: {a: b}}", "{labels: {a: c}}"));

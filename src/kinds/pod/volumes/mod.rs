@@ -25,7 +25,6 @@ use crate::value::Value;
 use super::Options;
 use source::{Context, Source};
 
-
 /// The volumes without fault, by name: whether each is a claim, which may be mounted as a device.
 #[derive(Debug, Default)]
 pub struct Volumes<'v> {

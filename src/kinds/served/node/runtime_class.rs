@@ -5,8 +5,8 @@
 use std::collections::HashSet;
 
 use crate::crd::{Column, Scope, ServedVersion};
-use crate::kinds::pod::{Options, tolerations};
 use crate::kinds::node_selector;
+use crate::kinds::pod::{Options, tolerations};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, checks, defaults, metadata, resources, show_internal};
 use crate::meta::field::{Error, ErrorList};
