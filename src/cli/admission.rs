@@ -12,6 +12,7 @@ use crate::store::Storage;
 use crate::webhook::{Client, ServiceAddress};
 
 const NAMESPACE_LIFECYCLE: &str = "NamespaceLifecycle";
+const RESOURCE_QUOTA: &str = "ResourceQuota";
 const LIMIT_RANGER: &str = "LimitRanger";
 const DEFAULT_STORAGE_CLASS: &str = "DefaultStorageClass";
 const STORAGE_OBJECT_IN_USE_PROTECTION: &str = "StorageObjectInUseProtection";
@@ -20,7 +21,7 @@ const OWNER_REFERENCES: &str = "OwnerReferencesPermissionEnforcement";
 const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebhook";
 const VALIDATING_WEBHOOKS: &str = "ValidatingAdmissionWebhook";
 /// Every admission plugin, in the order in which they are asked, and whether it is on by default.
-const PLUGINS: [(&str, bool); 8] = [
+const PLUGINS: [(&str, bool); 9] = [
     (NAMESPACE_LIFECYCLE, true),
     (LIMIT_RANGER, true),
     (DEFAULT_STORAGE_CLASS, true),
@@ -29,6 +30,7 @@ const PLUGINS: [(&str, bool); 8] = [
     (CLAIM_RESIZE, true),
     (MUTATING_WEBHOOKS, true),
     (VALIDATING_WEBHOOKS, true),
+    (RESOURCE_QUOTA, true),
 ];
 
 #[derive(Args)]
@@ -103,7 +105,7 @@ impl Admission {
             chain.0.push(Box::new(OwnerReferences { authorizer: Arc::clone(&authorizer) }));
         }
         if self.is_on(CLAIM_RESIZE) {
-            chain.0.push(Box::new(plugins::PersistentVolumeClaimResize { objects }));
+            chain.0.push(Box::new(plugins::PersistentVolumeClaimResize { objects: Arc::clone(&objects) }));
         }
         chain.0.push(Box::new(Webhooks {
             source: StoredWebhooks::new(storage.clone()),
@@ -112,6 +114,9 @@ impl Admission {
             mutating: self.is_on(MUTATING_WEBHOOKS),
             validating: self.is_on(VALIDATING_WEBHOOKS),
         }));
+        if self.is_on(RESOURCE_QUOTA) {
+            chain.0.push(Box::new(plugins::ResourceQuota { objects }));
+        }
         chain
     }
 }
