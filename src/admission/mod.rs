@@ -3,6 +3,7 @@
 //! Every write passes [`Admission::mutate`] after defaulting, inside the loop that repeats a write after a conflict, and
 //! [`Admission::validate`] right before the commit.
 
+mod default_class;
 mod namespace_lifecycle;
 mod owner_references;
 pub mod webhooks;
@@ -17,6 +18,7 @@ use crate::crd::ServedVersion;
 use crate::meta::Status;
 use crate::value::Value;
 
+pub use default_class::{Classes, DefaultIngressClass};
 pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces, Phase};
 pub use owner_references::OwnerReferences;
 pub use webhooks::Webhooks;

@@ -5,19 +5,25 @@ use std::sync::Arc;
 use clap::Args;
 use ipnet::IpNet;
 
-use crate::admission::{Chain, NamespaceLifecycle, OwnerReferences, Webhooks};
+use crate::admission::{Chain, DefaultIngressClass, NamespaceLifecycle, OwnerReferences, Webhooks};
 use crate::auth::Authorizer;
-use crate::registry::{StoredNamespaces, StoredWebhooks};
+use crate::registry::{StoredIngressClasses, StoredNamespaces, StoredWebhooks};
 use crate::store::Storage;
 use crate::webhook::{Client, ServiceAddress};
 
 const NAMESPACE_LIFECYCLE: &str = "NamespaceLifecycle";
 const OWNER_REFERENCES: &str = "OwnerReferencesPermissionEnforcement";
+const DEFAULT_INGRESS_CLASS: &str = "DefaultIngressClass";
 const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebhook";
 const VALIDATING_WEBHOOKS: &str = "ValidatingAdmissionWebhook";
 /// Every admission plugin, in the order in which they are asked, and whether it is on by default.
-const PLUGINS: [(&str, bool); 4] =
-    [(NAMESPACE_LIFECYCLE, true), (OWNER_REFERENCES, false), (MUTATING_WEBHOOKS, true), (VALIDATING_WEBHOOKS, true)];
+const PLUGINS: [(&str, bool); 5] = [
+    (NAMESPACE_LIFECYCLE, true),
+    (OWNER_REFERENCES, false),
+    (DEFAULT_INGRESS_CLASS, true),
+    (MUTATING_WEBHOOKS, true),
+    (VALIDATING_WEBHOOKS, true),
+];
 
 #[derive(Args)]
 pub struct Admission {
@@ -79,6 +85,9 @@ impl Admission {
         }
         if self.is_on(OWNER_REFERENCES) {
             chain.0.push(Box::new(OwnerReferences { authorizer: Arc::clone(&authorizer) }));
+        }
+        if self.is_on(DEFAULT_INGRESS_CLASS) {
+            chain.0.push(Box::new(DefaultIngressClass { classes: StoredIngressClasses(storage.clone()) }));
         }
         chain.0.push(Box::new(Webhooks {
             source: StoredWebhooks::new(storage.clone()),

@@ -165,6 +165,9 @@ async fn dispatch(
         note_stored(app, exchange, &target).await;
     }
     let unsupported = || Status::method_not_allowed(&target.version.group, &target.version.names.plural, verb.as_str());
+    if connects(&target) {
+        return connect_service(app, &target).await;
+    }
     match (target.subresource, verb) {
         (Subresource::Main, Verb::List) if is_computed(&target) => list_computed(app, exchange, &target).await,
         (Subresource::Main, Verb::Get) if is_computed(&target) => get_computed(app, exchange, &target).await,
@@ -182,6 +185,20 @@ async fn dispatch(
         (_, Verb::Patch) => patch(app, exchange, &target, body).await,
         _ => Err(unsupported().into()),
     }
+}
+
+/// Whether a request is sent on to an endpoint of a service.
+fn connects(target: &Target) -> bool {
+    let Subresource::Part(name) = target.subresource else { return false };
+    part(&target.version, name).is_some_and(|part| part.action == Action::ConnectService)
+}
+
+/// Finds who would take a request, and says that it is not sent.
+// DIFFERS: kube-apiserver sends it to the pod.
+async fn connect_service(app: &App, target: &Target) -> Result<Response<Body>, Refusal> {
+    let location = app.registry.service_location(target).await?;
+    let why = format!("error trying to reach service: {location}: this server sends no requests on to pods");
+    Err(Status::unavailable(&why).into())
 }
 
 /// Notes how long the object is that a request changes, which is decoded beside the request's body.
@@ -220,6 +237,10 @@ fn check_built_in_route(
         "scale" if version.scale.is_some() => true,
         _ => part.is_some(),
     };
+    if let Some(part) = part.filter(|part| part.action == Action::ConnectService) {
+        let can = part.verbs.contains(&verb.as_str());
+        return if can { Ok(()) } else { Err(Status::method_not_allowed_generic().into()) };
+    }
     if !known || !path.rest.is_empty() {
         return Err(Status::not_found_generic().into());
     }

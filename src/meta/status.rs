@@ -141,6 +141,11 @@ impl Status {
         Status::new(422, "Invalid", message).with_empty_details()
     }
 
+    /// Nobody is there who could answer.
+    pub fn unavailable(message: &str) -> Self {
+        Status::new(503, "ServiceUnavailable", message)
+    }
+
     pub fn bad_request(message: &str) -> Self {
         Status::new(400, "BadRequest", message)
     }
