@@ -80,7 +80,15 @@ impl Patch {
 
     /// The text of `object` after all operations; none of them has happened if one fails.
     pub fn apply(&self, object: &Value) -> Result<String, PatchError> {
-        let mut document = Node::live(object);
+        self.applied(Node::live(object))
+    }
+
+    /// [`Patch::apply`] to a JSON text: what the patch does not look into stays as it is written.
+    pub fn apply_to_text(&self, object: &str) -> Result<String, PatchError> {
+        self.applied(Node::written(object, &Written::read(object)))
+    }
+
+    fn applied<'p>(&'p self, mut document: Node<'p>) -> Result<String, PatchError> {
         let mut copied_bytes = 0;
         for operation in &self.operations {
             work::step();

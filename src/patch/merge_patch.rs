@@ -42,9 +42,18 @@ impl Patch {
 
     /// The text of `target` with this merged into it. A list takes its place.
     pub fn apply(&self, target: &Value) -> String {
+        self.merged(Node::live(target))
+    }
+
+    /// [`Patch::apply`] to a JSON text: what the patch does not look into stays as it is written.
+    pub fn apply_to_text(&self, target: &str) -> String {
+        self.merged(Node::written(target, &Written::read(target)))
+    }
+
+    fn merged<'p>(&'p self, target: Node<'p>) -> String {
         let patch = Node::written(&self.text, &self.written);
         match self.written.content {
-            Content::Object(_) => merge(Node::live(target), patch).to_text(),
+            Content::Object(_) => merge(target, patch).to_text(),
             _ => without_nulls(patch).to_text(),
         }
     }

@@ -121,7 +121,7 @@ pub(super) fn patch_object(
     warnings: &mut Warnings,
 ) -> Result<Value, Status> {
     let (text, mut strict) = apply_to_json(live, request)?;
-    let invalid = |detail: &str| unfit(&text, detail);
+    let invalid = |detail: &str| unfit(&retold(target, live, request).unwrap_or_else(|| text.clone()), detail);
     let (patched, repeated) = json::decode_strict(text.as_bytes()).map_err(|error| invalid(&error.to_string()))?;
     strict.extend(repeated);
     let (api_version, kind) = super::decode::type_meta(&patched).map_err(|error| invalid(&error))?;
@@ -190,6 +190,17 @@ fn merge_strategically(
         FieldValidation::Ignore | FieldValidation::Strict => {}
     }
     Ok(decoded.object)
+}
+
+/// The patched object of a built-in kind as an error quotes it: what the patch did not touch is in the order of its type.
+fn retold(target: &Target, live: &Value, request: &PatchRequest) -> Option<String> {
+    let version = &target.version;
+    let message = kinds::type_of(&version.api_version(), &version.names.kind)?;
+    let live = String::from_utf8(json::encode_as(live, message.layout())).ok()?;
+    match request.patch_type {
+        PatchType::Json => json_patch::Patch::decode(&request.bytes, false).ok()?.0.apply_to_text(&live).ok(),
+        _ => merge_patch::Patch::decode(&request.bytes, false).ok().map(|(patch, _)| patch.apply_to_text(&live)),
+    }
 }
 
 /// A patched object, as JSON, that is no object of its kind.
