@@ -141,11 +141,6 @@ impl Status {
         Status::new(422, "Invalid", message).with_empty_details()
     }
 
-    /// Nobody is there who could answer.
-    pub fn unavailable(message: &str) -> Self {
-        Status::new(503, "ServiceUnavailable", message)
-    }
-
     pub fn bad_request(message: &str) -> Self {
         Status::new(400, "BadRequest", message)
     }
@@ -211,6 +206,11 @@ impl Status {
         let mut status = Status::new(500, "ServerTimeout", message).about(group, plural, operation);
         status.details.get_or_insert_default().retry_after_seconds = RETRY_AFTER_SECONDS;
         status
+    }
+
+    /// Somebody else does not answer.
+    pub fn service_unavailable(why: &str) -> Self {
+        Status::new(503, "ServiceUnavailable", why)
     }
 
     pub fn timeout(why: &str) -> Self {

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::kinds::pod_object::connect;
 use crate::meta::Status;
 use crate::store::{Collection, Stored};
 use crate::value::{Value, json};
@@ -11,11 +12,19 @@ use crate::value::{Value, json};
 use super::{Registry, Target, store_failed};
 
 impl Registry {
+    /// Sends a request on to an endpoint of a service.
+    ///
+    /// Errors: those of [`Registry::service_location`], and 503 as it does not answer.
+    pub async fn proxy_service(&self, target: &Target) -> Result<(), Status> {
+        let address = self.service_location(target).await?;
+        Err(Status::service_unavailable(&format!("error trying to reach service: {}", connect::refused(&address))))
+    }
+
     /// The address and port of an endpoint of the service that `target` names, as `name`, `name:port` or
     /// `scheme:name:port`.
     ///
     /// Errors: 400 for another name, 404, 503 where no endpoint is a pod with that port.
-    pub async fn service_location(&self, target: &Target) -> Result<String, Status> {
+    async fn service_location(&self, target: &Target) -> Result<String, Status> {
         let id = &target.name;
         let (name, port) =
             parse_id(id).ok_or_else(|| Status::bad_request(&format!("invalid service request {id:?}")))?;
@@ -25,13 +34,13 @@ impl Registry {
             let service = self.read("services", &target.namespace, name).await?.ok_or_else(not_found)?;
             let mut ports = service.items_at(&["spec", "ports"]).iter();
             let found = ports.find(|port| port.get("port").and_then(Value::as_i64) == Some(number));
-            let missing = || Status::unavailable(&format!("no service port {number} found for service {name:?}"));
+            let missing = || Status::service_unavailable(&format!("no service port {number} found for service {name:?}"));
             port = found.ok_or_else(missing)?.str_at(&["name"]).to_owned();
         }
         let endpoints = self.read("endpoints", &target.namespace, name).await?.ok_or_else(not_found)?;
         let subsets = endpoints.items_at(&["subsets"]);
         if subsets.is_empty() {
-            return Err(Status::unavailable(&format!("no endpoints available for service {name:?}")));
+            return Err(Status::service_unavailable(&format!("no endpoints available for service {name:?}")));
         }
         for subset in subsets {
             let mut ports = subset.items_at(&["ports"]).iter();
@@ -43,7 +52,7 @@ impl Registry {
                 }
             }
         }
-        Err(Status::unavailable(&format!("no endpoints available for service {id:?}")))
+        Err(Status::service_unavailable(&format!("no endpoints available for service {id:?}")))
     }
 
     /// Whether an address is that of a pod in the namespace: requests go nowhere else.

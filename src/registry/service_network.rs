@@ -9,10 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use async_trait::async_trait;
 use uuid::Uuid;
 
-use crate::admission::Classes;
 use crate::kinds::services::allocate::{
     Addresses, AllocationError, DryRun, IpRange, PortRange, Ports, Refusal, allocate_cluster_ips, allocate_node_ports,
     give_back, give_back_node_ports,
@@ -21,7 +19,7 @@ use crate::kinds::services::{Families, Family, keep_allocated, set_cluster_ips, 
 use crate::kinds::{address_of_service, is_address_of_service, is_ready_range, ranges_of};
 use crate::meta::Status;
 use crate::object;
-use crate::store::{self, At, Collection, Guard, Snapshot, Storage};
+use crate::store::{self, At, Collection, Guard, Snapshot};
 use crate::value::{Map, Value, json};
 
 use super::definitions::own_user;
@@ -155,18 +153,6 @@ impl Ports for Holdings<'_> {
         if self.owner_of(port).as_deref() == Some(&owner) {
             self.shard(port).remove(&port.to_string());
         }
-    }
-}
-
-/// The classes of ingresses in the store, for admission.
-pub struct StoredIngressClasses(pub Storage);
-
-#[async_trait]
-impl Classes for StoredIngressClasses {
-    async fn classes(&self) -> Result<Vec<Value>, Status> {
-        let snapshot = self.0.snapshot(&Collection::new(GROUP, "ingressclasses"), At::Newest).await;
-        let snapshot = snapshot.map_err(|_| Status::internal_error("classes of ingresses can't be read"))?;
-        Ok(snapshot.range("", None).filter_map(|stored| json::decode(&stored.bytes).ok()).collect())
     }
 }
 

@@ -233,8 +233,9 @@ impl Registry {
         scale::write_back(write.target, &scale, new)
     }
 
-    /// Stores the changed object, together with the writes that give it what it has and take back what it has no more, unless its bytes and version are what is stored already.
-    async fn commit_change(
+    /// Stores the changed object, together with the writes that give it what it has and take back what it has no more,
+    /// unless its bytes and version are what is stored already.
+    pub(super) async fn commit_change(
         &self,
         target: &Target,
         new: Value,
