@@ -83,6 +83,11 @@ impl<'a> FieldRef<'a> {
         self.value.and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// The text of the field `name`, for as long as the object lives.
+    pub fn text_of(&self, name: &str) -> &'a str {
+        self.value.map(|value| value.str_at(&[name])).unwrap_or_default()
+    }
+
     /// The number; 0 if there is none.
     pub fn int(&self) -> i64 {
         self.value.and_then(Value::as_i64).unwrap_or_default()

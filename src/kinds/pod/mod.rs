@@ -10,11 +10,33 @@ mod image;
 mod aggregate;
 mod defaults;
 mod volume_defaults;
+pub mod volumes;
+mod spec;
+pub mod annotations;
+pub mod containers;
+mod ports;
+mod env;
+mod mounts;
+mod probes;
+mod restart;
+mod claims;
+mod resources;
+mod security;
+pub mod profiles;
+mod windows;
+mod os;
+mod affinity;
+mod spread;
+pub mod tolerations;
+mod dns;
+mod warnings;
+mod disabled;
 
 use super::defaults::{items, structure};
-use super::resources;
+use super::resources as lists;
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
+use crate::meta::object_meta;
 use crate::value::Value;
 
 pub use options::Options;
@@ -40,47 +62,58 @@ pub fn set_pod_defaults(pod: &mut Value) {
     let Some(status) = pod.get_mut("status") else { return };
     for list in ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"] {
         for status in items(status, list) {
-            resources::set_list_defaults(status.get_mut("allocatedResources"));
-            resources::set_requirements_defaults(status);
+            lists::set_list_defaults(status.get_mut("allocatedResources"));
+            lists::set_requirements_defaults(status);
         }
     }
-    resources::set_list_defaults(status.get_mut("allocatedResources"));
-    resources::set_requirements_defaults(status);
+    lists::set_list_defaults(status.get_mut("allocatedResources"));
+    lists::set_requirements_defaults(status);
 }
 
 /// What is wrong with a template (`PodTemplateSpec`), wherever it stands.
-pub fn validate_template(_template: &FieldRef<'_>, _options: &Options) -> ErrorList {
-    ErrorList::new()
+pub fn validate_template(template: &FieldRef<'_>, options: &Options) -> ErrorList {
+    let (metadata, spec) = (template.field("metadata"), template.field("spec"));
+    // Errors of a template's metadata are told without the word.
+    let of_metadata =
+        |name| FieldRef::new(metadata.value().and_then(|value| value.get(name)), template.path().child(name));
+    let (labels, annotations) = (of_metadata("labels"), of_metadata("annotations"));
+    let mut errors = object_meta::validate_labels(labels.value().unwrap_or(&Value::Null), labels.path());
+    let texts = annotations.value().unwrap_or(&Value::Null);
+    errors.extend(object_meta::validate_annotations(texts, annotations.path()));
+    errors.extend(annotations::validate(&annotations, &spec, options));
+    errors.extend(validate_pod_spec(&spec, None, options));
+    errors.extend(profiles::validate_seccomp_match(metadata.value(), &spec));
+    errors.extend(profiles::validate_app_armor_match(metadata.value(), &spec));
+    let ephemeral = spec.field("ephemeralContainers");
+    if ephemeral.len() > 0 {
+        errors.push(ephemeral.forbidden("ephemeral containers not allowed in pod template"));
+    }
+    errors
 }
 
-/// What is wrong with a pod's spec. `metadata` is that of the Pod, or of its template.
-pub fn validate_pod_spec(_spec: &FieldRef<'_>, _metadata: Option<&Value>, _options: &Options) -> ErrorList {
-    ErrorList::new()
+/// What is wrong with a pod's spec. `metadata` is that of the Pod; a template has none.
+pub fn validate_pod_spec(spec: &FieldRef<'_>, metadata: Option<&Value>, options: &Options) -> ErrorList {
+    spec::validate(spec, metadata, options)
 }
 
-/// What the one who wrote a template is warned of; `old` is the template that it replaces.
-pub fn template_warnings(_template: &FieldRef<'_>, _old: Option<&Value>) -> Vec<String> {
-    Vec::new()
+/// What the one who wrote a template is warned of.
+pub fn template_warnings(template: &FieldRef<'_>, _old: Option<&Value>) -> Vec<String> {
+    warnings::of(template, true)
 }
 
 /// What the one who wrote a Pod is warned of.
-pub fn pod_warnings(_pod: &FieldRef<'_>, _old: Option<&Value>) -> Vec<String> {
-    Vec::new()
+pub fn pod_warnings(pod: &FieldRef<'_>, _old: Option<&Value>) -> Vec<String> {
+    warnings::of(pod, false)
 }
 
 /// Takes out of a template the fields of features that are off, unless `old` has them.
-pub fn drop_disabled_template_fields(_new: &mut Value, _old: Option<&Value>) {}
-
-/// Takes out of a Pod the fields of features that are off, unless `old` has them.
-pub fn drop_disabled_pod_fields(_new: &mut Value, _old: Option<&Value>) {}
-
-/// What is wrong with a list of tolerations.
-pub fn validate_tolerations(_tolerations: &FieldRef<'_>, _options: &Options) -> ErrorList {
-    ErrorList::new()
+pub fn drop_disabled_template_fields(new: &mut Value, old: Option<&Value>) {
+    if let Some(spec) = new.get_mut("spec") {
+        disabled::drop_fields(spec, old.and_then(|old| old.get("spec")));
+    }
 }
 
-/// What is wrong with the annotations that say something of a pod (`ValidatePodSpecificAnnotations`); `pod` is a Pod or a
-/// template.
-pub fn validate_pod_annotations(_pod: &FieldRef<'_>, _options: &Options) -> ErrorList {
-    ErrorList::new()
+/// Takes out of a Pod the fields of features that are off, unless `old` has them.
+pub fn drop_disabled_pod_fields(new: &mut Value, old: Option<&Value>) {
+    drop_disabled_template_fields(new, old);
 }

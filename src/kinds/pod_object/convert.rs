@@ -5,36 +5,13 @@
 use crate::object;
 use crate::value::Value;
 
-/// Annotations of before init containers had fields.
-const DROPPED: [&str; 4] = [
-    "pod.alpha.kubernetes.io/init-container-statuses",
-    "pod.alpha.kubernetes.io/init-containers",
-    "pod.beta.kubernetes.io/init-container-statuses",
-    "pod.beta.kubernetes.io/init-containers",
-];
-
 /// Brings a pod that was read and has its defaults into the form that it is stored in.
 pub fn internalize(pod: &mut Value) {
-    if let Some(annotations) = pod.at_mut(&["metadata", "annotations"]).and_then(Value::as_object_mut) {
-        annotations.retain(|name, _| !DROPPED.contains(&name));
-    }
     if let Some(spec) = pod.get_mut("spec") {
-        share_account(spec);
         limit_grace_period(spec);
     }
     if let Some(status) = pod.get_mut("status") {
         share_address(status);
-    }
-}
-
-/// `serviceAccount` is an old name of `serviceAccountName`.
-fn share_account(spec: &mut Value) {
-    let names = ["serviceAccountName", "serviceAccount"];
-    let name = names.iter().map(|name| spec.str_at(&[name])).find(|name| !name.is_empty()).map(str::to_owned);
-    if let Some(name) = name {
-        for field in names {
-            spec.make_object().insert(field, Value::from(name.as_str()));
-        }
     }
 }
 
@@ -71,7 +48,6 @@ mod tests {
             internalize(&mut pod);
             json::encode_to_string(&pod)
         };
-        assert_eq!(check("spec: {serviceAccount: a}"), r#"{"spec":{"serviceAccount":"a","serviceAccountName":"a"}}"#);
         assert_eq!(
             check("spec: {terminationGracePeriodSeconds: -5}"),
             r#"{"spec":{"terminationGracePeriodSeconds":1}}"#

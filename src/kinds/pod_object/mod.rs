@@ -6,7 +6,6 @@
 pub mod convert;
 pub mod prepare;
 pub mod app_armor;
-mod seccomp;
 mod qos;
 pub mod conditions;
 pub mod create;
@@ -31,7 +30,6 @@ pub mod runtime_class;
 
 use crate::kinds::Kind;
 use crate::kinds::strategy::Unchecked;
-use crate::meta::field_ref::FieldRef;
 use crate::value::Value;
 
 /// What is sent to `/eviction`. It has no path of its own.
@@ -62,14 +60,6 @@ fn is_sidecar(container: &Value) -> bool {
 /// Whether the pod is made for Windows.
 fn is_windows(spec: &Value) -> bool {
     spec.str_at(&["os", "name"]) == "windows"
-}
-
-/// Calls `visit` with every container of a spec.
-fn each_container(spec: &FieldRef<'_>, mut visit: impl FnMut(&FieldRef<'_>)) {
-    for name in CONTAINER_LISTS {
-        let list = spec.field(name);
-        list.items().for_each(|container| visit(&container));
-    }
 }
 
 /// Takes the field `name` of `new` as it is in `old`.

@@ -85,9 +85,7 @@ fn validate_images(containers: &FieldRef<'_>) -> ErrorList {
         if image.is_empty() {
             errors.push(image.required(""));
         }
-        if image.text().trim() != image.text() {
-            errors.push(image.invalid("must not have leading or trailing whitespace"));
-        }
+        errors.extend(template::containers::validate_image_text(&container));
     }
     errors
 }
@@ -131,7 +129,7 @@ fn validate_tolerations(new: &FieldRef<'_>, old: &FieldRef<'_>, options: &templa
     if !old.items().map(without_seconds).all(|toleration| present.contains(&toleration)) {
         return new.forbidden("existing toleration can not be modified except its tolerationSeconds").into();
     }
-    template::validate_tolerations(new, options)
+    template::tolerations::validate(new, options)
 }
 
 /// Gates may be taken away.
