@@ -5,6 +5,7 @@
 
 mod namespace_lifecycle;
 mod owner_references;
+mod pods;
 pub mod webhooks;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use crate::value::Value;
 
 pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces, Phase};
 pub use owner_references::OwnerReferences;
+pub use pods::{DefaultTolerationSeconds, Objects, Priority, RuntimeClass};
 pub use webhooks::Webhooks;
 
 /// What a write does.

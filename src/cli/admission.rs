@@ -5,19 +5,31 @@ use std::sync::Arc;
 use clap::Args;
 use ipnet::IpNet;
 
-use crate::admission::{Chain, NamespaceLifecycle, OwnerReferences, Webhooks};
+use crate::admission::{
+    Chain, DefaultTolerationSeconds, NamespaceLifecycle, Objects, OwnerReferences, Priority, RuntimeClass, Webhooks,
+};
 use crate::auth::Authorizer;
-use crate::registry::{StoredNamespaces, StoredWebhooks};
+use crate::registry::{StoredNamespaces, StoredObjects, StoredWebhooks};
 use crate::store::Storage;
 use crate::webhook::{Client, ServiceAddress};
 
 const NAMESPACE_LIFECYCLE: &str = "NamespaceLifecycle";
+const PRIORITY: &str = "Priority";
+const DEFAULT_TOLERATION_SECONDS: &str = "DefaultTolerationSeconds";
+const RUNTIME_CLASS: &str = "RuntimeClass";
 const OWNER_REFERENCES: &str = "OwnerReferencesPermissionEnforcement";
 const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebhook";
 const VALIDATING_WEBHOOKS: &str = "ValidatingAdmissionWebhook";
 /// Every admission plugin, in the order in which they are asked, and whether it is on by default.
-const PLUGINS: [(&str, bool); 4] =
-    [(NAMESPACE_LIFECYCLE, true), (OWNER_REFERENCES, false), (MUTATING_WEBHOOKS, true), (VALIDATING_WEBHOOKS, true)];
+const PLUGINS: [(&str, bool); 7] = [
+    (NAMESPACE_LIFECYCLE, true),
+    (PRIORITY, true),
+    (DEFAULT_TOLERATION_SECONDS, true),
+    (OWNER_REFERENCES, false),
+    (RUNTIME_CLASS, true),
+    (MUTATING_WEBHOOKS, true),
+    (VALIDATING_WEBHOOKS, true),
+];
 
 #[derive(Args)]
 pub struct Admission {
@@ -77,8 +89,18 @@ impl Admission {
         if self.guards_namespaces() {
             chain.0.push(Box::new(NamespaceLifecycle { namespaces: StoredNamespaces(storage.clone()) }));
         }
+        let objects: Arc<dyn Objects> = Arc::new(StoredObjects(storage.clone()));
+        if self.is_on(PRIORITY) {
+            chain.0.push(Box::new(Priority { objects: Arc::clone(&objects) }));
+        }
+        if self.is_on(DEFAULT_TOLERATION_SECONDS) {
+            chain.0.push(Box::new(DefaultTolerationSeconds));
+        }
         if self.is_on(OWNER_REFERENCES) {
             chain.0.push(Box::new(OwnerReferences { authorizer: Arc::clone(&authorizer) }));
+        }
+        if self.is_on(RUNTIME_CLASS) {
+            chain.0.push(Box::new(RuntimeClass { objects }));
         }
         chain.0.push(Box::new(Webhooks {
             source: StoredWebhooks::new(storage.clone()),
