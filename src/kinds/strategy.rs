@@ -106,10 +106,15 @@ pub trait Strategy: Send + Sync {
         let Some(message) = super::type_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"])) else {
             return Ok(Decoded::unstructured(object, Vec::new()));
         };
-        let (mut object, findings) = message.decode(&object)?;
-        self.set_typed_defaults(&mut object);
-        Ok(Decoded { object, findings, is_typed: true })
+        let (mut decoded, findings) = message.decode(&object)?;
+        self.set_typed_defaults(&mut decoded);
+        self.keep_empty(&object, &mut decoded);
+        Ok(Decoded { object: decoded, findings, is_typed: true })
     }
+
+    /// Keeps what is empty in an object as it was `sent`, where that is told apart from nothing. An update, and admission,
+    /// are to take it away.
+    fn keep_empty(&self, _sent: &Value, _object: &mut Value) {}
 
     /// Sets what Go sets in an object that it has read.
     fn set_typed_defaults(&self, _object: &mut Value) {}

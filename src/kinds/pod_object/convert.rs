@@ -15,6 +15,22 @@ pub fn internalize(pod: &mut Value) {
     }
 }
 
+/// An empty overhead, which is more than none for [`super::runtime_class::validate`].
+pub fn keep_empty_overhead(sent: &Value, pod: &mut Value) {
+    let is_empty = |overhead: &&Value| overhead.as_object().is_some_and(|overhead| overhead.is_empty());
+    if let Some(overhead) = sent.at(&["spec", "overhead"]).filter(is_empty) {
+        pod.make_object().entry("spec").make_object().insert("overhead", overhead.clone());
+    }
+}
+
+/// Takes away an overhead that is empty, which nothing that is stored has.
+pub fn drop_empty_overhead(pod: &mut Value) {
+    let is_empty = pod.at(&["spec", "overhead"]).and_then(Value::as_object).is_some_and(|overhead| overhead.is_empty());
+    if let Some(spec) = pod.get_mut("spec").filter(|_| is_empty) {
+        spec.make_object().remove("overhead");
+    }
+}
+
 fn limit_grace_period(spec: &mut Value) {
     let field = "terminationGracePeriodSeconds";
     if spec.get(field).and_then(Value::as_i64).is_some_and(|seconds| seconds < 0) {

@@ -47,6 +47,10 @@ impl Strategy for Pod {
         pod_object::convert::internalize(object);
     }
 
+    fn keep_empty(&self, sent: &Value, object: &mut Value) {
+        pod_object::convert::keep_empty_overhead(sent, object);
+    }
+
     fn early_warnings(&self, object: &Value) -> Vec<String> {
         pod_object::app_armor::warnings(object)
     }
