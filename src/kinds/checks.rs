@@ -7,8 +7,8 @@ use std::net::IpAddr;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::{address, names};
-use crate::value::go_quote;
 use crate::value::Value;
+use crate::value::go_quote;
 
 use super::prepare;
 

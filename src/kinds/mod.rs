@@ -9,6 +9,7 @@
 pub mod strategy;
 mod metadata;
 pub mod checks;
+pub mod conditions;
 pub mod defaults;
 pub mod prepare;
 pub mod certificates;
@@ -25,6 +26,8 @@ pub mod pod_object;
 pub mod signers;
 pub mod storage;
 pub mod webhooks;
+pub mod network;
+pub mod services;
 pub mod match_conditions;
 pub mod default_roles;
 mod token_request;
@@ -51,6 +54,13 @@ pub use served::core::binding::BINDING;
 pub use served::core::config_map::root_authority;
 pub use served::core::namespace::{FINALIZE, INITIAL as INITIAL_NAMESPACES, new as new_namespace};
 pub use served::core::service_account::default as default_service_account;
+pub use served::networking::ingress_class::set_default_class;
+pub use served::networking::ip_address::{
+    is_managed as is_managed_address, is_of_service as is_address_of_service, of_service as address_of_service,
+};
+pub use served::networking::service_cidr::{
+    DEFAULT as DEFAULT_SERVICE_RANGE, is_ready as is_ready_range, ranges as ranges_of,
+};
 pub use token_request::TOKEN_REQUEST;
 
 /// What is known of a built-in kind.
@@ -85,6 +95,8 @@ pub struct Kind {
     pub forms: &'static [&'static Kind],
     /// Whether it is served unless somebody asks for something else: beta and alpha versions are not.
     pub is_default: bool,
+    /// What everybody is warned of who uses it.
+    pub deprecation: Option<&'static str>,
 }
 
 /// Where the schema of a kind comes from.
@@ -124,6 +136,8 @@ pub enum Action {
     Connect,
     /// It passes a request on to the object.
     Proxy,
+    /// It is sent on to one of the endpoints of the service.
+    ConnectService,
 }
 
 /// What is asked by creating an object.
@@ -182,6 +196,7 @@ impl Kind {
             example: "",
             forms: &[],
             is_default: true,
+            deprecation: None,
         }
     }
 
@@ -264,7 +279,7 @@ impl Kind {
             scale: None,
             columns: Vec::new(),
             selectable_fields: texts(self.selectable_fields),
-            deprecation_warning: None,
+            deprecation_warning: self.deprecation.map(str::to_owned),
         }
     }
 }

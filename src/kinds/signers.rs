@@ -80,9 +80,12 @@ mod tests {
         };
         assert!(faults("example.com/a.b").is_empty());
         assert_eq!(faults(""), ["signerName: Required value"]);
-        let domain = "signerName: Invalid value: \"com\": should be a domain with at least two segments separated by dots";
+        let domain =
+            "signerName: Invalid value: \"com\": should be a domain with at least two segments separated by dots";
         assert_eq!(faults("com/a"), [domain]);
-        assert!(faults("a.b/A")[0].starts_with("signerName: Invalid value: \"A\": validating label \"A\": a lowercase"));
+        assert!(
+            faults("a.b/A")[0].starts_with("signerName: Invalid value: \"A\": validating label \"A\": a lowercase")
+        );
         assert!(faults("a.b/c/d")[0].ends_with("of the form 'example.com/signer-name'"));
     }
 }

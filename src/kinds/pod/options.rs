@@ -50,7 +50,12 @@ impl Options {
             resource_is_pod: false,
             allow_invalid_pod_deletion_cost: annotations::has_invalid_cost(old.at(&["metadata", "annotations"])),
             allow_invalid_label_value_in_selector: has_invalid_selector(&spec.field("affinity")),
-            allow_invalid_label_value_in_required_node_affinity: node_selector::has_invalid_value(old.at(&["spec", "affinity", "nodeAffinity", REQUIRED])),
+            allow_invalid_label_value_in_required_node_affinity: node_selector::has_invalid_value(old.at(&[
+                "spec",
+                "affinity",
+                "nodeAffinity",
+                REQUIRED,
+            ])),
             allow_indivisible_huge_pages_values: has_indivisible_huge_pages(&spec),
             allow_invalid_topology_spread_constraint_label_selector: has_constraint(&spec, |constraint| {
                 let selector = constraint.field("labelSelector");

@@ -33,7 +33,8 @@ pub fn validate_seccomp(profile: &FieldRef<'_>) -> ErrorList {
     }
     if kind.text() != "Localhost" {
         if file.is_set() {
-            let shown = profile.value().map(|profile| show_internal("core.v1.SeccompProfile", profile)).unwrap_or_default();
+            let shown =
+                profile.value().map(|profile| show_internal("core.v1.SeccompProfile", profile)).unwrap_or_default();
             errors.push(file.invalid("can only be set when seccomp type is Localhost").shown_as(shown));
         }
     } else if file.is_set() {

@@ -24,12 +24,8 @@ pub fn validate(modes: &FieldRef<'_>) -> ErrorList {
 
 /// The modes as tables show them: `RWO,ROX,RWX,RWOP`, each once.
 pub fn abbreviate(modes: &[Value]) -> String {
-    const SHORT: [(&str, &str); 4] = [
-        ("ReadWriteOnce", "RWO"),
-        ("ReadOnlyMany", "ROX"),
-        ("ReadWriteMany", "RWX"),
-        ("ReadWriteOncePod", "RWOP"),
-    ];
+    const SHORT: [(&str, &str); 4] =
+        [("ReadWriteOnce", "RWO"), ("ReadOnlyMany", "ROX"), ("ReadWriteMany", "RWX"), ("ReadWriteOncePod", "RWOP")];
     let known = SHORT.iter().filter(|(mode, _)| modes.iter().any(|known| known.as_str() == Some(*mode)));
     known.map(|(_, short)| *short).collect::<Vec<_>>().join(",")
 }

@@ -91,7 +91,8 @@ fn validate_data_sources(spec: &FieldRef<'_>, options: &Options) -> ErrorList {
     if !source.is_set() || !reference.is_set() {
         return errors;
     }
-    let is_equal = ["apiGroup", "kind", "name"].iter().all(|name| source.field(name).value() == reference.field(name).value());
+    let is_equal =
+        ["apiGroup", "kind", "name"].iter().all(|name| source.field(name).value() == reference.field(name).value());
     if !namespace.is_empty() {
         conflict("may not be specified when dataSourceRef.namespace is specified");
     } else if !is_equal {
@@ -142,7 +143,9 @@ pub fn normalize_data_sources(spec: &mut Value) {
     let source = |name: &str| spec.get(name).filter(|source| !source.is_null());
     let (copy, to) = match (source("dataSource"), source("dataSourceRef")) {
         (Some(source), None) => (copy_source(source), "dataSourceRef"),
-        (None, Some(reference)) if reference.str_at(&["namespace"]).is_empty() => (copy_source(reference), "dataSource"),
+        (None, Some(reference)) if reference.str_at(&["namespace"]).is_empty() => {
+            (copy_source(reference), "dataSource")
+        }
         _ => return,
     };
     spec.make_object().insert(to, copy);

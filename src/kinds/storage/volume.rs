@@ -2,11 +2,11 @@
 //!
 //! Source: `ValidatePersistentVolumeSpec`, `pkg/api/persistentvolume` of Kubernetes 1.36.
 
-use crate::kinds::pod::set_network_defaults;
-use crate::kinds::{checks, defaults, resources};
 use crate::kinds::pod::Options;
+use crate::kinds::pod::set_network_defaults;
 use crate::kinds::pod::volumes::source::{self, Context, Source};
 use crate::kinds::pod::volumes::{disks, files, iscsi, network};
+use crate::kinds::{checks, defaults, resources};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -143,7 +143,8 @@ fn validate_sources(spec: &FieldRef<'_>, name: &str) -> ErrorList {
     let options = Options::default();
     let context = Context { volume_name: name, pod_name: "", options: &options };
     let mut errors = source::validate_one(spec, SOURCES, &context);
-    let (path, policy) = (spec.field("hostPath").field("path").text().to_owned(), spec.field("persistentVolumeReclaimPolicy"));
+    let (path, policy) =
+        (spec.field("hostPath").field("path").text().to_owned(), spec.field("persistentVolumeReclaimPolicy"));
     if is_root(&path) && policy.text() == "Recycle" {
         errors.push(policy.forbidden("may not be 'recycle' for a hostPath mount of '/'"));
     }

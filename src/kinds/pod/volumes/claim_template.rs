@@ -28,11 +28,7 @@ const FORBIDDEN_METADATA: [(&str, &str); 13] = [
 /// The source of an ephemeral volume.
 pub fn ephemeral(source: &FieldRef<'_>) -> ErrorList {
     let template = source.field("volumeClaimTemplate");
-    if template.is_set() {
-        validate_claim_template(&template)
-    } else {
-        [template.required("")].into_iter().collect()
-    }
+    if template.is_set() { validate_claim_template(&template) } else { [template.required("")].into_iter().collect() }
 }
 
 /// The claim has the names of pod and volume, which must be one together.

@@ -38,8 +38,7 @@ const RESOURCES: [&str; 6] = [
     "requests.memory",
 ];
 const HUGE_PAGES: [&str; 2] = ["limits.hugepages-", "requests.hugepages-"];
-const SIZE_DIVISORS: [&str; 13] =
-    ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
+const SIZE_DIVISORS: [&str; 13] = ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
 
 /// The source of a volume.
 pub fn volume(source: &FieldRef<'_>) -> ErrorList {
@@ -86,9 +85,7 @@ pub fn field_reference(reference: &FieldRef<'_>, fields: &[&str]) -> ErrorList {
     match split_subscript(label) {
         Some(("metadata.annotations", key)) => qualified(reference, &key.to_lowercase()),
         Some(("metadata.labels", key)) => qualified(reference, key),
-        Some((path, _)) => {
-            [Error::invalid(reference.path(), path, "does not support subscript")].into_iter().collect()
-        }
+        Some((path, _)) => [Error::invalid(reference.path(), path, "does not support subscript")].into_iter().collect(),
         None if fields.contains(&label) => ErrorList::new(),
         None => [Error::not_supported(path.path(), label, fields)].into_iter().collect(),
     }

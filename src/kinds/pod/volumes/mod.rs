@@ -25,7 +25,6 @@ use crate::value::Value;
 use super::Options;
 use source::{Context, Source};
 
-
 /// The volumes without fault, by name: whether each is a claim, which may be mounted as a device.
 #[derive(Debug, Default)]
 pub struct Volumes<'v> {
@@ -127,6 +126,3 @@ const SOURCES: &[Source] = &[
     Source::new("ephemeral", |source, _| claim_template::ephemeral(source)).with(claim_template::claim_name),
     Source::new("image", |source, context| files::image(source, context.options)),
 ];
-
-#[cfg(test)]
-mod tests;

@@ -75,14 +75,7 @@ impl Strategy for PersistentVolume {
         errors
     }
 
-    fn prepare_update_at(
-        &self,
-        _: &ServedVersion,
-        subresource: Subresource,
-        new: &mut Value,
-        old: &Value,
-        now: &str,
-    ) {
+    fn prepare_update_at(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value, now: &str) {
         if subresource == Subresource::Status {
             prepare::keep(new, old, &["spec"]);
             note_phase(new, old, now);
@@ -215,7 +208,8 @@ fn validate_status_update(new: &Value, old: &Value) -> ErrorList {
 fn validate_kept(new: &Value, old: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let (before, mut after) = (source(old), source(new));
-    let has_secret = |source: &Value| source.at(&["csi", "controllerExpandSecretRef"]).is_some_and(|secret| !secret.is_null());
+    let has_secret =
+        |source: &Value| source.at(&["csi", "controllerExpandSecretRef"]).is_some_and(|secret| !secret.is_null());
     let has_driver = |source: &Value| source.get("csi").is_some_and(|driver| !driver.is_null());
     if has_driver(&before) && !has_secret(&before) && has_secret(&after) {
         defaults::structure(&mut after, "csi").make_object().remove("controllerExpandSecretRef");
@@ -230,7 +224,8 @@ fn validate_kept(new: &Value, old: &Value) -> ErrorList {
     let mode = |object| FieldRef::new(Value::at(object, &["spec", "volumeMode"]), Path::new("volumeMode"));
     errors.extend(checks::unchanged_or_null(&mode(new), &mode(old)));
     errors.extend(validate_affinity_kept(new, old));
-    let class = |object: &Value| object.at(&["spec", "volumeAttributesClassName"]).filter(|class| !class.is_null()).is_some();
+    let class =
+        |object: &Value| object.at(&["spec", "volumeAttributesClassName"]).filter(|class| !class.is_null()).is_some();
     if class(old) && !class(new) {
         let why = "update from non-nil value to nil is forbidden";
         errors.push(Error::forbidden(&spec.child("volumeAttributesClassName"), why));

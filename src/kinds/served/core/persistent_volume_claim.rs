@@ -160,7 +160,8 @@ fn validate_kept(new: &Value, old: &Value) -> ErrorList {
     if !semantic::equal("spec", Some(&after), Some(&before)) {
         let lines = |spec: &Value| diff::in_lines(&show_internal("core.v1.PersistentVolumeClaimSpec", spec));
         let difference = diff::unified(&lines(&before), &lines(&after));
-        let why = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
+        let why =
+            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
         errors.push(Error::forbidden(&Path::new("spec"), format!("{why}\n{difference}")));
     }
     errors.extend(validate_size(new, old));
@@ -226,7 +227,8 @@ fn validate_size(new: &Value, old: &Value) -> Option<Error> {
 
 /// The attributes of a volume are not given up.
 fn validate_attributes_class(new: &Value, old: &Value) -> Option<Error> {
-    let class = |object: &Value| object.at(&["spec", "volumeAttributesClassName"]).and_then(Value::as_str).map(str::to_owned);
+    let class =
+        |object: &Value| object.at(&["spec", "volumeAttributesClassName"]).and_then(Value::as_str).map(str::to_owned);
     let is_applied = old.at(&["status", "currentVolumeAttributesClassName"]).is_some_and(|class| !class.is_null());
     let (now, before) = (class(new), class(old));
     let spec = Path::new("spec");

@@ -113,7 +113,8 @@ impl Strategy for CsiDriver {
 
 fn cells(driver: &Value) -> Vec<Cell> {
     let truth = |name| columns::truth(driver, &["spec", name]);
-    let modes: Vec<&str> = driver.items_at(&["spec", "volumeLifecycleModes"]).iter().filter_map(Value::as_str).collect();
+    let modes: Vec<&str> =
+        driver.items_at(&["spec", "volumeLifecycleModes"]).iter().filter_map(Value::as_str).collect();
     let tokens = driver.at(&["spec", "tokenRequests"]).and_then(Value::as_array);
     let audiences = tokens.map(|tokens| tokens.iter().map(|token| token.str_at(&["audience"])).collect::<Vec<_>>());
     Cell::named(

@@ -137,4 +137,3 @@ fn validate_status(status: &FieldRef<'_>) -> ErrorList {
     }
     errors
 }
-
