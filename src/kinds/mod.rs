@@ -23,6 +23,9 @@ pub mod resources;
 pub mod node_selector;
 pub mod pod;
 pub mod pod_object;
+pub mod workloads;
+mod jobs;
+mod autoscaling;
 pub mod signers;
 pub mod storage;
 pub mod webhooks;
@@ -40,7 +43,7 @@ mod served {
 
 use std::sync::Arc;
 
-use crate::crd::{Names, Scope, ServedVersion};
+use crate::crd::{Names, Scale, Scope, SelectorForm, ServedVersion};
 use crate::protobuf;
 use crate::types;
 use crate::types::Message;
@@ -119,6 +122,13 @@ pub struct Part {
     pub action: Action,
 }
 
+impl Part {
+    /// `/scale` of a kind that has `.spec.replicas`, `.status.replicas` and `.spec.selector`.
+    const fn scale(selector: SelectorForm) -> Self {
+        Part { name: "scale", verbs: &["get", "patch", "update"], kind: Some(&SCALE), action: Action::Scale(selector) }
+    }
+}
+
 /// What a request to a subresource does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -136,6 +146,8 @@ pub enum Action {
     Connect,
     /// It passes a request on to the object.
     Proxy,
+    /// It reads and writes the number of replicas, beside which stands a selector.
+    Scale(SelectorForm),
     /// It is sent on to one of the endpoints of the service.
     ConnectService,
 }
@@ -231,6 +243,20 @@ impl Kind {
         self.parts.iter().find(|part| part.name == name)
     }
 
+    /// What `/scale` reads and writes.
+    fn scale(&self) -> Option<Scale> {
+        let form = |part: &Part| match part.action {
+            Action::Scale(form) => Some(form),
+            _ => None,
+        };
+        self.parts.iter().find_map(form).map(|selector_form| Scale {
+            spec_replicas_path: ".spec.replicas".to_owned(),
+            status_replicas_path: ".status.replicas".to_owned(),
+            label_selector_path: Some(".spec.selector".to_owned()),
+            selector_form,
+        })
+    }
+
     /// Whether `version` is this kind in this version.
     pub fn is_form(&self, version: &ServedVersion) -> bool {
         (self.group, self.version, self.plural) == (&version.group, &version.version, &version.names.plural)
@@ -276,7 +302,7 @@ impl Kind {
             rules: Default::default(),
             preserve_unknown_fields: self.form == Form::Definition,
             status: self.status,
-            scale: None,
+            scale: self.scale(),
             columns: Vec::new(),
             selectable_fields: texts(self.selectable_fields),
             deprecation_warning: self.deprecation.map(str::to_owned),
@@ -308,6 +334,13 @@ pub fn has_name(definition: &str) -> bool {
 pub fn type_of(api_version: &str, kind: &str) -> Option<&'static Message> {
     let found = message_of(api_version, kind).filter(|message| message.is_object);
     found.filter(|_| (api_version, kind) != ("apiextensions.k8s.io/v1", "CustomResourceDefinition"))
+}
+
+/// Annotations of a kind's objects that stand for fields of Go's internal type: metadata on its own does not have them.
+pub fn internal_annotations(api_version: &str, kind: &str) -> &'static [&'static str] {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let found = all().find(|known| (known.kind, known.version, known.group) == (kind, version, group));
+    found.map_or(&[], |kind| kind.strategy.internal_annotations())
 }
 
 /// The message of anything that goes out in protobuf: a kind, its list, a Status; `None` for what has none, as all custom

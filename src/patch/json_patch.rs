@@ -80,7 +80,16 @@ impl Patch {
 
     /// The text of `object` after all operations; none of them has happened if one fails.
     pub fn apply(&self, object: &Value) -> Result<String, PatchError> {
-        let mut document = Node::live(object);
+        self.apply_to(Node::live(object))
+    }
+
+    /// [`Patch::apply`] to the text of an object, parts of which stay as they are written.
+    pub fn apply_to_text(&self, object: &str) -> Result<String, PatchError> {
+        let written = Written::read(object);
+        self.apply_to(Node::written(object, &written))
+    }
+
+    fn apply_to<'p>(&'p self, mut document: Node<'p>) -> Result<String, PatchError> {
         let mut copied_bytes = 0;
         for operation in &self.operations {
             work::step();

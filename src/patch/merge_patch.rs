@@ -42,9 +42,18 @@ impl Patch {
 
     /// The text of `target` with this merged into it. A list takes its place.
     pub fn apply(&self, target: &Value) -> String {
+        self.apply_to(Node::live(target))
+    }
+
+    /// [`Patch::apply`] to the text of an object, parts of which stay as they are written.
+    pub fn apply_to_text(&self, target: &str) -> String {
+        self.apply_to(Node::written(target, &Written::read(target)))
+    }
+
+    fn apply_to(&self, target: Node<'_>) -> String {
         let patch = Node::written(&self.text, &self.written);
         match self.written.content {
-            Content::Object(_) => merge(Node::live(target), patch).to_text(),
+            Content::Object(_) => merge(target, patch).to_text(),
             _ => without_nulls(patch).to_text(),
         }
     }

@@ -63,6 +63,7 @@ impl Registry {
         options: &DeleteOptions,
         warnings: &mut Warnings,
     ) -> Result<Deletion, Status> {
+        warn_of_orphans(target, options, warnings);
         self.delete_one(target, &target.name, user, options, warnings).await
     }
 
@@ -152,7 +153,7 @@ impl Registry {
             Grace::Seconds(seconds) => Some(seconds),
         };
         if strategy.collects_garbage() {
-            set_policy_finalizers(&mut marked, options);
+            set_policy_finalizers(&mut marked, options, strategy.orphans_dependents());
         }
         let may_go = finalizers(&marked).is_empty() && !strategy.must_stay(&marked);
         if may_go && graceful.is_none_or(|seconds| seconds == 0) {
@@ -272,6 +273,7 @@ impl Registry {
         options: &DeleteOptions,
         warnings: &mut Warnings,
     ) -> Result<ListPage, Status> {
+        warn_of_orphans(target, options, warnings);
         let page = self.list(target, list).await?;
         // Together they go to disk in batches; in the order of their keys.
         let mut deletions = FuturesOrdered::new();
@@ -322,6 +324,14 @@ fn settle(outcome: Option<(Deleted, Warnings)>, warnings: &mut Warnings) -> Dele
     outcome
 }
 
+/// Some kinds leave their dependents behind, and say so to whom that may surprise.
+fn warn_of_orphans(target: &Target, options: &DeleteOptions, warnings: &mut Warnings) {
+    let says_nothing = options.propagation_policy.is_none() && options.orphan_dependents.is_none();
+    if let Some(warning) = target.resource.strategy.deletion_warning().filter(|_| says_nothing) {
+        warnings.add(warning);
+    }
+}
+
 /// What clients get for an object that is gone.
 fn gone_status(target: &Target, object: &Value) -> Status {
     let version = &target.version;
@@ -361,7 +371,9 @@ fn precondition_failed(target: &Target, what: &str, wanted: &str, found: &str) -
 }
 
 /// The finalizers that the garbage collector acts on follow from the policy; without one they stay as they are.
-fn set_policy_finalizers(object: &mut Value, options: &DeleteOptions) {
+///
+/// `orphans_by_default` says what is done for an object that says nothing, either.
+fn set_policy_finalizers(object: &mut Value, options: &DeleteOptions, orphans_by_default: bool) {
     let present = finalizers(object);
     let has = |name: &str| present.iter().any(|finalizer| finalizer == name);
     let (orphans, foreground) = match (options.orphan_dependents, options.propagation_policy.as_deref()) {
@@ -371,7 +383,7 @@ fn set_policy_finalizers(object: &mut Value, options: &DeleteOptions) {
         (None, Some(_)) => (false, false),
         (None, None) => match present.iter().find(|name| [ORPHAN, FOREGROUND].contains(&name.as_str())) {
             Some(first) => (first == ORPHAN, first == FOREGROUND),
-            None => (false, false),
+            None => (orphans_by_default, false),
         },
     };
     if orphans == has(ORPHAN) && foreground == has(FOREGROUND) {

@@ -5,12 +5,13 @@ use bytes::Bytes;
 use crate::apply::{Applied, ApplyError, FieldManager};
 use crate::auth::UserInfo;
 use crate::crd::write::split_api_version;
-use crate::kinds;
+use crate::kinds::{self, layout};
 use crate::meta::field::{self, Path};
 use crate::meta::{Cause, Status};
 use crate::object;
 use crate::patch::strategic_merge::{self, MergeError};
 use crate::patch::{PatchError, json_patch, merge_patch};
+use crate::types::Message;
 use crate::value::{Value, json, json_type, yaml};
 
 use super::create::ensure_namespace;
@@ -75,7 +76,7 @@ impl Registry {
                     let merged = fields.apply(live, &applied, &request.manager, request.force, &now);
                     let merged = merged.map_err(|error| apply_failed(&error))?;
                     note_strict_apply(request, warnings)?;
-                    set_defaults(target, merged)?
+                    set_defaults(target, &applied, merged)?
                 }
                 PatchType::StrategicMerge => {
                     let patched = merge_strategically(target, live, request, warnings)?;
@@ -120,8 +121,11 @@ pub(super) fn patch_object(
     request: &PatchRequest,
     warnings: &mut Warnings,
 ) -> Result<Value, Status> {
-    let (text, mut strict) = apply_to_json(live, request)?;
-    let invalid = |detail: &str| unfit(&text, detail);
+    let (text, mut strict) = apply_to_json(request, |patch| patch.apply(live))?;
+    let invalid = |detail: &str| match target.resource.strategy.may_leave_type_out() {
+        true => unfit(&as_go_writes(live, request).unwrap_or_else(|| text.clone()), detail),
+        false => unfit(&text, detail),
+    };
     let (patched, repeated) = json::decode_strict(text.as_bytes()).map_err(|error| invalid(&error.to_string()))?;
     strict.extend(repeated);
     let (api_version, kind) = super::decode::type_meta(&patched).map_err(|error| invalid(&error))?;
@@ -156,7 +160,7 @@ fn check_registered(target: &Target, api_version: &str, kind: &str) -> Result<()
 }
 
 /// The live object with a strategic merge patch applied, in the form of its version.
-fn merge_strategically(
+pub(super) fn merge_strategically(
     target: &Target,
     live: &Value,
     request: &PatchRequest,
@@ -182,6 +186,7 @@ fn merge_strategically(
     if let Some(error) = message.and_then(|message| message.restore_error(&patched)) {
         return Err(unfit(&error));
     }
+    let patched = restored(patched, message);
     let decoded = strategy.decode(patched, &target.resource.versions).map_err(|error| unfit(&error))?;
     errors.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field \"{path}\"")));
     match request.field_validation {
@@ -197,25 +202,58 @@ fn unfit(text: &str, detail: &str) -> Status {
     Status::invalid("", "", "", &field::Error::invalid(&Path::new("patch"), text, detail).into())
 }
 
+/// The text of the patched object where Go has a type for it: what the patch does not look into has the fields in Go's order.
+fn as_go_writes(live: &Value, request: &PatchRequest) -> Option<String> {
+    let text = String::from_utf8(json::encode_as(live, layout::of(live))).ok()?;
+    apply_to_json(request, |patch| patch.apply_to_text(&text)).ok().map(|(text, _)| text)
+}
+
+/// A patch of a text.
+enum TextPatch {
+    Json(json_patch::Patch),
+    Merge(merge_patch::Patch),
+}
+
+impl TextPatch {
+    fn apply(&self, live: &Value) -> Result<String, PatchError> {
+        match self {
+            TextPatch::Json(patch) => patch.apply(live),
+            TextPatch::Merge(patch) => Ok(patch.apply(live)),
+        }
+    }
+
+    fn apply_to_text(&self, live: &str) -> Result<String, PatchError> {
+        match self {
+            TextPatch::Json(patch) => patch.apply_to_text(live),
+            TextPatch::Merge(patch) => Ok(patch.apply_to_text(live)),
+        }
+    }
+}
+
 /// Applies a JSON or merge patch and gives the JSON text of the outcome; also tells what a strict reader minds about the
 /// patch.
-fn apply_to_json(live: &Value, request: &PatchRequest) -> Result<(String, Vec<String>), Status> {
+fn apply_to_json(
+    request: &PatchRequest,
+    apply: impl Fn(&TextPatch) -> Result<String, PatchError>,
+) -> Result<(String, Vec<String>), Status> {
     let strict = request.field_validation != FieldValidation::Ignore;
     let failed = |error: PatchError| match error {
         PatchError::Decode(message) => Status::bad_request(&message),
         PatchError::TooManyOperations(message) => Status::request_entity_too_large(&message),
         PatchError::Apply(_) => Status::unprocessable(),
     };
-    match request.patch_type {
+    let (patch, errors) = match request.patch_type {
         PatchType::Json => {
-            let (patch, errors) = json_patch::Patch::decode(&request.bytes, strict).map_err(failed)?;
-            Ok((patch.apply(live).map_err(failed)?, errors))
+            let decoded = json_patch::Patch::decode(&request.bytes, strict);
+            decoded.map(|(patch, errors)| (TextPatch::Json(patch), errors))
         }
         _ => {
-            let (patch, errors) = merge_patch::Patch::decode(&request.bytes, strict).map_err(failed)?;
-            Ok((patch.apply(live), errors))
+            let decoded = merge_patch::Patch::decode(&request.bytes, strict);
+            decoded.map(|(patch, errors)| (TextPatch::Merge(patch), errors))
         }
     }
+    .map_err(failed)?;
+    Ok((apply(&patch).map_err(failed)?, errors))
 }
 
 /// The applied configuration: YAML, of which JSON is a part.
@@ -237,7 +275,7 @@ pub(super) fn decode_applied(bytes: &[u8]) -> Result<Value, Status> {
 }
 
 /// Strictness of apply knows duplicate keys alone: unknown fields have failed before.
-fn note_strict_apply(request: &PatchRequest, warnings: &mut Warnings) -> Result<(), Status> {
+pub(super) fn note_strict_apply(request: &PatchRequest, warnings: &mut Warnings) -> Result<(), Status> {
     if request.field_validation == FieldValidation::Ignore {
         return Ok(());
     }
@@ -254,13 +292,33 @@ fn note_strict_apply(request: &PatchRequest, warnings: &mut Warnings) -> Result<
     }
 }
 
+/// A tree as Go restores an object of the type from it: numbers that are too large lose their upper bits.
+fn restored(mut tree: Value, message: Option<&'static Message>) -> Value {
+    if let Some(message) = message {
+        message.truncate_numbers(&mut tree);
+    }
+    tree
+}
+
 /// A changed object gets the defaults of its version, which belong to nobody.
-fn set_defaults(target: &Target, merged: Applied) -> Result<Value, Status> {
+pub(super) fn set_defaults(target: &Target, applied: &Value, merged: Applied) -> Result<Value, Status> {
     if !merged.is_changed {
         return Ok(merged.object);
     }
-    let strategy = &target.resource.strategy;
-    strategy.set_defaults(merged.object, &target.resource.versions).map_err(|error| Status::plain(500, &error))
+    let (version, strategy) = (&target.version, &target.resource.strategy);
+    let (api_version, kind) = (version.api_version(), version.names.kind.as_str());
+    let message = kinds::type_of(&api_version, kind);
+    let object = restored(merged.object, message);
+    strategy.set_defaults(object, &target.resource.versions).map_err(|error| match message {
+        None => Status::plain(500, &error),
+        Some(_) => {
+            let (namespace, name) = (applied.str_at(&["metadata", "namespace"]), applied.str_at(&["metadata", "name"]));
+            let group_version = if version.group.is_empty() { format!("/{api_version}") } else { api_version.clone() };
+            let what = format!("failed to convert new object ({namespace}/{name}; {group_version}, Kind={kind}) to proper version");
+            let why = format!("unable to convert unstructured object to {group_version}, Kind={kind}: {error}");
+            Status::plain(500, &format!("{what}: {why}"))
+        }
+    })
 }
 
 /// What a failed apply is answered with.
