@@ -4,7 +4,7 @@
 
 use super::binding::BINDING;
 use crate::crd::ServedVersion;
-use crate::kinds::strategy::{PartFields, Strategy, Subresource, Table};
+use crate::kinds::strategy::{Strategy, Subresource, Table};
 use crate::kinds::{Action, Kind, Part, pod, pod_object};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
@@ -112,21 +112,6 @@ impl Strategy for Pod {
             Subresource::Status => &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]],
             _ => &[],
         }
-    }
-
-    fn owned_fields(&self) -> &'static [PartFields] {
-        &[
-            (EPHEMERAL_CONTAINERS, &[&["spec", "ephemeralContainers"]]),
-            (
-                RESIZE,
-                &[
-                    &["spec", "containers", "*", "resources"],
-                    &["spec", "containers", "*", "resizePolicy"],
-                    &["spec", "initContainers", "*", "resources"],
-                    &["spec", "initContainers", "*", "resizePolicy"],
-                ],
-            ),
-        ]
     }
 
     fn grace_period(&self, object: &Value, asked: Option<i64>) -> Option<i64> {
