@@ -21,7 +21,9 @@ use crate::value::Value;
 
 pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces, Phase};
 pub use owner_references::OwnerReferences;
-pub use pods::{DefaultTolerationSeconds, Objects, Priority, RuntimeClass};
+pub use pods::{
+    DefaultTolerationSeconds, NodeDeclaredFeatureValidator, Objects, PodResizeValidator, Priority, RuntimeClass,
+};
 pub use webhooks::Webhooks;
 
 /// What a write does.

@@ -1,6 +1,7 @@
-//! The plugins about pods that are on by default: Priority, DefaultTolerationSeconds and RuntimeClass.
+//! The plugins about pods that are on by default: Priority, DefaultTolerationSeconds, RuntimeClass, and what changes of pods
+//! their nodes allow.
 //!
-//! What they decide is [`pod_object`]'s; here stands when they are asked, and where they learn of classes.
+//! What they decide is [`crate::kinds::pod_object`]'s; here stands when they are asked, and where they learn of classes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,8 +10,8 @@ use async_trait::async_trait;
 
 use super::owner_references::forbidden;
 use super::{Admission, Attributes, Operation};
-use crate::kinds::pod_object::{priority, runtime_class, tolerations};
-use crate::meta::Status;
+use crate::kinds::pod_object::{priority, resize_admission, runtime_class, tolerations};
+use crate::meta::{Cause, Status};
 use crate::value::Value;
 
 const PRIORITY_CLASSES: (&str, &str) = ("scheduling.k8s.io", "priorityclasses");
@@ -90,6 +91,81 @@ impl Admission for DefaultTolerationSeconds {
 
     async fn validate(&self, _: &Attributes<'_>, _: &Value) -> Result<(), Status> {
         Ok(())
+    }
+}
+
+/// The node of a pod that changes on it, unless only what the server sets has changed.
+async fn node_of_changed(
+    objects: &dyn Objects,
+    attributes: &Attributes<'_>,
+    pod: &Value,
+) -> Result<Option<Value>, Status> {
+    let generation = |pod: &Value| pod.at(&["metadata", "generation"]).and_then(Value::as_i64);
+    let name = pod.str_at(&["spec", "nodeName"]);
+    if name.is_empty() || attributes.old.is_none_or(|old| generation(old) == generation(pod)) {
+        return Ok(None);
+    }
+    let node = objects.get("", "nodes", name).await?;
+    let not_found = || forbidden(attributes, pod, &format!("node {} not found", crate::value::go_quote(name)));
+    node.map(Some).ok_or_else(not_found)
+}
+
+/// Whether a write changes a pod, or the part of it that is named.
+fn changes_pod(attributes: &Attributes<'_>, parts: &[&str]) -> bool {
+    let version = attributes.version;
+    let is_pod = version.group.is_empty() && version.names.plural == "pods";
+    is_pod && attributes.operation == Operation::Update && parts.contains(&attributes.subresource)
+}
+
+/// Refuses changes that the node of a pod does not know how to make.
+pub struct NodeDeclaredFeatureValidator {
+    pub objects: Arc<dyn Objects>,
+}
+
+#[async_trait]
+impl Admission for NodeDeclaredFeatureValidator {
+    async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
+        Ok(())
+    }
+
+    async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+        if !changes_pod(attributes, &["", "resize"]) {
+            return Ok(());
+        }
+        let features = attributes.old.map(|old| resize_admission::features(object, old)).unwrap_or_default();
+        if features.is_empty() {
+            return Ok(());
+        }
+        let Some(node) = node_of_changed(&*self.objects, attributes, object).await? else { return Ok(()) };
+        match resize_admission::missing(&features, &node) {
+            Some(why) => Err(forbidden(attributes, object, &why)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Refuses more resources than the node of a pod has.
+pub struct PodResizeValidator {
+    pub objects: Arc<dyn Objects>,
+}
+
+#[async_trait]
+impl Admission for PodResizeValidator {
+    async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
+        Ok(())
+    }
+
+    async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+        if !changes_pod(attributes, &["resize"]) {
+            return Ok(());
+        }
+        let Some(node) = node_of_changed(&*self.objects, attributes, object).await? else { return Ok(()) };
+        let Some((why, cause)) = resize_admission::refuse(object, &node) else { return Ok(()) };
+        let mut status = forbidden(attributes, object, &why);
+        if let Some(details) = &mut status.details {
+            details.causes.push(Cause { reason: cause.to_owned(), ..Cause::default() });
+        }
+        Err(status)
     }
 }
 

@@ -6,7 +6,8 @@ use clap::Args;
 use ipnet::IpNet;
 
 use crate::admission::{
-    Chain, DefaultTolerationSeconds, NamespaceLifecycle, Objects, OwnerReferences, Priority, RuntimeClass, Webhooks,
+    Chain, DefaultTolerationSeconds, NamespaceLifecycle, NodeDeclaredFeatureValidator, Objects, OwnerReferences,
+    PodResizeValidator, Priority, RuntimeClass, Webhooks,
 };
 use crate::auth::Authorizer;
 use crate::registry::{StoredNamespaces, StoredObjects, StoredWebhooks};
@@ -17,16 +18,20 @@ const NAMESPACE_LIFECYCLE: &str = "NamespaceLifecycle";
 const PRIORITY: &str = "Priority";
 const DEFAULT_TOLERATION_SECONDS: &str = "DefaultTolerationSeconds";
 const RUNTIME_CLASS: &str = "RuntimeClass";
+const NODE_FEATURES: &str = "NodeDeclaredFeatureValidator";
+const POD_RESIZE: &str = "PodResizeValidator";
 const OWNER_REFERENCES: &str = "OwnerReferencesPermissionEnforcement";
 const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebhook";
 const VALIDATING_WEBHOOKS: &str = "ValidatingAdmissionWebhook";
 /// Every admission plugin, in the order in which they are asked, and whether it is on by default.
-const PLUGINS: [(&str, bool); 7] = [
+const PLUGINS: [(&str, bool); 9] = [
     (NAMESPACE_LIFECYCLE, true),
     (PRIORITY, true),
     (DEFAULT_TOLERATION_SECONDS, true),
     (OWNER_REFERENCES, false),
     (RUNTIME_CLASS, true),
+    (NODE_FEATURES, true),
+    (POD_RESIZE, true),
     (MUTATING_WEBHOOKS, true),
     (VALIDATING_WEBHOOKS, true),
 ];
@@ -100,7 +105,13 @@ impl Admission {
             chain.0.push(Box::new(OwnerReferences { authorizer: Arc::clone(&authorizer) }));
         }
         if self.is_on(RUNTIME_CLASS) {
-            chain.0.push(Box::new(RuntimeClass { objects }));
+            chain.0.push(Box::new(RuntimeClass { objects: Arc::clone(&objects) }));
+        }
+        if self.is_on(NODE_FEATURES) {
+            chain.0.push(Box::new(NodeDeclaredFeatureValidator { objects: Arc::clone(&objects) }));
+        }
+        if self.is_on(POD_RESIZE) {
+            chain.0.push(Box::new(PodResizeValidator { objects }));
         }
         chain.0.push(Box::new(Webhooks {
             source: StoredWebhooks::new(storage.clone()),

@@ -27,6 +27,7 @@ pub mod fields;
 pub mod priority;
 pub mod tolerations;
 pub mod runtime_class;
+pub mod resize_admission;
 
 use crate::kinds::Kind;
 use crate::kinds::strategy::Unchecked;
@@ -77,4 +78,12 @@ fn keep_metadata(new: &mut Value, old: &Value) {
     for name in ["deletionTimestamp", "generation", "labels", "annotations", "finalizers", "ownerReferences"] {
         keep(metadata, old, name);
     }
+}
+
+/// A pod with its defaults, as the tests write it.
+#[cfg(test)]
+fn read(text: &str) -> Value {
+    let mut pod = crate::value::yaml::decode(text.as_bytes()).expect("the test is YAML");
+    super::pod::set_pod_defaults(&mut pod);
+    pod
 }
