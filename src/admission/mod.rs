@@ -7,6 +7,7 @@ mod namespace_lifecycle;
 mod objects;
 mod owner_references;
 pub mod plugins;
+mod pods;
 pub mod webhooks;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,9 @@ use crate::value::Value;
 pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces, Phase};
 pub use objects::{Objects, Place};
 pub use owner_references::OwnerReferences;
+pub use pods::{
+    DefaultTolerationSeconds, NodeDeclaredFeatureValidator, PodResizeValidator, Priority, RuntimeClass,
+};
 pub use webhooks::Webhooks;
 
 /// What a write does.

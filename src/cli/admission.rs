@@ -5,7 +5,10 @@ use std::sync::Arc;
 use clap::Args;
 use ipnet::IpNet;
 
-use crate::admission::{Chain, NamespaceLifecycle, Objects, OwnerReferences, Webhooks, plugins};
+use crate::admission::{
+    Chain, DefaultTolerationSeconds, NamespaceLifecycle, NodeDeclaredFeatureValidator, Objects, OwnerReferences,
+    PodResizeValidator, Priority, RuntimeClass, Webhooks, plugins,
+};
 use crate::auth::Authorizer;
 use crate::registry::{StoredNamespaces, StoredObjects, StoredWebhooks};
 use crate::store::Storage;
@@ -17,19 +20,29 @@ const LIMIT_RANGER: &str = "LimitRanger";
 const DEFAULT_STORAGE_CLASS: &str = "DefaultStorageClass";
 const STORAGE_OBJECT_IN_USE_PROTECTION: &str = "StorageObjectInUseProtection";
 const CLAIM_RESIZE: &str = "PersistentVolumeClaimResize";
+const PRIORITY: &str = "Priority";
+const DEFAULT_TOLERATION_SECONDS: &str = "DefaultTolerationSeconds";
+const RUNTIME_CLASS: &str = "RuntimeClass";
+const NODE_FEATURES: &str = "NodeDeclaredFeatureValidator";
+const POD_RESIZE: &str = "PodResizeValidator";
 const OWNER_REFERENCES: &str = "OwnerReferencesPermissionEnforcement";
 const DEFAULT_INGRESS_CLASS: &str = "DefaultIngressClass";
 const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebhook";
 const VALIDATING_WEBHOOKS: &str = "ValidatingAdmissionWebhook";
 /// Every admission plugin, in the order in which they are asked, and whether it is on by default.
-const PLUGINS: [(&str, bool); 10] = [
+const PLUGINS: [(&str, bool); 15] = [
     (NAMESPACE_LIFECYCLE, true),
     (LIMIT_RANGER, true),
+    (PRIORITY, true),
+    (DEFAULT_TOLERATION_SECONDS, true),
     (DEFAULT_STORAGE_CLASS, true),
     (STORAGE_OBJECT_IN_USE_PROTECTION, true),
     (OWNER_REFERENCES, false),
     (CLAIM_RESIZE, true),
+    (RUNTIME_CLASS, true),
     (DEFAULT_INGRESS_CLASS, true),
+    (NODE_FEATURES, true),
+    (POD_RESIZE, true),
     (MUTATING_WEBHOOKS, true),
     (VALIDATING_WEBHOOKS, true),
     (RESOURCE_QUOTA, true),
@@ -97,6 +110,12 @@ impl Admission {
         if self.is_on(LIMIT_RANGER) {
             chain.0.push(Box::new(plugins::LimitRanger { objects: Arc::clone(&objects) }));
         }
+        if self.is_on(PRIORITY) {
+            chain.0.push(Box::new(Priority { objects: Arc::clone(&objects) }));
+        }
+        if self.is_on(DEFAULT_TOLERATION_SECONDS) {
+            chain.0.push(Box::new(DefaultTolerationSeconds));
+        }
         if self.is_on(DEFAULT_STORAGE_CLASS) {
             chain.0.push(Box::new(plugins::DefaultStorageClass { objects: Arc::clone(&objects) }));
         }
@@ -109,8 +128,17 @@ impl Admission {
         if self.is_on(CLAIM_RESIZE) {
             chain.0.push(Box::new(plugins::PersistentVolumeClaimResize { objects: Arc::clone(&objects) }));
         }
+        if self.is_on(RUNTIME_CLASS) {
+            chain.0.push(Box::new(RuntimeClass { objects: Arc::clone(&objects) }));
+        }
         if self.is_on(DEFAULT_INGRESS_CLASS) {
             chain.0.push(Box::new(plugins::DefaultIngressClass { objects: Arc::clone(&objects) }));
+        }
+        if self.is_on(NODE_FEATURES) {
+            chain.0.push(Box::new(NodeDeclaredFeatureValidator { objects: Arc::clone(&objects) }));
+        }
+        if self.is_on(POD_RESIZE) {
+            chain.0.push(Box::new(PodResizeValidator { objects: Arc::clone(&objects) }));
         }
         chain.0.push(Box::new(Webhooks {
             source: StoredWebhooks::new(storage.clone()),
