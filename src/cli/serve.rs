@@ -285,6 +285,10 @@ impl Serve {
             .make_initial_namespaces()
             .await
             .map_err(|status| refused("the first namespaces can't be made", status))?;
+        registry
+            .make_initial_objects()
+            .await
+            .map_err(|status| refused("the first objects can't be made", status))?;
         if registry.policy.is_some() {
             let reconciled = registry.reconcile_default_roles().await;
             reconciled.map_err(|status| refused("the default roles can't be made", status))?;
