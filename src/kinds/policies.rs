@@ -244,6 +244,7 @@ pub fn binding_table() -> Table {
 pub struct Compiler {
     variables: BTreeMap<String, DeclField>,
     has_params: bool,
+    has_variables: bool,
     known: BTreeSet<String>,
 }
 
@@ -263,7 +264,10 @@ impl Compiler {
                 known.extend(paths.iter().map(|path| item.str_at(path).to_owned()));
             }
         }
-        Compiler { variables: BTreeMap::new(), has_params: spec.field("paramKind").is_set(), known }
+        // Policies that mutate always have variables, others where they name some.
+        let has_variables = !spec.field("variables").is_empty() || spec.field("mutations").is_set();
+        let has_params = spec.field("paramKind").is_set();
+        Compiler { variables: BTreeMap::new(), has_params, has_variables, known }
     }
 
     fn env(&self, expression: &str) -> Env {
@@ -272,9 +276,9 @@ impl Compiler {
         if self.has_params {
             env = env.with_variable("params", Type::Dyn);
         }
-        if !self.variables.is_empty() {
+        if self.has_variables {
             let variables =
-                ObjectType { name: "kubernetes.variables".to_owned(), fields: self.variables.clone() };
+                ObjectType { name: "variables".to_owned(), fields: self.variables.clone() };
             env = env.with_variable("variables", DeclType::object(variables, 0).ty);
         }
         env
