@@ -8,6 +8,7 @@ mod objects;
 mod owner_references;
 pub mod plugins;
 mod pods;
+mod pod_security;
 pub mod webhooks;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ pub use owner_references::OwnerReferences;
 pub use pods::{
     DefaultTolerationSeconds, NodeDeclaredFeatureValidator, PodResizeValidator, Priority, RuntimeClass,
 };
+pub use pod_security::PodSecurity;
 pub use webhooks::Webhooks;
 
 /// What a write does.

@@ -8,11 +8,20 @@ mod limit_ranger;
 mod resource_quota;
 
 pub use default_ingress_class::DefaultIngressClass;
+mod certificates;
+mod node_restriction;
+mod taint_nodes_by_condition;
+
+pub use certificates::{
+    CertificateApproval, CertificateSigning, CertificateSubjectRestriction, ClusterTrustBundleAttest,
+};
 pub use default_storage_class::DefaultStorageClass;
 pub use limit_ranger::LimitRanger;
+pub use node_restriction::NodeRestriction;
 pub use persistent_volume_claim_resize::PersistentVolumeClaimResize;
 pub use resource_quota::ResourceQuota;
 pub use storage_object_in_use_protection::StorageObjectInUseProtection;
+pub use taint_nodes_by_condition::TaintNodesByCondition;
 
 use super::Attributes;
 use crate::meta::Status;
