@@ -34,7 +34,8 @@ impl Registry {
             let service = self.read("services", &target.namespace, name).await?.ok_or_else(not_found)?;
             let mut ports = service.items_at(&["spec", "ports"]).iter();
             let found = ports.find(|port| port.get("port").and_then(Value::as_i64) == Some(number));
-            let missing = || Status::service_unavailable(&format!("no service port {number} found for service {name:?}"));
+            let missing =
+                || Status::service_unavailable(&format!("no service port {number} found for service {name:?}"));
             port = found.ok_or_else(missing)?.str_at(&["name"]).to_owned();
         }
         let endpoints = self.read("endpoints", &target.namespace, name).await?.ok_or_else(not_found)?;
