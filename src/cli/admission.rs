@@ -12,6 +12,7 @@ use crate::store::Storage;
 use crate::webhook::{Client, ServiceAddress};
 
 const NAMESPACE_LIFECYCLE: &str = "NamespaceLifecycle";
+const RESOURCE_QUOTA: &str = "ResourceQuota";
 const LIMIT_RANGER: &str = "LimitRanger";
 const DEFAULT_STORAGE_CLASS: &str = "DefaultStorageClass";
 const STORAGE_OBJECT_IN_USE_PROTECTION: &str = "StorageObjectInUseProtection";
@@ -21,7 +22,7 @@ const DEFAULT_INGRESS_CLASS: &str = "DefaultIngressClass";
 const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebhook";
 const VALIDATING_WEBHOOKS: &str = "ValidatingAdmissionWebhook";
 /// Every admission plugin, in the order in which they are asked, and whether it is on by default.
-const PLUGINS: [(&str, bool); 9] = [
+const PLUGINS: [(&str, bool); 10] = [
     (NAMESPACE_LIFECYCLE, true),
     (LIMIT_RANGER, true),
     (DEFAULT_STORAGE_CLASS, true),
@@ -31,6 +32,7 @@ const PLUGINS: [(&str, bool); 9] = [
     (DEFAULT_INGRESS_CLASS, true),
     (MUTATING_WEBHOOKS, true),
     (VALIDATING_WEBHOOKS, true),
+    (RESOURCE_QUOTA, true),
 ];
 
 #[derive(Args)]
@@ -108,7 +110,7 @@ impl Admission {
             chain.0.push(Box::new(plugins::PersistentVolumeClaimResize { objects: Arc::clone(&objects) }));
         }
         if self.is_on(DEFAULT_INGRESS_CLASS) {
-            chain.0.push(Box::new(plugins::DefaultIngressClass { objects }));
+            chain.0.push(Box::new(plugins::DefaultIngressClass { objects: Arc::clone(&objects) }));
         }
         chain.0.push(Box::new(Webhooks {
             source: StoredWebhooks::new(storage.clone()),
@@ -117,6 +119,9 @@ impl Admission {
             mutating: self.is_on(MUTATING_WEBHOOKS),
             validating: self.is_on(VALIDATING_WEBHOOKS),
         }));
+        if self.is_on(RESOURCE_QUOTA) {
+            chain.0.push(Box::new(plugins::ResourceQuota { objects }));
+        }
         chain
     }
 }

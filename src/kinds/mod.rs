@@ -26,6 +26,7 @@ pub mod workloads;
 mod jobs;
 mod autoscaling;
 pub mod limits;
+pub mod quota;
 pub mod signers;
 pub mod storage;
 pub mod pod_object;
@@ -65,6 +66,7 @@ pub use served::networking::ip_address::{
 pub use served::networking::service_cidr::{
     DEFAULT as DEFAULT_SERVICE_RANGE, is_ready as is_ready_range, ranges as ranges_of,
 };
+pub use served::scheduling::priority_class::initial as initial_priority_classes;
 pub use token_request::TOKEN_REQUEST;
 
 /// What is known of a built-in kind.

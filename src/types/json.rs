@@ -118,6 +118,8 @@ impl Field {
             Ok(self.kind.decode(self.go_type, typed, value)?.unwrap_or_else(|| self.kind.zero()))
         };
         match self.shape {
+            // A pointer to nothing, which a type with a way of its own to read null does not see.
+            Shape::Pointer if value.is_null() => Ok(None),
             Shape::Value | Shape::Pointer | Shape::Inline => self.kind.decode(self.go_type, typed, value),
             Shape::List => Ok(typed.list(value, &self.container(), one)?.map(Value::Array)),
             Shape::Map | Shape::Extensions => {
@@ -153,7 +155,9 @@ impl Kind {
     fn truncate_numbers(self, value: &mut Value) {
         match (self, value) {
             (Kind::Int32, Value::Int(number)) => *number = i64::from(*number as i32),
-            (Kind::Message(message), value) if matches!(message.codec, Codec::Object) => message.get().truncate_numbers(value),
+            (Kind::Message(message), value) if matches!(message.codec, Codec::Object) => {
+                message.get().truncate_numbers(value)
+            }
             _ => {}
         }
     }
