@@ -87,7 +87,7 @@ mod tests {
         ));
         let mirrored = pod(&format!("annotations: {{{MIRROR}: x}}"), "[]");
         let told = validate(&mirrored, &mirrored).aggregate();
-        assert_eq!(told, ": Forbidden: static pods do not support ephemeral containers");
+        assert_eq!(told, "[]: Forbidden: static pods do not support ephemeral containers");
         let mut new = pod("labels: {a: b}", "[{name: d}]");
         prepare(&mut new, &pod("generation: 1", "[]"));
         let generation = new.at(&["metadata", "generation"]).and_then(Value::as_i64);
