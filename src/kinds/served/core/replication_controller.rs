@@ -39,6 +39,11 @@ impl Strategy for ReplicationController {
         }
     }
 
+    fn keep_empty(&self, sent: &Value, decoded: &mut Value) {
+        let has_selector = decoded.at(&["spec", "selector"]).is_some();
+        template::keep_labels(sent, decoded, |_| has_selector);
+    }
+
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
         prepare::keep(object, &self.zero(version), &["status"]);
         prepare::first_generation(object);
