@@ -92,6 +92,10 @@ impl Strategy for ReplicationController {
         format!("field label not supported: {field}")
     }
 
+    fn stored_as(&self) -> Option<&'static str> {
+        Some("controllers")
+    }
+
     /// Older versions left the pods behind.
     fn orphans_dependents(&self) -> bool {
         true
