@@ -25,8 +25,11 @@ pub mod pod;
 pub mod workloads;
 mod jobs;
 mod autoscaling;
+pub mod limits;
+pub mod quota;
 pub mod signers;
 pub mod storage;
+pub mod pod_object;
 pub mod webhooks;
 pub mod network;
 pub mod services;
@@ -52,6 +55,7 @@ use strategy::Strategy;
 pub use crate::types::show_internal;
 pub use rbac::GROUP as RBAC_GROUP;
 pub use served::apiregistration::api_service::local as local_api_service;
+pub use served::core::binding::BINDING;
 pub use served::core::config_map::root_authority;
 pub use served::core::namespace::{FINALIZE, INITIAL as INITIAL_NAMESPACES, new as new_namespace};
 pub use served::core::service_account::default as default_service_account;
@@ -62,6 +66,7 @@ pub use served::networking::ip_address::{
 pub use served::networking::service_cidr::{
     DEFAULT as DEFAULT_SERVICE_RANGE, is_ready as is_ready_range, ranges as ranges_of,
 };
+pub use served::scheduling::priority_class::initial as initial_priority_classes;
 pub use token_request::TOKEN_REQUEST;
 
 /// What is known of a built-in kind.
@@ -134,6 +139,16 @@ pub enum Action {
     Write,
     /// It issues a token for the object.
     IssueToken,
+    /// It gives the object, a pod, its node.
+    Bind,
+    /// It deletes the object, a pod, if its budgets allow it.
+    Evict,
+    /// It reads what a container wrote.
+    Log,
+    /// It speaks with a container.
+    Connect,
+    /// It passes a request on to the object.
+    Proxy,
     /// It reads and writes the number of replicas, beside which stands a selector.
     Scale(SelectorForm),
     /// It is sent on to one of the endpoints of the service.
@@ -155,6 +170,8 @@ pub enum Review {
     SelfSubjectAccess,
     /// What may I do?
     SelfSubjectRules,
+    /// No question, but a pod that is to get its node.
+    Binding,
 }
 
 /// Everything that can be done with an object.

@@ -53,6 +53,11 @@ pub enum Cell {
     Value(Value),
     /// How long ago this RFC 3339 time was; empty for a time that is not known.
     Since(String),
+    /// A text, and in brackets how long ago this RFC 3339 time was: `3 (5m ago)`.
+    Ago {
+        text: String,
+        since: String,
+    },
     /// So many seconds.
     Lasting(i64),
 }
@@ -90,6 +95,9 @@ impl Cell {
         [vec![name], cells, vec![age]].concat()
     }
 }
+
+/// A part of a kind, and paths of fields.
+pub type PartFields = (&'static str, &'static [&'static [&'static str]]);
 
 /// A kind's own ways. Everything else is the same for all kinds and stands in the verbs' files.
 pub trait Strategy: Send + Sync {
@@ -154,6 +162,11 @@ pub trait Strategy: Send + Sync {
     /// The object in another version of the kind, where that is more than another `apiVersion`.
     fn convert(&self, _object: &Value, _api_version: &str) -> Option<Value> {
         None
+    }
+
+    /// Warnings of a new object as it was sent, which are told even if it is refused.
+    fn early_warnings(&self, _object: &Value) -> Vec<String> {
+        Vec::new()
     }
 
     fn prepare_create(&self, _version: &ServedVersion, _object: &mut Value) {}
@@ -241,6 +254,9 @@ pub trait Strategy: Send + Sync {
         false
     }
 
+    /// Sets what follows from a valid object, and is not the client's to say: as the object is to be read.
+    fn complete(&self, _object: &mut Value) {}
+
     /// Whether a deletion answers the object that is gone, and not a status.
     fn returns_deleted(&self) -> bool {
         false
@@ -269,6 +285,22 @@ pub trait Strategy: Send + Sync {
     /// Fields that a write to `subresource` resets, which its manager therefore does not own.
     fn reset_fields(&self, _version: &ServedVersion, _subresource: Subresource) -> &'static [&'static [&'static str]] {
         &[]
+    }
+
+    /// The only fields, by the name of a part, that a write to that part has a say in: paths, in which `*` is any step.
+    fn owned_fields(&self) -> &'static [PartFields] {
+        &[]
+    }
+
+    /// What a row of a Table says of an object that has ended: a reason and a message.
+    fn completion(&self, _object: &Value) -> Option<(&'static str, &'static str)> {
+        None
+    }
+
+    /// The seconds that an object has to end once it is deleted, of which `asked` were asked for; `None` for a kind whose
+    /// objects don't need any.
+    fn grace_period(&self, _object: &Value, _asked: Option<i64>) -> Option<i64> {
+        None
     }
 
     /// What the first deletion of an object does before its finalizers are looked at: an object that stays, or nothing.

@@ -121,11 +121,8 @@ pub(super) fn patch_object(
     request: &PatchRequest,
     warnings: &mut Warnings,
 ) -> Result<Value, Status> {
-    let (text, mut strict) = apply_to_json(request, |patch| patch.apply(live))?;
-    let invalid = |detail: &str| match target.resource.strategy.may_leave_type_out() {
-        true => unfit(&as_go_writes(live, request).unwrap_or_else(|| text.clone()), detail),
-        false => unfit(&text, detail),
-    };
+    let (text, mut strict) = apply_to_json(live, request)?;
+    let invalid = |detail: &str| unfit(&text, detail);
     let (patched, repeated) = json::decode_strict(text.as_bytes()).map_err(|error| invalid(&error.to_string()))?;
     strict.extend(repeated);
     let (api_version, kind) = super::decode::type_meta(&patched).map_err(|error| invalid(&error))?;
@@ -202,58 +199,26 @@ fn unfit(text: &str, detail: &str) -> Status {
     Status::invalid("", "", "", &field::Error::invalid(&Path::new("patch"), text, detail).into())
 }
 
-/// The text of the patched object where Go has a type for it: what the patch does not look into has the fields in Go's order.
-fn as_go_writes(live: &Value, request: &PatchRequest) -> Option<String> {
-    let text = String::from_utf8(json::encode_as(live, layout::of(live))).ok()?;
-    apply_to_json(request, |patch| patch.apply_to_text(&text)).ok().map(|(text, _)| text)
-}
-
-/// A patch of a text.
-enum TextPatch {
-    Json(json_patch::Patch),
-    Merge(merge_patch::Patch),
-}
-
-impl TextPatch {
-    fn apply(&self, live: &Value) -> Result<String, PatchError> {
-        match self {
-            TextPatch::Json(patch) => patch.apply(live),
-            TextPatch::Merge(patch) => Ok(patch.apply(live)),
-        }
-    }
-
-    fn apply_to_text(&self, live: &str) -> Result<String, PatchError> {
-        match self {
-            TextPatch::Json(patch) => patch.apply_to_text(live),
-            TextPatch::Merge(patch) => Ok(patch.apply_to_text(live)),
-        }
-    }
-}
-
 /// Applies a JSON or merge patch and gives the JSON text of the outcome; also tells what a strict reader minds about the
 /// patch.
-fn apply_to_json(
-    request: &PatchRequest,
-    apply: impl Fn(&TextPatch) -> Result<String, PatchError>,
-) -> Result<(String, Vec<String>), Status> {
+fn apply_to_json(live: &Value, request: &PatchRequest) -> Result<(String, Vec<String>), Status> {
     let strict = request.field_validation != FieldValidation::Ignore;
+    let layout = layout::of(live);
     let failed = |error: PatchError| match error {
         PatchError::Decode(message) => Status::bad_request(&message),
         PatchError::TooManyOperations(message) => Status::request_entity_too_large(&message),
         PatchError::Apply(_) => Status::unprocessable(),
     };
-    let (patch, errors) = match request.patch_type {
+    match request.patch_type {
         PatchType::Json => {
-            let decoded = json_patch::Patch::decode(&request.bytes, strict);
-            decoded.map(|(patch, errors)| (TextPatch::Json(patch), errors))
+            let (patch, errors) = json_patch::Patch::decode(&request.bytes, strict).map_err(failed)?;
+            Ok((patch.apply(live, layout).map_err(failed)?, errors))
         }
         _ => {
-            let decoded = merge_patch::Patch::decode(&request.bytes, strict);
-            decoded.map(|(patch, errors)| (TextPatch::Merge(patch), errors))
+            let (patch, errors) = merge_patch::Patch::decode(&request.bytes, strict).map_err(failed)?;
+            Ok((patch.apply(live, layout), errors))
         }
     }
-    .map_err(failed)?;
-    Ok((apply(&patch).map_err(failed)?, errors))
 }
 
 /// The applied configuration: YAML, of which JSON is a part.

@@ -118,6 +118,7 @@ impl Field {
             Ok(self.kind.decode(self.go_type, typed, value)?.unwrap_or_else(|| self.kind.zero()))
         };
         match self.shape {
+            // A pointer to nothing, which a type with a way of its own to read null does not see.
             Shape::Pointer if value.is_null() => Ok(None),
             Shape::Value | Shape::Pointer | Shape::Inline => self.kind.decode(self.go_type, typed, value),
             Shape::List => Ok(typed.list(value, &self.container(), one)?.map(Value::Array)),
