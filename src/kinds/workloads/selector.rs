@@ -30,7 +30,7 @@ pub fn has_invalid_value(selector: &FieldRef<'_>) -> bool {
 /// Whether a selector is there that says nothing.
 pub fn is_empty(selector: &FieldRef<'_>) -> bool {
     let fields = ["matchLabels", "matchExpressions"];
-    selector.is_set() && fields.iter().all(|name| selector.field(name).len() == 0)
+    selector.is_set() && fields.iter().all(|name| selector.field(name).is_empty())
 }
 
 /// What selects as the field says; `None` where it is no selector.
