@@ -123,6 +123,11 @@ pub trait Strategy: Send + Sync {
         Ok(())
     }
 
+    /// Under what name the reference stores objects, where that is not the resource's: messages show it.
+    fn stored_as(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Annotations that stand for fields of Go's internal type.
     fn internal_annotations(&self) -> &'static [&'static str] {
         &[]
