@@ -128,3 +128,6 @@ pub fn validate_pod_annotations(pod: &FieldRef<'_>, options: &Options) -> ErrorL
     let metadata = pod.field("metadata");
     annotations::validate(&metadata.field("annotations"), &pod.field("spec"), options)
 }
+
+#[cfg(test)]
+mod tests;

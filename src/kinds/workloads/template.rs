@@ -44,7 +44,8 @@ pub fn check_running(template: &FieldRef<'_>, kind: &str) -> Vec<Error> {
     let spec = template.field("spec");
     let (policy, deadline) = (spec.field("restartPolicy"), spec.field("activeDeadlineSeconds"));
     let restarts = (policy.text() != "Always").then(|| policy.not_supported(&["Always"]));
-    let ends = deadline.is_set().then(|| deadline.forbidden(format!("activeDeadlineSeconds in {kind} is not Supported")));
+    let ends =
+        deadline.is_set().then(|| deadline.forbidden(format!("activeDeadlineSeconds in {kind} is not Supported")));
     restarts.into_iter().chain(ends).collect()
 }
 
