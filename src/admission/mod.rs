@@ -4,7 +4,9 @@
 //! [`Admission::validate`] right before the commit.
 
 mod namespace_lifecycle;
+mod objects;
 mod owner_references;
+pub mod plugins;
 pub mod webhooks;
 
 use std::collections::BTreeMap;
@@ -19,6 +21,7 @@ use crate::meta::Status;
 use crate::value::Value;
 
 pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces, Phase};
+pub use objects::{Objects, Place};
 pub use owner_references::OwnerReferences;
 pub use webhooks::Webhooks;
 

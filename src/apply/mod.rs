@@ -127,7 +127,8 @@ impl FieldManager<'_> {
     /// What to store after POST, PUT, JSON patch or merge patch by `manager`: `new` with its managedFields.
     ///
     /// `live` is the stored object in the version of the request, `None` on create. `now` is RFC 3339 in UTC and whole
-    /// seconds. Where ownership can't be told (types do not fit, a conversion fails), that of `live` stays.
+    /// seconds. Where a conversion fails, the owners of `live` stay; where `new` does not fit its types,
+    /// nobody owns anything.
     pub fn update(&self, live: Option<&Value>, mut new: Value, manager: &str, now: &str) -> Value {
         let empty = self.empty_object();
         let live = live.unwrap_or(&empty);
@@ -135,6 +136,7 @@ impl FieldManager<'_> {
         let managed = self.managers_of_request(live, requested.as_ref());
         match self.managers_after_update(live, &new, managed, manager, now) {
             Ok(managers) => set_managed_fields(&mut new, managers.encode()),
+            Err(_) if self.typed(&new, true).is_err() => set_managed_fields(&mut new, None),
             Err(_) => {
                 let kept = live.at(&["metadata", "managedFields"]);
                 let kept = kept.filter(|list| managed_fields::read(Some(list)).is_some());

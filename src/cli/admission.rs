@@ -5,19 +5,31 @@ use std::sync::Arc;
 use clap::Args;
 use ipnet::IpNet;
 
-use crate::admission::{Chain, NamespaceLifecycle, OwnerReferences, Webhooks};
+use crate::admission::{Chain, NamespaceLifecycle, Objects, OwnerReferences, Webhooks, plugins};
 use crate::auth::Authorizer;
-use crate::registry::{StoredNamespaces, StoredWebhooks};
+use crate::registry::{StoredNamespaces, StoredObjects, StoredWebhooks};
 use crate::store::Storage;
 use crate::webhook::{Client, ServiceAddress};
 
 const NAMESPACE_LIFECYCLE: &str = "NamespaceLifecycle";
+const LIMIT_RANGER: &str = "LimitRanger";
+const DEFAULT_STORAGE_CLASS: &str = "DefaultStorageClass";
+const STORAGE_OBJECT_IN_USE_PROTECTION: &str = "StorageObjectInUseProtection";
+const CLAIM_RESIZE: &str = "PersistentVolumeClaimResize";
 const OWNER_REFERENCES: &str = "OwnerReferencesPermissionEnforcement";
 const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebhook";
 const VALIDATING_WEBHOOKS: &str = "ValidatingAdmissionWebhook";
 /// Every admission plugin, in the order in which they are asked, and whether it is on by default.
-const PLUGINS: [(&str, bool); 4] =
-    [(NAMESPACE_LIFECYCLE, true), (OWNER_REFERENCES, false), (MUTATING_WEBHOOKS, true), (VALIDATING_WEBHOOKS, true)];
+const PLUGINS: [(&str, bool); 8] = [
+    (NAMESPACE_LIFECYCLE, true),
+    (LIMIT_RANGER, true),
+    (DEFAULT_STORAGE_CLASS, true),
+    (STORAGE_OBJECT_IN_USE_PROTECTION, true),
+    (OWNER_REFERENCES, false),
+    (CLAIM_RESIZE, true),
+    (MUTATING_WEBHOOKS, true),
+    (VALIDATING_WEBHOOKS, true),
+];
 
 #[derive(Args)]
 pub struct Admission {
@@ -77,8 +89,21 @@ impl Admission {
         if self.guards_namespaces() {
             chain.0.push(Box::new(NamespaceLifecycle { namespaces: StoredNamespaces(storage.clone()) }));
         }
+        let objects: Arc<dyn Objects> = Arc::new(StoredObjects(storage.clone()));
+        if self.is_on(LIMIT_RANGER) {
+            chain.0.push(Box::new(plugins::LimitRanger { objects: Arc::clone(&objects) }));
+        }
+        if self.is_on(DEFAULT_STORAGE_CLASS) {
+            chain.0.push(Box::new(plugins::DefaultStorageClass { objects: Arc::clone(&objects) }));
+        }
+        if self.is_on(STORAGE_OBJECT_IN_USE_PROTECTION) {
+            chain.0.push(Box::new(plugins::StorageObjectInUseProtection));
+        }
         if self.is_on(OWNER_REFERENCES) {
             chain.0.push(Box::new(OwnerReferences { authorizer: Arc::clone(&authorizer) }));
+        }
+        if self.is_on(CLAIM_RESIZE) {
+            chain.0.push(Box::new(plugins::PersistentVolumeClaimResize { objects }));
         }
         chain.0.push(Box::new(Webhooks {
             source: StoredWebhooks::new(storage.clone()),

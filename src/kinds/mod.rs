@@ -25,10 +25,13 @@ pub mod pod;
 pub mod workloads;
 mod jobs;
 mod autoscaling;
+pub mod limits;
 pub mod signers;
 pub mod storage;
 pub mod pod_object;
 pub mod webhooks;
+pub mod network;
+pub mod services;
 pub mod match_conditions;
 pub mod default_roles;
 mod token_request;
@@ -55,6 +58,13 @@ pub use served::core::binding::BINDING;
 pub use served::core::config_map::root_authority;
 pub use served::core::namespace::{FINALIZE, INITIAL as INITIAL_NAMESPACES, new as new_namespace};
 pub use served::core::service_account::default as default_service_account;
+pub use served::networking::ingress_class::set_default_class;
+pub use served::networking::ip_address::{
+    is_managed as is_managed_address, is_of_service as is_address_of_service, of_service as address_of_service,
+};
+pub use served::networking::service_cidr::{
+    DEFAULT as DEFAULT_SERVICE_RANGE, is_ready as is_ready_range, ranges as ranges_of,
+};
 pub use token_request::TOKEN_REQUEST;
 
 /// What is known of a built-in kind.
@@ -89,6 +99,8 @@ pub struct Kind {
     pub forms: &'static [&'static Kind],
     /// Whether it is served unless somebody asks for something else: beta and alpha versions are not.
     pub is_default: bool,
+    /// What everybody is warned of who uses it.
+    pub deprecation: Option<&'static str>,
 }
 
 /// Where the schema of a kind comes from.
@@ -137,6 +149,8 @@ pub enum Action {
     Proxy,
     /// It reads and writes the number of replicas, beside which stands a selector.
     Scale(SelectorForm),
+    /// It is sent on to one of the endpoints of the service.
+    ConnectService,
 }
 
 /// What is asked by creating an object.
@@ -195,6 +209,7 @@ impl Kind {
             example: "",
             forms: &[],
             is_default: true,
+            deprecation: None,
         }
     }
 
@@ -291,7 +306,7 @@ impl Kind {
             scale: self.scale(),
             columns: Vec::new(),
             selectable_fields: texts(self.selectable_fields),
-            deprecation_warning: None,
+            deprecation_warning: self.deprecation.map(str::to_owned),
         }
     }
 }
@@ -320,6 +335,13 @@ pub fn has_name(definition: &str) -> bool {
 pub fn type_of(api_version: &str, kind: &str) -> Option<&'static Message> {
     let found = message_of(api_version, kind).filter(|message| message.is_object);
     found.filter(|_| (api_version, kind) != ("apiextensions.k8s.io/v1", "CustomResourceDefinition"))
+}
+
+/// Annotations of a kind's objects that stand for fields of Go's internal type: metadata on its own does not have them.
+pub fn internal_annotations(api_version: &str, kind: &str) -> &'static [&'static str] {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let found = all().find(|known| (known.kind, known.version, known.group) == (kind, version, group));
+    found.map_or(&[], |kind| kind.strategy.internal_annotations())
 }
 
 /// The message of anything that goes out in protobuf: a kind, its list, a Status; `None` for what has none, as all custom

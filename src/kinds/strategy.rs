@@ -106,10 +106,11 @@ pub trait Strategy: Send + Sync {
         let Some(message) = super::type_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"])) else {
             return Ok(Decoded::unstructured(object, Vec::new()));
         };
-        let (mut object, findings) = message.decode(&object)?;
-        self.set_typed_defaults(&mut object);
-        self.internalize(&mut object)?;
-        Ok(Decoded { object, findings, is_typed: true })
+        let (mut decoded, findings) = message.decode(&object)?;
+        self.set_typed_defaults(&mut decoded);
+        self.internalize(&mut decoded)?;
+        self.keep_empty(&object, &mut decoded);
+        Ok(Decoded { object: decoded, findings, is_typed: true })
     }
 
     /// Sets what Go sets in an object that it has read.
@@ -124,6 +125,14 @@ pub trait Strategy: Send + Sync {
     fn internalize(&self, _object: &mut Value) -> Result<(), String> {
         Ok(())
     }
+
+    /// Annotations that stand for fields of Go's internal type.
+    fn internal_annotations(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Keeps in `decoded` what is empty in `sent` and would be left out, where an error will show it.
+    fn keep_empty(&self, _sent: &Value, _decoded: &mut Value) {}
 
     /// Sets defaults in what apply has merged; what conflicts with the schema is left for validation to tell.
     fn set_defaults(&self, object: Value, versions: &[Arc<ServedVersion>]) -> Result<Value, String> {

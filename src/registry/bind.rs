@@ -58,7 +58,7 @@ impl Registry {
         let bound = pod_object::binding::bind(&pod, binding, &self.now());
         let bound = bound.map_err(|why| pod_object::binding::conflict(&target.name, &why))?;
         let guards = self.guards(target).await?;
-        self.commit_change(target, bound, stored, guards, dry_run).await
+        self.commit_change(target, bound, stored, (guards, Vec::new()), dry_run).await
     }
 
     /// The pod `name`, which a part of it or another resource in its namespace is about.

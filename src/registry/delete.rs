@@ -46,8 +46,8 @@ pub struct DeleteOptions {
 pub enum Deletion {
     /// The object is gone.
     Gone(Status),
-    /// The object is gone, and was this.
-    Returned(Value),
+    /// The object is gone, and shown once more.
+    Removed(Value),
     /// The object stays for its finalizers or because it has time left.
     Stays(Value),
 }
@@ -158,14 +158,14 @@ impl Registry {
         let may_go = finalizers(&marked).is_empty() && !strategy.must_stay(&marked);
         if may_go && graceful.is_none_or(|seconds| seconds == 0) {
             let gone = self.delete_now(target, &stored, Vec::new(), options.dry_run).await?;
-            let deletion = || {
+            return Ok(gone.map(|revision| {
                 if strategy.returns_deleted() {
-                    Deletion::Returned(marked)
+                    set_resource_version(&mut marked, revision);
+                    Deletion::Removed(marked)
                 } else {
                     Deletion::Gone(gone_status(target, &old))
                 }
-            };
-            return Ok(gone.then(deletion));
+            }));
         }
         if graceful.is_none() {
             object_meta::mark_deleted(&mut marked, &now);
@@ -227,7 +227,7 @@ impl Registry {
         let gone = self.delete_now(target, &stored, Vec::new(), options.dry_run).await?;
         let details =
             Details { name: target.name.clone(), kind: target.version.names.kind.clone(), ..Details::default() };
-        Ok(gone.then(|| Deletion::Gone(Status::success(details))))
+        Ok(gone.map(|_| Deletion::Gone(Status::success(details))))
     }
 
     /// Stores the object that was marked as being deleted.

@@ -172,7 +172,7 @@ impl Registry {
             super::delete::check_preconditions(target, &options, &pod)?;
             let marked = eviction::mark(&pod, &self.now());
             let guards = self.guards(target).await?;
-            if let Some(written) = self.commit_change(target, marked, stored, guards, false).await? {
+            if let Some(written) = self.commit_change(target, marked, stored, (guards, Vec::new()), false).await? {
                 if let Some(version) = &mut options.resource_version {
                     *version = written.object.str_at(&["metadata", "resourceVersion"]).to_owned();
                 }

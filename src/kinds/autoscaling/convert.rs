@@ -16,7 +16,7 @@ const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
 const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
 
 /// What v1 keeps in annotations, or kept.
-const ANNOTATIONS: [&str; 6] = [
+pub const ANNOTATIONS: [&str; 6] = [
     METRICS,
     CURRENT_METRICS,
     CONDITIONS,

@@ -7,7 +7,7 @@
 
 mod options;
 mod image;
-mod aggregate;
+pub mod aggregate;
 mod defaults;
 mod volume_defaults;
 pub mod volumes;

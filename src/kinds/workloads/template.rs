@@ -6,7 +6,8 @@ use crate::kinds::{defaults, pod};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::object_meta;
-use crate::value::Value;
+use super::selector;
+use crate::value::{Map, Value};
 
 pub use crate::kinds::pod::Options;
 
@@ -29,6 +30,21 @@ pub fn options(old: Option<&Value>) -> Options {
 pub fn drop_disabled_fields(new: &mut Value, old: Option<&Value>) {
     if let Some(template) = new.at_mut(&["spec", "template"]) {
         pod::drop_disabled_template_fields(template, old.and_then(of));
+    }
+}
+
+/// Keeps labels that were sent empty, if the selector does not select by none: the error shows them so.
+pub fn keep_empty_labels(sent: &Value, decoded: &mut Value) {
+    const LABELS: [&str; 4] = ["spec", "template", "metadata", "labels"];
+    let is_empty = sent.at(&LABELS).and_then(Value::as_object).is_some_and(Map::is_empty);
+    if !is_empty {
+        return;
+    }
+    let root = FieldRef::root(sent);
+    let spec = root.field("spec");
+    let selects = selector::compile(&spec.field("selector")).is_none_or(|selector| selector.matches(None));
+    if !selects && let Some(template) = decoded.at_mut(&LABELS[..2]) {
+        defaults::structure(defaults::structure(template, "metadata"), "labels");
     }
 }
 

@@ -56,6 +56,14 @@ impl Strategy for Deployment {
         Ok(())
     }
 
+    fn internal_annotations(&self) -> &'static [&'static str] {
+        &[ROLLBACK]
+    }
+
+    fn keep_empty(&self, sent: &Value, decoded: &mut Value) {
+        template::keep_empty_labels(sent, decoded);
+    }
+
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
         prepare::keep(object, &self.zero(version), &["status"]);
         prepare::first_generation(object);

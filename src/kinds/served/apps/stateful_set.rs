@@ -65,6 +65,10 @@ impl Strategy for StatefulSet {
         defaults::items(spec, "volumeClaimTemplates").for_each(claims::set_defaults);
     }
 
+    fn keep_empty(&self, sent: &Value, decoded: &mut Value) {
+        template::keep_empty_labels(sent, decoded);
+    }
+
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
         prepare::keep(object, &self.zero(version), &["status"]);
         prepare::first_generation(object);

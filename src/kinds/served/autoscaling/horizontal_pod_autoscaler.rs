@@ -86,6 +86,10 @@ impl Strategy for HorizontalPodAutoscaler {
         (object.str_at(&["apiVersion"]) != api_version).then(|| convert::convert(object, api_version))
     }
 
+    fn internal_annotations(&self) -> &'static [&'static str] {
+        &convert::ANNOTATIONS
+    }
+
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
         prepare::keep(object, &self.zero(version), &["status"]);
         drop_status_annotations(object);

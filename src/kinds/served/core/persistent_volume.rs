@@ -122,6 +122,10 @@ impl Strategy for PersistentVolume {
         }
     }
 
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+
     fn table(&self) -> Option<Table> {
         let mut table = Table::named(
             vec![

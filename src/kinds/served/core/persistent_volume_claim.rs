@@ -101,6 +101,10 @@ impl Strategy for PersistentVolumeClaim {
         }
     }
 
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+
     fn table(&self) -> Option<Table> {
         let mut table = Table::named(
             vec![

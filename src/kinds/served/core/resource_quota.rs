@@ -99,6 +99,10 @@ impl Strategy for ResourceQuota {
         }
     }
 
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+
     fn table(&self) -> Option<Table> {
         const REQUEST: &str = "Request represents a minimum amount of cpu/memory that a container may consume.";
         const LIMIT: &str = "Limits control the maximum amount of cpu/memory that a container may use independent of \

@@ -97,6 +97,10 @@ impl Strategy for CsiDriver {
         false
     }
 
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+
     fn table(&self) -> Option<Table> {
         let truth = |name, description| columns::typed(name, "boolean", description);
         let columns = vec![

@@ -8,12 +8,15 @@ use crate::crd::{Scope, ServedVersion};
 use crate::kinds::node_selector;
 use crate::kinds::storage::{columns, drivers};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, checks, metadata, prepare, show_internal};
+use crate::kinds::{Kind, checks, metadata, prepare, show_internal, type_of};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
+use crate::types::Message;
 use crate::value::Value;
 
+/// Of a feature that is off.
+const DISABLED: &str = "status";
 const NODE_ID_BYTES_MAX: usize = 256;
 
 pub static KINDS: [&Kind; 1] = [&Kind {
@@ -27,6 +30,17 @@ pub static KINDS: [&Kind; 1] = [&Kind {
 struct CsiNode;
 
 impl Strategy for CsiNode {
+    fn set_typed_defaults(&self, object: &mut Value) {
+        object.make_object().remove(DISABLED);
+    }
+
+    fn zero(&self, version: &ServedVersion) -> Value {
+        let message = type_of(&version.api_version(), &version.names.kind);
+        let mut zero = message.map_or(Value::Null, Message::zero);
+        zero.make_object().remove(DISABLED);
+        zero
+    }
+
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
         let root = FieldRef::root(object);
@@ -47,6 +61,10 @@ impl Strategy for CsiNode {
 
     fn allows_unconditional_update(&self) -> bool {
         false
+    }
+
+    fn returns_deleted(&self) -> bool {
+        true
     }
 
     fn table(&self) -> Option<Table> {

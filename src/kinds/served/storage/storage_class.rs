@@ -14,10 +14,6 @@ use crate::value::Value;
 
 const RECLAIM_POLICIES: [&str; 2] = ["Delete", "Retain"];
 const BINDING_MODES: [&str; 2] = ["Immediate", "WaitForFirstConsumer"];
-/// Annotations of a class that claims get which name none.
-const DEFAULT_ANNOTATIONS: [&str; 2] =
-    ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
-
 pub static KINDS: [&Kind; 1] = [&Kind {
     plural: "storageclasses",
     singular: "storageclass",
@@ -26,11 +22,6 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     example: "metadata: {name: example}\nprovisioner: disks.example.com\nparameters: {type: fast}",
     ..Kind::new("storage.k8s.io", "v1", "StorageClass", &StorageClass)
 }];
-
-/// Whether claims that name no class get this one.
-pub fn is_default(class: &Value) -> bool {
-    DEFAULT_ANNOTATIONS.iter().any(|name| class.str_at(&["metadata", "annotations", name]) == "true")
-}
 
 struct StorageClass;
 
@@ -83,6 +74,10 @@ impl Strategy for StorageClass {
         warnings
     }
 
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+
     fn table(&self) -> Option<Table> {
         let columns = vec![
             Column::string("Provisioner", "Who provides the volumes."),
@@ -94,16 +89,16 @@ impl Strategy for StorageClass {
     }
 }
 
-fn cells(class: &Value) -> Vec<Cell> {
+fn cells(object: &Value) -> Vec<Cell> {
     let cells = vec![
-        Cell::text(class.str_at(&["provisioner"])),
-        columns::text_or(class.get("reclaimPolicy"), "Delete"),
-        columns::text_or(class.get("volumeBindingMode"), "Immediate"),
-        columns::truth(class, &["allowVolumeExpansion"]),
+        Cell::text(object.str_at(&["provisioner"])),
+        columns::text_or(object.get("reclaimPolicy"), "Delete"),
+        columns::text_or(object.get("volumeBindingMode"), "Immediate"),
+        columns::truth(object, &["allowVolumeExpansion"]),
     ];
-    let mut cells = Cell::named(class, cells);
-    if let Some(name) = cells.first_mut().filter(|_| is_default(class)) {
-        *name = Cell::Value(Value::String(format!("{} (default)", class.str_at(&["metadata", "name"]))));
+    let mut cells = Cell::named(object, cells);
+    if let Some(name) = cells.first_mut().filter(|_| class::is_default(object)) {
+        *name = Cell::Value(Value::String(format!("{} (default)", object.str_at(&["metadata", "name"]))));
     }
     cells
 }

@@ -82,6 +82,10 @@ impl Strategy for VolumeAttachment {
         }
     }
 
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+
     fn table(&self) -> Option<Table> {
         let name = |name, description| Column { format: "name".to_owned(), ..Column::string(name, description) };
         let columns = vec![

@@ -53,6 +53,10 @@ impl Strategy for VolumeAttributesClass {
         errors
     }
 
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+
     fn table(&self) -> Option<Table> {
         let columns = vec![Column::string("DriverName", "The driver that the class is for.")];
         Some(Table::named(columns, |class| Cell::named(class, vec![Cell::text(class.str_at(&["driverName"]))])))
