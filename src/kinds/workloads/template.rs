@@ -2,11 +2,11 @@
 //!
 //! Source: `pkg/apis/apps/validation` of Kubernetes 1.37.
 
+use super::selector;
 use crate::kinds::{defaults, pod};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::object_meta;
-use super::selector;
 use crate::value::{Map, Value};
 
 pub use crate::kinds::pod::Options;
