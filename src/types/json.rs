@@ -118,6 +118,8 @@ impl Field {
             Ok(self.kind.decode(self.go_type, typed, value)?.unwrap_or_else(|| self.kind.zero()))
         };
         match self.shape {
+            // Go does not ask a type about null behind a pointer: there is nothing.
+            Shape::Pointer if value.is_null() => Ok(None),
             Shape::Value | Shape::Pointer | Shape::Inline => self.kind.decode(self.go_type, typed, value),
             Shape::List => Ok(typed.list(value, &self.container(), one)?.map(Value::Array)),
             Shape::Map | Shape::Extensions => {
