@@ -85,7 +85,7 @@ pub fn validate_template(template: &FieldRef<'_>, options: &Options) -> ErrorLis
     errors.extend(profiles::validate_seccomp_match(metadata.value(), &spec));
     errors.extend(profiles::validate_app_armor_match(metadata.value(), &spec));
     let ephemeral = spec.field("ephemeralContainers");
-    if ephemeral.len() > 0 {
+    if !ephemeral.is_empty() {
         errors.push(ephemeral.forbidden("ephemeral containers not allowed in pod template"));
     }
     errors
@@ -143,3 +143,6 @@ pub fn validate_pod_annotations(pod: &FieldRef<'_>, options: &Options) -> ErrorL
     let metadata = pod.field("metadata");
     annotations::validate(&metadata.field("annotations"), &pod.field("spec"), options)
 }
+
+#[cfg(test)]
+mod tests;
