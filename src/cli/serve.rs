@@ -13,6 +13,7 @@ use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 
 use super::admission::Admission;
 use super::database::Database;
@@ -20,6 +21,7 @@ use super::definitions::{each, is_definition};
 use super::documents;
 use super::log::Log;
 use super::print::{output, tell};
+use super::service_network::{self, Network};
 use super::users::Users;
 use crate::audit;
 use crate::auth::{Authorizer, UserInfo};
@@ -28,7 +30,7 @@ use crate::http::{self, App, Issuing, Limits};
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::memory::{Memory, parse_bytes};
 use crate::meta::Status;
-use crate::registry::{BuiltIn, Converter, Definitions, Registry, Resource, StoredPolicy};
+use crate::registry::{Advertised, BuiltIn, Converter, Definitions, Registry, Resource, StoredPolicy};
 use crate::server::{
     Authority, Connections, Gate, Kubeconfig, Secrets, SecretsError, Tls, connections_max, stop_requested,
 };
@@ -96,6 +98,9 @@ pub struct Serve {
     /// How many seconds a request may take, watches apart
     #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().request_timeout.as_secs())]
     request_timeout: u64,
+
+    #[command(flatten)]
+    network: Network,
 
     /// How much memory the server may use, as in 512Mi: near it, requests wait and are then refused, and objects are read
     /// from the database again [default: what the system gives the process]
@@ -180,7 +185,8 @@ impl Serve {
             // They decide on what is registered.
             begin.notify_one();
         }
-        self.populate(&registry, switches).await?;
+        let advertised = service_network::advertised(address);
+        let kept = self.populate(&registry, switches, advertised).await?;
 
         let audit = match &self.audit_log_path {
             Some(path) => Some(
@@ -213,6 +219,10 @@ impl Serve {
         tracing::info!(signal, "stopping");
         processor.stop();
         connections.shut_down().await;
+        kept.abort();
+        if let Err(status) = registry.leave_kubernetes_service(advertised).await {
+            tracing::warn!(status.message, "this server stays among the endpoints of the service kubernetes");
+        }
         controllers.abort();
         storage.close().await;
         Ok(())
@@ -257,12 +267,19 @@ impl Serve {
             clock: Arc::new(Timestamp::now),
             memory,
             guards_namespaces,
+            network: self.network.network(),
         }
     }
 
-    /// Makes the first namespaces and, where they count, the default roles, registers the definitions of `--crds`, and waits until they are served: a client may
-    /// use them as soon as the server is ready.
-    async fn populate(&self, registry: &Arc<Registry>, switches: Switches) -> Result<(), Failure> {
+    /// Makes the first namespaces and, where they count, the default roles, and the service `kubernetes`, which the returned
+    /// task looks after; registers the definitions of `--crds`, and waits until they are served: a client may use them as soon
+    /// as the server is ready.
+    async fn populate(
+        &self,
+        registry: &Arc<Registry>,
+        switches: Switches,
+        advertised: Advertised,
+    ) -> Result<JoinHandle<()>, Failure> {
         let refused = |what: &str, status: Status| Failure(format!("{what}: {}", status.message));
         // Together, so that they are on disk at the cost of one.
         tokio::try_join!(registry.make_initial_namespaces(), registry.make_initial_priority_classes())
@@ -275,8 +292,9 @@ impl Serve {
                 gathered.map_err(|status| refused("the default roles can't be gathered", status))?;
             }
         }
+        let kept = service_network::keep(registry, advertised).await;
         if self.crds.is_empty() {
-            return Ok(());
+            return Ok(kept);
         }
         let (mut registered, mut others) = (Vec::new(), 0);
         for (source, document) in each(&documents::read(&self.crds)?) {
@@ -297,7 +315,7 @@ impl Serve {
         }
         let count = registered.len();
         tell(format_args!("registered {count} CustomResourceDefinitions; {others} other documents left alone"));
-        Ok(())
+        Ok(kept)
     }
 
     /// Says that the server is ready: in a line for programs, in some more for people.

@@ -812,7 +812,7 @@ async fn delete(app: &App, exchange: &Exchange, target: &Target, body: Body) -> 
             }
             Ok(answer::content(exchange, 200, format, Content::Value(status)))
         }
-        Deletion::Returned(value) => object(exchange, target, 200, format, &shape, Content::Value(value)),
+        Deletion::Removed(value) => object(exchange, target, 200, format, &shape, Content::Value(value)),
         Deletion::Stays(value) => {
             let code = if options.orphan_dependents == Some(false) { 202 } else { 200 };
             object(exchange, target, code, format, &shape, Content::Value(value))

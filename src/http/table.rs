@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use super::negotiate::Transform;
 use super::query::IncludeObject;
 use crate::crd;
+use crate::kinds;
 use crate::kinds::strategy::{Cell, Table};
 use crate::meta::json_path::{self, JsonPath};
 use crate::object;
@@ -210,11 +211,15 @@ pub fn table<'a>(
 
 /// The metadata of an object, and nothing else of it.
 pub fn partial(object: &Value, transform: Transform) -> Value {
-    object! {
-        "kind" => "PartialObjectMetadata",
-        "apiVersion" => transform.api_version(),
-        "metadata" => object.get("metadata").cloned().unwrap_or_else(|| object! {}),
+    let mut metadata = object.get("metadata").cloned().unwrap_or_else(|| object! {});
+    if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
+        let hidden = kinds::internal_annotations(object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
+        hidden.iter().for_each(|name| _ = annotations.remove(name));
+        if !hidden.is_empty() && annotations.is_empty() {
+            metadata.make_object().remove("annotations");
+        }
     }
+    object! { "kind" => "PartialObjectMetadata", "apiVersion" => transform.api_version(), "metadata" => metadata }
 }
 
 /// The metadata of each object of a list.

@@ -24,9 +24,14 @@ pub mod node_selector;
 pub mod pod;
 pub mod limits;
 pub mod quota;
+pub mod workloads;
+mod jobs;
+mod autoscaling;
 pub mod signers;
 pub mod storage;
 pub mod webhooks;
+pub mod network;
+pub mod services;
 pub mod match_conditions;
 pub mod default_roles;
 mod token_request;
@@ -39,7 +44,7 @@ mod served {
 
 use std::sync::Arc;
 
-use crate::crd::{Names, Scope, ServedVersion};
+use crate::crd::{Names, Scale, Scope, SelectorForm, ServedVersion};
 use crate::protobuf;
 use crate::types;
 use crate::types::Message;
@@ -53,6 +58,13 @@ pub use served::core::config_map::root_authority;
 pub use served::core::namespace::{FINALIZE, INITIAL as INITIAL_NAMESPACES, new as new_namespace};
 pub use served::core::service_account::default as default_service_account;
 pub use served::scheduling::priority_class::initial as initial_priority_classes;
+pub use served::networking::ingress_class::set_default_class;
+pub use served::networking::ip_address::{
+    is_managed as is_managed_address, is_of_service as is_address_of_service, of_service as address_of_service,
+};
+pub use served::networking::service_cidr::{
+    DEFAULT as DEFAULT_SERVICE_RANGE, is_ready as is_ready_range, ranges as ranges_of,
+};
 pub use token_request::TOKEN_REQUEST;
 
 /// What is known of a built-in kind.
@@ -87,6 +99,8 @@ pub struct Kind {
     pub forms: &'static [&'static Kind],
     /// Whether it is served unless somebody asks for something else: beta and alpha versions are not.
     pub is_default: bool,
+    /// What everybody is warned of who uses it.
+    pub deprecation: Option<&'static str>,
 }
 
 /// Where the schema of a kind comes from.
@@ -109,6 +123,13 @@ pub struct Part {
     pub action: Action,
 }
 
+impl Part {
+    /// `/scale` of a kind that has `.spec.replicas`, `.status.replicas` and `.spec.selector`.
+    const fn scale(selector: SelectorForm) -> Self {
+        Part { name: "scale", verbs: &["get", "patch", "update"], kind: Some(&SCALE), action: Action::Scale(selector) }
+    }
+}
+
 /// What a request to a subresource does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -116,6 +137,10 @@ pub enum Action {
     Write,
     /// It issues a token for the object.
     IssueToken,
+    /// It reads and writes the number of replicas, beside which stands a selector.
+    Scale(SelectorForm),
+    /// It is sent on to one of the endpoints of the service.
+    ConnectService,
 }
 
 /// What is asked by creating an object.
@@ -172,6 +197,7 @@ impl Kind {
             example: "",
             forms: &[],
             is_default: true,
+            deprecation: None,
         }
     }
 
@@ -204,6 +230,20 @@ impl Kind {
     /// Its subresource `name`, beside `/status`.
     pub fn part(&self, name: &str) -> Option<&'static Part> {
         self.parts.iter().find(|part| part.name == name)
+    }
+
+    /// What `/scale` reads and writes.
+    fn scale(&self) -> Option<Scale> {
+        let form = |part: &Part| match part.action {
+            Action::Scale(form) => Some(form),
+            _ => None,
+        };
+        self.parts.iter().find_map(form).map(|selector_form| Scale {
+            spec_replicas_path: ".spec.replicas".to_owned(),
+            status_replicas_path: ".status.replicas".to_owned(),
+            label_selector_path: Some(".spec.selector".to_owned()),
+            selector_form,
+        })
     }
 
     /// Whether `version` is this kind in this version.
@@ -251,10 +291,10 @@ impl Kind {
             rules: Default::default(),
             preserve_unknown_fields: self.form == Form::Definition,
             status: self.status,
-            scale: None,
+            scale: self.scale(),
             columns: Vec::new(),
             selectable_fields: texts(self.selectable_fields),
-            deprecation_warning: None,
+            deprecation_warning: self.deprecation.map(str::to_owned),
         }
     }
 }
@@ -283,6 +323,13 @@ pub fn has_name(definition: &str) -> bool {
 pub fn type_of(api_version: &str, kind: &str) -> Option<&'static Message> {
     let found = message_of(api_version, kind).filter(|message| message.is_object);
     found.filter(|_| (api_version, kind) != ("apiextensions.k8s.io/v1", "CustomResourceDefinition"))
+}
+
+/// Annotations of a kind's objects that stand for fields of Go's internal type: metadata on its own does not have them.
+pub fn internal_annotations(api_version: &str, kind: &str) -> &'static [&'static str] {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let found = all().find(|known| (known.kind, known.version, known.group) == (kind, version, group));
+    found.map_or(&[], |kind| kind.strategy.internal_annotations())
 }
 
 /// The message of anything that goes out in protobuf: a kind, its list, a Status; `None` for what has none, as all custom

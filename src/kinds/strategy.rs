@@ -98,13 +98,33 @@ pub trait Strategy: Send + Sync {
         let Some(message) = super::type_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"])) else {
             return Ok(Decoded::unstructured(object, Vec::new()));
         };
-        let (mut object, findings) = message.decode(&object)?;
-        self.set_typed_defaults(&mut object);
-        Ok(Decoded { object, findings, is_typed: true })
+        let (mut decoded, findings) = message.decode(&object)?;
+        self.set_typed_defaults(&mut decoded);
+        self.internalize(&mut decoded)?;
+        self.keep_empty(&object, &mut decoded);
+        Ok(Decoded { object: decoded, findings, is_typed: true })
     }
 
     /// Sets what Go sets in an object that it has read.
     fn set_typed_defaults(&self, _object: &mut Value) {}
+
+    /// What comes of an object that was read and defaulted when Go converts it to its internal type and back: fields that only
+    /// the one of them has stand in annotations of the other.
+    ///
+    /// # Errors
+    ///
+    /// Go's text.
+    fn internalize(&self, _object: &mut Value) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Annotations that stand for fields of Go's internal type.
+    fn internal_annotations(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Keeps in `decoded` what is empty in `sent` and would be left out, where an error will show it.
+    fn keep_empty(&self, _sent: &Value, _decoded: &mut Value) {}
 
     /// Sets defaults in what apply has merged; what conflicts with the schema is left for validation to tell.
     fn set_defaults(&self, object: Value, versions: &[Arc<ServedVersion>]) -> Result<Value, String> {
@@ -224,6 +244,16 @@ pub trait Strategy: Send + Sync {
     /// Whether a deletion may wait for the garbage collector.
     fn collects_garbage(&self) -> bool {
         true
+    }
+
+    /// Whether a deletion that does not say what becomes of the dependents leaves them behind.
+    fn orphans_dependents(&self) -> bool {
+        false
+    }
+
+    /// The warning for who deletes an object and does not say what becomes of its dependents.
+    fn deletion_warning(&self) -> Option<&'static str> {
+        None
     }
 
     /// How long an object stays after it was last written; `None` for as long as nobody deletes it.

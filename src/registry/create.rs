@@ -126,6 +126,7 @@ impl Registry {
         dedup_owner_references(&mut object, " after mutating admission happens", warnings);
         self.check_escalation(target, user, &object, None).await?;
         let named = fill_system_fields(&mut object, &self.now());
+        let claims = self.allocate(target, &mut object, None, dry_run).await?;
         strategy.prepare_create_by(version, &mut object, &|| user.encode());
         let mut errors = strategy.validate_create(version, &object);
         if errors.is_empty() {
@@ -152,17 +153,17 @@ impl Registry {
         if !dry_run && revision.is_ok_and(|revision| revision != 0) {
             return Err(Status::plain(500, "resourceVersion should not be set on objects to be created"));
         }
-        self.commit_new(target, object, &named, dry_run, guards).await
+        self.commit_new(target, object, (&named, dry_run), guards, claims).await
     }
 
-    /// Stores the new object.
+    /// Stores the new object, together with the writes that give it what it has.
     async fn commit_new(
         &self,
         target: &Target,
         mut object: Value,
-        name: &str,
-        dry_run: bool,
+        (name, dry_run): (&str, bool),
         mut guards: Vec<Guard>,
+        claims: Vec<store::Write>,
     ) -> Result<Option<Written>, Status> {
         let (version, resource) = (&target.version, &target.resource);
         let key = target.key_of(name);
@@ -203,7 +204,7 @@ impl Registry {
             op: self.put(resource, &stored, None)?,
             guards,
         };
-        match self.storage.write(write).await {
+        match self.storage.write_together(write, claims).await {
             Ok(committed) => {
                 let object = self.derive_value(resource, version, stored).await;
                 let mut object = object.map_err(Undecodable::refuse_write)?;
@@ -294,7 +295,7 @@ pub(super) fn wipe_system_fields(object: &mut Value) {
 }
 
 /// Sets the time and the uid, and generates a name where one is asked for; returns the name.
-fn fill_system_fields(object: &mut Value, now: &str) -> String {
+pub(super) fn fill_system_fields(object: &mut Value, now: &str) -> String {
     let metadata = metadata_mut(object);
     metadata.insert("creationTimestamp", Value::from(now));
     metadata.insert("uid", Value::String(Uuid::new_v4().to_string()));

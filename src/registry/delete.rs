@@ -43,8 +43,8 @@ pub struct DeleteOptions {
 pub enum Deletion {
     /// The object is gone.
     Gone(Status),
-    /// The object is gone, and was this.
-    Returned(Value),
+    /// The object is gone, and shown once more.
+    Removed(Value),
     /// The object stays for its finalizers.
     Stays(Value),
 }
@@ -60,6 +60,7 @@ impl Registry {
         options: &DeleteOptions,
         warnings: &mut Warnings,
     ) -> Result<Deletion, Status> {
+        warn_of_orphans(target, options, warnings);
         self.delete_one(target, &target.name, user, options, warnings).await
     }
 
@@ -119,12 +120,16 @@ impl Registry {
         }
         let mut marked = old.clone();
         if strategy.collects_garbage() {
-            set_policy_finalizers(&mut marked, options);
+            set_policy_finalizers(&mut marked, options, strategy.orphans_dependents());
         }
         if finalizers(&marked).is_empty() && !strategy.must_stay(&marked) {
             let gone = self.delete_now(target, &stored, Vec::new(), options.dry_run).await?;
-            return Ok(gone.then(|| match strategy.returns_deleted() {
-                true => Deletion::Returned(old),
+            return Ok(gone.map(|revision| match strategy.returns_deleted() {
+                true => {
+                    let mut removed = old;
+                    set_resource_version(&mut removed, revision);
+                    Deletion::Removed(removed)
+                }
                 false => Deletion::Gone(gone_status(target, &old)),
             }));
         }
@@ -149,7 +154,7 @@ impl Registry {
         let gone = self.delete_now(target, &stored, Vec::new(), options.dry_run).await?;
         let details =
             Details { name: target.name.clone(), kind: target.version.names.kind.clone(), ..Details::default() };
-        Ok(gone.then(|| Deletion::Gone(Status::success(details))))
+        Ok(gone.map(|_| Deletion::Gone(Status::success(details))))
     }
 
     /// Stores the object that was marked as being deleted.
@@ -194,6 +199,7 @@ impl Registry {
         options: &DeleteOptions,
         warnings: &mut Warnings,
     ) -> Result<ListPage, Status> {
+        warn_of_orphans(target, options, warnings);
         let page = self.list(target, list).await?;
         // Together they go to disk in batches; in the order of their keys.
         let mut deletions = FuturesOrdered::new();
@@ -235,6 +241,14 @@ fn settle(outcome: Option<(Deleted, Warnings)>, warnings: &mut Warnings) -> Dele
     outcome
 }
 
+/// Some kinds leave their dependents behind, and say so to whom that may surprise.
+fn warn_of_orphans(target: &Target, options: &DeleteOptions, warnings: &mut Warnings) {
+    let says_nothing = options.propagation_policy.is_none() && options.orphan_dependents.is_none();
+    if let Some(warning) = target.resource.strategy.deletion_warning().filter(|_| says_nothing) {
+        warnings.add(warning);
+    }
+}
+
 /// What clients get for an object that is gone.
 fn gone_status(target: &Target, object: &Value) -> Status {
     let version = &target.version;
@@ -274,7 +288,9 @@ fn precondition_failed(target: &Target, what: &str, wanted: &str, found: &str) -
 }
 
 /// The finalizers that the garbage collector acts on follow from the policy; without one they stay as they are.
-fn set_policy_finalizers(object: &mut Value, options: &DeleteOptions) {
+///
+/// `orphans_by_default` says what is done for an object that says nothing, either.
+fn set_policy_finalizers(object: &mut Value, options: &DeleteOptions, orphans_by_default: bool) {
     let present = finalizers(object);
     let has = |name: &str| present.iter().any(|finalizer| finalizer == name);
     let (orphans, foreground) = match (options.orphan_dependents, options.propagation_policy.as_deref()) {
@@ -284,7 +300,7 @@ fn set_policy_finalizers(object: &mut Value, options: &DeleteOptions) {
         (None, Some(_)) => (false, false),
         (None, None) => match present.iter().find(|name| [ORPHAN, FOREGROUND].contains(&name.as_str())) {
             Some(first) => (first == ORPHAN, first == FOREGROUND),
-            None => (false, false),
+            None => (orphans_by_default, false),
         },
     };
     if orphans == has(ORPHAN) && foreground == has(FOREGROUND) {

@@ -27,7 +27,7 @@ mod windows;
 mod os;
 mod affinity;
 mod spread;
-pub mod tolerations;
+mod tolerations;
 mod dns;
 mod warnings;
 mod disabled;
@@ -116,4 +116,15 @@ pub fn drop_disabled_template_fields(new: &mut Value, old: Option<&Value>) {
 /// Takes out of a Pod the fields of features that are off, unless `old` has them.
 pub fn drop_disabled_pod_fields(new: &mut Value, old: Option<&Value>) {
     drop_disabled_template_fields(new, old);
+}
+
+/// What is wrong with a list of tolerations.
+pub fn validate_tolerations(list: &FieldRef<'_>, options: &Options) -> ErrorList {
+    tolerations::validate(list, options)
+}
+
+/// What is wrong with the annotations of a Pod that mean something for it.
+pub fn validate_pod_annotations(pod: &FieldRef<'_>, options: &Options) -> ErrorList {
+    let metadata = pod.field("metadata");
+    annotations::validate(&metadata.field("annotations"), &pod.field("spec"), options)
 }

@@ -126,6 +126,3 @@ const SOURCES: &[Source] = &[
     Source::new("ephemeral", |source, _| claim_template::ephemeral(source)).with(claim_template::claim_name),
     Source::new("image", |source, context| files::image(source, context.options)),
 ];
-
-#[cfg(test)]
-mod tests;
