@@ -19,6 +19,9 @@ pub trait Objects: Send + Sync {
     /// The object of a name; `None` where there is none.
     async fn get(&self, place: Place<'_>, name: &str) -> Result<Option<Value>, Status>;
 
-    /// All objects, in the order of their names.
+    /// All objects, in the order of their names, each with its `resourceVersion`.
     async fn list(&self, place: Place<'_>) -> Result<Vec<Value>, Status>;
+
+    /// Replaces an object that was listed; `false` where somebody else has written it since.
+    async fn replace(&self, place: Place<'_>, object: Value) -> Result<bool, Status>;
 }

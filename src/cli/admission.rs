@@ -39,7 +39,7 @@ impl Parts {
 type Plugin = (&'static str, bool, fn(&Parts) -> Box<dyn Step>);
 
 /// Every admission plugin, in the order in which they are asked.
-const PLUGINS: [Plugin; 15] = [
+const PLUGINS: [Plugin; 17] = [
     (NAMESPACE_LIFECYCLE, true, |parts| {
         Box::new(NamespaceLifecycle { namespaces: StoredNamespaces(parts.storage.clone()) })
     }),
@@ -47,7 +47,9 @@ const PLUGINS: [Plugin; 15] = [
     ("NodeRestriction", false, |parts| Box::new(plugins::NodeRestriction { objects: Arc::clone(&parts.objects) })),
     ("TaintNodesByCondition", true, |_| Box::new(plugins::TaintNodesByCondition)),
     ("PodSecurity", true, |parts| Box::new(PodSecurity { objects: Arc::clone(&parts.objects) })),
-    ("DefaultStorageClass", true, |parts| Box::new(plugins::DefaultStorageClass { objects: Arc::clone(&parts.objects) })),
+    ("DefaultStorageClass", true, |parts| {
+        Box::new(plugins::DefaultStorageClass { objects: Arc::clone(&parts.objects) })
+    }),
     ("StorageObjectInUseProtection", true, |_| Box::new(plugins::StorageObjectInUseProtection)),
     ("OwnerReferencesPermissionEnforcement", false, |parts| {
         Box::new(OwnerReferences { authorizer: Arc::clone(&parts.authorizer) })
@@ -65,8 +67,12 @@ const PLUGINS: [Plugin; 15] = [
         Box::new(plugins::ClusterTrustBundleAttest { authorizer: Arc::clone(&parts.authorizer) })
     }),
     ("CertificateSubjectRestriction", true, |_| Box::new(plugins::CertificateSubjectRestriction)),
+    ("DefaultIngressClass", true, |parts| {
+        Box::new(plugins::DefaultIngressClass { objects: Arc::clone(&parts.objects) })
+    }),
     ("MutatingAdmissionWebhook", true, |parts| parts.webhooks(true)),
     ("ValidatingAdmissionWebhook", true, |parts| parts.webhooks(false)),
+    ("ResourceQuota", true, |parts| Box::new(plugins::ResourceQuota { objects: Arc::clone(&parts.objects) })),
 ];
 
 #[derive(Args)]

@@ -281,14 +281,13 @@ impl Serve {
         advertised: Advertised,
     ) -> Result<JoinHandle<()>, Failure> {
         let refused = |what: &str, status: Status| Failure(format!("{what}: {}", status.message));
-        registry
-            .make_initial_namespaces()
-            .await
-            .map_err(|status| refused("the first namespaces can't be made", status))?;
-        registry
-            .make_initial_objects()
-            .await
-            .map_err(|status| refused("the first objects can't be made", status))?;
+        // Together, so that they are on disk at the cost of one.
+        tokio::try_join!(
+            registry.make_initial_namespaces(),
+            registry.make_initial_priority_classes(),
+            registry.make_initial_objects()
+        )
+        .map_err(|status| refused("the first objects can't be made", status))?;
         if registry.policy.is_some() {
             let reconciled = registry.reconcile_default_roles().await;
             reconciled.map_err(|status| refused("the default roles can't be made", status))?;

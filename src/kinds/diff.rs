@@ -272,8 +272,11 @@ mod tests {
 
     #[test]
     fn changes_stand_in_their_context() {
-        let lines = |changed: &str| (0..20).map(|line| if line == 9 { changed.to_owned() } else { line.to_string() });
-        let text = |changed: &str| lines(changed).collect::<Vec<_>>().join("\n");
+        let text = |changed: &str| {
+            let lines: Vec<_> =
+                (0..20).map(|line| if line == 9 { changed.to_owned() } else { line.to_string() }).collect();
+            lines.join("\n")
+        };
         assert_eq!(unified(&text("x"), &text("y")), "@@ -7,7 +7,7 @@\n 6\n 7\n 8\n-x\n+y\n 10\n 11\n 12\n");
         assert_eq!(unified("a", "a"), "");
         assert_eq!(unified("a\nb", "b"), "@@ -1,2 +1 @@\n-a\n b\n");

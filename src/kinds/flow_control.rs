@@ -80,7 +80,8 @@ impl Level {
     }
 
     fn spec(&self) -> Value {
-        let mut share = object! { "nominalConcurrencyShares" => self.shares, "lendablePercent" => self.lendable_percent };
+        let mut share =
+            object! { "nominalConcurrencyShares" => self.shares, "lendablePercent" => self.lendable_percent };
         if self.name == "exempt" {
             return object! { "type" => "Exempt", "exempt" => share };
         }
@@ -168,10 +169,7 @@ const fn of_all(
 }
 
 static SCHEMAS: [Schema; 11] = [
-    Schema {
-        distinguished: None,
-        ..of_all("exempt", "exempt", 1, "", &[Who::Group("system:masters")])
-    },
+    Schema { distinguished: None, ..of_all("exempt", "exempt", 1, "", &[Who::Group("system:masters")]) },
     of_all("catch-all", "catch-all", 10000, "ByUser", &EVERYBODY),
     of_all("system-nodes", "system", 500, "ByUser", &NODES),
     Schema {

@@ -45,19 +45,6 @@ impl Registry {
         made.await.map_err(|error| Status::internal_error(&error.to_string()))?.map(drop)
     }
 
-    async fn make_initial(&self, group: &str, plural: &str, wanted: Value) -> Result<(), Status> {
-        let collection = Collection::new(group, plural);
-        let found = self.storage.get(&collection, wanted.str_at(&["metadata", "name"])).await;
-        if found.map_err(|error| store_failed(&collection, "get", error))?.is_some() {
-            return Ok(());
-        }
-        match self.create_own(group, plural, "", MANAGER, wanted).await {
-            // Another server on the same database was faster.
-            Err(status) if status.is_already_exists() => Ok(()),
-            done => done,
-        }
-    }
-
     async fn reconcile(&self, plural: &str, wanted: Value) -> Result<(), Status> {
         let collection = Collection::new(GROUP, plural);
         let name = wanted.str_at(&["metadata", "name"]);

@@ -127,6 +127,7 @@ impl Registry {
         self.check_escalation(target, user, &object, None).await?;
         let named = fill_system_fields(&mut object, &self.now());
         let claims = self.allocate(target, &mut object, None, dry_run).await?;
+        warnings.extend(strategy.early_warnings(&object));
         strategy.prepare_create_by(version, &mut object, &|| user.encode());
         let mut errors = strategy.validate_create(version, &object);
         if errors.is_empty() {
@@ -166,6 +167,7 @@ impl Registry {
         claims: Vec<store::Write>,
     ) -> Result<Option<Written>, Status> {
         let (version, resource) = (&target.version, &target.resource);
+        resource.strategy.complete(&mut object);
         let key = target.key_of(name);
         let failed = |error| store_failed(&resource.collection, "create", error);
         let taken = self.storage.get(&resource.collection, &key).await.map_err(failed)?;

@@ -233,8 +233,9 @@ impl Registry {
         scale::write_back(write.target, &scale, new)
     }
 
-    /// Stores the changed object, together with the writes that give it what it has and take back what it has no more, unless its bytes and version are what is stored already.
-    async fn commit_change(
+    /// Stores the changed object, together with the writes that give it what it has and take back what it has no more,
+    /// unless its bytes and version are what is stored already.
+    pub(super) async fn commit_change(
         &self,
         target: &Target,
         new: Value,
@@ -244,6 +245,7 @@ impl Registry {
     ) -> Result<Option<Written>, Status> {
         let (version, resource) = (&target.version, &target.resource);
         let mut raw = new;
+        resource.strategy.complete(&mut raw);
         remove_resource_version(&mut raw);
         let raw = self.convert_to(resource, resource.storage(), raw).await;
         let mut raw = raw.map_err(Undecodable::refuse_write)?;

@@ -11,6 +11,7 @@ use crate::meta::quantity::Quantity;
 use crate::meta::{duration, object_meta, time};
 use crate::schema::typed::{Fault, Findings, Stop, Typed};
 use crate::value::{Map, Value, base64};
+use crate::work;
 
 impl Message {
     /// `object` as Go writes it after it has read it, and what strict reading minds.
@@ -32,6 +33,17 @@ impl Message {
     pub fn restore_error(&'static self, object: &Value) -> Option<String> {
         let mut fields = object.as_object()?.iter();
         fields.find_map(|(name, value)| self.member(name)?.restore_error(value))
+    }
+
+    /// Cuts numbers that are too large for their fields to their lower bits, as Go does where it restores an object from a tree.
+    pub fn truncate_numbers(&'static self, object: &mut Value) {
+        let Value::Object(fields) = object else { return };
+        for (name, value) in fields.iter_mut() {
+            work::step();
+            if let Some(field) = self.member(name) {
+                field.truncate_numbers(value);
+            }
+        }
     }
 
     /// What Go writes of an object that nothing was read into.
@@ -70,6 +82,15 @@ impl Message {
 }
 
 impl Field {
+    fn truncate_numbers(&'static self, value: &mut Value) {
+        match (self.shape, value) {
+            (Shape::List, Value::Array(items)) => items.iter_mut().for_each(|item| self.kind.truncate_numbers(item)),
+            (Shape::Map, Value::Object(entries)) => entries.values_mut().for_each(|it| self.kind.truncate_numbers(it)),
+            (Shape::Value | Shape::Pointer | Shape::Inline, value) => self.kind.truncate_numbers(value),
+            _ => {}
+        }
+    }
+
     /// What Go writes of a field that nothing was read into.
     fn zero(&self) -> Option<Value> {
         match self.shape {
@@ -97,6 +118,8 @@ impl Field {
             Ok(self.kind.decode(self.go_type, typed, value)?.unwrap_or_else(|| self.kind.zero()))
         };
         match self.shape {
+            // A pointer to nothing, which a type with a way of its own to read null does not see.
+            Shape::Pointer if value.is_null() => Ok(None),
             Shape::Value | Shape::Pointer | Shape::Inline => self.kind.decode(self.go_type, typed, value),
             Shape::List => Ok(typed.list(value, &self.container(), one)?.map(Value::Array)),
             Shape::Map | Shape::Extensions => {
@@ -129,6 +152,16 @@ impl Field {
 }
 
 impl Kind {
+    fn truncate_numbers(self, value: &mut Value) {
+        match (self, value) {
+            (Kind::Int32, Value::Int(number)) => *number = i64::from(*number as i32),
+            (Kind::Message(message), value) if matches!(message.codec, Codec::Object) => {
+                message.get().truncate_numbers(value)
+            }
+            _ => {}
+        }
+    }
+
     /// What Go calls the type, if it has no `name` of its own.
     fn go_type(self, name: Option<&'static str>) -> Cow<'static, str> {
         match self {
@@ -231,7 +264,6 @@ fn restore_error_of(message: &'static Message, value: &Value) -> Option<String> 
         (Codec::MicroTime, Value::String(text)) => time::normalize_micro(text).err(),
         (Codec::Time | Codec::MicroTime, _) => object_meta::time_field(value).err(),
         (Codec::Quantity, Value::String(text)) => Quantity::parse(text).err().map(|error| error.to_string()),
-        (Codec::Object, Value::Object(_)) if message.is_object_meta() => None,
         (Codec::Object, Value::Object(_)) => message.restore_error(value),
         (Codec::Object, _) => Some(format!("cannot restore struct from: {}", kind_of(value))),
         (Codec::List, Value::Array(items)) => {

@@ -65,7 +65,12 @@ mod tests {
     #[test]
     fn empty_lists_are_none_once_they_were_stored() {
         for (api_version, kind, text, expected) in [
-            ("rbac.authorization.k8s.io/v1", "Role", r#"{"metadata":{},"rules":[]}"#, r#"{"metadata":{},"rules":null}"#),
+            (
+                "rbac.authorization.k8s.io/v1",
+                "Role",
+                r#"{"metadata":{},"rules":[]}"#,
+                r#"{"metadata":{},"rules":null}"#,
+            ),
             ("v1", "ConfigMap", r#"{"binaryData":{"a":null}}"#, r#"{"binaryData":{"a":""}}"#),
         ] {
             let mut object = json::decode(text.as_bytes()).expect("the test is JSON");

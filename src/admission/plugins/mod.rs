@@ -1,5 +1,6 @@
 //! Plugins of a default kube-apiserver that change or refuse objects of built-in kinds.
 
+mod default_ingress_class;
 mod default_storage_class;
 mod storage_object_in_use_protection;
 mod persistent_volume_claim_resize;
@@ -7,14 +8,17 @@ mod limit_ranger;
 mod certificates;
 mod node_restriction;
 mod taint_nodes_by_condition;
+mod resource_quota;
 
 pub use certificates::{
     CertificateApproval, CertificateSigning, CertificateSubjectRestriction, ClusterTrustBundleAttest,
 };
+pub use default_ingress_class::DefaultIngressClass;
 pub use default_storage_class::DefaultStorageClass;
 pub use limit_ranger::LimitRanger;
 pub use node_restriction::NodeRestriction;
 pub use persistent_volume_claim_resize::PersistentVolumeClaimResize;
+pub use resource_quota::ResourceQuota;
 pub use storage_object_in_use_protection::StorageObjectInUseProtection;
 pub use taint_nodes_by_condition::TaintNodesByCondition;
 

@@ -27,7 +27,8 @@ impl Admission for PersistentVolumeClaimResize {
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
         let is_update = attributes.operation == Operation::Update;
-        let Some(old) = attributes.old.filter(|_| is_update && is_about(attributes, "", "persistentvolumeclaims")) else {
+        let Some(old) = attributes.old.filter(|_| is_update && is_about(attributes, "", "persistentvolumeclaims"))
+        else {
             return Ok(());
         };
         let size = |claim: &Value| resources::parse(claim.at(&["spec", "resources", "requests", "storage"]));

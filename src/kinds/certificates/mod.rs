@@ -75,6 +75,8 @@ mod tests {
             faults("com/a"),
             "spec.signerName: Invalid value: \"com\": should be a domain with at least two segments separated by dots"
         );
-        assert!(faults("A.b/c").starts_with("spec.signerName: Invalid value: \"A.b\": validating label \"A\": a lowercase"));
+        assert!(
+            faults("A.b/c").starts_with("spec.signerName: Invalid value: \"A.b\": validating label \"A\": a lowercase")
+        );
     }
 }

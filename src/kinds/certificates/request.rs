@@ -106,8 +106,10 @@ mod signature {
             };
             return Some((verification, "x509: ECDSA verification failure"));
         }
-        (algorithm == ED25519)
-            .then_some((&signature::ED25519 as &'static dyn VerificationAlgorithm, "x509: Ed25519 verification failure"))
+        (algorithm == ED25519).then_some((
+            &signature::ED25519 as &'static dyn VerificationAlgorithm,
+            "x509: Ed25519 verification failure",
+        ))
     }
 }
 

@@ -97,7 +97,8 @@ pub fn labels(field: &FieldRef<'_>) -> ErrorList {
 
 /// The name of a request of `known`, or of a request and of a request in it: `a/b`.
 pub fn request_reference(field: &FieldRef<'_>, known: &Requests) -> ErrorList {
-    const WHY: &str = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
+    const WHY: &str =
+        "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
     let mut errors = ErrorList::new();
     let name = field.text();
     let parts: Vec<&str> = name.split('/').collect();
@@ -157,7 +158,9 @@ fn uuid_fault(text: &str) -> Option<String> {
         38 => return Some("invalid bracketed UUID format".to_owned()),
         45 => match text.get(..9) {
             Some(prefix) if prefix.eq_ignore_ascii_case("urn:uuid:") => bytes.get(9..)?,
-            prefix => return Some(format!("invalid urn prefix: {}", crate::value::go_quote(prefix.unwrap_or_default()))),
+            prefix => {
+                return Some(format!("invalid urn prefix: {}", crate::value::go_quote(prefix.unwrap_or_default())));
+            }
         },
         length => return Some(format!("invalid UUID length: {length}")),
     };

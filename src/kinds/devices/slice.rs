@@ -226,7 +226,8 @@ fn validate_attribute(attribute: &FieldRef<'_>) -> ErrorList {
         0 => errors.push(Error::invalid(attribute.path(), "", WHY)),
         1 => {}
         _ => {
-            let shown = attribute.value().map(|value| crate::kinds::show_internal("resource.v1.DeviceAttribute", value));
+            let shown =
+                attribute.value().map(|value| crate::kinds::show_internal("resource.v1.DeviceAttribute", value));
             errors.push(attribute.invalid(WHY).shown_as(shown.unwrap_or_default()));
         }
     }
@@ -235,9 +236,8 @@ fn validate_attribute(attribute: &FieldRef<'_>) -> ErrorList {
 
 /// Three numbers, then perhaps a pre-release and a build, as semver.org has them.
 fn is_version(text: &str) -> bool {
-    let is_word = |part: &str| {
-        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-    };
+    let is_word =
+        |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     let is_number = |part: &str| {
         !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) && (part == "0" || !part.starts_with('0'))
     };

@@ -8,7 +8,9 @@ use crate::meta::names;
 use crate::value::Value;
 
 use super::names::Requests;
-use super::{CONFIGS_MAX, REQUESTS_MAX, driver_name, list, pool_name, raw, request, request_reference, set, slice, uid};
+use super::{
+    CONFIGS_MAX, REQUESTS_MAX, driver_name, list, pool_name, raw, request, request_reference, set, slice, uid,
+};
 
 const RESERVED_MAX: usize = 256;
 const RESULTS_MAX: usize = REQUESTS_MAX;
@@ -65,7 +67,8 @@ pub fn validate(new: &Value, old: &Value) -> ErrorList {
     }
     if allocation.is_set() && before.is_set() {
         if allocation.value() != before.value() {
-            let shown = allocation.value().map(|value| crate::kinds::show_internal("resource.v1.AllocationResult", value));
+            let shown =
+                allocation.value().map(|value| crate::kinds::show_internal("resource.v1.AllocationResult", value));
             errors.push(allocation.invalid("field is immutable").shown_as(shown.unwrap_or_default()));
         }
     } else if allocation.is_set() {

@@ -3,8 +3,9 @@
 //! Everything here takes objects in the form of v1, with their defaults, and makes errors, objects or cells of them; nothing
 //! reads the store. Source: `pkg/registry/core/pod`, `pkg/apis/core/validation` and `pkg/api/pod` of Kubernetes, release 1.36.
 
+pub mod convert;
 pub mod prepare;
-mod app_armor;
+pub mod app_armor;
 mod seccomp;
 mod qos;
 pub mod conditions;
@@ -21,14 +22,27 @@ pub mod binding;
 pub mod eviction;
 pub mod connect;
 pub mod deletion;
+mod ips;
 pub mod table;
 pub mod fields;
 pub mod priority;
 pub mod tolerations;
 pub mod runtime_class;
 
+use crate::kinds::Kind;
+use crate::kinds::strategy::Unchecked;
 use crate::meta::field_ref::FieldRef;
 use crate::value::Value;
+
+/// What is sent to `/eviction`. It has no path of its own.
+pub static EVICTION: Kind =
+    Kind { plural: "evictions", singular: "eviction", ..Kind::new("policy", "v1", "Eviction", &Unchecked) };
+
+/// What a request to connect may say in its query.
+pub static ATTACH_OPTIONS: Kind = Kind::new("", "v1", "PodAttachOptions", &Unchecked);
+pub static EXEC_OPTIONS: Kind = Kind::new("", "v1", "PodExecOptions", &Unchecked);
+pub static PORT_FORWARD_OPTIONS: Kind = Kind::new("", "v1", "PodPortForwardOptions", &Unchecked);
+pub static PROXY_OPTIONS: Kind = Kind::new("", "v1", "PodProxyOptions", &Unchecked);
 
 /// The lists of containers, in the order in which Kubernetes visits them.
 const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
@@ -63,5 +77,14 @@ fn keep(new: &mut Value, old: &Value, name: &str) {
     match old.get(name) {
         Some(value) => _ = new.make_object().insert(name, value.clone()),
         None => _ = new.make_object().remove(name),
+    }
+}
+
+/// The metadata that only an update of the whole pod may change, as it was.
+fn keep_metadata(new: &mut Value, old: &Value) {
+    let null = Value::Null;
+    let (metadata, old) = (new.make_object().entry("metadata"), old.get("metadata").unwrap_or(&null));
+    for name in ["deletionTimestamp", "generation", "labels", "annotations", "finalizers", "ownerReferences"] {
+        keep(metadata, old, name);
     }
 }

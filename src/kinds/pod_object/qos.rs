@@ -80,8 +80,19 @@ mod tests {
         assert_eq!(check("{containers: [{resources: {}}]}"), "BestEffort");
         assert_eq!(check("{containers: [{resources: {requests: {'x/y': 1}}}]}"), "BestEffort");
         assert_eq!(check("{containers: [{resources: {requests: {cpu: 1m}}}]}"), "Burstable");
-        assert_eq!(check(&format!("{{containers: [{{resources: {{requests: {both}, limits: {both}}}}}]}}")), "Guaranteed");
-        assert_eq!(check(&format!("{{containers: [{{resources: {{requests: {both}, limits: {both}}}}}, {{resources: {{}}}}]}}")), "Burstable");
-        assert_eq!(check(&format!("{{containers: [{{resources: {{}}}}], resources: {{requests: {both}, limits: {both}}}}}")), "Guaranteed");
+        assert_eq!(
+            check(&format!("{{containers: [{{resources: {{requests: {both}, limits: {both}}}}}]}}")),
+            "Guaranteed"
+        );
+        assert_eq!(
+            check(&format!(
+                "{{containers: [{{resources: {{requests: {both}, limits: {both}}}}}, {{resources: {{}}}}]}}"
+            )),
+            "Burstable"
+        );
+        assert_eq!(
+            check(&format!("{{containers: [{{resources: {{}}}}], resources: {{requests: {both}, limits: {both}}}}}")),
+            "Guaranteed"
+        );
     }
 }

@@ -5,12 +5,6 @@ use crate::kinds::strategy::Cell;
 use crate::value::Value;
 use crate::work;
 
-/// What is said of the selector of kinds that select by it.
-pub const LABEL_QUERY: &str = "Label query over pods that should match the replica count. Label keys and values that must \
-                               match in order to be controlled by this replica set. It must match the pod template's \
-                               labels. More info: \
-                               https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors";
-
 pub fn name() -> Column {
     Column { format: "name".to_owned(), ..Column::string("Name", "") }
 }
@@ -65,4 +59,32 @@ pub fn of_age(object: &Value) -> Cell {
 /// The name of the object.
 pub fn of_name(object: &Value) -> Cell {
     Cell::text(object.str_at(&["metadata", "name"]))
+}
+
+/// The columns of what keeps a number of pods.
+pub fn of_replicas() -> Vec<Column> {
+    let mut columns = vec![
+        name(),
+        integer("Desired", "How many pods there should be."),
+        integer("Current", "How many pods there are."),
+        integer("Ready", "How many pods are ready."),
+        age(),
+    ];
+    columns.extend(containers());
+    columns.push(wide("Selector", "Which pods are counted."));
+    columns
+}
+
+/// The cells of [`of_replicas`].
+pub fn replicas_row(object: &Value, selector: &str) -> Vec<Cell> {
+    let mut row = vec![
+        of_name(object),
+        of_int(object, &["spec", "replicas"]),
+        of_int(object, &["status", "replicas"]),
+        of_int(object, &["status", "readyReplicas"]),
+        of_age(object),
+    ];
+    row.extend(of_containers(object.at(&["spec", "template", "spec"])));
+    row.push(Cell::text(selector));
+    row
 }

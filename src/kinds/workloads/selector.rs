@@ -4,10 +4,12 @@
 //!
 //! Source: `LabelSelectorAsSelector`, `FormatLabelSelector` and `labels.Set` of apimachinery 1.37.
 
+use crate::kinds::prepare;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::names;
 use crate::meta::selector::LabelSelector;
-use crate::value::{Map, Value};
+use crate::value::{Map, Value, json};
 use crate::work;
 
 /// What is wrong with a selector; nothing with one that is not there. `checks_values` says whether the values of its
@@ -17,6 +19,13 @@ pub fn validate(selector: &FieldRef<'_>, checks_values: bool) -> ErrorList {
         Some(value) => LabelSelector::validate(value, checks_values, selector.path()),
         None => ErrorList::new(),
     }
+}
+
+/// Whether an expression of the selector has a value that is no value of a label.
+pub fn has_invalid_value(selector: &FieldRef<'_>) -> bool {
+    let expressions = selector.field("matchExpressions");
+    let has_fault = |value: &str| !names::is_valid_label_value(value).is_empty();
+    expressions.items().any(|expression| expression.field("values").texts().any(has_fault))
 }
 
 /// Whether a selector is there that says nothing.
@@ -58,6 +67,38 @@ impl Compiled {
 pub fn unmatched(labels: &FieldRef<'_>) -> Error {
     let value = labels.value().cloned().unwrap_or(Value::Null);
     Error::invalid(labels.path(), value, "`selector` does not match template `labels`")
+}
+
+/// An error of a selector, which is shown in Go's order of its fields.
+pub fn invalid(selector: &FieldRef<'_>, detail: &str) -> Error {
+    let value = selector.value().cloned().unwrap_or(Value::Null);
+    Error::invalid(selector.path(), value, detail).shown_as(shown(selector.value()))
+}
+
+/// A selector that must be as it was.
+pub fn immutable(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
+    (!prepare::equal(new.value(), old.value())).then(|| invalid(new, "field is immutable"))
+}
+
+/// The JSON of a selector in Go's order of its fields.
+fn shown(selector: Option<&Value>) -> String {
+    let Some(selector) = selector else { return "null".to_owned() };
+    let mut fields = Vec::new();
+    if let Some(labels) = selector.get("matchLabels") {
+        fields.push(format!("\"matchLabels\":{}", json::encode_to_string(labels)));
+    }
+    let expressions = selector.items_at(&["matchExpressions"]);
+    if !expressions.is_empty() {
+        let texts: Vec<String> = expressions.iter().map(shown_expression).collect();
+        fields.push(format!("\"matchExpressions\":[{}]", texts.join(",")));
+    }
+    format!("{{{}}}", fields.join(","))
+}
+
+fn shown_expression(expression: &Value) -> String {
+    let part = |name: &str| expression.get(name).map(|value| format!("\"{name}\":{}", json::encode_to_string(value)));
+    let parts: Vec<String> = ["key", "operator", "values"].into_iter().filter_map(part).collect();
+    format!("{{{}}}", parts.join(","))
 }
 
 /// Whether all labels of a map are among `labels`, as a selector of exact values selects.
@@ -124,7 +165,6 @@ pub fn set_cell(set: Option<&Value>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::json;
 
     #[track_caller]
     fn check(selector: &str, expected: Option<&str>) {
@@ -142,6 +182,14 @@ mod tests {
         check("{}", Some(""));
         check(r#"{"matchExpressions":[{"key":"a","operator":"In"}]}"#, None);
         assert_eq!(cell(None), "<none>");
+    }
+
+    #[test]
+    fn errors_show_a_selector_in_the_order_of_go() {
+        let text = r#"{"matchLabels":{"a":"b"},"matchExpressions":[{"key":"t","operator":"NotIn"}]}"#;
+        let selector = json::decode(text.as_bytes()).expect("the test is JSON");
+        let error = invalid(&FieldRef::root(&selector), "x");
+        assert_eq!(error.body(), format!("Invalid value: {text}: x"));
     }
 
     #[test]

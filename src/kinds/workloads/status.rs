@@ -30,3 +30,18 @@ pub fn not_decremented(new: &FieldRef<'_>, old: &FieldRef<'_>, name: &str) -> Op
 fn count_error(field: &FieldRef<'_>, why: &str) -> Error {
     Error::invalid(field.path(), Value::Int(field.int()), why)
 }
+
+/// What is wrong with the status of what keeps a number of pods; `others` are counters beside those that all have.
+pub fn validate_replicas(object: &Value, others: &[&str]) -> ErrorList {
+    const COUNTERS: [&str; 5] =
+        ["replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"];
+    const PARTS: [&str; 3] = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
+    let root = FieldRef::root(object);
+    let status = root.field("status");
+    let mut errors = not_negative(&status, &COUNTERS);
+    errors.extend(not_negative(&status, others));
+    errors.extend(not_above(&status, &PARTS, "replicas", "cannot be greater than status.replicas"));
+    let why = "cannot be greater than readyReplicas";
+    errors.extend(not_above(&status, &["availableReplicas"], "readyReplicas", why));
+    errors
+}

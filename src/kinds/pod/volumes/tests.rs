@@ -32,7 +32,10 @@ fn a_volume_has_one_source_and_a_name_of_its_own() {
 fn sources_are_checked_where_the_reference_says() {
     for (source, expected) in [
         ("gcePersistentDisk: {partition: 256}", "volumes[0].persistentDisk.pdName: Required value"),
-        ("hostPath: {path: /a/../b, type: ''}", "volumes[0].hostPath.path: Invalid value: \"/a/../b\": must not contain '..'"),
+        (
+            "hostPath: {path: /a/../b, type: ''}",
+            "volumes[0].hostPath.path: Invalid value: \"/a/../b\": must not contain '..'",
+        ),
         ("nfs: {server: s, path: a}", "volumes[0].nfs.path: Invalid value: \"a\": must be an absolute path"),
         ("fc: {targetWWNs: [a]}", "volumes[0].fc.lun: Required value: lun is required if targetWWNs is specified"),
         (

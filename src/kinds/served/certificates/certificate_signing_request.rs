@@ -190,9 +190,8 @@ fn keep_conditions(new: &mut Value, old: &Value, type_: &str) {
 fn set_times(new: &mut Value, old: &Value, now: &str) {
     let Some(Value::Array(conditions)) = new.at_mut(&["status", "conditions"]) else { return };
     for condition in conditions {
-        let key = |condition: &Value| {
-            (condition.str_at(&["type"]).to_owned(), condition.str_at(&["status"]).to_owned())
-        };
+        let key =
+            |condition: &Value| (condition.str_at(&["type"]).to_owned(), condition.str_at(&["status"]).to_owned());
         let own = key(condition);
         let same = self::conditions(old).iter().filter(|before| key(before) == own);
         let changed = same.map(|before| before.str_at(&["lastTransitionTime"])).find(|time| !time.is_empty());

@@ -4,9 +4,9 @@
 //!
 //! Source: `pkg/apis/flowcontrol/validation` and `pkg/registry/flowcontrol/flowschema`, release 1.37.
 
+use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, flow_control, metadata, prepare, show_internal};
-use crate::crd::{Column, Scope, ServedVersion};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;

@@ -42,7 +42,8 @@ impl Strategy for PriorityLevelConfiguration {
         let Some(limited) = defaults::field(spec, "limited") else { return };
         defaults::set(limited, "nominalConcurrencyShares", SHARES);
         defaults::set(limited, "lendablePercent", 0);
-        let queuing = defaults::field(limited, "limitResponse").and_then(|response| defaults::field(response, "queuing"));
+        let queuing =
+            defaults::field(limited, "limitResponse").and_then(|response| defaults::field(response, "queuing"));
         if let Some(queuing) = queuing {
             for (name, number) in QUEUING {
                 let field = queuing.make_object().entry(name);
@@ -90,7 +91,8 @@ impl Strategy for PriorityLevelConfiguration {
         Some(Table::named(columns.iter().map(|name| Column::string(name, "")).collect(), |object| {
             let limited = object.at(&["spec", "limited"]);
             let none = || Value::from("<none>");
-            let number = |path: &[&str]| Cell::Value(limited.and_then(|limited| limited.at(path)).cloned().unwrap_or_else(none));
+            let number =
+                |path: &[&str]| Cell::Value(limited.and_then(|limited| limited.at(path)).cloned().unwrap_or_else(none));
             let queuing = |name: &'static str| number(&["limitResponse", "queuing", name]);
             let row = vec![
                 Cell::text(object.str_at(&["spec", "type"])),

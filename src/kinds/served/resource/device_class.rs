@@ -56,9 +56,8 @@ impl Strategy for DeviceClass {
 fn validate_spec(object: &Value, old: Option<&Value>) -> ErrorList {
     let root = FieldRef::root(object);
     let spec = root.field("spec");
-    let is_stored = |name: &str| {
-        old.is_some_and(|old| prepare::equal(object.at(&["spec", name]), old.at(&["spec", name])))
-    };
+    let is_stored =
+        |name: &str| old.is_some_and(|old| prepare::equal(object.at(&["spec", name]), old.at(&["spec", name])));
     let mut errors = selectors(&spec.field("selectors"), is_stored("selectors"));
     let is_config_stored = is_stored("config");
     errors.extend(list(&spec.field("config"), CONFIGS_MAX, |config| configuration(config, is_config_stored)));

@@ -75,9 +75,10 @@ impl Strategy for ResourceClaim {
     }
 
     fn table(&self) -> Option<Table> {
-        Some(Table::named(vec![Column::string("State", "A summary of the current state (allocated, pending, reserved, etc.).")], |object| {
-            Cell::named(object, vec![Cell::text(&state(object))])
-        }))
+        Some(Table::named(
+            vec![Column::string("State", "A summary of the current state (allocated, pending, reserved, etc.).")],
+            |object| Cell::named(object, vec![Cell::text(&state(object))]),
+        ))
     }
 }
 

@@ -53,8 +53,9 @@ impl Strategy for ResourceSlice {
 
     fn warnings(&self, _: &ServedVersion, _: Subresource, new: &Value, _: Option<&Value>) -> Vec<String> {
         let driver = new.str_at(&["spec", "driver"]);
-        let warning =
-            || format!("spec.driver: driver names should be lowercase; {} contains uppercase characters", go_quote(driver));
+        let warning = || {
+            format!("spec.driver: driver names should be lowercase; {} contains uppercase characters", go_quote(driver))
+        };
         if driver.to_lowercase() == driver { Vec::new() } else { vec![warning()] }
     }
 

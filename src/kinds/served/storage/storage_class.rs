@@ -3,9 +3,9 @@
 //! Source: `pkg/apis/storage` and `pkg/registry/storage/storageclass` of Kubernetes 1.36, with the types of 1.37.
 
 use crate::crd::{Column, Scope, ServedVersion};
-use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::node_selector;
 use crate::kinds::storage::{class, columns, topologies};
+use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, checks, defaults, metadata};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
