@@ -363,12 +363,11 @@ pub fn delete_options() -> &'static Message {
 /// The objects that a server makes at its start where they are missing, each with its group and plural.
 pub fn initial_objects() -> impl Iterator<Item = (&'static str, &'static str, Value)> {
     let classes = served::scheduling::priority_class::initial();
-    let classes = classes.map(|class| ("scheduling.k8s.io", "priorityclasses", class));
-    let flows = flow_control::INITIAL.iter().map(|object| match object.str_at(&["kind"]) {
+    let flow_control = flow_control::INITIAL.iter().map(|object| match object.str_at(&["kind"]) {
         "FlowSchema" => (flow_control::GROUP, "flowschemas", object.clone()),
         _ => (flow_control::GROUP, "prioritylevelconfigurations", object.clone()),
     });
-    classes.chain(flows)
+    classes.map(|class| ("scheduling.k8s.io", "priorityclasses", class)).chain(flow_control)
 }
 
 /// Brings an object into the form that the store of Kubernetes gives back; one of a custom kind stays as it is.

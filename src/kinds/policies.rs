@@ -23,8 +23,26 @@ const POLICIES: [&str; 2] = ["Fail", "Ignore"];
 const MATCHES: [&str; 2] = ["Equivalent", "Exact"];
 const MUTABLE_OPERATIONS: [&str; 4] = ["*", "CONNECT", "CREATE", "UPDATE"];
 const RESERVED: [&str; 20] = [
-    "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
-    "loop", "package", "namespace", "return", "var", "void",
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
 ];
 
 /// Sets what Go sets in `MatchResources`.
@@ -277,8 +295,7 @@ impl Compiler {
             env = env.with_variable("params", Type::Dyn);
         }
         if self.has_variables {
-            let variables =
-                ObjectType { name: "variables".to_owned(), fields: self.variables.clone() };
+            let variables = ObjectType { name: "variables".to_owned(), fields: self.variables.clone() };
             env = env.with_variable("variables", DeclType::object(variables, 0).ty);
         }
         env

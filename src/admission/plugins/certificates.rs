@@ -108,8 +108,8 @@ impl Admission for CertificateSubjectRestriction {
         }
         let name = object.str_at(&["metadata", "name"]);
         let pem = base64::decode(object.str_at(&["spec", "request"])).unwrap_or_default();
-        let request = Request::parse(&pem)
-            .map_err(|why| forbidden(attributes, name, &format!("failed to parse CSR: {why}")))?;
+        let request =
+            Request::parse(&pem).map_err(|why| forbidden(attributes, name, &format!("failed to parse CSR: {why}")))?;
         if request.organizations.iter().any(|group| group == UserInfo::MASTERS) {
             let why = format!("use of {CLIENT_SIGNER} signer with system:masters group is not allowed");
             return Err(forbidden(attributes, name, &why));

@@ -151,8 +151,7 @@ fn owner_fault(node: &str, owner: &Value) -> Option<String> {
     if !is_true("controller") {
         return Some(format!("node {shown} can only create pods with a controller owner reference set to itself"));
     }
-    is_true("blockOwnerDeletion")
-        .then(|| format!("node {shown} must not set blockOwnerDeletion on an owner reference"))
+    is_true("blockOwnerDeletion").then(|| format!("node {shown} must not set blockOwnerDeletion on an owner reference"))
 }
 
 fn status_fault(node: &str, old: &Value, new: &Value) -> Option<String> {

@@ -291,8 +291,13 @@ fn host_ports(pod: &Pod<'_>) -> Option<Violation> {
 }
 
 fn probe_hosts(pod: &Pod<'_>) -> Option<Violation> {
-    const HANDLERS: [&[&str]; 5] =
-        [&["livenessProbe"], &["readinessProbe"], &["startupProbe"], &["lifecycle", "postStart"], &["lifecycle", "preStop"]];
+    const HANDLERS: [&[&str]; 5] = [
+        &["livenessProbe"],
+        &["readinessProbe"],
+        &["startupProbe"],
+        &["lifecycle", "postStart"],
+        &["lifecycle", "preStop"],
+    ];
     if pod.minor < 34 {
         return None;
     }
@@ -358,9 +363,8 @@ fn selinux(pod: &Pod<'_>) -> Option<Violation> {
     let is_pod = is_bad(pod.own(&["seLinuxOptions"]));
     let bad = pod.bad(|container| is_bad(context(container, &["seLinuxOptions"])));
     let setters = setters(is_pod, &bad)?;
-    let named = (!types.is_empty()).then(|| {
-        format!("{} {}", plural(types.len(), "type", "types"), quoted(types.iter().map(String::as_str)))
-    });
+    let named = (!types.is_empty())
+        .then(|| format!("{} {}", plural(types.len(), "type", "types"), quoted(types.iter().map(String::as_str))));
     let user = has_user.then(|| "user may not be set".to_owned());
     let role = has_role.then(|| "role may not be set".to_owned());
     let data: Vec<String> = named.into_iter().chain(user).chain(role).collect();
@@ -376,8 +380,7 @@ fn seccomp_annotations(pod: &Pod<'_>) -> Option<Violation> {
     let own = "seccomp.security.alpha.kubernetes.io/pod".to_owned();
     let prefix = "container.seccomp.security.alpha.kubernetes.io/";
     let keys = std::iter::once(own).chain(pod.containers().map(|container| format!("{prefix}{}", name(container))));
-    let is_fit =
-        |value: &str| matches!(value, "runtime/default" | "docker/default") || value.starts_with("localhost/");
+    let is_fit = |value: &str| matches!(value, "runtime/default" | "docker/default") || value.starts_with("localhost/");
     let odd: BTreeSet<String> = keys
         .filter_map(|key| {
             let value = pod.metadata.at(&["annotations", &key])?.as_str()?;
@@ -423,8 +426,7 @@ fn privilege_escalation(pod: &Pod<'_>) -> Option<Violation> {
     if pod.minor < 8 || pod.is_of_windows() {
         return None;
     }
-    let bad =
-        pod.bad(|container| context(container, &["allowPrivilegeEscalation"]) != Some(&Value::Bool(false)));
+    let bad = pod.bad(|container| context(container, &["allowPrivilegeEscalation"]) != Some(&Value::Bool(false)));
     if bad.is_empty() {
         return None;
     }

@@ -345,7 +345,11 @@ fn validate_client_config(webhook: &Value, path: &Path<'_>) -> ErrorList {
     }
 }
 
-pub(super) fn validate_match_conditions(conditions: &[Value], preexisting: &BTreeSet<String>, path: &Path<'_>) -> ErrorList {
+pub(super) fn validate_match_conditions(
+    conditions: &[Value],
+    preexisting: &BTreeSet<String>,
+    path: &Path<'_>,
+) -> ErrorList {
     let mut errors = ErrorList::new();
     if conditions.len() > MATCH_CONDITIONS_MAX {
         errors.push(Error::too_many(path, conditions.len() as i64, MATCH_CONDITIONS_MAX as i64));
