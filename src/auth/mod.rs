@@ -9,6 +9,7 @@ mod certificate;
 pub mod rbac;
 mod jwt;
 mod jwt_crypto;
+mod keys;
 mod token;
 mod token_file;
 mod user;
@@ -17,7 +18,8 @@ pub use authorize::{
     AlwaysAllow, Attributes, Authorizer, Decision, NonResourceRule, ResourceAttributes, ResourceRule, Rules,
 };
 pub use certificate::user_of_certificate;
-pub use jwt::{About, Claims, LEEWAY_S, Named, NoSigningKey, OwnToken, SigningKey, TokenIssuer};
+pub use jwt::{About, Claims, LEEWAY_S, Named, OwnToken, TokenIssuer};
+pub use keys::{NoSigningKey, SigningKey, VerifyingKey};
 pub use token::{Authenticated, TokenAuthenticator, Tokens, bearer_token};
 pub use token_file::{TokenFile, TokenFileError};
 pub use user::UserInfo;
