@@ -173,6 +173,23 @@ impl Event {
         line
     }
 
+    /// `list /api/v1/pods 200 1.2 ms jane kubectl/v1.37`, and why it was refused.
+    fn brief_line(&self, stage: Stage, now: Timestamp) -> Vec<u8> {
+        let took_us = now.as_microsecond().saturating_sub(self.received.as_microsecond());
+        let agent = self.user_agent.split(' ').next().unwrap_or_default();
+        let user = if self.user.name.is_empty() { "-" } else { &self.user.name };
+        let mut line = format!("{} {} {} {}.{} ms", self.verb, self.uri, self.code, took_us / 1000, took_us / 100 % 10);
+        line.push_str(&format!(" {user} {agent}"));
+        if stage == Stage::ResponseStarted {
+            line.push_str(" begins");
+        }
+        if let Some(failure) = &self.failure {
+            line.push_str(&format!(": {}", failure.message.replace('\n', " ")));
+        }
+        line.push('\n');
+        line.into_bytes()
+    }
+
     fn response_status(&self) -> Value {
         let mut status = self.failure.as_ref().map_or_else(|| object! { "metadata" => object! {} }, Status::to_value);
         let fields = status.make_object();
@@ -215,7 +232,19 @@ fn cut(user_agent: &str) -> String {
 }
 
 /// Where the lines go. Each is written whole, before its request goes on.
-pub struct Log(Mutex<Box<dyn Write + Send>>);
+pub struct Log {
+    out: Mutex<Box<dyn Write + Send>>,
+    form: Form,
+}
+
+/// What a line says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A whole event, a line a stage.
+    Json,
+    /// What was asked and answered, for people: a line a request, a second one for a watch that begins.
+    Brief,
+}
 
 impl Log {
     /// Appends to the file at `path`; `-` is standard output.
@@ -232,13 +261,22 @@ impl Log {
 
     /// Writes to `out`.
     pub fn to(out: impl Write + Send + 'static) -> Self {
-        Log(Mutex::new(Box::new(out)))
+        Log { out: Mutex::new(Box::new(out)), form: Form::Json }
+    }
+
+    /// Writes short lines to `out`.
+    pub fn brief(out: impl Write + Send + 'static) -> Self {
+        Log { form: Form::Brief, ..Log::to(out) }
     }
 
     /// Writes the line of `event`. A log that can't be written to does not stop the server; that is told on standard error.
     pub fn write(&self, event: &Event, stage: Stage, now: Timestamp) {
-        let line = event.line(stage, now);
-        let mut out = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = match (self.form, stage) {
+            (Form::Json, _) => event.line(stage, now),
+            (Form::Brief, Stage::RequestReceived) => return,
+            (Form::Brief, _) => event.brief_line(stage, now),
+        };
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = out.write_all(&line).and_then(|()| out.flush()) {
             tracing::error!(%error, "the audit log can't be written");
         }
@@ -281,6 +319,18 @@ mod tests {
             r#""apiVersion":"v1"},"requestReceivedTimestamp":"1970-01-01T00:00:00.000000Z","#,
             r#""stageTimestamp":"1970-01-01T00:00:00.000000Z"}"#,
             "\n"
+        );
+        assert_eq!(String::from_utf8_lossy(&line), expected);
+    }
+
+    #[test]
+    fn a_brief_line_says_what_was_asked_and_answered() {
+        let failure = Some(Status::not_found("g", "widgets", "w"));
+        let event = Event { code: 404, failure, ..event() };
+        let now = Timestamp::from_microsecond(1_250).expect("it is a time");
+        let line = event.brief_line(Stage::ResponseComplete, now);
+        let expected = concat!(
+            "get /apis/g/v1/namespaces/n/widgets/w?x=1 404 1.2 ms jane kubectl/v1: widgets.g \"w\" not found\n"
         );
         assert_eq!(String::from_utf8_lossy(&line), expected);
     }

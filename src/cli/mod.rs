@@ -17,6 +17,7 @@ mod parallel;
 mod print;
 mod report;
 mod serve;
+mod serving;
 mod snapshot;
 mod test;
 mod users;
