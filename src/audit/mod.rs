@@ -4,6 +4,8 @@
 //! Metadata; bodies never get here.
 //! Source: `k8s.io/apiserver/pkg/apis/audit/v1` and `pkg/audit`, release 1.37.
 
+mod policy;
+
 use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -17,6 +19,8 @@ use crate::meta::Status;
 use crate::object;
 use crate::value::json::Layout::{self, Sorted, Struct};
 use crate::value::{Map, Value, json};
+
+pub use policy::Policy;
 
 /// Longer User-Agents are cut, as kube-apiserver cuts them.
 const USER_AGENT_BYTES_MAX: usize = 1024;
@@ -235,6 +239,8 @@ fn cut(user_agent: &str) -> String {
 pub struct Log {
     out: Mutex<Box<dyn Write + Send>>,
     form: Form,
+    /// Without one, everything is logged.
+    policy: Option<Policy>,
 }
 
 /// What a line says.
@@ -261,7 +267,7 @@ impl Log {
 
     /// Writes to `out`.
     pub fn to(out: impl Write + Send + 'static) -> Self {
-        Log { out: Mutex::new(Box::new(out)), form: Form::Json }
+        Log { out: Mutex::new(Box::new(out)), form: Form::Json, policy: None }
     }
 
     /// Writes short lines to `out`.
@@ -269,8 +275,16 @@ impl Log {
         Log { form: Form::Brief, ..Log::to(out) }
     }
 
+    /// The same, of what a policy says.
+    pub fn of(self, policy: Policy) -> Self {
+        Log { policy: Some(policy), ..self }
+    }
+
     /// Writes the line of `event`. A log that can't be written to does not stop the server; that is told on standard error.
     pub fn write(&self, event: &Event, stage: Stage, now: Timestamp) {
+        if self.policy.as_ref().is_some_and(|policy| !policy.logs(event, stage)) {
+            return;
+        }
         let line = match (self.form, stage) {
             (Form::Json, _) => event.line(stage, now),
             (Form::Brief, Stage::RequestReceived) => return,

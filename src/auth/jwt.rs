@@ -142,7 +142,8 @@ impl TokenIssuer {
 
     /// Signs `claims`, of which the issuer is filled in.
     pub fn issue(&self, claims: Claims) -> Result<String, String> {
-        let header = Header { typ: None, kid: Some(self.key.public.id.clone()), ..Header::new(self.key.public.algorithm) };
+        let header =
+            Header { typ: None, kid: Some(self.key.public.id.clone()), ..Header::new(self.key.public.algorithm) };
         let claims = Claims { issuer: self.name().to_owned(), ..claims };
         jsonwebtoken::encode(&header, &claims, &self.key.private).map_err(|error| error.to_string())
     }
@@ -382,7 +383,8 @@ mod tests {
             let signer = TokenIssuer::new(names(&[ISSUER]), audiences(&["api"]), key());
             let token = signer.issue(claims()).expect("it is signed");
             let known = vec![issuer().key.public, key().public];
-            let reader = TokenIssuer::new(names(&["https://x", ISSUER]), audiences(&["api"]), issuer().key).knowing(known);
+            let reader =
+                TokenIssuer::new(names(&["https://x", ISSUER]), audiences(&["api"]), issuer().key).knowing(known);
             let read = reader.read(&token, &audiences(&["api"])).expect("it is ours").expect("it is whole");
             assert_eq!(read.claims.issuer, ISSUER);
             assert_eq!(reader.key_set().items_at(&["keys"]).len(), 2);

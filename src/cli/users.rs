@@ -137,7 +137,8 @@ impl Users {
 
 fn read_key<K>(path: &Path, read: impl Fn(&[u8]) -> Result<K, NoSigningKey>) -> Result<K, KeyError> {
     let text = fs::read(path).map_err(|error| KeyError::File(path.to_owned(), error.to_string()))?;
-    read(&text).map_err(|_| KeyError::File(path.to_owned(), "data does not contain any valid RSA or ECDSA keys".to_owned()))
+    read(&text)
+        .map_err(|_| KeyError::File(path.to_owned(), "data does not contain any valid RSA or ECDSA keys".to_owned()))
 }
 
 /// Why there is no key to sign tokens with.

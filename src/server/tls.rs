@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use rustls::client::danger::HandshakeSignatureValid;
-use rustls::crypto::{
-    CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature,
-};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::time_provider::TimeProvider;
@@ -154,7 +152,8 @@ impl Believed {
 /// Whether a certificate that is believed for its own sake may be a client's now.
 fn is_good_for_clients(certificate: &CertificateDer<'_>, now: UnixTime) -> bool {
     let Ok((_, certificate)) = X509Certificate::from_der(certificate) else { return false };
-    let Ok(now) = i64::try_from(now.as_secs()).map_err(drop).and_then(|now| ASN1Time::from_timestamp(now).map_err(drop))
+    let Ok(now) =
+        i64::try_from(now.as_secs()).map_err(drop).and_then(|now| ASN1Time::from_timestamp(now).map_err(drop))
     else {
         return false;
     };
