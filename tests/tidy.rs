@@ -18,14 +18,15 @@ const LAYERS: [&[&str]; 8] = [
 ];
 
 /// Edges within a layer.
-const BESIDE: [(&str, &str); 17] = [
+const BESIDE: [(&str, &str); 18] = [
     ("meta", "value"),
     ("value", "meta"),
     ("crd", "cel"),
     ("crd", "schema"),
     ("schema", "cel"),
     ("apply", "schema"),
-    ("patch", "schema"),
+    ("apply", "types"),
+    ("patch", "types"),
     ("types", "schema"),
     ("protobuf", "types"),
     ("admission", "auth"),

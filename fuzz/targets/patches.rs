@@ -3,7 +3,8 @@
 use kubeskiff::kinds;
 use kubeskiff::patch::{json_patch, merge_patch, strategic_merge};
 use kubeskiff::types::Message;
-use kubeskiff::value::{Value, json};
+use kubeskiff::value::Value;
+use kubeskiff::value::json::{self, Layout};
 
 use super::{Linear, Target};
 
@@ -26,13 +27,13 @@ fn run(data: &[u8]) {
     let object = json::decode(object).ok().filter(|object| matches!(object, Value::Object(_))).unwrap_or_default();
     for strict in [false, true] {
         if let Ok((patch, _)) = json_patch::Patch::decode(patch, strict)
-            && let Ok(text) = patch.apply(&object)
+            && let Ok(text) = patch.apply(&object, Layout::Sorted)
         {
             read(&text);
         }
         if let Ok((patch, _)) = merge_patch::Patch::decode(patch, strict) {
-            let Some(merged) = read(&patch.apply(&object)) else { continue };
-            let again = read(&patch.apply(&merged)).expect("the first one was in range, too");
+            let Some(merged) = read(&patch.apply(&object, Layout::Sorted)) else { continue };
+            let again = read(&patch.apply(&merged, Layout::Sorted)).expect("the first one was in range, too");
             assert_eq!(merged, again, "a merge patch is idempotent");
         }
         if let Ok((patch, _)) = strategic_merge::Patch::decode(patch, strict)

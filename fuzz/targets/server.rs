@@ -68,6 +68,7 @@ async fn serve(definition: Value) -> Router {
         clock: Arc::new(jiff::Timestamp::now),
         guards_namespaces: false,
         memory: Arc::new(Memory::of_system()),
+        network: Default::default(),
     });
     registry.make_initial_namespaces().await.expect("nothing stands in the way");
     let begin = Arc::new(tokio::sync::Notify::new());

@@ -4,7 +4,9 @@
 //! [`Admission::validate`] right before the commit.
 
 mod namespace_lifecycle;
+mod objects;
 mod owner_references;
+pub mod plugins;
 pub mod webhooks;
 
 use std::collections::BTreeMap;
@@ -14,10 +16,12 @@ use async_trait::async_trait;
 
 use crate::auth::UserInfo;
 use crate::crd::ServedVersion;
+use crate::kinds;
 use crate::meta::Status;
 use crate::value::Value;
 
 pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces, Phase};
+pub use objects::{Objects, Place};
 pub use owner_references::OwnerReferences;
 pub use webhooks::Webhooks;
 
@@ -71,8 +75,11 @@ pub struct GroupVersionKind<'a> {
 impl Attributes<'_> {
     /// The kind of the objects in `version`.
     pub fn kind_in<'v>(&self, version: &'v ServedVersion) -> GroupVersionKind<'v> {
-        match self.subresource {
-            "scale" => GroupVersionKind { group: "autoscaling", version: "v1", kind: "Scale" },
+        let resource = kinds::find(&version.group, &version.names.plural);
+        let sent = resource.and_then(|kind| kind.part(self.subresource)).and_then(|part| part.kind);
+        match (self.subresource, sent) {
+            ("scale", _) => GroupVersionKind { group: "autoscaling", version: "v1", kind: "Scale" },
+            (_, Some(sent)) => GroupVersionKind { group: sent.group, version: sent.version, kind: sent.kind },
             _ => GroupVersionKind { group: &version.group, version: &version.version, kind: &version.names.kind },
         }
     }

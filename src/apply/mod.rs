@@ -78,15 +78,29 @@ pub enum ConvertError {
 /// Fields that a request can't set, by the version they are in: `status` at the main resource, `metadata` and `spec` at
 /// `/status`. They are never owned.
 #[derive(Clone, Debug, Default)]
-pub struct ResetFields(Arc<HashMap<String, FieldSet>>);
+pub struct ResetFields {
+    excluded: Arc<HashMap<String, FieldSet>>,
+    /// Paths of all that can be set, as in [`FieldSet::within`]; empty where nothing else is excluded.
+    owned: &'static [&'static [&'static str]],
+}
 
 impl ResetFields {
     pub fn new(by_version: Vec<(String, FieldSet)>) -> Self {
-        ResetFields(Arc::new(by_version.into_iter().collect()))
+        ResetFields { excluded: Arc::new(by_version.into_iter().collect()), owned: &[] }
     }
 
-    fn get(&self, version: &str) -> Option<&FieldSet> {
-        self.0.get(version)
+    /// Everything but what is at `owned` and below.
+    pub fn all_but(owned: &'static [&'static [&'static str]]) -> Self {
+        ResetFields { excluded: Arc::default(), owned }
+    }
+
+    /// What can be set of `set`, in a version.
+    fn filter(&self, version: &str, set: FieldSet) -> FieldSet {
+        let set = match self.excluded.get(version) {
+            Some(excluded) => set.recursive_difference(excluded),
+            None => set,
+        };
+        if self.owned.is_empty() { set } else { set.within(self.owned) }
     }
 }
 
@@ -113,7 +127,8 @@ impl FieldManager<'_> {
     /// What to store after POST, PUT, JSON patch or merge patch by `manager`: `new` with its managedFields.
     ///
     /// `live` is the stored object in the version of the request, `None` on create. `now` is RFC 3339 in UTC and whole
-    /// seconds. Where ownership can't be told (types do not fit, a conversion fails), that of `live` stays.
+    /// seconds. Where a conversion fails, the owners of `live` stay; where `new` does not fit its types,
+    /// nobody owns anything.
     pub fn update(&self, live: Option<&Value>, mut new: Value, manager: &str, now: &str) -> Value {
         let empty = self.empty_object();
         let live = live.unwrap_or(&empty);
@@ -121,6 +136,7 @@ impl FieldManager<'_> {
         let managed = self.managers_of_request(live, requested.as_ref());
         match self.managers_after_update(live, &new, managed, manager, now) {
             Ok(managers) => set_managed_fields(&mut new, managers.encode()),
+            Err(_) if self.typed(&new, true).is_err() => set_managed_fields(&mut new, None),
             Err(_) => {
                 let kept = live.at(&["metadata", "managedFields"]);
                 let kept = kept.filter(|list| managed_fields::read(Some(list)).is_some());

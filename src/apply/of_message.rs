@@ -49,6 +49,8 @@ impl Structs {
                 let list = Some(ListType { element, items: Items::Atomic });
                 self.builder.add(Type { list, ..Type::default() })
             }
+            // Go does not look into it.
+            Codec::Json if message.name == "RawExtension" => ATOMIC,
             _ => {
                 let map = Some(MapType { element: Some(DEDUCED), ..MapType::default() });
                 self.builder.add(Type { map, ..Type::default() })

@@ -13,7 +13,8 @@ use crate::patch::json_patch::Patch;
 use crate::schema::convert::to_structural;
 use crate::schema::structural::Structural;
 use crate::schema::{json_schema, prune, validate};
-use crate::value::{Value, json};
+use crate::value::Value;
+use crate::value::json::{self, Layout};
 
 /// The schema of suite files.
 const SCHEMA: &str = include_str!("../../schemas/suite.json");
@@ -129,7 +130,7 @@ fn patched(object: Option<&Value>, patch: Option<&Value>) -> Result<Value, Strin
     let object = object.ok_or("it has no object, and the suite has no base")?;
     let Some(patch) = patch else { return Ok(object.clone()) };
     let (patch, _) = Patch::decode(&json::encode(patch), false).map_err(|error| error.to_string())?;
-    let text = patch.apply(object).map_err(|error| error.to_string())?;
+    let text = patch.apply(object, Layout::Sorted).map_err(|error| error.to_string())?;
     json::decode(text.as_bytes()).map_err(|error| error.to_string())
 }
 

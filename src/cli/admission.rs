@@ -5,22 +5,36 @@ use std::sync::Arc;
 use clap::Args;
 use ipnet::IpNet;
 
-use crate::admission::{Chain, NamespaceLifecycle, OwnerReferences, Webhooks};
+use crate::admission::{Chain, NamespaceLifecycle, Objects, OwnerReferences, Webhooks, plugins};
 use crate::auth::Authorizer;
-use crate::registry::{StoredNamespaces, StoredWebhooks};
+use crate::registry::{StoredNamespaces, StoredObjects, StoredWebhooks};
 use crate::store::Storage;
 use crate::webhook::{Client, ServiceAddress};
 
 const NAMESPACE_LIFECYCLE: &str = "NamespaceLifecycle";
+const RESOURCE_QUOTA: &str = "ResourceQuota";
+const LIMIT_RANGER: &str = "LimitRanger";
+const DEFAULT_STORAGE_CLASS: &str = "DefaultStorageClass";
+const STORAGE_OBJECT_IN_USE_PROTECTION: &str = "StorageObjectInUseProtection";
+const CLAIM_RESIZE: &str = "PersistentVolumeClaimResize";
 const OWNER_REFERENCES: &str = "OwnerReferencesPermissionEnforcement";
 const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebhook";
 const VALIDATING_WEBHOOKS: &str = "ValidatingAdmissionWebhook";
 /// Every admission plugin, in the order in which they are asked, and whether it is on by default.
-const PLUGINS: [(&str, bool); 4] =
-    [(NAMESPACE_LIFECYCLE, true), (OWNER_REFERENCES, false), (MUTATING_WEBHOOKS, true), (VALIDATING_WEBHOOKS, true)];
+const PLUGINS: [(&str, bool); 9] = [
+    (NAMESPACE_LIFECYCLE, true),
+    (LIMIT_RANGER, true),
+    (DEFAULT_STORAGE_CLASS, true),
+    (STORAGE_OBJECT_IN_USE_PROTECTION, true),
+    (OWNER_REFERENCES, false),
+    (CLAIM_RESIZE, true),
+    (MUTATING_WEBHOOKS, true),
+    (VALIDATING_WEBHOOKS, true),
+    (RESOURCE_QUOTA, true),
+];
 
 /// kube-apiserver's other plugins: what they do is not done here, so that they may be off and on as one likes.
-const OTHERS: [&str; 38] = [
+const OTHERS: [&str; 33] = [
     "AlwaysAdmit",
     "AlwaysDeny",
     "AlwaysPullImages",
@@ -29,7 +43,6 @@ const OTHERS: [&str; 38] = [
     "CertificateSubjectRestriction",
     "ClusterTrustBundleAttest",
     "DefaultIngressClass",
-    "DefaultStorageClass",
     "DefaultTolerationSeconds",
     "DenyServiceExternalIPs",
     "EventRateLimit",
@@ -37,13 +50,11 @@ const OTHERS: [&str; 38] = [
     "ImagePolicyWebhook",
     "JobValidation",
     "LimitPodHardAntiAffinityTopology",
-    "LimitRanger",
     "MutatingAdmissionPolicy",
     "NamespaceAutoProvision",
     "NamespaceExists",
     "NodeDeclaredFeatureValidator",
     "NodeRestriction",
-    "PersistentVolumeClaimResize",
     "PersistentVolumeLabel",
     "PodGroupProtection",
     "PodGroupWorkloadExists",
@@ -53,10 +64,8 @@ const OTHERS: [&str; 38] = [
     "PodTolerationRestriction",
     "PodTopologyLabels",
     "Priority",
-    "ResourceQuota",
     "RuntimeClass",
     "ServiceAccount",
-    "StorageObjectInUseProtection",
     "TaintNodesByCondition",
     "ValidatingAdmissionPolicy",
 ];
@@ -120,8 +129,21 @@ impl Admission {
         if self.guards_namespaces() {
             chain.0.push(Box::new(NamespaceLifecycle { namespaces: StoredNamespaces(storage.clone()) }));
         }
+        let objects: Arc<dyn Objects> = Arc::new(StoredObjects(storage.clone()));
+        if self.is_on(LIMIT_RANGER) {
+            chain.0.push(Box::new(plugins::LimitRanger { objects: Arc::clone(&objects) }));
+        }
+        if self.is_on(DEFAULT_STORAGE_CLASS) {
+            chain.0.push(Box::new(plugins::DefaultStorageClass { objects: Arc::clone(&objects) }));
+        }
+        if self.is_on(STORAGE_OBJECT_IN_USE_PROTECTION) {
+            chain.0.push(Box::new(plugins::StorageObjectInUseProtection));
+        }
         if self.is_on(OWNER_REFERENCES) {
             chain.0.push(Box::new(OwnerReferences { authorizer: Arc::clone(&authorizer) }));
+        }
+        if self.is_on(CLAIM_RESIZE) {
+            chain.0.push(Box::new(plugins::PersistentVolumeClaimResize { objects: Arc::clone(&objects) }));
         }
         chain.0.push(Box::new(Webhooks {
             source: StoredWebhooks::new(storage.clone()),
@@ -130,6 +152,9 @@ impl Admission {
             mutating: self.is_on(MUTATING_WEBHOOKS),
             validating: self.is_on(VALIDATING_WEBHOOKS),
         }));
+        if self.is_on(RESOURCE_QUOTA) {
+            chain.0.push(Box::new(plugins::ResourceQuota { objects }));
+        }
         chain
     }
 }

@@ -17,6 +17,7 @@ mod parallel;
 mod print;
 mod report;
 mod serve;
+mod service_network;
 mod serving;
 mod snapshot;
 mod stand_in;

@@ -12,6 +12,7 @@ use clap::{Args, ValueEnum};
 use super::admission::Admission;
 use super::database::Database;
 use super::print::tell;
+use super::service_network::Network;
 use super::serving::{Failure, Papers, Server};
 use super::users::Users;
 use crate::audit;
@@ -81,6 +82,9 @@ pub struct Serve {
     #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().request_timeout.as_secs())]
     request_timeout: u64,
 
+    #[command(flatten)]
+    network: Network,
+
     /// How much memory the server may use, as in 512Mi: near it, requests wait and are then refused, and objects are read
     /// from the database again [default: what the system gives the process]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
@@ -143,6 +147,7 @@ impl Serve {
             runtime_config: self.runtime_config,
             admission: self.admission,
             users: self.users,
+            network: self.network,
             switches,
             logs: logs.into_iter().chain(traced()).collect(),
             ends_at_once: false,

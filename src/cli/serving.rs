@@ -12,12 +12,14 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 
 use super::admission::Admission;
 use super::definitions::{each, is_definition};
 use super::documents;
 use super::log::Log;
 use super::print::{output, tell};
+use super::service_network::{self, Network};
 use super::users::Users;
 use crate::audit;
 use crate::auth::{Authorizer, RequestHeader, UserInfo};
@@ -25,7 +27,7 @@ use crate::controllers::{self, Switches};
 use crate::http::{self, App, Issuing, Limits};
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::meta::Status;
-use crate::registry::{BuiltIn, Converter, Definitions, Registry, Resource, StoredPolicy};
+use crate::registry::{Advertised, BuiltIn, Converter, Definitions, Registry, Resource, StoredPolicy};
 use crate::server::{
     Authority, CertificateError, Connections, Gate, Identity, Kubeconfig, Secrets, SecretsError, Tls, Trust,
     connections_max, stop_requested,
@@ -49,6 +51,7 @@ pub struct Server {
     pub runtime_config: RuntimeConfig,
     pub admission: Admission,
     pub users: Users,
+    pub network: Network,
     pub switches: Switches,
     pub logs: Vec<audit::Log>,
     pub limits: Limits,
@@ -123,7 +126,8 @@ impl Server {
             // They decide on what is registered.
             begin.notify_one();
         }
-        self.populate(&registry).await?;
+        let advertised = service_network::advertised(address);
+        let kept = self.populate(&registry, advertised).await?;
 
         let logs = std::mem::take(&mut self.logs);
         let app = App::with(Arc::clone(&registry), authorizer, Arc::clone(&tokens), self.limits, logs);
@@ -149,8 +153,12 @@ impl Server {
         tracing::info!(signal, "stopping");
         processor.stop();
         connections.shut_down(self.ends_at_once.then_some(DRAIN_AT_ONCE)).await;
+        kept.abort();
         controllers.abort();
         if !self.ends_at_once {
+            if let Err(status) = registry.leave_kubernetes_service(advertised).await {
+                tracing::warn!(status.message, "this server stays among the endpoints of the service kubernetes");
+            }
             storage.close().await;
         }
         Ok(())
@@ -174,17 +182,18 @@ impl Server {
             clock: Arc::new(Timestamp::now),
             memory: Arc::clone(&self.store.memory),
             guards_namespaces,
+            network: self.network.network(),
         }
     }
 
-    /// Makes the first namespaces and, where they count, the default roles, registers the definitions of `--crds`, and waits until they are served: a client may
-    /// use them as soon as the server is ready.
-    async fn populate(&self, registry: &Arc<Registry>) -> Result<(), Failure> {
+    /// Makes the first namespaces and, where they count, the default roles, and the service `kubernetes`, which the returned
+    /// task looks after; registers the definitions of `--crds`, and waits until they are served: a client may use them as soon
+    /// as the server is ready.
+    async fn populate(&self, registry: &Arc<Registry>, advertised: Advertised) -> Result<JoinHandle<()>, Failure> {
         let refused = |what: &str, status: Status| Failure(format!("{what}: {}", status.message));
-        registry
-            .make_initial_namespaces()
-            .await
-            .map_err(|status| refused("the first namespaces can't be made", status))?;
+        // Together, so that they are on disk at the cost of one.
+        tokio::try_join!(registry.make_initial_namespaces(), registry.make_initial_priority_classes())
+            .map_err(|status| refused("the first objects can't be made", status))?;
         if registry.policy.is_some() {
             let reconciled = registry.reconcile_default_roles().await;
             reconciled.map_err(|status| refused("the default roles can't be made", status))?;
@@ -193,8 +202,9 @@ impl Server {
                 gathered.map_err(|status| refused("the default roles can't be gathered", status))?;
             }
         }
+        let kept = service_network::keep(registry, advertised).await;
         if self.crds.is_empty() {
-            return Ok(());
+            return Ok(kept);
         }
         let (mut registered, mut others) = (Vec::new(), 0);
         for (source, document) in each(&documents::read(&self.crds)?) {
@@ -215,7 +225,7 @@ impl Server {
         }
         let count = registered.len();
         tell(format_args!("registered {count} CustomResourceDefinitions; {others} other documents left alone"));
-        Ok(())
+        Ok(kept)
     }
 }
 

@@ -18,4 +18,4 @@ pub mod write;
 pub(in crate::crd) use compile::{REPEATED_NAMES_BYTES_MAX, repeated_names_bytes};
 pub use compile::{compile, is_served, is_terminating, priority};
 pub use definition::Definition;
-pub use served::{Column, Names, Scale, Scope, ServedVersion};
+pub use served::{Column, Names, Scale, Scope, SelectorForm, ServedVersion};

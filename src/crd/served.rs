@@ -59,6 +59,19 @@ pub struct Scale {
     pub spec_replicas_path: String,
     pub status_replicas_path: String,
     pub label_selector_path: Option<String>,
+    pub selector_form: SelectorForm,
+}
+
+/// How the selector of a resource with `/scale` stands in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SelectorForm {
+    /// As text; so in custom resources.
+    #[default]
+    Text,
+    /// As a `LabelSelector` of `meta.k8s.io`.
+    Requirements,
+    /// As a map of labels.
+    Labels,
 }
 
 /// A column of the Table representation.

@@ -151,15 +151,14 @@ fn insert_published(kind: &kinds::Kind, dialect: Dialect, definitions: &mut Map)
     let list = format!("{}List", kind.kind);
     let own = types::of_kind(kind.group, kind.version, kind.kind);
     let list = kind.can("list").then(|| types::of_kind(kind.group, kind.version, &list)).flatten();
-    let mut waiting: Vec<_> =
-        own.into_iter().chain(list).map(|named| (named, Some((kind.group, kind.version)))).collect();
-    while let Some((named, group_version)) = waiting.pop() {
+    let mut waiting: Vec<_> = own.into_iter().chain(list).collect();
+    while let Some(named) = waiting.pop() {
         let name = named.definition_name();
         if definitions.contains_key(&name) || SHARED.definitions.contains_key(&name) {
             continue;
         }
-        let definition = named.definition(group_version);
-        waiting.extend(definition.references.into_iter().map(|named| (named, None)));
+        let definition = named.definition();
+        waiting.extend(definition.references);
         let schema = match dialect {
             Dialect::V2 => reduce_to_v2(&definition.schema),
             Dialect::V3 => definition.schema,

@@ -10,7 +10,8 @@ use jiff::Timestamp;
 
 use crate::auth::{Attributes, Decision, ResourceAttributes};
 use crate::crd::ServedVersion;
-use crate::kinds::{self, Action, Kind, Part};
+use crate::kinds::pod_object::connect::LogOptions;
+use crate::kinds::{self, Action, Kind, Part, Review};
 use crate::memory::Full;
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Revision, Status, field, parse_uint};
@@ -173,8 +174,19 @@ async fn dispatch(
         (Subresource::Main, Verb::Create) => create(app, exchange, &target, body).await,
         (Subresource::Main, Verb::Delete) => delete(app, exchange, &target, body).await,
         (Subresource::Main, Verb::DeleteCollection) => delete_collection(app, exchange, &target, body).await,
-        (Subresource::Part(name), Verb::Create) => match part(&target.version, name).map(|part| part.action) {
-            Some(Action::IssueToken) => create_token(app, exchange, &as_token_request(&target), body).await,
+        (Subresource::Part(name), verb) => match part(&target.version, name).map(|part| (part.action, verb)) {
+            Some((Action::IssueToken, Verb::Create)) => {
+                create_token(app, exchange, &as_token_request(&target), body).await
+            }
+            Some((action @ (Action::Bind | Action::Evict), Verb::Create)) => {
+                act(app, exchange, (&target, action), body).await
+            }
+            Some((action @ (Action::Log | Action::Connect | Action::Proxy), _)) => {
+                connect(app, exchange, (&target, action)).await
+            }
+            Some((Action::Write, Verb::Get)) => get(app, exchange, &target).await,
+            Some((Action::Write, Verb::Update)) => update(app, exchange, &target, body).await,
+            Some((Action::Write, Verb::Patch)) => patch(app, exchange, &target, body).await,
             _ => Err(unsupported().into()),
         },
         (_, Verb::Get) => get(app, exchange, &target).await,
@@ -220,7 +232,8 @@ fn check_built_in_route(
         "scale" if version.scale.is_some() => true,
         _ => part.is_some(),
     };
-    if !known || !path.rest.is_empty() {
+    let passes_on = part.is_some_and(|part| part.action == Action::Proxy);
+    if !known || (!path.rest.is_empty() && !passes_on) {
         return Err(Status::not_found_generic().into());
     }
     let allowed = match (path.subresource.is_empty(), path.name.is_empty()) {
@@ -272,7 +285,7 @@ fn columns(target: &Target) -> Columns {
     match (resource.definition.is_some(), resource.strategy.table()) {
         (true, _) if target.subresource == Subresource::Scale => Columns::scale(),
         (true, _) => Columns::custom(&target.version.columns),
-        (false, Some(table)) => Columns::built_in(table),
+        (false, Some(table)) => Columns::built_in(table, resource.strategy),
         (false, None) => Columns::definition(),
     }
 }
@@ -629,10 +642,14 @@ async fn list_computed(app: &App, exchange: &Exchange, target: &Target) -> Resul
 }
 
 async fn create(app: &App, exchange: &Exchange, target: &Target, body: Body) -> Result<Response<Body>, Refusal> {
+    let review = built_in(&target.version).and_then(|kind| kind.review);
+    if review == Some(Review::Binding) {
+        return act(app, exchange, (target, Action::Bind), body).await;
+    }
     let (format, shape) = negotiate(exchange, target)?;
     let request = create_request(app, exchange, body).await?;
     let mut warnings = Warnings::default();
-    let result = match built_in(&target.version).and_then(|kind| kind.review) {
+    let result = match review {
         Some(review) => {
             let reviewers = Reviewers { authorizer: &*app.authorizer, tokens: &app.tokens };
             app.registry.review((target, review), &exchange.user, &request, &reviewers, &mut warnings).await
@@ -663,6 +680,58 @@ async fn create_token(app: &App, exchange: &Exchange, target: &Target, body: Bod
     let IssuedToken { request, credential_id } = result?;
     exchange.observe(|observed| observed.annotate("authentication.kubernetes.io/issued-credential-id", &credential_id));
     object(exchange, target, 201, format, &shape, Content::Value(request))
+}
+
+/// Does something to an object, of which the answer only says that it is done.
+async fn act(
+    app: &App,
+    exchange: &Exchange,
+    (target, action): (&Target, Action),
+    body: Body,
+) -> Result<Response<Body>, Refusal> {
+    let (format, _) = negotiate(exchange, target)?;
+    let request = create_request(app, exchange, body).await?;
+    let mut warnings = Warnings::default();
+    let (registry, user) = (&app.registry, &exchange.user);
+    let done = match action {
+        Action::Evict => registry.create_eviction(target, user, &request, &mut warnings).await,
+        _ => registry.create_binding(target, user, &request, &mut warnings).await,
+    };
+    exchange.warn(warnings);
+    done?;
+    let status = object! {
+        "kind" => "Status", "apiVersion" => "v1", "metadata" => object! {}, "status" => "Success", "code" => 201,
+    };
+    Ok(answer::content(exchange, 201, Format { transform: None, ..format }, Content::Value(status)))
+}
+
+/// Speaks with what an object stands for, which nothing here does: an empty answer is all that can come of it.
+async fn connect(
+    app: &App,
+    exchange: &Exchange,
+    (target, action): (&Target, Action),
+) -> Result<Response<Body>, Refusal> {
+    let query = |name: &str| exchange.query.first(name).unwrap_or_default();
+    let number = |name: &str| exchange.query.first(name).and_then(|text| text.parse().ok());
+    let registry = &app.registry;
+    match action {
+        Action::Log => {
+            let options = LogOptions {
+                tail_lines: number("tailLines"),
+                limit_bytes: number("limitBytes"),
+                since_seconds: number("sinceSeconds"),
+                since_time: !query("sinceTime").is_empty(),
+                stream: !query("stream").is_empty(),
+            };
+            registry.log(target, query("container"), &options).await?;
+        }
+        Action::Proxy => registry.proxy(target).await?,
+        _ => {
+            let container = (target.subresource.name() != "portforward").then(|| query("container"));
+            registry.connect(target, container, exchange.upgrade.is_some()).await?;
+        }
+    }
+    Ok(answer::text(exchange, 204, ""))
 }
 
 async fn create_request(app: &App, exchange: &Exchange, body: Body) -> Result<CreateRequest, Refusal> {
@@ -765,6 +834,7 @@ fn deletion(options: &query::DeleteOptions) -> DeleteOptions {
         resource_version: options.precondition_resource_version.clone(),
         propagation_policy: options.propagation_policy.clone(),
         orphan_dependents: options.orphan_dependents,
+        grace_period_s: options.grace_period_seconds,
         dry_run: !options.dry_run.is_empty(),
         ignore_store_read_error: options.ignore_store_read_error == Some(true),
         options: options.encode(),
@@ -812,6 +882,7 @@ async fn delete(app: &App, exchange: &Exchange, target: &Target, body: Body) -> 
             }
             Ok(answer::content(exchange, 200, format, Content::Value(status)))
         }
+        Deletion::Removed(value) => object(exchange, target, 200, format, &shape, Content::Value(value)),
         Deletion::Stays(value) => {
             let code = if options.orphan_dependents == Some(false) { 202 } else { 200 };
             object(exchange, target, code, format, &shape, Content::Value(value))

@@ -9,7 +9,8 @@ use jiff::Timestamp;
 use super::negotiate::Transform;
 use super::query::IncludeObject;
 use crate::crd;
-use crate::kinds::strategy::{Cell, Table};
+use crate::kinds;
+use crate::kinds::strategy::{Cell, Strategy, Table};
 use crate::meta::json_path::{self, JsonPath};
 use crate::object;
 use crate::value::{Map, Value};
@@ -60,10 +61,14 @@ impl ColumnDefinition {
 /// Makes the cells of one object, one for each column; ages count up to the time given.
 pub type Cells = Box<dyn Fn(&Value, Timestamp) -> Vec<Value> + Send + Sync>;
 
+/// What a row says of an object that has ended: a reason and a message.
+type Completion = Box<dyn Fn(&Value) -> Option<(&'static str, &'static str)> + Send + Sync>;
+
 /// The columns of a kind, ready to make rows.
 pub struct Columns {
     definitions: Vec<ColumnDefinition>,
     cells: Cells,
+    completion: Completion,
 }
 
 impl std::fmt::Debug for Columns {
@@ -74,7 +79,7 @@ impl std::fmt::Debug for Columns {
 
 impl Columns {
     pub fn new(definitions: Vec<ColumnDefinition>, cells: Cells) -> Self {
-        Columns { definitions, cells }
+        Columns { definitions, cells, completion: Box::new(|_| None) }
     }
 
     /// The columns of a custom kind: its name, then what its definition says, or its age where that says nothing.
@@ -113,8 +118,8 @@ impl Columns {
         Columns::new(definitions, Box::new(cells))
     }
 
-    /// The columns of a built-in kind.
-    pub fn built_in(table: Table) -> Self {
+    /// The columns of a built-in kind, with what its rows say of objects that have ended.
+    pub fn built_in(table: Table, strategy: &'static dyn Strategy) -> Self {
         let definitions = table.columns.into_iter().map(|column| {
             let description = match (column.format.as_str(), column.name.as_str()) {
                 ("name", _) => NAME_DESCRIPTION,
@@ -127,11 +132,17 @@ impl Columns {
         let cells = move |object: &Value, now| {
             let print = |cell| match cell {
                 Cell::Value(value) => value,
+                Cell::Lasting(seconds) => human_duration(i128::from(seconds) * 1_000_000_000).into(),
                 Cell::Since(time) => age(&time, now).unwrap_or_else(|| "<unknown>".to_owned()).into(),
+                Cell::Ago { text, since } => match age(&since, now) {
+                    Some(age) => format!("{text} ({age} ago)").into(),
+                    None => text.into(),
+                },
             };
             (table.cells)(object).into_iter().map(print).collect()
         };
-        Columns::new(definitions.collect(), Box::new(cells))
+        let completion = Box::new(|object: &Value| strategy.completion(object));
+        Columns { completion, ..Columns::new(definitions.collect(), Box::new(cells)) }
     }
 
     /// The columns of CustomResourceDefinitions.
@@ -196,7 +207,13 @@ pub fn table<'a>(
             IncludeObject::None | IncludeObject::Metadata => partial(object, transform),
             IncludeObject::Object => object.clone(),
         };
-        object! { "cells" => (columns.cells)(object, now), "object" => row_object }
+        let mut row = object! { "cells" => (columns.cells)(object, now), "object" => row_object };
+        if let Some((reason, message)) = (columns.completion)(object) {
+            let condition =
+                object! { "type" => "Completed", "status" => "True", "reason" => reason, "message" => message };
+            row.make_object().insert("conditions", Value::Array(vec![condition]));
+        }
+        row
     });
     object! {
         "kind" => "Table",
@@ -209,11 +226,15 @@ pub fn table<'a>(
 
 /// The metadata of an object, and nothing else of it.
 pub fn partial(object: &Value, transform: Transform) -> Value {
-    object! {
-        "kind" => "PartialObjectMetadata",
-        "apiVersion" => transform.api_version(),
-        "metadata" => object.get("metadata").cloned().unwrap_or_else(|| object! {}),
+    let mut metadata = object.get("metadata").cloned().unwrap_or_else(|| object! {});
+    if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
+        let hidden = kinds::internal_annotations(object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
+        hidden.iter().for_each(|name| _ = annotations.remove(name));
+        if !hidden.is_empty() && annotations.is_empty() {
+            metadata.make_object().remove("annotations");
+        }
     }
+    object! { "kind" => "PartialObjectMetadata", "apiVersion" => transform.api_version(), "metadata" => metadata }
 }
 
 /// The metadata of each object of a list.

@@ -2,9 +2,15 @@
 //!
 //! Source: `apimachinery/pkg/api/validation` and `pkg/apis/core/validation`, release 1.37.
 
+use std::net::IpAddr;
+
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
-use crate::meta::names;
+use crate::meta::{address, names};
+use crate::value::Value;
+use crate::value::go_quote;
+
+use super::prepare;
 
 /// A number must not be negative.
 pub fn not_negative(field: &FieldRef<'_>) -> Option<Error> {
@@ -21,9 +27,52 @@ pub fn unchanged(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
     (new.value() != old.value()).then(|| new.invalid("field is immutable"))
 }
 
+/// [`unchanged`] of a field that is null where it is absent: a pointer, a list or a map.
+pub fn unchanged_or_null(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
+    let is_same = prepare::equal(new.value(), old.value());
+    let shown = new.value().cloned().unwrap_or(Value::Null);
+    (!is_same).then(|| Error::invalid(new.path(), shown, "field is immutable"))
+}
+
 /// A text must be one of `supported`.
 pub fn one_of(field: &FieldRef<'_>, supported: &[&str]) -> Option<Error> {
     (!supported.contains(&field.text())).then(|| field.not_supported(supported))
+}
+
+/// A text must be there, and one of `supported`.
+pub fn required_one_of(field: &FieldRef<'_>, supported: &[&str]) -> Option<Error> {
+    if field.text().is_empty() { Some(field.required("")) } else { one_of(field, supported) }
+}
+
+/// An address in a field that once took more texts than are addresses today.
+pub fn legacy_ip(field: &FieldRef<'_>) -> Option<Error> {
+    let Some(ip) = address::parse_sloppy(field.text()) else {
+        return Some(field.invalid("must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"));
+    };
+    let is_mapped = matches!(ip, IpAddr::V6(ip) if ip.to_ipv4_mapped().is_some());
+    if address::parse(field.text()).is_err() {
+        Some(field.invalid("must not have leading 0s"))
+    } else if is_mapped {
+        Some(field.invalid("must not be an IPv4-mapped IPv6 address"))
+    } else {
+        None
+    }
+}
+
+/// What is said of an address that is not written as addresses are today.
+pub fn ip_warning(field: &FieldRef<'_>) -> Option<String> {
+    let (path, text) = (field.path(), field.text());
+    let ip = address::parse_sloppy(text)?;
+    match address::parse(text).map(|address| address.ip) {
+        Ok(IpAddr::V6(plain)) if plain.to_ipv4_mapped().is_none() => (plain.to_string() != text).then(|| {
+            format!("{path}: IPv6 address {} should be in RFC 5952 canonical format (\"{plain}\")", go_quote(text))
+        }),
+        Ok(IpAddr::V4(_)) => None,
+        _ => {
+            let preferred = ip.to_canonical();
+            Some(format!("{path}: non-standard IP address {} is invalid: use \"{preferred}\"", go_quote(text)))
+        }
+    }
 }
 
 /// A text that `check` has nothing against.
@@ -42,4 +91,16 @@ pub fn required_label(field: &FieldRef<'_>) -> ErrorList {
         return [field.required("")].into_iter().collect();
     }
     named(field, names::is_dns1123_label)
+}
+
+/// The fields of `holder` that must be there: texts, lists or maps that are not empty.
+pub fn required_fields(holder: &FieldRef<'_>, names: &[&str]) -> ErrorList {
+    let mut errors = ErrorList::new();
+    for name in names {
+        let field = holder.field(name);
+        if field.is_empty() {
+            errors.push(field.required(""));
+        }
+    }
+    errors
 }

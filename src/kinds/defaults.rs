@@ -14,6 +14,24 @@ pub fn set(object: &mut Value, name: &str, value: impl Into<Value>) {
     }
 }
 
+/// Sets a field that is a pointer: one that is absent or null, while an empty text stays.
+pub fn set_pointer(object: &mut Value, name: &str, value: impl Into<Value>) {
+    work::step();
+    let field = object.make_object().entry(name);
+    if field.is_null() {
+        *field = value.into();
+    }
+}
+
+/// Sets a number that is absent or 0.
+pub fn set_number(object: &mut Value, name: &str, value: i64) {
+    work::step();
+    let field = object.make_object().entry(name);
+    if field.as_i64().unwrap_or_default() == 0 {
+        *field = Value::Int(value);
+    }
+}
+
 /// The field, if it is there and not null.
 pub fn field<'v>(object: &'v mut Value, name: &str) -> Option<&'v mut Value> {
     let Value::Object(fields) = object else { return None };

@@ -4,7 +4,8 @@
 
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::object_meta;
-use crate::value::Value;
+use crate::value::{Map, Value};
+use crate::work;
 
 pub const METADATA: Path<'static> = Path::new("metadata");
 /// Finalizers that need no domain before their name.
@@ -16,12 +17,9 @@ pub fn of(object: &Value) -> &Value {
 
 /// What is wrong with the metadata of an object of the core group.
 pub fn validate(object: &Value, namespaced: bool, name_check: fn(&str, bool) -> Vec<String>) -> ErrorList {
+    work::steps(of(object).as_object().map_or(0, Map::len));
     let mut errors = object_meta::validate(of(object), namespaced, name_check, &METADATA);
-    let finalizers = of(object).get("finalizers").and_then(Value::as_array).unwrap_or_default();
-    let path = METADATA.child("finalizers");
-    for (index, name) in finalizers.iter().filter_map(Value::as_str).enumerate() {
-        errors.extend(check_finalizer(name, &path.index(index)));
-    }
+    errors.extend(validate_finalizers(object));
     errors
 }
 
@@ -29,6 +27,19 @@ pub fn validate(object: &Value, namespaced: bool, name_check: fn(&str, bool) -> 
 /// tells each cause twice.
 pub fn validate_update(new: &Value, old: &Value) -> ErrorList {
     object_meta::validate_update(of(new), of(old), &METADATA)
+}
+
+/// [`validate_update`], and what is wrong with the finalizers, as kinds ask that share their checks with the core group.
+pub fn validate_core_update(new: &Value, old: &Value) -> ErrorList {
+    let mut errors = validate_update(new, old);
+    errors.extend(validate_finalizers(new));
+    errors
+}
+
+fn validate_finalizers(object: &Value) -> ErrorList {
+    let path = METADATA.child("finalizers");
+    let names = object.items_at(&["metadata", "finalizers"]).iter().filter_map(Value::as_str).enumerate();
+    names.filter_map(|(index, name)| check_finalizer(name, &path.index(index))).collect()
 }
 
 /// A finalizer that is neither known nor has a domain.

@@ -9,10 +9,30 @@
 pub mod strategy;
 mod metadata;
 pub mod checks;
+pub mod conditions;
 pub mod defaults;
+pub mod prepare;
+pub mod certificates;
+pub mod flow_control;
+pub mod devices;
 mod data;
 mod rbac;
+pub mod diff;
+pub mod semantic;
+pub mod resources;
+pub mod node_selector;
+pub mod pod;
+pub mod workloads;
+mod jobs;
+mod autoscaling;
+pub mod limits;
+pub mod quota;
+pub mod signers;
+pub mod storage;
+pub mod pod_object;
 pub mod webhooks;
+pub mod network;
+pub mod services;
 pub mod match_conditions;
 pub mod default_roles;
 mod token_request;
@@ -25,7 +45,7 @@ mod served {
 
 use std::sync::Arc;
 
-use crate::crd::{Names, Scope, ServedVersion};
+use crate::crd::{Names, Scale, Scope, SelectorForm, ServedVersion};
 use crate::protobuf;
 use crate::types;
 use crate::types::Message;
@@ -35,9 +55,18 @@ use strategy::Strategy;
 pub use crate::types::show_internal;
 pub use rbac::GROUP as RBAC_GROUP;
 pub use served::apiregistration::api_service::local as local_api_service;
+pub use served::core::binding::BINDING;
 pub use served::core::config_map::root_authority;
 pub use served::core::namespace::{FINALIZE, INITIAL as INITIAL_NAMESPACES, new as new_namespace};
 pub use served::core::service_account::default as default_service_account;
+pub use served::networking::ingress_class::set_default_class;
+pub use served::networking::ip_address::{
+    is_managed as is_managed_address, is_of_service as is_address_of_service, of_service as address_of_service,
+};
+pub use served::networking::service_cidr::{
+    DEFAULT as DEFAULT_SERVICE_RANGE, is_ready as is_ready_range, ranges as ranges_of,
+};
+pub use served::scheduling::priority_class::initial as initial_priority_classes;
 pub use token_request::TOKEN_REQUEST;
 
 /// What is known of a built-in kind.
@@ -72,6 +101,8 @@ pub struct Kind {
     pub forms: &'static [&'static Kind],
     /// Whether it is served unless somebody asks for something else: beta and alpha versions are not.
     pub is_default: bool,
+    /// What everybody is warned of who uses it.
+    pub deprecation: Option<&'static str>,
 }
 
 /// Where the schema of a kind comes from.
@@ -94,6 +125,13 @@ pub struct Part {
     pub action: Action,
 }
 
+impl Part {
+    /// `/scale` of a kind that has `.spec.replicas`, `.status.replicas` and `.spec.selector`.
+    const fn scale(selector: SelectorForm) -> Self {
+        Part { name: "scale", verbs: &["get", "patch", "update"], kind: Some(&SCALE), action: Action::Scale(selector) }
+    }
+}
+
 /// What a request to a subresource does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -101,6 +139,20 @@ pub enum Action {
     Write,
     /// It issues a token for the object.
     IssueToken,
+    /// It gives the object, a pod, its node.
+    Bind,
+    /// It deletes the object, a pod, if its budgets allow it.
+    Evict,
+    /// It reads what a container wrote.
+    Log,
+    /// It speaks with a container.
+    Connect,
+    /// It passes a request on to the object.
+    Proxy,
+    /// It reads and writes the number of replicas, beside which stands a selector.
+    Scale(SelectorForm),
+    /// It is sent on to one of the endpoints of the service.
+    ConnectService,
 }
 
 /// What is asked by creating an object.
@@ -118,6 +170,8 @@ pub enum Review {
     SelfSubjectAccess,
     /// What may I do?
     SelfSubjectRules,
+    /// No question, but a pod that is to get its node.
+    Binding,
 }
 
 /// Everything that can be done with an object.
@@ -157,6 +211,7 @@ impl Kind {
             example: "",
             forms: &[],
             is_default: true,
+            deprecation: None,
         }
     }
 
@@ -189,6 +244,20 @@ impl Kind {
     /// Its subresource `name`, beside `/status`.
     pub fn part(&self, name: &str) -> Option<&'static Part> {
         self.parts.iter().find(|part| part.name == name)
+    }
+
+    /// What `/scale` reads and writes.
+    fn scale(&self) -> Option<Scale> {
+        let form = |part: &Part| match part.action {
+            Action::Scale(form) => Some(form),
+            _ => None,
+        };
+        self.parts.iter().find_map(form).map(|selector_form| Scale {
+            spec_replicas_path: ".spec.replicas".to_owned(),
+            status_replicas_path: ".status.replicas".to_owned(),
+            label_selector_path: Some(".spec.selector".to_owned()),
+            selector_form,
+        })
     }
 
     /// Whether `version` is this kind in this version.
@@ -236,10 +305,10 @@ impl Kind {
             rules: Default::default(),
             preserve_unknown_fields: self.form == Form::Definition,
             status: self.status,
-            scale: None,
+            scale: self.scale(),
             columns: Vec::new(),
             selectable_fields: texts(self.selectable_fields),
-            deprecation_warning: None,
+            deprecation_warning: self.deprecation.map(str::to_owned),
         }
     }
 }
@@ -270,6 +339,13 @@ pub fn type_of(api_version: &str, kind: &str) -> Option<&'static Message> {
     found.filter(|_| (api_version, kind) != ("apiextensions.k8s.io/v1", "CustomResourceDefinition"))
 }
 
+/// Annotations of a kind's objects that stand for fields of Go's internal type: metadata on its own does not have them.
+pub fn internal_annotations(api_version: &str, kind: &str) -> &'static [&'static str] {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let found = all().find(|known| (known.kind, known.version, known.group) == (kind, version, group));
+    found.map_or(&[], |kind| kind.strategy.internal_annotations())
+}
+
 /// The message of anything that goes out in protobuf: a kind, its list, a Status; `None` for what has none, as all custom
 /// kinds.
 pub fn message_of(api_version: &str, kind: &str) -> Option<&'static Message> {
@@ -282,6 +358,14 @@ pub fn message_of(api_version: &str, kind: &str) -> Option<&'static Message> {
 /// The type of the options of a deletion.
 pub fn delete_options() -> &'static Message {
     types::message_named("meta.v1", "DeleteOptions")
+}
+
+/// Brings an object into the form that the store of Kubernetes gives back; one of a custom kind stays as it is.
+pub fn settle_stored(object: &mut Value) {
+    let message = type_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
+    if let Some(message) = message {
+        message.settle(object);
+    }
 }
 
 /// The body that an object goes out in as protobuf; `None` for a kind that has no message.

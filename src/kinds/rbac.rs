@@ -10,6 +10,7 @@ use crate::meta::names;
 use crate::meta::selector::LabelSelector;
 use crate::value::Value;
 use crate::value::json;
+use crate::work;
 
 pub const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -85,6 +86,9 @@ fn validate_role(role: &Value, reach: Reach, checks_values: bool) -> ErrorList {
 
 fn validate_rule(rule: &Value, reach: Reach, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
+    work::step();
+    let parts = ["verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs"];
+    work::steps(parts.iter().map(|part| rule.items_at(&[part]).len()).sum());
     let require = |name: &str, why: &str| Error::required(&path.child(name), why);
     if rule.items_at(&["verbs"]).is_empty() {
         errors.push(require("verbs", "verbs must contain at least one value"));
@@ -178,11 +182,7 @@ fn validate_subject(subject: &Value, reach: Reach, path: &Path<'_>) -> ErrorList
                 errors.push(Error::required(&path.child("namespace"), ""));
             }
         }
-        kind @ ("User" | "Group") => {
-            if name.is_empty() {
-                let why = format!("{} name cannot be empty", kind.to_lowercase());
-                errors.push(Error::invalid(&name_path, "", why));
-            }
+        "User" | "Group" => {
             if group != GROUP {
                 errors.push(Error::not_supported(&group_path, group, &[GROUP]));
             }

@@ -53,6 +53,13 @@ pub enum Cell {
     Value(Value),
     /// How long ago this RFC 3339 time was; empty for a time that is not known.
     Since(String),
+    /// A text, and in brackets how long ago this RFC 3339 time was: `3 (5m ago)`.
+    Ago {
+        text: String,
+        since: String,
+    },
+    /// So many seconds.
+    Lasting(i64),
 }
 
 /// The columns of a built-in kind, and the cells of one object. What is said of the columns of names (with the format
@@ -89,6 +96,9 @@ impl Cell {
     }
 }
 
+/// A part of a kind, and paths of fields.
+pub type PartFields = (&'static str, &'static [&'static [&'static str]]);
+
 /// A kind's own ways. Everything else is the same for all kinds and stands in the verbs' files.
 pub trait Strategy: Send + Sync {
     /// Brings `object`, as a client sent it, into the form of the version it names. Errors are Go's texts.
@@ -96,13 +106,33 @@ pub trait Strategy: Send + Sync {
         let Some(message) = super::type_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"])) else {
             return Ok(Decoded::unstructured(object, Vec::new()));
         };
-        let (mut object, findings) = message.decode(&object)?;
-        self.set_typed_defaults(&mut object);
-        Ok(Decoded { object, findings, is_typed: true })
+        let (mut decoded, findings) = message.decode(&object)?;
+        self.set_typed_defaults(&mut decoded);
+        self.internalize(&mut decoded)?;
+        self.keep_empty(&object, &mut decoded);
+        Ok(Decoded { object: decoded, findings, is_typed: true })
     }
 
     /// Sets what Go sets in an object that it has read.
     fn set_typed_defaults(&self, _object: &mut Value) {}
+
+    /// What comes of an object that was read and defaulted when Go converts it to its internal type and back: fields that only
+    /// the one of them has stand in annotations of the other.
+    ///
+    /// # Errors
+    ///
+    /// Go's text.
+    fn internalize(&self, _object: &mut Value) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Annotations that stand for fields of Go's internal type.
+    fn internal_annotations(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Keeps in `decoded` what is empty in `sent` and would be left out, where an error will show it.
+    fn keep_empty(&self, _sent: &Value, _decoded: &mut Value) {}
 
     /// Sets defaults in what apply has merged; what conflicts with the schema is left for validation to tell.
     fn set_defaults(&self, object: Value, versions: &[Arc<ServedVersion>]) -> Result<Value, String> {
@@ -129,11 +159,34 @@ pub trait Strategy: Send + Sync {
         None
     }
 
+    /// Warnings of a new object as it was sent, which are told even if it is refused.
+    fn early_warnings(&self, _object: &Value) -> Vec<String> {
+        Vec::new()
+    }
+
     fn prepare_create(&self, _version: &ServedVersion, _object: &mut Value) {}
+
+    /// [`Strategy::prepare_create`] of a kind that notes who makes an object: `user` gives the UserInfo of
+    /// `authentication.k8s.io/v1`.
+    fn prepare_create_by(&self, version: &ServedVersion, object: &mut Value, _user: &dyn Fn() -> Value) {
+        self.prepare_create(version, object);
+    }
 
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList;
 
     fn prepare_update(&self, _version: &ServedVersion, _subresource: Subresource, _new: &mut Value, _old: &Value) {}
+
+    /// [`Strategy::prepare_update`] of a kind that notes times; `now` is RFC 3339.
+    fn prepare_update_at(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &mut Value,
+        old: &Value,
+        _now: &str,
+    ) {
+        self.prepare_update(version, subresource, new, old);
+    }
 
     fn validate_update(&self, version: &ServedVersion, subresource: Subresource, new: &Value, old: &Value)
     -> ErrorList;
@@ -196,9 +249,24 @@ pub trait Strategy: Send + Sync {
         false
     }
 
+    /// Whether a deletion answers the object that is gone, and not a status.
+    fn returns_deleted(&self) -> bool {
+        false
+    }
+
     /// Whether a deletion may wait for the garbage collector.
     fn collects_garbage(&self) -> bool {
         true
+    }
+
+    /// Whether a deletion that does not say what becomes of the dependents leaves them behind.
+    fn orphans_dependents(&self) -> bool {
+        false
+    }
+
+    /// The warning for who deletes an object and does not say what becomes of its dependents.
+    fn deletion_warning(&self) -> Option<&'static str> {
+        None
     }
 
     /// How long an object stays after it was last written; `None` for as long as nobody deletes it.
@@ -209,6 +277,22 @@ pub trait Strategy: Send + Sync {
     /// Fields that a write to `subresource` resets, which its manager therefore does not own.
     fn reset_fields(&self, _version: &ServedVersion, _subresource: Subresource) -> &'static [&'static [&'static str]] {
         &[]
+    }
+
+    /// The only fields, by the name of a part, that a write to that part has a say in: paths, in which `*` is any step.
+    fn owned_fields(&self) -> &'static [PartFields] {
+        &[]
+    }
+
+    /// What a row of a Table says of an object that has ended: a reason and a message.
+    fn completion(&self, _object: &Value) -> Option<(&'static str, &'static str)> {
+        None
+    }
+
+    /// The seconds that an object has to end once it is deleted, of which `asked` were asked for; `None` for a kind whose
+    /// objects don't need any.
+    fn grace_period(&self, _object: &Value, _asked: Option<i64>) -> Option<i64> {
+        None
     }
 
     /// What the first deletion of an object does before its finalizers are looked at: an object that stays, or nothing.

@@ -35,6 +35,21 @@ pub fn parse(text: &str) -> Result<Address<'_>, String> {
     Err(format!("ParseAddr({}): {}{place}", go_quote(text), fault.what))
 }
 
+/// Reads an address as Kubernetes did at first: parts of IPv4 may have leading zeros, and there are no zones.
+pub fn parse_sloppy(text: &str) -> Option<IpAddr> {
+    let at = text.rfind(':').map_or(0, |at| at + 1);
+    let (before, last) = text.split_at(at);
+    let trimmed = |part: &str| match part.trim_start_matches('0') {
+        "" if !part.is_empty() => "0".to_owned(),
+        rest => rest.to_owned(),
+    };
+    let address = match last.contains('.') {
+        true => format!("{before}{}", last.split('.').map(trimmed).collect::<Vec<_>>().join(".")),
+        false => text.to_owned(),
+    };
+    parse(&address).ok().filter(|address| address.zone.is_none()).map(|address| address.ip)
+}
+
 /// What is wrong, and what could not be read.
 struct Fault<'t> {
     what: &'static str,
@@ -246,6 +261,19 @@ mod tests {
             assert_eq!(parse(text).map(|address| address.ip.to_string()), Ok(canonical.to_owned()), "{text}");
         }
         assert_eq!(parse("fe80::1%eth0").map(|address| address.zone), Ok(Some("eth0")));
+    }
+
+    #[test]
+    fn leading_zeros_were_once_allowed() {
+        for (text, ip) in [
+            ("010.002.003.004", Some("10.2.3.4")),
+            ("::ffff:01.2.3.4", Some("::ffff:1.2.3.4")),
+            ("1.2.3.00", Some("1.2.3.0")),
+            ("1.2.3.", None),
+            ("fe80::1%eth0", None),
+        ] {
+            assert_eq!(parse_sloppy(text).map(|ip| ip.to_string()).as_deref(), ip, "{text}");
+        }
     }
 
     #[test]

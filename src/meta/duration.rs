@@ -51,9 +51,39 @@ pub fn parse(text: &str) -> Option<i64> {
 ///
 /// # Errors
 ///
-/// Go's text.
+/// Go's text: `time: missing unit in duration "1"`.
 pub fn parse_go(text: &str) -> Result<i64, String> {
-    parse(text).ok_or_else(|| format!("time: invalid duration {}", go_quote(text)))
+    parse(text).ok_or_else(|| {
+        let quoted = go_quote(text);
+        match first_odd_unit(text) {
+            Some("") => format!("time: missing unit in duration {quoted}"),
+            Some(unit) => format!("time: unknown unit {} in duration {quoted}", go_quote(unit)),
+            None => format!("time: invalid duration {quoted}"),
+        }
+    })
+}
+
+/// The first unit that is not one, if nothing else is wrong before it.
+fn first_odd_unit(text: &str) -> Option<&str> {
+    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+    while !rest.is_empty() {
+        let (whole, after) = rest.split_at(count_digits(rest));
+        let after_point = after.strip_prefix('.').unwrap_or(after);
+        let digits = if after_point.len() < after.len() { count_digits(after_point) } else { 0 };
+        let is_number = whole.len() + digits > 0;
+        let is_large = whole.parse::<u64>().map_or(!whole.is_empty(), |number| number > 1 << 63);
+        if !is_number || is_large {
+            return None;
+        }
+        let after = &after_point[digits..];
+        let end = after.bytes().position(|byte| byte == b'.' || byte.is_ascii_digit()).unwrap_or(after.len());
+        let (unit, after) = after.split_at(end);
+        if nanos_of(unit).is_none() {
+            return Some(unit);
+        }
+        rest = after;
+    }
+    None
 }
 
 /// A length of time as Go prints it: `1h30m0s`, `1.5ms`, `0s`.

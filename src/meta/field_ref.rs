@@ -4,7 +4,7 @@
 //! absent, since objects are decoded by their type before they are validated.
 
 use super::field::{Error, Path};
-use crate::value::Value;
+use crate::value::{Value, json};
 use crate::work;
 
 /// A field, which may be absent. Cheap to copy; the fields of a field borrow it, as a [`Path`] borrows its parent.
@@ -83,6 +83,11 @@ impl<'a> FieldRef<'a> {
         self.value.and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// The text of the field `name`, for as long as the object lives.
+    pub fn text_of(&self, name: &str) -> &'a str {
+        self.value.map(|value| value.str_at(&[name])).unwrap_or_default()
+    }
+
     /// The number; 0 if there is none.
     pub fn int(&self) -> i64 {
         self.value.and_then(Value::as_i64).unwrap_or_default()
@@ -109,6 +114,12 @@ impl<'a> FieldRef<'a> {
         Error::invalid(&self.path, self.shown(), detail)
     }
 
+    /// [`FieldRef::invalid`] of a pointer or of a type with a name of its own, which Go shows as JSON, texts as well.
+    pub fn invalid_as_json(&self, detail: impl Into<String>) -> Error {
+        let shown = json::encode_to_string(&self.shown());
+        self.invalid(detail).shown_as(shown)
+    }
+
     /// The field must be there.
     pub fn required(&self, detail: impl Into<String>) -> Error {
         Error::required(&self.path, detail)
@@ -119,9 +130,11 @@ impl<'a> FieldRef<'a> {
         Error::forbidden(&self.path, detail)
     }
 
-    /// The value is not one of `supported`.
+    /// The value, which has a type of its own, is not one of `supported`.
     pub fn not_supported(&self, supported: &[&str]) -> Error {
-        Error::not_supported(&self.path, self.shown(), supported)
+        let value = self.shown();
+        let shown = json::encode_to_string(&value);
+        Error::not_supported(&self.path, value, supported).shown_as(shown)
     }
 
     /// The value stands elsewhere already.

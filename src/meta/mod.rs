@@ -13,6 +13,8 @@ pub mod selector;
 mod status;
 pub mod time;
 pub mod duration;
+pub mod time_zone;
+pub mod cron;
 pub mod quantity;
 pub mod semver;
 pub mod address;

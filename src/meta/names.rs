@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 const LABEL_BYTES_MAX: usize = 63;
 const SUBDOMAIN_BYTES_MAX: usize = 253;
+const PORT_NAME_BYTES_MAX: usize = 15;
 
 const LABEL_PATTERN: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const QUALIFIED_PATTERN: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
@@ -48,6 +49,68 @@ fn subdomain(name: &str, unit: &str) -> Vec<String> {
         ));
     }
     faults
+}
+
+/// A DNS name whose labels may hold underscores, as names of services do: `_http._tcp.example.com`.
+pub fn is_dns1123_subdomain_with_underscore(name: &str) -> Vec<String> {
+    let mut faults = too_long(name, SUBDOMAIN_BYTES_MAX, "characters");
+    let is_fit = |label: &str| {
+        let rest = label.strip_prefix('_').unwrap_or(label);
+        let is_edge = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let bytes = rest.as_bytes();
+        bytes.first().is_some_and(is_edge)
+            && bytes.last().is_some_and(is_edge)
+            && bytes.iter().all(|byte| is_edge(byte) || matches!(byte, b'-' | b'_'))
+    };
+    if !name.split('.').all(is_fit) {
+        const PATTERN: &str = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?";
+        faults.push(mismatch(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must \
+             start and end with an alphanumeric character",
+            &format!("{PATTERN}(\\.{PATTERN})*"),
+            &["example.com"],
+        ));
+    }
+    faults
+}
+
+/// The name of a port.
+pub fn is_port_name(name: &str) -> Vec<String> {
+    let mut faults = too_long(name, PORT_NAME_BYTES_MAX, "characters");
+    let is_fit = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let mut check = |is_wrong: bool, fault: &str| {
+        if is_wrong {
+            faults.push(fault.to_owned());
+        }
+    };
+    check(
+        name.is_empty() || !name.bytes().all(is_fit),
+        "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)",
+    );
+    check(!name.bytes().any(|byte| byte.is_ascii_lowercase()), "must contain at least one letter (a-z)");
+    check(name.contains("--"), "must not contain consecutive hyphens");
+    check(name.starts_with('-') || name.ends_with('-'), "must not begin or end with a hyphen");
+    faults
+}
+
+/// The name of a header of HTTP.
+pub fn is_http_header_name(name: &str) -> Vec<String> {
+    if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+        return Vec::new();
+    }
+    let words = "a valid HTTP header must consist of alphanumeric characters or '-'";
+    vec![mismatch(words, "[-A-Za-z0-9]+", &["X-Header-Name"])]
+}
+
+/// The name of an environment variable: printable ASCII without `=`.
+pub fn is_environment_variable(name: &str) -> Vec<String> {
+    if name.is_empty() {
+        return vec!["environment variable name must be non-empty".to_owned()];
+    }
+    if name.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'=') {
+        return Vec::new();
+    }
+    vec!["a valid environment variable name must consist only of printable ASCII characters other than '='".to_owned()]
 }
 
 /// A label of a DNS name that begins with a letter: RFC 1035.

@@ -197,6 +197,57 @@ impl Quantity {
         if exponent == 0 { base } else { base * pow10(exponent) }
     }
 
+    /// The number in whole units, rounded up; 0 for one that is held with an exponent and is too large.
+    pub fn value(&self) -> i64 {
+        self.scaled(0)
+    }
+
+    /// The number in thousandths, as [`Quantity::value`].
+    pub fn milli_value(&self) -> i64 {
+        self.scaled(3)
+    }
+
+    /// Whether the number is whole.
+    pub fn is_whole(&self) -> bool {
+        self.milli_value() % 1000 == 0
+    }
+
+    /// The number times `10^places`, rounded up.
+    fn scaled(&self, places: i32) -> i64 {
+        match &self.amount {
+            Amount::Small { value, exponent } => match exponent.saturating_add(places) {
+                shift @ ..0 => scale_down(*value, shift.unsigned_abs()),
+                shift => scale_up(*value, shift).unwrap_or(0),
+            },
+            Amount::Decimal(decimal) => decimal.scaled(places),
+        }
+    }
+
+    /// The number, rounded away from zero to thousandths: nothing finer is stored in a list of resources.
+    #[must_use]
+    pub fn round_up_to_milli(self) -> Self {
+        const MILLI: i32 = 3;
+        let amount = match self.amount {
+            Amount::Small { exponent, .. } if exponent >= -MILLI => return self,
+            Amount::Small { value, exponent } => {
+                Amount::Small { value: scale_down(value, (-MILLI - exponent).unsigned_abs()), exponent: -MILLI }
+            }
+            Amount::Decimal(decimal) if decimal.scale <= MILLI => Amount::Decimal(decimal),
+            Amount::Decimal(decimal) => {
+                let divisor = BigInt::from(10).pow((decimal.scale - MILLI).unsigned_abs());
+                let quotient = &decimal.unscaled / &divisor;
+                let is_exact = &quotient * &divisor == decimal.unscaled;
+                let unscaled = match decimal.unscaled.sign() {
+                    _ if is_exact => quotient,
+                    Sign::Minus => quotient - 1,
+                    _ => quotient + 1,
+                };
+                Amount::Decimal(Decimal { unscaled, scale: MILLI })
+            }
+        };
+        Quantity { amount, format: self.format, text: None }
+    }
+
     /// -1, 0 or 1.
     pub fn signum(&self) -> i64 {
         match &self.amount {
@@ -379,6 +430,14 @@ fn scale_up(value: i64, exponent: i32) -> Option<i64> {
     }
 }
 
+/// `value / 10^places`, rounded away from zero.
+fn scale_down(value: i64, places: u32) -> i64 {
+    match 10_i64.checked_pow(places) {
+        Some(divisor) => value / divisor + if value % divisor == 0 { 0 } else { value.signum() },
+        None => value.signum(),
+    }
+}
+
 fn add_small(left: &Amount, right: &Amount) -> Option<Amount> {
     let (Amount::Small { value: a, exponent: x }, Amount::Small { value: b, exponent: y }) = (left, right) else {
         return None;
@@ -395,6 +454,23 @@ fn add_small(left: &Amount, right: &Amount) -> Option<Amount> {
 impl Decimal {
     fn negated(self) -> Self {
         Decimal { unscaled: -self.unscaled, scale: self.scale }
+    }
+
+    /// The number times `10^places`, rounded up; of what is too large, the low bits.
+    fn scaled(&self, places: i32) -> i64 {
+        let low = |number: &BigInt| {
+            let bits = number.magnitude().iter_u64_digits().next().unwrap_or(0).cast_signed();
+            if number.sign() == Sign::Minus { bits.wrapping_neg() } else { bits }
+        };
+        let shift = self.scale.saturating_sub(places);
+        let power = shift.unsigned_abs().min(ZEROS_MAX as u32);
+        if shift <= 0 {
+            return low(&self.unscaled).wrapping_mul(10_i64.wrapping_pow(power));
+        }
+        let divisor = BigInt::from(10).pow(power);
+        let quotient = &self.unscaled / &divisor;
+        let is_exact = &quotient * &divisor == self.unscaled;
+        low(&if is_exact { quotient } else { quotient + 1 })
     }
 }
 
@@ -603,6 +679,21 @@ mod tests {
         assert_eq!(sum("999999999999999999", "999999999999999999E"), Ok("999999999999999999999999999999999999".into()));
         assert_eq!(sum("1e2000000000", "1"), Err(Error::Numeric));
         assert_eq!(quantity("1").sub(&quantity("1n")).map(|rest| rest.to_string()), Ok("999999999n".to_owned()));
+    }
+
+    #[test]
+    fn whole_units_and_thousandths_are_rounded_up() {
+        for (text, value, milli) in
+            [("1500m", 2, 1500), ("1n", 1, 1), ("1Gi", 1 << 30, 1000 << 30), ("0.5", 1, 500), ("10E", 0, 0)]
+        {
+            assert_eq!((quantity(text).value(), quantity(text).milli_value()), (value, milli), "{text}");
+        }
+        assert!(quantity("1k").is_whole() && !quantity("1500m").is_whole());
+        for (text, rounded) in
+            [("1", "1"), ("100u", "1m"), ("1.0001", "1001m"), ("-1u", "-1m"), ("1.00000000001Gi", "1073741824011m")]
+        {
+            assert_eq!(quantity(text).round_up_to_milli().to_string(), rounded, "{text}");
+        }
     }
 
     #[test]

@@ -27,6 +27,8 @@ enum Identifier {
 }
 
 impl Semver {
+    pub const ZERO: Semver = Semver { major: 0, minor: 0, patch: 0, prerelease: Vec::new(), build: String::new() };
+
     /// Reads a version, all three numbers given.
     ///
     /// # Errors

@@ -208,6 +208,11 @@ impl Status {
         status
     }
 
+    /// Somebody else does not answer.
+    pub fn service_unavailable(why: &str) -> Self {
+        Status::new(503, "ServiceUnavailable", why)
+    }
+
     pub fn timeout(why: &str) -> Self {
         Status::new(504, "Timeout", format!("Timeout: {why}")).with_empty_details()
     }

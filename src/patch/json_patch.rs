@@ -9,6 +9,7 @@ use std::num::{IntErrorKind, ParseIntError};
 use super::list::List;
 use super::written::{Content, Node, StrictErrors, Written};
 use super::{PatchError, text_of};
+use crate::value::json::Layout;
 use crate::value::path_text::PathText;
 use crate::value::{Value, go_quote};
 use crate::work;
@@ -78,9 +79,10 @@ impl Patch {
         self.operations.is_empty()
     }
 
-    /// The text of `object` after all operations; none of them has happened if one fails.
-    pub fn apply(&self, object: &Value) -> Result<String, PatchError> {
-        let mut document = Node::live(object);
+    /// The text of `object` after all operations; none of them has happened if one fails. `layout` is that of the object,
+    /// which shows where no operation leads.
+    pub fn apply(&self, object: &Value, layout: Layout) -> Result<String, PatchError> {
+        let mut document = Node::live(object, layout);
         let mut copied_bytes = 0;
         for operation in &self.operations {
             work::step();
@@ -369,7 +371,7 @@ mod tests {
             let object = crate::object! { "a" => vec![Value::Int(1); 10 * count], "s" => "x".repeat(100 * count) };
             let patch = format!("[{operation}{}]", format!(",{operation}").repeat(count - 1));
             let (patch, _) = Patch::decode(patch.as_bytes(), true).expect("the test is a patch");
-            work::counted(|| patch.apply(&object).expect("it applies")).1
+            work::counted(|| patch.apply(&object, Layout::Sorted).expect("it applies")).1
         };
         let (few, many) = (steps(500), steps(5000));
         assert!(many < 13 * few, "{few} steps, then {many}");
@@ -386,7 +388,7 @@ mod tests {
             let object = crate::object! { "a" => vec![Value::Int(1); 100_000], "s" => "x".repeat(1 << 20) };
             let patch = format!(r#"[{{"op":"test","path":"{path}","value":{value}}}]"#);
             let (patch, _) = Patch::decode(patch.as_bytes(), true).expect("the test is a patch");
-            work::counted(|| patch.apply(&object).expect_err("it is another value")).1
+            work::counted(|| patch.apply(&object, Layout::Sorted).expect_err("it is another value")).1
         };
         assert!(unequal("/a", "[1]") < 100 && unequal("/s", r#""x""#) < 100);
     }
@@ -407,7 +409,7 @@ mod tests {
     fn check(object: &str, patch: &str, expect: Option<&str>) {
         let object = json::decode(object.as_bytes()).expect("the test is JSON");
         let (patch, _) = Patch::decode(patch.as_bytes(), true).expect("the test is a patch");
-        assert_eq!(patch.apply(&object).ok().as_deref(), expect);
+        assert_eq!(patch.apply(&object, Layout::Sorted).ok().as_deref(), expect);
     }
 
     #[track_caller]
@@ -442,7 +444,7 @@ mod tests {
         let check = |patch: &str, expected: &str| {
             let object = json::decode(br#"{"a":{"b":1},"l":[1]}"#).expect("the test is JSON");
             let (patch, _) = Patch::decode(patch.as_bytes(), false).expect("the test is a patch");
-            assert_eq!(patch.apply(&object), Err(PatchError::Apply(expected.to_owned())));
+            assert_eq!(patch.apply(&object, Layout::Sorted), Err(PatchError::Apply(expected.to_owned())));
         };
         check(
             r#"[{"op":"add","path":"/x/y","value":1}]"#,

@@ -5,6 +5,7 @@
 use super::written::{Content, Node, StrictErrors, Written};
 use super::{PatchError, text_of};
 use crate::value::Value;
+use crate::value::json::Layout;
 use crate::work;
 
 /// A merge patch.
@@ -40,11 +41,12 @@ impl Patch {
         }
     }
 
-    /// The text of `target` with this merged into it. A list takes its place.
-    pub fn apply(&self, target: &Value) -> String {
+    /// The text of `target` with this merged into it. A list takes its place. `layout` is that of the target, which shows
+    /// where the patch changes nothing.
+    pub fn apply(&self, target: &Value, layout: Layout) -> String {
         let patch = Node::written(&self.text, &self.written);
         match self.written.content {
-            Content::Object(_) => merge(Node::live(target), patch).to_text(),
+            Content::Object(_) => merge(Node::live(target, layout), patch).to_text(),
             _ => without_nulls(patch).to_text(),
         }
     }
@@ -94,7 +96,7 @@ mod tests {
     fn check(target: &str, patch: &str, expect: &str) {
         let target = json::decode(target.as_bytes()).expect("the test is JSON");
         let (patch, _) = Patch::decode(patch.as_bytes(), true).expect("the test is a patch");
-        assert_eq!(patch.apply(&target), expect);
+        assert_eq!(patch.apply(&target, Layout::Sorted), expect);
     }
 
     #[track_caller]

@@ -9,8 +9,9 @@ use std::ops::Range;
 
 use super::list::List;
 use crate::meta::field::ERRORS_BYTES_MAX;
+use crate::value::json::{self, Layout};
 use crate::value::path_text::PathText;
-use crate::value::{Value, go_quote, json};
+use crate::value::{Value, go_quote};
 use crate::work;
 
 /// Strict errors are counted up to here, or to the length of an answer's errors, and no further.
@@ -226,13 +227,13 @@ impl Reader<'_> {
 }
 
 /// A value that is being patched. What is not looked into stays as it is written.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) enum Node<'p> {
     Null,
     /// A part of the patch with this text.
     Written(&'p str, &'p Written),
     /// A part of the object that is patched.
-    Live(&'p Value),
+    Live(&'p Value, Layout),
     Array(List<Node<'p>>),
     Object(BTreeMap<String, Node<'p>>),
 }
@@ -245,10 +246,11 @@ impl<'p> Node<'p> {
         }
     }
 
-    pub fn live(value: &'p Value) -> Self {
+    /// `layout` is how the object is written where it is not looked into.
+    pub fn live(value: &'p Value, layout: Layout) -> Self {
         match value {
             Value::Null => Node::Null,
-            _ => Node::Live(value),
+            _ => Node::Live(value, layout),
         }
     }
 
@@ -265,9 +267,12 @@ impl<'p> Node<'p> {
             Node::Written(text, Written { content: Content::Object(fields), .. }) => {
                 Node::Object(fields.iter().map(|(name, field)| (name.clone(), Node::written(text, field))).collect())
             }
-            Node::Live(Value::Array(items)) => Node::Array(items.iter().map(Node::live).collect()),
-            Node::Live(Value::Object(fields)) => {
-                Node::Object(fields.iter().map(|(name, field)| (name.to_owned(), Node::live(field))).collect())
+            Node::Live(Value::Array(items), layout) => {
+                Node::Array(items.iter().map(|item| Node::live(item, layout)).collect())
+            }
+            Node::Live(Value::Object(fields), layout) => {
+                let open = |(name, field): (&str, &'p Value)| (name.to_owned(), Node::live(field, layout.field(name)));
+                Node::Object(fields.iter().map(open).collect())
             }
             other => other,
         }
@@ -285,7 +290,7 @@ impl<'p> Node<'p> {
     fn is_closed(&self) -> bool {
         match self {
             Node::Written(_, written) => matches!(written.content, Content::Array(_) | Content::Object(_)),
-            Node::Live(value) => matches!(value, Value::Array(_) | Value::Object(_)),
+            Node::Live(value, _) => matches!(value, Value::Array(_) | Value::Object(_)),
             _ => false,
         }
     }
@@ -303,8 +308,8 @@ impl<'p> Node<'p> {
         match self {
             Node::Written(_, Written { content: Content::Array(items), .. }) => items.len(),
             Node::Written(_, Written { content: Content::Object(fields), .. }) => fields.len(),
-            Node::Live(Value::Array(items)) => items.len(),
-            Node::Live(Value::Object(fields)) => fields.len(),
+            Node::Live(Value::Array(items), _) => items.len(),
+            Node::Live(Value::Object(fields), _) => fields.len(),
             Node::Array(items) => items.len(),
             Node::Object(fields) => fields.len(),
             _ => 0,
@@ -328,7 +333,7 @@ impl<'p> Node<'p> {
                 left.len() == right.len()
                     && left.iter().all(|(name, left)| right.get(name).is_some_and(|right| left.equals(right)))
             }
-            (left @ (Node::Written(..) | Node::Live(_)), right @ (Node::Written(..) | Node::Live(_))) => {
+            (left @ (Node::Written(..) | Node::Live(..)), right @ (Node::Written(..) | Node::Live(..))) => {
                 left.scalar_bytes_min() <= right.scalar_text().len() && left.scalar_text() == right.scalar_text()
             }
             _ => false,
@@ -338,7 +343,7 @@ impl<'p> Node<'p> {
     /// How long the text of a scalar is at least.
     fn scalar_bytes_min(&self) -> usize {
         match self {
-            Node::Live(Value::String(text)) => text.len(),
+            Node::Live(Value::String(text), _) => text.len(),
             _ => 0,
         }
     }
@@ -346,7 +351,7 @@ impl<'p> Node<'p> {
     fn scalar_text(&self) -> Cow<'p, str> {
         match self {
             Node::Written(text, written) => Cow::Borrowed(&text[written.span.clone()]),
-            Node::Live(value) => Cow::Owned(json::encode_to_string(value)),
+            Node::Live(value, _) => Cow::Owned(json::encode_to_string(value)),
             _ => Cow::Borrowed(""),
         }
     }
@@ -363,7 +368,7 @@ impl<'p> Node<'p> {
         match self {
             Node::Null => out.extend_from_slice(b"null"),
             Node::Written(text, written) => write_compact(&text[written.span.clone()], out),
-            Node::Live(value) => json::encode_into(value, out),
+            Node::Live(value, layout) => json::encode_as_into(value, *layout, out),
             Node::Array(items) => {
                 out.push(b'[');
                 for (index, item) in items.iter().enumerate() {

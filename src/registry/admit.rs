@@ -35,8 +35,8 @@ pub(super) struct Admitted<'a> {
 impl Admitted<'_> {
     fn subresource(&self) -> Subresource {
         match self.operation {
-            Operation::Update => self.target.subresource,
-            Operation::Create | Operation::Delete => Subresource::Main,
+            Operation::Update | Operation::Create => self.target.subresource,
+            Operation::Delete => Subresource::Main,
         }
     }
 
@@ -160,6 +160,10 @@ impl Forms for ResourceForms<'_> {
         }
         match self.subresource {
             Subresource::Scale => Ok(object),
+            // What is sent to a part is of another kind than the resource.
+            Subresource::Part(_) if self.resource.versions.iter().all(|version| version.names.kind != kind) => {
+                Ok(object)
+            }
             _ => self.resource.strategy.set_defaults(object, &self.resource.versions),
         }
     }

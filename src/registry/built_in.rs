@@ -47,7 +47,7 @@ pub static TOKEN_REQUEST: LazyLock<Arc<Resource>> =
     LazyLock::new(|| Arc::new(make(&kinds::TOKEN_REQUEST, &[&kinds::TOKEN_REQUEST])));
 
 /// The kind is served in some of its forms, and stored in one of them.
-fn make(kind: &'static Kind, served: &[&'static Kind]) -> Resource {
+pub(super) fn make(kind: &'static Kind, served: &[&'static Kind]) -> Resource {
     work::essential(|| make_resource(kind, served))
 }
 

@@ -5,6 +5,7 @@ use uuid::Uuid;
 use crate::admission::Operation;
 use crate::apply::FieldManager;
 use crate::auth::UserInfo;
+use crate::kinds;
 use crate::meta::field::Path;
 use crate::meta::{OBJECT_BYTES_MAX, Status, names, object_meta, parse_uint};
 use crate::store::{self, Collection, Guard, WriteError};
@@ -125,7 +126,9 @@ impl Registry {
         dedup_owner_references(&mut object, " after mutating admission happens", warnings);
         self.check_escalation(target, user, &object, None).await?;
         let named = fill_system_fields(&mut object, &self.now());
-        strategy.prepare_create(version, &mut object);
+        let claims = self.allocate(target, &mut object, None, dry_run).await?;
+        warnings.extend(strategy.early_warnings(&object));
+        strategy.prepare_create_by(version, &mut object, &|| user.encode());
         let mut errors = strategy.validate_create(version, &object);
         if errors.is_empty() {
             let metadata = object.get("metadata").unwrap_or(&Value::Null);
@@ -151,17 +154,17 @@ impl Registry {
         if !dry_run && revision.is_ok_and(|revision| revision != 0) {
             return Err(Status::plain(500, "resourceVersion should not be set on objects to be created"));
         }
-        self.commit_new(target, object, &named, dry_run, guards).await
+        self.commit_new(target, object, (&named, dry_run), guards, claims).await
     }
 
-    /// Stores the new object.
+    /// Stores the new object, together with the writes that give it what it has.
     async fn commit_new(
         &self,
         target: &Target,
         mut object: Value,
-        name: &str,
-        dry_run: bool,
+        (name, dry_run): (&str, bool),
         mut guards: Vec<Guard>,
+        claims: Vec<store::Write>,
     ) -> Result<Option<Written>, Status> {
         let (version, resource) = (&target.version, &target.resource);
         let key = target.key_of(name);
@@ -182,7 +185,11 @@ impl Registry {
         let claimed =
             object.at(&["metadata", "resourceVersion"]).filter(|claimed| claimed.as_str() != Some("")).cloned();
         remove_resource_version(&mut object);
-        let stored = self.convert_to(resource, resource.storage(), object).await.map_err(Undecodable::refuse_write)?;
+        let stored = self.convert_to(resource, resource.storage(), object).await;
+        let mut stored = stored.map_err(Undecodable::refuse_write)?;
+        if resource.definition.is_none() {
+            kinds::settle_stored(&mut stored);
+        }
         if dry_run {
             let object = self.derive_value(resource, version, stored).await;
             let mut object = object.map_err(Undecodable::refuse_write)?;
@@ -198,7 +205,7 @@ impl Registry {
             op: self.put(resource, &stored, None)?,
             guards,
         };
-        match self.storage.write(write).await {
+        match self.storage.write_together(write, claims).await {
             Ok(committed) => {
                 let object = self.derive_value(resource, version, stored).await;
                 let mut object = object.map_err(Undecodable::refuse_write)?;
@@ -289,7 +296,7 @@ pub(super) fn wipe_system_fields(object: &mut Value) {
 }
 
 /// Sets the time and the uid, and generates a name where one is asked for; returns the name.
-fn fill_system_fields(object: &mut Value, now: &str) -> String {
+pub(super) fn fill_system_fields(object: &mut Value, now: &str) -> String {
     let metadata = metadata_mut(object);
     metadata.insert("creationTimestamp", Value::from(now));
     metadata.insert("uid", Value::String(Uuid::new_v4().to_string()));

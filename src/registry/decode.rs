@@ -10,7 +10,7 @@ use crate::meta::Status;
 use crate::meta::field::ERRORS_BYTES_MAX;
 use crate::protobuf;
 use crate::schema::default::TooLarge;
-use crate::schema::strict::in_document_order;
+use crate::schema::strict::{first_in_document_order, in_document_order};
 use crate::value::{Value, go_quote, json, json_type, yaml};
 use crate::work;
 
@@ -108,7 +108,7 @@ pub fn decode_object(
     let decoded =
         strategy.decode(object, &target.resource.versions).map_err(|error| match error == TooLarge::MESSAGE {
             true => Status::plain(500, TooLarge::MESSAGE),
-            false => cannot_be_handled(&error),
+            false => cannot_be_handled(&told_of_text(body, &api_version, &kind).unwrap_or(error)),
         })?;
     if decoded.is_typed && body.format == Format::Json {
         strict = in_document_order(&body.bytes, strict, &decoded.findings);
@@ -128,6 +128,16 @@ pub fn decode_object(
         )));
     }
     Ok(decoded.object)
+}
+
+/// The error that Go meets first in a text that does not fit its type.
+fn told_of_text(body: &Body, api_version: &str, kind: &str) -> Option<String> {
+    if body.format != Format::Json {
+        return None;
+    }
+    let message = kinds::type_of(api_version, kind)?;
+    let tree = decode_json(&body.bytes).ok()?;
+    first_in_document_order(&body.bytes, message.faults(&tree.object))
 }
 
 /// A parsed body.

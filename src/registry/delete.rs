@@ -5,10 +5,11 @@
 use std::sync::Arc;
 
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
+use jiff::{SignedDuration, Timestamp};
 
 use crate::admission::Operation;
 use crate::auth::UserInfo;
-use crate::meta::{Details, Status, object_meta};
+use crate::meta::{Details, Status, object_meta, time};
 use crate::store::{self, Guard, Stored, WriteError};
 use crate::value::{Value, json};
 
@@ -32,6 +33,8 @@ pub struct DeleteOptions {
     pub propagation_policy: Option<String>,
     /// The deprecated form of the policy.
     pub orphan_dependents: Option<bool>,
+    /// Seconds that the object is to have, of a kind that takes its time.
+    pub grace_period_s: Option<i64>,
     pub dry_run: bool,
     /// Deletes an object that can't be read, and only such a one.
     pub ignore_store_read_error: bool,
@@ -43,7 +46,9 @@ pub struct DeleteOptions {
 pub enum Deletion {
     /// The object is gone.
     Gone(Status),
-    /// The object stays for its finalizers.
+    /// The object is gone, and shown once more.
+    Removed(Value),
+    /// The object stays for its finalizers or because it has time left.
     Stays(Value),
 }
 
@@ -58,6 +63,7 @@ impl Registry {
         options: &DeleteOptions,
         warnings: &mut Warnings,
     ) -> Result<Deletion, Status> {
+        warn_of_orphans(target, options, warnings);
         self.delete_one(target, &target.name, user, options, warnings).await
     }
 
@@ -93,7 +99,6 @@ impl Registry {
         stored: Arc<Stored>,
         warnings: &mut Warnings,
     ) -> Result<Option<Deletion>, Status> {
-        let strategy = &target.resource.strategy;
         let old = self.derive(&target.resource, &target.version, &stored).await;
         let old = old.map_err(|error| error.refuse_read(&target.resource.collection, &stored))?;
         check_preconditions(target, options, &old)?;
@@ -108,6 +113,32 @@ impl Registry {
         };
         self.admit_mutating(&write, &mut Value::Null, warnings).await?;
         self.admit_validating(&write, &Value::Null, warnings).await?;
+        self.remove(target, options, old, stored).await
+    }
+
+    /// [`Registry::delete`] that admission has no say in.
+    pub(super) async fn delete_unasked(&self, target: &Target, options: &DeleteOptions) -> Result<(), Status> {
+        let mut target = target.clone();
+        loop {
+            let stored = self.stored(&target).await?.ok_or_else(|| target.not_found())?;
+            let old = self.derive_live(&target.resource, &target.version, &stored).await?;
+            check_preconditions(&target, options, &old)?;
+            if self.remove(&target, options, old, stored).await?.is_some() {
+                return Ok(());
+            }
+            target = self.refresh(&target).await?;
+        }
+    }
+
+    /// Marks the object or takes it away; `None` where it has changed meanwhile.
+    async fn remove(
+        &self,
+        target: &Target,
+        options: &DeleteOptions,
+        old: Value,
+        stored: Arc<Stored>,
+    ) -> Result<Option<Deletion>, Status> {
+        let strategy = &target.resource.strategy;
         let now = self.now();
         if let Some(marked) = strategy.begin_delete(&old, &now) {
             return self.commit_marked(target, marked, &stored, options.dry_run).await;
@@ -116,15 +147,67 @@ impl Registry {
             return Ok(Some(Deletion::Stays(old)));
         }
         let mut marked = old.clone();
+        let graceful = match self.grace(target, options, &mut marked) {
+            Grace::Pending => return Ok(Some(Deletion::Stays(old))),
+            Grace::None => None,
+            Grace::Seconds(seconds) => Some(seconds),
+        };
         if strategy.collects_garbage() {
-            set_policy_finalizers(&mut marked, options);
+            set_policy_finalizers(&mut marked, options, strategy.orphans_dependents());
         }
-        if finalizers(&marked).is_empty() && !strategy.must_stay(&marked) {
+        let may_go = finalizers(&marked).is_empty() && !strategy.must_stay(&marked);
+        if may_go && graceful.is_none_or(|seconds| seconds == 0) {
             let gone = self.delete_now(target, &stored, Vec::new(), options.dry_run).await?;
-            return Ok(gone.then(|| Deletion::Gone(gone_status(target, &old))));
+            return Ok(gone.map(|revision| {
+                if strategy.returns_deleted() {
+                    set_resource_version(&mut marked, revision);
+                    Deletion::Removed(marked)
+                } else {
+                    Deletion::Gone(gone_status(target, &old))
+                }
+            }));
         }
-        object_meta::mark_deleted(&mut marked, &now);
+        if graceful.is_none() {
+            object_meta::mark_deleted(&mut marked, &now);
+        }
         self.commit_marked(target, marked, &stored, options.dry_run).await
+    }
+
+    /// Gives an object of a kind that takes its time the time that it has; once it has some, that can only be shortened.
+    ///
+    /// Source: `BeforeDelete` of `k8s.io/apiserver/pkg/registry/rest`.
+    fn grace(&self, target: &Target, options: &DeleteOptions, object: &mut Value) -> Grace {
+        let asked = options.grace_period_s.map(|seconds| if seconds < 0 { 1 } else { seconds });
+        let Some(seconds) = target.resource.strategy.grace_period(object, asked) else { return Grace::None };
+        let now = (self.clock)();
+        let after = |start: Timestamp, seconds: i64| {
+            let time = start.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(start);
+            Value::from(time::format_seconds(time))
+        };
+        let metadata = metadata_mut(object);
+        let text = |name: &str| metadata.get(name).and_then(Value::as_str);
+        let Some(ends) = text("deletionTimestamp").map(|ends| ends.parse().unwrap_or(now)) else {
+            if let Some(Value::Int(generation @ 1..)) = metadata.get_mut("generation") {
+                *generation = generation.saturating_add(1);
+            }
+            metadata.insert("deletionTimestamp", after(now, seconds));
+            metadata.insert("deletionGracePeriodSeconds", Value::Int(seconds));
+            return Grace::Seconds(seconds);
+        };
+        let given = metadata.get("deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or_default();
+        match asked {
+            _ if given == 0 => Grace::None,
+            Some(asked) if asked < given => {
+                let shortened = ends.checked_sub(SignedDuration::from_secs(given)).unwrap_or(now);
+                let ends = shortened.checked_add(SignedDuration::from_secs(asked)).unwrap_or(now);
+                // What has run out is as short as can be, and still some time.
+                let (ends, seconds) = if ends < now { (now, asked.min(1)) } else { (ends, asked) };
+                metadata.insert("deletionTimestamp", after(ends, 0));
+                metadata.insert("deletionGracePeriodSeconds", Value::Int(seconds));
+                Grace::Seconds(seconds)
+            }
+            _ => Grace::Pending,
+        }
     }
 
     /// Removes an object that can't be brought into the version asked for; `None` where it has changed meanwhile.
@@ -144,7 +227,7 @@ impl Registry {
         let gone = self.delete_now(target, &stored, Vec::new(), options.dry_run).await?;
         let details =
             Details { name: target.name.clone(), kind: target.version.names.kind.clone(), ..Details::default() };
-        Ok(gone.then(|| Deletion::Gone(Status::success(details))))
+        Ok(gone.map(|_| Deletion::Gone(Status::success(details))))
     }
 
     /// Stores the object that was marked as being deleted.
@@ -189,6 +272,7 @@ impl Registry {
         options: &DeleteOptions,
         warnings: &mut Warnings,
     ) -> Result<ListPage, Status> {
+        warn_of_orphans(target, options, warnings);
         let page = self.list(target, list).await?;
         // Together they go to disk in batches; in the order of their keys.
         let mut deletions = FuturesOrdered::new();
@@ -221,6 +305,15 @@ impl Registry {
     }
 }
 
+/// What time an object has.
+enum Grace {
+    /// Its kind needs none, or it had its time.
+    None,
+    /// It is ending already, and nothing changes.
+    Pending,
+    Seconds(i64),
+}
+
 type Deleted = Result<(), Status>;
 
 /// What became of one of several deletions.
@@ -228,6 +321,14 @@ fn settle(outcome: Option<(Deleted, Warnings)>, warnings: &mut Warnings) -> Dele
     let Some((outcome, found)) = outcome else { return Ok(()) };
     warnings.absorb(found.into_notes());
     outcome
+}
+
+/// Some kinds leave their dependents behind, and say so to whom that may surprise.
+fn warn_of_orphans(target: &Target, options: &DeleteOptions, warnings: &mut Warnings) {
+    let says_nothing = options.propagation_policy.is_none() && options.orphan_dependents.is_none();
+    if let Some(warning) = target.resource.strategy.deletion_warning().filter(|_| says_nothing) {
+        warnings.add(warning);
+    }
 }
 
 /// What clients get for an object that is gone.
@@ -242,7 +343,7 @@ fn gone_status(target: &Target, object: &Value) -> Status {
     })
 }
 
-fn check_preconditions(target: &Target, options: &DeleteOptions, object: &Value) -> Result<(), Status> {
+pub(super) fn check_preconditions(target: &Target, options: &DeleteOptions, object: &Value) -> Result<(), Status> {
     let conditions = [("UID", &options.uid, "uid"), ("ResourceVersion", &options.resource_version, "resourceVersion")];
     for (what, wanted, name) in conditions {
         let found = object.str_at(&["metadata", name]);
@@ -269,7 +370,9 @@ fn precondition_failed(target: &Target, what: &str, wanted: &str, found: &str) -
 }
 
 /// The finalizers that the garbage collector acts on follow from the policy; without one they stay as they are.
-fn set_policy_finalizers(object: &mut Value, options: &DeleteOptions) {
+///
+/// `orphans_by_default` says what is done for an object that says nothing, either.
+fn set_policy_finalizers(object: &mut Value, options: &DeleteOptions, orphans_by_default: bool) {
     let present = finalizers(object);
     let has = |name: &str| present.iter().any(|finalizer| finalizer == name);
     let (orphans, foreground) = match (options.orphan_dependents, options.propagation_policy.as_deref()) {
@@ -279,7 +382,7 @@ fn set_policy_finalizers(object: &mut Value, options: &DeleteOptions) {
         (None, Some(_)) => (false, false),
         (None, None) => match present.iter().find(|name| [ORPHAN, FOREGROUND].contains(&name.as_str())) {
             Some(first) => (first == ORPHAN, first == FOREGROUND),
-            None => (false, false),
+            None => (orphans_by_default, false),
         },
     };
     if orphans == has(ORPHAN) && foreground == has(FOREGROUND) {

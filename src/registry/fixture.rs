@@ -34,6 +34,7 @@ pub(crate) async fn registry_at(clock: Clock) -> Arc<Registry> {
         clock,
         memory: Arc::new(Memory::of_system()),
         guards_namespaces: false,
+        network: Default::default(),
     });
     registry.make_initial_namespaces().await.expect("nothing stands in the way");
     registry

@@ -8,6 +8,7 @@ mod convert;
 mod create;
 mod decode;
 mod definitions;
+mod objects;
 mod delete;
 mod derive;
 mod get;
@@ -20,9 +21,16 @@ mod escalation;
 mod bootstrap;
 mod accounts;
 mod token_request;
+mod sent;
+mod bind;
+mod evict;
+mod connect;
 mod resource;
 mod review;
 mod scale;
+mod service_network;
+mod service_repair;
+mod kubernetes_service;
 mod update;
 mod warnings;
 mod watch;
@@ -51,11 +59,15 @@ pub use decode::{Body, FieldValidation, Format, not_registered, type_meta};
 pub use definitions::{Definitions, StoredNamespaces};
 pub use delete::{DeleteOptions, Deletion};
 pub use derive::Undecodable;
+pub use kubernetes_service::Advertised;
 pub use list::{ListAt, ListPage, ListRequest};
+pub use objects::StoredObjects;
 pub use patch::{PatchRequest, PatchType};
 pub use policy::StoredPolicy;
 pub use resource::{Definition, Resource};
 pub use review::Reviewers;
+pub use service_network::{ServiceNetwork, ServiceRanges};
+pub use service_repair::Repaired;
 pub use token_request::{IssuedToken, as_token_request};
 pub use update::UpdateRequest;
 pub use warnings::{WARNING_CHARACTERS_MAX, WARNINGS_CHARACTERS_MAX, Warnings};
@@ -77,6 +89,8 @@ pub struct Registry {
     pub memory: Arc<Memory>,
     /// Whether a write into a namespace is guarded by that namespace.
     pub guards_namespaces: bool,
+    /// What services are allocated of.
+    pub network: ServiceNetwork,
 }
 
 /// What a request is about: a resource in a version, and perhaps one object of it.

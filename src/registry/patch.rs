@@ -5,12 +5,13 @@ use bytes::Bytes;
 use crate::apply::{Applied, ApplyError, FieldManager};
 use crate::auth::UserInfo;
 use crate::crd::write::split_api_version;
-use crate::kinds;
+use crate::kinds::{self, layout};
 use crate::meta::field::{self, Path};
 use crate::meta::{Cause, Status};
 use crate::object;
 use crate::patch::strategic_merge::{self, MergeError};
 use crate::patch::{PatchError, json_patch, merge_patch};
+use crate::types::Message;
 use crate::value::{Value, json, json_type, yaml};
 
 use super::create::ensure_namespace;
@@ -75,7 +76,7 @@ impl Registry {
                     let merged = fields.apply(live, &applied, &request.manager, request.force, &now);
                     let merged = merged.map_err(|error| apply_failed(&error))?;
                     note_strict_apply(request, warnings)?;
-                    set_defaults(target, merged)?
+                    set_defaults(target, &applied, merged)?
                 }
                 PatchType::StrategicMerge => {
                     let patched = merge_strategically(target, live, request, warnings)?;
@@ -156,7 +157,7 @@ fn check_registered(target: &Target, api_version: &str, kind: &str) -> Result<()
 }
 
 /// The live object with a strategic merge patch applied, in the form of its version.
-fn merge_strategically(
+pub(super) fn merge_strategically(
     target: &Target,
     live: &Value,
     request: &PatchRequest,
@@ -182,6 +183,7 @@ fn merge_strategically(
     if let Some(error) = message.and_then(|message| message.restore_error(&patched)) {
         return Err(unfit(&error));
     }
+    let patched = restored(patched, message);
     let decoded = strategy.decode(patched, &target.resource.versions).map_err(|error| unfit(&error))?;
     errors.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field \"{path}\"")));
     match request.field_validation {
@@ -201,6 +203,7 @@ fn unfit(text: &str, detail: &str) -> Status {
 /// patch.
 fn apply_to_json(live: &Value, request: &PatchRequest) -> Result<(String, Vec<String>), Status> {
     let strict = request.field_validation != FieldValidation::Ignore;
+    let layout = layout::of(live);
     let failed = |error: PatchError| match error {
         PatchError::Decode(message) => Status::bad_request(&message),
         PatchError::TooManyOperations(message) => Status::request_entity_too_large(&message),
@@ -209,11 +212,11 @@ fn apply_to_json(live: &Value, request: &PatchRequest) -> Result<(String, Vec<St
     match request.patch_type {
         PatchType::Json => {
             let (patch, errors) = json_patch::Patch::decode(&request.bytes, strict).map_err(failed)?;
-            Ok((patch.apply(live).map_err(failed)?, errors))
+            Ok((patch.apply(live, layout).map_err(failed)?, errors))
         }
         _ => {
             let (patch, errors) = merge_patch::Patch::decode(&request.bytes, strict).map_err(failed)?;
-            Ok((patch.apply(live), errors))
+            Ok((patch.apply(live, layout), errors))
         }
     }
 }
@@ -237,7 +240,7 @@ pub(super) fn decode_applied(bytes: &[u8]) -> Result<Value, Status> {
 }
 
 /// Strictness of apply knows duplicate keys alone: unknown fields have failed before.
-fn note_strict_apply(request: &PatchRequest, warnings: &mut Warnings) -> Result<(), Status> {
+pub(super) fn note_strict_apply(request: &PatchRequest, warnings: &mut Warnings) -> Result<(), Status> {
     if request.field_validation == FieldValidation::Ignore {
         return Ok(());
     }
@@ -254,13 +257,33 @@ fn note_strict_apply(request: &PatchRequest, warnings: &mut Warnings) -> Result<
     }
 }
 
+/// A tree as Go restores an object of the type from it: numbers that are too large lose their upper bits.
+fn restored(mut tree: Value, message: Option<&'static Message>) -> Value {
+    if let Some(message) = message {
+        message.truncate_numbers(&mut tree);
+    }
+    tree
+}
+
 /// A changed object gets the defaults of its version, which belong to nobody.
-fn set_defaults(target: &Target, merged: Applied) -> Result<Value, Status> {
+pub(super) fn set_defaults(target: &Target, applied: &Value, merged: Applied) -> Result<Value, Status> {
     if !merged.is_changed {
         return Ok(merged.object);
     }
-    let strategy = &target.resource.strategy;
-    strategy.set_defaults(merged.object, &target.resource.versions).map_err(|error| Status::plain(500, &error))
+    let (version, strategy) = (&target.version, &target.resource.strategy);
+    let (api_version, kind) = (version.api_version(), version.names.kind.as_str());
+    let message = kinds::type_of(&api_version, kind);
+    let object = restored(merged.object, message);
+    strategy.set_defaults(object, &target.resource.versions).map_err(|error| match message {
+        None => Status::plain(500, &error),
+        Some(_) => {
+            let (namespace, name) = (applied.str_at(&["metadata", "namespace"]), applied.str_at(&["metadata", "name"]));
+            let group_version = if version.group.is_empty() { format!("/{api_version}") } else { api_version.clone() };
+            let what = format!("failed to convert new object ({namespace}/{name}; {group_version}, Kind={kind}) to proper version");
+            let why = format!("unable to convert unstructured object to {group_version}, Kind={kind}: {error}");
+            Status::plain(500, &format!("{what}: {why}"))
+        }
+    })
 }
 
 /// What a failed apply is answered with.

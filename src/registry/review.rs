@@ -52,6 +52,8 @@ impl Registry {
                 answered.make_object().insert("spec", object! {});
                 return Ok(answered);
             }
+            // It is answered elsewhere, and is no question.
+            Review::Binding => object! {},
             Review::SelfSubjectAccess => {
                 refuse(validate_access(&object, review))?;
                 review_access(&object, user, reviewers.authorizer)

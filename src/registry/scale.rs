@@ -1,14 +1,18 @@
-//! `/scale`: an autoscaling/v1 Scale that stands for two fields of a custom resource.
+//! `/scale`: an autoscaling/v1 Scale that stands for two fields of another resource.
 //!
-//! Source: `ScaleREST` of apiextensions-apiserver 1.37.
+//! Built-in kinds have Go's types and convert to and from Scale, where custom ones fail to.
+//!
+//! Source: `ScaleREST` of apiextensions-apiserver 1.37, and of `pkg/registry/apps/deployment/storage`.
 
 use std::sync::Arc;
 
 use crate::apply::{FieldManager, PathElement, ScaleFields};
 use crate::auth::UserInfo;
-use crate::crd::Scale;
 use crate::crd::nested::{nested_int, nested_str, set_nested, split_path};
-use crate::meta::Status;
+use crate::crd::{Scale, SelectorForm};
+use crate::kinds::workloads::selector;
+use crate::meta::field::{Error, Path};
+use crate::meta::{Status, names, object_meta};
 use crate::object;
 use crate::value::{Value, go_quote};
 
@@ -16,7 +20,7 @@ use super::built_in::SCALE;
 use super::convert::Conversions;
 use super::create::{ensure_namespace, metadata_mut};
 use super::decode::{decode_object, names_version};
-use super::patch::{apply_failed, decode_applied, patch_object};
+use super::patch::{apply_failed, decode_applied, merge_strategically, note_strict_apply, patch_object, set_defaults};
 use super::update::{Change, check_name, uid_precondition};
 use super::{PatchRequest, PatchType, Registry, Target, UpdateRequest, Warnings, Written};
 
@@ -77,10 +81,7 @@ fn as_scale(target: &Target) -> Target {
 fn from_object(scale: &Scale, object: &Value) -> Result<(Value, bool), String> {
     let replicas = nested_int(object, &split_path(&scale.spec_replicas_path))?;
     let status = nested_int(object, &split_path(&scale.status_replicas_path))?;
-    let selector = match &scale.label_selector_path {
-        Some(path) => nested_str(object, &split_path(path))?.unwrap_or_default(),
-        None => "",
-    };
+    let selector = selector_of(scale, object)?;
     let mut value = object! {
         "apiVersion" => API_VERSION,
         "kind" => KIND,
@@ -98,6 +99,18 @@ fn from_object(scale: &Scale, object: &Value) -> Result<(Value, bool), String> {
         status.insert("selector", Value::from(selector));
     }
     Ok((value, replicas.is_some()))
+}
+
+/// The selector as text; empty if there is none.
+fn selector_of(scale: &Scale, object: &Value) -> Result<String, String> {
+    let Some(path) = &scale.label_selector_path else { return Ok(String::new()) };
+    let path = split_path(path);
+    match scale.selector_form {
+        SelectorForm::Text => nested_str(object, &path).map(|text| text.unwrap_or_default().to_owned()),
+        // Only a valid one is stored.
+        SelectorForm::Requirements => Ok(selector::text(object.at(&path)).unwrap_or_default()),
+        SelectorForm::Labels => Ok(selector::set_text(object.at(&path))),
+    }
 }
 
 /// Go cuts a number to its lower bits.
@@ -124,7 +137,8 @@ impl Registry {
         warnings: &mut Warnings,
     ) -> Result<Written, Status> {
         let decoded = decode_object(&request.body, &as_scale(target), request.field_validation, warnings);
-        let mut wanted = decoded.map_err(|_| Status::bad_request(NO_SCALE))?;
+        let mut wanted =
+            decoded.map_err(|error| if is_custom(target) { Status::bad_request(NO_SCALE) } else { error })?;
         ensure_namespace(&mut wanted, &target.namespace)?;
         check_name(&wanted, target)?;
         let (dry_run, options, uid) = (request.dry_run, &request.options, uid_precondition(&wanted));
@@ -167,7 +181,10 @@ impl Registry {
             if let Some(entries) = fields.to_scale() {
                 metadata_mut(&mut present).insert("managedFields", entries);
             }
-            let wanted = make_scale(&as_scale(target), &present, wanted, manager, &now, warnings)?;
+            let wanted = make_scale(target, &present, wanted, manager, &now, warnings)?;
+            if !is_custom(target) {
+                check(target, &wanted, live)?;
+            }
             let replicas = wanted.at(&["spec", "replicas"]).and_then(Value::as_i64).unwrap_or_default();
             if replicas == i64::from(NOT_SET) {
                 let path = go_quote(&scale.spec_replicas_path);
@@ -193,6 +210,32 @@ impl Registry {
     }
 }
 
+fn is_custom(target: &Target) -> bool {
+    target.resource.definition.is_some()
+}
+
+/// What the reference looks at in the Scale of a built-in kind. Where a PUT names another uid, that was refused before.
+fn check(target: &Target, scale: &Value, live: &Value) -> Result<(), Status> {
+    let metadata = scale.get("metadata").unwrap_or(&Value::Null);
+    let name_check = names::name_is_dns1123_subdomain;
+    let mut errors = object_meta::validate(metadata, target.version.is_namespaced(), name_check, &Path::new("metadata"));
+    let replicas = scale.at(&["spec", "replicas"]).and_then(Value::as_i64).unwrap_or_default();
+    if replicas < 0 {
+        let spec = Path::new("spec");
+        errors.push(Error::invalid(&spec.child("replicas"), replicas, "must be greater than or equal to 0"));
+    }
+    if !errors.is_empty() {
+        return Err(Status::invalid("autoscaling", KIND, &target.name, &errors));
+    }
+    let (wanted, found) = (scale.str_at(&["metadata", "uid"]), live.str_at(&["metadata", "uid"]));
+    if wanted.is_empty() || wanted == found {
+        return Ok(());
+    }
+    let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
+    let (group, plural) = (&target.version.group, &target.version.names.plural);
+    Err(Status::conflict(group, &format!("{plural}/scale"), &target.name, &why))
+}
+
 /// The Scale after the change, with its managedFields.
 fn make_scale(
     target: &Target,
@@ -202,6 +245,8 @@ fn make_scale(
     now: &str,
     warnings: &mut Warnings,
 ) -> Result<Value, Status> {
+    let is_custom = is_custom(target);
+    let target = &as_scale(target);
     let conversions = Conversions::new(&target.resource);
     let fields = target.resource.field_manager(&target.version, target.subresource, &conversions);
     let request = match wanted {
@@ -218,7 +263,18 @@ fn make_scale(
         ScaleChange::Patch(request) => request,
     };
     let mut scale = match request.patch_type {
-        PatchType::Apply => apply_scale(&fields, present, request, now)?,
+        PatchType::Apply if is_custom => apply_scale(&fields, present, request, now)?,
+        PatchType::Apply => {
+            let applied = decode_applied(&request.bytes)?;
+            let merged = fields.apply(Some(present), &applied, &request.manager, request.force, now);
+            let merged = merged.map_err(|error| apply_failed(&error))?;
+            note_strict_apply(request, warnings)?;
+            set_defaults(target, &applied, merged)?
+        }
+        PatchType::StrategicMerge => {
+            let patched = merge_strategically(target, present, request, warnings)?;
+            fields.update(Some(present), patched, manager, now)
+        }
         _ => fields.update(Some(present), patch_object(target, present, request, warnings)?, manager, now),
     };
     ensure_namespace(&mut scale, &target.namespace)?;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::admission::Operation;
 use crate::apply::{FieldManager, keep_times};
 use crate::auth::UserInfo;
+use crate::kinds;
 use crate::meta::field::{self, Path};
 use crate::meta::{Revision, Status, names, object_meta};
 use crate::store::{self, Guard, Stored, WriteError};
@@ -200,7 +201,8 @@ impl Registry {
         self.check_resource_version(target, &mut new, stored.revision)?;
         ensure_namespace(&mut new, &target.namespace)?;
         keep_generation(&mut new, &old);
-        strategy.prepare_update(version, target.subresource, &mut new, &old);
+        let claims = self.allocate(target, &mut new, Some(&old), change.dry_run).await?;
+        strategy.prepare_update_at(version, target.subresource, &mut new, &old, &self.now());
         keep_system_fields(&mut new, &old);
         let mut forgiven = Vec::new();
         let errors = validate(target, &new, &old, &mut forgiven);
@@ -216,9 +218,9 @@ impl Registry {
             return self
                 .delete_now(target, &stored, guards, change.dry_run)
                 .await
-                .map(|gone| gone.then_some(Written { created: false, object: new }));
+                .map(|gone| gone.map(|_| Written { created: false, object: new }));
         }
-        self.commit_change(target, new, stored, guards, change.dry_run).await
+        self.commit_change(target, new, stored, (guards, claims), change.dry_run).await
     }
 
     /// Lets admission change the new object; of a Scale, the replicas that it stands for.
@@ -231,19 +233,24 @@ impl Registry {
         scale::write_back(write.target, &scale, new)
     }
 
-    /// Stores the changed object, unless its bytes and version are what is stored already.
-    async fn commit_change(
+    /// Stores the changed object, together with the writes that give it what it has and take back what it has no more,
+    /// unless its bytes and version are what is stored already.
+    pub(super) async fn commit_change(
         &self,
         target: &Target,
         new: Value,
         stored: Arc<Stored>,
-        mut guards: Vec<Guard>,
+        (mut guards, claims): (Vec<Guard>, Vec<store::Write>),
         dry_run: bool,
     ) -> Result<Option<Written>, Status> {
         let (version, resource) = (&target.version, &target.resource);
         let mut raw = new;
         remove_resource_version(&mut raw);
-        let raw = self.convert_to(resource, resource.storage(), raw).await.map_err(Undecodable::refuse_write)?;
+        let raw = self.convert_to(resource, resource.storage(), raw).await;
+        let mut raw = raw.map_err(Undecodable::refuse_write)?;
+        if resource.definition.is_none() {
+            kinds::settle_stored(&mut raw);
+        }
         let answer = |revision: Revision, object: Value| {
             let mut object = object;
             set_resource_version(&mut object, revision);
@@ -262,7 +269,7 @@ impl Registry {
             op: self.put(resource, &raw, Some(&stored))?,
             guards,
         };
-        match self.storage.write(write).await {
+        match self.storage.write_together(write, claims).await {
             Ok(committed) => {
                 let object = self.derive_value(resource, version, raw).await.map_err(Undecodable::refuse_write)?;
                 Ok(answer(committed.revision, object))
@@ -272,29 +279,32 @@ impl Registry {
         }
     }
 
-    /// Removes the stored object, as its last finalizer is gone; false where it has changed meanwhile.
+    /// Removes the stored object, as its last finalizer is gone, with what it alone has; returns the revision of that, and
+    /// `None` where it has changed meanwhile.
     pub(super) async fn delete_now(
         &self,
         target: &Target,
         stored: &Arc<Stored>,
         mut guards: Vec<Guard>,
         dry_run: bool,
-    ) -> Result<bool, Status> {
+    ) -> Result<Option<Revision>, Status> {
         if dry_run {
-            return Ok(true);
+            return Ok(Some(stored.revision));
         }
+        let released = self.release(target, stored).await?;
         guards.push(Guard::At { revision: stored.revision });
         let collection = &target.resource.collection;
         let write =
             store::Write { collection: collection.clone(), key: stored.key.clone(), op: store::Op::Delete, guards };
-        match self.storage.write(write).await {
-            Ok(_) => {
+        match self.storage.write_together(write, released).await {
+            Ok(committed) => {
                 if *collection == self.definitions.collection() {
                     self.forget_deleted(&stored.key);
                 }
-                Ok(true)
+                self.after_deletion(target, &stored.key).await;
+                Ok(Some(committed.revision))
             }
-            Err(WriteError::GuardFailed) => Ok(false),
+            Err(WriteError::GuardFailed) => Ok(None),
             Err(error) => Err(write_failed(collection, "delete", error)),
         }
     }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::typed::Findings;
+use super::typed::{Fault, Findings};
 use crate::value::{Value, go_quote, json};
 use crate::work;
 
@@ -43,6 +43,27 @@ pub fn in_document_order(text: &[u8], duplicates: Vec<String>, findings: &Findin
     walk.value();
     walk.errors.truncate(ERRORS_MAX);
     walk.errors
+}
+
+/// The error that Go tells of `faults`: the first in `text` after which it does not read on, or else the first at all.
+pub fn first_in_document_order(text: &[u8], faults: Vec<Fault>) -> Option<String> {
+    let mut wanted: BTreeMap<String, Wanted> = BTreeMap::new();
+    for fault in &faults {
+        wanted.entry(fault.path.clone()).or_default().unknown = true;
+    }
+    let mut walk = Walk { text, at: 0, path: String::new(), wanted, errors: Vec::new() };
+    walk.value();
+    let told = walk.errors.iter().enumerate();
+    let ranks: BTreeMap<&str, usize> = told.map(|(rank, error)| (error.as_str(), rank)).collect();
+    let rank = |fault: &Fault| {
+        let rank = ranks.get(unknown_field(&fault.path).as_str()).copied();
+        (!fault.stops, rank.unwrap_or(usize::MAX))
+    };
+    faults.into_iter().min_by_key(rank).map(|fault| fault.text)
+}
+
+fn unknown_field(path: &str) -> String {
+    format!("unknown field {}", go_quote(path))
 }
 
 /// What is to be told of a path.
@@ -121,6 +142,7 @@ impl Walk<'_> {
         while self.next().is_some_and(|byte| byte != b']') {
             // Writing to a String can't fail.
             let _ = write!(self.path, "[{index}]");
+            self.meet();
             self.value();
             self.path.truncate(length);
             index += 1;
@@ -138,7 +160,7 @@ impl Walk<'_> {
         work::bytes(self.path.len());
         let Some(wanted) = self.wanted.get_mut(&self.path) else { return };
         if std::mem::take(&mut wanted.unknown) {
-            self.errors.push(format!("unknown field {}", go_quote(&self.path)));
+            self.errors.push(unknown_field(&self.path));
         }
         if std::mem::replace(&mut wanted.is_seen, true) {
             self.errors.extend(wanted.duplicate.take());
@@ -189,6 +211,17 @@ mod tests {
             &[],
             &[r#"unknown field "z[0].x""#, r#"unknown field "a""#, r#"duplicate field "c""#],
         );
+    }
+
+    #[test]
+    fn the_first_error_in_the_text_is_told_unless_another_stops() {
+        let fault = |path: &str, stops| Fault { path: path.to_owned(), text: path.to_uppercase(), stops };
+        let text = br#"{"type": true, "data": {"a": 1, "b": [2, 3]}}"#;
+        let told = |faults: &[Fault]| first_in_document_order(text, faults.to_vec());
+        assert_eq!(told(&[fault("data.a", false), fault("type", false)]), Some("TYPE".to_owned()));
+        assert_eq!(told(&[fault("data.b[1]", true), fault("type", false)]), Some("DATA.B[1]".to_owned()));
+        assert_eq!(told(&[fault("data.b[1]", true), fault("data.b[0]", true)]), Some("DATA.B[0]".to_owned()));
+        assert_eq!(told(&[]), None);
     }
 
     #[test]

@@ -19,6 +19,19 @@ const PATHS_BYTES_MAX: usize = 32 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop(pub String);
 
+/// Errors of one value that are remembered; Go tells one of them, and which depends on the order of the text.
+const FAULTS_MAX: usize = 64;
+
+/// An error, and where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// `spec.versions[0].name`.
+    pub path: String,
+    pub text: String,
+    /// Whether Go reads nothing more after it, as it is of a type that reads itself: then it is told before all others.
+    pub stops: bool,
+}
+
 /// A decoding under way: where it stands and what it found so far.
 #[derive(Debug, Default)]
 pub struct Typed<'v> {
@@ -27,6 +40,7 @@ pub struct Typed<'v> {
     /// Inside a type that decodes itself Go forgets its position: the struct and the steps of the way in.
     frozen: Option<(&'v str, usize)>,
     saved: Option<String>,
+    faults: Vec<Fault>,
     unknown: Vec<String>,
     opaque: Vec<String>,
     /// Of the paths in `unknown` and `opaque`.
@@ -45,6 +59,8 @@ pub struct Findings {
 #[derive(Clone, Copy, Debug)]
 enum Step<'v> {
     Field(&'v str),
+    /// A struct that is embedded in the one at hand, by its Go name: only errors name it.
+    Embedded(&'static str),
     Key(&'v str),
     Index(usize),
 }
@@ -54,10 +70,19 @@ impl<'v> Typed<'v> {
     pub fn run<T>(decode: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Result<(T, Findings), String> {
         let mut typed = Typed::default();
         let value = decode(&mut typed).map_err(|Stop(text)| text)?;
-        match typed.saved {
-            Some(text) => Err(text),
-            None => Ok((value, Findings { unknown: typed.unknown, opaque: typed.opaque })),
+        match (typed.faults.iter().find(|fault| fault.stops), typed.saved) {
+            (Some(fault), _) => Err(fault.text.clone()),
+            (None, Some(text)) => Err(text),
+            (None, None) => Ok((value, Findings { unknown: typed.unknown, opaque: typed.opaque })),
         }
+    }
+
+    /// The errors that `decode` meets, up to a bound, in the order of the walk.
+    pub fn faults<T>(decode: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Vec<Fault> {
+        let mut typed = Typed::default();
+        // What stops it is among them, or is told without a place.
+        let _ = decode(&mut typed);
+        typed.faults
     }
 
     /// Decodes the fields of `value` into a struct `name` of a package `v1`; `field` says whether it knows a field.
@@ -136,6 +161,22 @@ impl<'v> Typed<'v> {
             self.steps.pop();
         }
         Ok(Some(entries.into_iter().collect()))
+    }
+
+    /// Decodes a field of a struct that is embedded in the one at hand, by the Go names of the structs on the way to it.
+    pub fn embedded<T>(
+        &mut self,
+        structs: &[&'static str],
+        decode: impl FnOnce(&mut Self) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        let field = self.steps.pop();
+        let length = self.steps.len();
+        self.steps.extend(structs.iter().map(|name| Step::Embedded(name)));
+        self.steps.extend(field);
+        let outcome = decode(self)?;
+        self.steps.truncate(length);
+        self.steps.extend(field);
+        Ok(outcome)
     }
 
     /// Decodes inside a type that Go lets decode itself: its errors stop everything, and strictness ends here.
@@ -226,7 +267,16 @@ impl<'v> Typed<'v> {
 
     /// Remembers an error that is no mismatch of types; Go shows it without a position.
     pub fn save(&mut self, text: String) {
+        self.note(&text, false);
         self.saved.get_or_insert(text);
+    }
+
+    /// Remembers an error with its place.
+    fn note(&mut self, text: &str, stops: bool) {
+        if self.faults.len() < FAULTS_MAX && self.frozen.is_none() {
+            let path = self.noted_path();
+            self.faults.extend(path.map(|path| Fault { path, text: text.to_owned(), stops }));
+        }
     }
 
     /// Takes over what another decoder said about the value at hand: unknown fields below it, or its error.
@@ -243,8 +293,11 @@ impl<'v> Typed<'v> {
                 Some(value)
             }
             Err(text) => {
+                // The fields of metadata are those of a struct; any other type reads itself.
+                let stops = !text.contains("into Go struct field ObjectMeta.");
                 let text = self.place(&text);
-                self.save(text);
+                self.note(&text, stops);
+                self.saved.get_or_insert(text);
                 None
             }
         }
@@ -281,14 +334,15 @@ impl<'v> Typed<'v> {
     }
 
     fn save_mismatch(&mut self, word: &str, go_type: &str) {
-        if self.saved.is_some() {
+        if self.saved.is_some() && self.faults.len() >= FAULTS_MAX {
             return;
         }
         let (name, fields) = self.position();
-        self.saved = Some(match name.is_empty() && fields.is_empty() {
+        let text = match name.is_empty() && fields.is_empty() {
             true => format!("json: cannot unmarshal {word} into Go value of type {go_type}"),
             false => format!("json: cannot unmarshal {word} into Go struct field {name}.{fields} of type {go_type}"),
-        });
+        };
+        self.save(text);
     }
 
     /// The innermost struct and the fields on the way, without keys and indices.
@@ -297,7 +351,7 @@ impl<'v> Typed<'v> {
         let fields: Vec<&str> = self.steps[..depth]
             .iter()
             .filter_map(|step| match step {
-                Step::Field(field) => Some(*field),
+                Step::Field(field) | Step::Embedded(field) => Some(*field),
                 Step::Key(_) | Step::Index(_) => None,
             })
             .collect();
@@ -331,6 +385,7 @@ impl<'v> Typed<'v> {
                     // Writing to a String can't fail.
                     let _ = write!(path, "[{index}]");
                 }
+                Step::Embedded(_) => {}
             }
         }
         path

@@ -52,10 +52,7 @@ pub(super) struct NewChange<'w> {
 impl NewChange<'_> {
     /// The new state; `None` for a deletion.
     pub fn put(&self) -> Option<&Put> {
-        match &self.write.op {
-            Op::Put(put) => Some(put),
-            Op::Delete => None,
-        }
+        self.write.put()
     }
 
     /// What guards the row against a disk that gives back other bytes.
@@ -86,39 +83,53 @@ pub(super) fn keys_of(batch: &[Write]) -> Keys {
     keys
 }
 
-/// What becomes of each write of a batch, and the changes that are made. Each write sees those before it.
+/// What becomes of each write of a batch, and the changes that are made. Each write sees those before it; of those that are
+/// joined, all are made or none is.
 pub(super) fn decide<'w>(batch: &'w [Write], keys: &mut Keys, before: Revision) -> (Vec<Outcome>, Vec<NewChange<'w>>) {
-    let mut revision = before;
     let mut outcomes = Vec::with_capacity(batch.len());
     let mut changes = Vec::with_capacity(batch.len());
-    for write in batch {
-        let at = (write.collection.clone(), Arc::clone(&write.key));
-        let live = keys.get(&at).cloned().flatten();
-        let holds = write.guards.iter().all(|guard| guard_holds(guard, live.as_ref(), keys));
-        let next = revision.next();
-        let (created, uid, now) = match (&write.op, &live) {
-            _ if !holds => {
-                outcomes.push(Outcome::GuardFailed);
-                continue;
-            }
-            (Op::Put(put), live) => {
-                let created = live.as_ref().map_or(next, |live| live.created);
-                let uid = Arc::clone(&put.uid);
-                (created, Arc::clone(&uid), Some(Live { revision: next, created, uid }))
-            }
-            (Op::Delete, Some(live)) => (live.created, Arc::clone(&live.uid), None),
-            // There is nothing to be deleted.
-            (Op::Delete, None) => {
-                outcomes.push(Outcome::GuardFailed);
-                continue;
-            }
-        };
-        revision = next;
-        outcomes.push(Outcome::Committed { revision, created, uid: Arc::clone(&uid) });
-        changes.push(NewChange { revision, write, created, uid, previous: live.map(|live| live.revision) });
-        keys.insert(at, now);
+    let mut revision = before;
+    for together in batch.chunk_by(|_, next| next.is_joined()) {
+        if !together.iter().all(|write| is_possible(write, keys)) {
+            outcomes.extend(together.iter().map(|_| Outcome::GuardFailed));
+            continue;
+        }
+        for write in together {
+            revision = revision.next();
+            let change = make(write, keys, revision);
+            let uid = Arc::clone(&change.uid);
+            outcomes.push(Outcome::Committed { revision, created: change.created, uid });
+            changes.push(change);
+        }
     }
     (outcomes, changes)
+}
+
+/// Whether what a write was decided under holds, and there is something to be deleted where it deletes.
+fn is_possible(write: &Write, keys: &Keys) -> bool {
+    let live = keys.get(&key_of(write)).and_then(Option::as_ref);
+    let has_object = matches!(write.op, Op::Put(_)) || live.is_some();
+    has_object && write.guards.iter().all(|guard| guard_holds(guard, live, keys))
+}
+
+/// The change of a write that is made.
+fn make<'w>(write: &'w Write, keys: &mut Keys, revision: Revision) -> NewChange<'w> {
+    let at = key_of(write);
+    let live = keys.get(&at).cloned().flatten();
+    let created = live.as_ref().map_or(revision, |live| live.created);
+    let (uid, now) = match (&write.op, &live) {
+        (Op::Put(put), _) => {
+            let uid = Arc::clone(&put.uid);
+            (Arc::clone(&uid), Some(Live { revision, created, uid }))
+        }
+        (Op::Delete, live) => (live.as_ref().map_or_else(|| "".into(), |live| Arc::clone(&live.uid)), None),
+    };
+    keys.insert(at, now);
+    NewChange { revision, write, created, uid, previous: live.map(|live| live.revision) }
+}
+
+fn key_of(write: &Write) -> (Collection, Arc<str>) {
+    (write.collection.clone(), Arc::clone(&write.key))
 }
 
 /// Whether a guard of a write to a key in the state `live` holds.
@@ -130,5 +141,41 @@ fn guard_holds(guard: &Guard, live: Option<&Live>, keys: &Keys) -> bool {
             let other = keys.get(&(collection.clone(), Arc::clone(key))).and_then(Option::as_ref);
             other.is_some_and(|live| live.revision == *revision)
         }
+        // Held by deciding on all that are joined at once.
+        Guard::Joined => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(key: &str, guards: &[Guard]) -> Write {
+        let put = Put {
+            bytes: "{}".into(),
+            uid: key.into(),
+            stored_version: "v1".into(),
+            schema_generation: 1,
+            expires_at_ms: None,
+        };
+        Write { collection: Collection::new("", "things"), key: key.into(), op: Op::Put(put), guards: guards.to_vec() }
+    }
+
+    #[test]
+    fn writes_that_are_joined_are_made_together_or_not_at_all() {
+        let batch = [
+            write("a", &[Guard::Absent]),
+            write("b", &[Guard::Absent, Guard::Joined]),
+            write("c", &[Guard::Absent]),
+            write("b", &[Guard::Absent, Guard::Joined]),
+            write("d", &[Guard::Absent]),
+            Write { op: Op::Delete, ..write("e", &[Guard::Joined]) },
+            write("f", &[Guard::Absent]),
+        ];
+        let (outcomes, changes) = decide(&batch, &mut keys_of(&batch), Revision::new(7));
+        let made: Vec<bool> = outcomes.iter().map(|outcome| outcome.revision().is_some()).collect();
+        assert_eq!(made, [true, true, false, false, false, false, true]);
+        let written: Vec<_> = changes.iter().map(|change| (&*change.write.key, change.revision.get())).collect();
+        assert_eq!(written, [("a", 8), ("b", 9), ("f", 10)]);
     }
 }

@@ -19,8 +19,8 @@ use super::sqlite::Sqlite;
 use super::view::{Found, Snapshot, View};
 use super::writer::{self, QUEUE_KIB_MAX, QUEUE_MAX, Waiting};
 use super::{
-    At, Collection, Committed, Config, Location, SnapshotError, StoreError, Stored, Watch, WatchError, Write,
-    WriteError, compact, log,
+    At, Collection, Committed, Config, Location, SnapshotError, StoreError, Stored, TOGETHER_MAX, Watch, WatchError,
+    Write, WriteError, compact, log,
 };
 
 /// How often it is looked whether memory is short.
@@ -98,15 +98,24 @@ impl Database {
     /// Makes a write if its guards hold in the transaction that makes it. It is visible, and as durable as was asked for,
     /// when this returns. A write whose caller stops waiting is made all the same.
     pub async fn write(&self, write: Write) -> Result<Committed, WriteError> {
+        self.write_together(vec![write]).await
+    }
+
+    /// [`Database::write`] of several, [`TOGETHER_MAX`] at most, of which all but the first are joined: all are made in one
+    /// transaction, or none. Returns the revision of the first.
+    pub async fn write_together(&self, writes: Vec<Write>) -> Result<Committed, WriteError> {
+        if writes.len() > TOGETHER_MAX {
+            return Err(WriteError::Busy);
+        }
         let (done, result) = oneshot::channel();
         let closed = || WriteError::Store(StoreError::Closed);
         self.inner.health.check_writable().map_err(WriteError::Store)?;
-        let share = Arc::clone(&self.inner.queue_kib).try_acquire_many_owned(writer::share_kib(&write));
+        let share = Arc::clone(&self.inner.queue_kib).try_acquire_many_owned(writer::share_kib(&writes));
         let share = share.map_err(|_| WriteError::Busy)?;
         {
             let queue = self.inner.queue.lock().unwrap_or_else(PoisonError::into_inner);
             let queue = queue.as_ref().ok_or_else(closed)?;
-            queue.try_send(Waiting { write, done, _share: share }).map_err(|error| match error {
+            queue.try_send(Waiting { writes, done, _share: share }).map_err(|error| match error {
                 mpsc::error::TrySendError::Full(_) => WriteError::Busy,
                 mpsc::error::TrySendError::Closed(_) => closed(),
             })?;
@@ -265,6 +274,11 @@ impl Database {
         let now_ms = Timestamp::now().as_millisecond();
         let expires_at_ms = now_ms.saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
         self.inner.store.lease(name, holder, now_ms, expires_at_ms).await
+    }
+
+    /// Whether other processes may write to it.
+    pub fn is_shared(&self) -> bool {
+        self.inner.store.polled_every().is_some()
     }
 
     pub fn stats(&self) -> &Stats {

@@ -101,6 +101,21 @@ pub struct Config {
     pub memory: Arc<Memory>,
 }
 
+impl Write {
+    /// The new state; `None` for a deletion.
+    fn put(&self) -> Option<&Put> {
+        match &self.op {
+            Op::Put(put) => Some(put),
+            Op::Delete => None,
+        }
+    }
+
+    /// Whether it stands or falls with the one before it.
+    fn is_joined(&self) -> bool {
+        self.guards.contains(&Guard::Joined)
+    }
+}
+
 impl Config {
     /// Superseded states stay for five minutes, as kube-apiserver keeps them.
     pub const HISTORY: Duration = Duration::from_secs(5 * 60);
@@ -171,7 +186,12 @@ pub enum Guard {
     At { revision: Revision },
     /// Another object, which the write was decided by, is at this revision.
     Other { collection: Collection, key: Arc<str>, revision: Revision },
+    /// The write before it is made: both are, or neither is. For [`Storage::write_together`].
+    Joined,
 }
+
+/// How many writes stand or fall together at most.
+pub const TOGETHER_MAX: usize = 64;
 
 /// A write that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

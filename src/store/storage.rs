@@ -59,7 +59,7 @@ impl Storage {
         }
         let is_apart = |guard: &mut Guard| match guard {
             Guard::Other { collection, .. } => !std::ptr::eq(self.databases.of(collection), database),
-            Guard::Absent | Guard::At { .. } => false,
+            Guard::Absent | Guard::At { .. } | Guard::Joined => false,
         };
         let apart: Vec<_> = write.guards.extract_if(.., is_apart).collect();
         if apart.is_empty() {
@@ -68,6 +68,67 @@ impl Storage {
         let storage = self.clone();
         let made = tokio::spawn(async move { storage.write_apart(write, &apart).await });
         made.await.unwrap_or(Err(WriteError::Store(StoreError::Closed)))
+    }
+
+    /// [`Storage::write`] of an object with others that depend on it, one write a key: all are made, or none.
+    ///
+    /// In one transaction, unless some are in another database. Those are then made one after another: first the new ones,
+    /// which are taken back where the object is not written, and last the deletions. Where the process ends between them,
+    /// others are left that nothing depends on.
+    pub async fn write_together(&self, write: Write, others: Vec<Write>) -> Result<Committed, WriteError> {
+        let database = self.databases.of(&write.collection);
+        let is_apart = |other: &Write| !std::ptr::eq(self.databases.of(&other.collection), database);
+        if others.is_empty() {
+            return self.write(write).await;
+        }
+        if self.databases.others.is_empty() {
+            let joined = others.into_iter().map(|mut other| {
+                other.guards.push(Guard::Joined);
+                other
+            });
+            return database.write_together(std::iter::once(write).chain(joined).collect()).await;
+        }
+        let (apart, mut joined): (Vec<_>, Vec<_>) = others.into_iter().partition(is_apart);
+        joined.iter_mut().for_each(|other| other.guards.push(Guard::Joined));
+        let storage = self.clone();
+        let made = tokio::spawn(async move { storage.write_around(write, joined, apart).await });
+        made.await.unwrap_or(Err(WriteError::Store(StoreError::Closed)))
+    }
+
+    /// Makes a write with those that are joined to it, and `apart` before and after it.
+    async fn write_around(&self, write: Write, joined: Vec<Write>, apart: Vec<Write>) -> Result<Committed, WriteError> {
+        let (puts, deletions): (Vec<_>, Vec<_>) = apart.into_iter().partition(|other| other.put().is_some());
+        let mut made = Vec::with_capacity(puts.len());
+        let mut outcome =
+            self.hold(&write.guards).await.and_then(|held| held.then_some(()).ok_or(WriteError::GuardFailed));
+        for put in puts {
+            if outcome.is_ok() {
+                let (collection, key) = (put.collection.clone(), Arc::clone(&put.key));
+                let is_new = put.guards.contains(&Guard::Absent);
+                outcome =
+                    self.write(put).await.map(|committed| made.extend(is_new.then_some((collection, key, committed))));
+            }
+        }
+        let outcome = match outcome {
+            Ok(()) => {
+                let database = self.databases.of(&write.collection);
+                database.write_together(std::iter::once(write).chain(joined).collect()).await
+            }
+            Err(error) => Err(error),
+        };
+        let undone = made.into_iter().filter(|_| outcome.is_err()).map(|(collection, key, committed)| Write {
+            collection,
+            key,
+            op: Op::Delete,
+            guards: vec![Guard::At { revision: committed.revision }],
+        });
+        let undone: Vec<_> = undone.collect();
+        let deletions = if outcome.is_ok() { deletions } else { undone };
+        for deletion in deletions {
+            // Somebody else may have it by now.
+            _ = self.write(deletion).await;
+        }
+        outcome
     }
 
     /// Makes a write that `apart` guards: objects in another database, which no transaction spans.
@@ -253,6 +314,11 @@ impl Storage {
     /// steps, between which writes go on.
     pub async fn compact(&self, collection: &Collection, to: Revision) -> Result<(), StoreError> {
         self.databases.of(collection).compact(to).await
+    }
+
+    /// Whether other processes may write to the main database.
+    pub fn is_shared(&self) -> bool {
+        self.databases.main.is_shared()
     }
 
     /// Deletes what expires at or before `now_ms`, in milliseconds since 1970.

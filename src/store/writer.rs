@@ -7,27 +7,25 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use super::health::Health;
 use super::sql::{BATCH_MAX, Outcome, Store};
 use super::view::{Applied, View};
-use super::{Committed, Op, StoreError, Stored, Write, WriteError, log};
+use super::{Collection, Committed, Op, StoreError, Stored, Write, WriteError, log};
 
 /// How many writes may wait; one more is refused.
 pub(super) const QUEUE_MAX: usize = 1_024;
 /// How many KiB of objects may wait.
 pub(super) const QUEUE_KIB_MAX: usize = 64 << 10;
 
-/// A write and who waits for it.
+/// Writes that are made together, and who waits for them.
 pub(super) struct Waiting {
-    pub write: Write,
+    /// One, and those that are joined to it.
+    pub writes: Vec<Write>,
     pub done: oneshot::Sender<Result<Committed, WriteError>>,
-    /// The write's share of the queue.
+    /// Their share of the queue.
     pub _share: OwnedSemaphorePermit,
 }
 
-/// How many KiB of the queue a write takes.
-pub(super) fn share_kib(write: &Write) -> u32 {
-    let bytes = match &write.op {
-        Op::Put(put) => put.bytes.len(),
-        Op::Delete => 0,
-    };
+/// How many KiB of the queue some writes take.
+pub(super) fn share_kib(writes: &[Write]) -> u32 {
+    let bytes: usize = writes.iter().filter_map(Write::put).map(|put| put.bytes.len()).sum();
     u32::try_from((bytes >> 10).saturating_add(1).min(QUEUE_KIB_MAX)).unwrap_or(u32::MAX)
 }
 
@@ -38,8 +36,9 @@ pub(super) async fn run(
     view: Arc<View>,
     health: Arc<Health>,
 ) {
-    let mut batch = Vec::with_capacity(BATCH_MAX);
-    while queue.recv_many(&mut batch, BATCH_MAX).await > 0 {
+    let mut received = Vec::with_capacity(BATCH_MAX);
+    while !received.is_empty() || queue.recv_many(&mut received, BATCH_MAX).await > 0 {
+        let mut batch = take_batch(&mut received);
         match commit(&mut batch, &*store, &view).await {
             Err(StoreError::DiskFull) if !batch.is_empty() && store.make_room().await => {
                 // Deletions alone: they make room.
@@ -52,8 +51,21 @@ pub(super) async fn run(
                 refuse(&mut batch, &committed.err().unwrap_or(StoreError::Closed));
             }
         }
-        gather(&queue).await;
+        if received.is_empty() {
+            gather(&queue).await;
+        }
     }
+}
+
+/// The first of those who wait whose writes fit one transaction.
+fn take_batch(received: &mut Vec<Waiting>) -> Vec<Waiting> {
+    let mut writes = 0;
+    let mut fits = |waiting: &Waiting| {
+        writes += waiting.writes.len();
+        writes <= BATCH_MAX
+    };
+    let count = received.iter().take_while(|waiting| fits(waiting)).count();
+    received.drain(..count).collect()
 }
 
 /// Lets those who were answered have their turn for as long as more writes come of it: they share the next transaction.
@@ -81,9 +93,9 @@ fn refuse(batch: &mut Vec<Waiting>, error: &StoreError) {
 async fn commit(batch: &mut Vec<Waiting>, store: &dyn Store, view: &View) -> Result<(), StoreError> {
     let mut writes = Vec::with_capacity(batch.len());
     let mut waiting = Vec::with_capacity(batch.len());
-    for Waiting { write, done, _share } in batch.drain(..) {
-        writes.push(write);
-        waiting.push((done, _share));
+    for Waiting { writes: together, done, _share } in batch.drain(..) {
+        waiting.push((together.len(), done, _share));
+        writes.extend(together);
     }
     let outcomes = match store.commit(&writes, view.foresee(&writes)).await {
         Ok(outcomes) => outcomes,
@@ -93,41 +105,21 @@ async fn commit(batch: &mut Vec<Waiting>, store: &dyn Store, view: &View) -> Res
             if let Err(error) = log::poll(view, store).await {
                 tracing::error!(%error, "the log can't be read");
             }
-            batch.extend(writes.into_iter().zip(waiting).map(|(write, (done, _share))| Waiting {
-                write,
+            let mut writes = writes.into_iter();
+            batch.extend(waiting.into_iter().map(|(count, done, _share)| Waiting {
+                writes: writes.by_ref().take(count).collect(),
                 done,
                 _share,
             }));
             if matches!(error, StoreError::DiskFull) {
-                let mut others: Vec<_> =
-                    batch.extract_if(.., |waiting| !matches!(waiting.write.op, Op::Delete)).collect();
+                let adds = |waiting: &mut Waiting| waiting.writes.iter().any(|write| write.put().is_some());
+                let mut others: Vec<_> = batch.extract_if(.., adds).collect();
                 refuse(&mut others, &error);
             }
             return Err(error);
         }
     };
-    let mut applied = Vec::with_capacity(writes.len());
-    for (write, outcome) in writes.into_iter().zip(&outcomes) {
-        if let Outcome::Committed { revision, created, uid } = outcome {
-            let (revision, uid) = (*revision, Arc::clone(uid));
-            let stored = match write.op {
-                Op::Put(put) => Some(Arc::new(Stored {
-                    key: Arc::clone(&write.key),
-                    revision,
-                    created: *created,
-                    uid: put.uid,
-                    stored_version: put.stored_version,
-                    schema_generation: put.schema_generation,
-                    bytes: put.bytes,
-                    expires_at_ms: put.expires_at_ms,
-                    labels: OnceLock::new(),
-                    derived: Default::default(),
-                })),
-                Op::Delete => None,
-            };
-            applied.push((write.collection, Applied { key: write.key, uid, revision, stored }));
-        }
-    }
+    let applied = writes.into_iter().zip(&outcomes).filter_map(|(write, outcome)| apply(write, outcome)).collect();
     // Visible before it is acknowledged: who wrote reads what they wrote. What this process committed need not be read
     // back from the log, unless another process has written in between.
     if !view.publish_next(applied)
@@ -135,12 +127,38 @@ async fn commit(batch: &mut Vec<Waiting>, store: &dyn Store, view: &View) -> Res
     {
         tracing::error!(%error, "the log can't be read");
     }
-    for ((done, _), outcome) in waiting.into_iter().zip(outcomes) {
-        let result = match outcome {
-            Outcome::Committed { revision, .. } => Ok(Committed { revision }),
-            Outcome::GuardFailed => Err(WriteError::GuardFailed),
+    let mut outcomes = outcomes.into_iter();
+    for (count, done, _) in waiting {
+        // Those that are joined have the outcome of the first.
+        let result = match outcomes.next() {
+            Some(Outcome::Committed { revision, .. }) => Ok(Committed { revision }),
+            Some(Outcome::GuardFailed) => Err(WriteError::GuardFailed),
+            None => Err(WriteError::Store(StoreError::Closed)),
         };
+        (1..count).for_each(|_| _ = outcomes.next());
         _ = done.send(result);
     }
     Ok(())
+}
+
+/// What becomes visible of a write, if it was made.
+fn apply(write: Write, outcome: &Outcome) -> Option<(Collection, Applied)> {
+    let Outcome::Committed { revision, created, uid } = outcome else { return None };
+    let (revision, uid) = (*revision, Arc::clone(uid));
+    let stored = match write.op {
+        Op::Put(put) => Some(Arc::new(Stored {
+            key: Arc::clone(&write.key),
+            revision,
+            created: *created,
+            uid: put.uid,
+            stored_version: put.stored_version,
+            schema_generation: put.schema_generation,
+            bytes: put.bytes,
+            expires_at_ms: put.expires_at_ms,
+            labels: OnceLock::new(),
+            derived: Default::default(),
+        })),
+        Op::Delete => None,
+    };
+    Some((write.collection, Applied { key: write.key, uid, revision, stored }))
 }

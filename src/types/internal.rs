@@ -39,10 +39,160 @@ fn write_message(message: Ref, value: Option<&Value>, out: &mut Vec<u8>) {
     }
 }
 
+/// Structs whose fields stand in another order than those of the published type, by their Go names. What is not named follows.
+const ORDERS: [(&str, &[&str]); 3] = [
+    (
+        "PodSpec",
+        &[
+            "Volumes",
+            "InitContainers",
+            "Containers",
+            "EphemeralContainers",
+            "RestartPolicy",
+            "TerminationGracePeriodSeconds",
+            "ActiveDeadlineSeconds",
+            "DNSPolicy",
+            "NodeSelector",
+            "ServiceAccountName",
+            "AutomountServiceAccountToken",
+            "NodeName",
+            "SecurityContext",
+            "ImagePullSecrets",
+            "Hostname",
+            "Subdomain",
+            "SetHostnameAsFQDN",
+            "Affinity",
+            "SchedulerName",
+            "Tolerations",
+            "HostAliases",
+            "PriorityClassName",
+            "Priority",
+            "PreemptionPolicy",
+            "DNSConfig",
+            "ReadinessGates",
+            "RuntimeClassName",
+            "Overhead",
+            "EnableServiceLinks",
+            "TopologySpreadConstraints",
+            "OS",
+            "SchedulingGates",
+            "ResourceClaims",
+            "Resources",
+            "HostnameOverride",
+            "SchedulingGroup",
+        ],
+    ),
+    (
+        "PodSecurityContext",
+        &[
+            "SELinuxOptions",
+            "WindowsOptions",
+            "RunAsUser",
+            "RunAsGroup",
+            "RunAsNonRoot",
+            "SupplementalGroups",
+            "SupplementalGroupsPolicy",
+            "FSGroup",
+            "FSGroupChangePolicy",
+            "Sysctls",
+        ],
+    ),
+    (
+        "VolumeSource",
+        &[
+            "HostPath",
+            "EmptyDir",
+            "GCEPersistentDisk",
+            "AWSElasticBlockStore",
+            "GitRepo",
+            "Secret",
+            "NFS",
+            "ISCSI",
+            "Glusterfs",
+            "PersistentVolumeClaim",
+            "RBD",
+            "Quobyte",
+            "FlexVolume",
+        ],
+    ),
+];
+
+/// Fields of a spec that the internal type has in its security context, before that one's own.
+const HOST_FIELDS: [&str; 5] = ["hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers"];
+
+/// Fields that an internal type does not have: old names of others, and what is elsewhere.
+fn is_elsewhere(message: &Message, field: &Field) -> bool {
+    match message.name {
+        "PodSpec" => field.json == "serviceAccount" || HOST_FIELDS.contains(&field.json),
+        "PodStatus" => field.json == "podIP",
+        _ => false,
+    }
+}
+
+/// Fields that came with 1.37: they show where they are set, so that all else looks as ever.
+fn is_new(message: &Message, field: &Field) -> bool {
+    match message.name {
+        "PodSpec" => field.json == "evictionResponders",
+        "PodStatus" => field.json == "volumeHealth",
+        "VolumeMount" => field.json == "bindMountOptions",
+        "HTTPGetAction" => field.json == "protocol",
+        "GRPCAction" | "EmptyDirVolumeSource" => field.json == "mode",
+        "ProjectedVolumeSource" | "ConfigMapVolumeSource" | "DownwardAPIVolumeSource" | "SecretVolumeSource" => {
+            field.json == "defaultUser"
+        }
+        "PodCertificateProjection"
+        | "ClusterTrustBundleProjection"
+        | "ServiceAccountTokenProjection"
+        | "KeyToPath"
+        | "DownwardAPIVolumeFile" => field.json == "user",
+        _ => false,
+    }
+}
+
+/// The fields of a message in the order of the internal type.
+fn ordered(message: &'static Message) -> Vec<&'static Field> {
+    let mut fields: Vec<&Field> = message.fields.iter().filter(|field| !is_elsewhere(message, field)).collect();
+    if let Some((_, order)) = ORDERS.iter().find(|(name, _)| *name == message.name) {
+        let place = |field: &Field| order.iter().position(|name| *name == field.go_name());
+        fields.sort_by_key(|field| place(field).unwrap_or(order.len()));
+    }
+    fields
+}
+
+/// The spec's fields that say what a pod shares with its host, as its security context has them.
+fn write_host_fields(spec: &'static Message, value: Option<&Value>, out: &mut Vec<u8>, start: usize) {
+    for name in HOST_FIELDS {
+        if let Some(field) = spec.fields.iter().find(|field| field.json == name) {
+            write_field(field, value, out, start);
+        }
+    }
+}
+
+/// The security context of a pod, to which the internal type adds what the pod shares with its host.
+fn write_context(spec: &'static Message, field: &Field, value: Option<&Value>, out: &mut Vec<u8>, start: usize) {
+    separate(out, start);
+    out.extend(json::encode(&Value::String(field.go_name())));
+    out.extend(b":{");
+    let inner = out.len();
+    write_host_fields(spec, value, out, inner);
+    if let Kind::Message(context) = field.kind {
+        write_fields(context.get(), value.and_then(|value| value.get(field.json)), out, inner);
+    }
+    out.push(b'}');
+}
+
 /// The fields of a struct; those of an embedded one stand among them.
-fn write_fields(message: &Message, value: Option<&Value>, out: &mut Vec<u8>, start: usize) {
-    for field in message.fields {
+fn write_fields(message: &'static Message, value: Option<&Value>, out: &mut Vec<u8>, start: usize) {
+    for field in ordered(message) {
         work::step();
+        let is_set = value.and_then(|value| value.get(field.json)).is_some_and(|value| !value.is_null());
+        if is_new(message, field) && !is_set {
+            continue;
+        }
+        if message.name == "PodSpec" && field.json == "securityContext" {
+            write_context(message, field, value, out, start);
+            continue;
+        }
         let Kind::Message(embedded) = field.kind else {
             write_field(field, value, out, start);
             continue;
@@ -133,5 +283,15 @@ mod tests {
         let value = json::decode(br#"{"metadata":{"labels":{"a":"b"}},"spec":{"accessModes":["x"]}}"#);
         let shown = show("core.v1.PersistentVolumeClaimTemplate", &value.expect("the test is JSON"));
         assert!(shown.starts_with(r#"{"labels":{"a":"b"},"Spec":{"AccessModes":["x"],"Selector":null,"#), "{shown}");
+    }
+
+    #[test]
+    fn a_pod_shares_what_its_context_says() {
+        let value = json::decode(br#"{"hostNetwork":true,"securityContext":{"fsGroup":1},"setHostnameAsFQDN":true}"#);
+        let shown = show("core.v1.PodSpec", &value.expect("the test is JSON"));
+        let context = r#""SecurityContext":{"HostNetwork":true,"HostPID":false,"HostIPC":false,"ShareProcessNamespace":null,"HostUsers":null,"SELinuxOptions":null,"#;
+        assert!(shown.contains(context), "{shown}");
+        assert!(shown.contains(r#""Subdomain":"","SetHostnameAsFQDN":true,"Affinity":null"#), "{shown}");
+        assert!(shown.ends_with(r#""HostnameOverride":null,"SchedulingGroup":null}"#), "{shown}");
     }
 }

@@ -9,8 +9,9 @@ use std::borrow::Cow;
 use super::{Codec, Field, Kind, Message, Shape};
 use crate::meta::quantity::Quantity;
 use crate::meta::{duration, object_meta, time};
-use crate::schema::typed::{Findings, Stop, Typed};
+use crate::schema::typed::{Fault, Findings, Stop, Typed};
 use crate::value::{Map, Value, base64};
+use crate::work;
 
 impl Message {
     /// `object` as Go writes it after it has read it, and what strict reading minds.
@@ -22,11 +23,27 @@ impl Message {
         Typed::run(|typed| self.decode_at(typed, object))
     }
 
+    /// Every error that reading `object` meets, up to a bound, in the order of its fields' names.
+    pub fn faults(&'static self, object: &Value) -> Vec<Fault> {
+        Typed::faults(|typed| self.decode_at(typed, object))
+    }
+
     /// Why a tree that was patched can't be restored as an object of this type, where that is not read from text. Go then has
     /// other words than for text: `cannot restore map from slice`.
     pub fn restore_error(&'static self, object: &Value) -> Option<String> {
         let mut fields = object.as_object()?.iter();
         fields.find_map(|(name, value)| self.member(name)?.restore_error(value))
+    }
+
+    /// Cuts numbers that are too large for their fields to their lower bits, as Go does where it restores an object from a tree.
+    pub fn truncate_numbers(&'static self, object: &mut Value) {
+        let Value::Object(fields) = object else { return };
+        for (name, value) in fields.iter_mut() {
+            work::step();
+            if let Some(field) = self.member(name) {
+                field.truncate_numbers(value);
+            }
+        }
     }
 
     /// What Go writes of an object that nothing was read into.
@@ -39,7 +56,12 @@ impl Message {
         let mut read = Map::new();
         typed.structure_in(self.package, value, self.name, |typed, name, value| {
             let Some(field) = self.member(name) else { return Ok(false) };
-            if let Some(value) = field.decode(typed, value)? {
+            let way = self.way_to(field);
+            let decoded = match way.is_empty() {
+                true => field.decode(typed, value)?,
+                false => typed.embedded(&way, |typed| field.decode(typed, value))?,
+            };
+            if let Some(value) = decoded {
                 read.insert(name, value);
             }
             Ok(true)
@@ -60,6 +82,15 @@ impl Message {
 }
 
 impl Field {
+    fn truncate_numbers(&'static self, value: &mut Value) {
+        match (self.shape, value) {
+            (Shape::List, Value::Array(items)) => items.iter_mut().for_each(|item| self.kind.truncate_numbers(item)),
+            (Shape::Map, Value::Object(entries)) => entries.values_mut().for_each(|it| self.kind.truncate_numbers(it)),
+            (Shape::Value | Shape::Pointer | Shape::Inline, value) => self.kind.truncate_numbers(value),
+            _ => {}
+        }
+    }
+
     /// What Go writes of a field that nothing was read into.
     fn zero(&self) -> Option<Value> {
         match self.shape {
@@ -87,6 +118,8 @@ impl Field {
             Ok(self.kind.decode(self.go_type, typed, value)?.unwrap_or_else(|| self.kind.zero()))
         };
         match self.shape {
+            // A pointer to nothing, which a type with a way of its own to read null does not see.
+            Shape::Pointer if value.is_null() => Ok(None),
             Shape::Value | Shape::Pointer | Shape::Inline => self.kind.decode(self.go_type, typed, value),
             Shape::List => Ok(typed.list(value, &self.container(), one)?.map(Value::Array)),
             Shape::Map | Shape::Extensions => {
@@ -119,6 +152,14 @@ impl Field {
 }
 
 impl Kind {
+    fn truncate_numbers(self, value: &mut Value) {
+        match (self, value) {
+            (Kind::Int32, Value::Int(number)) => *number = i64::from(*number as i32),
+            (Kind::Message(message), value) if matches!(message.codec, Codec::Object) => message.get().truncate_numbers(value),
+            _ => {}
+        }
+    }
+
     /// What Go calls the type, if it has no `name` of its own.
     fn go_type(self, name: Option<&'static str>) -> Cow<'static, str> {
         match self {
@@ -187,7 +228,7 @@ impl Kind {
             Kind::Int32 => typed.int32(value).map(|number| Value::Int(number.into())),
             Kind::Int64 => typed.int64(value).map(Value::Int),
             Kind::Double => typed.float64(value).map(Value::Float),
-            Kind::Bytes => decode_bytes(typed, value),
+            Kind::Bytes => decode_bytes(typed, value)?,
             Kind::Message(message) => match message.codec {
                 Codec::Time => decode_time(typed, value, time::normalize),
                 Codec::MicroTime => decode_time(typed, value, time::normalize_micro),
@@ -221,7 +262,6 @@ fn restore_error_of(message: &'static Message, value: &Value) -> Option<String> 
         (Codec::MicroTime, Value::String(text)) => time::normalize_micro(text).err(),
         (Codec::Time | Codec::MicroTime, _) => object_meta::time_field(value).err(),
         (Codec::Quantity, Value::String(text)) => Quantity::parse(text).err().map(|error| error.to_string()),
-        (Codec::Object, Value::Object(_)) if message.is_object_meta() => None,
         (Codec::Object, Value::Object(_)) => message.restore_error(value),
         (Codec::Object, _) => Some(format!("cannot restore struct from: {}", kind_of(value))),
         (Codec::List, Value::Array(items)) => {
@@ -254,7 +294,16 @@ fn decode_metadata<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Option
     Ok(None)
 }
 
-fn decode_bytes(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
+/// Bytes: a text in base64, or a list of numbers.
+fn decode_bytes<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Option<Value>, Stop> {
+    if matches!(value, Value::Array(_)) {
+        let bytes = typed.list(value, "[]uint8", |typed, item| Ok(typed.uint8(item).unwrap_or_default()))?;
+        return Ok(bytes.map(|bytes: Vec<u8>| Value::String(base64::encode(&bytes))));
+    }
+    Ok(decode_text(typed, value))
+}
+
+fn decode_text(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
     let text = typed.string_as(value, "[]uint8")?;
     match base64::decode(&text) {
         Ok(bytes) => Some(Value::String(base64::encode(&bytes))),

@@ -8,8 +8,8 @@ impl Fields for Message {
         self.members().for_each(|field| show(field.json, field.layout()));
     }
 
-    fn has(&self, name: &str) -> bool {
-        self.member(name).is_some()
+    fn layout_of(&self, name: &str) -> Option<Layout> {
+        self.member(name).map(Field::layout)
     }
 }
 

@@ -16,6 +16,7 @@ mod descriptions;
 mod internal;
 pub mod json;
 pub mod layout;
+mod stored;
 pub mod openapi;
 
 use descriptions::description;

@@ -33,12 +33,19 @@ impl Named {
         format!("io.k8s.{package}.{}", self.name())
     }
 
-    /// The type's definition. `group_version` are those of an object that stands on its own.
-    pub fn definition(&'static self, group_version: Option<(&str, &str)>) -> Definition {
+    /// The group and version of the package.
+    fn group_version(&self) -> Option<(&'static str, &'static str)> {
+        let (package, version) = self.package().split_once('.')?;
+        let (group, _) = super::GROUPS.iter().find(|(_, known)| *known == package)?;
+        Some((group, version))
+    }
+
+    /// The type's definition.
+    pub fn definition(&'static self) -> Definition {
         let message = self.message();
         let mut references = Vec::new();
         let schema = match message.codec {
-            Codec::Object => structure(message, self.name(), group_version, &mut references),
+            Codec::Object => structure(message, self, &mut references),
             Codec::Time | Codec::MicroTime => object! { "type" => "string", "format" => "date-time" },
             Codec::Duration | Codec::Quantity => object! { "type" => "string" },
             Codec::IntOrString => object! { "type" => "string", "format" => "int-or-string" },
@@ -49,12 +56,7 @@ impl Named {
     }
 }
 
-fn structure(
-    message: &'static Message,
-    kind: &str,
-    group_version: Option<(&str, &str)>,
-    references: &mut Vec<&'static Named>,
-) -> Value {
+fn structure(message: &'static Message, named: &Named, references: &mut Vec<&'static Named>) -> Value {
     let mut fields = Map::new();
     if !message.description.is_empty() {
         fields.insert("description", message.description.into());
@@ -73,8 +75,8 @@ fn structure(
     if message.is_atomic {
         fields.insert("x-kubernetes-map-type", "atomic".into());
     }
-    if let Some((group, version)) = group_version.filter(|_| message.is_object) {
-        let known = object! { "group" => group, "version" => version, "kind" => kind };
+    if let Some((group, version)) = named.group_version().filter(|_| message.is_object) {
+        let known = object! { "group" => group, "version" => version, "kind" => named.name() };
         fields.insert("x-kubernetes-group-version-kind", vec![known].into());
     }
     Value::Object(fields)

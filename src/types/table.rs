@@ -215,6 +215,25 @@ impl Message {
         self.members().find(|field| field.json == name)
     }
 
+    /// The Go names of the embedded structs on the way to a member; none for a field of its own.
+    pub fn way_to(&self, member: &'static Field) -> Vec<&'static str> {
+        let is_it = |field: &Field| std::ptr::eq(field, member);
+        for field in self.fields {
+            let (Shape::Inline, Kind::Message(outer)) = (field.shape, field.kind) else { continue };
+            for inner in outer.get().fields {
+                if is_it(inner) {
+                    return vec![outer.get().name];
+                }
+                if let (Shape::Inline, Kind::Message(within)) = (inner.shape, inner.kind)
+                    && within.get().fields.iter().any(is_it)
+                {
+                    return vec![outer.get().name, within.get().name];
+                }
+            }
+        }
+        Vec::new()
+    }
+
     /// The fields with their indices, in the order of their numbers.
     pub fn by_number(&self) -> impl DoubleEndedIterator<Item = (usize, &'static Field)> + use<> {
         let (fields, by_number) = (self.fields, self.by_number);

@@ -598,8 +598,21 @@ pub trait Fields: Sync {
     /// Shows the name and the layout of each field, in the order of the type.
     fn each(&self, show: &mut dyn FnMut(&'static str, Layout));
 
-    /// Whether the type has the field.
-    fn has(&self, name: &str) -> bool;
+    /// The layout of a field; `None` if the type has no such field.
+    fn layout_of(&self, name: &str) -> Option<Layout>;
+}
+
+impl Layout {
+    /// The layout of a field of an object, or of an item's in an array of objects.
+    pub fn field(self, name: &str) -> Layout {
+        match self {
+            Layout::Sorted | Layout::Choose(_) => Layout::Sorted,
+            Layout::Struct(order) => order.layout_of(name).unwrap_or(Layout::Sorted),
+            Layout::Declared(declared) => declared.layout_of(name).unwrap_or(Layout::Sorted),
+            Layout::Map(layout) => *layout,
+            Layout::DeclaredMap(declared) => Layout::Declared(declared),
+        }
+    }
 }
 
 impl Fields for &'static [(&'static str, &'static Layout)] {
@@ -607,8 +620,8 @@ impl Fields for &'static [(&'static str, &'static Layout)] {
         self.iter().for_each(|(name, layout)| show(name, **layout));
     }
 
-    fn has(&self, name: &str) -> bool {
-        self.iter().any(|(known, _)| *known == name)
+    fn layout_of(&self, name: &str) -> Option<Layout> {
+        self.iter().find(|(known, _)| *known == name).map(|(_, layout)| **layout)
     }
 }
 
@@ -619,7 +632,7 @@ pub fn encode_as(value: &Value, layout: Layout) -> Vec<u8> {
     out
 }
 
-fn encode_as_into(value: &Value, layout: Layout, out: &mut Vec<u8>) {
+pub(crate) fn encode_as_into(value: &Value, layout: Layout, out: &mut Vec<u8>) {
     match (value, layout) {
         (Value::Object(_) | Value::Array(_), Layout::Choose(choose)) => encode_as_into(value, choose(value), out),
         (Value::Array(items), Layout::Struct(_) | Layout::Declared(_)) => {
@@ -655,7 +668,7 @@ fn encode_declared(fields: &Map, declared: &dyn Fields, out: &mut Vec<u8>) {
     if ordered.len() == fields.len() {
         return encode_fields_as(ordered.into_iter(), out);
     }
-    let others = fields.iter().filter(|(name, _)| !declared.has(name));
+    let others = fields.iter().filter(|(name, _)| declared.layout_of(name).is_none());
     let others = others.map(|(name, field)| (name, field, Layout::Sorted));
     encode_fields_as(ordered.into_iter().chain(others), out);
 }

@@ -300,7 +300,9 @@ fn patched(document: &Value, patch: &Value) -> Value {
     let patch = serde_json::to_vec(patch).expect("it came from JSON");
     let (patch, _) = kubeskiff::patch::json_patch::Patch::decode(&patch, false).expect("a recorded patch");
     let document = kubeskiff::value::json::decode(document.to_string().as_bytes()).expect("it came from JSON");
-    let patched = patch.apply(&document).expect("the patch was recorded for this document");
+    let patched = patch
+        .apply(&document, kubeskiff::value::json::Layout::Sorted)
+        .expect("the patch was recorded for this document");
     serde_json::from_str(&patched).expect("still JSON")
 }
 

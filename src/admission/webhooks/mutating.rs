@@ -7,6 +7,7 @@ use super::configuration::{Configuration, Kind};
 use super::{CallError, Sent, Source, Verdict, Webhook, Webhooks, review};
 use crate::admission::Attributes;
 use crate::crd::ServedVersion;
+use crate::kinds::layout;
 use crate::meta::{OBJECT_BYTES_MAX, Status};
 use crate::patch::PatchError;
 use crate::patch::json_patch::Patch;
@@ -127,7 +128,9 @@ impl<S: Source> Webhooks<S> {
             return Err(CallError::Failed(format!("unsupported patch type {}", go_quote(&verdict.patch_type))));
         }
         let broken = |why: &str| CallError::Refused(Status::internal_error(why));
-        let patched = patch.apply(&versioned.object).map_err(|error| broken(&error.to_string()))?;
+        let patched = patch
+            .apply(&versioned.object, layout::of(&versioned.object))
+            .map_err(|error| broken(&error.to_string()))?;
         if patched.len() > OBJECT_BYTES_MAX {
             return Err(CallError::Refused(Status::too_large_to_store()));
         }

@@ -12,6 +12,7 @@ use rustls_pki_types::pem::PemObject as _;
 use super::super::admission::Admission;
 use super::super::print::{note, output};
 use super::super::serve::traced;
+use super::super::service_network::Network;
 use super::super::serving::{Given, Papers, Server, server_names};
 use super::super::users::{AuthorizationMode, Users};
 use super::flags::{Flags, Manner, Table};
@@ -27,6 +28,7 @@ use crate::store::{Config, Durability, Location};
 
 const DEFAULT_PORT: u16 = 6443;
 const DEFAULT_CERTIFICATES: &str = "/var/run/kubernetes";
+const DEFAULT_SERVICE_RANGE: &str = "10.0.0.0/24";
 const DEFAULT_ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 /// The variable that names the controllers to run, which kube-apiserver has none of.
 const CONTROLLERS: &str = "SKIFF_CONTROLLERS";
@@ -34,7 +36,7 @@ const CONTROLLERS: &str = "SKIFF_CONTROLLERS";
 const TELLING_VERBOSITY: i64 = 2;
 
 /// The flags that change what this server does.
-const ACTING: [&str; 41] = [
+const ACTING: [&str; 43] = [
     "admission-control",
     "anonymous-auth",
     "api-audiences",
@@ -63,6 +65,8 @@ const ACTING: [&str; 41] = [
     "service-account-issuer",
     "service-account-key-file",
     "service-account-signing-key-file",
+    "service-cluster-ip-range",
+    "service-node-port-range",
     "tls-cert-file",
     "tls-private-key-file",
     "token-auth-file",
@@ -149,6 +153,7 @@ async fn server(flags: &Flags) -> Result<Server, String> {
         runtime_config,
         admission,
         users,
+        network: network(flags)?,
         switches: switches(&env::var(CONTROLLERS).unwrap_or_default())?,
         logs: audit_log(flags)?.into_iter().chain(traced()).collect(),
         limits: limits(flags),
@@ -212,6 +217,16 @@ fn authorization_modes(names: &[String]) -> Result<Vec<AuthorizationMode>, Strin
 
 fn runtime_config(flags: &Flags) -> Result<RuntimeConfig, String> {
     RuntimeConfig::parse(&flags.list("runtime-config").join(","))
+}
+
+fn network(flags: &Flags) -> Result<Network, String> {
+    let ranges = flags.list("service-cluster-ip-range").join(",");
+    let ranges = if ranges.is_empty() { DEFAULT_SERVICE_RANGE } else { &ranges };
+    let ports = flags.text("service-node-port-range").map(str::parse).transpose();
+    Ok(Network {
+        service_cluster_ip_range: ranges.parse().map_err(|why| format!("--service-cluster-ip-range: {why}"))?,
+        service_node_port_range: ports.map_err(|why| format!("--service-node-port-range: {why}"))?.unwrap_or_default(),
+    })
 }
 
 /// None unless they are named.

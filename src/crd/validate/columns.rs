@@ -41,7 +41,7 @@ fn validate_column(column: &Column, path: &Path<'_>) -> ErrorList {
 }
 
 pub fn validate_subresources(subresources: &Subresources, path: &Path<'_>) -> ErrorList {
-    let Some(Scale { spec_replicas_path, status_replicas_path, label_selector_path }) = &subresources.scale else {
+    let Some(Scale { spec_replicas_path, status_replicas_path, label_selector_path, .. }) = &subresources.scale else {
         return ErrorList::new();
     };
     let mut errors = ErrorList::new();

@@ -9,6 +9,7 @@ use kubeskiff::kinds;
 use kubeskiff::patch::{json_patch, merge_patch, strategic_merge};
 use kubeskiff::types::Message;
 use kubeskiff::value::Value;
+use kubeskiff::value::json::Layout;
 
 use crate::inputs::{METADATA, Make, SPECS, fields, list, structural, value, widget};
 use crate::pass::{Pass, pass};
@@ -55,13 +56,15 @@ fn json_patches() -> Vec<Pass> {
 
         passes.push(pass("JSON patch", shape, SIZE, input, |(patch, object)| {
             let (patch, _) = json_patch::Patch::decode(patch.as_bytes(), true).ok()?;
-            patch.apply(object).ok()
+            patch.apply(object, Layout::Sorted).ok()
         }));
     }
     let long =
         |size: usize| (format!(r#"[{{"op":"add","path":"{}","value":1}}]"#, "/a".repeat(size)), Value::default());
     passes.push(pass("JSON patch", "a long path", SIZE, long, |(patch, object)| {
-        json_patch::Patch::decode(patch.as_bytes(), true).ok().and_then(|(patch, _)| patch.apply(object).ok())
+        json_patch::Patch::decode(patch.as_bytes(), true)
+            .ok()
+            .and_then(|(patch, _)| patch.apply(object, Layout::Sorted).ok())
     }));
     passes
 }
@@ -82,7 +85,9 @@ fn merge_patches() -> Vec<Pass> {
     ];
     let make = |(shape, input): (&'static str, Patched)| {
         pass("merge patch", shape, SIZE, input, |(patch, object)| {
-            merge_patch::Patch::decode(patch.as_bytes(), true).ok().map(|(patch, _)| patch.apply(object))
+            merge_patch::Patch::decode(patch.as_bytes(), true)
+                .ok()
+                .map(|(patch, _)| patch.apply(object, Layout::Sorted))
         })
     };
     shapes.into_iter().map(make).collect()

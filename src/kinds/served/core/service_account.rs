@@ -1,6 +1,6 @@
 //! ServiceAccount, core/v1.
 
-use crate::crd::{Column, ServedVersion};
+use crate::crd::ServedVersion;
 use crate::meta::field::ErrorList;
 use crate::meta::names;
 use crate::object;
@@ -34,6 +34,10 @@ fn keep_names(object: &mut Value) {
 }
 
 impl Strategy for ServiceAccount {
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+
     fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
         keep_names(object);
     }
@@ -63,18 +67,6 @@ impl Strategy for ServiceAccount {
     }
 
     fn table(&self) -> Option<Table> {
-        const SECRETS: &str = "Secrets is a list of the secrets in the same namespace that pods running using this \
-                               ServiceAccount are allowed to use. Pods are only limited to this list if this service \
-                               account has a \"kubernetes.io/enforce-mountable-secrets\" annotation set to \"true\". The \
-                               \"kubernetes.io/enforce-mountable-secrets\" annotation is deprecated since v1.32. Prefer \
-                               separate namespaces to isolate access to mounted secrets. This field should not be used \
-                               to find auto-generated service account token secrets for use outside of pods. Instead, \
-                               tokens can be requested directly using the TokenRequest API, or service account token \
-                               secrets can be manually created. More info: \
-                               https://kubernetes.io/docs/concepts/configuration/secret";
-        Some(Table::named(vec![Column::string("Secrets", SECRETS)], |object| {
-            let secrets = object.get("secrets").and_then(Value::as_array).unwrap_or_default();
-            Cell::named(object, vec![Cell::count(secrets.len())])
-        }))
+        Some(Table::named(Vec::new(), |object| Cell::named(object, Vec::new())))
     }
 }

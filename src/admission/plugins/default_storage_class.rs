@@ -1,0 +1,36 @@
+//! `DefaultStorageClass`: a claim that names no class gets the default one, the newest of several.
+//!
+//! Source: `plugin/pkg/admission/storage/storageclass/setdefault`, release 1.36.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::is_about;
+use crate::admission::{Admission, Attributes, Objects, Operation, Place};
+use crate::kinds::storage::class;
+use crate::meta::Status;
+use crate::value::Value;
+
+const CLASSES: Place<'static> = Place { group: "storage.k8s.io", plural: "storageclasses", namespace: "" };
+
+pub struct DefaultStorageClass {
+    pub objects: Arc<dyn Objects>,
+}
+
+#[async_trait]
+impl Admission for DefaultStorageClass {
+    async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
+        let is_new = attributes.operation == Operation::Create;
+        if !is_new || !is_about(attributes, "", "persistentvolumeclaims") || class::of_claim(object).is_some() {
+            return Ok(());
+        }
+        let classes = self.objects.list(CLASSES).await?;
+        class::set_default(object, &classes);
+        Ok(())
+    }
+
+    async fn validate(&self, _: &Attributes<'_>, _: &Value) -> Result<(), Status> {
+        Ok(())
+    }
+}

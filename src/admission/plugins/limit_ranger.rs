@@ -1,0 +1,65 @@
+//! `LimitRanger`: containers get what the limits of their namespace say they get, and pods and claims keep to them.
+//!
+//! Source: `plugin/pkg/admission/limitranger`, release 1.36.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{forbidden, is_about};
+use crate::admission::{Admission, Attributes, Objects, Operation, Place};
+use crate::kinds::limits;
+use crate::meta::Status;
+use crate::value::Value;
+
+pub struct LimitRanger {
+    pub objects: Arc<dyn Objects>,
+}
+
+#[async_trait]
+impl Admission for LimitRanger {
+    async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
+        if !is_pod(attributes) {
+            return Ok(());
+        }
+        for range in self.ranges(attributes).await? {
+            limits::set_pod_defaults(&range, object);
+        }
+        Ok(())
+    }
+
+    async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+        let is_pod = is_pod(attributes);
+        let is_write = matches!(attributes.operation, Operation::Create | Operation::Update);
+        if !is_pod && !(is_write && is_about(attributes, "", "persistentvolumeclaims")) {
+            return Ok(());
+        }
+        let check = if is_pod { limits::check_pod } else { limits::check_claim };
+        for range in self.ranges(attributes).await? {
+            if let Some(why) = check(&range, object) {
+                return Err(forbidden(attributes, object.str_at(&["metadata", "name"]), &why));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl LimitRanger {
+    /// The ranges of the namespace; none for what is being deleted.
+    async fn ranges(&self, attributes: &Attributes<'_>) -> Result<Vec<Value>, Status> {
+        let is_going = |old: &Value| old.at(&["metadata", "deletionTimestamp"]).is_some();
+        if attributes.old.is_some_and(is_going) {
+            return Ok(Vec::new());
+        }
+        let place = Place { group: "", plural: "limitranges", namespace: attributes.namespace };
+        self.objects.list(place).await
+    }
+}
+
+/// Whether the containers of a pod are written: when it is made, and when it is resized.
+fn is_pod(attributes: &Attributes<'_>) -> bool {
+    let is_resize = attributes.subresource == "resize" && attributes.operation == Operation::Update;
+    let version = attributes.version;
+    let is_pod = version.group.is_empty() && version.names.plural == "pods";
+    is_pod && (is_resize || (attributes.subresource.is_empty() && attributes.operation == Operation::Create))
+}

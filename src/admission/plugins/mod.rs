@@ -1,0 +1,27 @@
+//! Plugins of a default kube-apiserver that change or refuse objects of built-in kinds.
+
+mod default_storage_class;
+mod storage_object_in_use_protection;
+mod persistent_volume_claim_resize;
+mod limit_ranger;
+mod resource_quota;
+
+pub use default_storage_class::DefaultStorageClass;
+pub use limit_ranger::LimitRanger;
+pub use persistent_volume_claim_resize::PersistentVolumeClaimResize;
+pub use resource_quota::ResourceQuota;
+pub use storage_object_in_use_protection::StorageObjectInUseProtection;
+
+use super::Attributes;
+use crate::meta::Status;
+
+/// Whether the request is about objects of a kind themselves, and not about a part of them.
+fn is_about(attributes: &Attributes<'_>, group: &str, plural: &str) -> bool {
+    let version = attributes.version;
+    attributes.subresource.is_empty() && version.group == group && version.names.plural == plural
+}
+
+fn forbidden(attributes: &Attributes<'_>, name: &str, why: &str) -> Status {
+    let name = if attributes.name.is_empty() { name } else { attributes.name };
+    Status::forbidden(&attributes.version.group, &attributes.version.names.plural, name, why)
+}

@@ -1,0 +1,120 @@
+//! Requests for devices: the spec of claims and of their templates.
+
+use crate::kinds::defaults;
+use crate::meta::field::{Error, ErrorList};
+use crate::meta::field_ref::FieldRef;
+use crate::meta::names;
+use crate::value::Value;
+
+use super::names::Requests;
+use super::{CONFIGS_MAX, REQUESTS_MAX, by_name, by_text, configuration, list, qualified_name, request_reference};
+use super::{selectors, set, taint};
+
+const CONSTRAINTS_MAX: usize = 32;
+const ALTERNATIVES_MAX: usize = 8;
+const ALL: &str = "All";
+const EXACT_COUNT: &str = "ExactCount";
+
+/// Sets what Go sets in a `DeviceClaim`.
+pub fn set_defaults(claim: &mut Value) {
+    for request in defaults::items(claim, "requests") {
+        if let Some(exactly) = defaults::field(request, "exactly") {
+            set_count(exactly);
+        }
+        defaults::items(request, "firstAvailable").for_each(set_count);
+    }
+}
+
+fn set_count(request: &mut Value) {
+    defaults::set(request, "allocationMode", EXACT_COUNT);
+    let is_exact = request.str_at(&["allocationMode"]) == EXACT_COUNT;
+    let count = request.make_object().entry("count");
+    if is_exact && matches!(count, Value::Null | Value::Int(0)) {
+        *count = Value::Int(1);
+    } else if count.is_null() {
+        request.make_object().remove("count");
+    }
+}
+
+/// What is wrong with a `DeviceClaim`.
+pub fn validate(claim: &FieldRef<'_>) -> ErrorList {
+    let known = Requests::of(claim.value().unwrap_or(&Value::Null));
+    let mut errors = set(&claim.field("requests"), REQUESTS_MAX, by_name, validate_request);
+    let constraint = |field: &FieldRef<'_>| validate_constraint(field, &known);
+    errors.extend(list(&claim.field("constraints"), CONSTRAINTS_MAX, constraint));
+    errors.extend(list(&claim.field("config"), CONFIGS_MAX, |config| validate_config(config, &known)));
+    errors
+}
+
+/// The setup of some requests.
+pub fn validate_config(config: &FieldRef<'_>, known: &Requests) -> ErrorList {
+    let reference = |field: &FieldRef<'_>| request_reference(field, known);
+    let mut errors = set(&config.field("requests"), REQUESTS_MAX, by_text, reference);
+    errors.extend(configuration(config, false));
+    errors
+}
+
+fn validate_name(request: &FieldRef<'_>) -> ErrorList {
+    let name = request.field("name");
+    names::is_dns1123_label(name.text()).into_iter().map(|fault| name.invalid(fault)).collect()
+}
+
+fn validate_request(request: &FieldRef<'_>) -> ErrorList {
+    let mut errors = validate_name(request);
+    let (alternatives, exactly) = (request.field("firstAvailable"), request.field("exactly"));
+    match (!alternatives.is_empty(), exactly.is_set()) {
+        (false, false) => {
+            errors.push(request.required("exactly one of `exactly` or `firstAvailable` is required"));
+        }
+        (true, true) => {
+            let why = "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set";
+            errors.push(Error::invalid(request.path(), Value::Null, why));
+        }
+        (true, false) => errors.extend(set(&alternatives, ALTERNATIVES_MAX, by_name, |alternative| {
+            let mut errors = validate_name(alternative);
+            errors.extend(validate_devices(alternative));
+            errors
+        })),
+        (false, true) => errors.extend(validate_devices(&exactly)),
+    }
+    errors
+}
+
+/// Which devices, and how many.
+fn validate_devices(request: &FieldRef<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let class = request.field("deviceClassName");
+    match class.text() {
+        "" => errors.push(class.required("")),
+        name => errors.extend(names::is_dns1123_subdomain(name).into_iter().map(|fault| class.invalid(fault))),
+    }
+    errors.extend(selectors(&request.field("selectors"), false));
+    let (mode, count) = (request.field("allocationMode"), request.field("count"));
+    let invalid = |why: &str| Error::invalid(count.path(), count.int(), why);
+    match mode.text() {
+        ALL if count.int() != 0 => errors.push(invalid("must not be specified when allocationMode is 'All'")),
+        ALL => {}
+        EXACT_COUNT if count.int() <= 0 => errors.push(invalid("must be greater than zero")),
+        EXACT_COUNT => {}
+        _ => errors.push(mode.not_supported(&[ALL, EXACT_COUNT])),
+    }
+    for toleration in request.field("tolerations").items() {
+        errors.extend(taint::toleration(&toleration));
+    }
+    errors
+}
+
+fn validate_constraint(constraint: &FieldRef<'_>, known: &Requests) -> ErrorList {
+    let reference = |field: &FieldRef<'_>| request_reference(field, known);
+    let mut errors = set(&constraint.field("requests"), REQUESTS_MAX, by_text, reference);
+    let (matched, distinct) = (constraint.field("matchAttribute"), constraint.field("distinctAttribute"));
+    if matched.is_set() {
+        errors.extend(qualified_name(&matched, matched.text(), true));
+    } else if distinct.is_set() {
+        errors.extend(qualified_name(&distinct, distinct.text(), true));
+    } else {
+        let why = "exactly one of \"matchAttribute\" or \"distinctAttribute\" is required, but multiple fields are set";
+        errors.push(constraint.required(why));
+    }
+    errors
+}

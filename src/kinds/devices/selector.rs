@@ -1,0 +1,70 @@
+//! Selectors of devices: expressions of a device's driver, attributes and capacity.
+//!
+//! Source: `k8s.io/dynamic-resource-allocation/cel`, release 1.37.
+
+use std::sync::LazyLock;
+
+use crate::cel::declared::{DeclField, DeclType, ObjectType};
+use crate::cel::env::{Env, Expressions};
+use crate::cel::types::Type;
+use crate::meta::field::{Error, ErrorList};
+use crate::meta::field_ref::FieldRef;
+use crate::work;
+
+use super::list;
+
+const SELECTORS_MAX: usize = 32;
+const EXPRESSION_BYTES_MAX: usize = 10 << 10;
+const NAMES_MAX: u64 = 32;
+const DOMAIN_BYTES_MAX: u64 = 63;
+const ID_BYTES_MAX: u64 = 32;
+
+static NEW: LazyLock<Env> = LazyLock::new(|| work::essential(|| environment(Expressions::New)));
+static STORED: LazyLock<Env> = LazyLock::new(|| work::essential(|| environment(Expressions::Stored)));
+
+/// What is wrong with selectors.
+pub fn selectors(field: &FieldRef<'_>, is_stored: bool) -> ErrorList {
+    list(field, SELECTORS_MAX, |selector| {
+        let cel = selector.field("cel");
+        if !cel.is_set() {
+            return [cel.required("")].into_iter().collect();
+        }
+        let expression = cel.field("expression");
+        fault(&expression, is_stored).into_iter().collect()
+    })
+}
+
+fn fault(expression: &FieldRef<'_>, is_stored: bool) -> Option<Error> {
+    let text = expression.text();
+    if text.len() > EXPRESSION_BYTES_MAX {
+        return Some(expression.too_long(EXPRESSION_BYTES_MAX as i64));
+    }
+    let env = if is_stored { &*STORED } else { &*NEW };
+    let invalid = |why: String| Some(Error::invalid(expression.path(), text, why));
+    let checked = match env.compile(text) {
+        Ok(checked) => checked,
+        Err(issues) => return invalid(format!("compilation failed: {issues}")),
+    };
+    match checked.result_type() {
+        Type::Bool | Type::Any | Type::Dyn => None,
+        other => invalid(format!("must evaluate to bool or the unknown type, not {other}")),
+    }
+}
+
+fn environment(expressions: Expressions) -> Env {
+    let text = |bytes_max: u64| DeclType::scalar(Type::String, bytes_max, 0);
+    let by_domain = |value: DeclType| {
+        let in_domain = DeclType::map(text(ID_BYTES_MAX), value, NAMES_MAX);
+        DeclType::map(text(DOMAIN_BYTES_MAX), in_domain, NAMES_MAX)
+    };
+    let quantity = DeclType::scalar(Type::object("kubernetes.Quantity"), 0, 0);
+    let fields = [
+        ("driver", text(DOMAIN_BYTES_MAX)),
+        ("attributes", by_domain(DeclType::scalar(Type::Any, 0, 0))),
+        ("capacity", by_domain(quantity)),
+        ("allowMultipleAllocations", DeclType::scalar(Type::Bool, 0, 0)),
+    ];
+    let declared = |(name, decl): (&str, DeclType)| (name.to_owned(), DeclField { decl, required: true });
+    let device = ObjectType { name: "kubernetes.DRADevice".to_owned(), fields: fields.map(declared).into() };
+    Env::kubernetes(expressions).with_variable("device", DeclType::object(device, 0).ty)
+}

@@ -1,0 +1,256 @@
+//! The flow schemas and priority levels that a server makes at its start, and what holds of all of that group.
+//!
+//! Mandatory objects always have these specs; suggested ones are an administrator's to change.
+//!
+//! Source: `k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap`, release 1.37.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use crate::meta::field::ErrorList;
+use crate::meta::field_ref::FieldRef;
+use crate::object;
+use crate::value::Value;
+
+pub const GROUP: &str = "flowcontrol.apiserver.k8s.io";
+const API_VERSION: &str = "flowcontrol.apiserver.k8s.io/v1";
+/// Says that the server may bring an object up to date.
+const AUTO_UPDATE: &str = "apf.kubernetes.io/autoupdate-spec";
+
+const ALL: &[&str] = &["*"];
+const EVERYBODY: [Who; 2] = [Who::Group("system:unauthenticated"), Who::Group("system:authenticated")];
+const NODES: [Who; 1] = [Who::Group("system:nodes")];
+
+/// What is there from the start, levels before the schemas that name them.
+pub static INITIAL: LazyLock<Vec<Value>> = LazyLock::new(|| {
+    let levels = LEVELS.iter().map(Level::object);
+    levels.chain(SCHEMAS.iter().map(Schema::object)).collect()
+});
+
+/// The spec that the mandatory object of a kind and name must have.
+pub fn mandatory_spec(kind: &str, name: &str) -> Option<&'static Value> {
+    if !matches!(name, "exempt" | "catch-all") {
+        return None;
+    }
+    let is_it = |object: &&Value| object.str_at(&["kind"]) == kind && object.str_at(&["metadata", "name"]) == name;
+    INITIAL.iter().find(is_it)?.get("spec")
+}
+
+/// What is wrong with the conditions of a status.
+pub fn validate_conditions(status: &FieldRef<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let mut seen = BTreeSet::new();
+    for condition in status.field("conditions").items() {
+        let kind = condition.field("type");
+        if !seen.insert(kind.text().to_owned()) {
+            errors.push(kind.duplicate());
+        }
+        if kind.text().is_empty() {
+            errors.push(kind.required(""));
+        }
+    }
+    errors
+}
+
+/// How requests are queued: queues, hand size, queue length limit.
+type Queuing = (i64, i64, i64);
+
+struct Level {
+    name: &'static str,
+    shares: i64,
+    lendable_percent: i64,
+    /// Of a level that rejects what is too much, none.
+    queuing: Option<Queuing>,
+}
+
+const LEVELS: [Level; 8] = [
+    Level { name: "catch-all", shares: 5, lendable_percent: 0, queuing: None },
+    Level { name: "exempt", shares: 0, lendable_percent: 0, queuing: None },
+    Level { name: "system", shares: 30, lendable_percent: 33, queuing: Some((64, 6, 50)) },
+    Level { name: "node-high", shares: 40, lendable_percent: 25, queuing: Some((64, 6, 50)) },
+    Level { name: "leader-election", shares: 10, lendable_percent: 0, queuing: Some((16, 4, 50)) },
+    Level { name: "workload-high", shares: 40, lendable_percent: 50, queuing: Some((128, 6, 50)) },
+    Level { name: "workload-low", shares: 100, lendable_percent: 90, queuing: Some((128, 6, 50)) },
+    Level { name: "global-default", shares: 20, lendable_percent: 50, queuing: Some((128, 6, 50)) },
+];
+
+impl Level {
+    fn object(&self) -> Value {
+        initial("PriorityLevelConfiguration", self.name, self.spec())
+    }
+
+    fn spec(&self) -> Value {
+        let mut share =
+            object! { "nominalConcurrencyShares" => self.shares, "lendablePercent" => self.lendable_percent };
+        if self.name == "exempt" {
+            return object! { "type" => "Exempt", "exempt" => share };
+        }
+        let response = match self.queuing {
+            None => object! { "type" => "Reject" },
+            Some((queues, hand_size, length)) => object! {
+                "type" => "Queue",
+                "queuing" => object! { "queues" => queues, "handSize" => hand_size, "queueLengthLimit" => length },
+            },
+        };
+        share.make_object().insert("limitResponse", response);
+        object! { "type" => "Limited", "limited" => share }
+    }
+}
+
+/// Whose requests a schema is about.
+enum Who {
+    Group(&'static str),
+    User(&'static str),
+    /// Every service account of a namespace.
+    Accounts(&'static str),
+}
+
+impl Who {
+    fn subject(&self) -> Value {
+        match self {
+            Who::Group(name) => object! { "kind" => "Group", "group" => object! { "name" => *name } },
+            Who::User(name) => object! { "kind" => "User", "user" => object! { "name" => *name } },
+            Who::Accounts(namespace) => object! {
+                "kind" => "ServiceAccount",
+                "serviceAccount" => object! { "namespace" => *namespace, "name" => "*" },
+            },
+        }
+    }
+}
+
+/// Requests for resources.
+struct Resources {
+    verbs: &'static [&'static str],
+    group: &'static str,
+    resources: &'static [&'static str],
+    cluster_scope: bool,
+}
+
+impl Resources {
+    fn rule(&self) -> Value {
+        let mut rule = object! {
+            "verbs" => texts(self.verbs),
+            "apiGroups" => texts(&[self.group]),
+            "resources" => texts(self.resources),
+            "namespaces" => texts(ALL),
+        };
+        if self.cluster_scope {
+            rule.make_object().insert("clusterScope", Value::Bool(true));
+        }
+        rule
+    }
+}
+
+struct Schema {
+    name: &'static str,
+    level: &'static str,
+    precedence: i64,
+    /// What makes flows of the requests: `ByUser`, `ByNamespace`, or nothing.
+    distinguished: Option<&'static str>,
+    subjects: &'static [Who],
+    resources: &'static [Resources],
+    /// Verbs and paths.
+    paths: Option<(&'static [&'static str], &'static [&'static str])>,
+}
+
+const EVERYTHING: &[Resources] = &[Resources { verbs: ALL, group: "*", resources: ALL, cluster_scope: true }];
+const EVERY_PATH: Option<(&[&str], &[&str])> = Some((ALL, ALL));
+
+/// A schema for all requests of some subjects.
+const fn of_all(
+    name: &'static str,
+    level: &'static str,
+    precedence: i64,
+    distinguished: &'static str,
+    subjects: &'static [Who],
+) -> Schema {
+    let distinguished = Some(distinguished);
+    Schema { name, level, precedence, distinguished, subjects, resources: EVERYTHING, paths: EVERY_PATH }
+}
+
+static SCHEMAS: [Schema; 11] = [
+    Schema { distinguished: None, ..of_all("exempt", "exempt", 1, "", &[Who::Group("system:masters")]) },
+    of_all("catch-all", "catch-all", 10000, "ByUser", &EVERYBODY),
+    of_all("system-nodes", "system", 500, "ByUser", &NODES),
+    Schema {
+        resources: &[
+            Resources { verbs: ALL, group: "", resources: &["nodes", "nodes/status"], cluster_scope: true },
+            Resources { verbs: ALL, group: "coordination.k8s.io", resources: &["leases"], cluster_scope: false },
+        ],
+        paths: None,
+        ..of_all("system-node-high", "node-high", 400, "ByUser", &NODES)
+    },
+    Schema {
+        distinguished: None,
+        resources: &[],
+        paths: Some((&["get"], &["/healthz", "/readyz", "/livez"])),
+        ..of_all("probes", "exempt", 2, "", &EVERYBODY)
+    },
+    Schema {
+        resources: &[Resources {
+            verbs: &["get", "create", "update"],
+            group: "coordination.k8s.io",
+            resources: &["leases"],
+            cluster_scope: false,
+        }],
+        paths: None,
+        ..of_all(
+            "system-leader-election",
+            "leader-election",
+            100,
+            "ByUser",
+            &[
+                Who::User("system:kube-controller-manager"),
+                Who::User("system:kube-scheduler"),
+                Who::Accounts("kube-system"),
+            ],
+        )
+    },
+    of_all(
+        "kube-controller-manager",
+        "workload-high",
+        800,
+        "ByNamespace",
+        &[Who::User("system:kube-controller-manager")],
+    ),
+    of_all("kube-scheduler", "workload-high", 800, "ByNamespace", &[Who::User("system:kube-scheduler")]),
+    of_all("kube-system-service-accounts", "workload-high", 900, "ByNamespace", &[Who::Accounts("kube-system")]),
+    of_all("service-accounts", "workload-low", 9000, "ByUser", &[Who::Group("system:serviceaccounts")]),
+    of_all("global-default", "global-default", 9900, "ByUser", &EVERYBODY),
+];
+
+impl Schema {
+    fn object(&self) -> Value {
+        let mut rule = object! { "subjects" => self.subjects.iter().map(Who::subject).collect::<Vec<_>>() };
+        if !self.resources.is_empty() {
+            let rules: Vec<Value> = self.resources.iter().map(Resources::rule).collect();
+            rule.make_object().insert("resourceRules", Value::from(rules));
+        }
+        if let Some((verbs, paths)) = self.paths {
+            let paths = object! { "verbs" => texts(verbs), "nonResourceURLs" => texts(paths) };
+            rule.make_object().insert("nonResourceRules", Value::from(vec![paths]));
+        }
+        let mut spec = object! {
+            "priorityLevelConfiguration" => object! { "name" => self.level },
+            "matchingPrecedence" => self.precedence,
+            "rules" => vec![rule],
+        };
+        if let Some(method) = self.distinguished {
+            spec.make_object().insert("distinguisherMethod", object! { "type" => method });
+        }
+        initial("FlowSchema", self.name, spec)
+    }
+}
+
+fn initial(kind: &str, name: &str, spec: Value) -> Value {
+    object! {
+        "apiVersion" => API_VERSION,
+        "kind" => kind,
+        "metadata" => object! { "name" => name, "annotations" => object! { AUTO_UPDATE => "true" } },
+        "spec" => spec,
+    }
+}
+
+fn texts(texts: &[&str]) -> Vec<Value> {
+    texts.iter().map(|text| Value::from(*text)).collect()
+}

@@ -1,0 +1,157 @@
+//! What one limit says of requests and limits.
+
+use crate::kinds::pod::aggregate::Totals;
+use crate::kinds::resources;
+use crate::meta::quantity::Quantity;
+use crate::value::{Map, Value};
+
+/// What can be told in thousandths.
+const MILLI_MAX: i64 = i64::MAX / 1000;
+
+/// What a limit is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Container,
+    Pod,
+    /// Has requests alone.
+    Claim,
+}
+
+impl Kind {
+    const fn name(self) -> &'static str {
+        match self {
+            Kind::Container => "Container",
+            Kind::Pod => "Pod",
+            Kind::Claim => "PersistentVolumeClaim",
+        }
+    }
+}
+
+/// What an object asks for.
+pub struct Asked {
+    pub requests: Totals,
+    pub limits: Totals,
+}
+
+impl Asked {
+    /// What is wrong with it.
+    pub fn check(&self, limit: &Value, kind: Kind) -> Vec<String> {
+        let entries = |list: &'static str| {
+            let list = limit.get(list).and_then(Value::as_object);
+            list.into_iter().flat_map(Map::iter).map(|(name, amount)| (name, resources::parse(Some(amount))))
+        };
+        let least = entries("min").filter_map(|(name, bound)| self.check_min(name, &bound, kind));
+        let most = entries("max").filter_map(|(name, bound)| match kind {
+            Kind::Claim => self.check_max_request(name, &bound, kind),
+            _ => self.check_max(name, &bound, kind),
+        });
+        let ratios = entries("maxLimitRequestRatio").filter(|_| kind != Kind::Claim);
+        let ratios = ratios.filter_map(|(name, bound)| self.check_ratio(name, &bound, kind));
+        least.chain(most).chain(ratios).collect()
+    }
+
+    fn check_min(&self, name: &str, bound: &Quantity, kind: Kind) -> Option<String> {
+        let what = format!("minimum {name} usage per {} is {bound}", kind.name());
+        let Some(request) = self.requests.get(name) else {
+            return Some(format!("{what}.  No request is specified"));
+        };
+        if is_less(request, bound) {
+            return Some(format!("{what}, but request is {request}"));
+        }
+        let limit = self.limits.get(name).filter(|limit| is_less(limit, bound))?;
+        Some(format!("{what}, but limit is {limit}"))
+    }
+
+    fn check_max_request(&self, name: &str, bound: &Quantity, kind: Kind) -> Option<String> {
+        let what = format!("maximum {name} usage per {} is {bound}", kind.name());
+        match self.requests.get(name) {
+            None => Some(format!("{what}.  No request is specified")),
+            Some(request) if is_less(bound, request) => Some(format!("{what}, but request is {request}")),
+            Some(_) => None,
+        }
+    }
+
+    fn check_max(&self, name: &str, bound: &Quantity, kind: Kind) -> Option<String> {
+        let what = format!("maximum {name} usage per {} is {bound}", kind.name());
+        let Some(limit) = self.limits.get(name) else {
+            return Some(format!("{what}.  No limit is specified"));
+        };
+        if is_less(bound, limit) {
+            return Some(format!("{what}, but limit is {limit}"));
+        }
+        let request = self.requests.get(name).filter(|request| is_less(bound, request))?;
+        Some(format!("{what}, but request is {request}"))
+    }
+
+    fn check_ratio(&self, name: &str, bound: &Quantity, kind: Kind) -> Option<String> {
+        let what = format!("{name} max limit to request ratio per {} is {bound}", kind.name());
+        let above_zero = |amount: &&Quantity| amount.signum() != 0;
+        let Some(request) = self.requests.get(name).filter(above_zero) else {
+            return Some(format!("{what}, but no request is specified or request is 0"));
+        };
+        let Some(limit) = self.limits.get(name).filter(above_zero) else {
+            return Some(format!("{what}, but no limit is specified or limit is 0"));
+        };
+        let (request, limit) = comparable(request, limit);
+        let ratio = limit as f64 / request as f64;
+        let is_above = if bound.value() <= MILLI_MAX {
+            ratio * 1000.0 > bound.milli_value() as f64
+        } else {
+            ratio > bound.value() as f64
+        };
+        is_above.then(|| format!("{what}, but provided ratio is {ratio:.6}"))
+    }
+}
+
+/// Two amounts in thousandths, or in whole units where they are too large for that.
+fn comparable(left: &Quantity, right: &Quantity) -> (i64, i64) {
+    if left.value() <= MILLI_MAX && right.value() <= MILLI_MAX {
+        (left.milli_value(), right.milli_value())
+    } else {
+        (left.value(), right.value())
+    }
+}
+
+fn is_less(left: &Quantity, right: &Quantity) -> bool {
+    let (left, right) = comparable(left, right);
+    left < right
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{check_claim, check_pod, set_pod_defaults};
+    use crate::value::{Value, yaml};
+
+    fn read(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("it is YAML")
+    }
+
+    #[test]
+    fn a_container_gets_its_defaults_and_keeps_to_the_bounds() {
+        let range = read(
+            "spec: {limits: [{type: Container, default: {cpu: 200m}, defaultRequest: {cpu: 100m}, max: {cpu: '1'}, \
+             maxLimitRequestRatio: {cpu: '2'}}]}",
+        );
+        let mut pod = read("spec: {containers: [{name: a}, {name: b, resources: {limits: {cpu: '2'}}}]}");
+        set_pod_defaults(&range, &mut pod);
+        assert_eq!(
+            pod.str_at(&["metadata", "annotations", "kubernetes.io/limit-ranger"]),
+            "LimitRanger plugin set: cpu request for container a; cpu limit for container a; cpu request for container b"
+        );
+        assert_eq!(
+            check_pod(&range, &pod).as_deref(),
+            Some(
+                "[maximum cpu usage per Container is 1, but limit is 2, cpu max limit to request ratio per Container is 2, but \
+                 provided ratio is 20.000000]"
+            )
+        );
+    }
+
+    #[test]
+    fn a_claim_keeps_to_the_bounds_of_its_requests() {
+        let range = read("spec: {limits: [{type: PersistentVolumeClaim, max: {storage: 1Gi}}]}");
+        let claim = read("spec: {resources: {requests: {storage: 2Gi}}}");
+        let why = "maximum storage usage per PersistentVolumeClaim is 1Gi, but request is 2Gi";
+        assert_eq!(check_claim(&range, &claim).as_deref(), Some(why));
+    }
+}

@@ -1,0 +1,15 @@
+//! What the kinds of the network have in common: addresses, ports, names, and the state of load balancers.
+//!
+//! In: objects by their types. Out: field errors, warnings and texts of columns, as kube-apiserver 1.37 gives them.
+
+pub mod addresses;
+mod balancer;
+mod columns;
+mod metadata;
+pub mod names;
+mod ports;
+
+pub use balancer::{check_balancer, ingress_warnings, shown_addresses};
+pub use columns::{listed, selector_text};
+pub use metadata::{keep_metadata, raise_generation, set_first_generation};
+pub use ports::{PROTOCOLS, check_app_protocol, check_optional_label, check_port_or_name, check_protocol};

@@ -1,0 +1,75 @@
+//! Validation of the annotations that mean something for a pod.
+//!
+//! Source: `pkg/apis/core/validation`, release 1.36.
+
+use super::{Options, profiles, tolerations};
+use crate::meta::field::{Error, ErrorList};
+use crate::meta::field_ref::FieldRef;
+use crate::value::{Map, Value, json};
+
+/// Of pods that a kubelet has from a file.
+pub const MIRROR: &str = "kubernetes.io/config.mirror";
+const TOLERATIONS: &str = "scheduler.alpha.kubernetes.io/tolerations";
+const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+
+/// The annotations of a pod with this spec.
+pub fn validate(annotations: &FieldRef<'_>, spec: &FieldRef<'_>, options: &Options) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let of_key = |key| FieldRef::new(annotations.value().and_then(|value| value.get(key)), annotations.path().key(key));
+    let mirror = of_key(MIRROR);
+    if mirror.is_set() && spec.field("nodeName").is_empty() {
+        errors.push(mirror.invalid("must set spec.nodeName if mirror pod annotation is set"));
+    }
+    let listed = annotations.field(TOLERATIONS);
+    if !listed.is_empty() {
+        errors.extend(validate_tolerations(&listed, annotations, options));
+    }
+    let cost = of_key(DELETION_COST);
+    if cost.is_set() && !options.allow_invalid_pod_deletion_cost && !is_cost(cost.text()) {
+        errors.push(cost.invalid("must be a 32bit integer"));
+    }
+    errors.extend(profiles::validate_annotations(annotations, spec));
+    errors
+}
+
+/// Whether the annotations say a cost that can be read.
+pub fn has_invalid_cost(annotations: Option<&Value>) -> bool {
+    let cost = annotations.and_then(|annotations| annotations.get(DELETION_COST)).and_then(Value::as_str);
+    cost.is_some_and(|cost| !is_cost(cost))
+}
+
+/// A number without a plus sign or leading zeros.
+fn is_cost(text: &str) -> bool {
+    let begins_well = text == "0" || text.starts_with(|first: char| matches!(first, '-' | '1'..='9'));
+    begins_well && text.parse::<i32>().is_ok()
+}
+
+/// Tolerations as JSON, as they were written before there was a field for them.
+fn validate_tolerations(listed: &FieldRef<'_>, annotations: &FieldRef<'_>, options: &Options) -> ErrorList {
+    match json::decode(listed.text().as_bytes()) {
+        Ok(value) => {
+            let value = lower_names(value);
+            let path = annotations.path().child(TOLERATIONS);
+            tolerations::validate(&FieldRef::new(Some(&value), path), options)
+        }
+        Err(error) => {
+            let error = Error::invalid(annotations.path(), TOLERATIONS, error.to_string());
+            [error].into_iter().collect()
+        }
+    }
+}
+
+/// Go takes the names of fields whatever their case.
+fn lower_names(list: Value) -> Value {
+    const NAMES: [&str; 5] = ["key", "operator", "value", "effect", "tolerationSeconds"];
+    let Value::Array(items) = list else { return list };
+    let rename = |item: Value| match item {
+        Value::Object(fields) => {
+            let known = |name: &str| NAMES.iter().find(|known| known.eq_ignore_ascii_case(name)).copied();
+            let fields = fields.iter().filter_map(|(name, value)| Some((known(name)?.to_owned(), value.clone())));
+            Value::Object(fields.collect::<Map>())
+        }
+        other => other,
+    };
+    Value::Array(items.into_iter().map(rename).collect())
+}

@@ -1,0 +1,179 @@
+//! Validation of containers: regular ones, those that run before them, and those that are added for a look.
+//!
+//! Source: `pkg/apis/core/validation`, release 1.36.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::probes;
+use super::volumes::Volumes;
+use super::{Options, env, mounts, ports, resources, restart, security};
+use crate::kinds::checks;
+use crate::meta::field::{Error, ErrorList};
+use crate::meta::field_ref::FieldRef;
+
+/// What containers are checked against.
+pub struct Context<'a> {
+    pub options: &'a Options,
+    pub volumes: &'a Volumes<'a>,
+    /// The names of the pod's claims.
+    pub claims: &'a BTreeSet<&'a str>,
+    pub grace_seconds: Option<i64>,
+    /// The name of the operating system, where the pod has one.
+    pub os: Option<&'a str>,
+    pub restart_policy: &'a str,
+    /// Whether users in the pod are those of its host.
+    pub host_users: bool,
+}
+
+/// Fields that ephemeral containers can't have, in the order of Go's struct.
+const NOT_EPHEMERAL: [&str; 9] = [
+    "ports",
+    "resources",
+    "resizePolicy",
+    "restartPolicy",
+    "restartPolicyRules",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle",
+];
+
+/// The containers of a pod.
+pub fn validate_regular(containers: &FieldRef<'_>, context: &Context<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    if containers.len() == 0 {
+        errors.push(containers.required(""));
+        return errors;
+    }
+    let mut seen = HashSet::new();
+    for container in containers.items() {
+        errors.extend(validate_common(&container, context));
+        let name = container.field("name");
+        if !seen.insert(container.text_of("name")) {
+            errors.push(name.duplicate());
+        }
+        errors.extend(probes::validate_all(&container, context));
+        errors.extend(restart::validate_policy(&container));
+    }
+    errors.extend(ports::validate_host_ports(containers));
+    errors
+}
+
+/// Containers that run before those of the pod, one by one, or beside them if they restart always.
+pub fn validate_init(containers: &FieldRef<'_>, regular: &FieldRef<'_>, context: &Context<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let mut seen: HashSet<&str> = regular.items().map(|container| container.text_of("name")).collect();
+    for container in containers.items() {
+        errors.extend(validate_common(&container, context));
+        errors.extend(restart::validate_init_policy(&container));
+        let name = container.field("name");
+        if seen.contains(container.text_of("name")) {
+            errors.push(name.duplicate());
+        } else if !name.is_empty() {
+            seen.insert(container.text_of("name"));
+        }
+        // The reference looks at each alone, as if it were the first.
+        let first = FieldRef::new(container.value(), containers.path().index(0));
+        errors.extend(ports::validate_host_ports_of(&first, &mut HashSet::new()));
+        if container.field("restartPolicy").text() == "Always" {
+            errors.extend(probes::validate_all(&container, context));
+        } else {
+            errors.extend(forbid_probes(&container));
+            errors.extend(restart::forbid_restart_on_resize(&container, context.options));
+        }
+    }
+    errors
+}
+
+/// What a container has no use for that runs to its end.
+fn forbid_probes(container: &FieldRef<'_>) -> ErrorList {
+    let names = ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"];
+    let set = names.iter().map(|name| container.field(name)).filter(FieldRef::is_set);
+    set.map(|field| field.forbidden("may not be set for init containers without restartPolicy=Always")).collect()
+}
+
+/// Containers that were added to a pod that runs.
+pub fn validate_ephemeral(
+    containers: &FieldRef<'_>,
+    regular: &FieldRef<'_>,
+    init: &FieldRef<'_>,
+    context: &Context<'_>,
+) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let others: HashSet<&str> =
+        regular.items().chain(init.items()).map(|container| container.text_of("name")).collect();
+    let mut seen = others.clone();
+    for container in containers.items() {
+        errors.extend(validate_common(&container, context));
+        errors.extend(validate_image_text(&container));
+        let name = container.field("name");
+        if !seen.insert(container.text_of("name")) {
+            errors.push(name.duplicate());
+        }
+        let target = container.field("targetContainerName");
+        if !target.is_empty() && !others.contains(target.text()) {
+            errors.push(target.not_found());
+        }
+        errors.extend(validate_ephemeral_fields(&container));
+    }
+    errors
+}
+
+fn validate_ephemeral_fields(container: &FieldRef<'_>) -> ErrorList {
+    const WHY: &str = "cannot be set for an Ephemeral Container";
+    // `resources` is a struct: always there, and used if there is something in it.
+    let is_used = |name: &str, field: &FieldRef<'_>| field.is_set() && (name != "resources" || field.len() > 0);
+    let mut errors = ErrorList::new();
+    for name in NOT_EPHEMERAL {
+        let field = container.field(name);
+        if is_used(name, &field) {
+            errors.push(field.forbidden(WHY));
+        }
+    }
+    for mount in container.field("volumeMounts").items() {
+        for name in ["subPath", "subPathExpr"] {
+            let path = mount.field(name);
+            if !path.is_empty() {
+                errors.push(path.forbidden(WHY));
+            }
+        }
+    }
+    errors
+}
+
+/// What the reference asks of all containers.
+fn validate_common(container: &FieldRef<'_>, context: &Context<'_>) -> ErrorList {
+    let mut errors = checks::required_label(&container.field("name"));
+    let image = container.field("image");
+    if image.is_empty() {
+        errors.push(image.required(""));
+    }
+    let policy = container.field("terminationMessagePolicy");
+    errors.extend(checks::required_one_of(&policy, &["File", "FallbackToLogsOnError"]));
+    errors.extend(ports::validate(&container.field("ports")));
+    errors.extend(env::validate(&container.field("env")));
+    errors.extend(env::validate_sources(&container.field("envFrom")));
+    errors.extend(mounts::validate_mounts(container, context.volumes));
+    errors.extend(mounts::validate_devices(container, context.volumes));
+    let policy = container.field("imagePullPolicy");
+    errors.extend(checks::required_one_of(&policy, &["Always", "IfNotPresent", "Never"]));
+    errors.extend(resources::validate_container(&container.field("resources"), context.claims, context.options));
+    errors.extend(restart::validate_resize_policies(&container.field("resizePolicy"), context.restart_policy));
+    errors.extend(security::validate_context(&container.field("securityContext"), context.host_users));
+    errors
+}
+
+/// What only pods ask of their containers, as templates were allowed otherwise.
+pub fn validate_image_text(container: &FieldRef<'_>) -> Option<Error> {
+    let image = container.field("image");
+    let is_padded = image.text().trim() != image.text();
+    is_padded.then(|| image.invalid("must not have leading or trailing whitespace"))
+}
+
+/// Calls `visit` with each container of a spec, in the order of the reference.
+pub fn visit(spec: &FieldRef<'_>, mut visit: impl FnMut(&FieldRef<'_>)) {
+    for name in super::defaults::CONTAINER_LISTS {
+        let list = spec.field(name);
+        list.items().for_each(|container| visit(&container));
+    }
+}

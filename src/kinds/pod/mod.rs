@@ -1,0 +1,130 @@
+//! What every workload contains: the template of pods, and what a Pod has in common with it.
+//!
+//! In: a pod's spec or a template in the form that its Go type gives it (what is empty is absent). Out: its defaults, what is wrong
+//! with it, what a client is warned of. The kinds of workloads, and Pod itself, call this for their `template` and `spec`.
+//!
+//! Source: `pkg/apis/core/v1/defaults.go`, `pkg/apis/core/validation` and `pkg/api/pod` of Kubernetes 1.36, with the types of 1.37.
+
+mod options;
+mod image;
+pub mod aggregate;
+mod defaults;
+mod volume_defaults;
+pub mod volumes;
+mod spec;
+pub mod annotations;
+pub mod containers;
+mod ports;
+mod env;
+mod mounts;
+mod probes;
+mod restart;
+mod claims;
+mod resources;
+mod security;
+pub mod profiles;
+mod windows;
+mod os;
+mod affinity;
+mod spread;
+mod tolerations;
+mod dns;
+mod warnings;
+mod disabled;
+
+use super::defaults::{items, structure};
+use super::resources as lists;
+use crate::meta::field::ErrorList;
+use crate::meta::field_ref::FieldRef;
+use crate::meta::object_meta;
+use crate::value::Value;
+
+pub use options::Options;
+pub use volume_defaults::set_network_defaults;
+
+/// Sets the defaults of a pod's spec, as every object with one has them.
+pub fn set_pod_spec_defaults(spec: &mut Value) {
+    defaults::set_spec_defaults(spec);
+}
+
+/// Sets the defaults of a template: those of its spec.
+pub fn set_template_defaults(template: &mut Value) {
+    defaults::set_spec_defaults(structure(template, "spec"));
+    defaults::drop_init_container_annotations(template);
+}
+
+/// Sets the defaults of a Pod: those of its spec, and those that templates don't have.
+pub fn set_pod_defaults(pod: &mut Value) {
+    let spec = structure(pod, "spec");
+    defaults::set_only_in_pods(spec);
+    defaults::set_spec_defaults(spec);
+    defaults::drop_init_container_annotations(pod);
+    let Some(status) = pod.get_mut("status") else { return };
+    for list in ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"] {
+        for status in items(status, list) {
+            lists::set_list_defaults(status.get_mut("allocatedResources"));
+            lists::set_requirements_defaults(status);
+        }
+    }
+    lists::set_list_defaults(status.get_mut("allocatedResources"));
+    lists::set_requirements_defaults(status);
+}
+
+/// What is wrong with a template (`PodTemplateSpec`), wherever it stands.
+pub fn validate_template(template: &FieldRef<'_>, options: &Options) -> ErrorList {
+    let (metadata, spec) = (template.field("metadata"), template.field("spec"));
+    // Errors of a template's metadata are told without the word.
+    let of_metadata =
+        |name| FieldRef::new(metadata.value().and_then(|value| value.get(name)), template.path().child(name));
+    let (labels, annotations) = (of_metadata("labels"), of_metadata("annotations"));
+    let mut errors = object_meta::validate_labels(labels.value().unwrap_or(&Value::Null), labels.path());
+    let texts = annotations.value().unwrap_or(&Value::Null);
+    errors.extend(object_meta::validate_annotations(texts, annotations.path()));
+    errors.extend(annotations::validate(&annotations, &spec, options));
+    errors.extend(validate_pod_spec(&spec, None, options));
+    errors.extend(profiles::validate_seccomp_match(metadata.value(), &spec));
+    errors.extend(profiles::validate_app_armor_match(metadata.value(), &spec));
+    let ephemeral = spec.field("ephemeralContainers");
+    if ephemeral.len() > 0 {
+        errors.push(ephemeral.forbidden("ephemeral containers not allowed in pod template"));
+    }
+    errors
+}
+
+/// What is wrong with a pod's spec. `metadata` is that of the Pod; a template has none.
+pub fn validate_pod_spec(spec: &FieldRef<'_>, metadata: Option<&Value>, options: &Options) -> ErrorList {
+    spec::validate(spec, metadata, options)
+}
+
+/// What the one who wrote a template is warned of.
+pub fn template_warnings(template: &FieldRef<'_>, _old: Option<&Value>) -> Vec<String> {
+    warnings::of(template, true)
+}
+
+/// What the one who wrote a Pod is warned of.
+pub fn pod_warnings(pod: &FieldRef<'_>, _old: Option<&Value>) -> Vec<String> {
+    warnings::of(pod, false)
+}
+
+/// Takes out of a template the fields of features that are off, unless `old` has them.
+pub fn drop_disabled_template_fields(new: &mut Value, old: Option<&Value>) {
+    if let Some(spec) = new.get_mut("spec") {
+        disabled::drop_fields(spec, old.and_then(|old| old.get("spec")));
+    }
+}
+
+/// Takes out of a Pod the fields of features that are off, unless `old` has them.
+pub fn drop_disabled_pod_fields(new: &mut Value, old: Option<&Value>) {
+    drop_disabled_template_fields(new, old);
+}
+
+/// What is wrong with a list of tolerations.
+pub fn validate_tolerations(list: &FieldRef<'_>, options: &Options) -> ErrorList {
+    tolerations::validate(list, options)
+}
+
+/// What is wrong with the annotations of a Pod that mean something for it.
+pub fn validate_pod_annotations(pod: &FieldRef<'_>, options: &Options) -> ErrorList {
+    let metadata = pod.field("metadata");
+    annotations::validate(&metadata.field("annotations"), &pod.field("spec"), options)
+}

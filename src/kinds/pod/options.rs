@@ -1,0 +1,136 @@
+//! What is forgiven in a pod because it was there before the rule against it.
+//!
+//! Source: `GetValidationOptionsFromPodSpecAndMeta` in `pkg/api/pod`, release 1.36.
+
+use super::affinity::{self, PREFERRED, REQUIRED};
+use super::volumes::paths;
+use super::{annotations, containers, security};
+use crate::kinds::{node_selector, resources};
+use crate::meta::field_ref::FieldRef;
+use crate::meta::selector::LabelSelector;
+use crate::value::Value;
+
+/// What validation allows; named as `PodValidationOptions`. The default is what a new object meets.
+///
+/// Options of features that are always on or off have no field.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// The object is a Pod, not something that has a template.
+    pub resource_is_pod: bool,
+    pub allow_invalid_pod_deletion_cost: bool,
+    pub allow_invalid_label_value_in_selector: bool,
+    pub allow_invalid_label_value_in_required_node_affinity: bool,
+    pub allow_indivisible_huge_pages_values: bool,
+    pub allow_invalid_topology_spread_constraint_label_selector: bool,
+    pub old_pod_violates_match_label_keys_validation: bool,
+    pub allow_non_local_projected_token_path: bool,
+    pub allow_namespaced_sysctls_for_host_net_and_host_ipc: bool,
+    pub allow_taint_toleration_comparison_operators: bool,
+    pub allow_all_selinux_change_policies: bool,
+    pub allow_user_namespaces_with_volume_devices: bool,
+    pub allow_existing_restart_container_for_non_sidecar_init_container: bool,
+}
+
+impl Options {
+    /// The options for a template that replaces `old`.
+    pub fn for_template(old: Option<&Value>) -> Self {
+        old.map(Options::of).unwrap_or_default()
+    }
+
+    /// The options for a Pod that replaces `old`.
+    pub fn for_pod(old: Option<&Value>) -> Self {
+        Options { resource_is_pod: true, ..Options::for_template(old) }
+    }
+
+    /// What `old`, a Pod or a template, needs to be valid.
+    fn of(old: &Value) -> Self {
+        let root = FieldRef::root(old);
+        let spec = root.field("spec");
+        Options {
+            resource_is_pod: false,
+            allow_invalid_pod_deletion_cost: annotations::has_invalid_cost(old.at(&["metadata", "annotations"])),
+            allow_invalid_label_value_in_selector: has_invalid_selector(&spec.field("affinity")),
+            allow_invalid_label_value_in_required_node_affinity: node_selector::has_invalid_value(old.at(&[
+                "spec",
+                "affinity",
+                "nodeAffinity",
+                REQUIRED,
+            ])),
+            allow_indivisible_huge_pages_values: has_indivisible_huge_pages(&spec),
+            allow_invalid_topology_spread_constraint_label_selector: has_constraint(&spec, |constraint| {
+                let selector = constraint.field("labelSelector");
+                let errors = selector.value().map(|value| LabelSelector::validate(value, true, selector.path()));
+                errors.is_some_and(|errors| !errors.is_empty())
+            }),
+            old_pod_violates_match_label_keys_validation: has_constraint(&spec, |constraint| {
+                !affinity::validate_label_keys(constraint).is_empty()
+            }),
+            allow_non_local_projected_token_path: has_non_local_token(&spec),
+            allow_namespaced_sysctls_for_host_net_and_host_ipc: has_host_sysctl(&spec),
+            allow_taint_toleration_comparison_operators: has_comparison(&spec.field("tolerations")),
+            allow_all_selinux_change_policies: spec.field("securityContext").field("seLinuxChangePolicy").is_set(),
+            allow_user_namespaces_with_volume_devices: has_devices_of_own_users(&spec),
+            allow_existing_restart_container_for_non_sidecar_init_container: has_restart_on_resize(&spec),
+        }
+    }
+}
+
+fn has_invalid_selector(affinity: &FieldRef<'_>) -> bool {
+    let is_invalid = |term: &FieldRef<'_>| !affinity::validate_selectors(term, true).is_empty();
+    ["podAffinity", "podAntiAffinity"].iter().any(|name| {
+        let pods = affinity.field(name);
+        pods.field(REQUIRED).items().any(|term| is_invalid(&term))
+            || pods.field(PREFERRED).items().any(|term| is_invalid(&term.field("podAffinityTerm")))
+    })
+}
+
+fn has_indivisible_huge_pages(spec: &FieldRef<'_>) -> bool {
+    let is_indivisible = |list: &FieldRef<'_>| {
+        list.entries().any(|(name, quantity)| {
+            resources::is_huge_page(name) && !resources::is_divisible_by_page(name, &resources::quantity(&quantity))
+        })
+    };
+    let mut found = is_indivisible(&spec.field("overhead"));
+    containers::visit(spec, |container| {
+        let requirements = container.field("resources");
+        found |= ["limits", "requests"].iter().any(|list| is_indivisible(&requirements.field(list)));
+    });
+    found
+}
+
+fn has_constraint(spec: &FieldRef<'_>, test: impl Fn(&FieldRef<'_>) -> bool) -> bool {
+    spec.field("topologySpreadConstraints").items().any(|constraint| test(&constraint))
+}
+
+fn has_non_local_token(spec: &FieldRef<'_>) -> bool {
+    spec.field("volumes").items().any(|volume| {
+        volume.field("projected").field("sources").items().any(|source| {
+            let token = source.field("serviceAccountToken");
+            token.is_set() && !paths::local_not_reserved(&token.field("path")).is_empty()
+        })
+    })
+}
+
+fn has_host_sysctl(spec: &FieldRef<'_>) -> bool {
+    let sysctls = spec.value().map(|spec| spec.items_at(&["securityContext", "sysctls"])).unwrap_or_default();
+    sysctls.iter().any(|sysctl| security::host_fault(sysctl.str_at(&["name"]), spec).is_some())
+}
+
+fn has_comparison(tolerations: &FieldRef<'_>) -> bool {
+    tolerations.items().any(|toleration| matches!(toleration.text_of("operator"), "Lt" | "Gt"))
+}
+
+fn has_devices_of_own_users(spec: &FieldRef<'_>) -> bool {
+    let users = spec.field("hostUsers");
+    let mut has_devices = false;
+    containers::visit(spec, |container| has_devices |= container.field("volumeDevices").len() > 0);
+    users.is_set() && !users.is_true() && has_devices
+}
+
+fn has_restart_on_resize(spec: &FieldRef<'_>) -> bool {
+    let containers = spec.value().map(|spec| spec.items_at(&["initContainers"])).unwrap_or_default();
+    let to_the_end = containers.iter().filter(|container| container.str_at(&["restartPolicy"]) != "Always");
+    to_the_end
+        .flat_map(|container| container.items_at(&["resizePolicy"]))
+        .any(|policy| policy.str_at(&["restartPolicy"]) == "RestartContainer")
+}

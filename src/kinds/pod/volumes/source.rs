@@ -1,0 +1,100 @@
+//! A volume is made of one of many sources, each a field of its own.
+
+use crate::kinds::pod::Options;
+use crate::meta::field::{Error, ErrorList};
+use crate::meta::field_ref::FieldRef;
+
+/// What a source is checked with.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'c> {
+    /// Of the volume in the pod, or of the persistent volume.
+    pub volume_name: &'c str,
+    /// Empty where it is not known.
+    pub pod_name: &'c str,
+    pub options: &'c Options,
+}
+
+type Check = fn(&FieldRef<'_>, &Context<'_>) -> ErrorList;
+
+/// A source that a volume may have.
+#[derive(Clone, Copy, Debug)]
+pub struct Source {
+    /// Its field.
+    name: &'static str,
+    /// What the reference calls it in errors of the source, and where it is one too many. It misspells some.
+    checked_at: &'static str,
+    refused_at: &'static str,
+    check: Check,
+    /// What is checked beside the source: of the volume.
+    of_volume: Option<OfVolume>,
+    /// Whether it is never one too many.
+    is_beside_others: bool,
+}
+
+/// A check that a source asks of its volume.
+#[derive(Clone, Copy, Debug)]
+struct OfVolume {
+    check: Check,
+    /// Whether even where the source is one too many.
+    always: bool,
+}
+
+impl Source {
+    pub const fn new(name: &'static str, check: Check) -> Self {
+        Source { name, checked_at: name, refused_at: name, check, of_volume: None, is_beside_others: false }
+    }
+
+    pub const fn checked_at(self, checked_at: &'static str) -> Self {
+        Source { checked_at, ..self }
+    }
+
+    pub const fn refused_at(self, refused_at: &'static str) -> Self {
+        Source { refused_at, ..self }
+    }
+
+    /// With a check of the volume, unless the source is one too many.
+    pub const fn with(self, check: Check) -> Self {
+        Source { of_volume: Some(OfVolume { check, always: false }), ..self }
+    }
+
+    /// With a check of the volume, in any case.
+    pub const fn always(self, check: Check) -> Self {
+        Source { of_volume: Some(OfVolume { check, always: true }), ..self }
+    }
+
+    pub const fn beside_others(self) -> Self {
+        Source { is_beside_others: true, ..self }
+    }
+
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+/// What is wrong with the sources of `volume`, of which there must be one.
+pub fn validate_one(volume: &FieldRef<'_>, sources: &[Source], context: &Context<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let mut has_source = false;
+    for source in sources {
+        let field = volume.field(source.name);
+        if !field.is_set() {
+            continue;
+        }
+        let is_refused = has_source && !source.is_beside_others;
+        if is_refused {
+            let at = volume.path().child(source.refused_at);
+            errors.push(Error::forbidden(&at, "may not specify more than 1 volume type"));
+        } else {
+            let checked = FieldRef::new(field.value(), volume.path().child(source.checked_at));
+            errors.extend((source.check)(&checked, context));
+        }
+        if let Some(of_volume) = source.of_volume.filter(|check| check.always || !is_refused) {
+            errors.extend((of_volume.check)(volume, context));
+        }
+        has_source = true;
+    }
+    if !has_source {
+        errors.push(volume.required("must specify a volume type"));
+    }
+    errors
+}

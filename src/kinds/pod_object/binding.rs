@@ -1,0 +1,99 @@
+//! `/binding`: a pod gets a node.
+//!
+//! Source: `BindingREST` of `pkg/registry/core/pod/storage` and `ValidatePodBinding`.
+
+use crate::meta::Status;
+use crate::meta::field::ErrorList;
+use crate::meta::field_ref::FieldRef;
+use crate::value::{Value, go_quote};
+
+use super::conditions::{self, Condition};
+
+/// Checks a binding that was sent for the pod `name`.
+///
+/// Errors: 400 for another name, 500 for a target that is no node, as the reference answers.
+pub fn check(binding: &Value, name: &str) -> Result<(), Status> {
+    if binding.str_at(&["metadata", "name"]) != name {
+        return Err(Status::bad_request("name in URL does not match name in Binding object"));
+    }
+    let errors = validate(binding);
+    if errors.is_empty() { Ok(()) } else { Err(Status::plain(500, &errors.aggregate())) }
+}
+
+fn validate(binding: &Value) -> ErrorList {
+    let root = FieldRef::root(binding);
+    let target = root.field("target");
+    let (kind, name) = (target.field("kind"), target.field("name"));
+    let mut errors = ErrorList::new();
+    if !matches!(kind.text(), "" | "Node") {
+        errors.push(kind.not_supported(&["Node", "<empty>"]));
+    }
+    if name.is_empty() {
+        errors.push(name.required(""));
+    }
+    errors
+}
+
+/// The pod, bound. `now` is RFC 3339.
+///
+/// Errors: why it can't be bound, for a conflict on `pods/binding`.
+pub fn bind(pod: &Value, binding: &Value, now: &str) -> Result<Value, String> {
+    let (name, node) = (pod.str_at(&["metadata", "name"]), pod.str_at(&["spec", "nodeName"]));
+    if pod.at(&["metadata", "deletionTimestamp"]).is_some() {
+        return Err(format!("pod {name} is being deleted, cannot be assigned to a host"));
+    }
+    if !node.is_empty() {
+        return Err(format!("pod {name} is already assigned to node {}", go_quote(node)));
+    }
+    if !pod.items_at(&["spec", "schedulingGates"]).is_empty() {
+        return Err(format!("pod {name} has non-empty .spec.schedulingGates"));
+    }
+    let mut bound = pod.clone();
+    let fields = bound.make_object();
+    fields.entry("spec").make_object().insert("nodeName", Value::from(binding.str_at(&["target", "name"])));
+    fields.entry("status").make_object().remove("nominatedNodeName");
+    for list in ["annotations", "labels"] {
+        let Some(added) = binding.at(&["metadata", list]).and_then(Value::as_object) else { continue };
+        let own = fields.entry("metadata").make_object().entry(list).make_object();
+        for (key, value) in added.iter() {
+            own.insert(key, value.clone());
+        }
+    }
+    let condition = Condition { kind: conditions::SCHEDULED, status: "True", reason: "", message: "" };
+    conditions::set(&mut bound, &condition, now);
+    Ok(bound)
+}
+
+/// The conflict of a pod that can't be bound.
+pub fn conflict(name: &str, why: &str) -> Status {
+    Status::conflict("", "pods/binding", name, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    fn read(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("YAML")
+    }
+
+    #[test]
+    fn a_binding_names_a_node() {
+        let told = |binding: &str| check(&read(binding), "a").expect_err("it is refused").message;
+        assert_eq!(told("metadata: {name: b}"), "name in URL does not match name in Binding object");
+        assert_eq!(
+            told("metadata: {name: a}\ntarget: {kind: Rack, name: ''}"),
+            "[target.kind: Unsupported value: \"Rack\": supported values: \"Node\", \"<empty>\", target.name: Required value]"
+        );
+    }
+
+    #[test]
+    fn a_pod_is_bound_once() {
+        let binding = read("metadata: {name: a, labels: {l: m}}\ntarget: {name: n}");
+        let bound = bind(&read("metadata: {name: a}"), &binding, "now").expect("it is bound");
+        assert_eq!((bound.str_at(&["spec", "nodeName"]), bound.str_at(&["metadata", "labels", "l"])), ("n", "m"));
+        assert!(conditions::is_true(&bound, "PodScheduled"));
+        assert_eq!(bind(&bound, &binding, "now"), Err("pod a is already assigned to node \"n\"".to_owned()));
+    }
+}

@@ -1,0 +1,192 @@
+//! `/log`, `/exec`, `/attach`, `/portforward` and `/proxy`: what a pod says to a client, through its node.
+//!
+//! No kubelet is ever called here, so that these end where the reference would have to reach one.
+//! Source: `LogLocation`, `ExecLocation`, `ResourceLocation` and others of `pkg/registry/core/pod/strategy.go`.
+
+use std::net::IpAddr;
+
+use crate::meta::Status;
+use crate::meta::field::{Error, ErrorList, Path};
+use crate::value::{Value, go_quote};
+
+use super::{CONTAINER_LISTS, ips};
+
+const KUBELET_PORT: i64 = 10250;
+/// Kinds of addresses of nodes, the preferred ones first.
+const ADDRESSES: [&str; 5] = ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"];
+
+/// The container that is meant: the one that is named, or the only one.
+///
+/// Errors: 400 for one that is not in the pod, or where there are several.
+pub fn container<'p>(pod: &'p Value, asked: &'p str) -> Result<&'p str, Status> {
+    let name = pod.str_at(&["metadata", "name"]);
+    let names =
+        || CONTAINER_LISTS.iter().flat_map(|list| pod.items_at(&["spec", list])).map(|one| one.str_at(&["name"]));
+    if !asked.is_empty() {
+        let why = format!("container {asked} is not valid for pod {name}");
+        return if names().any(|own| own == asked) { Ok(asked) } else { Err(Status::bad_request(&why)) };
+    }
+    let why = format!("a container name must be specified for pod {name}");
+    match pod.items_at(&["spec", "containers"]) {
+        [only] => Ok(only.str_at(&["name"])),
+        [] => Err(Status::bad_request(&why)),
+        _ => {
+            let names: Vec<&str> = names().collect();
+            Err(Status::bad_request(&format!("{why}, choose one of: [{}]", names.join(" "))))
+        }
+    }
+}
+
+/// The node that the pod is on, for what can't be done without one.
+///
+/// Errors: 400 where it is on none.
+pub fn node(pod: &Value) -> Result<&str, Status> {
+    let (name, node) = (pod.str_at(&["metadata", "name"]), pod.str_at(&["spec", "nodeName"]));
+    if node.is_empty() {
+        return Err(Status::bad_request(&format!("pod {name} does not have a host assigned")));
+    }
+    Ok(node)
+}
+
+/// Where the kubelet of a node listens.
+///
+/// Errors: why that is not known.
+pub fn kubelet(node: &Value) -> Result<String, Status> {
+    let addresses = node.items_at(&["status", "addresses"]);
+    let of_kind = |kind: &&str| addresses.iter().find(|address| address.str_at(&["type"]) == *kind);
+    let Some(found) = ADDRESSES.iter().find_map(of_kind) else {
+        let shown: Vec<String> = addresses
+            .iter()
+            .map(|address| format!("{{{} {}}}", address.str_at(&["type"]), address.str_at(&["address"])))
+            .collect();
+        let why = format!("no preferred addresses found; known addresses: [{}]", shown.join(" "));
+        return Err(Status::plain(500, &why));
+    };
+    let port = node.at(&["status", "daemonEndpoints", "kubeletEndpoint", "Port"]).and_then(Value::as_i64);
+    let port = port.filter(|port| *port > 0).unwrap_or(KUBELET_PORT);
+    Ok(joined(found.str_at(&["address"]), &port.to_string()))
+}
+
+/// Host and port in one text.
+fn joined(host: &str, port: &str) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
+/// Where `/proxy` of `[SCHEME:]NAME[:PORT]` goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proxied<'r> {
+    pub name: &'r str,
+    pub port: &'r str,
+}
+
+/// Reads what `/proxy` is asked for.
+///
+/// Errors: 400 for a text that is none of these.
+pub fn proxied(id: &str) -> Result<Proxied<'_>, Status> {
+    let parts: Vec<&str> = id.split(':').collect();
+    let invalid = || Err(Status::bad_request(&format!("invalid pod request {}", go_quote(id))));
+    let (scheme, name, port) = match parts.as_slice() {
+        [name] => ("", *name, ""),
+        [name, port] => ("", *name, *port),
+        [scheme, name, port] => (*scheme, *name, *port),
+        _ => return invalid(),
+    };
+    if name.is_empty() || !matches!(scheme, "" | "http" | "https") {
+        return invalid();
+    }
+    Ok(Proxied { name, port })
+}
+
+/// The address that is asked for.
+///
+/// Errors: 400 where the pod has none that may be asked.
+pub fn proxy_address(pod: &Value, port: &str) -> Result<String, Status> {
+    let text = pod.items_at(&["status", "podIPs"]).first().map(|ip| ip.str_at(&["ip"])).unwrap_or_default();
+    let is_global = ips::parse(text).is_some_and(|ip| match ip {
+        IpAddr::V4(ip) => {
+            !(ip.is_unspecified() || ip.is_loopback() || ip.is_multicast() || ip.is_link_local() || ip.is_broadcast())
+        }
+        IpAddr::V6(ip) => !(ip.is_unspecified() || ip.is_loopback() || ip.is_multicast() || ip.is_unicast_link_local()),
+    });
+    if !is_global {
+        return Err(Status::bad_request("address not allowed"));
+    }
+    let mut ports = pod.items_at(&["spec", "containers"]).iter().filter_map(|one| one.items_at(&["ports"]).first());
+    let first = ports.next().and_then(|port| port.get("containerPort")).and_then(Value::as_i64);
+    let port = match (port, first) {
+        ("", Some(first)) => first.to_string(),
+        ("", None) => "80".to_owned(),
+        (port, _) => port.to_owned(),
+    };
+    Ok(joined(text, &port))
+}
+
+/// Nobody answers at `address`.
+pub fn refused(address: &str) -> String {
+    format!("dial tcp {address}: connect: connection refused")
+}
+
+/// The options of `/log`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogOptions {
+    pub tail_lines: Option<i64>,
+    pub limit_bytes: Option<i64>,
+    pub since_seconds: Option<i64>,
+    pub since_time: bool,
+    pub stream: bool,
+}
+
+/// Checks the options of `/log` of the pod `name`.
+///
+/// Errors: 422.
+pub fn check_log_options(options: &LogOptions, name: &str) -> Result<(), Status> {
+    let mut errors = ErrorList::new();
+    let too_small = |field: &'static str, value: Option<i64>, min: i64, why: &str| {
+        value.filter(|value| *value < min).map(|value| Error::invalid(&Path::new(field), value, why))
+    };
+    errors.extend(too_small("tailLines", options.tail_lines, 0, "must be greater than or equal to 0"));
+    errors.extend(too_small("limitBytes", options.limit_bytes, 1, "must be greater than 0"));
+    if options.since_seconds.is_some() && options.since_time {
+        let why = "at most one of `sinceTime` or `sinceSeconds` may be specified";
+        errors.push(Error::forbidden(&Path::new(""), why));
+    } else {
+        errors.extend(too_small("sinceSeconds", options.since_seconds, 1, "must be greater than 0"));
+    }
+    if options.stream {
+        errors.push(Error::forbidden(&Path::new("stream"), "may not be specified"));
+    }
+    if errors.is_empty() { Ok(()) } else { Err(Status::invalid("", "PodLogOptions", name, &errors)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    fn read(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("YAML")
+    }
+
+    #[test]
+    fn a_container_is_named_where_there_are_several() {
+        let pod = read("metadata: {name: a}\nspec: {initContainers: [{name: i}], containers: [{name: c}, {name: d}]}");
+        assert_eq!(container(&pod, "i").ok(), Some("i"));
+        let told = |asked: &str| container(&pod, asked).expect_err("it is refused").message;
+        assert_eq!(told(""), "a container name must be specified for pod a, choose one of: [i c d]");
+        assert_eq!(told("x"), "container x is not valid for pod a");
+        assert_eq!(node(&pod).expect_err("it has none").message, "pod a does not have a host assigned");
+    }
+
+    #[test]
+    fn nodes_and_pods_have_addresses() {
+        let node = read("status: {addresses: [{type: InternalIP, address: '::1'}, {type: Other, address: x}]}");
+        assert_eq!(kubelet(&node).ok().as_deref(), Some("[::1]:10250"));
+        let told = kubelet(&read("{}")).expect_err("it has none").message;
+        assert_eq!(told, "no preferred addresses found; known addresses: []");
+        let pod = read("spec: {containers: [{ports: [{containerPort: 8080}]}]}\nstatus: {podIPs: [{ip: 10.0.0.1}]}");
+        assert_eq!(proxy_address(&pod, "").ok().as_deref(), Some("10.0.0.1:8080"));
+        assert_eq!(proxy_address(&read("{}"), "").expect_err("it has none").message, "address not allowed");
+        assert_eq!(proxied("https:a:1").ok(), Some(Proxied { name: "a", port: "1" }));
+        assert_eq!(proxied("a:b:c:d").expect_err("it is none").message, "invalid pod request \"a:b:c:d\"");
+    }
+}

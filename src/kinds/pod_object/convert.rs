@@ -1,0 +1,82 @@
+//! What comes of a pod when Kubernetes converts it to its internal type and back: old names of fields follow the new ones.
+//!
+//! Source: `pkg/apis/core/v1/conversion.go`.
+
+use crate::object;
+use crate::value::Value;
+
+/// Annotations of before init containers had fields.
+const DROPPED: [&str; 4] = [
+    "pod.alpha.kubernetes.io/init-container-statuses",
+    "pod.alpha.kubernetes.io/init-containers",
+    "pod.beta.kubernetes.io/init-container-statuses",
+    "pod.beta.kubernetes.io/init-containers",
+];
+
+/// Brings a pod that was read and has its defaults into the form that it is stored in.
+pub fn internalize(pod: &mut Value) {
+    if let Some(annotations) = pod.at_mut(&["metadata", "annotations"]).and_then(Value::as_object_mut) {
+        annotations.retain(|name, _| !DROPPED.contains(&name));
+    }
+    if let Some(spec) = pod.get_mut("spec") {
+        share_account(spec);
+        limit_grace_period(spec);
+    }
+    if let Some(status) = pod.get_mut("status") {
+        share_address(status);
+    }
+}
+
+/// `serviceAccount` is an old name of `serviceAccountName`.
+fn share_account(spec: &mut Value) {
+    let names = ["serviceAccountName", "serviceAccount"];
+    let name = names.iter().map(|name| spec.str_at(&[name])).find(|name| !name.is_empty()).map(str::to_owned);
+    if let Some(name) = name {
+        for field in names {
+            spec.make_object().insert(field, Value::from(name.as_str()));
+        }
+    }
+}
+
+fn limit_grace_period(spec: &mut Value) {
+    let field = "terminationGracePeriodSeconds";
+    if spec.get(field).and_then(Value::as_i64).is_some_and(|seconds| seconds < 0) {
+        spec.make_object().insert(field, Value::Int(1));
+    }
+}
+
+/// `podIP` is the first of `podIPs`; where both are told and differ, the former counts.
+fn share_address(status: &mut Value) {
+    let (one, first) = (status.str_at(&["podIP"]), status.items_at(&["podIPs"]).first());
+    let first = first.map(|first| first.str_at(&["ip"]));
+    let (one, differs) = (one.to_owned(), !one.is_empty() && first != Some(one));
+    let first = first.map(str::to_owned);
+    let fields = status.make_object();
+    if differs {
+        fields.insert("podIPs", Value::Array(vec![object! { "ip" => one }]));
+    } else if let Some(first) = first.filter(|first| !first.is_empty()) {
+        fields.insert("podIP", Value::from(first));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::{json, yaml};
+
+    #[test]
+    fn old_names_follow_the_new_ones() {
+        let check = |pod: &str| {
+            let mut pod = yaml::decode(pod.as_bytes()).expect("YAML");
+            internalize(&mut pod);
+            json::encode_to_string(&pod)
+        };
+        assert_eq!(check("spec: {serviceAccount: a}"), r#"{"spec":{"serviceAccount":"a","serviceAccountName":"a"}}"#);
+        assert_eq!(
+            check("spec: {terminationGracePeriodSeconds: -5}"),
+            r#"{"spec":{"terminationGracePeriodSeconds":1}}"#
+        );
+        assert_eq!(check("status: {podIP: a, podIPs: [{ip: b}]}"), r#"{"status":{"podIP":"a","podIPs":[{"ip":"a"}]}}"#);
+        assert_eq!(check("status: {podIPs: [{ip: b}]}"), r#"{"status":{"podIP":"b","podIPs":[{"ip":"b"}]}}"#);
+    }
+}

@@ -1,0 +1,90 @@
+//! What a Pod does beside what its template says: how it is prepared, changed, reported on, bound, evicted and deleted.
+//!
+//! Everything here takes objects in the form of v1, with their defaults, and makes errors, objects or cells of them; nothing
+//! reads the store. Source: `pkg/registry/core/pod`, `pkg/apis/core/validation` and `pkg/api/pod` of Kubernetes, release 1.36.
+
+pub mod convert;
+pub mod prepare;
+pub mod app_armor;
+mod seccomp;
+mod qos;
+pub mod conditions;
+pub mod create;
+pub mod update;
+mod gated;
+pub mod status;
+mod container_statuses;
+mod transitions;
+mod claim_statuses;
+pub mod ephemeral;
+pub mod resize;
+pub mod binding;
+pub mod eviction;
+pub mod connect;
+pub mod deletion;
+mod ips;
+pub mod table;
+pub mod fields;
+pub mod priority;
+pub mod tolerations;
+pub mod runtime_class;
+
+use crate::kinds::Kind;
+use crate::kinds::strategy::Unchecked;
+use crate::meta::field_ref::FieldRef;
+use crate::value::Value;
+
+/// What is sent to `/eviction`. It has no path of its own.
+pub static EVICTION: Kind =
+    Kind { plural: "evictions", singular: "eviction", ..Kind::new("policy", "v1", "Eviction", &Unchecked) };
+
+/// What a request to connect may say in its query.
+pub static ATTACH_OPTIONS: Kind = Kind::new("", "v1", "PodAttachOptions", &Unchecked);
+pub static EXEC_OPTIONS: Kind = Kind::new("", "v1", "PodExecOptions", &Unchecked);
+pub static PORT_FORWARD_OPTIONS: Kind = Kind::new("", "v1", "PodPortForwardOptions", &Unchecked);
+pub static PROXY_OPTIONS: Kind = Kind::new("", "v1", "PodProxyOptions", &Unchecked);
+
+/// The lists of containers, in the order in which Kubernetes visits them.
+const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
+/// The annotation of pods that a kubelet has from a file.
+const MIRROR: &str = "kubernetes.io/config.mirror";
+
+/// The annotation `name` of an object.
+fn annotation<'o>(object: &'o Value, name: &str) -> Option<&'o str> {
+    object.at(&["metadata", "annotations", name]).and_then(Value::as_str)
+}
+
+/// Whether an init container runs beside the others.
+fn is_sidecar(container: &Value) -> bool {
+    container.str_at(&["restartPolicy"]) == "Always"
+}
+
+/// Whether the pod is made for Windows.
+fn is_windows(spec: &Value) -> bool {
+    spec.str_at(&["os", "name"]) == "windows"
+}
+
+/// Calls `visit` with every container of a spec.
+fn each_container(spec: &FieldRef<'_>, mut visit: impl FnMut(&FieldRef<'_>)) {
+    for name in CONTAINER_LISTS {
+        let list = spec.field(name);
+        list.items().for_each(|container| visit(&container));
+    }
+}
+
+/// Takes the field `name` of `new` as it is in `old`.
+fn keep(new: &mut Value, old: &Value, name: &str) {
+    match old.get(name) {
+        Some(value) => _ = new.make_object().insert(name, value.clone()),
+        None => _ = new.make_object().remove(name),
+    }
+}
+
+/// The metadata that only an update of the whole pod may change, as it was.
+fn keep_metadata(new: &mut Value, old: &Value) {
+    let null = Value::Null;
+    let (metadata, old) = (new.make_object().entry("metadata"), old.get("metadata").unwrap_or(&null));
+    for name in ["deletionTimestamp", "generation", "labels", "annotations", "finalizers", "ownerReferences"] {
+        keep(metadata, old, name);
+    }
+}

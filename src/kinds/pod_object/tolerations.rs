@@ -1,0 +1,53 @@
+//! The admission plugin DefaultTolerationSeconds: pods stay for some time on a node that is not ready or not reached.
+//!
+//! Source: `plugin/pkg/admission/defaulttolerationseconds`.
+
+use crate::object;
+use crate::value::Value;
+
+const SECONDS: i64 = 300;
+const TAINTS: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+const EFFECT: &str = "NoExecute";
+
+/// Adds tolerations for the taints that a pod, new or changed, says nothing of.
+pub fn admit(pod: &mut Value) {
+    let own = pod.items_at(&["spec", "tolerations"]);
+    let is_tolerated = |taint: &str| {
+        own.iter().any(|toleration| {
+            let (key, effect) = (toleration.str_at(&["key"]), toleration.str_at(&["effect"]));
+            (key.is_empty() || key == taint) && (effect.is_empty() || effect == EFFECT)
+        })
+    };
+    let missing: Vec<Value> = TAINTS.into_iter().filter(|taint| !is_tolerated(taint)).map(toleration).collect();
+    if missing.is_empty() {
+        return;
+    }
+    match pod.make_object().entry("spec").make_object().entry("tolerations") {
+        Value::Array(tolerations) => tolerations.extend(missing),
+        none => *none = Value::Array(missing),
+    }
+}
+
+fn toleration(key: &str) -> Value {
+    object! { "key" => key, "operator" => "Exists", "effect" => EFFECT, "tolerationSeconds" => SECONDS }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    #[test]
+    fn what_is_tolerated_already_stays() {
+        let check = |tolerations: &str| {
+            let text = format!("spec: {{tolerations: {tolerations}}}");
+            let mut pod = yaml::decode(text.as_bytes()).expect("YAML");
+            admit(&mut pod);
+            pod.items_at(&["spec", "tolerations"]).len()
+        };
+        assert_eq!(check("[]"), 2);
+        assert_eq!(check("[{operator: Exists}]"), 1);
+        assert_eq!(check("[{key: node.kubernetes.io/not-ready, effect: NoSchedule}]"), 3);
+        assert_eq!(check("[{key: node.kubernetes.io/not-ready}]"), 2);
+    }
+}

@@ -1,0 +1,165 @@
+//! What the quotas of a namespace say to a write: whether it fits, and how much is used after it.
+//!
+//! In: the ResourceQuotas, and the object with the one that it replaces. Out: the quotas whose usage changes, or why the write is
+//! refused. Without `status.hard` and `status.used` a quota limits nothing: a controller writes these.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/resourcequota` and `pkg/quota/v1`, release 1.36.
+
+mod scopes;
+mod usage;
+
+use std::collections::BTreeSet;
+
+use crate::meta::quantity::Quantity;
+use crate::value::{Map, Value};
+use crate::work;
+
+use super::pod::aggregate::Totals;
+use super::{defaults, resources};
+
+pub use usage::Counted;
+
+/// A write of an object.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'r> {
+    pub counted: Counted<'r>,
+    pub object: &'r Value,
+    /// What it replaces; nothing where it is made.
+    pub old: Option<&'r Value>,
+}
+
+/// The quotas that count the object, with what they would then count.
+///
+/// # Errors
+///
+/// Why it is refused, in Kubernetes' words.
+pub fn charge(quotas: &[Value], request: &Request<'_>) -> Result<Vec<Value>, String> {
+    let matching: Vec<&Value> =
+        quotas.iter().filter(|quota| matches(quota, &request.counted, request.object)).collect();
+    for quota in &matching {
+        check_known(quota, request)?;
+    }
+    let asked = request.counted.usage(request.object);
+    let negative: Vec<&str> =
+        asked.iter().filter(|(_, amount)| amount.signum() < 0).map(|(name, _)| name.as_str()).collect();
+    if !negative.is_empty() {
+        return Err(format!("quota usage is negative for resource(s): {}", negative.join(",")));
+    }
+    let mut charged = Vec::new();
+    for quota in matching {
+        charged.extend(charge_one(quota, request, &asked)?);
+    }
+    Ok(charged)
+}
+
+/// Whether a quota limits something that the object uses, and is for such objects.
+fn matches(quota: &Value, counted: &Counted<'_>, object: &Value) -> bool {
+    let is_limited = hard(quota).any(|name| counted.counts(name));
+    is_limited && scopes::all_match(quota, counted, object)
+}
+
+fn hard(quota: &Value) -> impl Iterator<Item = &str> {
+    let hard = quota.at(&["status", "hard"]).and_then(Value::as_object);
+    hard.into_iter().flat_map(Map::keys)
+}
+
+/// The object says what it uses, and the quota what is used already.
+fn check_known(quota: &Value, request: &Request<'_>) -> Result<(), String> {
+    let name = quota.str_at(&["metadata", "name"]);
+    let limited: BTreeSet<&str> = hard(quota).filter(|name| request.counted.counts(name)).collect();
+    if let Some(why) = request.counted.missing(&limited, request.object) {
+        return Err(format!("failed quota: {name}: {why}"));
+    }
+    let is_known = |resource: &&str| quota.at(&["status", "used", resource]).is_some();
+    if limited.iter().all(is_known) {
+        return Ok(());
+    }
+    let limited: Vec<&str> = limited.into_iter().collect();
+    Err(format!("status unknown for quota: {name}, resources: {}", limited.join(",")))
+}
+
+fn charge_one(quota: &Value, request: &Request<'_>, asked: &Totals) -> Result<Option<Value>, String> {
+    let before = request.old.filter(|old| matches(quota, &request.counted, old));
+    let before = before.map(|old| request.counted.usage(old)).unwrap_or_default();
+    let mut requested = Totals::new();
+    for name in hard(quota) {
+        let Some(amount) = asked.get(name) else { continue };
+        let more = before.get(name).map_or_else(|| amount.clone(), |before| difference(amount, before));
+        if more.signum() > 0 {
+            requested.insert(name.to_owned(), more);
+        }
+    }
+    if requested.is_empty() {
+        return Ok(None);
+    }
+    let mut charged = quota.clone();
+    let mut exceeded = Vec::new();
+    for (name, more) in &requested {
+        work::step();
+        let amount = |list: &str| resources::parse(quota.at(&["status", list, name]));
+        let used = amount("used").add(more).unwrap_or_else(|_| more.clone());
+        if used > amount("hard") {
+            exceeded.push(name.as_str());
+        }
+        let status = defaults::structure(&mut charged, "status");
+        defaults::structure(status, "used").make_object().insert(name, Value::String(used.to_string()));
+    }
+    if exceeded.is_empty() || request.counted.subresource == "status" {
+        return Ok(Some(charged));
+    }
+    let list = |list: &str| {
+        let amounts =
+            exceeded.iter().map(|name| format!("{name}={}", resources::parse(quota.at(&["status", list, name]))));
+        amounts.collect::<Vec<_>>().join(",")
+    };
+    let wanted = exceeded.iter().filter_map(|name| Some(format!("{name}={}", requested.get(*name)?)));
+    let (name, wanted) = (quota.str_at(&["metadata", "name"]), wanted.collect::<Vec<_>>().join(","));
+    Err(format!("exceeded quota: {name}, requested: {wanted}, used: {}, limited: {}", list("used"), list("hard")))
+}
+
+/// How much more it is; nothing where it is less.
+fn difference(now: &Quantity, before: &Quantity) -> Quantity {
+    match now.sub(before) {
+        Ok(more) if more.signum() > 0 => more,
+        _ => Quantity::from_i64(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    fn read(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("it is YAML")
+    }
+
+    fn charge_pod(quota: &str, pod: &str) -> Result<Vec<Value>, String> {
+        let counted = Counted { group: "", plural: "pods", subresource: "" };
+        charge(&[read(quota)], &Request { counted, object: &read(pod), old: None })
+    }
+
+    #[test]
+    fn a_pod_is_charged_for_what_it_asks_for() {
+        let quota = "{metadata: {name: q}, status: {hard: {pods: '2', requests.cpu: '1'}, used: {pods: '1', requests.cpu: 500m}}}";
+        let pod = |cpu: &str| format!("spec: {{containers: [{{name: c, resources: {{requests: {{cpu: {cpu}}}}}}}]}}");
+        let charged = charge_pod(quota, &pod("500m")).expect("it fits");
+        assert_eq!(charged[0].at(&["status", "used"]), Some(&read("{pods: '2', requests.cpu: '1'}")));
+        let why = "exceeded quota: q, requested: requests.cpu=600m, used: requests.cpu=500m, limited: requests.cpu=1";
+        assert_eq!(charge_pod(quota, &pod("600m")), Err(why.to_owned()));
+        let why = "failed quota: q: must specify requests.cpu for: c";
+        assert_eq!(charge_pod(quota, "spec: {containers: [{name: c}]}"), Err(why.to_owned()));
+    }
+
+    #[test]
+    fn a_quota_is_for_what_is_in_its_scopes() {
+        let quota =
+            "{metadata: {name: q}, spec: {scopes: [BestEffort]}, status: {hard: {pods: '0'}, used: {pods: '0'}}}";
+        assert!(charge_pod(quota, "spec: {containers: [{name: c}]}").is_err());
+        let pod = "spec: {containers: [{name: c, resources: {requests: {cpu: 1m}}}]}";
+        assert_eq!(charge_pod(quota, pod), Ok(Vec::new()));
+        let without_usage = "{metadata: {name: q}, status: {hard: {pods: '1'}}}";
+        let why = "status unknown for quota: q, resources: pods";
+        assert_eq!(charge_pod(without_usage, pod), Err(why.to_owned()));
+    }
+}

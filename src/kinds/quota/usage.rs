@@ -1,0 +1,236 @@
+//! What an object uses of the resources that quotas limit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::kinds::pod::aggregate::{self, Totals};
+use crate::kinds::resources;
+use crate::kinds::storage::class;
+use crate::meta::quantity::Quantity;
+use crate::value::{Map, Value};
+
+const POD: [&str; 10] = [
+    "cpu",
+    "memory",
+    "ephemeral-storage",
+    "requests.cpu",
+    "requests.memory",
+    "requests.ephemeral-storage",
+    "limits.cpu",
+    "limits.memory",
+    "limits.ephemeral-storage",
+    "pods",
+];
+/// What each container must name where a quota limits it.
+const MANDATORY: [&str; 6] = ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
+const SERVICE: [&str; 3] = ["services", "services.nodeports", "services.loadbalancers"];
+const CLAIM: [&str; 2] = ["persistentvolumeclaims", "requests.storage"];
+/// Kinds that were counted under their own names before all were.
+const ALIASES: [&str; 4] = ["configmaps", "resourcequotas", "replicationcontrollers", "secrets"];
+/// What is not counted.
+const IGNORED: [(&str, &str); 3] = [("", "bindings"), ("", "events"), ("events.k8s.io", "events")];
+const BY_CLASS: &str = ".storageclass.storage.k8s.io/";
+
+/// The objects of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted<'c> {
+    pub group: &'c str,
+    pub plural: &'c str,
+    pub subresource: &'c str,
+}
+
+impl Counted<'_> {
+    fn core(&self) -> &str {
+        if self.group.is_empty() { self.plural } else { "" }
+    }
+
+    /// Whether a write may change what is used.
+    pub fn handles(&self, object: &Value, old: Option<&Value>) -> bool {
+        match (self.core(), self.subresource, old) {
+            _ if IGNORED.contains(&(self.group, self.plural)) => false,
+            ("pods", "", Some(old)) => is_terminating(old) != is_terminating(object),
+            ("pods", "resize", Some(_)) | ("services" | "persistentvolumeclaims", "", Some(_)) => true,
+            ("persistentvolumeclaims", "status", Some(_)) => true,
+            (_, "", None) => true,
+            _ => false,
+        }
+    }
+
+    /// `count/pods`, `count/deployments.apps`.
+    fn count_name(&self) -> String {
+        if self.group.is_empty() {
+            format!("count/{}", self.plural)
+        } else {
+            format!("count/{}.{}", self.plural, self.group)
+        }
+    }
+
+    /// Whether a resource that a quota limits is one of these objects'.
+    pub fn counts(&self, resource: &str) -> bool {
+        if resource == self.count_name() {
+            return true;
+        }
+        match self.core() {
+            "pods" => POD.contains(&resource) || is_prefixed(resource) || is_extended(resource),
+            "services" => SERVICE.contains(&resource),
+            "persistentvolumeclaims" => {
+                let of_class = resource.split_once(BY_CLASS).map(|(_, resource)| resource);
+                CLAIM.contains(&of_class.unwrap_or(resource))
+            }
+            plural => ALIASES.contains(&plural) && resource == plural,
+        }
+    }
+
+    /// What the object does not say of what a quota limits.
+    pub fn missing(&self, limited: &BTreeSet<&str>, object: &Value) -> Option<String> {
+        let is_told = object.at(&["spec", "resources"]).is_some_and(|resources| !resources.is_null());
+        if self.core() != "pods" || is_told {
+            return None;
+        }
+        let mut missing: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for container in ["containers", "initContainers"].iter().flat_map(|list| object.items_at(&["spec", list])) {
+            let list = |list: &str| read(container.at(&["resources", list]));
+            let usage = compute(&list("requests"), &list("limits"));
+            let absent = limited.iter().filter(|name| MANDATORY.contains(name) && !usage.contains_key(**name));
+            for name in absent {
+                missing.entry(name).or_default().insert(container.str_at(&["name"]));
+            }
+        }
+        let told = missing.into_iter().map(|(resource, containers)| {
+            format!("{resource} for: {}", containers.into_iter().collect::<Vec<_>>().join(","))
+        });
+        let told: Vec<String> = told.collect();
+        (!told.is_empty()).then(|| format!("must specify {}", told.join("; ")))
+    }
+
+    /// What the object uses.
+    pub fn usage(&self, object: &Value) -> Totals {
+        let mut usage = match self.core() {
+            "pods" => of_pod(object),
+            "services" => of_service(object),
+            "persistentvolumeclaims" => of_claim(object),
+            plural if ALIASES.contains(&plural) => Totals::from([(plural.to_owned(), one())]),
+            _ => Totals::new(),
+        };
+        usage.insert(self.count_name(), one());
+        usage
+    }
+}
+
+fn one() -> Quantity {
+    number(1)
+}
+
+fn number(number: usize) -> Quantity {
+    resources::parse(Some(&Value::String(number.to_string())))
+}
+
+fn is_prefixed(resource: &str) -> bool {
+    resources::is_huge_page(resource.strip_prefix("requests.").unwrap_or(resource))
+}
+
+/// `requests.example.com/gpu`
+fn is_extended(resource: &str) -> bool {
+    let of_class = resource.starts_with("requests.deviceclass.resource.kubernetes.io/");
+    resource.starts_with("requests.") && (of_class || !resources::is_native(resource))
+}
+
+/// Whether a pod ends by itself.
+pub fn is_terminating(pod: &Value) -> bool {
+    pod.at(&["spec", "activeDeadlineSeconds"]).and_then(Value::as_i64).is_some_and(|seconds| seconds >= 0)
+}
+
+fn read(list: Option<&Value>) -> Totals {
+    let entries = list.and_then(Value::as_object).into_iter().flat_map(Map::iter);
+    entries.map(|(name, amount)| (name.to_owned(), resources::parse(Some(amount)))).collect()
+}
+
+/// A pod that has ended uses nothing but its own place.
+fn of_pod(pod: &Value) -> Totals {
+    if matches!(pod.str_at(&["status", "phase"]), "Failed" | "Succeeded") {
+        return Totals::new();
+    }
+    compute(&whole_pod(pod, "requests"), &whole_pod(pod, "limits"))
+}
+
+/// What a pod asks for: its containers together, or as it says itself, and what it costs beside them.
+fn whole_pod(pod: &Value, list: &str) -> Totals {
+    let Some(spec) = pod.get("spec") else { return Totals::new() };
+    let mut totals = aggregate::of_containers(spec, list);
+    let own = read(spec.at(&["resources", list]));
+    totals.extend(own.into_iter().filter(|(name, _)| resources::is_pod_level(name)));
+    for (name, overhead) in read(spec.get("overhead")) {
+        match totals.get_mut(&name) {
+            Some(total) if list == "requests" || total.signum() != 0 => {
+                *total = total.add(&overhead).unwrap_or_else(|_| total.clone());
+            }
+            None if list == "requests" => _ = totals.insert(name, overhead),
+            _ => {}
+        }
+    }
+    totals
+}
+
+/// Requests and limits under the names that quotas have for them.
+fn compute(requests: &Totals, limits: &Totals) -> Totals {
+    let mut usage = Totals::from([("pods".to_owned(), one())]);
+    for name in ["cpu", "memory", "ephemeral-storage"] {
+        if let Some(request) = requests.get(name) {
+            usage.insert(name.to_owned(), request.clone());
+            usage.insert(format!("requests.{name}"), request.clone());
+        }
+        if let Some(limit) = limits.get(name) {
+            usage.insert(format!("limits.{name}"), limit.clone());
+        }
+    }
+    for (name, request) in requests {
+        if resources::is_huge_page(name) {
+            usage.insert(name.clone(), request.clone());
+        }
+        if resources::is_huge_page(name) || resources::is_extended(name) {
+            usage.insert(format!("requests.{name}"), request.clone());
+        }
+    }
+    usage
+}
+
+/// A service uses the ports that it is going to get.
+fn of_service(service: &Value) -> Totals {
+    let ports = service.items_at(&["spec", "ports"]);
+    let allocates = service.at(&["spec", "allocateLoadBalancerNodePorts"]).and_then(Value::as_bool) != Some(false);
+    let named = ports.iter().filter(|port| port.get("nodePort").and_then(Value::as_i64).unwrap_or_default() != 0);
+    let (node_ports, balancers) = match service.str_at(&["spec", "type"]) {
+        "NodePort" => (ports.len(), 0),
+        "LoadBalancer" if allocates => (ports.len(), 1),
+        "LoadBalancer" => (named.count(), 1),
+        _ => (0, 0),
+    };
+    Totals::from([
+        ("services".to_owned(), one()),
+        ("services.nodeports".to_owned(), number(node_ports)),
+        ("services.loadbalancers".to_owned(), number(balancers)),
+    ])
+}
+
+/// A claim uses what it asks for, and what it was given where that is more.
+fn of_claim(claim: &Value) -> Totals {
+    let mut usage = Totals::from([("persistentvolumeclaims".to_owned(), one())]);
+    let requested =
+        claim.at(&["spec", "resources", "requests", "storage"]).map(|amount| resources::parse(Some(amount)));
+    if let Some(requested) = requested {
+        let allocated = resources::parse(claim.at(&["status", "allocatedResources", "storage"]));
+        let storage = requested.max(allocated);
+        let whole = if storage.is_whole() {
+            storage
+        } else {
+            resources::parse(Some(&Value::String(storage.value().to_string())))
+        };
+        usage.insert("requests.storage".to_owned(), whole);
+    }
+    let class = class::of_claim(claim).unwrap_or_default();
+    if !class.is_empty() {
+        let by_class: Vec<_> =
+            usage.iter().map(|(name, amount)| (format!("{class}{BY_CLASS}{name}"), amount.clone())).collect();
+        usage.extend(by_class);
+    }
+    usage
+}

@@ -1,0 +1,175 @@
+//! HorizontalPodAutoscaler, autoscaling/v2 and v1. It is stored and checked in v2.
+//!
+//! Source: defaults, conversion, validation, strategy and columns of Kubernetes 1.37.
+
+use std::borrow::Cow;
+
+use crate::crd::{Column, ServedVersion};
+use crate::kinds::autoscaling::{self, behavior, convert, validate};
+use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
+use crate::kinds::workloads::{self, cells, status};
+use crate::kinds::{Kind, defaults, metadata, prepare};
+use crate::meta::field::ErrorList;
+use crate::meta::field_ref::FieldRef;
+use crate::meta::names;
+use crate::value::Value;
+
+const V1: &str = "autoscaling/v1";
+const V2: &str = "autoscaling/v2";
+
+pub static KINDS: [&Kind; 2] = [&NEWER, &OLDER];
+
+static NEWER: Kind = Kind {
+    plural: "horizontalpodautoscalers",
+    singular: "horizontalpodautoscaler",
+    short_names: &["hpa"],
+    categories: &["all"],
+    status: true,
+    example: r"
+metadata: {name: example}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  minReplicas: 2
+  maxReplicas: 10
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 60}}}]
+",
+    forms: &KINDS,
+    ..Kind::new("autoscaling", "v2", "HorizontalPodAutoscaler", &HorizontalPodAutoscaler)
+};
+
+static OLDER: Kind = Kind {
+    plural: "horizontalpodautoscalers",
+    singular: "horizontalpodautoscaler",
+    short_names: &["hpa"],
+    categories: &["all"],
+    status: true,
+    example: r"
+metadata: {name: example}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  maxReplicas: 10
+  targetCPUUtilizationPercentage: 60
+",
+    forms: &KINDS,
+    ..Kind::new("autoscaling", "v1", "HorizontalPodAutoscaler", &HorizontalPodAutoscaler)
+};
+
+struct HorizontalPodAutoscaler;
+
+impl Strategy for HorizontalPodAutoscaler {
+    fn set_typed_defaults(&self, object: &mut Value) {
+        let is_older = is_older(object);
+        let spec = defaults::structure(object, "spec");
+        defaults::set(spec, "minReplicas", 1);
+        if is_older {
+            return;
+        }
+        if spec.items_at(&["metrics"]).is_empty() {
+            let metric = autoscaling::cpu_metric(autoscaling::DEFAULT_CPU_UTILIZATION);
+            spec.make_object().insert("metrics", Value::Array(vec![metric]));
+        }
+        if let Some(behavior) = defaults::field(spec, "behavior") {
+            behavior::set_defaults(behavior);
+        }
+    }
+
+    fn internalize(&self, object: &mut Value) -> Result<(), String> {
+        if is_older(object) {
+            *object = convert::convert(&convert::convert(object, V2), V1);
+        } else {
+            convert::drop_annotations(object);
+        }
+        Ok(())
+    }
+
+    fn convert(&self, object: &Value, api_version: &str) -> Option<Value> {
+        (object.str_at(&["apiVersion"]) != api_version).then(|| convert::convert(object, api_version))
+    }
+
+    fn internal_annotations(&self) -> &'static [&'static str] {
+        &convert::ANNOTATIONS
+    }
+
+    fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
+        prepare::keep(object, &self.zero(version), &["status"]);
+        drop_status_annotations(object);
+    }
+
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        let object = in_v2(object);
+        let mut errors = metadata::validate(&object, true, names::name_is_dns1123_subdomain);
+        errors.extend(validate::spec(&object, None));
+        errors
+    }
+
+    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+        let (kept, version) = match subresource {
+            Subresource::Status => ("spec", new.str_at(&["apiVersion"]).to_owned()),
+            _ => ("status", new.str_at(&["apiVersion"]).to_owned()),
+        };
+        // What v1 says in annotations belongs to the spec or the status all the same.
+        let mut prepared = in_v2(new).into_owned();
+        prepare::keep(&mut prepared, &in_v2(old), &[kept]);
+        *new = convert::convert(&prepared, &version);
+    }
+
+    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+        let (new, old) = (in_v2(new), in_v2(old));
+        let mut errors = metadata::validate_update(&new, &old);
+        if subresource == Subresource::Status {
+            let root = FieldRef::root(&new);
+            errors.extend(status::not_negative(&root.field("status"), &["currentReplicas", "desiredReplicas"]));
+        } else {
+            errors.extend(validate::spec(&new, Some(&old)));
+        }
+        errors
+    }
+
+    fn table(&self) -> Option<Table> {
+        Some(table())
+    }
+
+    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
+        workloads::reset_fields(subresource)
+    }
+}
+
+fn is_older(object: &Value) -> bool {
+    object.str_at(&["apiVersion"]) == V1
+}
+
+fn in_v2(object: &Value) -> Cow<'_, Value> {
+    if is_older(object) { Cow::Owned(convert::convert(object, V2)) } else { Cow::Borrowed(object) }
+}
+
+/// A new object has no status, whatever its annotations say.
+fn drop_status_annotations(object: &mut Value) {
+    if is_older(object) {
+        let mut newer = convert::convert(object, V2);
+        newer.make_object().remove("status");
+        *object = convert::convert(&newer, V1);
+    }
+}
+
+fn table() -> Table {
+    let columns = vec![
+        Column::string("Reference", "What is scaled."),
+        Column::string("Targets", "What is measured, and what it should be."),
+        Column::string("MinPods", "How many pods there are at least."),
+        Column::string("MaxPods", "How many pods there are at most."),
+        Column::string("Replicas", "How many pods the autoscaler has seen."),
+    ];
+    Table::named(columns, |autoscaler| {
+        let autoscaler = &*in_v2(autoscaler);
+        let target = |name: &str| autoscaler.str_at(&["spec", "scaleTargetRef", name]);
+        let min = autoscaler.at(&["spec", "minReplicas"]).and_then(Value::as_i64);
+        let row = vec![
+            Cell::text(&format!("{}/{}", target("kind"), target("name"))),
+            Cell::text(&autoscaling::cells::metrics(autoscaler)),
+            Cell::text(&min.map_or_else(|| "<unset>".to_owned(), |min| min.to_string())),
+            cells::of_int(autoscaler, &["spec", "maxReplicas"]),
+            cells::of_int(autoscaler, &["status", "currentReplicas"]),
+        ];
+        Cell::named(autoscaler, row)
+    })
+}

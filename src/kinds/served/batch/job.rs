@@ -1,0 +1,281 @@
+//! Job, batch/v1.
+//!
+//! Source: defaults, validation, strategy and columns of Kubernetes 1.37.
+
+use crate::crd::{Column, ServedVersion};
+use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
+use crate::kinds::workloads::{self, cells, selector, template};
+use crate::kinds::{Kind, defaults, jobs, metadata, prepare};
+use crate::kinds::jobs::conditions;
+use crate::meta::field::{Error, ErrorList};
+use crate::meta::field_ref::FieldRef;
+use crate::meta::{names, time};
+use crate::object;
+use crate::value::Value;
+
+/// Labels with the name of the job, and those with its uid: on pods, and the last one in the selector.
+const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
+const UID_LABELS: [&str; 2] = ["controller-uid", UID_LABEL];
+const UID_LABEL: &str = "batch.kubernetes.io/controller-uid";
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "jobs",
+    singular: "job",
+    categories: &["all"],
+    status: true,
+    selectable_fields: &[".status.successful"],
+    example: r"
+metadata: {name: example}
+spec:
+  template: {spec: {restartPolicy: Never, containers: [{name: work, image: example.com/work}]}}
+",
+    ..Kind::new("batch", "v1", "Job", &Job)
+}];
+
+struct Job;
+
+impl Strategy for Job {
+    fn set_typed_defaults(&self, object: &mut Value) {
+        let spec = defaults::structure(object, "spec");
+        jobs::set_defaults(spec);
+        jobs::set_template_defaults(spec);
+        set_labels(object);
+    }
+
+    fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
+        if !is_selected_by_hand(object) {
+            generate_selector(object);
+        }
+        // Go sets it when it reads what it has stored.
+        set_labels(object);
+        prepare::keep(object, &self.zero(version), &["status"]);
+        prepare::first_generation(object);
+        drop_disabled_fields(object, None);
+    }
+
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        validate(object, &template::options(None), true)
+    }
+
+    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+        if subresource == Subresource::Status {
+            prepare::keep(new, old, &["spec"]);
+            return;
+        }
+        drop_disabled_fields(new, Some(old));
+        workloads::prepare_update(new, old);
+    }
+
+    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+        if subresource == Subresource::Status {
+            let mut errors = metadata::validate_update(new, old);
+            errors.extend(jobs::status::validate(new, old));
+            return errors;
+        }
+        let (root, old_root) = (FieldRef::root(new), FieldRef::root(old));
+        let (spec, old_spec) = (root.field("spec"), old_root.field("spec"));
+        let mut options = template::options(Some(old));
+        options.allow_invalid_label_value_in_selector |= selector::has_invalid_value(&old_spec.field("selector"));
+        let labels = old.at(&["spec", "template", "metadata", "labels"]);
+        let had = |label: &str| labels.is_some_and(|labels| labels.get(label).is_some());
+        let mut errors = validate(new, &options, had(NAME_LABELS[1]) && had(UID_LABEL));
+        errors.extend(metadata::validate_update(new, old));
+        errors.extend(jobs::spec::validate_selected(&spec, &options));
+        errors.extend(jobs::update::validate(&spec, old));
+        errors
+    }
+
+    fn warnings(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: Option<&Value>) -> Vec<String> {
+        let is_new = old.is_none_or(|old| workloads::generation_differs(new, old));
+        if subresource == Subresource::Status || !is_new {
+            return Vec::new();
+        }
+        let mut warnings = if old.is_none() { workloads::name_warnings(new) } else { Vec::new() };
+        let root = FieldRef::root(new);
+        warnings.extend(jobs::warnings(&root.field("spec"), old.and_then(|old| old.get("spec"))));
+        warnings
+    }
+
+    fn select(&self, object: &Value, field: &str) -> Option<String> {
+        (field == "status.successful").then(|| cells::int(object, &["status", "succeeded"]).to_string())
+    }
+
+    fn unknown_field_label(&self, _: &ServedVersion, field: &str) -> String {
+        format!("field label {} not supported for Job", crate::value::go_quote(field))
+    }
+
+    /// Older versions left the pods behind.
+    fn orphans_dependents(&self) -> bool {
+        true
+    }
+
+    fn deletion_warning(&self) -> Option<&'static str> {
+        Some(
+            "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or \
+             set propagationPolicy=Orphan to suppress this warning",
+        )
+    }
+
+    fn table(&self) -> Option<Table> {
+        Some(table())
+    }
+
+    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
+        workloads::reset_fields(subresource)
+    }
+}
+
+/// A job without labels has those of its template.
+fn set_labels(job: &mut Value) {
+    let labels = job.at(&["spec", "template", "metadata", "labels"]).cloned();
+    let metadata = defaults::structure(job, "metadata");
+    if let (Some(labels), None) = (labels, metadata.get("labels")) {
+        metadata.make_object().insert("labels", labels);
+    }
+}
+
+fn is_selected_by_hand(job: &Value) -> bool {
+    job.at(&["spec", "manualSelector"]).and_then(Value::as_bool) == Some(true)
+}
+
+/// Labels the pods with the name and the uid of the job, and selects by the uid. Labels that are there stay: validation
+/// tells where they are wrong.
+fn generate_selector(job: &mut Value) {
+    let name = job.str_at(&["metadata", "name"]).to_owned();
+    let uid = job.str_at(&["metadata", "uid"]).to_owned();
+    let spec = defaults::structure(job, "spec");
+    let template = defaults::structure(spec, "template");
+    let labels = defaults::structure(defaults::structure(template, "metadata"), "labels");
+    NAME_LABELS.iter().for_each(|label| defaults::set_pointer(labels, label, name.as_str()));
+    UID_LABELS.iter().for_each(|label| defaults::set_pointer(labels, label, uid.as_str()));
+    let selected = defaults::structure(defaults::structure(spec, "selector"), "matchLabels");
+    defaults::set_pointer(selected, UID_LABEL, uid.as_str());
+}
+
+/// Scheduling belongs to a feature that is off.
+fn drop_disabled_fields(new: &mut Value, old: Option<&Value>) {
+    const NAME: &str = "scheduling";
+    let was_in_use = old.is_some_and(|old| old.at(&["spec", NAME]).is_some());
+    if !was_in_use && let Some(Value::Object(spec)) = new.get_mut("spec") {
+        spec.remove(NAME);
+    }
+    template::drop_disabled_fields(new, old);
+}
+
+/// What is wrong with a job. `has_new_labels` says whether its pods must have the labels of newer servers, too.
+fn validate(job: &Value, options: &template::Options, has_new_labels: bool) -> ErrorList {
+    let mut errors = metadata::validate(job, true, names::name_is_dns1123_subdomain);
+    let root = FieldRef::root(job);
+    let spec = root.field("spec");
+    errors.extend(validate_generated_selector(job, &spec, has_new_labels));
+    errors.extend(jobs::spec::validate_selected(&spec, options));
+    let completions = spec.field("completions").int();
+    if jobs::is_indexed(&spec) && completions > 0 {
+        errors.extend(check_host_name(&root, completions));
+    }
+    errors
+}
+
+/// The last pod of an indexed job must have the name of a host.
+fn check_host_name(root: &FieldRef<'_>, completions: i64) -> Option<Error> {
+    let metadata = root.field("metadata");
+    let name = metadata.field("name");
+    let host = format!("{}-{}", name.text(), completions - 1);
+    let why = format!("will not able to create pod with invalid DNS label: {host}");
+    (!names::is_dns1123_label(&host).is_empty()).then(|| name.invalid(why))
+}
+
+/// A selector that the server makes selects what it has labelled.
+fn validate_generated_selector(job: &Value, spec: &FieldRef<'_>, has_new_labels: bool) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let field = spec.field("selector");
+    if is_selected_by_hand(job) || !field.is_set() {
+        return errors;
+    }
+    let (name, uid) = (job.str_at(&["metadata", "name"]), job.str_at(&["metadata", "uid"]));
+    if uid.is_empty() {
+        let metadata = crate::meta::field::Path::new("metadata");
+        errors.push(Error::required(&metadata.child("uid"), ""));
+    }
+    let mut expected = object! {};
+    let template = spec.field("template");
+    let template_metadata = template.field("metadata");
+    for generation in 0..=usize::from(has_new_labels) {
+        for (label, value) in [(UID_LABELS[generation], uid), (NAME_LABELS[generation], name)] {
+            errors.extend(check_label(&template_metadata.field("labels"), label, value));
+            expected.make_object().insert(label, Value::from(value));
+        }
+    }
+    let compiled = selector::compile(&field);
+    if compiled.is_some_and(|compiled| !compiled.matches(Some(&expected))) {
+        errors.push(selector::invalid(&field, "`selector` not auto-generated"));
+    }
+    errors
+}
+
+fn check_label(labels: &FieldRef<'_>, label: &str, expected: &str) -> Option<Error> {
+    let path = labels.path().key(label);
+    let why = format!("must be '{expected}'");
+    match labels.value().and_then(|labels| labels.get(label)) {
+        None => Some(Error::required(&path, why)),
+        Some(found) if found.as_str() == Some(expected) => None,
+        Some(_) => Some(Error::invalid(&path, labels.value().cloned().unwrap_or(Value::Null), why)),
+    }
+}
+
+fn table() -> Table {
+    let mut columns = vec![
+        cells::name(),
+        Column::string("Status", "Status of the job."),
+        Column::string("Completions", "How many pods have succeeded, of how many."),
+        Column::string("Duration", "Time required to complete the job."),
+        cells::age(),
+    ];
+    columns.extend(cells::containers());
+    columns.push(cells::wide("Selector", "Which pods belong to the job."));
+    Table { columns, cells: |job| {
+        let mut row = vec![
+            cells::of_name(job),
+            Cell::text(state(job)),
+            Cell::text(&completions(job)),
+            duration(job),
+            cells::of_age(job),
+        ];
+        row.extend(cells::of_containers(job.at(&["spec", "template", "spec"])));
+        row.push(Cell::text(&selector::cell(job.at(&["spec", "selector"]))));
+        row
+    } }
+}
+
+fn state(job: &Value) -> &'static str {
+    const ENDS: [&str; 2] = ["Complete", "Failed"];
+    const STATES: [&str; 3] = ["Suspended", "FailureTarget", "SuccessCriteriaMet"];
+    let holds = |type_: &&&str| conditions::is_true(job, type_);
+    if let Some(end) = ENDS.iter().find(holds) {
+        return end;
+    }
+    if job.at(&["metadata", "deletionTimestamp"]).is_some() {
+        return "Terminating";
+    }
+    STATES.iter().find(holds).copied().unwrap_or("Running")
+}
+
+fn completions(job: &Value) -> String {
+    let succeeded = cells::int(job, &["status", "succeeded"]);
+    let parallelism = cells::int(job, &["spec", "parallelism"]);
+    match job.at(&["spec", "completions"]).and_then(Value::as_i64) {
+        Some(completions) => format!("{succeeded}/{completions}"),
+        None if parallelism > 1 => format!("{succeeded}/1 of {parallelism}"),
+        None => format!("{succeeded}/1"),
+    }
+}
+
+fn duration(job: &Value) -> Cell {
+    let time = |name: &str| job.str_at(&["status", name]);
+    let seconds = |name: &str| time::parse(time(name)).map(|moment| moment.unix_seconds).ok();
+    match (seconds("startTime"), seconds("completionTime")) {
+        (None, _) => Cell::text(""),
+        (Some(_), None) => Cell::Since(time("startTime").to_owned()),
+        (Some(start), Some(end)) => Cell::Lasting(end.saturating_sub(start)),
+    }
+}

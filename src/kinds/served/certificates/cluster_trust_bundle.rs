@@ -1,0 +1,121 @@
+//! ClusterTrustBundle, certificates.k8s.io/v1beta1: whom to trust for the certificates of a signer. Served where it is switched on.
+//!
+//! Source: `pkg/apis/certificates/validation` and `pkg/registry/certificates/clustertrustbundle`, release 1.37.
+
+use std::collections::BTreeMap;
+
+use crate::crd::{Column, Scope, ServedVersion};
+use crate::kinds::certificates::{self, blocks, is_certificate};
+use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
+use crate::kinds::{Kind, checks, metadata};
+use crate::meta::field::{Error, ErrorList};
+use crate::meta::field_ref::FieldRef;
+use crate::meta::names;
+use crate::value::Value;
+
+const BUNDLE_BYTES_MAX: usize = 1 << 20;
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "clustertrustbundles",
+    singular: "clustertrustbundle",
+    scope: Scope::Cluster,
+    selectable_fields: &[".spec.signerName"],
+    is_default: false,
+    ..Kind::new("certificates.k8s.io", "v1beta1", "ClusterTrustBundle", &ClusterTrustBundle)
+}];
+
+struct ClusterTrustBundle;
+
+impl Strategy for ClusterTrustBundle {
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        validate(object, true)
+    }
+
+    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
+        let bundle = |object: &Value| object.str_at(&["spec", "trustBundle"]).to_owned();
+        let mut errors = validate(new, bundle(new) != bundle(old));
+        errors.extend(metadata::validate_update(new, old));
+        let (new, old) = (FieldRef::root(new), FieldRef::root(old));
+        let (new, old) = (new.field("spec"), old.field("spec"));
+        errors.extend(checks::unchanged(&new.field("signerName"), &old.field("signerName")));
+        errors
+    }
+
+    fn allows_unconditional_update(&self) -> bool {
+        false
+    }
+
+    fn table(&self) -> Option<Table> {
+        let name = Column { format: "name".to_owned(), ..Column::string("Name", "") };
+        Some(Table { columns: vec![name, Column::string("SignerName", "")], cells })
+    }
+}
+
+fn cells(object: &Value) -> Vec<Cell> {
+    let signer = Some(object.str_at(&["spec", "signerName"])).filter(|name| !name.is_empty());
+    vec![Cell::text(object.str_at(&["metadata", "name"])), Cell::text(signer.unwrap_or("<none>"))]
+}
+
+fn validate(object: &Value, parses: bool) -> ErrorList {
+    let mut errors = metadata::validate(object, false, |_, _| Vec::new());
+    let root = FieldRef::root(object);
+    let (meta, spec) = (root.field("metadata"), root.field("spec"));
+    let (name, signer) = (meta.field("name"), spec.field("signerName"));
+    errors.extend(name_faults(name.text(), signer.text()).into_iter().map(|fault| name.invalid(fault)));
+    if !signer.text().is_empty() {
+        errors.extend(certificates::validate_signer_name(&signer));
+    }
+    if parses {
+        errors.extend(validate_bundle(&spec.field("trustBundle")));
+    }
+    errors
+}
+
+/// A bundle of a signer is named after it.
+fn name_faults(name: &str, signer: &str) -> Vec<String> {
+    if signer.is_empty() {
+        if name.contains(':') {
+            return vec!["ClusterTrustBundle without signer name must not have \":\" in its name".to_owned()];
+        }
+        return names::is_dns1123_subdomain(name);
+    }
+    let prefix = format!("{}:", signer.replace('/', ":"));
+    match name.strip_prefix(&prefix) {
+        Some(rest) => names::is_dns1123_subdomain(rest),
+        None => vec![format!("ClusterTrustBundle for signerName {signer} must be named with prefix {prefix}")],
+    }
+}
+
+fn validate_bundle(bundle: &FieldRef<'_>) -> ErrorList {
+    let invalid = |why: String| Error::invalid(bundle.path(), "<value omitted>", why);
+    let mut errors = ErrorList::new();
+    if bundle.text().len() > BUNDLE_BYTES_MAX {
+        errors.push(bundle.too_long(BUNDLE_BYTES_MAX as i64));
+        return errors;
+    }
+    let mut known: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
+    for (index, block) in blocks(bundle.text().as_bytes()).into_iter().enumerate() {
+        if block.label != "CERTIFICATE" {
+            errors.push(invalid(format!("entry {index} has bad block type: {}", block.label)));
+        } else if block.has_headers {
+            errors.push(invalid(format!("entry {index} has PEM block headers")));
+        } else if !is_certificate(&block.bytes) {
+            errors.push(invalid(format!("entry {index} does not parse as X.509")));
+        } else if !certificates::is_authority(&block.bytes) {
+            errors.push(invalid(format!("entry {index} does not have the CA bit set")));
+        } else {
+            known.entry(block.bytes).or_default().push(index);
+        }
+    }
+    if !errors.is_empty() {
+        return errors;
+    }
+    if known.is_empty() {
+        errors.push(invalid("at least one trust anchor must be provided".to_owned()));
+    }
+    for indices in known.values().filter(|indices| indices.len() > 1) {
+        let shown: Vec<String> = indices.iter().map(ToString::to_string).collect();
+        errors.push(invalid(format!("duplicate trust anchor (indices [{}])", shown.join(" "))));
+    }
+    errors
+}

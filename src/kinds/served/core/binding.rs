@@ -1,0 +1,14 @@
+//! Binding, core/v1: what gives a pod its node. It is not stored; `/binding` of the pod is the same.
+
+use crate::crd::Scope;
+use crate::kinds::{Kind, Review};
+
+pub static KINDS: [&Kind; 1] = [&BINDING];
+
+pub static BINDING: Kind = Kind {
+    plural: "bindings",
+    singular: "binding",
+    scope: Scope::Namespaced,
+    example: "metadata: {name: example}\ntarget: {kind: Node, name: example}",
+    ..Kind::question("", Review::Binding, "Binding")
+};

@@ -1,0 +1,147 @@
+//! Pod, core/v1.
+//!
+//! No kubelet is ever called: a pod is an object for others to work with.
+
+use super::binding::BINDING;
+use crate::crd::ServedVersion;
+use crate::kinds::strategy::{PartFields, Strategy, Subresource, Table};
+use crate::kinds::{Action, Kind, Part, pod, pod_object};
+use crate::meta::field::ErrorList;
+use crate::meta::field_ref::FieldRef;
+use crate::meta::names;
+use crate::value::Value;
+
+const EPHEMERAL_CONTAINERS: &str = "ephemeralcontainers";
+const RESIZE: &str = "resize";
+const WRITING: &[&str] = &["get", "patch", "update"];
+const PROXYING: &[&str] = &["create", "delete", "get", "patch", "update"];
+const CONNECTING: &[&str] = &["create", "get"];
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "pods",
+    singular: "pod",
+    short_names: &["po"],
+    categories: &["all"],
+    status: true,
+    parts: &[
+        Part { name: "attach", verbs: CONNECTING, kind: Some(&pod_object::ATTACH_OPTIONS), action: Action::Connect },
+        Part { name: "binding", verbs: &["create"], kind: Some(&BINDING), action: Action::Bind },
+        Part { name: EPHEMERAL_CONTAINERS, verbs: WRITING, kind: None, action: Action::Write },
+        Part { name: "eviction", verbs: &["create"], kind: Some(&pod_object::EVICTION), action: Action::Evict },
+        Part { name: "exec", verbs: CONNECTING, kind: Some(&pod_object::EXEC_OPTIONS), action: Action::Connect },
+        Part { name: "log", verbs: &["get"], kind: None, action: Action::Log },
+        Part { name: "portforward", verbs: CONNECTING, kind: Some(&pod_object::PORT_FORWARD_OPTIONS), action: Action::Connect },
+        Part { name: "proxy", verbs: PROXYING, kind: Some(&pod_object::PROXY_OPTIONS), action: Action::Proxy },
+        Part { name: RESIZE, verbs: WRITING, kind: None, action: Action::Write },
+    ],
+    selectable_fields: pod_object::fields::SELECTABLE,
+    example: "metadata: {name: example}\nspec: {containers: [{name: main, image: example}]}",
+    ..Kind::new("", "v1", "Pod", &Pod)
+}];
+
+struct Pod;
+
+impl Strategy for Pod {
+    fn set_typed_defaults(&self, object: &mut Value) {
+        pod::set_pod_defaults(object);
+        pod_object::convert::internalize(object);
+    }
+
+    fn early_warnings(&self, object: &Value) -> Vec<String> {
+        pod_object::app_armor::warnings(object)
+    }
+
+    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+        let now = object.str_at(&["metadata", "creationTimestamp"]).to_owned();
+        pod_object::prepare::create(object, &now);
+    }
+
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        pod_object::create::validate(object)
+    }
+
+    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+        match subresource {
+            Subresource::Status => pod_object::prepare::update_status(new, old),
+            Subresource::Part(EPHEMERAL_CONTAINERS) => pod_object::ephemeral::prepare(new, old),
+            Subresource::Part(RESIZE) => pod_object::resize::prepare(new, old),
+            _ => pod_object::prepare::update(new, old),
+        }
+    }
+
+    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+        match subresource {
+            Subresource::Status => pod_object::status::validate(new, old),
+            Subresource::Part(EPHEMERAL_CONTAINERS) => pod_object::ephemeral::validate(new, old),
+            Subresource::Part(RESIZE) => pod_object::resize::validate(new, old),
+            _ => pod_object::update::validate(new, old),
+        }
+    }
+
+    fn warnings(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: Option<&Value>) -> Vec<String> {
+        match (subresource, old) {
+            (Subresource::Status, _) => pod_object::status::warnings(new),
+            (Subresource::Main, None) => new_pod_warnings(new),
+            _ => Vec::new(),
+        }
+    }
+
+    fn unknown_field_label(&self, _: &ServedVersion, field: &str) -> String {
+        format!("field label not supported: {field}")
+    }
+
+    fn select(&self, object: &Value, field: &str) -> Option<String> {
+        pod_object::fields::select(object, field)
+    }
+
+    fn table(&self) -> Option<Table> {
+        Some(Table { columns: pod_object::table::columns(), cells: pod_object::table::cells })
+    }
+
+    fn completion(&self, object: &Value) -> Option<(&'static str, &'static str)> {
+        pod_object::table::completion(object)
+    }
+
+    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
+        match subresource {
+            Subresource::Main => &[&["status"]],
+            Subresource::Status => &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]],
+            _ => &[],
+        }
+    }
+
+    fn owned_fields(&self) -> &'static [PartFields] {
+        &[
+            (EPHEMERAL_CONTAINERS, &[&["spec", "ephemeralContainers"]]),
+            (
+                RESIZE,
+                &[
+                    &["spec", "containers", "*", "resources"],
+                    &["spec", "containers", "*", "resizePolicy"],
+                    &["spec", "initContainers", "*", "resources"],
+                    &["spec", "initContainers", "*", "resizePolicy"],
+                ],
+            ),
+        ]
+    }
+
+    fn grace_period(&self, object: &Value, asked: Option<i64>) -> Option<i64> {
+        Some(pod_object::deletion::grace_period(object, asked))
+    }
+
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+}
+
+/// What the one who makes a pod is warned of.
+fn new_pod_warnings(object: &Value) -> Vec<String> {
+    let faults = names::is_dns1123_label(object.str_at(&["metadata", "name"]));
+    let surprising = format!(
+        "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is \
+         recommended: [{}]",
+        faults.join(" ")
+    );
+    let of_name = (!faults.is_empty()).then_some(surprising);
+    of_name.into_iter().chain(pod::pod_warnings(&FieldRef::root(object), None)).collect()
+}

@@ -1,0 +1,261 @@
+//! ResourceQuota, core/v1: how much a namespace may use.
+//!
+//! Source: `pkg/apis/core` and `pkg/registry/core/resourcequota` of Kubernetes 1.36, with the types of 1.37.
+
+use std::collections::BTreeSet;
+
+use crate::crd::{Column, ServedVersion};
+use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
+use crate::kinds::{Kind, defaults, metadata, prepare, resources, show_internal};
+use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::field_ref::FieldRef;
+use crate::meta::names;
+use crate::object;
+use crate::value::{Map, Value};
+
+const SCOPES: [&str; 7] = [
+    "BestEffort",
+    "CrossNamespacePodAffinity",
+    "NotBestEffort",
+    "NotTerminating",
+    "PriorityClass",
+    "Terminating",
+    "VolumeAttributesClass",
+];
+/// Scopes that no object is in together.
+const CONFLICTS: [[&str; 2]; 2] = [["BestEffort", "NotBestEffort"], ["NotTerminating", "Terminating"]];
+const COMPUTE: [&str; 6] = ["cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"];
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "resourcequotas",
+    singular: "resourcequota",
+    short_names: &["quota"],
+    status: true,
+    example: "metadata: {name: example}\nspec: {hard: {pods: '10', requests.cpu: '4'}}",
+    ..Kind::new("", "v1", "ResourceQuota", &ResourceQuota)
+}];
+
+struct ResourceQuota;
+
+impl Strategy for ResourceQuota {
+    fn set_typed_defaults(&self, object: &mut Value) {
+        for (part, list) in [("spec", "hard"), ("status", "hard"), ("status", "used")] {
+            if let Some(part) = defaults::field(object, part) {
+                resources::set_list_defaults(defaults::field(part, list));
+            }
+        }
+    }
+
+    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+        prepare::reset(object, "status", object! {});
+    }
+
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        let root = FieldRef::root(object);
+        let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
+        errors.extend(validate_spec(&root.field("spec")));
+        errors.extend(validate_status(&root.field("status")));
+        errors
+    }
+
+    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+        let kept = if subresource == Subresource::Status { "spec" } else { "status" };
+        prepare::keep(new, old, &[kept]);
+    }
+
+    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+        let mut errors = metadata::validate_core_update(new, old);
+        let root = FieldRef::root(new);
+        if subresource == Subresource::Status {
+            if new.str_at(&["metadata", "resourceVersion"]).is_empty() {
+                errors.push(Error::required(&Path::new("resourceVersion"), ""));
+            }
+            errors.extend(validate_status(&root.field("status")));
+            return errors;
+        }
+        let spec = root.field("spec");
+        errors.extend(validate_spec(&spec));
+        let scopes = |object: &Value| -> BTreeSet<String> {
+            object.items_at(&["spec", "scopes"]).iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        if scopes(new) != scopes(old) {
+            errors.push(list_error(&spec.field("scopes"), "field is immutable"));
+        }
+        errors
+    }
+
+    fn warnings(&self, _: &ServedVersion, _: Subresource, new: &Value, old: Option<&Value>) -> Vec<String> {
+        if old.is_some() {
+            return Vec::new();
+        }
+        let hard = new.at(&["spec", "hard"]).and_then(Value::as_object);
+        hard.map(limit_warnings).unwrap_or_default()
+    }
+
+    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
+        match subresource {
+            Subresource::Status => &[&["spec"]],
+            _ => &[&["status"]],
+        }
+    }
+
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+
+    fn table(&self) -> Option<Table> {
+        const REQUEST: &str = "Request represents a minimum amount of cpu/memory that a container may consume.";
+        const LIMIT: &str = "Limits control the maximum amount of cpu/memory that a container may use independent of \
+                             contention on the node.";
+        Some(Table::named(vec![Column::string("Request", REQUEST), Column::string("Limit", LIMIT)], cells))
+    }
+}
+
+/// How much is used of what, by requests and by limits.
+fn cells(quota: &Value) -> Vec<Cell> {
+    let hard = quota.at(&["status", "hard"]).and_then(Value::as_object);
+    let amounts = hard.into_iter().flat_map(Map::iter).map(|(name, amount)| {
+        let used = quota.at(&["status", "used", name]).and_then(Value::as_str).unwrap_or("0");
+        (name, format!("{name}: {used}/{}", amount.as_str().unwrap_or("0")))
+    });
+    let (limits, requests): (Vec<_>, Vec<_>) = amounts.partition(|(name, _)| name.starts_with("limits."));
+    let join =
+        |amounts: Vec<(&str, String)>| amounts.into_iter().map(|(_, amount)| amount).collect::<Vec<_>>().join(", ");
+    Cell::named(quota, vec![Cell::text(&join(requests)), Cell::text(&join(limits))])
+}
+
+/// Requests above their limits.
+fn limit_warnings(hard: &Map) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for name in ["cpu", "memory", "storage", "ephemeral-storage"] {
+        let limit_name = format!("limits.{name}");
+        let request_name = format!("requests.{name}");
+        let bare = Some(name).filter(|name| matches!(*name, "cpu" | "memory") && !hard.contains_key(&request_name));
+        let request_name = bare.map_or(request_name, str::to_owned);
+        let (Some(request), Some(limit)) = (hard.get(&request_name), hard.get(&limit_name)) else { continue };
+        let (request, limit) = (resources::parse(Some(request)), resources::parse(Some(limit)));
+        if request > limit {
+            let what = format!("ResourceQuota {request_name} ({request}) should be less than {limit_name} ({limit})");
+            warnings.push(what);
+        }
+    }
+    warnings
+}
+
+fn validate_spec(spec: &FieldRef<'_>) -> ErrorList {
+    let hard = spec.field("hard");
+    let mut errors = validate_amounts(&hard);
+    errors.extend(validate_scopes(&spec.field("scopes"), &hard));
+    let selector = spec.field("scopeSelector");
+    if selector.is_set() {
+        errors.extend(validate_selector(spec, &selector, &hard));
+    }
+    errors
+}
+
+fn validate_status(status: &FieldRef<'_>) -> ErrorList {
+    let mut errors = validate_amounts(&status.field("hard"));
+    errors.extend(validate_amounts(&status.field("used")));
+    errors
+}
+
+fn validate_amounts(amounts: &FieldRef<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    for (name, amount) in amounts.entries() {
+        errors.extend(resources::validate_quota_name(name, amount.path()));
+        errors.extend(resources::validate_quantity(name, &amount));
+    }
+    errors
+}
+
+/// An error that shows a list, or null.
+fn list_error(list: &FieldRef<'_>, detail: &str) -> Error {
+    Error::invalid(list.path(), list.value().cloned().unwrap_or(Value::Null), detail)
+}
+
+/// How many of the limited resources no object in the scope has.
+fn unfit_count(scope: &str, hard: &FieldRef<'_>) -> usize {
+    let names = hard.entries().map(|(name, _)| name);
+    names.filter(|name| resources::is_standard_quota(name) && !is_in_scope(scope, name)).count()
+}
+
+fn is_in_scope(scope: &str, resource: &str) -> bool {
+    match scope {
+        "BestEffort" => resource == "pods",
+        "VolumeAttributesClass" => matches!(resource, "persistentvolumeclaims" | "requests.storage"),
+        _ if SCOPES.contains(&scope) => resource == "pods" || COMPUTE.contains(&resource),
+        _ => true,
+    }
+}
+
+fn validate_scopes(scopes: &FieldRef<'_>, hard: &FieldRef<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let mut seen = BTreeSet::new();
+    for scope in scopes.texts() {
+        if !SCOPES.contains(&scope) {
+            errors.push(list_error(scopes, "unsupported scope"));
+        }
+        if seen.insert(scope) || !errors.is_full() {
+            let unfit = unfit_count(scope, hard);
+            (0..unfit).for_each(|_| errors.push(list_error(scopes, "unsupported scope applied to resource")));
+        }
+    }
+    errors.extend(validate_conflicts(&seen, scopes));
+    errors
+}
+
+fn validate_conflicts(seen: &BTreeSet<&str>, scopes: &FieldRef<'_>) -> ErrorList {
+    let conflicts = CONFLICTS.iter().filter(|pair| pair.iter().all(|scope| seen.contains(scope)));
+    conflicts.map(|_| list_error(scopes, "conflicting scopes")).collect()
+}
+
+fn validate_selector(spec: &FieldRef<'_>, selector: &FieldRef<'_>, hard: &FieldRef<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let mut seen = BTreeSet::new();
+    let shown = selector.value().map(|value| show_internal("core.v1.ScopeSelector", value)).unwrap_or_default();
+    let expressions = selector.field("matchExpressions");
+    for requirement in expressions.items() {
+        // The reference does not tell which of them is wrong.
+        let requirement = FieldRef::new(requirement.value(), *expressions.path());
+        let scope = requirement.field("scopeName");
+        if !SCOPES.contains(&scope.text()) {
+            errors.push(scope.invalid("unsupported scope"));
+        }
+        for _ in 0..unfit_count(scope.text(), hard) {
+            let why = "unsupported scope applied to resource";
+            errors.push(Error::invalid(expressions.path(), Value::Null, why).shown_as(shown.clone()));
+        }
+        errors.extend(validate_requirement(&requirement));
+        let name = requirement.value().map(|requirement| requirement.str_at(&["scopeName"]));
+        seen.extend(name);
+    }
+    errors.extend(validate_conflicts(&seen, &spec.field("scopes")));
+    errors
+}
+
+fn validate_requirement(requirement: &FieldRef<'_>) -> ErrorList {
+    const ONLY_EXISTS: &str = "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, \
+                               ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, \
+                               ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
+    let mut errors = ErrorList::new();
+    let (scope, operator) = (requirement.field("scopeName"), requirement.field("operator"));
+    let values = requirement.field("values");
+    let has_no_values =
+        SCOPES.contains(&scope.text()) && !matches!(scope.text(), "PriorityClass" | "VolumeAttributesClass");
+    if has_no_values && operator.text() != "Exists" {
+        errors.push(operator.invalid(ONLY_EXISTS));
+    }
+    match operator.text() {
+        "In" | "NotIn" if values.is_empty() => {
+            let why = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector";
+            errors.push(values.required(why));
+        }
+        "Exists" | "DoesNotExist" if !values.is_empty() => {
+            let why = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector";
+            errors.push(values.invalid(why));
+        }
+        "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+        _ => errors.push(operator.invalid("not a valid selector operator")),
+    }
+    errors
+}

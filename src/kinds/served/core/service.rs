@@ -1,0 +1,100 @@
+//! Service, core/v1. What its fields mean stands in [`crate::kinds::services`].
+//!
+//! Source: `pkg/registry/core/service` of Kubernetes 1.37.
+
+use crate::crd::ServedVersion;
+use crate::kinds::network::ingress_warnings;
+use crate::kinds::strategy::{Strategy, Subresource, Table};
+use crate::kinds::{Action, Kind, Part, services};
+use crate::meta::field::ErrorList;
+use crate::object;
+use crate::value::Value;
+
+const CONNECT_VERBS: &[&str] = &["create", "delete", "get", "patch", "update"];
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "services",
+    singular: "service",
+    short_names: &["svc"],
+    categories: &["all"],
+    status: true,
+    parts: &[Part { name: "proxy", verbs: CONNECT_VERBS, kind: Some(&PROXY_OPTIONS), action: Action::ConnectService }],
+    selectable_fields: &[".spec.clusterIP", ".spec.type"],
+    example: "metadata: {name: example}\nspec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: http}]}",
+    ..Kind::new("", "v1", "Service", &Service)
+}];
+
+/// What `/proxy` takes, in its query.
+static PROXY_OPTIONS: Kind = Kind::new("", "v1", "ServiceProxyOptions", &crate::kinds::strategy::Unchecked);
+
+struct Service;
+
+impl Strategy for Service {
+    fn set_typed_defaults(&self, object: &mut Value) {
+        services::set_defaults(object);
+    }
+
+    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+        object.make_object().insert("status", new_status());
+        services::drop_idle_policy(object);
+    }
+
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        services::validate_create(object)
+    }
+
+    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+        if subresource == Subresource::Status {
+            new.make_object().insert("spec", old.get("spec").cloned().unwrap_or_default());
+            return;
+        }
+        let status = old.get("status").cloned().unwrap_or_else(new_status);
+        new.make_object().insert("status", status);
+        services::drop_dependent_fields(new, old);
+        if new.str_at(&["spec", "type"]) != "LoadBalancer" {
+            new.make_object().entry("status").make_object().insert("loadBalancer", object! {});
+        }
+        services::drop_idle_policy(new);
+    }
+
+    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+        match subresource {
+            Subresource::Status => services::validate_status_update(new, old),
+            _ => services::validate_update(new, old),
+        }
+    }
+
+    fn warnings(&self, _: &ServedVersion, subresource: Subresource, new: &Value, _: Option<&Value>) -> Vec<String> {
+        match subresource {
+            Subresource::Status => ingress_warnings(new),
+            _ => services::warnings(new),
+        }
+    }
+
+    fn unknown_field_label(&self, _: &ServedVersion, field: &str) -> String {
+        format!("field label not supported: {field}")
+    }
+
+    fn table(&self) -> Option<Table> {
+        Some(services::table())
+    }
+
+    fn creates_on_update(&self) -> bool {
+        true
+    }
+
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+
+    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
+        match subresource {
+            Subresource::Status => &[&["spec"]],
+            _ => &[&["status"]],
+        }
+    }
+}
+
+fn new_status() -> Value {
+    object! { "loadBalancer" => object! {} }
+}

@@ -1,0 +1,75 @@
+//! DeviceClass, resource.k8s.io/v1: devices that claims ask for by a name.
+//!
+//! Source: `pkg/apis/resource/validation` and `pkg/registry/resource/deviceclass`, release 1.37.
+
+use crate::crd::{Scope, ServedVersion};
+use crate::kinds::devices::{CONFIGS_MAX, configuration, list, selectors};
+use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
+use crate::kinds::{Kind, metadata, prepare};
+use crate::meta::field::ErrorList;
+use crate::meta::field_ref::FieldRef;
+use crate::meta::names;
+use crate::value::Value;
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "deviceclasses",
+    singular: "deviceclass",
+    scope: Scope::Cluster,
+    example: "metadata: {name: example}\nspec: {selectors: [{cel: {expression: 'device.driver == \"gpu.example.com\"'}}]}",
+    ..Kind::new("resource.k8s.io", "v1", "DeviceClass", &DeviceClass)
+}];
+
+struct DeviceClass;
+
+impl Strategy for DeviceClass {
+    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+        prepare::first_generation(object);
+    }
+
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
+        errors.extend(validate_spec(object, None));
+        errors
+    }
+
+    fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
+        prepare::count_generation(new, old, &["spec"]);
+    }
+
+    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
+        let mut errors = metadata::validate(new, false, names::name_is_dns1123_subdomain);
+        errors.extend(metadata::validate_update(new, old));
+        errors.extend(validate_spec(new, Some(old)));
+        errors
+    }
+
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+
+    fn table(&self) -> Option<Table> {
+        Some(Table::named(Vec::new(), |object| Cell::named(object, Vec::new())))
+    }
+}
+
+/// What stays as it was may use all that was there when it was written.
+fn validate_spec(object: &Value, old: Option<&Value>) -> ErrorList {
+    let root = FieldRef::root(object);
+    let spec = root.field("spec");
+    let is_stored =
+        |name: &str| old.is_some_and(|old| prepare::equal(object.at(&["spec", name]), old.at(&["spec", name])));
+    let mut errors = selectors(&spec.field("selectors"), is_stored("selectors"));
+    let is_config_stored = is_stored("config");
+    errors.extend(list(&spec.field("config"), CONFIGS_MAX, |config| configuration(config, is_config_stored)));
+    let extended = spec.field("extendedResourceName");
+    if extended.is_set() && !is_extended_resource(extended.text()) {
+        errors.push(extended.invalid("must be a valid extended resource name"));
+    }
+    errors
+}
+
+/// A resource of a domain that is not Kubernetes' own.
+fn is_extended_resource(name: &str) -> bool {
+    let is_native = !name.contains('/') || name.contains("kubernetes.io/");
+    !is_native && !name.starts_with("requests.") && names::is_qualified_name(&format!("requests.{name}")).is_empty()
+}

@@ -1,0 +1,87 @@
+//! ResourceSlice, resource.k8s.io/v1: devices that a driver has on a node.
+//!
+//! Source: `pkg/apis/resource/validation` and `pkg/registry/resource/resourceslice`, release 1.37.
+
+use crate::crd::{Column, Scope, ServedVersion};
+use crate::kinds::devices::slice;
+use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
+use crate::kinds::{Kind, defaults, metadata, prepare};
+use crate::meta::field::ErrorList;
+use crate::meta::field_ref::FieldRef;
+use crate::meta::names;
+use crate::value::{Value, go_quote};
+
+/// Fields of devices that a server with default settings does not know.
+const DISABLED: [&str; 1] = ["nodeAllocatableResourceMappings"];
+/// Likewise, of attributes.
+const DISABLED_ATTRIBUTES: [&str; 4] = ["bools", "ints", "strings", "versions"];
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "resourceslices",
+    singular: "resourceslice",
+    scope: Scope::Cluster,
+    selectable_fields: &[".spec.nodeName", ".spec.driver"],
+    example: "metadata: {name: example}\nspec: {driver: gpu.example.com, nodeName: worker, pool: {name: worker, generation: 1, resourceSliceCount: 1}}",
+    ..Kind::new("resource.k8s.io", "v1", "ResourceSlice", &ResourceSlice)
+}];
+
+struct ResourceSlice;
+
+impl Strategy for ResourceSlice {
+    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+        prepare::first_generation(object);
+        drop_disabled(object);
+    }
+
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
+        errors.extend(slice::validate(&FieldRef::root(object).field("spec"), None));
+        errors
+    }
+
+    fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
+        prepare::count_generation(new, old, &["spec"]);
+        drop_disabled(new);
+    }
+
+    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
+        let mut errors = metadata::validate_update(new, old);
+        let (new, old) = (FieldRef::root(new), FieldRef::root(old));
+        errors.extend(slice::validate(&new.field("spec"), Some(&old.field("spec"))));
+        errors
+    }
+
+    fn warnings(&self, _: &ServedVersion, _: Subresource, new: &Value, _: Option<&Value>) -> Vec<String> {
+        let driver = new.str_at(&["spec", "driver"]);
+        let warning = || {
+            format!("spec.driver: driver names should be lowercase; {} contains uppercase characters", go_quote(driver))
+        };
+        if driver.to_lowercase() == driver { Vec::new() } else { vec![warning()] }
+    }
+
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+
+    fn table(&self) -> Option<Table> {
+        let columns = ["Node", "Driver", "Pool"].map(|name| Column::string(name, ""));
+        Some(Table::named(columns.into(), |object| {
+            let text = |path: &[&str]| Cell::text(object.str_at(path));
+            let row = vec![text(&["spec", "nodeName"]), text(&["spec", "driver"]), text(&["spec", "pool", "name"])];
+            Cell::named(object, row)
+        }))
+    }
+}
+
+fn drop_disabled(object: &mut Value) {
+    let Some(spec) = defaults::field(object, "spec") else { return };
+    for device in defaults::items(spec, "devices") {
+        let fields = device.make_object();
+        DISABLED.iter().for_each(|name| _ = fields.remove(name));
+        let Some(Value::Object(attributes)) = fields.get_mut("attributes") else { continue };
+        for (_, attribute) in attributes.iter_mut() {
+            let attribute = attribute.make_object();
+            DISABLED_ATTRIBUTES.iter().for_each(|name| _ = attribute.remove(name));
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What a dry run answers where it would allocate: something that looks the same, of which nothing is taken.
+//!
+//! Source: `pkg/registry/core/service/ipallocator` and `portallocator`, release 1.37.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use crate::kinds::services::Family;
+
+use super::{Addresses, IpRange, Ports, Refusal};
+
+/// Below the first port that a dry run gives.
+const PORT_BEFORE: i64 = 32_768;
+
+/// Addresses and ports of one dry run.
+pub struct DryRun<'a> {
+    ranges: &'a [IpRange],
+    is_taken: &'a dyn Fn(i64) -> bool,
+    ports: BTreeSet<i64>,
+}
+
+impl<'a> DryRun<'a> {
+    /// With the cluster's ranges, and what is known of ports.
+    pub fn new(ranges: &'a [IpRange], is_taken: &'a dyn Fn(i64) -> bool) -> Self {
+        DryRun { ranges, is_taken, ports: BTreeSet::new() }
+    }
+
+    fn range(&self, family: Family) -> Result<&IpRange, Refusal> {
+        self.ranges.iter().find(|range| range.family() == family).ok_or(Refusal::OtherNetwork)
+    }
+}
+
+impl Addresses for DryRun<'_> {
+    fn take(&mut self, ip: IpAddr) -> Result<(), Refusal> {
+        let family = if ip.is_ipv4() { Family::V4 } else { Family::V6 };
+        self.range(family)?.refuse(ip).map_or(Ok(()), Err)
+    }
+
+    fn take_any(&mut self, family: Family) -> Result<IpAddr, Refusal> {
+        self.range(family).map(IpRange::network)
+    }
+
+    fn give_back(&mut self, _: IpAddr) {}
+}
+
+impl Ports for DryRun<'_> {
+    fn take(&mut self, port: i64) -> Result<(), Refusal> {
+        match (self.is_taken)(port) || !self.ports.insert(port) {
+            true => Err(Refusal::PortTaken),
+            false => Ok(()),
+        }
+    }
+
+    fn take_any(&mut self) -> Result<i64, Refusal> {
+        let port = self.ports.last().copied().unwrap_or(PORT_BEFORE) + 1;
+        self.ports.insert(port);
+        Ok(port)
+    }
+
+    fn give_back(&mut self, _: i64) {}
+}

@@ -1,0 +1,166 @@
+//! A range of cluster IPs, and in which order its addresses are tried.
+//!
+//! The lower part is left to those who ask for a certain address, as long as there are others.
+//!
+//! Source: `pkg/registry/core/service/ipallocator`, release 1.37.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+
+use crate::kinds::services::Family;
+use crate::meta::address::Prefix;
+
+use super::Refusal;
+
+/// How many leading bits of an IPv6 range are fixed at least.
+const V6_BITS_MIN: u8 = 64;
+/// How many addresses the lower part has at least, if there are more, and at most; else one of so many.
+const LOWER_MIN: u128 = 16;
+const LOWER_MAX: u128 = 256;
+const LOWER_PART: u128 = 16;
+
+/// A range of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IpRange {
+    prefix: Prefix,
+    /// The first address that is allocated, as a number; the network's own is not.
+    first: u128,
+    /// How many there are: of IPv4, the last is not allocated either.
+    size: u128,
+    /// How many of them are left to those who ask for a certain one.
+    lower: u128,
+}
+
+/// Why a range is not one of cluster IPs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RangeError {
+    Prefix(String),
+    TooLarge(u8),
+}
+
+impl fmt::Display for RangeError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RangeError::Prefix(why) => out.write_str(why),
+            RangeError::TooLarge(bits) => {
+                write!(out, "shortest allowed prefix length for service CIDR is {V6_BITS_MIN}, got {bits}")
+            }
+        }
+    }
+}
+
+impl IpRange {
+    /// Reads `10.0.0.0/24`.
+    pub fn parse(text: &str) -> Result<Self, RangeError> {
+        let prefix = Prefix::parse(text).map_err(RangeError::Prefix)?.masked();
+        let is_v6 = prefix.ip.is_ipv6();
+        if is_v6 && prefix.bits < V6_BITS_MIN {
+            return Err(RangeError::TooLarge(prefix.bits));
+        }
+        let all: u128 = 1 << (if is_v6 { 128 } else { 32 } - u32::from(prefix.bits));
+        let size = all.saturating_sub(if is_v6 { 1 } else { 2 });
+        let lower = if all <= LOWER_MIN { 0 } else { (all / LOWER_PART).clamp(LOWER_MIN, LOWER_MAX).min(size) };
+        Ok(IpRange { prefix, first: number(prefix.ip) + 1, size, lower })
+    }
+
+    pub fn family(&self) -> Family {
+        if self.prefix.ip.is_ipv4() { Family::V4 } else { Family::V6 }
+    }
+
+    /// Whether an address is in the range, be it one that is allocated or not.
+    pub fn contains(&self, ip: IpAddr) -> bool {
+        self.prefix.contains(ip)
+    }
+
+    /// The network's own address.
+    pub fn network(&self) -> IpAddr {
+        self.prefix.ip
+    }
+
+    /// The first address, which is that of the service `kubernetes`.
+    pub fn first(&self) -> Option<IpAddr> {
+        (self.size > 0).then(|| self.address(0))
+    }
+
+    /// Why an address is not one of those that are allocated.
+    pub fn refuse(&self, ip: IpAddr) -> Option<Refusal> {
+        let is_in = self.contains(ip) && (self.first..self.first + self.size).contains(&number(ip));
+        (!is_in).then(|| {
+            Refusal::OutOfRange(format!(
+                "the provided IP ({ip}) is not in the valid range. The range of valid IPs is {}",
+                self.prefix
+            ))
+        })
+    }
+
+    /// All addresses in the order in which they are tried: from a random one of the upper part on, then of the lower part.
+    pub fn candidates(&self, random: u64) -> impl Iterator<Item = IpAddr> + use<> {
+        let range = *self;
+        let rotated = move |from: u128, count: u128| {
+            let start = if count == 0 { 0 } else { u128::from(random) % count };
+            (0..count).map(move |step| from + (start + step) % count)
+        };
+        let upper = rotated(self.lower, self.size - self.lower);
+        upper.chain(rotated(0, self.lower)).map(move |offset| range.address(offset))
+    }
+
+    fn address(&self, offset: u128) -> IpAddr {
+        let number = self.first + offset;
+        match self.prefix.ip {
+            IpAddr::V4(_) => IpAddr::V4((number as u32).into()),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::from_bits(number)),
+        }
+    }
+}
+
+impl fmt::Display for IpRange {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.prefix.fmt(out)
+    }
+}
+
+fn number(ip: IpAddr) -> u128 {
+    match ip {
+        IpAddr::V4(ip) => u128::from(ip.to_bits()),
+        IpAddr::V6(ip) => ip.to_bits(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn range(text: &str) -> IpRange {
+        IpRange::parse(text).expect("it is a range")
+    }
+
+    #[test]
+    fn each_address_is_tried_once_the_upper_ones_first() {
+        for (text, count, lower) in
+            [("10.0.0.0/24", 254, 16), ("10.0.0.0/28", 14, 0), ("10.0.0.0/16", 65_534, 256), ("fd00::/120", 255, 16)]
+        {
+            let range = range(text);
+            let tried: Vec<_> = range.candidates(u64::MAX).collect();
+            assert_eq!(tried.iter().collect::<BTreeSet<_>>().len(), count, "{text}");
+            let is_lower = |ip: &IpAddr| number(*ip) - range.first < lower;
+            assert!(!tried[..count - lower as usize].iter().any(is_lower), "{text}");
+            assert!(tried.iter().all(|ip| range.refuse(*ip).is_none()), "{text}");
+        }
+        assert_eq!(range("10.0.0.0/24").first().map(|ip| ip.to_string()).as_deref(), Some("10.0.0.1"));
+        assert_eq!(range("10.0.0.0/32").candidates(7).count(), 0);
+    }
+
+    #[test]
+    fn the_ends_are_not_allocated() {
+        let told = |text: &str| range("10.0.0.0/24").refuse(text.parse().expect("it is an address"));
+        let why =
+            |ip| format!("the provided IP ({ip}) is not in the valid range. The range of valid IPs is 10.0.0.0/24");
+        for ip in ["10.0.0.0", "10.0.0.255", "10.0.1.1", "::a00:1"] {
+            assert_eq!(told(ip), Some(Refusal::OutOfRange(why(ip))), "{ip}");
+        }
+        assert_eq!(told("10.0.0.1"), None);
+        assert!(matches!(IpRange::parse("fd00::/48"), Err(RangeError::TooLarge(48))));
+    }
+}

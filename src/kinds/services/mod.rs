@@ -1,0 +1,120 @@
+//! Services: what their fields mean together.
+//!
+//! A service is a union of types that share fields: which of them it may have, which it gets by itself, and which go with a
+//! change of type. In: services by their type, as a typed decode gives them. Out: changed services, field errors, warnings,
+//! columns. What is allocated is decided in [`allocate`], against what the caller says is taken.
+//!
+//! Source: `pkg/registry/core/service`, `pkg/api/service` and `pkg/apis/core/validation`, release 1.37.
+
+pub mod allocate;
+mod cluster_ips;
+mod columns;
+mod defaults;
+mod families;
+mod transition;
+mod validate;
+mod warnings;
+
+pub use cluster_ips::check_cluster_ips;
+pub use columns::table;
+pub use defaults::set_defaults;
+pub use families::{Families, Family, settle_families};
+pub use transition::{drop_dependent_fields, drop_idle_policy, keep_allocated, set_cluster_ips};
+pub use validate::{validate_create, validate_status_update, validate_update};
+pub use warnings::warnings;
+
+use crate::value::Value;
+
+/// The cluster IP of a service that has none on purpose.
+pub const NONE: &str = "None";
+
+/// The spec of a service.
+fn spec(service: &Value) -> &Value {
+    service.get("spec").unwrap_or(&Value::Null)
+}
+
+/// A field of the spec, for reading.
+fn field<'v>(service: &'v Value, name: &str) -> Option<&'v Value> {
+    spec(service).get(name).filter(|value| !value.is_null())
+}
+
+/// A text of the spec.
+fn text<'v>(service: &'v Value, name: &str) -> &'v str {
+    spec(service).str_at(&[name])
+}
+
+/// The texts of a list of the spec.
+fn texts<'v>(service: &'v Value, name: &str) -> Vec<&'v str> {
+    spec(service).items_at(&[name]).iter().map(|item| item.as_str().unwrap_or_default()).collect()
+}
+
+/// The ports of a service.
+pub fn ports(service: &Value) -> &[Value] {
+    spec(service).items_at(&["ports"])
+}
+
+/// A number of a port, 0 where there is none.
+fn number(port: &Value, name: &str) -> i64 {
+    port.get(name).and_then(Value::as_i64).unwrap_or_default()
+}
+
+/// Whether a field is the same in two services, and null is the same as nothing.
+fn is_same(new: &Value, old: &Value, name: &str) -> bool {
+    field(new, name) == field(old, name)
+}
+
+/// Sets a field of the spec, or removes it.
+fn put(service: &mut Value, name: &str, value: Option<Value>) {
+    let spec = service.make_object().entry("spec").make_object();
+    match value {
+        Some(value) => _ = spec.insert(name, value),
+        None => _ = spec.remove(name),
+    }
+}
+
+pub fn is_external_name(service: &Value) -> bool {
+    text(service, "type") == "ExternalName"
+}
+
+fn is_balancer(service: &Value) -> bool {
+    text(service, "type") == "LoadBalancer"
+}
+
+/// Whether the type is one that has node ports.
+fn may_have_node_ports(service: &Value) -> bool {
+    matches!(text(service, "type"), "NodePort" | "LoadBalancer")
+}
+
+/// Whether node ports are allocated where none are given.
+fn allocates_node_ports(service: &Value) -> bool {
+    match text(service, "type") {
+        "NodePort" => true,
+        "LoadBalancer" => field(service, "allocateLoadBalancerNodePorts") != Some(&Value::Bool(false)),
+        _ => false,
+    }
+}
+
+/// Whether the node is asked which traffic it takes.
+fn needs_health_check(service: &Value) -> bool {
+    is_balancer(service) && text(service, "externalTrafficPolicy") == "Local"
+}
+
+/// Whether traffic from outside reaches the service.
+fn is_externally_accessible(service: &Value) -> bool {
+    let has_external_ips = || !spec(service).items_at(&["externalIPs"]).is_empty();
+    may_have_node_ports(service) || (text(service, "type") == "ClusterIP" && has_external_ips())
+}
+
+/// Whether it has no cluster IP on purpose.
+fn is_headless(service: &Value) -> bool {
+    texts(service, "clusterIPs") == [NONE]
+}
+
+fn has_selector(service: &Value) -> bool {
+    field(service, "selector").and_then(Value::as_object).is_some_and(|selector| !selector.is_empty())
+}
+
+/// The node ports that are set, in the order of the ports.
+pub fn node_ports(service: &Value) -> Vec<i64> {
+    ports(service).iter().map(|port| number(port, "nodePort")).filter(|port| *port != 0).collect()
+}

@@ -1,0 +1,175 @@
+//! The spec of a claim, of itself or in a template.
+//!
+//! Source: `ValidatePersistentVolumeClaimSpec`, `pkg/api/persistentvolumeclaim` of Kubernetes 1.36.
+
+use crate::kinds::{checks, resources};
+use crate::meta::field::{Error, ErrorList};
+use crate::meta::field_ref::FieldRef;
+use crate::meta::names;
+use crate::meta::selector::LabelSelector;
+use crate::object;
+use crate::value::{Value, json};
+
+use super::access_modes;
+
+pub const VOLUME_MODES: [&str; 2] = ["Block", "Filesystem"];
+/// Where claims and volumes named their class before there was a field.
+pub const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
+
+/// What is forgiven since it was there before.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    pub allow_invalid_label_value_in_selector: bool,
+    pub allow_invalid_api_group_in_data_source: bool,
+}
+
+impl Options {
+    /// For a claim whose spec was `old`.
+    pub fn for_update(old: &FieldRef<'_>) -> Self {
+        let selector = old.field("selector");
+        let faults = selector.value().map(|value| LabelSelector::validate(value, true, selector.path()));
+        let has_group = |name: &str| old.field(name).field("apiGroup").is_set();
+        Options {
+            allow_invalid_label_value_in_selector: faults.is_some_and(|faults| !faults.is_empty()),
+            allow_invalid_api_group_in_data_source: has_group("dataSource") || has_group("dataSourceRef"),
+        }
+    }
+}
+
+/// What is wrong with the spec.
+pub fn validate_spec(spec: &FieldRef<'_>, options: &Options) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let (modes, selector) = (spec.field("accessModes"), spec.field("selector"));
+    if modes.is_empty() {
+        errors.push(modes.required("at least 1 access mode is required"));
+    }
+    if let Some(value) = selector.value() {
+        let checks_values = !options.allow_invalid_label_value_in_selector;
+        errors.extend(LabelSelector::validate(value, checks_values, selector.path()));
+    }
+    errors.extend(access_modes::validate(&modes));
+    errors.extend(validate_storage(spec));
+    errors.extend(validate_class_name(&spec.field("storageClassName")));
+    let mode = spec.field("volumeMode");
+    if mode.is_set() {
+        errors.extend(checks::one_of(&mode, &VOLUME_MODES));
+    }
+    errors.extend(validate_data_sources(spec, options));
+    errors.extend(validate_class_name(&spec.field("volumeAttributesClassName")));
+    errors
+}
+
+/// How much is claimed. Errors leave out where the amount stands among the resources.
+fn validate_storage(spec: &FieldRef<'_>) -> Option<Error> {
+    let (resources, at) = (spec.field("resources"), spec.path().child("resources"));
+    let requests = resources.field("requests");
+    let amount = FieldRef::new(requests.field("storage").value(), at.key("storage"));
+    if amount.is_set() { resources::validate_positive(&amount) } else { Some(amount.required("")) }
+}
+
+/// A class, if one is named.
+pub fn validate_class_name(name: &FieldRef<'_>) -> ErrorList {
+    if name.is_empty() { ErrorList::new() } else { checks::named(name, names::is_dns1123_subdomain) }
+}
+
+fn validate_data_sources(spec: &FieldRef<'_>, options: &Options) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let (source, reference) = (spec.field("dataSource"), spec.field("dataSourceRef"));
+    let namespace = reference.field("namespace");
+    for source in [&source, &reference] {
+        if source.is_set() {
+            errors.extend(validate_data_source(source, options));
+        }
+    }
+    if !namespace.is_empty() {
+        errors.extend(checks::named(&namespace, names::is_dns1123_label));
+    }
+    let mut conflict = |why: &str| {
+        // The bad value is the path itself, a struct without fields to show.
+        errors.push(Error::invalid(spec.path(), Value::Null, why).shown_as("{}".to_owned()));
+    };
+    if !source.is_set() || !reference.is_set() {
+        return errors;
+    }
+    let is_equal =
+        ["apiGroup", "kind", "name"].iter().all(|name| source.field(name).value() == reference.field(name).value());
+    if !namespace.is_empty() {
+        conflict("may not be specified when dataSourceRef.namespace is specified");
+    } else if !is_equal {
+        conflict("must match dataSourceRef");
+    }
+    errors
+}
+
+/// What fills the volume: another claim, or an object of another group.
+fn validate_data_source(source: &FieldRef<'_>, options: &Options) -> ErrorList {
+    let mut errors = checks::required_fields(source, &["name", "kind"]);
+    let (group, kind) = (source.field("apiGroup"), source.field("kind"));
+    if group.is_empty() && kind.text() != "PersistentVolumeClaim" {
+        let why = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+        errors.push(Error::invalid(source.path(), kind.text(), why));
+    }
+    if !group.is_empty() && !options.allow_invalid_api_group_in_data_source {
+        errors.extend(checks::named(&group, names::is_dns1123_subdomain));
+    }
+    errors
+}
+
+/// Brings the two ways to name what fills the volume in accord. A source of a kind that claims never took is dropped, unless `old` has
+/// one.
+pub fn prepare_data_sources(spec: &mut Value, old: Option<&Value>) {
+    let is_set = |spec: &Value, name: &str| spec.get(name).is_some_and(|source| !source.is_null());
+    let had = |name: &str| old.is_some_and(|old| is_set(old, name));
+    if !had("dataSourceRef") && !spec.str_at(&["dataSourceRef", "namespace"]).is_empty() {
+        spec.make_object().remove("dataSourceRef");
+    }
+    if !had("dataSource") && !had("dataSourceRef") && !is_set(spec, "dataSourceRef") && !is_known_source(spec) {
+        spec.make_object().remove("dataSource");
+    }
+    normalize_data_sources(spec);
+}
+
+/// A claim or a snapshot.
+fn is_known_source(spec: &Value) -> bool {
+    let text = |name: &str| spec.str_at(&["dataSource", name]);
+    matches!(
+        (text("kind"), text("apiGroup")),
+        ("PersistentVolumeClaim", "") | ("VolumeSnapshot", "snapshot.storage.k8s.io")
+    )
+}
+
+/// Copies the source that is there to where there is none.
+pub fn normalize_data_sources(spec: &mut Value) {
+    let source = |name: &str| spec.get(name).filter(|source| !source.is_null());
+    let (copy, to) = match (source("dataSource"), source("dataSourceRef")) {
+        (Some(source), None) => (copy_source(source), "dataSourceRef"),
+        (None, Some(reference)) if reference.str_at(&["namespace"]).is_empty() => {
+            (copy_source(reference), "dataSource")
+        }
+        _ => return,
+    };
+    spec.make_object().insert(to, copy);
+}
+
+fn copy_source(source: &Value) -> Value {
+    let text = |name: &str| source.str_at(&[name]);
+    let group = source.get("apiGroup").cloned().unwrap_or(Value::Null);
+    object! { "apiGroup" => group, "kind" => text("kind"), "name" => text("name") }
+}
+
+/// Warnings of amounts that are not whole bytes.
+pub fn warnings(spec: &FieldRef<'_>) -> Vec<String> {
+    let resources = spec.field("resources");
+    let mut warnings = Vec::new();
+    for name in ["requests", "limits"] {
+        let list = resources.field(name);
+        let at = list.path().key("storage");
+        let field = list.field("storage");
+        let amount = resources::quantity(&field);
+        if field.is_set() && !amount.is_whole() {
+            let shown = json::encode_to_string(&Value::from(amount.to_string()));
+            warnings.push(format!("{at}: fractional byte value {shown} is invalid, must be an integer"));
+        }
+    }
+    warnings
+}

@@ -1,0 +1,73 @@
+//! What classes of storage have in common: who provides it, and the parameters for that.
+
+use crate::meta::field::{Error, ErrorList};
+use crate::meta::field_ref::FieldRef;
+use crate::meta::names;
+use crate::value::Value;
+
+use super::claim::CLASS_ANNOTATION;
+
+/// Keys with their values, in bytes.
+pub const PARAMETERS_BYTES_MAX: i64 = 256 << 10;
+const PARAMETERS_MAX: i64 = 512;
+/// Annotations of a class that claims get which name none.
+const DEFAULT_ANNOTATIONS: [&str; 2] =
+    ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
+
+/// What is wrong with the name of who provides storage.
+pub fn validate_provisioner(name: &FieldRef<'_>) -> ErrorList {
+    if name.is_empty() {
+        return [name.required("")].into_iter().collect();
+    }
+    let lower = name.text().to_lowercase();
+    let faults = names::is_qualified_name(&lower).into_iter();
+    faults.map(|fault| Error::invalid(name.path(), lower.as_str(), fault)).collect()
+}
+
+/// What is wrong with parameters; some kinds need one at least.
+pub fn validate_parameters(parameters: &FieldRef<'_>, may_be_empty: bool) -> ErrorList {
+    let mut errors = ErrorList::new();
+    if i64::try_from(parameters.len()).is_ok_and(|count| count > PARAMETERS_MAX) {
+        errors.push(parameters.too_long(PARAMETERS_MAX));
+        return errors;
+    }
+    if parameters.entries().any(|(key, _)| key.is_empty()) {
+        let why = "field can not be empty.";
+        errors.push(Error::invalid(parameters.path(), "", why));
+    }
+    if bytes(parameters) > PARAMETERS_BYTES_MAX {
+        errors.push(parameters.too_long(PARAMETERS_BYTES_MAX));
+    }
+    if !may_be_empty && parameters.is_empty() {
+        errors.push(parameters.required("must contain at least one key/value pair"));
+    }
+    errors
+}
+
+/// How long keys and values of a map of texts are together.
+pub fn bytes(map: &FieldRef<'_>) -> i64 {
+    let bytes: usize = map.entries().map(|(key, value)| key.len() + value.text().len()).sum();
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+/// The class that a claim names, which may be none: an empty one.
+pub fn of_claim(claim: &Value) -> Option<&str> {
+    let annotation = claim.at(&["metadata", "annotations", CLASS_ANNOTATION]);
+    annotation.or_else(|| claim.at(&["spec", "storageClassName"])).and_then(Value::as_str)
+}
+
+/// Gives a claim that names no class the newest of the default ones.
+pub fn set_default(claim: &mut Value, classes: &[Value]) {
+    let made = |class: &Value| class.str_at(&["metadata", "creationTimestamp"]).to_owned();
+    let name = |class: &Value| class.str_at(&["metadata", "name"]).to_owned();
+    let defaults = classes.iter().filter(|class| is_default(class));
+    let newest = defaults.max_by_key(|class| (made(class), std::cmp::Reverse(name(class))));
+    if let Some(class) = newest {
+        claim.make_object().entry("spec").make_object().insert("storageClassName", Value::String(name(class)));
+    }
+}
+
+/// Whether claims that name no class get this one.
+pub fn is_default(class: &Value) -> bool {
+    DEFAULT_ANNOTATIONS.iter().any(|name| class.str_at(&["metadata", "annotations", name]) == "true")
+}

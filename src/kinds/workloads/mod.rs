@@ -1,0 +1,159 @@
+//! What the kinds that make pods have in common: selectors, amounts in per cent, counters of a status, columns, and what
+//! an update keeps.
+//!
+//! Source: `pkg/apis/apps/validation`, `pkg/registry/apps` and `pkg/printers` of Kubernetes 1.37.
+
+pub mod cells;
+pub mod claims;
+pub mod percent;
+pub mod selector;
+pub mod status;
+pub mod template;
+
+use self::template::Options;
+use super::strategy::Subresource;
+use super::{prepare, show_internal};
+use crate::meta::field::{Error, ErrorList};
+use crate::meta::field_ref::FieldRef;
+use crate::meta::names;
+use crate::value::{Value, go_quote};
+
+/// Counts the generation up, from that of `old`.
+pub fn raise_generation(new: &mut Value, old: &Value) {
+    let generation = old.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default();
+    let metadata = new.make_object().entry("metadata").make_object();
+    metadata.insert("generation", Value::Int(generation.saturating_add(1)));
+}
+
+/// An update keeps the status, and one that changes the spec counts the generation up.
+pub fn prepare_update(new: &mut Value, old: &Value) {
+    prepare::keep(new, old, &["status"]);
+    prepare::count_generation(new, old, &["spec"]);
+}
+
+/// Keeps the labels of `old`.
+pub fn copy_labels(new: &mut Value, old: &Value) {
+    let metadata = new.make_object().entry("metadata").make_object();
+    match old.at(&["metadata", "labels"]) {
+        Some(labels) => _ = metadata.insert("labels", labels.clone()),
+        None => _ = metadata.remove("labels"),
+    }
+}
+
+pub fn set_annotation(object: &mut Value, name: &str, value: &str) {
+    let metadata = object.make_object().entry("metadata").make_object();
+    metadata.entry("annotations").make_object().insert(name, Value::from(value));
+}
+
+/// Removes an annotation, and with the last one the map of them.
+pub fn remove_annotation(object: &mut Value, name: &str) {
+    let Some(Value::Object(metadata)) = object.get_mut("metadata") else { return };
+    let Some(Value::Object(annotations)) = metadata.get_mut("annotations") else { return };
+    annotations.remove(name);
+    if annotations.is_empty() {
+        metadata.remove("annotations");
+    }
+}
+
+/// Keeps an annotation of `old`, or that there was none.
+pub fn copy_annotation(new: &mut Value, old: &Value, name: &str) {
+    match old.at(&["metadata", "annotations", name]).and_then(Value::as_str) {
+        Some(value) => set_annotation(new, name, value),
+        None => remove_annotation(new, name),
+    }
+}
+
+/// A number as Go's `ParseInt` reads it.
+///
+/// # Errors
+///
+/// Go's text: `strconv.ParseInt: parsing "x": invalid syntax`.
+pub fn parse_int(text: &str) -> Result<i64, String> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let why = if is_number { "value out of range" } else { "invalid syntax" };
+    let number = text.parse().ok().filter(|_| is_number);
+    number.ok_or_else(|| format!("strconv.ParseInt: parsing {}: {why}", go_quote(text)))
+}
+
+/// Whether the two objects differ in their generation.
+pub fn generation_differs(new: &Value, old: &Value) -> bool {
+    new.at(&["metadata", "generation"]) != old.at(&["metadata", "generation"])
+}
+
+/// What the one who wrote a workload is warned of: at first of its name, and of a template that is new.
+pub fn warnings(subresource: Subresource, new: &Value, old: Option<&Value>) -> Vec<String> {
+    match old {
+        None => name_warnings(new).into_iter().chain(template::warnings(new, None)).collect(),
+        Some(_) if subresource == Subresource::Status => Vec::new(),
+        Some(old) if generation_differs(new, old) => template::warnings(new, Some(old)),
+        Some(_) => Vec::new(),
+    }
+}
+
+/// What is wrong with the selector and the template of a spec that needs both; `kind` names what makes the pods.
+pub fn validate_selected_template(spec: &FieldRef<'_>, options: &Options, kind: &str) -> ErrorList {
+    let field = spec.field("selector");
+    let mut errors = ErrorList::new();
+    if field.is_set() {
+        errors.extend(selector::validate(&field, true));
+    } else {
+        errors.push(field.required(""));
+    }
+    if selector::is_empty(&field) {
+        errors.push(selector::invalid(&field, "empty selector is invalid for deployment"));
+    }
+    let template = spec.field("template");
+    match selector::compile(&field) {
+        None => errors.push(selector::invalid(&field, "invalid label selector")),
+        Some(compiled) => {
+            errors.extend(compiled.check_template(&template));
+            errors.extend(template::validate_running(&template, options, kind));
+        }
+    }
+    errors
+}
+
+/// The warning of a name that pods can't have as the name of their host.
+pub fn name_warnings(object: &Value) -> Vec<String> {
+    let faults = names::is_dns1123_label(object.str_at(&["metadata", "name"]));
+    if faults.is_empty() {
+        return Vec::new();
+    }
+    vec![format!(
+        "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is \
+         recommended: [{}]",
+        faults.join(" ")
+    )]
+}
+
+/// A field behind a pointer that must be as it was; where it is gone, errors show `null`.
+pub fn immutable(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
+    let value = new.value().cloned().unwrap_or(Value::Null);
+    let is_kept = prepare::equal(new.value(), old.value());
+    (!is_kept).then(|| Error::invalid(new.path(), value, "field is immutable"))
+}
+
+/// An invalid struct, as Go shows those of its internal types.
+pub fn invalid_struct(field: &FieldRef<'_>, type_name: &str, detail: &str) -> Error {
+    field.invalid(detail).shown_as(show(field, type_name))
+}
+
+/// The struct at `field` in Go's internal form; `null` where it is not there.
+pub fn show(field: &FieldRef<'_>, type_name: &str) -> String {
+    field.value().map_or_else(|| "null".to_owned(), |value| show_internal(type_name, value))
+}
+
+/// A struct behind a pointer that must be as it was.
+pub fn immutable_struct(new: &FieldRef<'_>, old: &FieldRef<'_>, type_name: &str) -> Option<Error> {
+    immutable(new, old).map(|error| error.shown_as(show(new, type_name)))
+}
+
+/// The fields that a write resets: the status, or all but that.
+pub const fn reset_fields(subresource: Subresource) -> &'static [&'static [&'static str]] {
+    match subresource {
+        Subresource::Main => &[&["status"]],
+        Subresource::Status => &[&["spec"]],
+        _ => &[],
+    }
+}

@@ -1,0 +1,47 @@
+//! Counters in the status of workloads.
+//!
+//! Source: `pkg/apis/apps/validation` of Kubernetes 1.37.
+
+use crate::kinds::checks;
+use crate::meta::field::{Error, ErrorList};
+use crate::meta::field_ref::FieldRef;
+use crate::value::Value;
+
+/// None of the fields is negative.
+pub fn not_negative(status: &FieldRef<'_>, names: &[&str]) -> ErrorList {
+    names.iter().filter_map(|name| checks::not_negative(&status.field(name))).collect()
+}
+
+/// None of the fields is above another one.
+pub fn not_above(status: &FieldRef<'_>, names: &[&str], limit: &str, why: &str) -> ErrorList {
+    let limit = status.field(limit).int();
+    let is_above = |name: &&&str| status.field(name).int() > limit;
+    names.iter().filter(is_above).map(|name| count_error(&status.field(name), why)).collect()
+}
+
+/// A counter that does not go back.
+pub fn not_decremented(new: &FieldRef<'_>, old: &FieldRef<'_>, name: &str) -> Option<Error> {
+    let (new, old) = (new.field(name), old.field(name));
+    let is_less = old.is_set() && (!new.is_set() || new.int() < old.int());
+    is_less.then(|| count_error(&new, "cannot be decremented"))
+}
+
+/// An error of a number, which is 0 where there is none.
+fn count_error(field: &FieldRef<'_>, why: &str) -> Error {
+    Error::invalid(field.path(), Value::Int(field.int()), why)
+}
+
+/// What is wrong with the status of what keeps a number of pods; `others` are counters beside those that all have.
+pub fn validate_replicas(object: &Value, others: &[&str]) -> ErrorList {
+    const COUNTERS: [&str; 5] =
+        ["replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"];
+    const PARTS: [&str; 3] = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
+    let root = FieldRef::root(object);
+    let status = root.field("status");
+    let mut errors = not_negative(&status, &COUNTERS);
+    errors.extend(not_negative(&status, others));
+    errors.extend(not_above(&status, &PARTS, "replicas", "cannot be greater than status.replicas"));
+    let why = "cannot be greater than readyReplicas";
+    errors.extend(not_above(&status, &["availableReplicas"], "readyReplicas", why));
+    errors
+}

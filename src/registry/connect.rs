@@ -1,0 +1,66 @@
+//! `/log`, `/exec` and others of a pod, which a kubelet would answer: here they end where one would have to be reached.
+//!
+//! Source: `LogREST`, `ExecREST` and others of `pkg/registry/core/pod/rest`, release 1.36.
+
+use crate::kinds::pod_object::connect::{self, LogOptions};
+use crate::meta::Status;
+use crate::store::Collection;
+use crate::value::{Value, json};
+
+use super::{Registry, Target, store_failed};
+
+impl Registry {
+    /// What a container of the pod wrote: nothing, while the pod has no node.
+    ///
+    /// Errors: 400 for a container that is not there, 404, 422 for options that contradict themselves, 500 where the kubelet
+    /// would have to be asked.
+    pub async fn log(&self, target: &Target, container: &str, options: &LogOptions) -> Result<(), Status> {
+        connect::check_log_options(options, &target.name)?;
+        let pod = self.get_value(target, None).await?;
+        let container = connect::container(&pod, container)?;
+        if pod.str_at(&["spec", "nodeName"]).is_empty() {
+            return Ok(());
+        }
+        let kubelet = self.kubelet_of(&pod).await?;
+        let path = format!("/containerLogs/{}/{}/{container}", target.namespace, target.name);
+        let why = connect::refused(&kubelet);
+        Err(Status::plain(500, &format!("Get \"https://{kubelet}{path}\": {why}")))
+    }
+
+    /// Speaks with a container of the pod, or with the pod itself if `container` is `None`.
+    ///
+    /// Errors: 400 for a container that is not there, a pod without a node or a request that is no upgrade; 404; 500.
+    pub async fn connect(&self, target: &Target, container: Option<&str>, upgrades: bool) -> Result<(), Status> {
+        let pod = self.get_value(target, None).await?;
+        if let Some(container) = container {
+            connect::container(&pod, container)?;
+        }
+        let kubelet = self.kubelet_of(&pod).await?;
+        if !upgrades {
+            return Err(Status::bad_request("Upgrade request required"));
+        }
+        Err(Status::internal_error(&format!("error dialing backend: {}", connect::refused(&kubelet))))
+    }
+
+    /// Passes a request on to the pod, which `target` names as `[SCHEME:]NAME[:PORT]`.
+    ///
+    /// Errors: 400 for a pod without an address, 404, 503 as it does not answer.
+    pub async fn proxy(&self, target: &Target) -> Result<(), Status> {
+        let proxied = connect::proxied(&target.name)?;
+        let pod = Target { name: proxied.name.to_owned(), ..target.clone() };
+        let pod = self.get_value(&pod, None).await?;
+        let address = connect::proxy_address(&pod, proxied.port)?;
+        Err(Status::service_unavailable(&format!("error trying to reach service: {}", connect::refused(&address))))
+    }
+
+    /// Where the kubelet of a pod's node listens.
+    async fn kubelet_of(&self, pod: &Value) -> Result<String, Status> {
+        let name = connect::node(pod)?;
+        let collection = Collection::new("", "nodes");
+        let stored = self.storage.get(&collection, name).await;
+        let stored = stored.map_err(|error| store_failed(&collection, "get", error))?;
+        let stored = stored.ok_or_else(|| Status::not_found("", "nodes", name))?;
+        let node = json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))?;
+        connect::kubelet(&node)
+    }
+}

@@ -1,0 +1,303 @@
+//! What a cluster has of itself from the start: the range of its cluster IPs, and the service `kubernetes` in `default`, whose
+//! endpoints are its API servers.
+//!
+//! They are made where they are missing, and the endpoints brought up to date. A second start writes nothing.
+//!
+//! Source: `pkg/controlplane/controller/{defaultservicecidr,kubernetesservice}` and `pkg/controlplane/reconcilers`, release
+//! 1.37.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use futures_util::future::try_join4;
+
+use crate::kinds::DEFAULT_SERVICE_RANGE;
+use crate::meta::Status;
+use crate::object;
+use crate::value::{Value, json};
+
+use super::definitions::own_user;
+use super::service_network::{GROUP, MANAGER};
+use super::update::UpdateRequest;
+use super::{
+    Body, FieldValidation, Format, PatchRequest, PatchType, Registry, Subresource, Target, Warnings, store_failed,
+};
+
+/// The name of the service and its endpoints.
+const NAME: &str = "kubernetes";
+const NAMESPACE: &str = "default";
+const PORT_NAME: &str = "https";
+const SERVICE_PORT: i64 = 443;
+/// The manager of the state of the first range.
+const RANGE_MANAGER: &str = "kubernetes-service-cidr-controller";
+
+/// Where this server is reached from other machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Advertised {
+    /// Without one the service has no endpoints.
+    pub ip: Option<IpAddr>,
+    pub port: u16,
+}
+
+impl Registry {
+    /// Makes what is missing of the range and the service of the cluster, and adds this server to the endpoints.
+    pub async fn make_kubernetes_service(self: &Arc<Self>, advertised: Advertised) -> Result<(), Status> {
+        let registry = Arc::clone(self);
+        // In a task of their own, as the first namespaces are: together they are on disk at the cost of two.
+        let made = tokio::spawn(async move {
+            try_join4(
+                registry.make_default_range(),
+                registry.make_service(advertised.port),
+                registry.make_endpoints(advertised),
+                registry.make_endpoint_slice(advertised),
+            )
+            .await
+        });
+        made.await.map_err(|error| Status::internal_error(&error.to_string()))?.map(drop)
+    }
+
+    /// Takes this server out of the endpoints, as it ends: others may go on.
+    pub async fn leave_kubernetes_service(&self, advertised: Advertised) -> Result<(), Status> {
+        if !self.storage.is_shared() {
+            return Ok(());
+        }
+        let gone = Advertised { ip: None, ..advertised };
+        let left = |addresses: &mut BTreeSet<String>| {
+            if let Some(ip) = advertised.ip {
+                addresses.remove(&ip.to_string());
+            }
+        };
+        self.reconcile_endpoints(gone, &left).await?;
+        self.reconcile_slice(gone, &left).await
+    }
+
+    async fn make_default_range(&self) -> Result<(), Status> {
+        let target = self.own_target(GROUP, "servicecidrs", DEFAULT_SERVICE_RANGE).await?;
+        let ranges: Vec<Value> = self.network.ranges().iter().map(|range| Value::String(range.to_string())).collect();
+        let found = self.found(&target).await?;
+        if found.is_none() {
+            let range = object! {
+                "metadata" => object! { "name" => DEFAULT_SERVICE_RANGE },
+                "spec" => object! { "cidrs" => ranges.clone() },
+            };
+            self.make_own(&target, range).await?;
+        }
+        let is_known = found.as_ref().is_some_and(|range| !range.items_at(&["status", "conditions"]).is_empty());
+        let is_other = found.is_some_and(|range| range.items_at(&["spec", "cidrs"]) != ranges);
+        if is_known || is_other {
+            return Ok(());
+        }
+        self.declare_ready(&Target { subresource: Subresource::Status, ..target }).await
+    }
+
+    /// Says that addresses are allocated of the first range.
+    async fn declare_ready(&self, target: &Target) -> Result<(), Status> {
+        let ready = object! {
+            "type" => "Ready",
+            "status" => "True",
+            "lastTransitionTime" => self.now(),
+            "reason" => "",
+            "message" => "Kubernetes default Service CIDR is ready",
+        };
+        let applied = object! {
+            "apiVersion" => target.version.api_version(),
+            "kind" => target.version.names.kind.as_str(),
+            "metadata" => object! { "name" => DEFAULT_SERVICE_RANGE },
+            "status" => object! { "conditions" => vec![ready] },
+        };
+        let request = PatchRequest {
+            patch_type: PatchType::Apply,
+            bytes: json::encode(&applied).into(),
+            field_validation: FieldValidation::Ignore,
+            manager: RANGE_MANAGER.to_owned(),
+            force: true,
+            dry_run: false,
+            options: Value::Null,
+        };
+        self.patch(target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
+    }
+
+    async fn make_service(&self, port: u16) -> Result<(), Status> {
+        let target = self.target_in_default("", "services").await?;
+        let Some(ip) = self.network.ranges().first().and_then(|range| range.first()) else { return Ok(()) };
+        if self.found(&target).await?.is_some() {
+            return Ok(());
+        }
+        let port = object! {
+            "name" => PORT_NAME, "protocol" => "TCP", "port" => SERVICE_PORT, "targetPort" => i64::from(port),
+        };
+        let labels = object! { "component" => "apiserver", "provider" => "kubernetes" };
+        let service = object! {
+            "metadata" => object! { "name" => NAME, "labels" => labels },
+            "spec" => object! {
+                "clusterIP" => ip.to_string(),
+                "ipFamilyPolicy" => "SingleStack",
+                "ports" => vec![port],
+                "sessionAffinity" => "None",
+                "type" => "ClusterIP",
+            },
+        };
+        self.make_own(&target, service).await
+    }
+
+    async fn make_endpoints(&self, advertised: Advertised) -> Result<(), Status> {
+        self.reconcile_endpoints(advertised, &|addresses| self.join(addresses, advertised)).await
+    }
+
+    async fn make_endpoint_slice(&self, advertised: Advertised) -> Result<(), Status> {
+        self.reconcile_slice(advertised, &|addresses| self.join(addresses, advertised)).await
+    }
+
+    /// The addresses of the API servers: this one, and others on the same database.
+    fn join(&self, addresses: &mut BTreeSet<String>, advertised: Advertised) {
+        if !self.storage.is_shared() {
+            addresses.clear();
+        }
+        addresses.extend(advertised.ip.map(|ip| ip.to_string()));
+    }
+
+    async fn reconcile_endpoints(
+        &self,
+        advertised: Advertised,
+        change: &(dyn Fn(&mut BTreeSet<String>) + Sync),
+    ) -> Result<(), Status> {
+        let target = self.target_in_default("", "endpoints").await?;
+        let found = self.found(&target).await?;
+        let subsets = found.as_ref().map(|found| found.items_at(&["subsets"])).unwrap_or_default();
+        let items = subsets.iter().flat_map(|subset| subset.items_at(&["addresses"]));
+        let mut addresses = items.map(|item| item.str_at(&["ip"]).to_owned()).collect();
+        change(&mut addresses);
+        let addresses: Vec<Value> = addresses.into_iter().map(|ip| object! { "ip" => ip }).collect();
+        let ports = vec![port(advertised.port)];
+        let subsets = match addresses.is_empty() {
+            true => Vec::new(),
+            false => vec![object! { "addresses" => addresses, "ports" => ports }],
+        };
+        let labels = object! { "endpointslice.kubernetes.io/skip-mirror" => "true" };
+        self.reconcile_fields(&target, found, labels, object! { "subsets" => subsets }).await
+    }
+
+    async fn reconcile_slice(
+        &self,
+        advertised: Advertised,
+        change: &(dyn Fn(&mut BTreeSet<String>) + Sync),
+    ) -> Result<(), Status> {
+        let target = self.target_in_default("discovery.k8s.io", "endpointslices").await?;
+        let found = self.found(&target).await?;
+        let endpoints = found.as_ref().map(|found| found.items_at(&["endpoints"])).unwrap_or_default();
+        let items = endpoints.iter().flat_map(|endpoint| endpoint.items_at(&["addresses"]));
+        let mut addresses: BTreeSet<String> = items.filter_map(Value::as_str).map(str::to_owned).collect();
+        change(&mut addresses);
+        let is_v6 = !addresses.is_empty() && addresses.iter().all(|ip| ip.contains(':'));
+        let ready = object! { "ready" => true };
+        let endpoint = |ip: String| object! { "addresses" => vec![Value::String(ip)], "conditions" => ready.clone() };
+        let endpoints: Vec<Value> =
+            addresses.into_iter().filter(|ip| ip.contains(':') == is_v6).map(endpoint).collect();
+        let fields = object! {
+            "addressType" => if is_v6 { "IPv6" } else { "IPv4" },
+            "endpoints" => endpoints,
+            "ports" => vec![port(advertised.port)],
+        };
+        self.reconcile_fields(&target, found, object! { "kubernetes.io/service-name" => NAME }, fields).await
+    }
+
+    /// Makes an object with these labels and fields, or brings them up to date.
+    async fn reconcile_fields(
+        &self,
+        target: &Target,
+        found: Option<Value>,
+        labels: Value,
+        fields: Value,
+    ) -> Result<(), Status> {
+        let is_new = found.is_none();
+        let mut object = found.clone().unwrap_or_else(|| object! { "metadata" => object! { "name" => NAME } });
+        let entries = |value: Value| value.as_object().cloned().unwrap_or_default();
+        for (name, value) in entries(fields) {
+            match value.as_array() {
+                Some([]) if name == "subsets" => _ = object.make_object().remove(&name),
+                _ => _ = object.make_object().insert(name, value),
+            }
+        }
+        let own = object.make_object().entry("metadata").make_object().entry("labels").make_object();
+        for (name, value) in entries(labels) {
+            own.insert(name, value);
+        }
+        if is_new {
+            return self.make_own(target, object).await;
+        }
+        if found.as_ref() == Some(&object) {
+            return Ok(());
+        }
+        let request = UpdateRequest {
+            body: Body { bytes: json::encode(&object).into(), format: Format::Json },
+            field_validation: FieldValidation::Ignore,
+            manager: MANAGER.to_owned(),
+            dry_run: false,
+            options: Value::Null,
+        };
+        self.update(target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
+    }
+
+    async fn target_in_default(&self, group: &str, plural: &str) -> Result<Target, Status> {
+        let mut target = self.own_target(group, plural, NAME).await?;
+        target.namespace = NAMESPACE.to_owned();
+        Ok(target)
+    }
+
+    /// The stored object of a target, as it lies there.
+    async fn found(&self, target: &Target) -> Result<Option<Value>, Status> {
+        let collection = &target.resource.collection;
+        let stored = self.storage.get(collection, &target.key()).await;
+        let stored = stored.map_err(|error| store_failed(collection, "get", error))?;
+        let decode = |bytes: &[u8]| json::decode(bytes).map_err(|error| Status::internal_error(&error.to_string()));
+        stored.map(|stored| decode(&stored.bytes)).transpose()
+    }
+
+    /// Creates an object of the server's own, unless another server was faster.
+    async fn make_own(&self, target: &Target, object: Value) -> Result<(), Status> {
+        let version = &target.version;
+        match self.create_own(&version.group, &version.names.plural, &target.namespace, MANAGER, object).await {
+            Err(status) if status.is_already_exists() => Ok(()),
+            done => done,
+        }
+    }
+}
+
+fn port(number: u16) -> Value {
+    object! { "name" => PORT_NAME, "port" => i64::from(number), "protocol" => "TCP" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::fixture;
+
+    const HERE: Advertised = Advertised { ip: Some(IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2))), port: 6443 };
+
+    #[tokio::test]
+    async fn the_second_start_writes_nothing() {
+        let registry = fixture::registry().await;
+        registry.make_kubernetes_service(HERE).await.expect("nothing stands in the way");
+        let before = (fixture::newest(&registry), registry.storage.counts());
+        registry.make_kubernetes_service(HERE).await.expect("nothing stands in the way");
+        assert_eq!(before, (fixture::newest(&registry), registry.storage.counts()));
+    }
+
+    #[tokio::test]
+    async fn endpoints_follow_the_address_of_the_server() {
+        let registry = fixture::registry().await;
+        for port in [6443, 6444] {
+            let here = Advertised { port, ..HERE };
+            registry.make_kubernetes_service(here).await.expect("nothing stands in the way");
+            let target = registry.target_in_default("", "endpoints").await.expect("it is built in");
+            let endpoints = registry.found(&target).await.expect("the store works").expect("they are there");
+            let subsets = json::encode_to_string(endpoints.get("subsets").expect("there is one"));
+            let expected = format!(
+                "[{{\"addresses\":[{{\"ip\":\"192.0.2.2\"}}],\"ports\":[{{\"name\":\"https\",\"port\":{port},\
+                 \"protocol\":\"TCP\"}}]}}]"
+            );
+            assert_eq!(subsets, expected);
+        }
+    }
+}

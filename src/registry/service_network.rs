@@ -1,0 +1,374 @@
+//! What services are allocated: cluster IPs and node ports, each of which one service has at most.
+//!
+//! An address is taken by the IPAddress object of its name, a node port by an entry in one of [`SHARDS`] objects that nobody
+//! serves. Both are written in the transaction that writes the service, under guards, and given back in the one that deletes
+//! it: so nothing is taken twice, nor lost, whoever else writes to the database. Where another was faster the request starts
+//! over, and finds other ones. A dry run takes nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use uuid::Uuid;
+
+use crate::kinds::services::allocate::{
+    Addresses, AllocationError, DryRun, IpRange, PortRange, Ports, Refusal, allocate_cluster_ips, allocate_node_ports,
+    give_back, give_back_node_ports,
+};
+use crate::kinds::services::{Families, Family, keep_allocated, set_cluster_ips, settle_families};
+use crate::kinds::{address_of_service, is_address_of_service, is_ready_range, ranges_of};
+use crate::meta::Status;
+use crate::object;
+use crate::store::{self, At, Collection, Guard, Snapshot};
+use crate::value::{Map, Value, json};
+
+use super::definitions::own_user;
+use super::{DeleteOptions, Registry, Subresource, Target, Warnings};
+
+/// The group of addresses and their ranges.
+pub(super) const GROUP: &str = "networking.k8s.io";
+/// The manager of what is written here.
+pub(super) const MANAGER: &str = "kube-apiserver";
+/// How many objects the node ports are spread over: the fewer, the more often requests start over.
+const SHARDS: i64 = 32;
+
+/// Ranges of cluster IPs: one, or one of each family, the one that services get by default first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServiceRanges(Vec<IpRange>);
+
+impl FromStr for ServiceRanges {
+    type Err = String;
+
+    /// Reads ranges with a comma between them.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parse = |range: &str| IpRange::parse(range.trim()).map_err(|why| format!("`{range}`: {why}"));
+        let ranges = text.split(',').map(parse).collect::<Result<Vec<_>, _>>()?;
+        match ranges.as_slice() {
+            [_] => Ok(ServiceRanges(ranges)),
+            [first, second] if first.family() != second.family() => Ok(ServiceRanges(ranges)),
+            [_, _] => Err("two ranges must be of different families".to_owned()),
+            _ => Err("there are two ranges at most".to_owned()),
+        }
+    }
+}
+
+/// What a cluster has for its services.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServiceNetwork {
+    ranges: ServiceRanges,
+    ports: PortRange,
+}
+
+impl ServiceNetwork {
+    pub fn new(ranges: ServiceRanges, ports: PortRange) -> Self {
+        ServiceNetwork { ranges, ports }
+    }
+
+    pub fn ranges(&self) -> &[IpRange] {
+        &self.ranges.0
+    }
+
+    fn families(&self) -> Families {
+        let primary = self.ranges().first().map_or(Family::V4, IpRange::family);
+        Families { primary, is_dual: self.ranges().len() > 1 }
+    }
+}
+
+impl Default for ServiceNetwork {
+    /// As kube-apiserver has them.
+    fn default() -> Self {
+        let ranges = IpRange::parse("10.0.0.0/24").into_iter().collect();
+        ServiceNetwork { ranges: ServiceRanges(ranges), ports: PortRange::default() }
+    }
+}
+
+pub(super) fn addresses() -> Collection {
+    Collection::new(GROUP, "ipaddresses")
+}
+
+/// The objects that say whose the node ports are.
+pub(super) fn shards() -> Collection {
+    Collection::new("", "servicenodeports")
+}
+
+/// What may be had, and what a service takes of it and gives back.
+pub(super) struct Holdings<'r> {
+    /// `namespace/name` of the service.
+    owner: (&'r str, &'r str),
+    /// The ranges that addresses are allocated of now.
+    ranges: Vec<IpRange>,
+    addresses: Snapshot,
+    ports: PortRange,
+    stored: Snapshot,
+    shards: BTreeMap<String, Map>,
+    taken: BTreeSet<IpAddr>,
+    freed: BTreeSet<IpAddr>,
+}
+
+impl Addresses for Holdings<'_> {
+    fn take(&mut self, ip: IpAddr) -> Result<(), Refusal> {
+        let range = self.ranges.iter().find(|range| range.contains(ip)).ok_or(Refusal::OtherNetwork)?;
+        if let Some(refusal) = range.refuse(ip) {
+            return Err(refusal);
+        }
+        match self.is_free(ip) {
+            true => {
+                self.taken.insert(ip);
+                Ok(())
+            }
+            false => Err(Refusal::AddressTaken),
+        }
+    }
+
+    fn take_any(&mut self, family: Family) -> Result<IpAddr, Refusal> {
+        let of_family = self.ranges.iter().filter(|range| range.family() == family);
+        let free = of_family.flat_map(|range| range.candidates(random())).find(|ip| self.is_free(*ip));
+        self.taken.extend(free);
+        free.ok_or(Refusal::Full)
+    }
+
+    fn give_back(&mut self, ip: IpAddr) {
+        self.freed.insert(ip);
+    }
+}
+
+impl Ports for Holdings<'_> {
+    fn take(&mut self, port: i64) -> Result<(), Refusal> {
+        if let Some(refusal) = self.ports.refuse(port) {
+            return Err(refusal);
+        }
+        if self.has_port(port) {
+            return Err(Refusal::PortTaken);
+        }
+        self.claim_port(port);
+        Ok(())
+    }
+
+    fn take_any(&mut self) -> Result<i64, Refusal> {
+        let port = self.ports.candidates(random()).find(|port| !self.has_port(*port)).ok_or(Refusal::Full)?;
+        Ports::take(self, port).map(|()| port)
+    }
+
+    fn give_back(&mut self, port: i64) {
+        let owner = format!("{}/{}", self.owner.0, self.owner.1);
+        if self.owner_of(port).as_deref() == Some(&owner) {
+            self.shard(port).remove(&port.to_string());
+        }
+    }
+}
+
+fn random() -> u64 {
+    Uuid::new_v4().as_u64_pair().1.reverse_bits()
+}
+
+fn shard_key(port: i64) -> String {
+    format!("{:02}", port.rem_euclid(SHARDS))
+}
+
+/// The ports of a shard, by their numbers, each with the service that has it.
+pub(super) fn ports_in(shard: Option<&store::Stored>) -> Map {
+    let object = shard.and_then(|shard| json::decode(&shard.bytes).ok());
+    object.and_then(|object| object.get("ports").and_then(Value::as_object).cloned()).unwrap_or_default()
+}
+
+impl Holdings<'_> {
+    pub(super) fn is_free(&self, ip: IpAddr) -> bool {
+        !self.taken.contains(&ip) && find(&self.addresses, &ip.to_string()).is_none()
+    }
+
+    pub(super) fn has_port(&mut self, port: i64) -> bool {
+        self.owner_of(port).is_some()
+    }
+
+    fn owner_of(&mut self, port: i64) -> Option<String> {
+        self.shard(port).get(&port.to_string()).map(|owner| owner.as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Takes an address that is free, whatever the ranges.
+    pub(super) fn claim_address(&mut self, ip: IpAddr) {
+        self.taken.insert(ip);
+    }
+
+    /// Takes a port that is free, whatever the range.
+    pub(super) fn claim_port(&mut self, port: i64) {
+        let owner = Value::from(format!("{}/{}", self.owner.0, self.owner.1));
+        self.shard(port).insert(port.to_string(), owner);
+    }
+
+    /// The shard of a port, read when it is first asked for.
+    fn shard(&mut self, port: i64) -> &mut Map {
+        let key = shard_key(port);
+        let Holdings { stored, shards, .. } = self;
+        shards.entry(key).or_insert_with_key(|key| ports_in(find(stored, key)))
+    }
+}
+
+pub(super) fn find<'s>(snapshot: &'s Snapshot, key: &'s str) -> Option<&'s store::Stored> {
+    snapshot.range(key, None).next().filter(|stored| *stored.key == *key).map(|stored| &**stored)
+}
+
+impl Registry {
+    /// Gives a service what it is to have; returns what must be written with it.
+    ///
+    /// Errors: 422 where what it asks for is taken or can't be, 500 where nothing is left.
+    pub(super) async fn allocate(
+        &self,
+        target: &Target,
+        new: &mut Value,
+        old: Option<&Value>,
+        dry_run: bool,
+    ) -> Result<Vec<store::Write>, Status> {
+        if !is_service(target) || target.subresource != Subresource::Main {
+            return Ok(Vec::new());
+        }
+        let name = new.str_at(&["metadata", "name"]).to_owned();
+        let told = |error| told(&name, error);
+        if let Some(old) = old {
+            keep_allocated(new, old);
+        }
+        set_cluster_ips(new, old);
+        let families = self.network.families();
+        settle_families(new, old, families).map_err(|errors| told(AllocationError::Invalid(errors)))?;
+        let mut holdings = self.holdings((&target.namespace, &name)).await?;
+        if dry_run {
+            let stored = &holdings.stored;
+            let is_taken = |port: i64| ports_in(find(stored, &shard_key(port))).contains_key(&port.to_string());
+            let mut dry_run = DryRun::new(self.network.ranges(), &is_taken);
+            allocate_cluster_ips(new, old, &mut dry_run).map_err(told)?;
+            allocate_node_ports(new, old, &mut dry_run).map_err(told)?;
+            return Ok(Vec::new());
+        }
+        allocate_cluster_ips(new, old, &mut holdings).map_err(told)?;
+        allocate_node_ports(new, old, &mut holdings).map_err(told)?;
+        self.claims(&holdings).await
+    }
+
+    /// What must be written with the deletion of a service: that nothing is its own any more.
+    pub(super) async fn release(&self, target: &Target, stored: &store::Stored) -> Result<Vec<store::Write>, Status> {
+        if !is_service(target) {
+            return Ok(Vec::new());
+        }
+        let service = json::decode(&stored.bytes).unwrap_or_default();
+        let (namespace, name) = stored.key.split_once('/').unwrap_or(("", &stored.key));
+        let mut holdings = self.holdings((namespace, name)).await?;
+        give_back(&service, &mut holdings, 0);
+        give_back_node_ports(&service, &mut holdings);
+        self.claims(&holdings).await
+    }
+
+    /// Removes the Endpoints of a service that is gone, so that another one of its name does not begin with them.
+    pub(super) async fn after_deletion(&self, target: &Target, key: &str) {
+        if !is_service(target) {
+            return;
+        }
+        let Ok(mut endpoints) = self.own_target("", "endpoints", "").await else { return };
+        if let Some((namespace, name)) = key.split_once('/') {
+            (endpoints.namespace, endpoints.name) = (namespace.to_owned(), name.to_owned());
+        }
+        let (user, options) = (own_user(), DeleteOptions::default());
+        // Where there are none, or they stay, nobody is told.
+        _ = Box::pin(self.delete(&endpoints, &user, &options, &mut Warnings::default())).await;
+    }
+
+    pub(super) async fn holdings<'r>(&self, owner: (&'r str, &'r str)) -> Result<Holdings<'r>, Status> {
+        Ok(Holdings {
+            owner,
+            ranges: self.service_ranges().await?,
+            addresses: self.newest(&addresses()).await?,
+            ports: self.network.ports,
+            stored: self.newest(&shards()).await?,
+            shards: BTreeMap::new(),
+            taken: BTreeSet::new(),
+            freed: BTreeSet::new(),
+        })
+    }
+
+    /// The ranges that addresses are allocated of: the stored ones, and until there are any those of the server.
+    async fn service_ranges(&self) -> Result<Vec<IpRange>, Status> {
+        let snapshot = self.newest(&Collection::new(GROUP, "servicecidrs")).await?;
+        if snapshot.is_empty() {
+            return Ok(self.network.ranges().to_vec());
+        }
+        let objects = snapshot.range("", None).filter_map(|stored| json::decode(&stored.bytes).ok());
+        let ready: Vec<Value> = objects.filter(is_ready_range).collect();
+        Ok(ready.iter().flat_map(ranges_of).filter_map(|range| IpRange::parse(range).ok()).collect())
+    }
+
+    pub(super) async fn newest(&self, collection: &Collection) -> Result<Snapshot, Status> {
+        let snapshot = self.storage.snapshot(collection, At::Newest).await;
+        snapshot.map_err(|_| Status::internal_error("what services have can't be read"))
+    }
+
+    /// The writes that make what a service takes its own, and set free what it gives back.
+    pub(super) async fn claims(&self, holdings: &Holdings<'_>) -> Result<Vec<store::Write>, Status> {
+        let mut writes = Vec::new();
+        for ip in &holdings.taken {
+            writes.push(self.claim(*ip, holdings.owner).await?);
+        }
+        for ip in &holdings.freed {
+            let key = ip.to_string();
+            let found = find(&holdings.addresses, &key);
+            let is_own = |stored: &&store::Stored| {
+                let (namespace, name) = holdings.owner;
+                json::decode(&stored.bytes).is_ok_and(|address| is_address_of_service(&address, namespace, name))
+            };
+            writes.extend(found.filter(is_own).map(|stored| store::Write {
+                collection: addresses(),
+                key: stored.key.clone(),
+                op: store::Op::Delete,
+                guards: vec![Guard::At { revision: stored.revision }],
+            }));
+        }
+        let changed = holdings.shards.iter().filter_map(|(key, ports)| {
+            let stored = find(&holdings.stored, key);
+            (ports_in(stored) != *ports).then(|| shard_write(key, ports, stored))
+        });
+        writes.extend(changed);
+        Ok(writes)
+    }
+
+    /// The IPAddress by which a service has an address.
+    async fn claim(&self, ip: IpAddr, (namespace, name): (&str, &str)) -> Result<store::Write, Status> {
+        let mut target = self.own_target(GROUP, "ipaddresses", "").await?;
+        let mut object = address_of_service(ip, namespace, name);
+        target.name = ip.to_string();
+        let now = self.now();
+        object = self.manage_fields(&target, |fields| fields.update(None, object.clone(), MANAGER, &now)).await;
+        super::create::fill_system_fields(&mut object, &now);
+        Ok(store::Write {
+            collection: target.resource.collection.clone(),
+            key: target.name.as_str().into(),
+            op: self.put(&target.resource, &object, None)?,
+            guards: vec![Guard::Absent],
+        })
+    }
+}
+
+pub(super) fn shard_write(key: &str, ports: &Map, stored: Option<&store::Stored>) -> store::Write {
+    let object = object! { "metadata" => object! { "name" => key }, "ports" => ports.clone() };
+    store::Write {
+        collection: shards(),
+        key: key.into(),
+        op: store::Op::Put(store::Put {
+            bytes: store::compact_json(&object),
+            uid: key.into(),
+            stored_version: "v1".into(),
+            schema_generation: 0,
+            expires_at_ms: None,
+        }),
+        guards: vec![stored.map_or(Guard::Absent, |stored| Guard::At { revision: stored.revision })],
+    }
+}
+
+pub(super) fn is_service(target: &Target) -> bool {
+    target.version.group.is_empty() && target.version.names.plural == "services"
+}
+
+/// What a client is told that gets nothing.
+fn told(name: &str, error: AllocationError) -> Status {
+    match error {
+        AllocationError::Invalid(errors) => Status::invalid("", "Service", name, &errors),
+        AllocationError::Internal(why) => Status::internal_error(&why),
+        AllocationError::Plain(why) => Status::plain(500, &why),
+    }
+}
