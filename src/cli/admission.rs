@@ -18,16 +18,18 @@ const DEFAULT_STORAGE_CLASS: &str = "DefaultStorageClass";
 const STORAGE_OBJECT_IN_USE_PROTECTION: &str = "StorageObjectInUseProtection";
 const CLAIM_RESIZE: &str = "PersistentVolumeClaimResize";
 const OWNER_REFERENCES: &str = "OwnerReferencesPermissionEnforcement";
+const DEFAULT_INGRESS_CLASS: &str = "DefaultIngressClass";
 const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebhook";
 const VALIDATING_WEBHOOKS: &str = "ValidatingAdmissionWebhook";
 /// Every admission plugin, in the order in which they are asked, and whether it is on by default.
-const PLUGINS: [(&str, bool); 9] = [
+const PLUGINS: [(&str, bool); 10] = [
     (NAMESPACE_LIFECYCLE, true),
     (LIMIT_RANGER, true),
     (DEFAULT_STORAGE_CLASS, true),
     (STORAGE_OBJECT_IN_USE_PROTECTION, true),
     (OWNER_REFERENCES, false),
     (CLAIM_RESIZE, true),
+    (DEFAULT_INGRESS_CLASS, true),
     (MUTATING_WEBHOOKS, true),
     (VALIDATING_WEBHOOKS, true),
     (RESOURCE_QUOTA, true),
@@ -144,6 +146,9 @@ impl Admission {
         }
         if self.is_on(CLAIM_RESIZE) {
             chain.0.push(Box::new(plugins::PersistentVolumeClaimResize { objects: Arc::clone(&objects) }));
+        }
+        if self.is_on(DEFAULT_INGRESS_CLASS) {
+            chain.0.push(Box::new(plugins::DefaultIngressClass { objects: Arc::clone(&objects) }));
         }
         chain.0.push(Box::new(Webhooks {
             source: StoredWebhooks::new(storage.clone()),

@@ -181,7 +181,7 @@ async fn dispatch(
             Some((action @ (Action::Bind | Action::Evict), Verb::Create)) => {
                 act(app, exchange, (&target, action), body).await
             }
-            Some((action @ (Action::Log | Action::Connect | Action::Proxy), _)) => {
+            Some((action @ (Action::Log | Action::Connect | Action::Proxy | Action::ConnectService), _)) => {
                 connect(app, exchange, (&target, action)).await
             }
             Some((Action::Write, Verb::Get)) => get(app, exchange, &target).await,
@@ -232,7 +232,7 @@ fn check_built_in_route(
         "scale" if version.scale.is_some() => true,
         _ => part.is_some(),
     };
-    let passes_on = part.is_some_and(|part| part.action == Action::Proxy);
+    let passes_on = part.is_some_and(|part| matches!(part.action, Action::Proxy | Action::ConnectService));
     if !known || (!path.rest.is_empty() && !passes_on) {
         return Err(Status::not_found_generic().into());
     }
@@ -726,6 +726,7 @@ async fn connect(
             registry.log(target, query("container"), &options).await?;
         }
         Action::Proxy => registry.proxy(target).await?,
+        Action::ConnectService => registry.proxy_service(target).await?,
         _ => {
             let container = (target.subresource.name() != "portforward").then(|| query("container"));
             registry.connect(target, container, exchange.upgrade.is_some()).await?;

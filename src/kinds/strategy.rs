@@ -249,6 +249,9 @@ pub trait Strategy: Send + Sync {
         false
     }
 
+    /// Sets what follows from a valid object, and is not the client's to say: as the object is to be read.
+    fn complete(&self, _object: &mut Value) {}
+
     /// Whether a deletion answers the object that is gone, and not a status.
     fn returns_deleted(&self) -> bool {
         false

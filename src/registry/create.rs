@@ -167,6 +167,7 @@ impl Registry {
         claims: Vec<store::Write>,
     ) -> Result<Option<Written>, Status> {
         let (version, resource) = (&target.version, &target.resource);
+        resource.strategy.complete(&mut object);
         let key = target.key_of(name);
         let failed = |error| store_failed(&resource.collection, "create", error);
         let taken = self.storage.get(&resource.collection, &key).await.map_err(failed)?;

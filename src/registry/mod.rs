@@ -30,6 +30,7 @@ mod review;
 mod scale;
 mod service_network;
 mod service_repair;
+mod service_location;
 mod kubernetes_service;
 mod update;
 mod warnings;

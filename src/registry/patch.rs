@@ -279,7 +279,9 @@ pub(super) fn set_defaults(target: &Target, applied: &Value, merged: Applied) ->
         Some(_) => {
             let (namespace, name) = (applied.str_at(&["metadata", "namespace"]), applied.str_at(&["metadata", "name"]));
             let group_version = if version.group.is_empty() { format!("/{api_version}") } else { api_version.clone() };
-            let what = format!("failed to convert new object ({namespace}/{name}; {group_version}, Kind={kind}) to proper version");
+            let what = format!(
+                "failed to convert new object ({namespace}/{name}; {group_version}, Kind={kind}) to proper version"
+            );
             let why = format!("unable to convert unstructured object to {group_version}, Kind={kind}: {error}");
             Status::plain(500, &format!("{what}: {why}"))
         }

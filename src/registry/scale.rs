@@ -218,7 +218,8 @@ fn is_custom(target: &Target) -> bool {
 fn check(target: &Target, scale: &Value, live: &Value) -> Result<(), Status> {
     let metadata = scale.get("metadata").unwrap_or(&Value::Null);
     let name_check = names::name_is_dns1123_subdomain;
-    let mut errors = object_meta::validate(metadata, target.version.is_namespaced(), name_check, &Path::new("metadata"));
+    let mut errors =
+        object_meta::validate(metadata, target.version.is_namespaced(), name_check, &Path::new("metadata"));
     let replicas = scale.at(&["spec", "replicas"]).and_then(Value::as_i64).unwrap_or_default();
     if replicas < 0 {
         let spec = Path::new("spec");

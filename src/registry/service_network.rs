@@ -107,9 +107,8 @@ pub(super) struct Holdings<'r> {
 
 impl Addresses for Holdings<'_> {
     fn take(&mut self, ip: IpAddr) -> Result<(), Refusal> {
-        let range = self.ranges.iter().find(|range| range.contains(ip)).ok_or(Refusal::OtherNetwork)?;
-        if let Some(refusal) = range.refuse(ip) {
-            return Err(refusal);
+        if self.ranges.iter().all(|range| range.refuse(ip).is_some()) {
+            return Err(Refusal::OtherNetwork);
         }
         match self.is_free(ip) {
             true => {

@@ -245,6 +245,7 @@ impl Registry {
     ) -> Result<Option<Written>, Status> {
         let (version, resource) = (&target.version, &target.resource);
         let mut raw = new;
+        resource.strategy.complete(&mut raw);
         remove_resource_version(&mut raw);
         let raw = self.convert_to(resource, resource.storage(), raw).await;
         let mut raw = raw.map_err(Undecodable::refuse_write)?;

@@ -155,7 +155,9 @@ impl Kind {
     fn truncate_numbers(self, value: &mut Value) {
         match (self, value) {
             (Kind::Int32, Value::Int(number)) => *number = i64::from(*number as i32),
-            (Kind::Message(message), value) if matches!(message.codec, Codec::Object) => message.get().truncate_numbers(value),
+            (Kind::Message(message), value) if matches!(message.codec, Codec::Object) => {
+                message.get().truncate_numbers(value)
+            }
             _ => {}
         }
     }

@@ -1,11 +1,13 @@
 //! Plugins of a default kube-apiserver that change or refuse objects of built-in kinds.
 
+mod default_ingress_class;
 mod default_storage_class;
 mod storage_object_in_use_protection;
 mod persistent_volume_claim_resize;
 mod limit_ranger;
 mod resource_quota;
 
+pub use default_ingress_class::DefaultIngressClass;
 pub use default_storage_class::DefaultStorageClass;
 pub use limit_ranger::LimitRanger;
 pub use persistent_volume_claim_resize::PersistentVolumeClaimResize;

@@ -32,10 +32,7 @@ const SPECS: [Source; 5] = [
             ("averageValue", AVERAGE),
         ],
     },
-    Source {
-        name: "pods",
-        fields: &[("metricName", NAME), ("targetAverageValue", AVERAGE), ("selector", SELECTOR)],
-    },
+    Source { name: "pods", fields: &[("metricName", NAME), ("targetAverageValue", AVERAGE), ("selector", SELECTOR)] },
     Source {
         name: "resource",
         fields: &[("name", &["name"]), ("targetAverageUtilization", UTILIZATION), ("targetAverageValue", AVERAGE)],

@@ -98,8 +98,10 @@ mod tests {
             ("10", Err("too large index: \"10\"")),
             (
                 "1-2-3",
-                Err("the fragment \"1-2-3\" violates the requirement that an index interval can have at most two parts \
-                     separated by '-'"),
+                Err(
+                    "the fragment \"1-2-3\" violates the requirement that an index interval can have at most two parts \
+                     separated by '-'",
+                ),
             ),
         ] {
             assert_eq!(count(text, 10), expected.map_err(str::to_owned), "{text}");

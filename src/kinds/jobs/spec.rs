@@ -43,7 +43,11 @@ pub fn validate(spec: &FieldRef<'_>, options: &template::Options) -> ErrorList {
     }
     match success.is_set() {
         true if is_indexed(spec) => errors.extend(success_policy::validate(spec, &success)),
-        true => errors.push(workloads::invalid_struct(&success, "batch.v1.SuccessPolicy", "requires indexed completion mode")),
+        true => errors.push(workloads::invalid_struct(
+            &success,
+            "batch.v1.SuccessPolicy",
+            "requires indexed completion mode",
+        )),
         false => {}
     }
     errors.extend(check_replacement(spec));

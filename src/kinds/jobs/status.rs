@@ -44,7 +44,8 @@ pub fn validate(new: &Value, old: &Value) -> ErrorList {
     let change = Change { new, old };
     let root = FieldRef::root(new);
     let (spec, status) = (root.field("spec"), root.field("status"));
-    let mut errors = workloads::status::not_negative(&status, &["active", "succeeded", "failed", "ready", "terminating"]);
+    let mut errors =
+        workloads::status::not_negative(&status, &["active", "succeeded", "failed", "ready", "terminating"]);
     errors.extend(validate_uncounted(&status.field("uncountedTerminatedPods")));
     errors.extend(validate_end(&change, &status));
     errors.extend(validate_finished(&change, &spec, &status));
@@ -134,7 +135,11 @@ fn validate_finished(change: &Change<'_>, spec: &FieldRef<'_>, status: &FieldRef
     let pods = status.field("uncountedTerminatedPods");
     let has_pods = pods.field("succeeded").len() + pods.field("failed").len() > 0;
     if (finishes || change.touches(&["uncountedTerminatedPods"])) && has_pods {
-        errors.push(workloads::invalid_struct(&pods, "batch.v1.UncountedTerminatedPods", "must be empty for finished job"));
+        errors.push(workloads::invalid_struct(
+            &pods,
+            "batch.v1.UncountedTerminatedPods",
+            "must be empty for finished job",
+        ));
     }
     errors
 }

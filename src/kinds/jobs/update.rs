@@ -14,8 +14,7 @@ pub fn validate(spec: &FieldRef<'_>, old: &Value) -> ErrorList {
     let old_root = FieldRef::root(old);
     let old_spec = old_root.field("spec");
     let kept = |name: &str| workloads::immutable(&spec.field(name), &old_spec.field(name));
-    let kept_struct =
-        |name: &str, type_| workloads::immutable_struct(&spec.field(name), &old_spec.field(name), type_);
+    let kept_struct = |name: &str, type_| workloads::immutable_struct(&spec.field(name), &old_spec.field(name), type_);
     let mut errors = ErrorList::new();
     errors.extend(check_completions(spec, &old_spec));
     errors.extend(workloads::selector::immutable(&spec.field("selector"), &old_spec.field("selector")));
@@ -52,7 +51,11 @@ fn check_template(template: &FieldRef<'_>, old: &Value) -> Option<Error> {
     let mut kept = old.at(&["spec", "template"]).unwrap_or(&nothing).clone();
     let new = template.value().unwrap_or(&nothing);
     if !is_changeable(old) {
-        return workloads::immutable_struct(template, &FieldRef::new(Some(&kept), *template.path()), "core.v1.PodTemplateSpec");
+        return workloads::immutable_struct(
+            template,
+            &FieldRef::new(Some(&kept), *template.path()),
+            "core.v1.PodTemplateSpec",
+        );
     }
     take_scheduling(&mut kept, new);
     take_resources(&mut kept, new);

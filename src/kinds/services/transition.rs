@@ -96,10 +96,11 @@ pub fn drop_dependent_fields(new: &mut Value, old: &Value) {
     }
 }
 
-/// Takes a policy for traffic from inside out of a service that gets none, though Kubernetes once set it there. One that is
-/// not valid stays for validation to tell.
-pub fn drop_idle_policy(service: &mut Value) {
-    if is_external_name(service) && matches!(text(service, "internalTrafficPolicy"), "Cluster" | "Local") {
+/// Makes of a valid service what is read of it: all of its cluster IPs, and no policy for traffic from inside where there is
+/// none, though Kubernetes once set it there.
+pub fn complete(service: &mut Value) {
+    set_cluster_ips(service, None);
+    if is_external_name(service) {
         put(service, "internalTrafficPolicy", None);
     }
 }

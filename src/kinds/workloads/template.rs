@@ -2,11 +2,11 @@
 //!
 //! Source: `pkg/apis/apps/validation` of Kubernetes 1.37.
 
+use super::selector;
 use crate::kinds::{defaults, pod};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::object_meta;
-use super::selector;
 use crate::value::{Map, Value};
 
 pub use crate::kinds::pod::Options;
@@ -60,7 +60,8 @@ pub fn check_running(template: &FieldRef<'_>, kind: &str) -> Vec<Error> {
     let spec = template.field("spec");
     let (policy, deadline) = (spec.field("restartPolicy"), spec.field("activeDeadlineSeconds"));
     let restarts = (policy.text() != "Always").then(|| policy.not_supported(&["Always"]));
-    let ends = deadline.is_set().then(|| deadline.forbidden(format!("activeDeadlineSeconds in {kind} is not Supported")));
+    let ends =
+        deadline.is_set().then(|| deadline.forbidden(format!("activeDeadlineSeconds in {kind} is not Supported")));
     restarts.into_iter().chain(ends).collect()
 }
 

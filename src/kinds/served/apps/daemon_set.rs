@@ -222,14 +222,17 @@ fn table() -> Table {
     columns.push(cells::age());
     columns.extend(cells::containers());
     columns.push(cells::wide("Selector", "Which pods belong to the set."));
-    Table { columns, cells: |set| {
-        let mut row = vec![cells::of_name(set)];
-        row.extend(NUMBERS.map(|(_, field, _)| cells::of_int(set, &["status", field])));
-        let pod = set.at(&["spec", "template", "spec"]);
-        row.push(Cell::text(&selector::set_cell(pod.and_then(|pod| pod.get("nodeSelector")))));
-        row.push(cells::of_age(set));
-        row.extend(cells::of_containers(pod));
-        row.push(Cell::text(&selector::cell(set.at(&["spec", "selector"]))));
-        row
-    } }
+    Table {
+        columns,
+        cells: |set| {
+            let mut row = vec![cells::of_name(set)];
+            row.extend(NUMBERS.map(|(_, field, _)| cells::of_int(set, &["status", field])));
+            let pod = set.at(&["spec", "template", "spec"]);
+            row.push(Cell::text(&selector::set_cell(pod.and_then(|pod| pod.get("nodeSelector")))));
+            row.push(cells::of_age(set));
+            row.extend(cells::of_containers(pod));
+            row.push(Cell::text(&selector::cell(set.at(&["spec", "selector"]))));
+            row
+        },
+    }
 }

@@ -227,19 +227,22 @@ fn table() -> Table {
     ];
     columns.extend(cells::containers());
     columns.push(cells::wide("Selector", "Which pods belong to the deployment."));
-    Table { columns, cells: |deployment| {
-        let ready = cells::int(deployment, &["status", "readyReplicas"]);
-        let wanted = cells::int(deployment, &["spec", "replicas"]);
-        let mut row = vec![
-            cells::of_name(deployment),
-            Cell::text(&format!("{ready}/{wanted}")),
-            cells::of_int(deployment, &["status", "updatedReplicas"]),
-            cells::of_int(deployment, &["status", "availableReplicas"]),
-            cells::of_age(deployment),
-        ];
-        row.extend(cells::of_containers(deployment.at(&["spec", "template", "spec"])));
-        let text = selector::text(deployment.at(&["spec", "selector"]));
-        row.push(Cell::text(text.as_deref().unwrap_or("<invalid>")));
-        row
-    } }
+    Table {
+        columns,
+        cells: |deployment| {
+            let ready = cells::int(deployment, &["status", "readyReplicas"]);
+            let wanted = cells::int(deployment, &["spec", "replicas"]);
+            let mut row = vec![
+                cells::of_name(deployment),
+                Cell::text(&format!("{ready}/{wanted}")),
+                cells::of_int(deployment, &["status", "updatedReplicas"]),
+                cells::of_int(deployment, &["status", "availableReplicas"]),
+                cells::of_age(deployment),
+            ];
+            row.extend(cells::of_containers(deployment.at(&["spec", "template", "spec"])));
+            let text = selector::text(deployment.at(&["spec", "selector"]));
+            row.push(Cell::text(text.as_deref().unwrap_or("<invalid>")));
+            row
+        },
+    }
 }

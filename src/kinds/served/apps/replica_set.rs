@@ -98,8 +98,11 @@ fn validate_spec(set: &Value, options: &template::Options) -> ErrorList {
 }
 
 fn table() -> Table {
-    Table { columns: cells::of_replicas(), cells: |set| {
-        let selector = selector::cell(set.at(&["spec", "selector"]));
-        cells::replicas_row(set, &selector)
-    } }
+    Table {
+        columns: cells::of_replicas(),
+        cells: |set| {
+            let selector = selector::cell(set.at(&["spec", "selector"]));
+            cells::replicas_row(set, &selector)
+        },
+    }
 }

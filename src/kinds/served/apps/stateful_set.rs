@@ -155,7 +155,8 @@ fn set_strategy_defaults(strategy: &mut Value) {
 /// maxUnavailable belongs to a feature that is off.
 fn drop_disabled_fields(new: &mut Value, old: Option<&Value>) {
     const ROLLING: [&str; 3] = ["spec", "updateStrategy", "rollingUpdate"];
-    let was_in_use = old.and_then(|old| old.at(&ROLLING)).is_some_and(|rolling| rolling.get("maxUnavailable").is_some());
+    let was_in_use =
+        old.and_then(|old| old.at(&ROLLING)).is_some_and(|rolling| rolling.get("maxUnavailable").is_some());
     if !was_in_use && let Some(Value::Object(rolling)) = new.at_mut(&ROLLING) {
         rolling.remove("maxUnavailable");
     }
@@ -301,11 +302,14 @@ fn table() -> Table {
     let ready = Column::string("Ready", "Number of the pod with ready state");
     let mut columns = vec![cells::name(), ready, cells::age()];
     columns.extend(cells::containers());
-    Table { columns, cells: |set| {
-        let ready = cells::int(set, &["status", "readyReplicas"]);
-        let wanted = cells::int(set, &["spec", "replicas"]);
-        let mut row = vec![cells::of_name(set), Cell::text(&format!("{ready}/{wanted}")), cells::of_age(set)];
-        row.extend(cells::of_containers(set.at(&["spec", "template", "spec"])));
-        row
-    } }
+    Table {
+        columns,
+        cells: |set| {
+            let ready = cells::int(set, &["status", "readyReplicas"]);
+            let wanted = cells::int(set, &["spec", "replicas"]);
+            let mut row = vec![cells::of_name(set), Cell::text(&format!("{ready}/{wanted}")), cells::of_age(set)];
+            row.extend(cells::of_containers(set.at(&["spec", "template", "spec"])));
+            row
+        },
+    }
 }

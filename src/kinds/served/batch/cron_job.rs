@@ -211,26 +211,29 @@ fn table() -> Table {
     ];
     columns.extend(cells::containers());
     columns.push(cells::wide("Selector", "Which pods belong to the jobs."));
-    Table { columns, cells: |cron_job| {
-        let spec = |name: &str| cron_job.at(&["spec", name]);
-        let suspend = match spec("suspend").and_then(Value::as_bool) {
-            None => "<unset>",
-            Some(true) => "True",
-            Some(false) => "False",
-        };
-        let last = cron_job.str_at(&["status", "lastScheduleTime"]);
-        let job = cron_job.at(&JOB_SPEC);
-        let mut row = vec![
-            cells::of_name(cron_job),
-            Cell::text(cron_job.str_at(&["spec", "schedule"])),
-            Cell::text(spec("timeZone").and_then(Value::as_str).unwrap_or("<none>")),
-            Cell::text(suspend),
-            Cell::count(cron_job.items_at(&["status", "active"]).len()),
-            if last.is_empty() { Cell::text("<none>") } else { Cell::Since(last.to_owned()) },
-            cells::of_age(cron_job),
-        ];
-        row.extend(cells::of_containers(job.and_then(|job| job.at(&["template", "spec"]))));
-        row.push(Cell::text(&selector::cell(job.and_then(|job| job.get("selector")))));
-        row
-    } }
+    Table {
+        columns,
+        cells: |cron_job| {
+            let spec = |name: &str| cron_job.at(&["spec", name]);
+            let suspend = match spec("suspend").and_then(Value::as_bool) {
+                None => "<unset>",
+                Some(true) => "True",
+                Some(false) => "False",
+            };
+            let last = cron_job.str_at(&["status", "lastScheduleTime"]);
+            let job = cron_job.at(&JOB_SPEC);
+            let mut row = vec![
+                cells::of_name(cron_job),
+                Cell::text(cron_job.str_at(&["spec", "schedule"])),
+                Cell::text(spec("timeZone").and_then(Value::as_str).unwrap_or("<none>")),
+                Cell::text(suspend),
+                Cell::count(cron_job.items_at(&["status", "active"]).len()),
+                if last.is_empty() { Cell::text("<none>") } else { Cell::Since(last.to_owned()) },
+                cells::of_age(cron_job),
+            ];
+            row.extend(cells::of_containers(job.and_then(|job| job.at(&["template", "spec"]))));
+            row.push(Cell::text(&selector::cell(job.and_then(|job| job.get("selector")))));
+            row
+        },
+    }
 }

@@ -3,10 +3,10 @@
 //! Source: defaults, validation, strategy and columns of Kubernetes 1.37.
 
 use crate::crd::{Column, ServedVersion};
+use crate::kinds::jobs::conditions;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, selector, template};
 use crate::kinds::{Kind, defaults, jobs, metadata, prepare};
-use crate::kinds::jobs::conditions;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::{names, time};
@@ -233,18 +233,21 @@ fn table() -> Table {
     ];
     columns.extend(cells::containers());
     columns.push(cells::wide("Selector", "Which pods belong to the job."));
-    Table { columns, cells: |job| {
-        let mut row = vec![
-            cells::of_name(job),
-            Cell::text(state(job)),
-            Cell::text(&completions(job)),
-            duration(job),
-            cells::of_age(job),
-        ];
-        row.extend(cells::of_containers(job.at(&["spec", "template", "spec"])));
-        row.push(Cell::text(&selector::cell(job.at(&["spec", "selector"]))));
-        row
-    } }
+    Table {
+        columns,
+        cells: |job| {
+            let mut row = vec![
+                cells::of_name(job),
+                Cell::text(state(job)),
+                Cell::text(&completions(job)),
+                duration(job),
+                cells::of_age(job),
+            ];
+            row.extend(cells::of_containers(job.at(&["spec", "template", "spec"])));
+            row.push(Cell::text(&selector::cell(job.at(&["spec", "selector"]))));
+            row
+        },
+    }
 }
 
 fn state(job: &Value) -> &'static str {

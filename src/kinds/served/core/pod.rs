@@ -30,7 +30,12 @@ pub static KINDS: [&Kind; 1] = [&Kind {
         Part { name: "eviction", verbs: &["create"], kind: Some(&pod_object::EVICTION), action: Action::Evict },
         Part { name: "exec", verbs: CONNECTING, kind: Some(&pod_object::EXEC_OPTIONS), action: Action::Connect },
         Part { name: "log", verbs: &["get"], kind: None, action: Action::Log },
-        Part { name: "portforward", verbs: CONNECTING, kind: Some(&pod_object::PORT_FORWARD_OPTIONS), action: Action::Connect },
+        Part {
+            name: "portforward",
+            verbs: CONNECTING,
+            kind: Some(&pod_object::PORT_FORWARD_OPTIONS),
+            action: Action::Connect,
+        },
         Part { name: "proxy", verbs: PROXYING, kind: Some(&pod_object::PROXY_OPTIONS), action: Action::Proxy },
         Part { name: RESIZE, verbs: WRITING, kind: None, action: Action::Write },
     ],

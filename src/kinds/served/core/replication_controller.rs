@@ -93,9 +93,12 @@ impl Strategy for ReplicationController {
     }
 
     fn table(&self) -> Option<Table> {
-        Some(Table { columns: cells::of_replicas(), cells: |controller| {
-            cells::replicas_row(controller, &selector::set_cell(controller.at(&["spec", "selector"])))
-        } })
+        Some(Table {
+            columns: cells::of_replicas(),
+            cells: |controller| {
+                cells::replicas_row(controller, &selector::set_cell(controller.at(&["spec", "selector"])))
+            },
+        })
     }
 
     fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {

@@ -36,7 +36,6 @@ impl Strategy for Service {
 
     fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
         object.make_object().insert("status", new_status());
-        services::drop_idle_policy(object);
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
@@ -54,7 +53,6 @@ impl Strategy for Service {
         if new.str_at(&["spec", "type"]) != "LoadBalancer" {
             new.make_object().entry("status").make_object().insert("loadBalancer", object! {});
         }
-        services::drop_idle_policy(new);
     }
 
     fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
@@ -69,6 +67,10 @@ impl Strategy for Service {
             Subresource::Status => ingress_warnings(new),
             _ => services::warnings(new),
         }
+    }
+
+    fn complete(&self, object: &mut Value) {
+        services::complete(object);
     }
 
     fn unknown_field_label(&self, _: &ServedVersion, field: &str) -> String {

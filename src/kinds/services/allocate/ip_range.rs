@@ -67,11 +67,6 @@ impl IpRange {
         if self.prefix.ip.is_ipv4() { Family::V4 } else { Family::V6 }
     }
 
-    /// Whether an address is in the range, be it one that is allocated or not.
-    pub fn contains(&self, ip: IpAddr) -> bool {
-        self.prefix.contains(ip)
-    }
-
     /// The network's own address.
     pub fn network(&self) -> IpAddr {
         self.prefix.ip
@@ -84,7 +79,7 @@ impl IpRange {
 
     /// Why an address is not one of those that are allocated.
     pub fn refuse(&self, ip: IpAddr) -> Option<Refusal> {
-        let is_in = self.contains(ip) && (self.first..self.first + self.size).contains(&number(ip));
+        let is_in = self.prefix.contains(ip) && (self.first..self.first + self.size).contains(&number(ip));
         (!is_in).then(|| {
             Refusal::OutOfRange(format!(
                 "the provided IP ({ip}) is not in the valid range. The range of valid IPs is {}",

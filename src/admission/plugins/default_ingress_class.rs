@@ -1,0 +1,33 @@
+//! `DefaultIngressClass`: an ingress that names no class gets the default one, the newest of several.
+//!
+//! Source: `plugin/pkg/admission/network/defaultingressclass`, release 1.36.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::is_about;
+use crate::admission::{Admission, Attributes, Objects, Operation, Place};
+use crate::kinds::set_default_class;
+use crate::meta::Status;
+use crate::value::Value;
+
+const CLASSES: Place<'static> = Place { group: "networking.k8s.io", plural: "ingressclasses", namespace: "" };
+
+pub struct DefaultIngressClass {
+    pub objects: Arc<dyn Objects>,
+}
+
+#[async_trait]
+impl Admission for DefaultIngressClass {
+    async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
+        if attributes.operation == Operation::Create && is_about(attributes, "networking.k8s.io", "ingresses") {
+            set_default_class(object, self.objects.list(CLASSES).await?.iter());
+        }
+        Ok(())
+    }
+
+    async fn validate(&self, _: &Attributes<'_>, _: &Value) -> Result<(), Status> {
+        Ok(())
+    }
+}
