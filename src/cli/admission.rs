@@ -36,7 +36,7 @@ const PLUGINS: [(&str, bool); 10] = [
 ];
 
 /// kube-apiserver's other plugins: what they do is not done here, so that they may be off and on as one likes.
-const OTHERS: [&str; 33] = [
+const OTHERS: [&str; 32] = [
     "AlwaysAdmit",
     "AlwaysDeny",
     "AlwaysPullImages",
@@ -44,7 +44,6 @@ const OTHERS: [&str; 33] = [
     "CertificateSigning",
     "CertificateSubjectRestriction",
     "ClusterTrustBundleAttest",
-    "DefaultIngressClass",
     "DefaultTolerationSeconds",
     "DenyServiceExternalIPs",
     "EventRateLimit",

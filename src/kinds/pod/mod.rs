@@ -27,7 +27,7 @@ mod windows;
 mod os;
 mod affinity;
 mod spread;
-mod tolerations;
+pub mod tolerations;
 mod dns;
 mod warnings;
 mod disabled;
