@@ -25,10 +25,8 @@ use crate::value::Value;
 pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces, Phase};
 pub use objects::{Objects, Place};
 pub use owner_references::OwnerReferences;
-pub use pods::{
-    DefaultTolerationSeconds, NodeDeclaredFeatureValidator, PodResizeValidator, Priority, RuntimeClass,
-};
 pub use pod_security::PodSecurity;
+pub use pods::{DefaultTolerationSeconds, NodeDeclaredFeatureValidator, PodResizeValidator, Priority, RuntimeClass};
 pub use webhooks::Webhooks;
 
 /// What a write does.

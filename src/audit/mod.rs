@@ -4,6 +4,8 @@
 //! Metadata; bodies never get here.
 //! Source: `k8s.io/apiserver/pkg/apis/audit/v1` and `pkg/audit`, release 1.37.
 
+mod policy;
+
 use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -17,6 +19,8 @@ use crate::meta::Status;
 use crate::object;
 use crate::value::json::Layout::{self, Sorted, Struct};
 use crate::value::{Map, Value, json};
+
+pub use policy::Policy;
 
 /// Longer User-Agents are cut, as kube-apiserver cuts them.
 const USER_AGENT_BYTES_MAX: usize = 1024;
@@ -173,6 +177,23 @@ impl Event {
         line
     }
 
+    /// `list /api/v1/pods 200 1.2 ms jane kubectl/v1.37`, and why it was refused.
+    fn brief_line(&self, stage: Stage, now: Timestamp) -> Vec<u8> {
+        let took_us = now.as_microsecond().saturating_sub(self.received.as_microsecond());
+        let agent = self.user_agent.split(' ').next().unwrap_or_default();
+        let user = if self.user.name.is_empty() { "-" } else { &self.user.name };
+        let mut line = format!("{} {} {} {}.{} ms", self.verb, self.uri, self.code, took_us / 1000, took_us / 100 % 10);
+        line.push_str(&format!(" {user} {agent}"));
+        if stage == Stage::ResponseStarted {
+            line.push_str(" begins");
+        }
+        if let Some(failure) = &self.failure {
+            line.push_str(&format!(": {}", failure.message.replace('\n', " ")));
+        }
+        line.push('\n');
+        line.into_bytes()
+    }
+
     fn response_status(&self) -> Value {
         let mut status = self.failure.as_ref().map_or_else(|| object! { "metadata" => object! {} }, Status::to_value);
         let fields = status.make_object();
@@ -215,7 +236,21 @@ fn cut(user_agent: &str) -> String {
 }
 
 /// Where the lines go. Each is written whole, before its request goes on.
-pub struct Log(Mutex<Box<dyn Write + Send>>);
+pub struct Log {
+    out: Mutex<Box<dyn Write + Send>>,
+    form: Form,
+    /// Without one, everything is logged.
+    policy: Option<Policy>,
+}
+
+/// What a line says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A whole event, a line a stage.
+    Json,
+    /// What was asked and answered, for people: a line a request, a second one for a watch that begins.
+    Brief,
+}
 
 impl Log {
     /// Appends to the file at `path`; `-` is standard output.
@@ -232,13 +267,30 @@ impl Log {
 
     /// Writes to `out`.
     pub fn to(out: impl Write + Send + 'static) -> Self {
-        Log(Mutex::new(Box::new(out)))
+        Log { out: Mutex::new(Box::new(out)), form: Form::Json, policy: None }
+    }
+
+    /// Writes short lines to `out`.
+    pub fn brief(out: impl Write + Send + 'static) -> Self {
+        Log { form: Form::Brief, ..Log::to(out) }
+    }
+
+    /// The same, of what a policy says.
+    pub fn of(self, policy: Policy) -> Self {
+        Log { policy: Some(policy), ..self }
     }
 
     /// Writes the line of `event`. A log that can't be written to does not stop the server; that is told on standard error.
     pub fn write(&self, event: &Event, stage: Stage, now: Timestamp) {
-        let line = event.line(stage, now);
-        let mut out = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.policy.as_ref().is_some_and(|policy| !policy.logs(event, stage)) {
+            return;
+        }
+        let line = match (self.form, stage) {
+            (Form::Json, _) => event.line(stage, now),
+            (Form::Brief, Stage::RequestReceived) => return,
+            (Form::Brief, _) => event.brief_line(stage, now),
+        };
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = out.write_all(&line).and_then(|()| out.flush()) {
             tracing::error!(%error, "the audit log can't be written");
         }
@@ -281,6 +333,18 @@ mod tests {
             r#""apiVersion":"v1"},"requestReceivedTimestamp":"1970-01-01T00:00:00.000000Z","#,
             r#""stageTimestamp":"1970-01-01T00:00:00.000000Z"}"#,
             "\n"
+        );
+        assert_eq!(String::from_utf8_lossy(&line), expected);
+    }
+
+    #[test]
+    fn a_brief_line_says_what_was_asked_and_answered() {
+        let failure = Some(Status::not_found("g", "widgets", "w"));
+        let event = Event { code: 404, failure, ..event() };
+        let now = Timestamp::from_microsecond(1_250).expect("it is a time");
+        let line = event.brief_line(Stage::ResponseComplete, now);
+        let expected = concat!(
+            "get /apis/g/v1/namespaces/n/widgets/w?x=1 404 1.2 ms jane kubectl/v1: widgets.g \"w\" not found\n"
         );
         assert_eq!(String::from_utf8_lossy(&line), expected);
     }

@@ -116,6 +116,23 @@ impl Authorizer for AlwaysAllow {
     }
 }
 
+/// Nobody may do anything but members of `system:masters`, whom no authoriser is asked about.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AlwaysDeny;
+
+impl Authorizer for AlwaysDeny {
+    fn authorize(&self, user: &UserInfo, _: &Attributes<'_>) -> Decision {
+        if user.is_in(UserInfo::MASTERS) {
+            return Decision::ALLOW;
+        }
+        Decision::Deny { reason: "Everything is forbidden.".to_owned() }
+    }
+
+    fn rules_for(&self, user: &UserInfo, _: &str) -> Rules {
+        if user.is_in(UserInfo::MASTERS) { Rules::everything() } else { Rules::default() }
+    }
+}
+
 impl Attributes<'_> {
     /// Why `user` is refused, as the message of a Forbidden Status continues after `KIND "NAME" is forbidden: `; for a
     /// path it is all there is after `forbidden: `. What could be HTML is escaped.

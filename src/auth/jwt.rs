@@ -5,19 +5,17 @@
 //!
 //! Source: `pkg/serviceaccount` of Kubernetes and its error texts, release 1.36.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
-use ring::rand::SystemRandom;
-use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
+use jsonwebtoken::{Header, Validation};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::UserInfo;
-use super::jwt_crypto;
+use super::keys::{SigningKey, VerifyingKey};
 use super::rbac::quote_list;
 use crate::object;
 use crate::value::{Value, json};
@@ -26,12 +24,6 @@ use crate::value::{Value, json};
 pub const LEEWAY_S: i64 = 60;
 /// How many tokens are remembered whose signature was verified.
 const VERIFIED_MAX: usize = 1_000;
-/// What stands before the point of a P-256 key in the DER of a public key.
-const P256_SPKI_PREFIX: [u8; 26] = [
-    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce,
-    0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
-];
-
 /// What a token says, in the order of its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claims {
@@ -115,64 +107,33 @@ pub struct OwnToken {
     pub audiences: Vec<String>,
 }
 
-/// The key that tokens are signed with: ECDSA on P-256, as ring makes no RSA keys.
-pub struct SigningKey {
-    private: EncodingKey,
-    public: DecodingKey,
-    /// The point of the public key, uncompressed.
-    point: Vec<u8>,
-    /// Names the key without telling it.
-    id: String,
-}
-
-/// Why there is no key.
-#[derive(Debug)]
-pub struct NoSigningKey;
-
-impl std::fmt::Display for NoSigningKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the key of service account tokens can't be made or read")
-    }
-}
-
-impl std::error::Error for NoSigningKey {}
-
-impl SigningKey {
-    /// A new key, in PKCS#8.
-    pub fn generate() -> Result<Vec<u8>, NoSigningKey> {
-        let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
-        made.map(|made| made.as_ref().to_vec()).map_err(|_| NoSigningKey)
-    }
-
-    /// Reads a key in PKCS#8.
-    pub fn from_pkcs8(pkcs8: &[u8]) -> Result<Self, NoSigningKey> {
-        jwt_crypto::install();
-        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, pkcs8, &SystemRandom::new());
-        let point = pair.map_err(|_| NoSigningKey)?.public_key().as_ref().to_vec();
-        let id = Sha256::digest([P256_SPKI_PREFIX.as_slice(), &point].concat());
-        Ok(SigningKey {
-            private: EncodingKey::from_ec_der(pkcs8),
-            public: DecodingKey::from_ec_der(&point),
-            id: URL_SAFE_NO_PAD.encode(id),
-            point,
-        })
-    }
-}
-
 /// Issues tokens, and knows them again.
 pub struct TokenIssuer {
-    /// A URL; clients compare it, nobody needs to reach it.
-    name: String,
+    /// URLs; clients compare them, nobody needs to reach them. The first issues, all are believed.
+    names: Vec<String>,
     /// Whom tokens are for that name nobody, and whom they must be for to be used here.
     api_audiences: Vec<String>,
     key: SigningKey,
+    /// Those that tokens may be signed with.
+    known: Vec<VerifyingKey>,
     /// By digest, tokens whose signature was verified, which takes longer than all the rest.
     verified: Mutex<HashMap<[u8; 32], Arc<Claims>>>,
 }
 
 impl TokenIssuer {
-    pub fn new(name: String, api_audiences: Vec<String>, key: SigningKey) -> Self {
-        TokenIssuer { name, api_audiences, key, verified: Mutex::default() }
+    /// Issues in the first of `names` with `key`; believes tokens of all of them that are signed with it.
+    pub fn new(names: Vec<String>, api_audiences: Vec<String>, key: SigningKey) -> Self {
+        let known = vec![key.public.clone()];
+        TokenIssuer { names, api_audiences, key, known, verified: Mutex::default() }
+    }
+
+    /// The same, with tokens believed that are signed with one of `known`, and no others.
+    pub fn knowing(self, known: Vec<VerifyingKey>) -> Self {
+        TokenIssuer { known, ..self }
+    }
+
+    fn name(&self) -> &str {
+        self.names.first().map_or("", String::as_str)
     }
 
     pub fn api_audiences(&self) -> &[String] {
@@ -181,8 +142,9 @@ impl TokenIssuer {
 
     /// Signs `claims`, of which the issuer is filled in.
     pub fn issue(&self, claims: Claims) -> Result<String, String> {
-        let header = Header { typ: None, kid: Some(self.key.id.clone()), ..Header::new(Algorithm::ES256) };
-        let claims = Claims { issuer: self.name.clone(), ..claims };
+        let header =
+            Header { typ: None, kid: Some(self.key.public.id.clone()), ..Header::new(self.key.public.algorithm) };
+        let claims = Claims { issuer: self.name().to_owned(), ..claims };
         jsonwebtoken::encode(&header, &claims, &self.key.private).map_err(|error| error.to_string())
     }
 
@@ -208,27 +170,23 @@ impl TokenIssuer {
         let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
         let object = |part: &str| json::decode(&decode(part)?).ok().filter(|value| value.as_object().is_some());
         let is_whole = parts.next().is_none() && decode(signature).is_some();
-        let is_ours = object(payload)?.str_at(&["iss"]) == self.name;
+        let payload_of = object(payload)?;
+        let is_ours = self.names.iter().any(|name| payload_of.str_at(&["iss"]) == *name);
         let key_id = object(header)?.str_at(&["kid"]).to_owned();
         (is_whole && is_ours).then_some(key_id)
     }
 
     fn verify(&self, token: &str, key_id: &str) -> Result<Arc<Claims>, String> {
         const NOT_SIGNED: &str = "go-jose/go-jose: error in cryptographic primitive";
-        if !key_id.is_empty() && key_id != self.key.id {
+        let mut keys = self.known.iter().filter(|key| key_id.is_empty() || key_id == key.id).peekable();
+        if keys.peek().is_none() {
             return Err("invalid signature, no keys found".to_owned());
         }
         let digest: [u8; 32] = Sha256::digest(token).into();
         if let Some(claims) = self.verified().get(&digest) {
             return Ok(Arc::clone(claims));
         }
-        let mut validation = Validation::new(Algorithm::ES256);
-        // These are checked here, with Kubernetes' words.
-        validation.required_spec_claims.clear();
-        validation.validate_exp = false;
-        validation.validate_aud = false;
-        let read = jsonwebtoken::decode::<Claims>(token, &self.key.public, &validation);
-        let claims = Arc::new(read.map_err(|_| NOT_SIGNED.to_owned())?.claims);
+        let claims = keys.find_map(|key| signed_with(token, key)).map(Arc::new).ok_or_else(|| NOT_SIGNED.to_owned())?;
         let mut verified = self.verified();
         if verified.len() >= VERIFIED_MAX {
             verified.clear();
@@ -243,44 +201,55 @@ impl TokenIssuer {
 
     /// The document at `/.well-known/openid-configuration`; `None` where the issuer's name is none that may have one.
     pub fn discovery(&self, key_set_url: &str) -> Option<Value> {
-        let may = self.name.starts_with("https://") && !self.name.contains(['?', '#']);
+        let name = self.name();
+        let may = name.starts_with("https://") && !name.contains(['?', '#']);
+        let algorithms: BTreeSet<_> = self.known.iter().map(VerifyingKey::algorithm_name).collect();
         may.then(|| {
             object! {
-                "issuer" => self.name.as_str(),
+                "issuer" => name,
                 "jwks_uri" => key_set_url,
                 "response_types_supported" => vec![Value::from("id_token")],
                 "subject_types_supported" => vec![Value::from("public")],
-                "id_token_signing_alg_values_supported" => vec![Value::from("ES256")],
+                "id_token_signing_alg_values_supported" => algorithms.into_iter().map(Value::from).collect::<Vec<_>>(),
             }
         })
     }
 
     /// The JSON web key set.
     pub fn key_set(&self) -> Value {
-        // INVARIANT: an uncompressed point is a byte and two coordinates of 32 bytes.
-        let (x, y) = self.key.point[1..].split_at(32);
-        let key = object! {
-            "use" => "sig",
-            "kty" => "EC",
-            "kid" => self.key.id.as_str(),
-            "crv" => "P-256",
-            "alg" => "ES256",
-            "x" => URL_SAFE_NO_PAD.encode(x),
-            "y" => URL_SAFE_NO_PAD.encode(y),
-        };
-        object! { "keys" => vec![key] }
+        object! { "keys" => self.known.iter().map(VerifyingKey::to_jwk).collect::<Vec<_>>() }
     }
+}
+
+/// What a token says, if it was signed with the private half of `key`.
+fn signed_with(token: &str, key: &VerifyingKey) -> Option<Claims> {
+    let mut validation = Validation::new(key.algorithm);
+    // These are checked elsewhere, with Kubernetes' words.
+    validation.required_spec_claims.clear();
+    validation.validate_exp = false;
+    validation.validate_aud = false;
+    jsonwebtoken::decode::<Claims>(token, &key.public, &validation).ok().map(|read| read.claims)
 }
 
 #[cfg(test)]
 mod tests {
+    use jsonwebtoken::{Algorithm, EncodingKey};
+
     use super::*;
 
     const ISSUER: &str = "https://issuer.example.com";
 
     fn issuer() -> TokenIssuer {
-        let key = SigningKey::from_pkcs8(&SigningKey::generate().expect("ring makes keys")).expect("it is a key");
-        TokenIssuer::new(ISSUER.to_owned(), vec!["api".to_owned()], key)
+        let key = SigningKey::from_der(&SigningKey::generate().expect("ring makes keys")).expect("it is a key");
+        TokenIssuer::new(vec![ISSUER.to_owned()], vec!["api".to_owned()], key)
+    }
+
+    /// The point of the issuer's key, as its document tells it.
+    fn point_of(issuer: &TokenIssuer) -> Vec<u8> {
+        let keys = issuer.key_set();
+        let key = &keys.items_at(&["keys"])[0];
+        let coordinate = |name: &str| URL_SAFE_NO_PAD.decode(key.str_at(&[name])).expect("it is base64");
+        [vec![4], coordinate("x"), coordinate("y")].concat()
     }
 
     fn claims() -> Claims {
@@ -378,13 +347,13 @@ mod tests {
         let token = issuer.issue(claims()).expect("it is signed");
         let parts: Vec<&str> = token.split('.').collect();
         let payload = format!(r#"{{"iss":"{ISSUER}","aud":["api"],"exp":9999999999}}"#);
-        let own = |alg: &str| format!(r#"{{"alg":"{alg}","kid":"{}"}}"#, issuer.key.id);
+        let own = |alg: &str| format!(r#"{{"alg":"{alg}","kid":"{}"}}"#, issuer.key.public.id);
         let tampered = [parts[0], &URL_SAFE_NO_PAD.encode(&payload), parts[2]].join(".");
         let hmac = {
             // The public key is no secret, and must not be taken for one.
-            let key = EncodingKey::from_secret(&issuer.key.point);
+            let key = EncodingKey::from_secret(&point_of(&issuer));
             assert!(jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims(), &key).is_err());
-            forge(&own("HS256"), &payload, &Sha256::digest(&issuer.key.point))
+            forge(&own("HS256"), &payload, &Sha256::digest(point_of(&issuer)))
         };
         let huge = forge(&own("ES256"), &format!(r#"{{"iss":"{ISSUER}","x":"{}"}}"#, "x".repeat(1 << 20)), &[0; 64]);
         for token in [
@@ -401,12 +370,25 @@ mod tests {
             let error = issuer.read(&token, &audiences(&["api"]));
             assert_eq!(error, Err("go-jose/go-jose: error in cryptographic primitive".to_owned()));
         }
-        let other = TokenIssuer {
-            key: SigningKey::from_pkcs8(&SigningKey::generate().expect("a key")).expect("a key"),
-            ..self::issuer()
-        };
+        let other = self::issuer();
         let error = other.read(&token, &audiences(&["api"]));
         assert_eq!(error, Err("invalid signature, no keys found".to_owned()));
+    }
+
+    #[test]
+    fn tokens_of_several_keys_and_issuers_are_believed() {
+        for pem in [include_str!("../../tests/data/keys/rsa.pem"), include_str!("../../tests/data/keys/p384.pem")] {
+            let names = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+            let key = || SigningKey::from_pem(pem.as_bytes()).expect("it is a key");
+            let signer = TokenIssuer::new(names(&[ISSUER]), audiences(&["api"]), key());
+            let token = signer.issue(claims()).expect("it is signed");
+            let known = vec![issuer().key.public, key().public];
+            let reader =
+                TokenIssuer::new(names(&["https://x", ISSUER]), audiences(&["api"]), issuer().key).knowing(known);
+            let read = reader.read(&token, &audiences(&["api"])).expect("it is ours").expect("it is whole");
+            assert_eq!(read.claims.issuer, ISSUER);
+            assert_eq!(reader.key_set().items_at(&["keys"]).len(), 2);
+        }
     }
 
     #[test]
@@ -415,8 +397,7 @@ mod tests {
         let found = issuer.discovery("https://h/openid/v1/jwks").expect("the name is a URL");
         assert_eq!(found.str_at(&["issuer"]), ISSUER);
         let keys = issuer.key_set();
-        let key = &keys.items_at(&["keys"])[0];
-        let coordinate = |name: &str| URL_SAFE_NO_PAD.decode(key.str_at(&[name])).expect("it is base64");
-        assert_eq!([vec![4], coordinate("x"), coordinate("y")].concat(), issuer.key.point);
+        assert_eq!(keys.items_at(&["keys"]).len(), 1);
+        assert_eq!(point_of(&issuer).len(), 65);
     }
 }

@@ -9,15 +9,19 @@ mod certificate;
 pub mod rbac;
 mod jwt;
 mod jwt_crypto;
+mod keys;
+mod request_header;
 mod token;
 mod token_file;
 mod user;
 
 pub use authorize::{
-    AlwaysAllow, Attributes, Authorizer, Decision, NonResourceRule, ResourceAttributes, ResourceRule, Rules,
+    AlwaysAllow, AlwaysDeny, Attributes, Authorizer, Decision, NonResourceRule, ResourceAttributes, ResourceRule, Rules,
 };
 pub use certificate::user_of_certificate;
-pub use jwt::{About, Claims, LEEWAY_S, Named, NoSigningKey, OwnToken, SigningKey, TokenIssuer};
+pub use jwt::{About, Claims, LEEWAY_S, Named, OwnToken, TokenIssuer};
+pub use keys::{NoSigningKey, SigningKey, VerifyingKey};
+pub use request_header::RequestHeader;
 pub use token::{Authenticated, TokenAuthenticator, Tokens, bearer_token};
 pub use token_file::{TokenFile, TokenFileError};
 pub use user::UserInfo;

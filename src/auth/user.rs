@@ -33,6 +33,12 @@ impl UserInfo {
         user
     }
 
+    /// Somebody who has shown nothing about themselves.
+    pub fn anonymous() -> Self {
+        let groups = vec!["system:unauthenticated".to_owned()];
+        UserInfo { name: "system:anonymous".to_owned(), groups, ..UserInfo::default() }
+    }
+
     /// The user of a port without TLS: whoever reaches it is an administrator.
     pub fn unsecured() -> Self {
         UserInfo::authenticated("system:unsecured", vec![Self::MASTERS.to_owned()])

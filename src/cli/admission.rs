@@ -83,34 +83,59 @@ const PLUGINS: [Plugin; 22] = [
     ("ResourceQuota", true, |parts| Box::new(plugins::ResourceQuota { objects: Arc::clone(&parts.objects) })),
 ];
 
+/// kube-apiserver's other plugins: what they do is not done here, so that they may be off and on as one likes.
+const OTHERS: [&str; 20] = [
+    "AlwaysAdmit",
+    "AlwaysDeny",
+    "AlwaysPullImages",
+    "DenyServiceExternalIPs",
+    "EventRateLimit",
+    "ExtendedResourceToleration",
+    "ImagePolicyWebhook",
+    "JobValidation",
+    "LimitPodHardAntiAffinityTopology",
+    "MutatingAdmissionPolicy",
+    "NamespaceAutoProvision",
+    "NamespaceExists",
+    "PersistentVolumeLabel",
+    "PodGroupProtection",
+    "PodGroupWorkloadExists",
+    "PodNodeSelector",
+    "PodTolerationRestriction",
+    "PodTopologyLabels",
+    "ServiceAccount",
+    "ValidatingAdmissionPolicy",
+];
+
 #[derive(Args)]
 pub struct Admission {
     /// Where a service that webhooks are configured with really listens, for all of its ports or for one; may be given
     /// several times
     #[arg(long = "webhook-service", value_name = "NAMESPACE/NAME[:PORT]=HOST:PORT")]
-    webhook_services: Vec<ServiceAddress>,
+    pub webhook_services: Vec<ServiceAddress>,
 
     /// Addresses that webhooks are never called at, such as 169.254.0.0/16, whatever name leads there; may be given several
     /// times
     #[arg(long = "webhook-deny-cidr", value_name = "CIDR")]
-    webhook_denied: Vec<IpNet>,
+    pub webhook_denied: Vec<IpNet>,
 
     /// Admission plugins to switch on, by kube-apiserver's names: with OwnerReferencesPermissionEnforcement, who names an
     /// owner must be allowed to delete the object, and who blocks the owner's deletion to update its finalizers
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    enable_admission_plugins: Vec<String>,
+    pub enable_admission_plugins: Vec<String>,
 
     /// Admission plugins to switch off, by kube-apiserver's names: without NamespaceLifecycle objects can be made in
     /// namespaces that do not exist; MutatingAdmissionWebhook and ValidatingAdmissionWebhook call webhooks
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    disable_admission_plugins: Vec<String>,
+    pub disable_admission_plugins: Vec<String>,
 }
 
 impl Admission {
     /// What is wrong with the names of plugins.
     pub fn fault(&self) -> Option<String> {
         let named = || self.enable_admission_plugins.iter().chain(&self.disable_admission_plugins);
-        let is_known = |name: &String| PLUGINS.iter().any(|(known, ..)| known == name);
+        let is_known =
+            |name: &String| PLUGINS.iter().any(|(known, ..)| known == name) || OTHERS.contains(&name.as_str());
         if let Some(unknown) = named().find(|name| !is_known(name)) {
             let known = PLUGINS.map(|(name, ..)| name).join(", ");
             return Some(format!("unknown admission plugin `{unknown}`; known are: {known}"));

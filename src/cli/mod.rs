@@ -18,7 +18,9 @@ mod print;
 mod report;
 mod serve;
 mod service_network;
+mod serving;
 mod snapshot;
+mod stand_in;
 mod test;
 mod users;
 mod validate;
@@ -41,6 +43,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Serve(Box<serve::Serve>),
+    Assets(stand_in::Assets),
     Snapshot(snapshot::Snapshot),
     Check(check::Check),
     Export(export::Export),
@@ -79,6 +82,9 @@ fn refuse(error: &clap::Error) -> ExitCode {
 /// Runs the command that the arguments name.
 pub async fn run() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
+    if let Some(stand_in) = stand_in::called(arguments.first()) {
+        return stand_in.run(arguments.into_iter().skip(1).collect()).await;
+    }
     if is_called(arguments.first(), "kubectl_complete-skiff") {
         return completion::complete_for_kubectl(Cli::command(), arguments);
     }
@@ -89,6 +95,7 @@ pub async fn run() -> ExitCode {
     };
     match cli.command {
         Command::Serve(serve) => serve.run().await,
+        Command::Assets(assets) => assets.run(),
         Command::Snapshot(snapshot) => snapshot.run().await,
         Command::Check(check) => check.run().await,
         Command::Export(export) => export.run().await,

@@ -20,11 +20,11 @@ const START_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct Network {
     /// Ranges of the addresses that services get: one, or one of each family with a comma between them, the default first
     #[arg(long, value_name = "CIDRS", default_value = "10.0.0.0/24")]
-    service_cluster_ip_range: ServiceRanges,
+    pub service_cluster_ip_range: ServiceRanges,
 
     /// Range of the node ports that services get
     #[arg(long, value_name = "FIRST-LAST", default_value_t = PortRange::default())]
-    service_node_port_range: PortRange,
+    pub service_node_port_range: PortRange,
 }
 
 impl Network {

@@ -1,14 +1,16 @@
 //! The arguments of `skiff serve` about users: who they are, and what they may do.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 use jiff::Timestamp;
 
 use super::print::tell;
-use crate::auth::{AlwaysAllow, Authorizer, NoSigningKey, SigningKey, TokenFile, TokenIssuer, Tokens};
+use crate::auth::{
+    AlwaysAllow, AlwaysDeny, Authorizer, NoSigningKey, SigningKey, TokenFile, TokenIssuer, Tokens, VerifyingKey,
+};
 use crate::registry::{StoredAccounts, StoredPolicy};
 use crate::store::{Storage, StoreError};
 
@@ -19,28 +21,52 @@ const SIGNING_KEY: &str = "service-account-key";
 
 #[derive(Args)]
 pub struct Users {
-    /// Who may do what: everybody who is known everything, or what roles and bindings say
-    #[arg(long, value_enum, default_value_t = AuthorizationMode::AlwaysAllow)]
-    authorization_mode: AuthorizationMode,
+    /// Who may do what: everybody who is known everything, what roles and bindings say, or nobody anything; with several,
+    /// who is allowed by one is allowed
+    #[arg(long, value_enum, value_name = "MODES", value_delimiter = ',', default_value = "AlwaysAllow")]
+    pub authorization_mode: Vec<AuthorizationMode>,
+
+    /// Let in who shows neither a certificate nor a token, as system:anonymous, whom roles may allow something; not with
+    /// AlwaysAllow
+    #[arg(
+        long, value_name = "true|false", num_args = 0..=1, require_equals = true, default_value_t = false,
+        default_missing_value = "true", action = ArgAction::Set, hide_default_value = true
+    )]
+    pub anonymous_auth: bool,
 
     /// Users and their bearer tokens, as CSV: TOKEN,USER,UID,"GROUP,GROUP"
     #[arg(long, value_name = "FILE")]
-    token_auth_file: Option<PathBuf>,
+    pub token_auth_file: Option<PathBuf>,
 
-    /// Who tokens of service accounts say has issued them: a URL, which need not be reached
+    /// Who tokens of service accounts say has issued them: a URL, which need not be reached; of several the first issues,
+    /// and all are believed
     #[arg(long, value_name = "URL", default_value = ISSUER)]
-    service_account_issuer: String,
+    pub service_account_issuer: Vec<String>,
+
+    /// The private key that tokens of service accounts are signed with, in PEM: RSA, or ECDSA on P-256 or P-384
+    /// [default: one that is kept in the database]
+    #[arg(long, value_name = "FILE")]
+    pub service_account_signing_key_file: Option<PathBuf>,
+
+    /// Keys or certificates in PEM: tokens that are signed with one of them are believed [default: the signing key]
+    #[arg(long, value_name = "FILE")]
+    pub service_account_key_file: Vec<PathBuf>,
 
     /// Whom tokens must be for that are used here [default: the issuer]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    api_audiences: Vec<String>,
+    pub api_audiences: Vec<String>,
 }
 
 /// By kube-apiserver's names.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum AuthorizationMode {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AuthorizationMode {
     #[value(name = "AlwaysAllow")]
     AlwaysAllow,
+    #[value(name = "AlwaysDeny")]
+    AlwaysDeny,
+    /// What nodes need is in the roles; there is no more for them here.
+    #[value(name = "Node")]
+    Node,
     #[value(name = "RBAC")]
     Rbac,
 }
@@ -48,30 +74,46 @@ enum AuthorizationMode {
 impl Users {
     /// Who decides, and the policy that is decided by, if there is one; that everybody may do everything is told.
     pub fn authorizer(&self, storage: &Storage) -> (Arc<dyn Authorizer>, Option<Arc<StoredPolicy>>) {
-        match self.authorization_mode {
-            AuthorizationMode::AlwaysAllow => {
-                tell("every user who is known may do everything (--authorization-mode=AlwaysAllow)");
-                (Arc::new(AlwaysAllow), None)
-            }
-            AuthorizationMode::Rbac => {
-                let policy = Arc::new(StoredPolicy::new(storage.clone()));
-                (Arc::clone(&policy) as _, Some(policy))
-            }
+        if self.has(AuthorizationMode::AlwaysAllow) {
+            tell("every user who is known may do everything (--authorization-mode=AlwaysAllow)");
+            return (Arc::new(AlwaysAllow), None);
         }
+        if self.has(AuthorizationMode::Rbac) {
+            let policy = Arc::new(StoredPolicy::new(storage.clone()));
+            return (Arc::clone(&policy) as _, Some(policy));
+        }
+        (Arc::new(AlwaysDeny), None)
+    }
+
+    fn has(&self, mode: AuthorizationMode) -> bool {
+        self.authorization_mode.contains(&mode)
+    }
+
+    /// Whether who shows nothing is let in: where that would give them every right, they are not, as in kube-apiserver.
+    pub fn lets_anonymous_in(&self) -> bool {
+        self.anonymous_auth && !self.has(AuthorizationMode::AlwaysAllow)
     }
 
     /// Who issues tokens of service accounts, with the key that all servers on the database share.
     pub async fn token_issuer(&self, storage: &Storage) -> Result<TokenIssuer, KeyError> {
-        let key = match storage.read_secret(SIGNING_KEY).await? {
-            Some(key) => key,
-            None => storage.insert_secret(SIGNING_KEY, &SigningKey::generate()?).await?,
+        let key = match &self.service_account_signing_key_file {
+            Some(path) => read_key(path, SigningKey::from_pem)?,
+            None => match storage.read_secret(SIGNING_KEY).await? {
+                Some(key) => SigningKey::from_der(&key)?,
+                None => SigningKey::from_der(&storage.insert_secret(SIGNING_KEY, &SigningKey::generate()?).await?)?,
+            },
         };
-        let issuer = self.service_account_issuer.clone();
+        let issuers = self.service_account_issuer.clone();
         let audiences = match self.api_audiences.as_slice() {
-            [] => vec![issuer.clone()],
+            [] => issuers.clone(),
             audiences => audiences.to_vec(),
         };
-        Ok(TokenIssuer::new(issuer, audiences, SigningKey::from_pkcs8(&key)?))
+        let issuer = TokenIssuer::new(issuers, audiences, key);
+        let mut known = Vec::new();
+        for path in &self.service_account_key_file {
+            known.extend(read_key(path, VerifyingKey::all_from_pem)?);
+        }
+        Ok(if known.is_empty() { issuer } else { issuer.knowing(known) })
     }
 
     /// Who knows bearer tokens: first the file, then the issuer of service accounts' tokens.
@@ -93,11 +135,18 @@ impl Users {
     }
 }
 
+fn read_key<K>(path: &Path, read: impl Fn(&[u8]) -> Result<K, NoSigningKey>) -> Result<K, KeyError> {
+    let text = fs::read(path).map_err(|error| KeyError::File(path.to_owned(), error.to_string()))?;
+    read(&text)
+        .map_err(|_| KeyError::File(path.to_owned(), "data does not contain any valid RSA or ECDSA keys".to_owned()))
+}
+
 /// Why there is no key to sign tokens with.
 #[derive(Debug)]
 pub enum KeyError {
     Store(StoreError),
     Key(NoSigningKey),
+    File(PathBuf, String),
 }
 
 impl std::fmt::Display for KeyError {
@@ -105,6 +154,7 @@ impl std::fmt::Display for KeyError {
         match self {
             KeyError::Store(error) => error.fmt(f),
             KeyError::Key(error) => error.fmt(f),
+            KeyError::File(path, why) => write!(f, "can't read the key file {}: {why}", path.display()),
         }
     }
 }

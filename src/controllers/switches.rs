@@ -39,26 +39,31 @@ impl fmt::Display for UnknownController {
 }
 
 impl Switches {
+    /// None of them runs.
+    pub const NONE: Self =
+        Switches { garbage: false, namespaces: false, accounts: false, authority: false, aggregation: false };
+
     /// All of them run.
     pub const ALL: Self =
         Switches { garbage: true, namespaces: true, accounts: true, authority: true, aggregation: true };
 
     /// Reads a list of `*` for all, `name`, and `-name` for all but that; the first that is about a controller decides.
     ///
-    /// Source: the flag `--controllers` of kube-controller-manager 1.37.
+    /// An empty list is none, and so is `-*`. Source: the flag `--controllers` of kube-controller-manager 1.37.
     pub fn parse(list: &[String]) -> Result<Self, UnknownController> {
-        for item in list {
+        let list: Vec<_> = list.iter().filter(|item| !item.is_empty() && *item != "-*").collect();
+        for item in &list {
             let name = item.strip_prefix('-').unwrap_or(item);
             let is_known = ALL.iter().any(|names| names.contains(&name));
-            if item != "*" && !is_known {
+            if *item != "*" && !is_known {
                 return Err(UnknownController(name.to_owned()));
             }
         }
         let is_on = |names: Names| {
-            let about = |item: &&String| names.contains(&item.strip_prefix('-').unwrap_or(item));
+            let about = |item: &&&String| names.contains(&item.strip_prefix('-').unwrap_or(item));
             match list.iter().find(about) {
                 Some(item) => !item.starts_with('-'),
-                None => list.iter().any(|item| item == "*"),
+                None => list.iter().any(|item| *item == "*"),
             }
         };
         Ok(Switches {
@@ -93,6 +98,8 @@ mod tests {
         check("serviceaccount", Ok([false, false, true, false, false]));
         check("-root-ca-cert-publisher,root-ca-cert-publisher", Ok([false; 5]));
         check("*,-garbage", Err("garbage"));
-        check("", Err(""));
+        check("", Ok([false; 5]));
+        check("-*", Ok([false; 5]));
+        check("-*,namespace", Ok([false, true, false, false, false]));
     }
 }

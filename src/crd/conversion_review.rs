@@ -203,9 +203,8 @@ fn decode(body: &[u8], version: ReviewVersion) -> Result<Answer, String> {
         version: version.name(),
         kind: KIND,
         others: &["CustomResourceDefinition", "CustomResourceDefinitionList"],
-        takes_status: true,
     };
-    let Some(answered) = review_answer::read(body, &wanted)? else { return Ok(Answer::default()) };
+    let answered = review_answer::read(body, &wanted)?;
     let mut response = None;
     Typed::run(|typed| {
         typed.structure(&answered.body, "ConversionReview", |typed, name, value| {
@@ -316,6 +315,10 @@ mod tests {
             failed(r#"{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"ConversionReview"}"#),
             "failed: converting (v1beta1.ConversionReview) to (v1.ConversionReview): unknown conversion"
         );
+        for status in ["Success", "Failure"] {
+            let body = format!(r#"{{"apiVersion":"v1","kind":"Status","status":"{status}","message":"no"}}"#);
+            assert_eq!(failed(&body), "failed: converting (v1.Status) to (v1.ConversionReview): unknown conversion");
+        }
         let other = r#"{"apiVersion":"g/v2","kind":"Foo","metadata":{"name":"b","uid":"1"}}"#;
         assert_eq!(failed(&review(other)), "returned invalid object: must have the same name: a != b");
     }

@@ -17,8 +17,6 @@ pub struct Wanted<'w> {
     pub kind: &'w str,
     /// Other kinds that the reference's scheme has in the group, in v1 and v1beta1.
     pub others: &'w [&'w str],
-    /// Whether a Status may stand in its place.
-    pub takes_status: bool,
 }
 
 /// A decoded answer; type and version may be empty.
@@ -28,13 +26,12 @@ pub struct Answered {
     pub body: Value,
 }
 
-/// Reads an answer as the reference's codec does: JSON, or YAML where it does not look like JSON. `None` is a Status that
-/// says that all went well, and no more.
+/// Reads an answer as the reference's codec does: JSON, or YAML where it does not look like JSON.
 ///
 /// # Errors
 ///
-/// Go's texts; the message of a Status that tells of a failure.
-pub fn read(body: &[u8], wanted: &Wanted<'_>) -> Result<Option<Answered>, String> {
+/// Go's texts.
+pub fn read(body: &[u8], wanted: &Wanted<'_>) -> Result<Answered, String> {
     const NO_TYPE: &str = "couldn't get version/kind; json parse error: ";
     const TYPE: &str =
         r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
@@ -59,13 +56,7 @@ pub fn read(body: &[u8], wanted: &Wanted<'_>) -> Result<Option<Answered>, String
     });
     types.map_err(|error| format!("{NO_TYPE}{error}"))?;
     check_type(&api_version, &kind, wanted)?;
-    if kind != "Status" || api_version != "v1" {
-        return Ok(Some(Answered { api_version, kind, body }));
-    }
-    match body.str_at(&["status"]) {
-        "Success" => Ok(None),
-        _ => Err(body.str_at(&["message"]).to_owned()),
-    }
+    Ok(Answered { api_version, kind, body })
 }
 
 /// The type must be one that the reference's scheme for webhooks knows, and the one that is wanted.
@@ -75,7 +66,7 @@ fn check_type(api_version: &str, kind: &str, wanted: &Wanted<'_>) -> Result<(), 
     let name = if name.is_empty() && group == wanted.group { wanted.version } else { name };
     let kind = if kind.is_empty() { wanted.kind } else { kind };
     let is_status = (group, name, kind) == ("", "v1", "Status");
-    if (is_status && wanted.takes_status) || (group, name, kind) == (wanted.group, wanted.version, wanted.kind) {
+    if (group, name, kind) == (wanted.group, wanted.version, wanted.kind) {
         return Ok(());
     }
     let is_known = kind == wanted.kind || wanted.others.contains(&kind);

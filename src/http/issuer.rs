@@ -35,6 +35,8 @@ static KEY: Layout = Struct(&[
     ("alg", &Sorted),
     ("x", &Sorted),
     ("y", &Sorted),
+    ("n", &Sorted),
+    ("e", &Sorted),
 ]);
 
 /// Answers with the issuer's description, or with its keys.

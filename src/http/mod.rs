@@ -28,6 +28,7 @@ mod watch_stream;
 pub mod websocket;
 mod router;
 
+pub use documents::SERVER_VERSION;
 pub use exchange::PeerAddress;
 pub use limits::Limits;
 pub use router::{App, Issuing, audit_id, router};

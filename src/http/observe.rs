@@ -24,7 +24,7 @@ use super::path::{ResourcePath, Target, Verb};
 #[derive(Clone)]
 pub(super) struct Observer {
     pub metrics: Arc<Metrics>,
-    pub audit: Option<Arc<Log>>,
+    pub logs: Arc<[Log]>,
 }
 
 /// One request, observed.
@@ -33,7 +33,7 @@ pub(super) struct Observed {
     kind: Kind,
     begun: Instant,
     dry_run: &'static str,
-    /// `None` without an audit log.
+    /// `None` without a log.
     event: Option<Mutex<Event>>,
     route: OnceLock<(Route, Option<Gauge>)>,
     answer: OnceLock<Answer>,
@@ -53,7 +53,7 @@ impl Observed {
             kind: kind(exchange, target),
             begun: Instant::now(),
             dry_run: dry_run(exchange),
-            event: observer.audit.is_some().then(|| Mutex::new(event(exchange, target))),
+            event: (!observer.logs.is_empty()).then(|| Mutex::new(event(exchange, target))),
             route: OnceLock::new(),
             answer: OnceLock::new(),
         };
@@ -127,9 +127,8 @@ impl Observed {
     }
 
     fn write(&self, stage: Stage) {
-        if let Some(log) = &self.observer.audit {
-            self.with_event(|event| log.write(event, stage, Timestamp::now()));
-        }
+        let now = Timestamp::now();
+        self.with_event(|event| self.observer.logs.iter().for_each(|log| log.write(event, stage, now)));
     }
 }
 

@@ -57,17 +57,17 @@ impl App {
         App::with(registry, authorizer, Arc::default(), Limits::default(), None)
     }
 
-    /// An app with limits of its own, that writes an audit log where there is one.
+    /// An app with limits of its own, that writes these logs of its requests.
     pub fn with(
         registry: Arc<Registry>,
         authorizer: Arc<dyn Authorizer>,
         tokens: Arc<Tokens>,
         limits: Limits,
-        audit: Option<audit::Log>,
+        logs: impl IntoIterator<Item = audit::Log>,
     ) -> Self {
         let metrics = Arc::new(Metrics::new());
         let places = Places::new(&limits, &metrics);
-        let observer = Observer { metrics, audit: audit.map(Arc::new) };
+        let observer = Observer { metrics, logs: logs.into_iter().collect() };
         let (documents, impersonations) = (documents::Documents::default(), LastModes::default());
         let processor = Arc::default();
         App {

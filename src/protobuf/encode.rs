@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::meta::duration;
 use crate::types::{Codec, Field, Kind, Message, Shape};
-use crate::value::{Value, base64, json};
+use crate::value::{Value, base64, json, yaml};
 
 use super::wire::{LENGTH_DELIMITED, Writer};
 
@@ -45,7 +45,7 @@ fn part<'v>(codec: Codec, index: usize, field: &Field, value: &'v Value) -> Opti
         (Codec::IntOrString, 0) => Some(Cow::Owned(Value::Int(i64::from(value.as_str().is_some())))),
         (Codec::IntOrString, _) => (value.as_str().is_some() == (index == 2)).then_some(Cow::Borrowed(value)),
         (Codec::Duration, _) => Some(Cow::Owned(Value::Int(duration::parse_go(value.as_str()?).ok()?))),
-        (Codec::Any, _) => Some(Cow::Owned(Value::String(json::encode_to_string(value)))),
+        (Codec::Any, _) => Some(Cow::Owned(Value::String(yaml::encode(value)))),
         (Codec::Choice(choose), _) => (choose(value) == index).then_some(Cow::Borrowed(value)),
         (Codec::Time | Codec::MicroTime, _) => {
             let time: Timestamp = value.as_str()?.parse().ok()?;

@@ -8,6 +8,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use crate::meta::{Revision, Status};
 use crate::store::{self, At, Encoded, Snapshot, Stored, WatchError};
+use crate::value::json;
 use crate::work;
 
 use super::derive::Undecodable;
@@ -97,8 +98,39 @@ pub struct Watch {
     /// The change that is being turned into an event.
     change: Option<Arc<store::Change>>,
     bookmarks: Option<Bookmarks>,
+    /// `None` for a built-in kind.
+    definition: Option<Definition>,
     ends: Instant,
     ended: bool,
+}
+
+/// The changes of the definition that the watched resource comes from.
+struct Definition {
+    key: Arc<str>,
+    changes: store::Watch,
+}
+
+impl Definition {
+    /// Waits until the definition defines something else, or is gone. Source: kube-apiserver ends the watches of a custom
+    /// resource whose spec or accepted names change. Cancel-safe.
+    async fn changed(&mut self) {
+        while let Some(change) = self.changes.next().await {
+            if change.object.key == self.key && (change.deleted || redefines(&change)) {
+                return;
+            }
+        }
+    }
+}
+
+fn redefines(change: &store::Change) -> bool {
+    let parts = |stored: &Stored| {
+        let definition = json::decode(&stored.bytes).unwrap_or_default();
+        ["spec", "status"].map(|part| match part {
+            "spec" => definition.get(part).cloned(),
+            _ => definition.at(&[part, "acceptedNames"]).cloned(),
+        })
+    };
+    change.previous.as_ref().is_some_and(|previous| parts(previous) != parts(&change.object))
 }
 
 /// Objects still to be sent as ADDED.
@@ -194,6 +226,7 @@ impl Registry {
             }
             Err(WatchError::Store(error)) => return Err(store_failed(collection, "list", error)),
         };
+        let definition = self.follow_definition(target).await;
         let ends = Instant::now() + request.timeout;
         let bookmarks = request.bookmarks.then(|| {
             let mut interval = interval_at(Instant::now() + BOOKMARK_EVERY, BOOKMARK_EVERY);
@@ -210,9 +243,22 @@ impl Registry {
             initial,
             change: None,
             bookmarks,
+            definition,
             ends,
             ended,
         })
+    }
+
+    /// The changes of the definition of a custom resource, from the state on that the target was resolved from.
+    async fn follow_definition(&self, target: &Target) -> Option<Definition> {
+        let definition = target.resource.definition.as_ref()?;
+        let collection = self.definitions.collection();
+        let changes = match self.storage.watch(&collection, definition.revision).await {
+            Ok(changes) => changes,
+            // That state is long past; it is the present one as well.
+            Err(_) => self.storage.watch(&collection, self.storage.revision(&collection)).await.ok()?,
+        };
+        Some(Definition { key: Arc::clone(&definition.key), changes })
     }
 }
 
@@ -236,6 +282,7 @@ impl Watch {
                     Some(change) => self.change = Some(change),
                     None => self.ended = true,
                 },
+                () = redefined(&mut self.definition) => self.ended = true,
                 due = tick(&mut self.bookmarks) => self.add_bookmark(due),
                 () = tokio::time::sleep_until(self.ends) => self.ended = true,
             }
@@ -348,6 +395,14 @@ impl Watch {
         if status.code != 404 {
             self.waiting.push_back(Event::Error(status));
         }
+    }
+}
+
+/// Waits until what is watched is defined in another way; forever for a built-in kind.
+async fn redefined(definition: &mut Option<Definition>) {
+    match definition {
+        Some(definition) => definition.changed().await,
+        None => std::future::pending().await,
     }
 }
 

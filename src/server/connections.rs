@@ -139,14 +139,15 @@ impl<S: Service> Connections<S> {
         });
     }
 
-    /// Stops accepting, ends the watches, and waits until every request has its answer, 400 ms at most. What takes longer
-    /// is cut off: it was not acknowledged.
-    pub async fn shut_down(self) {
+    /// Stops accepting, ends the watches, and waits until every request has its answer, for 400 ms or `drain` at most. What
+    /// takes longer is cut off: it was not acknowledged.
+    pub async fn shut_down(self, drain: Option<Duration>) {
         let Connections { stop, alive, mut all_done, .. } = self;
         stop.stop();
         drop(alive);
-        if timeout(DRAIN_MAX, all_done.recv()).await.is_err() {
-            tracing::warn!("some requests took longer than {} ms to finish and are cut off", DRAIN_MAX.as_millis());
+        let drain = drain.unwrap_or(DRAIN_MAX);
+        if timeout(drain, all_done.recv()).await.is_err() {
+            tracing::warn!("some requests took longer than {} ms to finish and are cut off", drain.as_millis());
         }
     }
 

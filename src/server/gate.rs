@@ -9,7 +9,7 @@ use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 
 use super::tls::Peer;
-use crate::auth::{Tokens, UserInfo, bearer_token};
+use crate::auth::{RequestHeader, Tokens, UserInfo, bearer_token};
 use crate::http::{audit_id, websocket};
 
 /// Paths that answer whoever asks.
@@ -19,28 +19,51 @@ const HEALTH_PATHS: [&str; 3] = ["/healthz", "/livez", "/readyz"];
 const UNAUTHORIZED: &str = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}
 "#;
 
-/// Tells who sends a request: first by the client certificate, then by a bearer token.
+/// Tells who sends a request: first by a proxy's headers, then by the client certificate, then by a bearer token.
 #[derive(Clone)]
 pub struct Gate {
     tokens: Arc<Tokens>,
+    /// Whether somebody who shows nothing is let in, as nobody in particular.
+    anonymous: bool,
+    request_header: Arc<RequestHeader>,
 }
 
 impl Gate {
     /// A gate that takes the bearer tokens that `tokens` know.
     pub fn new(tokens: Arc<Tokens>) -> Self {
-        Gate { tokens }
+        Gate { tokens, anonymous: false, request_header: Arc::default() }
+    }
+
+    /// The same, letting in who shows nothing about themselves, if so.
+    pub fn with_anonymous(self, anonymous: bool) -> Self {
+        Gate { anonymous, ..self }
+    }
+
+    /// The same, believing proxies what they say in these headers.
+    pub fn with_request_header(self, request_header: RequestHeader) -> Self {
+        Gate { request_header: Arc::new(request_header), ..self }
     }
 
     /// The user; `None` for a request without an identity that we issued.
     ///
     /// A certificate that is not ours does not count, and a token beside it does.
     pub(super) async fn who(&self, peer: &Peer, headers: &HeaderMap) -> Option<UserInfo> {
+        let peer = match peer {
+            Peer::Proxy(itself) => match self.request_header.user_of(&named_texts(headers)) {
+                Some(user) => return Some(user),
+                None => itself,
+            },
+            peer => peer,
+        };
         if let Peer::User(user) = peer {
             return Some(user.clone());
         }
         let token = match headers.get(AUTHORIZATION) {
-            Some(authorization) => bearer_token(authorization.to_str().ok()?)?.to_owned(),
-            None => websocket_token(headers)?,
+            Some(authorization) => bearer_token(authorization.to_str().ok()?).map(str::to_owned),
+            None => websocket_token(headers),
+        };
+        let Some(token) = token else {
+            return (self.anonymous && *peer == Peer::Unnamed).then(UserInfo::anonymous);
         };
         match self.tokens.authenticate(&token, &[]).await {
             Ok(found) => Some(found.user),
@@ -50,6 +73,14 @@ impl Gate {
             }
         }
     }
+}
+
+/// The headers that are text, their names in lower case.
+fn named_texts(headers: &HeaderMap) -> Vec<(String, String)> {
+    let text = |(name, value): (&hyper::header::HeaderName, &HeaderValue)| {
+        value.to_str().ok().map(|text| (name.as_str().to_owned(), text.to_owned()))
+    };
+    headers.iter().filter_map(text).collect()
 }
 
 /// The token among the sub-protocols of a WebSocket, beside which there must be another one to answer with.
@@ -117,6 +148,20 @@ mod tests {
         let audiences = vec!["api".to_owned()];
         let file = TokenFile::parse("s3cret,jane,u-1", &audiences).expect("well-formed");
         Gate::new(Arc::new(Tokens { api_audiences: audiences, authenticators: vec![Box::new(file)] }))
+    }
+
+    #[tokio::test]
+    async fn who_shows_nothing_is_anonymous_and_who_shows_a_fault_is_not() {
+        let gate = gate().with_anonymous(true);
+        let who = async |peer, authorization: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            authorization.map(|text| headers.insert(AUTHORIZATION, HeaderValue::from_static(text)));
+            gate.who(&peer, &headers).await.map(|user| user.name)
+        };
+        assert_eq!(who(Peer::Unnamed, None).await.as_deref(), Some("system:anonymous"));
+        assert_eq!(who(Peer::Unnamed, Some("Basic abc")).await.as_deref(), Some("system:anonymous"));
+        assert_eq!(who(Peer::Unnamed, Some("Bearer bad")).await, None);
+        assert_eq!(who(Peer::Refused, None).await, None);
     }
 
     #[tokio::test]

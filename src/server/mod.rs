@@ -26,4 +26,4 @@ pub use gate::Gate;
 pub use kubeconfig::Kubeconfig;
 pub use secrets::{Secrets, SecretsError};
 pub use signals::stop_requested;
-pub use tls::Tls;
+pub use tls::{Tls, Trust};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use rustls::client::danger::HandshakeSignatureValid;
-use rustls::crypto::ring;
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::time_provider::TimeProvider;
@@ -12,15 +12,38 @@ use rustls::{
     DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, ServerConnection, SignatureScheme,
 };
 use rustls_pki_types::{CertificateDer, UnixTime};
+use x509_parser::certificate::X509Certificate;
+use x509_parser::prelude::FromDer as _;
+use x509_parser::time::ASN1Time;
 
 use super::certificates::{Authority, CertificateError, Identity};
 use crate::auth::{UserInfo, user_of_certificate};
+
+/// Whose certificates are believed.
+#[derive(Clone, Default)]
+pub struct Trust {
+    /// Who signs clients' certificates; one of these that a client shows itself is believed as well.
+    pub clients: Vec<CertificateDer<'static>>,
+    /// Who signs those of proxies.
+    pub proxies: Vec<CertificateDer<'static>>,
+    /// The names that a proxy may have; empty for all.
+    pub proxy_names: Vec<String>,
+}
+
+impl Trust {
+    /// Believes what `authority` signs.
+    pub fn of(authority: &Authority) -> Result<Self, CertificateError> {
+        Ok(Trust { clients: vec![authority.certificate_der()?], ..Trust::default() })
+    }
+}
 
 /// What a TLS listener needs.
 #[derive(Clone)]
 pub struct Tls {
     config: Arc<ServerConfig>,
-    clients: Arc<dyn ClientCertVerifier>,
+    clients: Arc<Believed>,
+    proxies: Arc<Believed>,
+    proxy_names: Arc<[String]>,
 }
 
 /// Whom a connection's client certificate stands for.
@@ -31,25 +54,25 @@ pub enum Peer {
     Unnamed,
     /// A certificate that our CA did not sign, has expired or names nobody.
     Refused,
+    /// One who may tell in whose name it asks, with what it is itself.
+    Proxy(Box<Peer>),
 }
 
 impl Tls {
-    /// Serves as `identity`; clients may show a certificate of `authority`.
-    pub fn new(authority: &Authority, identity: &Identity) -> Result<Self, CertificateError> {
+    /// Serves as `identity`; clients may show certificates that are believed.
+    pub fn new(trust: Trust, identity: &Identity) -> Result<Self, CertificateError> {
         let provider = Arc::new(ring::default_provider());
-        let mut roots = RootCertStore::empty();
-        roots.add(authority.certificate_der()?)?;
-        let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
-            .allow_unauthenticated()
-            .build()
-            .map_err(CertificateError::Verifier)?;
+        let clients = Arc::new(Believed::new(trust.clients, &provider)?);
+        let proxies = Arc::new(Believed::new(trust.proxies, &provider)?);
+        let hints = [&clients, &proxies].into_iter().flat_map(|believed| believed.subjects()).collect();
+        let any = AnyClient { hints, algorithms: provider.signature_verification_algorithms };
         let (chain, key) = identity.to_der()?;
         let mut config = ServerConfig::builder_with_details(provider, Arc::new(Clock))
             .with_safe_default_protocol_versions()?
-            .with_client_cert_verifier(Arc::new(AnyClient(clients.clone())))
+            .with_client_cert_verifier(Arc::new(any))
             .with_single_cert(chain, key)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Tls { config: Arc::new(config), clients })
+        Ok(Tls { config: Arc::new(config), clients, proxies, proxy_names: trust.proxy_names.into() })
     }
 
     pub(super) fn config(&self) -> Arc<ServerConfig> {
@@ -63,14 +86,79 @@ impl Tls {
         };
         // Before 1970 no certificate is valid.
         let Some(now) = Clock.current_time() else { return Peer::Refused };
-        match self.clients.verify_client_cert(certificate, intermediates, now) {
-            Ok(_) => user_of_certificate(certificate).map_or(Peer::Refused, Peer::User),
+        let itself = match self.clients.believes(certificate, intermediates, now) {
+            Ok(()) => user_of_certificate(certificate).map_or(Peer::Refused, Peer::User),
+            Err(_) if self.clients.roots.is_empty() => Peer::Unnamed,
             Err(error) => {
                 tracing::debug!(%error, "client certificate refused");
                 Peer::Refused
             }
+        };
+        if self.proxies.believes(certificate, intermediates, now).is_ok() && self.is_proxy_name(certificate) {
+            return Peer::Proxy(Box::new(itself));
         }
+        itself
     }
+
+    fn is_proxy_name(&self, certificate: &[u8]) -> bool {
+        let name = user_of_certificate(certificate).map(|user| user.name).unwrap_or_default();
+        self.proxy_names.is_empty() || self.proxy_names.contains(&name)
+    }
+}
+
+/// Certificates that are believed, and those that they sign.
+struct Believed {
+    roots: Vec<CertificateDer<'static>>,
+    /// `None` where there are none.
+    signed: Option<Arc<dyn ClientCertVerifier>>,
+}
+
+impl Believed {
+    fn new(roots: Vec<CertificateDer<'static>>, provider: &Arc<CryptoProvider>) -> Result<Self, CertificateError> {
+        let mut store = RootCertStore::empty();
+        for root in &roots {
+            store.add(root.clone())?;
+        }
+        let signed = match roots.is_empty() {
+            true => None,
+            false => Some(
+                WebPkiClientVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider))
+                    .allow_unauthenticated()
+                    .build()
+                    .map_err(CertificateError::Verifier)?,
+            ),
+        };
+        Ok(Believed { roots, signed })
+    }
+
+    fn subjects(&self) -> Vec<DistinguishedName> {
+        self.signed.as_ref().map(|signed| signed.root_hint_subjects().to_vec()).unwrap_or_default()
+    }
+
+    fn believes(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<(), rustls::Error> {
+        const UNKNOWN: rustls::Error = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
+        if self.roots.iter().any(|root| root == certificate) && is_good_for_clients(certificate, now) {
+            return Ok(());
+        }
+        self.signed.as_ref().ok_or(UNKNOWN)?.verify_client_cert(certificate, intermediates, now).map(drop)
+    }
+}
+
+/// Whether a certificate that is believed for its own sake may be a client's now.
+fn is_good_for_clients(certificate: &CertificateDer<'_>, now: UnixTime) -> bool {
+    let Ok((_, certificate)) = X509Certificate::from_der(certificate) else { return false };
+    let Ok(now) =
+        i64::try_from(now.as_secs()).map_err(drop).and_then(|now| ASN1Time::from_timestamp(now).map_err(drop))
+    else {
+        return false;
+    };
+    let usage = certificate.extended_key_usage().ok().flatten();
+    certificate.validity().is_valid_at(now) && usage.is_none_or(|usage| usage.value.client_auth || usage.value.any)
 }
 
 /// The machine's clock, which may be set to before 1970: rustls' own panics then.
@@ -86,7 +174,11 @@ impl TimeProvider for Clock {
 /// Lets every client finish the handshake if it holds its certificate's key. Whether we trust the certificate is
 /// asked afterwards: a stranger gets a 401 that says so, as from Kubernetes, and not a broken connection.
 #[derive(Debug)]
-struct AnyClient(Arc<dyn ClientCertVerifier>);
+struct AnyClient {
+    /// Whose certificates a client may best show.
+    hints: Vec<DistinguishedName>,
+    algorithms: WebPkiSupportedAlgorithms,
+}
 
 impl ClientCertVerifier for AnyClient {
     fn client_auth_mandatory(&self) -> bool {
@@ -94,7 +186,7 @@ impl ClientCertVerifier for AnyClient {
     }
 
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        self.0.root_hint_subjects()
+        &self.hints
     }
 
     fn verify_client_cert(
@@ -112,7 +204,7 @@ impl ClientCertVerifier for AnyClient {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls12_signature(message, certificate, signature)
+        verify_tls12_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -121,10 +213,10 @@ impl ClientCertVerifier for AnyClient {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls13_signature(message, certificate, signature)
+        verify_tls13_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.algorithms.supported_schemes()
     }
 }

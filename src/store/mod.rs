@@ -84,6 +84,8 @@ pub enum Durability {
     Full,
     /// Once the operating system has it: a power cut may lose the newest writes, never the order.
     Relaxed,
+    /// Once the operating system has it, and nothing is ever waited for: after a power cut the database may be lost.
+    Unsynced,
 }
 
 /// How a storage is opened.

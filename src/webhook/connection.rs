@@ -57,7 +57,7 @@ impl Connections {
                 let place = found.map(|service| service.address.clone());
                 let server_name = format!("{name}.{namespace}.svc");
                 let authority = format!("{server_name}:{port}");
-                let path = rooted(path);
+                let path = escaped(&cleaned(path.as_bytes()));
                 let url = format!("https://{authority}{path}");
                 let place = place.ok_or_else(|| format!("service \"{name}\" not found"));
                 Ok(Connections { url, authority, path, server_name, place, denied, connector, idle })
@@ -66,7 +66,7 @@ impl Connections {
                 let uri: Uri = url.parse().map_err(|error| format!("parse \"{url}\": {error}"))?;
                 let host = uri.host().unwrap_or_default();
                 let authority = uri.authority().map(|authority| authority.as_str().to_owned()).unwrap_or_default();
-                let path = rooted(uri.path());
+                let path = escaped(&cleaned(&unescaped(uri.path())));
                 let url = format!("https://{authority}{path}");
                 let place = format!("{host}:{}", uri.port_u16().unwrap_or(443));
                 let server_name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
@@ -188,11 +188,47 @@ enum SendError {
     Answer(String),
 }
 
-fn rooted(path: &str) -> String {
-    match path.starts_with('/') {
-        true => path.to_owned(),
-        false => format!("/{path}"),
+/// The path from the root, without empty and dot segments: Go's `path.Join("/", path)`, which client-go puts it through.
+fn cleaned(path: &[u8]) -> Vec<u8> {
+    let mut segments: Vec<&[u8]> = Vec::new();
+    for segment in path.split(|byte| *byte == b'/') {
+        match segment {
+            b"" | b"." => {}
+            b".." => _ = segments.pop(),
+            other => segments.push(other),
+        }
     }
+    [b"/".as_slice(), &segments.join(&b'/')].concat()
+}
+
+/// `%2F` is a slash; what is not escaped well stays.
+fn unescaped(path: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let [first, after @ ..] = rest {
+        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        rest = after;
+        match digits.filter(|_| *first == b'%').map(|digits| u8::from_str_radix(digits, 16)) {
+            Some(Ok(byte)) => {
+                out.push(byte);
+                rest = &after[2..];
+            }
+            _ => out.push(*first),
+        }
+    }
+    out
+}
+
+/// As Go's `url.URL` writes a path.
+fn escaped(path: &[u8]) -> String {
+    let mut out = String::with_capacity(path.len());
+    for byte in path {
+        match byte.is_ascii_alphanumeric() || b"-_.~$&+,/:;=@".contains(byte) {
+            true => out.push(char::from(*byte)),
+            false => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
 }
 
 /// What Go says of an answer that breaks off.
@@ -227,6 +263,25 @@ fn is_denied(denied: &[IpNet], address: IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_are_cleaned_as_client_go_does() {
+        let of_url = |path: &str| escaped(&cleaned(&unescaped(path)));
+        for (path, expected) in [
+            ("", "/"),
+            ("//mutate-x", "/mutate-x"),
+            ("/a/../b", "/b"),
+            ("/../b", "/b"),
+            ("/c/", "/c"),
+            ("/./f", "/f"),
+            ("/%2Fi", "/i"),
+            ("/a%20b/%C3%A9", "/a%20b/%C3%A9"),
+            ("x", "/x"),
+        ] {
+            assert_eq!(of_url(path), expected, "{path}");
+        }
+        assert_eq!(escaped(&cleaned(b"/%2Fi")), "/%252Fi", "a service's path is not escaped");
+    }
 
     #[test]
     fn an_address_is_denied_in_both_of_its_forms() {

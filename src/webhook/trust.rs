@@ -10,7 +10,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
 /// The client's side of TLS for a webhook with these certificates of authorities.
-pub(super) fn config(ca_bundle: &[u8]) -> Result<ClientConfig, String> {
+pub fn config(ca_bundle: &[u8]) -> Result<ClientConfig, String> {
     let config = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
     let config = config.map_err(|error| error.to_string())?.dangerous();
     Ok(config.with_custom_certificate_verifier(verifier(ca_bundle)?).with_no_client_auth())

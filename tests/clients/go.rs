@@ -14,10 +14,14 @@ fn check_passes(name: &str) {
     if !program.is_file() {
         return left_out("the Go clients");
     }
+    let skiff = env!("CARGO_BIN_EXE_skiff");
+    let assets = Command::new(skiff).arg("assets").env("SKIFF_ASSETS_DIR", env!("CARGO_TARGET_TMPDIR")).output();
+    let assets = assets.expect("the binary was built with the tests").stdout;
     let output = Command::new(program)
         .arg("-test.v")
         .current_dir(tests.join("clients/go").join(name))
-        .env("SKIFF", env!("CARGO_BIN_EXE_skiff"))
+        .env("SKIFF", skiff)
+        .env("KUBEBUILDER_ASSETS", String::from_utf8_lossy(&assets).trim())
         .output()
         .expect("the program was there a moment ago");
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -39,6 +43,11 @@ fn clients_that_know_no_types_work_with_any_kind() {
 #[test]
 fn a_manager_of_controller_runtime_runs() {
     check_passes("manager");
+}
+
+#[test]
+fn envtest_runs_on_the_programs_of_skiff_assets() {
+    check_passes("envtest");
 }
 
 /// What README tells Go programmers to copy is what the programs use.

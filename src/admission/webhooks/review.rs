@@ -114,11 +114,10 @@ pub enum Fault {
 
 /// Reads the answer to the call `uid`; one of a webhook that may not change the object has no patch.
 pub fn verdict(version: ReviewVersion, uid: &str, may_patch: bool, body: &[u8]) -> Result<Verdict, Fault> {
-    let wanted = Wanted { group: GROUP, version: version.name(), kind: KIND, others: &[], takes_status: false };
+    let wanted = Wanted { group: GROUP, version: version.name(), kind: KIND, others: &[] };
     let answered = review_answer::read(body, &wanted).map_err(Fault::Unreadable)?;
     let invalid = |why: String| Err(Fault::Invalid(why));
     let absent = || Fault::Invalid("webhook response was absent".to_owned());
-    let answered = answered.ok_or_else(absent)?;
     let response = Response::decode(&answered.body).map_err(Fault::Unreadable)?.ok_or_else(absent)?;
     let Response { uid: answered_uid, patch_type, mut verdict } = response;
     if version == ReviewVersion::V1Beta1 {

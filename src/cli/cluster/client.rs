@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Empty, Limited};
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::{Request, Uri, header};
+use hyper::{Method, Request, Uri, header};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls::crypto::ring;
@@ -32,7 +32,7 @@ pub struct Client {
     uri: Uri,
     /// `None` for plain HTTP.
     tls: Option<TlsConnector>,
-    connection: Mutex<Option<SendRequest<Empty<Bytes>>>>,
+    connection: Mutex<Option<SendRequest<Full<Bytes>>>>,
 }
 
 /// Why there is no good answer.
@@ -77,8 +77,7 @@ impl Client {
     pub async fn get(&self, path: &str) -> Result<Bytes, Unanswered> {
         let about =
             |error: String| Unanswered { status: None, text: format!("`{}` can't be asked: {error}", self.url()) };
-        let answer = timeout(ANSWER_TIME_MAX, self.send(path)).await;
-        let (status, body) = answer.map_err(|_| about("it does not answer".to_owned()))?.map_err(about)?;
+        let (status, body) = self.call(Method::GET, path, None).await.map_err(about)?;
         if status == 200 {
             return Ok(body);
         }
@@ -86,6 +85,20 @@ impl Client {
         let said = said.as_ref().map_or("", |said| said.str_at(&["message"]));
         let text = format!("`{}{path}` answered {status}: {said}", self.url());
         Err(Unanswered { status: Some(status), text })
+    }
+
+    /// The code and the body of the answer to any request; `content` is a media type and a body of it.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        content: Option<(&'static str, Bytes)>,
+    ) -> Result<(u16, Bytes), String> {
+        let answer = timeout(ANSWER_TIME_MAX, self.send(method, path, content)).await;
+        answer.unwrap_or_else(|_| Err("it does not answer".to_owned()))
     }
 
     /// Reads the body of an answer to a GET of `path`.
@@ -100,14 +113,20 @@ impl Client {
         json::decode(body).map_err(unreadable)
     }
 
-    async fn send(&self, path: &str) -> Result<(u16, Bytes), String> {
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        content: Option<(&'static str, Bytes)>,
+    ) -> Result<(u16, Bytes), String> {
         let mut held = self.connection.lock().await;
         let mut connection = match held.take().filter(|connection| !connection.is_closed()) {
             Some(connection) => connection,
             None => self.connect().await?,
         };
         connection.ready().await.map_err(|error| error.to_string())?;
-        let response = connection.send_request(self.request(path)?).await.map_err(|error| error.to_string())?;
+        let response =
+            connection.send_request(self.request(method, path, content)?).await.map_err(|error| error.to_string())?;
         let status = response.status().as_u16();
         let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
         let body = body.map_err(|error| error.to_string())?.to_bytes();
@@ -115,19 +134,30 @@ impl Client {
         Ok((status, body))
     }
 
-    fn request(&self, path: &str) -> Result<Request<Empty<Bytes>>, String> {
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        content: Option<(&'static str, Bytes)>,
+    ) -> Result<Request<Full<Bytes>>, String> {
         let authority = self.uri.authority().map_or("", |authority| authority.as_str());
-        let mut request = Request::get(format!("{}{path}", self.uri.path().trim_end_matches('/')))
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.uri.path().trim_end_matches('/')))
             .header(header::HOST, authority)
             .header(header::USER_AGENT, concat!("skiff/", env!("CARGO_PKG_VERSION")))
             .header(header::ACCEPT, "application/json");
         for (name, value) in &self.config.headers {
             request = request.header(name.as_str(), value.as_str());
         }
-        request.body(Empty::new()).map_err(|error| error.to_string())
+        let (media_type, body) = content.unwrap_or_default();
+        if !media_type.is_empty() {
+            request = request.header(header::CONTENT_TYPE, media_type);
+        }
+        request.body(Full::new(body)).map_err(|error| error.to_string())
     }
 
-    async fn connect(&self) -> Result<SendRequest<Empty<Bytes>>, String> {
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, String> {
         let host = self.uri.host().unwrap_or_default();
         let port = self.uri.port_u16().unwrap_or(if self.tls.is_some() { 443 } else { 80 });
         let stream = TcpStream::connect(format!("{host}:{port}")).await.map_err(|error| error.to_string())?;
@@ -139,7 +169,7 @@ impl Client {
     }
 }
 
-async fn begin<S>(stream: S) -> Result<SendRequest<Empty<Bytes>>, String>
+async fn begin<S>(stream: S) -> Result<SendRequest<Full<Bytes>>, String>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {

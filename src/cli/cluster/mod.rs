@@ -1,6 +1,6 @@
 //! What a live server has: its definitions, and objects of them.
 //!
-//! In: a kubeconfig, as kubectl finds it. Out: lists, read page by page. Nothing is ever written to the server.
+//! In: a kubeconfig, as kubectl finds it. Out: lists, read page by page. A [`Cluster`] is never written to.
 
 mod client;
 mod kubeconfig;
@@ -9,8 +9,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use client::{Client, Unanswered};
-use kubeconfig::Config;
+pub use client::Client;
+use client::Unanswered;
+pub use kubeconfig::Config;
 
 use crate::author::Kind;
 use crate::crd::definition::{API_VERSION, KIND};

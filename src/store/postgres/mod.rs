@@ -84,7 +84,7 @@ impl Postgres {
                 "synchronous_commit",
                 match durability {
                     Durability::Full => "on",
-                    Durability::Relaxed => "off",
+                    Durability::Relaxed | Durability::Unsynced => "off",
                 },
             ),
         ]);

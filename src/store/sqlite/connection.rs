@@ -58,6 +58,7 @@ impl Connection {
             Durability::Full if current == FIRST_REVISION => "PRAGMA synchronous = OFF",
             Durability::Full => "PRAGMA synchronous = FULL",
             Durability::Relaxed => "PRAGMA synchronous = NORMAL",
+            Durability::Unsynced => "PRAGMA synchronous = OFF",
         };
         self.execute(sqlx::query(synchronous)).await?;
         Ok(current)

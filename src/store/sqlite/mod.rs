@@ -99,7 +99,7 @@ impl Sqlite {
                 return Err(StoreError::Damaged { path: path.to_owned(), faults });
             }
         }
-        if unclosed {
+        if unclosed && durability != Durability::Unsynced {
             tracing::warn!("the database was not closed, it goes on at revision {current}");
         }
         Ok(Sqlite {

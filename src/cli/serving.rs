@@ -1,0 +1,337 @@
+//! An API server, from what it is to be until it is told to stop: what `skiff serve` and a stand-in for kube-apiserver share.
+
+use std::io::IsTerminal as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+use std::{fmt, fs, io};
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use super::admission::Admission;
+use super::definitions::{each, is_definition};
+use super::documents;
+use super::log::Log;
+use super::print::{output, tell};
+use super::service_network::{self, Network};
+use super::users::Users;
+use crate::audit;
+use crate::auth::{Authorizer, RequestHeader, UserInfo};
+use crate::controllers::{self, Switches};
+use crate::http::{self, App, Issuing, Limits};
+use crate::kinds::runtime_config::RuntimeConfig;
+use crate::meta::Status;
+use crate::registry::{Advertised, BuiltIn, Converter, Definitions, Registry, Resource, StoredPolicy};
+use crate::server::{
+    Authority, CertificateError, Connections, Gate, Identity, Kubeconfig, Secrets, SecretsError, Tls, Trust,
+    connections_max, stop_requested,
+};
+use crate::store::{Config, Storage};
+
+/// The user in the kubeconfig.
+const ADMIN: &str = "skiff-admin";
+/// How long a server may take to end that is to end at once: answers on their way are sent, and no more.
+const DRAIN_AT_ONCE: Duration = Duration::from_millis(5);
+
+/// What a server is to be.
+pub struct Server {
+    pub listen: SocketAddr,
+    /// Where plain HTTP is served as well.
+    pub insecure_listen: Option<SocketAddr>,
+    pub store: Config,
+    pub papers: Papers,
+    /// Files and folders with definitions to register.
+    pub crds: Vec<PathBuf>,
+    pub runtime_config: RuntimeConfig,
+    pub admission: Admission,
+    pub users: Users,
+    pub network: Network,
+    pub switches: Switches,
+    pub logs: Vec<audit::Log>,
+    pub limits: Limits,
+    /// Whether it ends without waiting for anything.
+    pub ends_at_once: bool,
+}
+
+/// How it shows who it is, and whom it believes.
+pub enum Papers {
+    /// By an authority of its own, with a kubeconfig for its administrator.
+    Own { kubeconfig: PathBuf },
+    /// By what others gave it.
+    Given(Box<Given>),
+}
+
+/// Certificates that others made.
+pub struct Given {
+    pub identity: Identity,
+    pub trust: Trust,
+    pub request_header: RequestHeader,
+}
+
+/// What is worth telling before the process ends.
+pub struct Failure(pub String);
+
+impl<E: fmt::Display> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Failure(error.to_string())
+    }
+}
+
+impl Server {
+    /// Serves until it is told to stop. Exit codes: 0 for a clean end, 1 for a failure.
+    pub async fn run(self) -> ExitCode {
+        match self.logged().await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(Failure(message)) => {
+                tell(message);
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    async fn logged(self) -> Result<(), Failure> {
+        let log = Log::begin()?;
+        let served = self.serve().await;
+        log.flush();
+        served
+    }
+
+    async fn serve(mut self) -> Result<(), Failure> {
+        if Timestamp::now() < Timestamp::UNIX_EPOCH {
+            return Err(Failure("the clock of this machine is before 1970".to_owned()));
+        }
+        let signals = stop_requested()?;
+        let listener = TcpListener::bind(self.listen)
+            .await
+            .map_err(|error| Failure(format!("can't listen on {}: {error}", self.listen)))?;
+        let address = listener.local_addr()?;
+        let storage = Storage::open(&self.store).await?;
+        let papers = self.papers.show(&storage, address).await?;
+        let (authorizer, policy) = self.users.authorizer(&storage);
+        let url = format!("https://{}", shown(address));
+        let issuer = Arc::new(self.users.token_issuer(&storage).await?);
+        let tokens = Arc::new(self.users.tokens(&storage, &issuer)?);
+        let issuing = Issuing { issuer, key_set_url: format!("{url}/openid/v1/jwks") };
+        let registry = Arc::new(self.registry(storage.clone(), policy, authorizer.clone()));
+        let begin = Arc::new(Notify::new());
+        let controllers =
+            controllers::start(Arc::clone(&registry), self.switches, papers.authority_pem.clone(), Arc::clone(&begin));
+        if !self.crds.is_empty() {
+            // They decide on what is registered.
+            begin.notify_one();
+        }
+        let advertised = service_network::advertised(address);
+        let kept = self.populate(&registry, advertised).await?;
+
+        let logs = std::mem::take(&mut self.logs);
+        let app = App::with(Arc::clone(&registry), authorizer, Arc::clone(&tokens), self.limits, logs);
+        let app = app.with_issuing(issuing);
+        let processor = app.processor();
+        let gate = Gate::new(tokens).with_anonymous(self.users.lets_anonymous_in());
+        let gate = gate.with_request_header(papers.request_header.clone());
+        let connections = Connections::new(http::router(app), gate, connections_max());
+        papers.write_kubeconfig(&url)?;
+        connections.listen(listener, papers.tls.clone());
+        if let Some(address) = self.insecure_listen {
+            let listener = TcpListener::bind(address).await?;
+            let address = listener.local_addr()?;
+            tell(format_args!("plain HTTP on http://{address} gives admin rights to every local process"));
+            connections.listen_insecure(listener);
+        }
+        if let Some((path, _)) = &papers.administrator {
+            announce(&registry, &url, path).await;
+        }
+        begin.notify_one();
+
+        let signal = signals.await?;
+        tracing::info!(signal, "stopping");
+        processor.stop();
+        connections.shut_down(self.ends_at_once.then_some(DRAIN_AT_ONCE)).await;
+        kept.abort();
+        controllers.abort();
+        if !self.ends_at_once {
+            if let Err(status) = registry.leave_kubernetes_service(advertised).await {
+                tracing::warn!(status.message, "this server stays among the endpoints of the service kubernetes");
+            }
+            storage.close().await;
+        }
+        Ok(())
+    }
+
+    fn registry(
+        &self,
+        storage: Storage,
+        policy: Option<Arc<StoredPolicy>>,
+        authorizer: Arc<dyn Authorizer>,
+    ) -> Registry {
+        let client = self.admission.client();
+        let chain = self.admission.chain(&storage, authorizer, &client);
+        let guards_namespaces = self.admission.guards_namespaces();
+        Registry {
+            storage,
+            definitions: Definitions::new(BuiltIn::all(&self.runtime_config)),
+            admission: Arc::new(chain),
+            convert: Arc::new(Converter(client)),
+            policy,
+            clock: Arc::new(Timestamp::now),
+            memory: Arc::clone(&self.store.memory),
+            guards_namespaces,
+            network: self.network.network(),
+        }
+    }
+
+    /// Makes the first namespaces and, where they count, the default roles, and the service `kubernetes`, which the returned
+    /// task looks after; registers the definitions of `--crds`, and waits until they are served: a client may use them as soon
+    /// as the server is ready.
+    async fn populate(&self, registry: &Arc<Registry>, advertised: Advertised) -> Result<JoinHandle<()>, Failure> {
+        let refused = |what: &str, status: Status| Failure(format!("{what}: {}", status.message));
+        // Together, so that they are on disk at the cost of one.
+        tokio::try_join!(registry.make_initial_namespaces(), registry.make_initial_objects())
+            .map_err(|status| refused("the first objects can't be made", status))?;
+        if registry.policy.is_some() {
+            let reconciled = registry.reconcile_default_roles().await;
+            reconciled.map_err(|status| refused("the default roles can't be made", status))?;
+            if self.switches.aggregation {
+                let gathered = controllers::aggregate_roles(registry).await;
+                gathered.map_err(|status| refused("the default roles can't be gathered", status))?;
+            }
+        }
+        let kept = service_network::keep(registry, advertised).await;
+        if self.crds.is_empty() {
+            return Ok(kept);
+        }
+        let (mut registered, mut others) = (Vec::new(), 0);
+        for (source, document) in each(&documents::read(&self.crds)?) {
+            if !is_definition(&document.value) {
+                others += 1;
+                continue;
+            }
+            let name = document.value.str_at(&["metadata", "name"]).to_owned();
+            let done = registry.register(document.value.clone()).await;
+            done.map_err(|status| refused(&format!("`{}`: {name}", source.name), status))?;
+            registered.push(name);
+        }
+        for name in &registered {
+            let served = registry.wait_until_served(name).await;
+            if let Some(why) = served.map_err(|status| refused(name, status))? {
+                tell(format_args!("`{name}` is not served: {why}"));
+            }
+        }
+        let count = registered.len();
+        tell(format_args!("registered {count} CustomResourceDefinitions; {others} other documents left alone"));
+        Ok(kept)
+    }
+}
+
+/// The papers, ready to be shown.
+struct Shown {
+    tls: Tls,
+    request_header: RequestHeader,
+    /// Published in every namespace.
+    authority_pem: String,
+    /// Where the kubeconfig is written, and the administrator's certificate in it.
+    administrator: Option<(PathBuf, Identity)>,
+}
+
+impl Papers {
+    async fn show(&self, storage: &Storage, address: SocketAddr) -> Result<Shown, CertificateError> {
+        match self {
+            Papers::Own { kubeconfig } => {
+                let authority = Authority::load(&StoredSecrets(storage.clone())).await?;
+                let identity = authority.issue_server(&server_names(address))?;
+                let administrator = authority.issue_client(ADMIN, &[UserInfo::MASTERS])?;
+                Ok(Shown {
+                    tls: Tls::new(Trust::of(&authority)?, &identity)?,
+                    request_header: RequestHeader::default(),
+                    authority_pem: authority.certificate_pem().to_owned(),
+                    administrator: Some((kubeconfig.clone(), administrator)),
+                })
+            }
+            Papers::Given(given) => Ok(Shown {
+                tls: Tls::new(given.trust.clone(), &given.identity)?,
+                request_header: given.request_header.clone(),
+                authority_pem: given.identity.certificate_pem.clone(),
+                administrator: None,
+            }),
+        }
+    }
+}
+
+impl Shown {
+    fn write_kubeconfig(&self, url: &str) -> Result<(), Failure> {
+        let Some((path, identity)) = &self.administrator else { return Ok(()) };
+        Kubeconfig { server: url, authority_pem: &self.authority_pem, user: ADMIN, identity }
+            .write(path)
+            .map_err(|error| Failure(format!("can't write `{}`: {error}", path.display())))
+    }
+}
+
+/// Says that the server is ready: in a line for programs, in some more for people.
+async fn announce(registry: &Registry, url: &str, kubeconfig: &Path) {
+    if !io::stdout().is_terminal() {
+        _ = output(format!("ready {url}\n"), ExitCode::SUCCESS);
+        return;
+    }
+    let mut text = format!("skiff {} serves the Kubernetes API on {url}\n", env!("CARGO_PKG_VERSION"));
+    let resources = registry.resources().await.unwrap_or_default();
+    let (custom, built_in): (Vec<_>, Vec<_>) = resources.iter().partition(|resource| resource.definition.is_some());
+    let names = |resource: &Arc<Resource>| (resource.first().qualified_plural(), resource.first().api_version());
+    let rows: Vec<_> = custom.into_iter().map(names).collect();
+    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    for (name, api_version) in rows {
+        text.push_str(&format!("  {name:<width$}  {api_version}\n"));
+    }
+    text.push_str(&format!("  and {} built-in resources\n", built_in.len()));
+    text.push_str(&format!("\n  export KUBECONFIG={}\n\n", kubeconfig.display()));
+    _ = output(text, ExitCode::SUCCESS);
+}
+
+/// The address as clients reach it: one that stands for all addresses is reached on this machine.
+fn shown(address: SocketAddr) -> String {
+    match address.ip().is_unspecified() {
+        true => format!("127.0.0.1:{}", address.port()),
+        false => address.to_string(),
+    }
+}
+
+/// The names that the server's certificate is for.
+pub fn server_names(address: SocketAddr) -> Vec<String> {
+    let mut names: Vec<String> = [
+        "localhost",
+        "kubernetes",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+        "kubernetes.default.svc.cluster.local",
+        "127.0.0.1",
+        "::1",
+    ]
+    .map(str::to_owned)
+    .into();
+    if !address.ip().is_unspecified() && !address.ip().is_loopback() {
+        names.push(address.ip().to_string());
+    }
+    if let Ok(host) = fs::read_to_string("/etc/hostname") {
+        names.extend(Some(host.trim().to_owned()).filter(|host| !host.is_empty()));
+    }
+    names
+}
+
+/// Secrets in the database that every process on it shares.
+struct StoredSecrets(Storage);
+
+#[async_trait]
+impl Secrets for StoredSecrets {
+    async fn read(&self, name: &str) -> Result<Option<Vec<u8>>, SecretsError> {
+        Ok(self.0.read_secret(name).await?)
+    }
+
+    async fn insert_if_absent(&self, name: &str, candidate: Vec<u8>) -> Result<Vec<u8>, SecretsError> {
+        Ok(self.0.insert_secret(name, &candidate).await?)
+    }
+}

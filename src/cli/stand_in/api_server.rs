@@ -1,0 +1,358 @@
+//! The stand-in for kube-apiserver: its flags, and the server that they ask for.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{env, fs};
+
+use clap::ValueEnum as _;
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject as _;
+
+use super::super::admission::Admission;
+use super::super::print::{note, output};
+use super::super::serve::traced;
+use super::super::service_network::Network;
+use super::super::serving::{Given, Papers, Server, server_names};
+use super::super::users::{AuthorizationMode, Users};
+use super::flags::{Flags, Manner, Table};
+use super::parent::end_with_parent;
+use super::store;
+use crate::audit;
+use crate::auth::RequestHeader;
+use crate::controllers::Switches;
+use crate::http::{Limits, SERVER_VERSION};
+use crate::kinds::runtime_config::RuntimeConfig;
+use crate::server::{Authority, Identity, Trust};
+use crate::store::{Config, Durability, Location};
+
+const DEFAULT_PORT: u16 = 6443;
+const DEFAULT_CERTIFICATES: &str = "/var/run/kubernetes";
+const DEFAULT_SERVICE_RANGE: &str = "10.0.0.0/24";
+const DEFAULT_ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
+/// The variable that names the controllers to run, which kube-apiserver has none of.
+const CONTROLLERS: &str = "SKIFF_CONTROLLERS";
+/// From this verbosity on, flags are named that mean nothing here.
+const TELLING_VERBOSITY: i64 = 2;
+
+/// The flags that change what this server does.
+const ACTING: [&str; 43] = [
+    "admission-control",
+    "anonymous-auth",
+    "api-audiences",
+    "audit-log-path",
+    "audit-policy-file",
+    "authorization-mode",
+    "bind-address",
+    "cert-dir",
+    "client-ca-file",
+    "disable-admission-plugins",
+    "enable-admission-plugins",
+    "etcd-cafile",
+    "etcd-servers",
+    "help",
+    "max-mutating-requests-inflight",
+    "max-requests-inflight",
+    "request-timeout",
+    "requestheader-allowed-names",
+    "requestheader-client-ca-file",
+    "requestheader-extra-headers-prefix",
+    "requestheader-group-headers",
+    "requestheader-uid-headers",
+    "requestheader-username-headers",
+    "runtime-config",
+    "secure-port",
+    "service-account-issuer",
+    "service-account-key-file",
+    "service-account-signing-key-file",
+    "service-cluster-ip-range",
+    "service-node-port-range",
+    "tls-cert-file",
+    "tls-private-key-file",
+    "token-auth-file",
+    "v",
+    "version",
+    // Served as they are whatever is said: 1.37's, for all who are let in.
+    "allow-privileged",
+    "emulated-version",
+    "audit-log-format",
+    "audit-log-maxage",
+    "audit-log-maxbackup",
+    "audit-log-maxsize",
+    "audit-log-mode",
+    "audit-log-version",
+];
+
+/// Runs as kube-apiserver does with these arguments.
+pub async fn run(arguments: impl IntoIterator<Item = String>) -> ExitCode {
+    let table = Table::new(Manner::Pflag, include_str!("../../../schemas/kube-apiserver-flags.txt"));
+    let flags = match table.parse(arguments) {
+        Ok(flags) => flags,
+        Err(fault) => return refuse(&fault),
+    };
+    if flags.truth("help") == Some(true) {
+        return output(help(&table), ExitCode::SUCCESS);
+    }
+    if flags.truth("version") == Some(true) {
+        let version = SERVER_VERSION.split('+').next().unwrap_or_default();
+        return output(format!("Kubernetes {version}\n"), ExitCode::SUCCESS);
+    }
+    if !flags.arguments.is_empty() {
+        let given: Vec<_> = flags.arguments.iter().map(|text| format!("{text:?}")).collect();
+        return refuse(&format!("\"kube-apiserver\" does not take any arguments, got [{}]", given.join(" ")));
+    }
+    tell_unused(&flags);
+    if let Err(error) = end_with_parent() {
+        return refuse(&error.to_string());
+    }
+    match server(&flags).await {
+        Ok(server) => server.run().await,
+        Err(fault) => refuse(&fault),
+    }
+}
+
+fn refuse(fault: &str) -> ExitCode {
+    note(format_args!("Error: {fault}"));
+    ExitCode::FAILURE
+}
+
+fn help(table: &Table) -> String {
+    let mut text = concat!(
+        "skiff ",
+        env!("CARGO_PKG_VERSION"),
+        " in place of a Kubernetes API server. Every flag of kube-apiserver 1.30 to 1.37 is taken;\n",
+        "at -v=2 those are named that mean nothing here.\n\nUsage:\n  kube-apiserver [flags]\n\nFlags:\n\n"
+    )
+    .to_owned();
+    table.names().for_each(|name| text.push_str(&format!("      --{name}\n")));
+    text
+}
+
+fn tell_unused(flags: &Flags) {
+    let unused: Vec<_> = flags.names().filter(|name| !ACTING.contains(name)).map(|name| format!("--{name}")).collect();
+    if flags.number("v").unwrap_or_default() >= TELLING_VERBOSITY && !unused.is_empty() {
+        note(format_args!("skiff: flags that mean nothing here: {}", unused.join(" ")));
+    }
+}
+
+/// The server that the flags ask for.
+async fn server(flags: &Flags) -> Result<Server, String> {
+    let listen = listen(flags)?;
+    let admission = admission(flags);
+    if let Some(fault) = admission.fault() {
+        return Err(fault);
+    }
+    let (users, papers, runtime_config) = (users(flags)?, papers(flags, listen)?, runtime_config(flags)?);
+    let store = store::find(&flags.list("etcd-servers"), flags.text("etcd-cafile")).await?;
+    Ok(Server {
+        listen,
+        insecure_listen: None,
+        store: Config { durability: Durability::Unsynced, ..Config::new(Location::File(store)) },
+        papers: Papers::Given(Box::new(papers)),
+        crds: Vec::new(),
+        runtime_config,
+        admission,
+        users,
+        network: network(flags)?,
+        switches: switches(&env::var(CONTROLLERS).unwrap_or_default())?,
+        logs: audit_log(flags)?.into_iter().chain(traced()).collect(),
+        limits: limits(flags),
+        ends_at_once: true,
+    })
+}
+
+fn listen(flags: &Flags) -> Result<SocketAddr, String> {
+    let address = flags.text("bind-address").unwrap_or("0.0.0.0");
+    let address: IpAddr = address.parse().map_err(|_| {
+        format!("invalid argument {address:?} for \"--bind-address\" flag: failed to parse IP: {address:?}")
+    })?;
+    let port = flags.number("secure-port").unwrap_or(DEFAULT_PORT.into());
+    match u16::try_from(port) {
+        Ok(port) if port > 0 => Ok(SocketAddr::new(address, port)),
+        _ => {
+            Err(format!("--secure-port {port} must be between 1 and 65535, inclusive. It cannot be turned off with 0"))
+        }
+    }
+}
+
+fn admission(flags: &Flags) -> Admission {
+    let mut enabled = flags.list("enable-admission-plugins");
+    enabled.extend(flags.list("admission-control"));
+    Admission {
+        webhook_services: Vec::new(),
+        webhook_denied: Vec::new(),
+        enable_admission_plugins: enabled,
+        disable_admission_plugins: flags.list("disable-admission-plugins"),
+    }
+}
+
+fn users(flags: &Flags) -> Result<Users, String> {
+    let paths = |name: &str| flags.texts(name).into_iter().map(PathBuf::from).collect();
+    let mut issuers = flags.texts("service-account-issuer");
+    if issuers.is_empty() {
+        issuers.push(DEFAULT_ISSUER.to_owned());
+    }
+    Ok(Users {
+        authorization_mode: authorization_modes(&flags.list("authorization-mode"))?,
+        anonymous_auth: flags.truth("anonymous-auth").unwrap_or(true),
+        token_auth_file: flags.text("token-auth-file").map(PathBuf::from),
+        service_account_issuer: issuers,
+        service_account_signing_key_file: flags.text("service-account-signing-key-file").map(PathBuf::from),
+        service_account_key_file: paths("service-account-key-file"),
+        api_audiences: flags.list("api-audiences"),
+    })
+}
+
+fn authorization_modes(names: &[String]) -> Result<Vec<AuthorizationMode>, String> {
+    if names.is_empty() {
+        return Ok(vec![AuthorizationMode::AlwaysAllow]);
+    }
+    let mode = |name: &String| match (AuthorizationMode::from_str(name, false), name.as_str()) {
+        (Ok(mode), _) => Ok(mode),
+        (_, "Webhook" | "ABAC") => Err(format!("skiff has no authorization mode {name:?}; use RBAC")),
+        _ => Err(format!("authorization-mode {name:?} is not a valid mode")),
+    };
+    names.iter().map(mode).collect()
+}
+
+fn runtime_config(flags: &Flags) -> Result<RuntimeConfig, String> {
+    RuntimeConfig::parse(&flags.list("runtime-config").join(","))
+}
+
+fn network(flags: &Flags) -> Result<Network, String> {
+    let ranges = flags.list("service-cluster-ip-range").join(",");
+    let ranges = if ranges.is_empty() { DEFAULT_SERVICE_RANGE } else { &ranges };
+    let ports = flags.text("service-node-port-range").map(str::parse).transpose();
+    Ok(Network {
+        service_cluster_ip_range: ranges.parse().map_err(|why| format!("--service-cluster-ip-range: {why}"))?,
+        service_node_port_range: ports.map_err(|why| format!("--service-node-port-range: {why}"))?.unwrap_or_default(),
+    })
+}
+
+/// None unless they are named.
+fn switches(names: &str) -> Result<Switches, String> {
+    let names: Vec<_> = names.split(',').map(|name| name.trim().to_owned()).collect();
+    Switches::parse(&names).map_err(|unknown| format!("{CONTROLLERS}: {unknown}"))
+}
+
+fn limits(flags: &Flags) -> Limits {
+    let default = Limits::default();
+    let number = |name: &str| flags.number(name).and_then(|number| usize::try_from(number).ok());
+    Limits {
+        read_only: number("max-requests-inflight").unwrap_or(default.read_only),
+        mutating: number("max-mutating-requests-inflight").unwrap_or(default.mutating),
+        request_timeout: flags.duration("request-timeout").unwrap_or(default.request_timeout),
+    }
+}
+
+/// The audit log; without a policy nothing is logged, as in kube-apiserver.
+fn audit_log(flags: &Flags) -> Result<Option<audit::Log>, String> {
+    let Some(path) = flags.text("audit-log-path") else { return Ok(None) };
+    let log = audit::Log::open(Path::new(path)).map_err(|error| format!("audit-log-path {path}: {error}"))?;
+    let Some(policy) = flags.text("audit-policy-file") else { return Ok(None) };
+    let text = fs::read(policy)
+        .map_err(|error| format!("loading audit policy file: failed to read file path {policy:?}: {error}"))?;
+    let policy = audit::Policy::parse(&text).map_err(|error| format!("loading audit policy file: {error}"))?;
+    Ok(Some(log.of(policy)))
+}
+
+fn papers(flags: &Flags, listen: SocketAddr) -> Result<Given, String> {
+    let trust = Trust {
+        clients: certificates(flags, "client-ca-file")?,
+        proxies: certificates(flags, "requestheader-client-ca-file")?,
+        proxy_names: flags.list("requestheader-allowed-names"),
+    };
+    let names = |name: &str| flags.list(name).into_iter().map(|header| header.to_lowercase()).collect();
+    let request_header = RequestHeader {
+        user: names("requestheader-username-headers"),
+        group: names("requestheader-group-headers"),
+        uid: names("requestheader-uid-headers"),
+        extra_prefixes: names("requestheader-extra-headers-prefix"),
+    };
+    Ok(Given { identity: identity(flags, listen)?, trust, request_header })
+}
+
+/// All certificates in the file that a flag names.
+fn certificates(flags: &Flags, name: &str) -> Result<Vec<CertificateDer<'static>>, String> {
+    let Some(path) = flags.text(name) else { return Ok(Vec::new()) };
+    let text = fs::read(path).map_err(|error| format!("--{name} {path}: {error}"))?;
+    let found: Vec<_> = CertificateDer::pem_slice_iter(&text).filter_map(Result::ok).collect();
+    match found.is_empty() {
+        true => Err(format!("--{name} {path}: data does not contain any valid RSA or ECDSA certificates")),
+        false => Ok(found),
+    }
+}
+
+/// The server's certificate: the one that is named, or that in the folder of certificates, where it is made if it is missing.
+fn identity(flags: &Flags, listen: SocketAddr) -> Result<Identity, String> {
+    let read = |path: &Path| fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
+    if let (Some(certificate), Some(key)) = (flags.text("tls-cert-file"), flags.text("tls-private-key-file")) {
+        return Ok(Identity { certificate_pem: read(Path::new(certificate))?, key_pem: read(Path::new(key))? });
+    }
+    let folder = PathBuf::from(flags.text("cert-dir").unwrap_or(DEFAULT_CERTIFICATES));
+    let (certificate, key) = (folder.join("apiserver.crt"), folder.join("apiserver.key"));
+    if certificate.exists() && key.exists() {
+        return Ok(Identity { certificate_pem: read(&certificate)?, key_pem: read(&key)? });
+    }
+    let identity = make_identity(listen).map_err(|error| error.to_string())?;
+    let written = fs::create_dir_all(&folder)
+        .and_then(|()| fs::write(&certificate, &identity.certificate_pem))
+        .and_then(|()| write_private(&key, &identity.key_pem));
+    written.map_err(|error| format!("error creating self-signed certificates: {}: {error}", folder.display()))?;
+    Ok(identity)
+}
+
+/// A new certificate and, behind it, that of the authority that signed it, which nobody else has.
+fn make_identity(listen: SocketAddr) -> Result<Identity, crate::server::CertificateError> {
+    let authority = Authority::generate()?;
+    let identity = authority.issue_server(&server_names(listen))?;
+    let chain = format!("{}{}", identity.certificate_pem, authority.certificate_pem());
+    Ok(Identity { certificate_pem: chain, key_pem: identity.key_pem })
+}
+
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(arguments: &[&str]) -> Result<Flags, String> {
+        let table = Table::new(Manner::Pflag, include_str!("../../../schemas/kube-apiserver-flags.txt"));
+        table.parse(arguments.iter().map(|text| (*text).to_owned()))
+    }
+
+    #[test]
+    fn every_flag_that_acts_is_known() {
+        let table = Table::new(Manner::Pflag, include_str!("../../../schemas/kube-apiserver-flags.txt"));
+        let known: Vec<_> = table.names().collect();
+        assert_eq!(ACTING.iter().find(|name| !known.contains(name)), None);
+        assert!(!help(&table).contains("insecure-port"));
+    }
+
+    #[test]
+    fn the_port_is_never_off() {
+        let told = |arguments: &[&str]| listen(&flags(arguments).expect("they are taken"));
+        assert_eq!(
+            told(&["--secure-port", "7", "--bind-address=::1"]).map(|found| found.to_string()),
+            Ok("[::1]:7".into())
+        );
+        let off = "--secure-port 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0";
+        assert_eq!(told(&["--secure-port=0"]), Err(off.to_owned()));
+    }
+
+    #[test]
+    fn modes_and_controllers_are_named() {
+        use AuthorizationMode::{Node, Rbac};
+        let modes = |text: &str| authorization_modes(&text.split(',').map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(modes("Node,RBAC"), Ok(vec![Node, Rbac]));
+        assert!(modes("Webhook").is_err_and(|told| told.contains("skiff has no")));
+        assert_eq!(modes("X"), Err("authorization-mode \"X\" is not a valid mode".to_owned()));
+        assert_eq!(switches(""), Ok(Switches::NONE));
+        assert_eq!(switches("*"), Ok(Switches::ALL));
+        assert!(switches("namespace-controller").is_ok_and(|found| found.namespaces && !found.garbage));
+    }
+}

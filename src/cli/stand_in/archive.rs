@@ -1,0 +1,115 @@
+//! `skiff assets archive`: what setup-envtest installs, and the index in which it finds it.
+//!
+//! Source: the index and the archives of `controller-tools` (`envtest-releases.yaml`), the format ustar of POSIX.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{env, fs};
+
+use clap::Args;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use sha2::{Digest as _, Sha512};
+
+use super::super::print::{output, tell};
+use super::StandIn;
+use crate::http::SERVER_VERSION;
+
+const BLOCK_BYTES: usize = 512;
+/// Where the programs stand in the archive.
+const FOLDER: &str = "controller-tools/envtest";
+
+/// Write an archive and an index that setup-envtest takes
+///
+/// `setup-envtest use --index URL/envtest-releases.yaml`, with the folder served at URL, installs this program.
+#[derive(Args)]
+pub struct Archive {
+    /// The folder to write to
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+
+    /// Where the folder will be served, for the links of the index
+    #[arg(long, value_name = "URL", default_value = "http://localhost:8000")]
+    base_url: String,
+}
+
+impl Archive {
+    /// Exit codes: 0, or 2 where something can't be read or written.
+    pub fn run(self) -> ExitCode {
+        match self.write() {
+            Ok(index) => output(format!("{}\n", index.display()), ExitCode::SUCCESS),
+            Err(error) => {
+                tell(format_args!("the archive can't be written: {error}"));
+                ExitCode::from(2)
+            }
+        }
+    }
+
+    fn write(&self) -> io::Result<PathBuf> {
+        fs::create_dir_all(&self.out)?;
+        let name = format!("envtest-{}-{}-{}.tar.gz", version(), system(), processor());
+        let program = fs::read(env::current_exe()?)?;
+        let archive = self.out.join(&name);
+        write_archive(&program, &archive)?;
+        let hash: String = Sha512::digest(fs::read(&archive)?).iter().map(|byte| format!("{byte:02x}")).collect();
+        let link = format!("{}/{name}", self.base_url.trim_end_matches('/'));
+        let version = version();
+        let index = self.out.join("envtest-releases.yaml");
+        let text = format!("releases:\n  {version}:\n    {name}:\n      hash: {hash}\n      selfLink: {link}\n");
+        fs::write(&index, text)?;
+        Ok(index)
+    }
+}
+
+/// The version of Kubernetes, without the program's own.
+fn version() -> &'static str {
+    SERVER_VERSION.split('+').next().unwrap_or_default()
+}
+
+/// The operating system, by Go's name.
+fn system() -> &'static str {
+    if cfg!(target_os = "macos") { "darwin" } else { env::consts::OS }
+}
+
+/// The processor, by Go's name.
+fn processor() -> &'static str {
+    match env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "powerpc64" => "ppc64le",
+        other => other,
+    }
+}
+
+fn write_archive(program: &[u8], path: &Path) -> io::Result<()> {
+    let mut out = GzEncoder::new(fs::File::create(path)?, Compression::fast());
+    for (name, _) in StandIn::NAMES {
+        out.write_all(&header(&format!("{FOLDER}/{name}"), program.len()))?;
+        out.write_all(program)?;
+        let used = program.len() % BLOCK_BYTES;
+        out.write_all(&[0; BLOCK_BYTES][..(BLOCK_BYTES - used) % BLOCK_BYTES])?;
+    }
+    // The end of an archive is two empty blocks.
+    out.write_all(&[0; 2 * BLOCK_BYTES])?;
+    out.finish()?.flush()
+}
+
+/// The head of a regular file that everybody may run.
+fn header(name: &str, size: usize) -> [u8; BLOCK_BYTES] {
+    let mut block = [0; BLOCK_BYTES];
+    let mut put = |at: usize, text: &[u8]| block[at..at + text.len()].copy_from_slice(text);
+    put(0, name.as_bytes());
+    put(100, b"0000755\0");
+    put(108, b"0000000\0");
+    put(116, b"0000000\0");
+    put(124, format!("{size:011o}\0").as_bytes());
+    put(136, b"00000000000\0");
+    // The sum is taken with blanks in its own place.
+    put(148, b"        ");
+    put(156, b"0");
+    put(257, b"ustar\x0000");
+    let sum: u32 = block.iter().map(|byte| u32::from(*byte)).sum();
+    block[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    block
+}

@@ -1,0 +1,138 @@
+//! `skiff assets`: a folder with this program under the names of others.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{env, fs, io};
+
+use clap::{Args, Subcommand};
+use sha2::{Digest as _, Sha256};
+
+use super::super::print::{output, tell};
+use super::StandIn;
+use super::archive::Archive;
+
+/// Print a folder with kube-apiserver, etcd and kubectl, for envtest
+///
+/// Each is this program, which acts by the name it is called by. The folder is made where it is missing.
+#[derive(Args)]
+#[command(after_help = "Example:\n  export KUBEBUILDER_ASSETS=$(skiff assets)\n  go test ./...")]
+pub struct Assets {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Archive(Archive),
+}
+
+impl Assets {
+    /// Exit codes: 0, or 2 where the folder or the archive can't be made.
+    pub fn run(self) -> ExitCode {
+        if let Some(Command::Archive(archive)) = self.command {
+            return archive.run();
+        }
+        match make(&home()) {
+            Ok(folder) => output(format!("{}\n", folder.display()), ExitCode::SUCCESS),
+            Err(error) => {
+                tell(format_args!("the folder of assets can't be made: {error}"));
+                ExitCode::from(2)
+            }
+        }
+    }
+}
+
+/// Where the folders are.
+fn home() -> PathBuf {
+    let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(folder) = named("SKIFF_ASSETS_DIR") {
+        return folder;
+    }
+    let user = named("HOME").unwrap_or_else(env::temp_dir);
+    let cache = named("XDG_CACHE_HOME").unwrap_or_else(|| match cfg!(target_os = "macos") {
+        true => user.join("Library/Caches"),
+        false => user.join(".cache"),
+    });
+    cache.join("skiff/assets")
+}
+
+/// The folder for this program in `home`; another build has another one.
+///
+/// # Errors
+///
+/// It can neither be found nor made.
+fn make(home: &Path) -> io::Result<PathBuf> {
+    let program = env::current_exe()?;
+    let folder = home.join(name_of(&program)?);
+    if is_whole(&folder) {
+        return folder.canonicalize();
+    }
+    fs::create_dir_all(home)?;
+    let beside = home.join(format!(".{}", uuid::Uuid::new_v4()));
+    let made = fill(&program, &beside).and_then(|()| put(&beside, &folder));
+    // Where another process was faster, its folder is as good.
+    _ = fs::remove_dir_all(&beside);
+    if is_whole(&folder) {
+        return folder.canonicalize();
+    }
+    made.and_then(|()| Err(io::Error::other(format!("{} lacks its programs", folder.display()))))
+}
+
+/// Puts a folder in its place, also where there is one that lacks something.
+fn put(from: &Path, to: &Path) -> io::Result<()> {
+    if fs::rename(from, to).is_ok() || is_whole(to) {
+        return Ok(());
+    }
+    let aside = from.with_extension("old");
+    _ = fs::rename(to, &aside);
+    _ = fs::remove_dir_all(&aside);
+    fs::rename(from, to)
+}
+
+fn is_whole(folder: &Path) -> bool {
+    let is_program = |name: &str| fs::metadata(folder.join(name)).is_ok_and(|file| file.is_file() && file.len() > 0);
+    StandIn::NAMES.iter().all(|(name, _)| is_program(name))
+}
+
+/// Names a program by what changes with every build of it.
+fn name_of(program: &Path) -> io::Result<String> {
+    let file = fs::metadata(program)?;
+    let facts = format!("{} {} {}", file.len(), file.mtime(), file.mtime_nsec());
+    let digest = Sha256::digest(facts);
+    let digits: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("{}-{digits}", env!("CARGO_PKG_VERSION")))
+}
+
+/// Makes `folder`, with the program under every name: linked where the file system can, else copied.
+fn fill(program: &Path, folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    for (name, _) in StandIn::NAMES {
+        let file = folder.join(name);
+        if fs::hard_link(program, &file).is_err() {
+            fs::copy(program, &file)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_who_ask_at_once_get_one_folder() {
+        let home = env::temp_dir().join(format!("kubeskiff-assets-{}", std::process::id()));
+        let made: Vec<_> = std::thread::scope(|scope| {
+            let asking: Vec<_> = (0..8).map(|_| scope.spawn(|| make(&home).expect("it can be made"))).collect();
+            asking.into_iter().map(|one| one.join().expect("nothing panics")).collect()
+        });
+        assert!(made.iter().all(|folder| folder == &made[0]), "{made:?}");
+        assert!(is_whole(&made[0]));
+        fs::remove_file(made[0].join("etcd")).expect("it is there");
+        assert_eq!(make(&home).expect("it is made whole"), made[0]);
+        assert!(is_whole(&made[0]));
+        assert_eq!(fs::read_dir(&home).expect("it is there").count(), 1, "nothing is left beside it");
+        fs::remove_dir_all(&home).expect("it is ours");
+    }
+}

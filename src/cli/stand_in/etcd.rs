@@ -1,0 +1,199 @@
+//! The stand-in for etcd: it answers whether it is well, and tells a stand-in for kube-apiserver where the objects are.
+//!
+//! They are in a file of its data folder, which one kube-apiserver at a time owns: what is acknowledged is with the system
+//! then, nothing waits for a disk, and no object passes a second process. No key is ever stored by etcd's own protocol.
+
+use std::convert::Infallible;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode, Uri};
+use hyper_util::rt::TokioIo;
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, lookup_host};
+use tokio_rustls::TlsAcceptor;
+
+use super::super::print::{note, output};
+use super::flags::{Flags, Manner, Table};
+use super::parent::end_with_parent;
+use crate::server::{Identity, stop_requested};
+
+/// Where a stand-in for kube-apiserver asks for the store.
+pub const STORE_PATH: &str = "/skiff/store";
+/// The database in the data folder.
+const DATABASE: &str = "skiff.db";
+/// The etcd that it stands in for.
+const VERSION: &str = "3.6.5";
+const DEFAULT_CLIENT_URLS: &str = "http://localhost:2379";
+/// What etcd ends with where it does not take an argument.
+const WRONG_USE: u8 = 2;
+
+/// Runs as etcd does with these arguments.
+pub async fn run(arguments: impl IntoIterator<Item = String>) -> ExitCode {
+    let table = Table::new(Manner::Flag, include_str!("../../../schemas/etcd-flags.txt"));
+    let flags = match table.parse(arguments) {
+        Ok(flags) => flags,
+        Err(fault) => {
+            note(format_args!("{fault}\n{}", help(&table)));
+            return ExitCode::from(WRONG_USE);
+        }
+    };
+    if flags.truth("help") == Some(true) {
+        return output(help(&table), ExitCode::SUCCESS);
+    }
+    if flags.truth("version") == Some(true) {
+        let skiff = env!("CARGO_PKG_VERSION");
+        return output(format!("etcd Version: {VERSION}\nGit SHA: skiff-{skiff}\n"), ExitCode::SUCCESS);
+    }
+    match serve(&flags).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => {
+            note(format_args!("etcd (skiff): {fault}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn help(table: &Table) -> String {
+    let mut text = concat!(
+        "Usage:\n\n  etcd [flags]\n    Start what stands in for an etcd server: skiff ",
+        env!("CARGO_PKG_VERSION"),
+        ", for its own kube-apiserver.\n\nFlags:\n"
+    )
+    .to_owned();
+    table.names().for_each(|name| text.push_str(&format!("  --{name}\n")));
+    text
+}
+
+async fn serve(flags: &Flags) -> Result<(), String> {
+    let told = |error: std::io::Error| error.to_string();
+    let signals = stop_requested().map_err(told)?;
+    end_with_parent().map_err(told)?;
+    let state = Arc::new(State::new(flags)?);
+    for name in ["listen-client-urls", "listen-client-http-urls", "listen-metrics-urls"] {
+        let urls = match (name, flags.list(name)) {
+            ("listen-client-urls", urls) if urls.is_empty() => vec![DEFAULT_CLIENT_URLS.to_owned()],
+            (_, urls) => urls,
+        };
+        for url in urls {
+            listen(&url, flags, &state).await?;
+        }
+    }
+    // What is stored is kube-apiserver's: there is nothing to wait for.
+    _ = signals.await;
+    Ok(())
+}
+
+async fn listen(url: &str, flags: &Flags, state: &Arc<State>) -> Result<(), String> {
+    let failed = |what: &dyn std::fmt::Display| format!("can't listen on {url}: {what}");
+    let uri: Uri = url.parse().map_err(|error| failed(&error))?;
+    let address = address_of(&uri).await.ok_or_else(|| failed(&"it has no address of this machine"))?;
+    let tls = match uri.scheme_str() {
+        Some("https") => Some(acceptor(flags).map_err(|error| failed(&error))?),
+        Some("http") => None,
+        _ => return Err(failed(&"it is neither http nor https")),
+    };
+    let listener = TcpListener::bind(address).await.map_err(|error| failed(&error))?;
+    tokio::spawn(accept(listener, tls, Arc::clone(state)));
+    Ok(())
+}
+
+/// Where a URL is on this machine.
+async fn address_of(uri: &Uri) -> Option<SocketAddr> {
+    let host = uri.host()?.trim_start_matches('[').trim_end_matches(']');
+    lookup_host((host, uri.port_u16()?)).await.ok()?.next()
+}
+
+fn acceptor(flags: &Flags) -> Result<TlsAcceptor, String> {
+    let read = |name: &str| {
+        let path = flags.text(name).ok_or_else(|| format!("--{name} is missing"))?;
+        fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))
+    };
+    let identity = Identity { certificate_pem: read("cert-file")?, key_pem: read("key-file")? };
+    let (chain, key) = identity.to_der().map_err(|error| error.to_string())?;
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key));
+    Ok(TlsAcceptor::from(Arc::new(config.map_err(|error| error.to_string())?)))
+}
+
+async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, state: Arc<State>) {
+    loop {
+        // Without a descriptor for another connection, there may be one a moment later.
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::task::yield_now().await;
+            continue;
+        };
+        let (tls, state) = (tls.clone(), Arc::clone(&state));
+        tokio::spawn(async move {
+            match tls {
+                None => answer(stream, state).await,
+                Some(tls) => {
+                    if let Ok(stream) = tls.accept(stream).await {
+                        answer(stream, state).await;
+                    }
+                }
+            }
+        });
+    }
+}
+
+async fn answer(stream: impl AsyncRead + AsyncWrite + Unpin, state: Arc<State>) {
+    let service = service_fn(|request: Request<Incoming>| {
+        let response = state.response(request.uri().path());
+        async move { Ok::<_, Infallible>(response) }
+    });
+    // A client that breaks off is no fault of ours.
+    _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+}
+
+/// What is told to those who ask.
+struct State {
+    store: PathBuf,
+}
+
+impl State {
+    fn new(flags: &Flags) -> Result<Self, String> {
+        let name = flags.text("name").unwrap_or("default");
+        let folder = flags.text("data-dir").map_or_else(|| PathBuf::from(format!("{name}.etcd")), PathBuf::from);
+        let failed = |error: std::io::Error| format!("the data folder `{}`: {error}", folder.display());
+        make_private(&folder).map_err(failed)?;
+        Ok(State { store: folder.canonicalize().map_err(failed)?.join(DATABASE) })
+    }
+
+    fn response(&self, path: &str) -> Response<Full<Bytes>> {
+        const JSON: &str = "application/json";
+        const TEXT: &str = "text/plain; charset=utf-8";
+        let (status, content_type, body) = match path {
+            "/health" => (StatusCode::OK, JSON, r#"{"health":"true","reason":""}"#.to_owned()),
+            "/livez" | "/readyz" => (StatusCode::OK, TEXT, "ok\n".to_owned()),
+            "/version" => {
+                let version = format!(r#"{{"etcdserver":"{VERSION}","etcdcluster":"3.6.0","storage":"3.6.0"}}"#);
+                (StatusCode::OK, JSON, version)
+            }
+            STORE_PATH => (StatusCode::OK, TEXT, self.store.display().to_string()),
+            _ => (StatusCode::NOT_FOUND, TEXT, "404 page not found\n".to_owned()),
+        };
+        let mut response = Response::new(Full::new(Bytes::from(body)));
+        *response.status_mut() = status;
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        response
+    }
+}
+
+/// Makes a folder that its owner alone may read.
+fn make_private(folder: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}

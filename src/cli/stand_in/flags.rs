@@ -1,0 +1,261 @@
+//! Flags as Go's programs take them: `--a=b`, `--a b`, `-a=b`, a bool without a value, each as often as one likes.
+//!
+//! In: a table of names, each with the sort of its value, and arguments. Out: the values by name, or what the program that
+//! is stood in for says of the first argument that it does not take.
+//! Source: `github.com/spf13/pflag` and Go's `flag`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The sort of a flag's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sort {
+    Text,
+    /// Texts between commas.
+    List,
+    Int,
+    Duration,
+    /// With a value only behind `=`.
+    Bool,
+}
+
+/// Whose words are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// `github.com/spf13/pflag`: kube-apiserver.
+    Pflag,
+    /// Go's own `flag`: etcd.
+    Flag,
+}
+
+/// The flags that a program takes.
+pub struct Table {
+    manner: Manner,
+    sorts: BTreeMap<&'static str, Sort>,
+}
+
+/// What was given.
+#[derive(Debug, Default)]
+pub struct Flags {
+    values: BTreeMap<&'static str, Vec<String>>,
+    /// What stands behind the flags.
+    pub arguments: Vec<String>,
+}
+
+impl Table {
+    /// Reads lines of `NAME SORT`.
+    pub fn new(manner: Manner, text: &'static str) -> Self {
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        let sorts = lines.filter_map(|line| line.split_once(' ')).map(|(name, sort)| (name, Sort::parse(sort)));
+        Table { manner, sorts: sorts.collect() }
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.sorts.keys().copied()
+    }
+
+    /// Reads the arguments behind a program's name.
+    ///
+    /// # Errors
+    ///
+    /// What is said of the first that can't be taken.
+    pub fn parse(&self, arguments: impl IntoIterator<Item = String>) -> Result<Flags, String> {
+        let mut flags = Flags::default();
+        let mut rest = arguments.into_iter();
+        while let Some(argument) = rest.next() {
+            if argument == "--" {
+                flags.arguments.extend(rest);
+                break;
+            }
+            let Some(text) = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-')) else {
+                flags.arguments.push(argument);
+                continue;
+            };
+            let (name, value) = match text.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (text, None),
+            };
+            let (known, sort) = self.find(name, &argument)?;
+            let value = match (value, sort) {
+                (Some(value), _) => value,
+                (None, Sort::Bool) => "true".to_owned(),
+                (None, _) => rest.next().ok_or_else(|| self.needs_value(name))?,
+            };
+            self.check(name, sort, &value)?;
+            flags.values.entry(known).or_default().push(value);
+        }
+        Ok(flags)
+    }
+
+    fn find(&self, name: &str, argument: &str) -> Result<(&'static str, Sort), String> {
+        let name = if name == "h" { "help" } else { name };
+        if let Some((known, sort)) = self.sorts.get_key_value(name) {
+            return Ok((*known, *sort));
+        }
+        Err(match (self.manner, name.chars().next()) {
+            (Manner::Flag, _) => format!("flag provided but not defined: -{name}"),
+            (Manner::Pflag, Some(first)) if !argument.starts_with("--") => {
+                format!("unknown shorthand flag: '{first}' in {argument}")
+            }
+            (Manner::Pflag, _) => format!("unknown flag: --{name}"),
+        })
+    }
+
+    fn needs_value(&self, name: &str) -> String {
+        match self.manner {
+            Manner::Flag => format!("flag needs an argument: -{name}"),
+            Manner::Pflag => format!("flag needs an argument: --{name}"),
+        }
+    }
+
+    fn check(&self, name: &str, sort: Sort, value: &str) -> Result<(), String> {
+        let fault = match sort {
+            Sort::Int if value.parse::<i64>().is_err() => "strconv.ParseInt",
+            Sort::Bool if truth(value).is_none() => "strconv.ParseBool",
+            Sort::Duration if duration(value).is_none() => {
+                return Err(format!(
+                    "invalid argument {value:?} for \"--{name}\" flag: time: invalid duration {value:?}"
+                ));
+            }
+            _ => return Ok(()),
+        };
+        let problem = format!("{fault}: parsing {value:?}: invalid syntax");
+        Err(match self.manner {
+            Manner::Flag => format!("invalid value {value:?} for flag -{name}: parse error"),
+            Manner::Pflag => format!("invalid argument {value:?} for \"--{name}\" flag: {problem}"),
+        })
+    }
+}
+
+impl Sort {
+    fn parse(text: &str) -> Self {
+        match text {
+            "list" => Sort::List,
+            "int" => Sort::Int,
+            "duration" => Sort::Duration,
+            "bool" | "version" => Sort::Bool,
+            _ => Sort::Text,
+        }
+    }
+}
+
+impl Flags {
+    /// The last value of a flag, if it is not empty.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.values.get(name)?.last().map(String::as_str).filter(|text| !text.is_empty())
+    }
+
+    /// All values of a flag, as they are.
+    pub fn texts(&self, name: &str) -> Vec<String> {
+        self.values.get(name).cloned().unwrap_or_default()
+    }
+
+    /// All texts between commas, of all values of a flag.
+    pub fn list(&self, name: &str) -> Vec<String> {
+        let values = self.values.get(name).into_iter().flatten();
+        let texts = values.flat_map(|value| value.split(',')).filter(|text| !text.is_empty());
+        texts.map(|text| text.trim().to_owned()).collect()
+    }
+
+    pub fn truth(&self, name: &str) -> Option<bool> {
+        truth(self.text(name)?)
+    }
+
+    pub fn number(&self, name: &str) -> Option<i64> {
+        self.text(name)?.parse().ok()
+    }
+
+    pub fn duration(&self, name: &str) -> Option<Duration> {
+        duration(self.text(name)?)
+    }
+
+    /// The names of the flags that were given.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.values.keys().copied()
+    }
+}
+
+/// Source: Go's `strconv.ParseBool`; `raw` and versions are values of `--version`.
+fn truth(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "TRUE" | "true" | "True" | "raw" => Some(true),
+        "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(false),
+        _ => None,
+    }
+}
+
+/// Source: Go's `time.ParseDuration`.
+fn duration(text: &str) -> Option<Duration> {
+    if text == "0" {
+        return Some(Duration::ZERO);
+    }
+    let (mut sum, mut rest) = (Duration::ZERO, text);
+    while !rest.is_empty() {
+        let digits = rest.find(|one: char| !one.is_ascii_digit() && one != '.')?;
+        let number: f64 = rest[..digits].parse().ok()?;
+        let after = &rest[digits..];
+        let unit = after.find(|one: char| one.is_ascii_digit() || one == '.').unwrap_or(after.len());
+        let seconds = match &after[..unit] {
+            "ns" => 1e-9,
+            "us" | "µs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return None,
+        };
+        sum = sum.checked_add(Duration::try_from_secs_f64(number * seconds).ok()?)?;
+        rest = &after[unit..];
+    }
+    (!text.is_empty()).then_some(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str =
+        "# of tests\naudit-log-path text\nhelp bool\nissuer list\nprofiling bool\nrequest-timeout duration\nv int\n";
+
+    fn parse(manner: Manner, arguments: &[&str]) -> Result<Flags, String> {
+        Table::new(manner, TABLE).parse(arguments.iter().map(|text| (*text).to_owned()))
+    }
+
+    #[test]
+    fn flags_are_given_in_many_ways() {
+        let arguments = ["-issuer", "a", "--issuer=b,c", "--profiling", "--v", "2", "-request-timeout=1m30s", "-h"];
+        let flags = parse(Manner::Pflag, &arguments).expect("they are taken");
+        assert_eq!(flags.list("issuer"), ["a", "b", "c"]);
+        assert_eq!(flags.texts("issuer"), ["a", "b,c"]);
+        assert_eq!(
+            (flags.truth("profiling"), flags.number("v"), flags.truth("help")),
+            (Some(true), Some(2), Some(true))
+        );
+        assert_eq!(flags.duration("request-timeout"), Some(Duration::from_secs(90)));
+        assert_eq!(flags.text("audit-log-path"), None);
+        assert_eq!(flags.names().collect::<Vec<_>>(), ["help", "issuer", "profiling", "request-timeout", "v"]);
+    }
+
+    #[test]
+    fn what_is_not_taken_is_told_as_there() {
+        let check = |manner, arguments: &[&str], expected: &str| {
+            assert_eq!(parse(manner, arguments).err().as_deref(), Some(expected), "{arguments:?}");
+        };
+        check(Manner::Pflag, &["--nosuch=1"], "unknown flag: --nosuch");
+        check(Manner::Pflag, &["-secure-port=1"], "unknown shorthand flag: 's' in -secure-port=1");
+        check(Manner::Pflag, &["--v"], "flag needs an argument: --v");
+        let parse_int = "invalid argument \"x\" for \"--v\" flag: strconv.ParseInt: parsing \"x\": invalid syntax";
+        check(Manner::Pflag, &["--v=x"], parse_int);
+        let parse_bool =
+            "invalid argument \"x\" for \"--profiling\" flag: strconv.ParseBool: parsing \"x\": invalid syntax";
+        check(Manner::Pflag, &["--profiling=x"], parse_bool);
+        check(Manner::Flag, &["--nosuch"], "flag provided but not defined: -nosuch");
+    }
+
+    #[test]
+    fn durations_are_gos() {
+        assert_eq!(duration("1h1m1.5s"), Some(Duration::from_millis(3_661_500)));
+        assert_eq!(duration("0"), Some(Duration::ZERO));
+        assert_eq!([duration(""), duration("5"), duration("5x"), duration("m")], [None; 4]);
+    }
+}

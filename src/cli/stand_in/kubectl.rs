@@ -1,0 +1,225 @@
+//! The stand-in for kubectl: the real one where the PATH has it, else the few calls that test tools make.
+
+use std::ffi::OsString;
+use std::io::Read as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::{env, fs, io};
+
+use bytes::Bytes;
+use hyper::Method;
+
+use super::super::cluster::{Client, Config};
+use super::super::documents;
+use super::super::print::{note, output};
+use crate::http::SERVER_VERSION;
+use crate::value::{Value, json};
+
+/// The programs that were asked already whether they are the real one, between colons.
+const ASKED: &str = "SKIFF_KUBECTL_ASKED";
+const WHAT_THIS_IS: &str = "this is skiff in place of kubectl, as the PATH has none: it answers `version`, `get ns [NAME]`, \
+                            `apply -f FILE` and `create -f FILE` only";
+
+/// Runs the real kubectl, or does what it would do.
+pub async fn run(arguments: Vec<OsString>) -> ExitCode {
+    let mut asked: Vec<PathBuf> = env::var_os(ASKED).map(|list| env::split_paths(&list).collect()).unwrap_or_default();
+    asked.extend(env::current_exe());
+    if let Some(real) = find(&asked) {
+        asked.push(real.clone());
+        let asked = env::join_paths(&asked).unwrap_or_default();
+        let error = Command::new(&real).args(&arguments).env(ASKED, asked).exec();
+        note(format_args!("{}: {error}", real.display()));
+        return ExitCode::FAILURE;
+    }
+    let texts: Vec<_> = arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    match answer(&texts).await {
+        Ok(text) => output(text, ExitCode::SUCCESS),
+        Err(error) => {
+            note(error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The first kubectl on the PATH that is none of those that were asked.
+fn find(asked: &[PathBuf]) -> Option<PathBuf> {
+    let identity = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
+    let known: Vec<_> = asked.iter().filter_map(|path| identity(path)).collect();
+    let folders = env::split_paths(&env::var_os("PATH")?).collect::<Vec<_>>();
+    folders.into_iter().map(|folder| folder.join("kubectl")).find(|path| {
+        let runs = fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0);
+        runs && identity(path).is_some_and(|own| !known.contains(&own))
+    })
+}
+
+/// What was asked.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Call {
+    kubeconfig: Option<PathBuf>,
+    context: Option<String>,
+    namespace: Option<String>,
+    files: Vec<PathBuf>,
+    words: Vec<String>,
+}
+
+impl Call {
+    fn parse(arguments: &[String]) -> Result<Self, String> {
+        let mut call = Call::default();
+        let mut rest = arguments.iter();
+        while let Some(argument) = rest.next() {
+            let (name, value) =
+                argument.split_once('=').map_or((argument.as_str(), None), |(name, value)| (name, Some(value)));
+            if !name.starts_with('-') || name == "-" {
+                call.words.push(argument.clone());
+                continue;
+            }
+            let mut value = || value.or_else(|| rest.next().map(String::as_str)).unwrap_or_default().to_owned();
+            match name {
+                "--kubeconfig" => call.kubeconfig = Some(value().into()),
+                "--context" => call.context = Some(value()),
+                "-n" | "--namespace" => call.namespace = Some(value()),
+                "-f" | "--filename" => call.files.push(value().into()),
+                "--server-side" | "--client" | "--force-conflicts" => {}
+                _ => return Err(format!("error: {argument}: {WHAT_THIS_IS}")),
+            }
+        }
+        Ok(call)
+    }
+}
+
+async fn answer(arguments: &[String]) -> Result<String, String> {
+    let call = Call::parse(arguments)?;
+    let words: Vec<&str> = call.words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["version"] => Ok(format!("Client Version: {SERVER_VERSION}\n{WHAT_THIS_IS}\n")),
+        ["get", "ns" | "namespace" | "namespaces", names @ ..] => namespaces(&connect(&call)?, names).await,
+        [verb @ ("apply" | "create")] if !call.files.is_empty() => write(&connect(&call)?, &call, verb).await,
+        _ => Err(format!("error: {WHAT_THIS_IS}")),
+    }
+}
+
+fn connect(call: &Call) -> Result<Client, String> {
+    Client::new(Config::read(call.kubeconfig.as_deref(), call.context.as_deref())?)
+}
+
+async fn namespaces(client: &Client, names: &[&str]) -> Result<String, String> {
+    const PATH: &str = "/api/v1/namespaces";
+    let mut found = Vec::new();
+    match names {
+        [] => found.extend_from_slice(ask(client, Method::GET, PATH, None).await?.items_at(&["items"])),
+        names => {
+            for name in names {
+                found.push(ask(client, Method::GET, &format!("{PATH}/{name}"), None).await?);
+            }
+        }
+    }
+    let mut text = "NAME                 STATUS\n".to_owned();
+    for one in found {
+        text.push_str(&format!("{:<20} {}\n", one.str_at(&["metadata", "name"]), one.str_at(&["status", "phase"])));
+    }
+    Ok(text)
+}
+
+/// Applies or creates every object of the files.
+async fn write(client: &Client, call: &Call, verb: &str) -> Result<String, String> {
+    let mut text = String::new();
+    for object in read(&call.files)? {
+        let (name, kind) = (object.str_at(&["metadata", "name"]), object.str_at(&["kind"]));
+        let path = place(client, call, &object).await?;
+        let body = Bytes::from(json::encode(&object));
+        let done = match verb {
+            "create" => {
+                ask(
+                    client,
+                    Method::POST,
+                    &format!("{path}?fieldManager=kubectl-create"),
+                    Some(("application/json", body)),
+                )
+                .await?;
+                "created"
+            }
+            _ => {
+                let path = format!("{path}/{name}?fieldManager=kubectl&force=true");
+                ask(client, Method::PATCH, &path, Some(("application/apply-patch+yaml", body))).await?;
+                "serverside-applied"
+            }
+        };
+        let group = object.str_at(&["apiVersion"]).split_once('/').map_or("", |(group, _)| group);
+        let separator = if group.is_empty() { "" } else { "." };
+        text.push_str(&format!("{}{separator}{group}/{name} {done}\n", kind.to_lowercase()));
+    }
+    Ok(text)
+}
+
+fn read(files: &[PathBuf]) -> Result<Vec<Value>, String> {
+    let mut objects = Vec::new();
+    let (stdin, files): (Vec<PathBuf>, Vec<PathBuf>) = files.iter().cloned().partition(|file| file.as_os_str() == "-");
+    if !stdin.is_empty() {
+        let mut text = String::new();
+        io::stdin().read_to_string(&mut text).map_err(|error| error.to_string())?;
+        let found = documents::decode(&Arc::from(text.as_str()))?;
+        objects.extend(found.into_iter().map(|document| document.value));
+    }
+    if !files.is_empty() {
+        let sources = documents::read(&files).map_err(|error| error.to_string())?;
+        objects.extend(sources.into_iter().flat_map(|source| source.documents).map(|document| document.value));
+    }
+    Ok(objects.into_iter().flat_map(items).collect())
+}
+
+/// The items of a list, or the object itself.
+fn items(object: Value) -> Vec<Value> {
+    match object.str_at(&["kind"]) {
+        "List" => object.items_at(&["items"]).to_vec(),
+        _ => vec![object],
+    }
+}
+
+/// The path of all objects of an object's kind in its namespace.
+async fn place(client: &Client, call: &Call, object: &Value) -> Result<String, String> {
+    let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
+    let root = if api_version.contains('/') { format!("/apis/{api_version}") } else { format!("/api/{api_version}") };
+    let served = ask(client, Method::GET, &root, None).await?;
+    let is_it = |one: &&Value| one.str_at(&["kind"]) == kind && !one.str_at(&["name"]).contains('/');
+    let found = served.items_at(&["resources"]).iter().find(is_it);
+    let found = found.ok_or_else(|| format!("error: no matches for kind {kind:?} in version {api_version:?}"))?;
+    let plural = found.str_at(&["name"]);
+    if found.at(&["namespaced"]).and_then(Value::as_bool) != Some(true) {
+        return Ok(format!("{root}/{plural}"));
+    }
+    let own = Some(object.str_at(&["metadata", "namespace"])).filter(|name| !name.is_empty());
+    let namespace = own.or(call.namespace.as_deref()).unwrap_or("default");
+    Ok(format!("{root}/namespaces/{namespace}/{plural}"))
+}
+
+async fn ask(
+    client: &Client,
+    method: Method,
+    path: &str,
+    content: Option<(&'static str, Bytes)>,
+) -> Result<Value, String> {
+    let (code, body) = client.call(method, path, content).await?;
+    let answer = json::decode(&body).unwrap_or_default();
+    if (200..300).contains(&code) {
+        return Ok(answer);
+    }
+    Err(format!("Error from server ({}): {}", answer.str_at(&["reason"]), answer.str_at(&["message"])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_read_as_kubectl_reads_them() {
+        let parse = |text: &str| Call::parse(&text.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        let call = parse("--kubeconfig=k apply -n x -f - --filename=b").expect("it is understood");
+        assert_eq!(call.words, ["apply"]);
+        assert_eq!((call.kubeconfig, call.namespace.as_deref()), (Some("k".into()), Some("x")));
+        assert_eq!(call.files, [PathBuf::from("-"), PathBuf::from("b")]);
+        assert!(parse("get pods --watch").is_err_and(|told| told.contains("in place of kubectl")));
+    }
+}

@@ -1,0 +1,64 @@
+//! This program under the names of others: what Kubernetes' test tools start, `kube-apiserver`, `etcd` and `kubectl`.
+//!
+//! In: the arguments that those take. Out: what they do, as far as a test can tell. `skiff assets` makes the folder in
+//! which the program has these names.
+
+mod api_server;
+mod archive;
+mod assets;
+mod etcd;
+mod flags;
+mod kubectl;
+mod parent;
+mod store;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+pub use assets::Assets;
+
+/// What this program is called as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StandIn {
+    ApiServer,
+    Etcd,
+    Kubectl,
+}
+
+impl StandIn {
+    /// Every name, and what is behind it.
+    pub const NAMES: [(&str, Self); 3] =
+        [("kube-apiserver", StandIn::ApiServer), ("etcd", StandIn::Etcd), ("kubectl", StandIn::Kubectl)];
+
+    /// Runs with the arguments behind the program's name.
+    pub async fn run(self, arguments: Vec<OsString>) -> ExitCode {
+        if self == StandIn::Kubectl {
+            return kubectl::run(arguments).await;
+        }
+        let texts = arguments.into_iter().map(|argument| argument.to_string_lossy().into_owned());
+        match self {
+            StandIn::ApiServer => api_server::run(texts).await,
+            _ => etcd::run(texts).await,
+        }
+    }
+}
+
+/// What a program of this name is to be.
+pub fn called(program: Option<&OsString>) -> Option<StandIn> {
+    let name = Path::new(program?).file_name()?;
+    StandIn::NAMES.iter().find(|(known, _)| name == *known).map(|(_, stand_in)| *stand_in)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_tells_what_to_be() {
+        assert_eq!(called(Some(&"/x/etcd".into())), Some(StandIn::Etcd));
+        assert_eq!(called(Some(&"kubectl".into())), Some(StandIn::Kubectl));
+        assert_eq!(called(Some(&"/x/skiff".into())), None);
+        assert_eq!(called(None), None);
+    }
+}

@@ -1,0 +1,362 @@
+// Package envtest checks that controller-runtime's envtest runs on skiff as it runs on etcd and kube-apiserver: the only
+// thing that is said is where the programs are.
+package envtest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"kubeskiff/tests/clients/go/eventually"
+)
+
+// start runs a control plane until the test ends.
+func start(test *testing.T, environment *envtest.Environment) *rest.Config {
+	test.Helper()
+	config, err := environment.Start()
+	if err != nil {
+		test.Fatal(err)
+	}
+	test.Cleanup(func() { environment.Stop() })
+	return config
+}
+
+func newClient(test *testing.T, config *rest.Config) client.Client {
+	test.Helper()
+	made, err := client.New(config, client.Options{})
+	if err != nil {
+		test.Fatal(err)
+	}
+	return made
+}
+
+func newBoat(name string) *unstructured.Unstructured {
+	boat := &unstructured.Unstructured{}
+	boat.SetAPIVersion("harbour.example.com/v1")
+	boat.SetKind("Boat")
+	boat.SetNamespace("default")
+	boat.SetName(name)
+	boat.Object["spec"] = map[string]any{"crew": int64(1)}
+	return boat
+}
+
+// crds are the definitions of the programs beside this one.
+var crds = envtest.CRDInstallOptions{Paths: []string{"../boats"}, ErrorIfPathMissing: true}
+
+func TestObjectsOutliveTheAPIServer(test *testing.T) {
+	environment := &envtest.Environment{CRDInstallOptions: crds}
+	config := start(test, environment)
+	boats := newClient(test, config)
+	if err := boats.Create(test.Context(), newBoat("ark")); err != nil {
+		test.Fatal(err)
+	}
+
+	apiServer := environment.ControlPlane.GetAPIServer()
+	begun := time.Now()
+	if err := apiServer.Stop(); err != nil {
+		test.Fatal(err)
+	}
+	if took := time.Since(begun); took > 5*time.Second {
+		test.Error("the stop took", took)
+	}
+	if err := apiServer.Start(); err != nil {
+		test.Fatal(err)
+	}
+	// Its certificates are new ones.
+	user, err := environment.AddUser(envtest.User{Name: "again", Groups: []string{"system:masters"}}, nil)
+	if err != nil {
+		test.Fatal(err)
+	}
+	found := newBoat("ark")
+	if err := newClient(test, user.Config()).Get(test.Context(), client.ObjectKeyFromObject(found), found); err != nil {
+		test.Fatal(err)
+	}
+	if port, _, _ := unstructured.NestedString(found.Object, "spec", "port"); port != "Hull" {
+		test.Error("the port is", port)
+	}
+}
+
+func TestUsersMayDoWhatRolesSay(test *testing.T) {
+	environment := &envtest.Environment{}
+	config := start(test, environment)
+	admin := newClient(test, config)
+	jane, err := environment.AddUser(envtest.User{Name: "jane", Groups: []string{"dev"}}, nil)
+	if err != nil {
+		test.Fatal(err)
+	}
+	review, err := kubernetes.NewForConfigOrDie(jane.Config()).AuthenticationV1().SelfSubjectReviews().
+		Create(test.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil || review.Status.UserInfo.Username != "jane" || review.Status.UserInfo.Groups[0] != "dev" {
+		test.Error(review, err)
+	}
+	list := func() error { return newClient(test, jane.Config()).List(test.Context(), &corev1.SecretList{}) }
+	if err := list(); !errors.IsForbidden(err) {
+		test.Error("without a role:", err)
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "dev"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "dev"}},
+	}
+	if err := admin.Create(test.Context(), binding); err != nil {
+		test.Fatal(err)
+	}
+	eventually.Holds(test, "the role counts", func(context.Context) (bool, error) { return list() == nil, nil })
+}
+
+func TestNothingRunsThatEnvtestDoesNotRun(test *testing.T) {
+	environment := &envtest.Environment{}
+	admin := newClient(test, start(test, environment))
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "doomed"}}
+	if err := admin.Create(test.Context(), namespace); err != nil {
+		test.Fatal(err)
+	}
+	key := client.ObjectKey{Namespace: "default", Name: "default"}
+	if err := admin.Get(test.Context(), key, &corev1.ServiceAccount{}); !errors.IsNotFound(err) {
+		test.Error("an account that nobody made:", err)
+	}
+	key.Name = "kube-root-ca.crt"
+	if err := admin.Get(test.Context(), key, &corev1.ConfigMap{}); !errors.IsNotFound(err) {
+		test.Error("a map that nobody made:", err)
+	}
+	if err := admin.Delete(test.Context(), namespace); err != nil {
+		test.Fatal(err)
+	}
+	if err := admin.Get(test.Context(), client.ObjectKeyFromObject(namespace), namespace); err != nil {
+		test.Fatal(err)
+	}
+	if namespace.Status.Phase != corev1.NamespaceTerminating {
+		test.Error("the namespace is", namespace.Status.Phase)
+	}
+}
+
+func TestControllersRunWhereTheyAreNamed(test *testing.T) {
+	test.Setenv("SKIFF_CONTROLLERS", "namespace-controller,serviceaccount-controller")
+	environment := &envtest.Environment{}
+	admin := newClient(test, start(test, environment))
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "doomed"}}
+	if err := admin.Create(test.Context(), namespace); err != nil {
+		test.Fatal(err)
+	}
+	key := client.ObjectKey{Namespace: "doomed", Name: "default"}
+	eventually.Holds(test, "there is an account", func(ctx context.Context) (bool, error) {
+		err := admin.Get(ctx, key, &corev1.ServiceAccount{})
+		return err == nil, client.IgnoreNotFound(err)
+	})
+	if err := admin.Delete(test.Context(), namespace); err != nil {
+		test.Fatal(err)
+	}
+	eventually.Gone(test, func(ctx context.Context) (*corev1.Namespace, error) {
+		return namespace, admin.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
+	})
+}
+
+func TestWebhooksAreCalled(test *testing.T) {
+	policy := admissionv1.Fail
+	environment := &envtest.Environment{
+		CRDInstallOptions: crds,
+		WebhookInstallOptions: envtest.WebhookInstallOptions{
+			MutatingWebhooks: []*admissionv1.MutatingWebhookConfiguration{{
+				TypeMeta:   metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "MutatingWebhookConfiguration"},
+				ObjectMeta: metav1.ObjectMeta{Name: "harbour"},
+				Webhooks: []admissionv1.MutatingWebhook{{
+					Name:                    "boats.harbour.example.com",
+					FailurePolicy:           &policy,
+					SideEffects:             ptr.To(admissionv1.SideEffectClassNone),
+					AdmissionReviewVersions: []string{"v1"},
+					ClientConfig: admissionv1.WebhookClientConfig{
+						Service: &admissionv1.ServiceReference{Name: "x", Namespace: "default", Path: ptr.To("/mutate")},
+					},
+					Rules: []admissionv1.RuleWithOperations{{
+						Operations: []admissionv1.OperationType{admissionv1.Create},
+						Rule: admissionv1.Rule{
+							APIGroups: []string{"harbour.example.com"}, APIVersions: []string{"v1"}, Resources: []string{"boats"},
+						},
+					}},
+				}},
+			}},
+		},
+	}
+	admin := newClient(test, start(test, environment))
+	options := environment.WebhookInstallOptions
+	server := webhook.NewServer(webhook.Options{
+		Host: options.LocalServingHost, Port: options.LocalServingPort, CertDir: options.LocalServingCertDir,
+	})
+	// Answers only what is sent without another slash.
+	server.Register("/mutate", &webhook.Admission{Handler: admission.HandlerFunc(
+		func(_ context.Context, request admission.Request) admission.Response {
+			return admission.PatchResponseFromRaw(request.Object.Raw,
+				bytes.Replace(request.Object.Raw, []byte(`"crew":1`), []byte(`"crew":7`), 1))
+		})})
+	ctx, cancel := context.WithCancel(test.Context())
+	defer cancel()
+	go server.Start(ctx)
+	boat := newBoat("ark")
+	eventually.Holds(test, "the webhook answers", func(ctx context.Context) (bool, error) {
+		return admin.Create(ctx, boat.DeepCopy()) == nil, nil
+	})
+	if err := admin.Get(test.Context(), client.ObjectKeyFromObject(boat), boat); err != nil {
+		test.Fatal(err)
+	}
+	if crew, _, _ := unstructured.NestedInt64(boat.Object, "spec", "crew"); crew != 7 {
+		test.Error("the crew is", crew)
+	}
+}
+
+func TestKubectlFindsItsServer(test *testing.T) {
+	environment := &envtest.Environment{}
+	start(test, environment)
+	user, err := environment.AddUser(envtest.User{Name: "ops", Groups: []string{"system:masters"}}, nil)
+	if err != nil {
+		test.Fatal(err)
+	}
+	kubectl, err := user.Kubectl()
+	if err != nil {
+		test.Fatal(err)
+	}
+	check := func() {
+		stdout, stderr, err := kubectl.Run("get", "ns", "default")
+		if err != nil {
+			said, _ := readAll(stderr)
+			test.Error(err, said)
+			return
+		}
+		if text, _ := readAll(stdout); !strings.Contains(text, "Active") {
+			test.Error(text)
+		}
+	}
+	check()
+	// And where there is no other kubectl.
+	test.Setenv("PATH", "")
+	check()
+}
+
+func readAll(reader interface{ Read([]byte) (int, error) }) (string, error) {
+	var buffer bytes.Buffer
+	_, err := buffer.ReadFrom(reader)
+	return buffer.String(), err
+}
+
+// Several environments stand side by side, and when they are stopped nothing is left.
+func TestNothingIsLeft(test *testing.T) {
+	folder := test.TempDir()
+	test.Setenv("TMPDIR", folder)
+	var environments []*envtest.Environment
+	for range 3 {
+		environment := &envtest.Environment{}
+		if _, err := environment.Start(); err != nil {
+			test.Fatal(err)
+		}
+		environments = append(environments, environment)
+	}
+	if count := len(children(test)); count != 6 {
+		test.Error("there are", count, "processes")
+	}
+	for _, environment := range environments {
+		if err := environment.Stop(); err != nil {
+			test.Error(err)
+		}
+	}
+	if left := children(test); len(left) > 0 {
+		test.Error("there still are", left)
+	}
+	if left, _ := os.ReadDir(folder); len(left) > 0 {
+		test.Error("there still are", left)
+	}
+}
+
+// Ends when its parent is killed.
+func TestWhoIsKilledLeavesNothing(test *testing.T) {
+	if os.Getenv("TO_BE_KILLED") != "" {
+		if _, err := (&envtest.Environment{}).Start(); err != nil {
+			test.Fatal(err)
+		}
+		fmt.Println("started", children(test))
+		time.Sleep(time.Hour)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		test.Fatal(err)
+	}
+	victim := exec.Command(program, "-test.run", "^TestWhoIsKilledLeavesNothing$")
+	victim.Env = append(os.Environ(), "TO_BE_KILLED=yes", "TMPDIR="+test.TempDir())
+	stdout, err := victim.StdoutPipe()
+	if err == nil {
+		err = victim.Start()
+	}
+	if err != nil {
+		test.Fatal(err)
+	}
+	line := make([]byte, 200)
+	count, _ := stdout.Read(line)
+	ids := strings.Fields(strings.Trim(strings.TrimPrefix(string(line[:count]), "started"), " []\n"))
+	if len(ids) != 2 {
+		test.Fatal("it started", string(line[:count]))
+	}
+	victim.Process.Kill()
+	victim.Wait()
+	eventually.Holds(test, "its servers are gone", func(context.Context) (bool, error) {
+		for _, id := range ids {
+			if state(id) != "" && state(id) != "Z" {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+}
+
+// children are the ids of the processes of this one that still run; there are none to be seen but on Linux.
+func children(test *testing.T) []string {
+	test.Helper()
+	entries, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		test.Fatal(err)
+	}
+	var found []string
+	for _, entry := range entries {
+		fields := stat(filepath.Base(entry))
+		if len(fields) > 1 && fields[1] == strconv.Itoa(os.Getpid()) && fields[0] != "Z" {
+			found = append(found, filepath.Base(entry))
+		}
+	}
+	return found
+}
+
+func state(id string) string {
+	if fields := stat(id); len(fields) > 0 {
+		return fields[0]
+	}
+	return ""
+}
+
+// stat is the state, the parent and more of a process.
+func stat(id string) []string {
+	text, err := os.ReadFile(filepath.Join("/proc", id, "stat"))
+	if err != nil {
+		return nil
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	return strings.Fields(rest)
+}
