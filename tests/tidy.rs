@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use kubeskiff::kinds::{self, Kind};
+
 /// The layers, from words to edges. A module imports what stands in a layer above its own, or beside it where the table
 /// below says so.
 const LAYERS: [&[&str]; 8] = [
@@ -136,4 +138,33 @@ fn nothing_panics_where_nobody_reads() {
             assert!(!macros.iter().any(|name| line.contains(name)), "{}: {line}", path.display());
         }
     }
+}
+
+#[test]
+fn the_page_of_kinds_has_a_row_for_each_kind() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/what-is-checked.md");
+    let page = fs::read_to_string(page).expect("the page is there");
+    let missing: Vec<String> =
+        kinds::all().map(row_of).filter(|(group, row)| !has_row(&page, group, row)).map(|(_, row)| row).collect();
+    assert!(missing.is_empty(), "docs/what-is-checked.md lacks rows that begin with\n{}", missing.join("\n"));
+}
+
+/// The group of a kind, and how its row begins: names, versions with those that are off in brackets, subresources.
+fn row_of(kind: &'static Kind) -> (&'static str, String) {
+    let group = if kind.group.is_empty() { "core" } else { kind.group };
+    let versions: Vec<String> = kinds::all()
+        .filter(|other| (other.group, other.kind) == (kind.group, kind.kind))
+        .map(|form| if form.is_default { form.version.to_owned() } else { format!("({})", form.version) })
+        .collect();
+    let status = kind.status.then_some("status");
+    let mut subresources: Vec<&str> = kind.parts.iter().map(|part| part.name).chain(status).collect();
+    subresources.sort_unstable();
+    (group, format!("| {} | {} | {} |", kind.kind, versions.join(" "), subresources.join(" ")))
+}
+
+/// Whether a row begins so under the heading of its group.
+fn has_row(page: &str, group: &str, row: &str) -> bool {
+    let heading = format!("### {group}");
+    let section = page.lines().skip_while(|line| *line != heading).skip(1);
+    section.take_while(|line| !line.starts_with('#')).any(|line| line.starts_with(row))
 }
