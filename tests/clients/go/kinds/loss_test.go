@@ -3,7 +3,9 @@ package kinds
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,6 +15,11 @@ import (
 // clearType removes what only JSON tells.
 func clearType(object metav1.Object) {
 	object.(runtime.Object).GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	if set, isSet := object.(*appsv1.StatefulSet); isSet {
+		for index := range set.Spec.VolumeClaimTemplates {
+			set.Spec.VolumeClaimTemplates[index].TypeMeta = metav1.TypeMeta{}
+		}
+	}
 }
 
 // fields gives the JSON of a typed object.
@@ -34,7 +41,7 @@ func (d *drive) has(path string, got, want any) {
 	case map[string]any:
 		got, _ := got.(map[string]any)
 		for key, value := range want {
-			if path == "" && (key == "kind" || key == "apiVersion") {
+			if isType := key == "kind" || key == "apiVersion"; isType && hasOwnType(path) {
 				continue
 			}
 			d.has(path+"."+key, got[key], value)
@@ -53,6 +60,11 @@ func (d *drive) has(path string, got, want any) {
 			d.Errorf("%s: want %v, got %v", path, want, got)
 		}
 	}
+}
+
+// hasOwnType tells whether the type of what stands there is known without being told.
+func hasOwnType(path string) bool {
+	return path == "" || strings.HasPrefix(path, ".spec.volumeClaimTemplates[") && strings.HasSuffix(path, "]")
 }
 
 func isEmpty(value any) bool {
