@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
+	quantity "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -71,9 +71,9 @@ func TestScales(test *testing.T) {
 			"ReplicationController": core.ReplicationControllers(namespace),
 		} {
 			example := exampleOf(test, kind)
-			path := client.RESTClient().Post().AbsPath("apis/apps/v1/namespaces/default").Resource(strings.ToLower(kind)+"s")
+			path := client.RESTClient().Post().AbsPath("apis/apps/v1/namespaces/default").Resource(strings.ToLower(kind) + "s")
 			if kind == "ReplicationController" {
-				path = client.RESTClient().Post().AbsPath("api/v1/namespaces/default").Resource(strings.ToLower(kind)+"s")
+				path = client.RESTClient().Post().AbsPath("api/v1/namespaces/default").Resource(strings.ToLower(kind) + "s")
 			}
 			body, err := example.MarshalJSON()
 			if err == nil {
@@ -114,7 +114,7 @@ func TestPods(test *testing.T) {
 			test.Error("ephemeral containers:", pod.Spec.EphemeralContainers)
 		}
 		resized := pod.DeepCopy()
-		resized.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
+		resized.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: quantity.MustParse("2")}
 		_, err := pods.UpdateResize(ctx, pod.Name, resized, metav1.UpdateOptions{})
 		if !errors.IsInvalid(err) && err != nil {
 			test.Error("resize:", err)
