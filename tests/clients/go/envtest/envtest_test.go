@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -285,6 +287,24 @@ func TestNothingIsLeft(test *testing.T) {
 	if left, _ := os.ReadDir(folder); len(left) > 0 {
 		test.Error("there still are", left)
 	}
+}
+
+// The archive of `skiff assets archive` is what envtest downloads, as setup-envtest does.
+func TestAnIndexIsInstalledFrom(test *testing.T) {
+	folder := test.TempDir()
+	index := httptest.NewServer(http.FileServer(http.Dir(folder)))
+	defer index.Close()
+	out, err := exec.Command(os.Getenv("SKIFF"), "assets", "archive", "--out", folder, "--base-url", index.URL).CombinedOutput()
+	if err != nil {
+		test.Fatal(err, string(out))
+	}
+	test.Setenv("KUBEBUILDER_ASSETS", "")
+	start(test, &envtest.Environment{
+		DownloadBinaryAssets:         true,
+		DownloadBinaryAssetsVersion:  "v1.37.2",
+		DownloadBinaryAssetsIndexURL: index.URL + "/envtest-releases.yaml",
+		BinaryAssetsDirectory:        test.TempDir(),
+	})
 }
 
 // Ends when its parent is killed.
