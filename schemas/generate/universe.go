@@ -35,6 +35,10 @@ var rootTypes = []typeName{
 	{"k8s.io/apimachinery/pkg/apis/meta/v1", "Timestamp"},
 	{"k8s.io/apimachinery/pkg/apis/meta/v1", "WatchEvent"},
 	{"k8s.io/apimachinery/pkg/runtime", "Unknown"},
+	// An autoscaler has these in annotations.
+	{"k8s.io/api/autoscaling/v1", "MetricSpec"},
+	{"k8s.io/api/autoscaling/v1", "MetricStatus"},
+	{"k8s.io/api/autoscaling/v1", "HorizontalPodAutoscalerCondition"},
 }
 
 // The name of a type, with the import path of its package.

@@ -7,6 +7,8 @@ mod namespace_lifecycle;
 mod objects;
 mod owner_references;
 pub mod plugins;
+mod pods;
+mod pod_security;
 pub mod webhooks;
 
 use std::collections::BTreeMap;
@@ -23,6 +25,8 @@ use crate::value::Value;
 pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces, Phase};
 pub use objects::{Objects, Place};
 pub use owner_references::OwnerReferences;
+pub use pod_security::PodSecurity;
+pub use pods::{DefaultTolerationSeconds, NodeDeclaredFeatureValidator, PodResizeValidator, Priority, RuntimeClass};
 pub use webhooks::Webhooks;
 
 /// What a write does.

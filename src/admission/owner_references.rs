@@ -114,7 +114,8 @@ fn newly_blocking<'n>(new: &'n Value, old: Option<&Value>) -> impl Iterator<Item
     references(new).iter().filter(is_new)
 }
 
-fn forbidden(attributes: &Attributes<'_>, object: &Value, why: &str) -> Status {
+/// A write that a plugin refuses.
+pub(super) fn forbidden(attributes: &Attributes<'_>, object: &Value, why: &str) -> Status {
     let names = [attributes.name, object.str_at(&["metadata", "name"]), object.str_at(&["metadata", "generateName"])];
     let name = names.into_iter().find(|name| !name.is_empty()).unwrap_or("Unknown");
     Status::forbidden(&attributes.version.group, &attributes.version.names.plural, name, why)

@@ -21,9 +21,13 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    /// What is left of the comparison in each set.
-    pub fn map(self, mut keep: impl FnMut(FieldSet) -> FieldSet) -> Comparison {
-        Comparison { removed: keep(self.removed), modified: keep(self.modified), added: keep(self.added) }
+    /// Leaves out the fields of `excluded` and all below them.
+    pub fn excluding(self, excluded: &FieldSet) -> Comparison {
+        Comparison {
+            removed: self.removed.recursive_difference(excluded),
+            modified: self.modified.recursive_difference(excluded),
+            added: self.added.recursive_difference(excluded),
+        }
     }
 
     /// What the new object sets to something else.

@@ -187,26 +187,6 @@ impl FieldSet {
         self.without(other, true)
     }
 
-    /// The fields on the way to `paths` and below them; a step `*` stands for any.
-    pub fn within(&self, paths: &[&[&str]]) -> FieldSet {
-        if paths.iter().any(|path| path.is_empty()) {
-            return self.clone();
-        }
-        let nodes = self.nodes.iter().filter_map(|node| {
-            crate::work::step();
-            let is_next = |step: &str| step == "*" || node.element == PathElement::field(step);
-            let rests = paths.iter().filter_map(|path| path.split_first());
-            let rests: Vec<&[&str]> = rests.filter(|(step, _)| is_next(step)).map(|(_, rest)| rest).collect();
-            let kept = Node {
-                element: node.element.clone(),
-                member: node.member,
-                children: if rests.is_empty() { FieldSet::new() } else { node.children.within(&rests) },
-            };
-            (!rests.is_empty() && !kept.is_empty()).then_some(kept)
-        });
-        FieldSet { nodes: nodes.collect() }
-    }
-
     fn without(&self, other: &FieldSet, recursive: bool) -> FieldSet {
         if other.is_empty() {
             return self.clone();

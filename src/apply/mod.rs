@@ -78,29 +78,15 @@ pub enum ConvertError {
 /// Fields that a request can't set, by the version they are in: `status` at the main resource, `metadata` and `spec` at
 /// `/status`. They are never owned.
 #[derive(Clone, Debug, Default)]
-pub struct ResetFields {
-    excluded: Arc<HashMap<String, FieldSet>>,
-    /// Paths of all that can be set, as in [`FieldSet::within`]; empty where nothing else is excluded.
-    owned: &'static [&'static [&'static str]],
-}
+pub struct ResetFields(Arc<HashMap<String, FieldSet>>);
 
 impl ResetFields {
     pub fn new(by_version: Vec<(String, FieldSet)>) -> Self {
-        ResetFields { excluded: Arc::new(by_version.into_iter().collect()), owned: &[] }
+        ResetFields(Arc::new(by_version.into_iter().collect()))
     }
 
-    /// Everything but what is at `owned` and below.
-    pub fn all_but(owned: &'static [&'static [&'static str]]) -> Self {
-        ResetFields { excluded: Arc::default(), owned }
-    }
-
-    /// What can be set of `set`, in a version.
-    fn filter(&self, version: &str, set: FieldSet) -> FieldSet {
-        let set = match self.excluded.get(version) {
-            Some(excluded) => set.recursive_difference(excluded),
-            None => set,
-        };
-        if self.owned.is_empty() { set } else { set.within(self.owned) }
+    fn get(&self, version: &str) -> Option<&FieldSet> {
+        self.0.get(version)
     }
 }
 

@@ -102,7 +102,10 @@ impl<'a> Updater<'a> {
         let mut live = InVersions::new(live);
         self.reconcile(&mut live, managers)?;
         let merged = live.object.with(live.object.types.merge(&live.object.object, &applied.object));
-        let set = self.reset_fields.filter(self.version, applied.types.field_set(&applied.object));
+        let mut set = applied.types.field_set(&applied.object);
+        if let Some(reset) = self.reset_fields.get(self.version) {
+            set = set.recursive_difference(reset);
+        }
         let last = managers.take(manager);
         managers.put(Entry {
             manager: manager.clone(),
@@ -155,7 +158,10 @@ impl<'a> Updater<'a> {
     }
 
     fn without_reset(&self, comparison: Comparison, version: &str) -> Comparison {
-        comparison.map(|set| self.reset_fields.filter(version, set))
+        match self.reset_fields.get(version) {
+            Some(reset) => comparison.excluding(reset),
+            None => comparison,
+        }
     }
 
     /// `object` in another version than its own.

@@ -5,46 +5,89 @@ use std::sync::Arc;
 use clap::Args;
 use ipnet::IpNet;
 
-use crate::admission::{Chain, NamespaceLifecycle, Objects, OwnerReferences, Webhooks, plugins};
+use crate::admission::{
+    Admission as Step, Chain, DefaultTolerationSeconds, NamespaceLifecycle, NodeDeclaredFeatureValidator, Objects,
+    OwnerReferences, PodResizeValidator, PodSecurity, Priority, RuntimeClass, Webhooks, plugins,
+};
 use crate::auth::Authorizer;
 use crate::registry::{StoredNamespaces, StoredObjects, StoredWebhooks};
 use crate::store::Storage;
 use crate::webhook::{Client, ServiceAddress};
 
 const NAMESPACE_LIFECYCLE: &str = "NamespaceLifecycle";
-const RESOURCE_QUOTA: &str = "ResourceQuota";
-const LIMIT_RANGER: &str = "LimitRanger";
-const DEFAULT_STORAGE_CLASS: &str = "DefaultStorageClass";
-const STORAGE_OBJECT_IN_USE_PROTECTION: &str = "StorageObjectInUseProtection";
-const CLAIM_RESIZE: &str = "PersistentVolumeClaimResize";
-const OWNER_REFERENCES: &str = "OwnerReferencesPermissionEnforcement";
-const DEFAULT_INGRESS_CLASS: &str = "DefaultIngressClass";
-const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebhook";
-const VALIDATING_WEBHOOKS: &str = "ValidatingAdmissionWebhook";
-/// Every admission plugin, in the order in which they are asked, and whether it is on by default.
-const PLUGINS: [(&str, bool); 10] = [
-    (NAMESPACE_LIFECYCLE, true),
-    (LIMIT_RANGER, true),
-    (DEFAULT_STORAGE_CLASS, true),
-    (STORAGE_OBJECT_IN_USE_PROTECTION, true),
-    (OWNER_REFERENCES, false),
-    (CLAIM_RESIZE, true),
-    (DEFAULT_INGRESS_CLASS, true),
-    (MUTATING_WEBHOOKS, true),
-    (VALIDATING_WEBHOOKS, true),
-    (RESOURCE_QUOTA, true),
+
+/// What plugins are made of.
+struct Parts {
+    storage: Storage,
+    objects: Arc<dyn Objects>,
+    authorizer: Arc<dyn Authorizer>,
+    client: Arc<Client>,
+}
+
+impl Parts {
+    fn webhooks(&self, mutating: bool) -> Box<dyn Step> {
+        Box::new(Webhooks {
+            source: StoredWebhooks::new(self.storage.clone()),
+            client: Arc::clone(&self.client),
+            authorizer: Arc::clone(&self.authorizer),
+            mutating,
+            validating: !mutating,
+        })
+    }
+}
+
+/// A plugin by kube-apiserver's name, whether it is on by default, and how it is made.
+type Plugin = (&'static str, bool, fn(&Parts) -> Box<dyn Step>);
+
+/// Every admission plugin, in the order in which they are asked.
+const PLUGINS: [Plugin; 22] = [
+    (NAMESPACE_LIFECYCLE, true, |parts| {
+        Box::new(NamespaceLifecycle { namespaces: StoredNamespaces(parts.storage.clone()) })
+    }),
+    ("LimitRanger", true, |parts| Box::new(plugins::LimitRanger { objects: Arc::clone(&parts.objects) })),
+    ("NodeRestriction", false, |parts| Box::new(plugins::NodeRestriction { objects: Arc::clone(&parts.objects) })),
+    ("TaintNodesByCondition", true, |_| Box::new(plugins::TaintNodesByCondition)),
+    ("PodSecurity", true, |parts| Box::new(PodSecurity { objects: Arc::clone(&parts.objects) })),
+    ("Priority", true, |parts| Box::new(Priority { objects: Arc::clone(&parts.objects) })),
+    ("DefaultTolerationSeconds", true, |_| Box::new(DefaultTolerationSeconds)),
+    ("DefaultStorageClass", true, |parts| {
+        Box::new(plugins::DefaultStorageClass { objects: Arc::clone(&parts.objects) })
+    }),
+    ("StorageObjectInUseProtection", true, |_| Box::new(plugins::StorageObjectInUseProtection)),
+    ("OwnerReferencesPermissionEnforcement", false, |parts| {
+        Box::new(OwnerReferences { authorizer: Arc::clone(&parts.authorizer) })
+    }),
+    ("PersistentVolumeClaimResize", true, |parts| {
+        Box::new(plugins::PersistentVolumeClaimResize { objects: Arc::clone(&parts.objects) })
+    }),
+    ("RuntimeClass", true, |parts| Box::new(RuntimeClass { objects: Arc::clone(&parts.objects) })),
+    ("CertificateApproval", true, |parts| {
+        Box::new(plugins::CertificateApproval { authorizer: Arc::clone(&parts.authorizer) })
+    }),
+    ("CertificateSigning", true, |parts| {
+        Box::new(plugins::CertificateSigning { authorizer: Arc::clone(&parts.authorizer) })
+    }),
+    ("ClusterTrustBundleAttest", true, |parts| {
+        Box::new(plugins::ClusterTrustBundleAttest { authorizer: Arc::clone(&parts.authorizer) })
+    }),
+    ("CertificateSubjectRestriction", true, |_| Box::new(plugins::CertificateSubjectRestriction)),
+    ("DefaultIngressClass", true, |parts| {
+        Box::new(plugins::DefaultIngressClass { objects: Arc::clone(&parts.objects) })
+    }),
+    ("NodeDeclaredFeatureValidator", true, |parts| {
+        Box::new(NodeDeclaredFeatureValidator { objects: Arc::clone(&parts.objects) })
+    }),
+    ("PodResizeValidator", true, |parts| Box::new(PodResizeValidator { objects: Arc::clone(&parts.objects) })),
+    ("MutatingAdmissionWebhook", true, |parts| parts.webhooks(true)),
+    ("ValidatingAdmissionWebhook", true, |parts| parts.webhooks(false)),
+    ("ResourceQuota", true, |parts| Box::new(plugins::ResourceQuota { objects: Arc::clone(&parts.objects) })),
 ];
 
 /// kube-apiserver's other plugins: what they do is not done here, so that they may be off and on as one likes.
-const OTHERS: [&str; 32] = [
+const OTHERS: &[&str] = &[
     "AlwaysAdmit",
     "AlwaysDeny",
     "AlwaysPullImages",
-    "CertificateApproval",
-    "CertificateSigning",
-    "CertificateSubjectRestriction",
-    "ClusterTrustBundleAttest",
-    "DefaultTolerationSeconds",
     "DenyServiceExternalIPs",
     "EventRateLimit",
     "ExtendedResourceToleration",
@@ -54,20 +97,13 @@ const OTHERS: [&str; 32] = [
     "MutatingAdmissionPolicy",
     "NamespaceAutoProvision",
     "NamespaceExists",
-    "NodeDeclaredFeatureValidator",
-    "NodeRestriction",
     "PersistentVolumeLabel",
     "PodGroupProtection",
     "PodGroupWorkloadExists",
     "PodNodeSelector",
-    "PodResizeValidator",
-    "PodSecurity",
     "PodTolerationRestriction",
     "PodTopologyLabels",
-    "Priority",
-    "RuntimeClass",
     "ServiceAccount",
-    "TaintNodesByCondition",
     "ValidatingAdmissionPolicy",
 ];
 
@@ -99,9 +135,9 @@ impl Admission {
     pub fn fault(&self) -> Option<String> {
         let named = || self.enable_admission_plugins.iter().chain(&self.disable_admission_plugins);
         let is_known =
-            |name: &String| PLUGINS.iter().any(|(known, _)| known == name) || OTHERS.contains(&name.as_str());
+            |name: &String| PLUGINS.iter().any(|(known, ..)| known == name) || OTHERS.contains(&name.as_str());
         if let Some(unknown) = named().find(|name| !is_known(name)) {
-            let known = PLUGINS.map(|(name, _)| name).join(", ");
+            let known = PLUGINS.map(|(name, ..)| name).join(", ");
             return Some(format!("unknown admission plugin `{unknown}`; known are: {known}"));
         }
         let both = self.enable_admission_plugins.iter().find(|name| self.disable_admission_plugins.contains(name))?;
@@ -115,7 +151,7 @@ impl Admission {
 
     fn is_on(&self, plugin: &str) -> bool {
         let is_named = |names: &[String]| names.iter().any(|name| name == plugin);
-        let is_default = PLUGINS.contains(&(plugin, true));
+        let is_default = PLUGINS.iter().any(|(name, is_default, _)| *name == plugin && *is_default);
         is_named(&self.enable_admission_plugins) || (is_default && !is_named(&self.disable_admission_plugins))
     }
 
@@ -126,39 +162,13 @@ impl Admission {
 
     /// The plugins that are on.
     pub fn chain(&self, storage: &Storage, authorizer: Arc<dyn Authorizer>, client: &Arc<Client>) -> Chain {
-        let mut chain = Chain::default();
-        if self.guards_namespaces() {
-            chain.0.push(Box::new(NamespaceLifecycle { namespaces: StoredNamespaces(storage.clone()) }));
-        }
-        let objects: Arc<dyn Objects> = Arc::new(StoredObjects(storage.clone()));
-        if self.is_on(LIMIT_RANGER) {
-            chain.0.push(Box::new(plugins::LimitRanger { objects: Arc::clone(&objects) }));
-        }
-        if self.is_on(DEFAULT_STORAGE_CLASS) {
-            chain.0.push(Box::new(plugins::DefaultStorageClass { objects: Arc::clone(&objects) }));
-        }
-        if self.is_on(STORAGE_OBJECT_IN_USE_PROTECTION) {
-            chain.0.push(Box::new(plugins::StorageObjectInUseProtection));
-        }
-        if self.is_on(OWNER_REFERENCES) {
-            chain.0.push(Box::new(OwnerReferences { authorizer: Arc::clone(&authorizer) }));
-        }
-        if self.is_on(CLAIM_RESIZE) {
-            chain.0.push(Box::new(plugins::PersistentVolumeClaimResize { objects: Arc::clone(&objects) }));
-        }
-        if self.is_on(DEFAULT_INGRESS_CLASS) {
-            chain.0.push(Box::new(plugins::DefaultIngressClass { objects: Arc::clone(&objects) }));
-        }
-        chain.0.push(Box::new(Webhooks {
-            source: StoredWebhooks::new(storage.clone()),
-            client: Arc::clone(client),
+        let parts = Parts {
+            storage: storage.clone(),
+            objects: Arc::new(StoredObjects(storage.clone())),
             authorizer,
-            mutating: self.is_on(MUTATING_WEBHOOKS),
-            validating: self.is_on(VALIDATING_WEBHOOKS),
-        }));
-        if self.is_on(RESOURCE_QUOTA) {
-            chain.0.push(Box::new(plugins::ResourceQuota { objects }));
-        }
-        chain
+            client: Arc::clone(client),
+        };
+        let wanted = PLUGINS.iter().filter(|(name, ..)| self.is_on(name));
+        Chain(wanted.map(|(_, _, make)| make(&parts)).collect())
     }
 }

@@ -192,7 +192,7 @@ impl Server {
     async fn populate(&self, registry: &Arc<Registry>, advertised: Advertised) -> Result<JoinHandle<()>, Failure> {
         let refused = |what: &str, status: Status| Failure(format!("{what}: {}", status.message));
         // Together, so that they are on disk at the cost of one.
-        tokio::try_join!(registry.make_initial_namespaces(), registry.make_initial_priority_classes())
+        tokio::try_join!(registry.make_initial_namespaces(), registry.make_initial_objects())
             .map_err(|status| refused("the first objects can't be made", status))?;
         if registry.policy.is_some() {
             let reconciled = registry.reconcile_default_roles().await;

@@ -296,8 +296,10 @@ fn list_resource(resource: &Resource, storage_version_hash: Option<String>, list
         fields.insert("namespaced", version.is_namespaced().into());
         fields.insert("kind", names.kind.as_str().into());
         if let Some((group, version, kind)) = subresource.kind {
-            fields.insert("group", group.into());
-            fields.insert("version", version.into());
+            if (group, version) != (resource.version.group.as_str(), resource.version.version.as_str()) {
+                fields.insert("group", group.into());
+                fields.insert("version", version.into());
+            }
             fields.insert("kind", kind.into());
         }
         fields.insert("verbs", texts(subresource.verbs));

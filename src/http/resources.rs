@@ -283,7 +283,7 @@ fn negotiate(exchange: &Exchange, target: &Target) -> Result<(Format, Shape), Re
 fn columns(target: &Target) -> Columns {
     let resource = &target.resource;
     match (resource.definition.is_some(), resource.strategy.table()) {
-        (true, _) if target.subresource == Subresource::Scale => Columns::scale(),
+        (is_custom, _) if target.subresource == Subresource::Scale => Columns::scale(!is_custom),
         (true, _) => Columns::custom(&target.version.columns),
         (false, Some(table)) => Columns::built_in(table, resource.strategy),
         (false, None) => Columns::definition(),

@@ -160,13 +160,17 @@ impl Columns {
         Columns::new(definitions, Box::new(|definition, _| definition_cells(definition)))
     }
 
-    /// The columns of a Scale.
-    pub fn scale() -> Self {
+    /// The columns of a Scale. Those of a built-in kind's are typed otherwise.
+    pub fn scale(is_built_in: bool) -> Self {
+        let (name, age_type) = match is_built_in {
+            true => (ColumnDefinition::new("Name", "string", NAME_DESCRIPTION, 0), "string"),
+            false => (ColumnDefinition::name_column(), "date"),
+        };
         let definitions = vec![
-            ColumnDefinition::name_column(),
+            name,
             ColumnDefinition::new("Desired", "integer", "Number of desired replicas", 0),
             ColumnDefinition::new("Available", "integer", "Number of actual replicas", 0),
-            ColumnDefinition::new("Age", "date", CREATION_DESCRIPTION, 0),
+            ColumnDefinition::new("Age", age_type, CREATION_DESCRIPTION, 0),
         ];
         let cells = |scale: &Value, now| {
             let replicas = |part| scale.at(&[part, "replicas"]).cloned().unwrap_or(Value::Int(0));

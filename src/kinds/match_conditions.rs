@@ -133,7 +133,7 @@ fn json(value: &Value) -> Cel<'_> {
     }
 }
 
-fn environment(expressions: Expressions) -> Env {
+pub(super) fn environment(expressions: Expressions) -> Env {
     Env::kubernetes(expressions)
         .with_variable("object", Type::Dyn)
         .with_variable("oldObject", Type::Dyn)

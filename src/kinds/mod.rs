@@ -15,6 +15,7 @@ pub mod prepare;
 pub mod certificates;
 pub mod flow_control;
 pub mod devices;
+pub mod policies;
 mod data;
 mod rbac;
 pub mod diff;
@@ -66,7 +67,6 @@ pub use served::networking::ip_address::{
 pub use served::networking::service_cidr::{
     DEFAULT as DEFAULT_SERVICE_RANGE, is_ready as is_ready_range, ranges as ranges_of,
 };
-pub use served::scheduling::priority_class::initial as initial_priority_classes;
 pub use token_request::TOKEN_REQUEST;
 
 /// What is known of a built-in kind.
@@ -358,6 +358,16 @@ pub fn message_of(api_version: &str, kind: &str) -> Option<&'static Message> {
 /// The type of the options of a deletion.
 pub fn delete_options() -> &'static Message {
     types::message_named("meta.v1", "DeleteOptions")
+}
+
+/// The objects that a server makes at its start where they are missing, each with its group and plural.
+pub fn initial_objects() -> impl Iterator<Item = (&'static str, &'static str, Value)> {
+    let classes = served::scheduling::priority_class::initial();
+    let flow_control = flow_control::INITIAL.iter().map(|object| match object.str_at(&["kind"]) {
+        "FlowSchema" => (flow_control::GROUP, "flowschemas", object.clone()),
+        _ => (flow_control::GROUP, "prioritylevelconfigurations", object.clone()),
+    });
+    classes.map(|class| ("scheduling.k8s.io", "priorityclasses", class)).chain(flow_control)
 }
 
 /// Brings an object into the form that the store of Kubernetes gives back; one of a custom kind stays as it is.

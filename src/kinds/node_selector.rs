@@ -27,7 +27,7 @@ const DEPRECATED_LABELS: [(&str, &str); 8] = [
 pub fn validate(selector: &FieldRef<'_>, checks_values: bool) -> ErrorList {
     let terms = selector.field("nodeSelectorTerms");
     let mut errors = ErrorList::new();
-    if terms.len() == 0 {
+    if terms.is_empty() {
         errors.push(terms.required("must have at least one node selector term"));
     }
     for term in terms.items() {
@@ -53,10 +53,10 @@ fn validate_requirement(requirement: &FieldRef<'_>, checks_values: bool) -> Erro
     let (operator, values) = (requirement.field("operator"), requirement.field("values"));
     let mut errors = ErrorList::new();
     match operator.text() {
-        "In" | "NotIn" if values.len() == 0 => {
+        "In" | "NotIn" if values.is_empty() => {
             errors.push(values.required("must be specified when `operator` is 'In' or 'NotIn'"));
         }
-        "Exists" | "DoesNotExist" if values.len() > 0 => {
+        "Exists" | "DoesNotExist" if !values.is_empty() => {
             errors.push(values.forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
         }
         "Gt" | "Lt" if values.len() != 1 => {

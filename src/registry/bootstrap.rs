@@ -11,6 +11,7 @@ use super::definitions::own_user;
 use super::update::UpdateRequest;
 use super::{Body, DeleteOptions, FieldValidation, Format, Registry, Warnings, store_failed};
 use crate::auth::rbac::{GROUP, PolicyRule, uncovered};
+use crate::kinds;
 use crate::kinds::default_roles::{AUTO_UPDATE, cluster_role_bindings, cluster_roles};
 use crate::meta::Status;
 use crate::store::Collection;
@@ -32,6 +33,29 @@ impl Registry {
             try_join_all(wanted.into_iter().map(|(plural, wanted)| registry.reconcile(plural, wanted))).await
         });
         made.await.map_err(|error| Status::internal_error(&error.to_string()))?.map(drop)
+    }
+
+    /// Makes what else is there from the start, and is not yet: all at once, as the roles are.
+    pub async fn make_initial_objects(self: &Arc<Self>) -> Result<(), Status> {
+        let registry = Arc::clone(self);
+        let made = tokio::spawn(async move {
+            let objects = kinds::initial_objects();
+            try_join_all(objects.map(|(group, plural, wanted)| registry.make_initial(group, plural, wanted))).await
+        });
+        made.await.map_err(|error| Status::internal_error(&error.to_string()))?.map(drop)
+    }
+
+    pub(super) async fn make_initial(&self, group: &str, plural: &str, wanted: Value) -> Result<(), Status> {
+        let collection = Collection::new(group, plural);
+        let found = self.storage.get(&collection, wanted.str_at(&["metadata", "name"])).await;
+        if found.map_err(|error| store_failed(&collection, "get", error))?.is_some() {
+            return Ok(());
+        }
+        match self.create_own(group, plural, "", MANAGER, wanted).await {
+            // Another server on the same database was faster.
+            Err(status) if status.is_already_exists() => Ok(()),
+            done => done,
+        }
     }
 
     async fn reconcile(&self, plural: &str, wanted: Value) -> Result<(), Status> {

@@ -59,7 +59,8 @@ impl Registry {
         let collection = Collection::new("", "nodes");
         let stored = self.storage.get(&collection, name).await;
         let stored = stored.map_err(|error| store_failed(&collection, "get", error))?;
-        let stored = stored.ok_or_else(|| Status::not_found("", "nodes", name))?;
+        // The reference names the resource that was asked for.
+        let stored = stored.ok_or_else(|| Status::not_found("", "pods", name))?;
         let node = json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))?;
         connect::kubelet(&node)
     }

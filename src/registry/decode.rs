@@ -4,6 +4,7 @@
 
 use bytes::Bytes;
 
+use crate::crd::ServedVersion;
 use crate::crd::write::split_api_version;
 use crate::kinds;
 use crate::meta::Status;
@@ -50,6 +51,8 @@ const NO_MESSAGE: &str = "Object 'Kind' is missing in 'object has no kind field 
 
 /// The scheme that Go names by the line of source it was made in; clients see it.
 const SCHEME: &str = "pkg/runtime/scheme.go:111";
+/// That of the built-in kinds.
+const BUILT_IN_SCHEME: &str = "pkg/api/legacyscheme/scheme.go:30";
 
 /// Decodes `body` as an object of `target`.
 ///
@@ -100,7 +103,7 @@ pub fn decode_object(
         Status::bad_request(&message)
     };
     if strategy.may_leave_type_out() && (kind != wanted.names.kind || api_version != wanted.api_version()) {
-        return Err(cannot_be_handled(&not_registered(&kind, &api_version)));
+        return Err(cannot_be_handled(&not_registered_for(wanted, &kind, &api_version)));
     }
     if let Some(error) = unfit {
         return Err(cannot_be_handled(&error));
@@ -232,11 +235,21 @@ pub fn missing_kind(bytes: &[u8]) -> String {
 
 /// The message for a kind that the API group does not have.
 pub fn not_registered(kind: &str, api_version: &str) -> String {
+    not_registered_in(SCHEME, kind, api_version)
+}
+
+/// [`not_registered`] where an object of the version `wanted` was to be.
+fn not_registered_for(wanted: &ServedVersion, kind: &str, api_version: &str) -> String {
+    let is_built_in = kinds::type_of(&wanted.api_version(), &wanted.names.kind).is_some();
+    not_registered_in(if is_built_in { BUILT_IN_SCHEME } else { SCHEME }, kind, api_version)
+}
+
+fn not_registered_in(scheme: &str, kind: &str, api_version: &str) -> String {
     format!(
         "no kind {} is registered for version {} in scheme {}",
         go_quote(kind),
         go_quote(api_version),
-        go_quote(SCHEME)
+        go_quote(scheme)
     )
 }
 

@@ -259,30 +259,6 @@ impl Registry {
         self.make_initial("", "namespaces", kinds::new_namespace(name)).await
     }
 
-    /// Makes the priority classes that every cluster has, where they are missing.
-    pub async fn make_initial_priority_classes(self: &Arc<Self>) -> Result<(), Status> {
-        let registry = Arc::clone(self);
-        let made = tokio::spawn(async move {
-            let classes = kinds::initial_priority_classes();
-            try_join_all(classes.map(|class| registry.make_initial("scheduling.k8s.io", "priorityclasses", class)))
-                .await
-        });
-        made.await.map_err(|error| Status::internal_error(&error.to_string()))?.map(drop)
-    }
-
-    async fn make_initial(&self, group: &str, plural: &str, object: Value) -> Result<(), Status> {
-        let collection = Collection::new(group, plural);
-        let found = self.storage.get(&collection, object.str_at(&["metadata", "name"])).await;
-        if found.map_err(|error| store_failed(&collection, "get", error))?.is_some() {
-            return Ok(());
-        }
-        match self.create_own(group, plural, "", OWN_MANAGER, object).await {
-            // Another server on the same database was faster.
-            Err(status) if status.is_already_exists() => Ok(()),
-            done => done,
-        }
-    }
-
     /// Registers a definition as `kubectl apply` would: it is made, or its spec brought up to date.
     pub async fn register(&self, definition: Value) -> Result<(), Status> {
         match self.create_own(GROUP, PLURAL, "", OWN_MANAGER, definition.clone()).await {

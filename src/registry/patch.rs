@@ -273,8 +273,10 @@ pub(super) fn set_defaults(target: &Target, applied: &Value, merged: Applied) ->
     let (version, strategy) = (&target.version, &target.resource.strategy);
     let (api_version, kind) = (version.api_version(), version.names.kind.as_str());
     let message = kinds::type_of(&api_version, kind);
+    let unfit = message.and_then(|message| message.restore_error(&merged.object));
     let object = restored(merged.object, message);
-    strategy.set_defaults(object, &target.resource.versions).map_err(|error| match message {
+    let defaulted = unfit.map_or_else(|| strategy.set_defaults(object, &target.resource.versions), Err);
+    defaulted.map_err(|error| match message {
         None => Status::plain(500, &error),
         Some(_) => {
             let (namespace, name) = (applied.str_at(&["metadata", "namespace"]), applied.str_at(&["metadata", "name"]));

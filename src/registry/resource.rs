@@ -26,8 +26,6 @@ pub struct Resource {
     types: Vec<LazyTypes>,
     /// What a write to the main resource and one to `/status` reset, in the order of `versions`.
     reset_fields: Vec<[ResetFields; 2]>,
-    /// Of the parts that have a say in some fields only, by their names.
-    owned_fields: Vec<(&'static str, ResetFields)>,
     pub strategy: &'static dyn Strategy,
     /// The definition behind a custom resource; `None` for a built-in kind.
     pub definition: Option<Definition>,
@@ -72,8 +70,6 @@ impl Resource {
             [main, status.clone()]
         });
         let reset_fields = reset_fields.collect();
-        let owned_fields = strategy.owned_fields().iter();
-        let owned_fields = owned_fields.map(|(part, fields)| (*part, ResetFields::all_but(fields))).collect();
         let places = api_versions.iter().cloned().zip(0..).collect();
         Resource {
             collection,
@@ -82,7 +78,6 @@ impl Resource {
             places,
             types,
             reset_fields,
-            owned_fields,
             strategy,
             definition: None,
             conversion: Conversion::None,
@@ -109,14 +104,12 @@ impl Resource {
     ) -> FieldManager<'a> {
         let is_it = |known: &Arc<ServedVersion>| known.version == version.version && known.group == version.group;
         let at = self.versions.iter().position(is_it).unwrap_or_default();
-        let owned = self.owned_fields.iter().find(|(part, _)| *part == subresource.name()).map(|(_, fields)| fields);
-        let reset = &self.reset_fields[at][usize::from(subresource == Subresource::Status)];
         FieldManager {
             versions: conversions,
             version: &self.api_versions[at],
             kind: &version.names.kind,
             subresource: subresource.name(),
-            reset_fields: owned.unwrap_or(reset),
+            reset_fields: &self.reset_fields[at][usize::from(subresource == Subresource::Status)],
         }
     }
 

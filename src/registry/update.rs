@@ -427,8 +427,12 @@ pub(super) fn uid_precondition(body: &Value) -> Option<String> {
 
 fn uid_mismatch(target: &Target, wanted: &str, found: &str) -> String {
     let (group, plural) = (&target.version.group, &target.version.names.plural);
+    let folder = match &target.resource.definition {
+        Some(_) => format!("{group}/{plural}"),
+        None => target.resource.strategy.stored_as().unwrap_or(plural).to_owned(),
+    };
     format!(
-        "StorageError: invalid object, Code: 4, Key: /{group}/{plural}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
+        "StorageError: invalid object, Code: 4, Key: /{folder}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
          Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
         target.key()
     )

@@ -40,7 +40,28 @@ fn write_message(message: Ref, value: Option<&Value>, out: &mut Vec<u8>) {
 }
 
 /// Structs whose fields stand in another order than those of the published type, by their Go names. What is not named follows.
-const ORDERS: [(&str, &[&str]); 3] = [
+const ORDERS: [(&str, &[&str]); 4] = [
+    (
+        "PersistentVolumeSource",
+        &[
+            "GCEPersistentDisk",
+            "AWSElasticBlockStore",
+            "HostPath",
+            "Glusterfs",
+            "NFS",
+            "RBD",
+            "Quobyte",
+            "ISCSI",
+            "FlexVolume",
+            "Cinder",
+            "CephFS",
+            "FC",
+            "Flocker",
+            "AzureFile",
+            "VsphereVolume",
+            "AzureDisk",
+        ],
+    ),
     (
         "PodSpec",
         &[

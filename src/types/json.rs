@@ -264,6 +264,9 @@ fn restore_error_of(message: &'static Message, value: &Value) -> Option<String> 
         (Codec::MicroTime, Value::String(text)) => time::normalize_micro(text).err(),
         (Codec::Time | Codec::MicroTime, _) => object_meta::time_field(value).err(),
         (Codec::Quantity, Value::String(text)) => Quantity::parse(text).err().map(|error| error.to_string()),
+        (Codec::IntOrString, Value::String(_)) => None,
+        (Codec::IntOrString, Value::Int(number)) if i32::try_from(*number).is_ok() => None,
+        (Codec::IntOrString, _) => Some(unfit_on_its_own(value, "int32")),
         (Codec::Object, Value::Object(_)) => message.restore_error(value),
         (Codec::Object, _) => Some(format!("cannot restore struct from: {}", kind_of(value))),
         (Codec::List, Value::Array(items)) => {

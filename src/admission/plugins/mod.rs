@@ -1,18 +1,26 @@
 //! Plugins of a default kube-apiserver that change or refuse objects of built-in kinds.
 
+mod certificates;
 mod default_ingress_class;
 mod default_storage_class;
-mod storage_object_in_use_protection;
-mod persistent_volume_claim_resize;
 mod limit_ranger;
+mod node_restriction;
+mod persistent_volume_claim_resize;
 mod resource_quota;
+mod storage_object_in_use_protection;
+mod taint_nodes_by_condition;
 
+pub use certificates::{
+    CertificateApproval, CertificateSigning, CertificateSubjectRestriction, ClusterTrustBundleAttest,
+};
 pub use default_ingress_class::DefaultIngressClass;
 pub use default_storage_class::DefaultStorageClass;
 pub use limit_ranger::LimitRanger;
+pub use node_restriction::NodeRestriction;
 pub use persistent_volume_claim_resize::PersistentVolumeClaimResize;
 pub use resource_quota::ResourceQuota;
 pub use storage_object_in_use_protection::StorageObjectInUseProtection;
+pub use taint_nodes_by_condition::TaintNodesByCondition;
 
 use super::Attributes;
 use crate::meta::Status;

@@ -21,6 +21,17 @@ pub fn set_defaults(behavior: &mut Value) {
     set_rules(defaults::structure(behavior, "scaleDown"), vec![policy("Percent", 100)]);
 }
 
+/// Policies that were sent as an empty list are no policies, and not those by default.
+pub fn keep_empty_policies(sent: &Value, decoded: &mut Value) {
+    for name in BEHAVIOR {
+        let path = ["spec", "behavior", name, "policies"];
+        let is_empty = sent.at(&path).and_then(Value::as_array).is_some_and(<[Value]>::is_empty);
+        if is_empty && let Some(policies) = decoded.at_mut(&path) {
+            *policies = Value::Array(Vec::new());
+        }
+    }
+}
+
 fn set_rules(rules: &mut Value, policies: Vec<Value>) {
     defaults::set_pointer(rules, "selectPolicy", "Max");
     defaults::set_pointer(rules, "policies", Value::Array(policies));

@@ -269,7 +269,7 @@ fn rules(rules: &FieldRef<'_>) -> ErrorList {
         errors.extend(checks::one_of(&select, &SELECT_POLICIES));
     }
     let policies = rules.field("policies");
-    if policies.len() == 0 {
+    if policies.is_empty() {
         errors.push(policies.required("must specify at least one Policy"));
     }
     for policy in policies.items() {

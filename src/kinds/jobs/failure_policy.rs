@@ -53,7 +53,7 @@ fn validate_rule(rule: &FieldRef<'_>, per_index: bool, containers: &HashSet<&str
         errors.extend(validate_codes(&codes, containers));
     }
     errors.extend(validate_patterns(&patterns));
-    let why = match (codes.is_set(), patterns.len() > 0) {
+    let why = match (codes.is_set(), !patterns.is_empty()) {
         (true, true) => "specifying both OnExitCodes and OnPodConditions is not supported",
         (false, false) => "specifying one of OnExitCodes and OnPodConditions is required",
         _ => return errors,
@@ -91,7 +91,7 @@ fn validate_codes(codes: &FieldRef<'_>, containers: &HashSet<&str>) -> ErrorList
     }
     let values = codes.field("values");
     let shown = |why: &str| Error::invalid(values.path(), values.value().cloned().unwrap_or(Value::Null), why);
-    if values.len() == 0 {
+    if values.is_empty() {
         errors.push(shown("at least one value is required"));
     }
     errors.extend(too_many(&values, EXIT_CODES_MAX));

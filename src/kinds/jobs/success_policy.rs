@@ -14,7 +14,7 @@ const INDEXES_BYTES_MAX: i64 = 64 << 10;
 pub fn validate(spec: &FieldRef<'_>, policy: &FieldRef<'_>) -> ErrorList {
     let rules = policy.field("rules");
     let mut errors = ErrorList::new();
-    if rules.len() == 0 {
+    if rules.is_empty() {
         errors.push(rules.required("at least one rules must be specified when the successPolicy is specified"));
     }
     if i64::try_from(rules.len()).is_ok_and(|count| count > RULES_MAX) {

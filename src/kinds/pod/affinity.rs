@@ -88,7 +88,7 @@ pub fn validate_label_keys(holder: &FieldRef<'_>) -> ErrorList {
     let (matching, different) = (holder.field("matchLabelKeys"), holder.field("mismatchLabelKeys"));
     let mut errors = ErrorList::new();
     for keys in [&matching, &different] {
-        if keys.len() > 0 && !selector.is_set() {
+        if !keys.is_empty() && !selector.is_set() {
             errors.push(keys.forbidden(WITHOUT_SELECTOR));
             continue;
         }
@@ -119,7 +119,7 @@ pub fn validate_label_keys(holder: &FieldRef<'_>) -> ErrorList {
 pub fn validate_label_keys_alone(holder: &FieldRef<'_>) -> ErrorList {
     let (selector, keys) = (holder.field("labelSelector"), holder.field("matchLabelKeys"));
     let mut errors = ErrorList::new();
-    if keys.len() == 0 {
+    if keys.is_empty() {
         return errors;
     }
     if !selector.is_set() {

@@ -41,7 +41,7 @@ const NOT_EPHEMERAL: [&str; 9] = [
 /// The containers of a pod.
 pub fn validate_regular(containers: &FieldRef<'_>, context: &Context<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
-    if containers.len() == 0 {
+    if containers.is_empty() {
         errors.push(containers.required(""));
         return errors;
     }
@@ -122,7 +122,7 @@ pub fn validate_ephemeral(
 fn validate_ephemeral_fields(container: &FieldRef<'_>) -> ErrorList {
     const WHY: &str = "cannot be set for an Ephemeral Container";
     // `resources` is a struct: always there, and used if there is something in it.
-    let is_used = |name: &str, field: &FieldRef<'_>| field.is_set() && (name != "resources" || field.len() > 0);
+    let is_used = |name: &str, field: &FieldRef<'_>| field.is_set() && (name != "resources" || !field.is_empty());
     let mut errors = ErrorList::new();
     for name in NOT_EPHEMERAL {
         let field = container.field(name);

@@ -21,7 +21,7 @@ pub fn validate_config(spec: &FieldRef<'_>) -> ErrorList {
             errors.push(config.required("must provide `dnsConfig` when `dnsPolicy` is None"));
             return errors;
         }
-        if servers.len() == 0 {
+        if servers.is_empty() {
             errors.push(servers.required("must provide at least one DNS nameserver when `dnsPolicy` is None"));
             return errors;
         }

@@ -25,6 +25,8 @@ const FIELDS: [&str; 9] = [
     "status.podIPs",
 ];
 
+type Check = fn(&FieldRef<'_>) -> ErrorList;
+
 /// Variables one by one.
 pub fn validate(variables: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
@@ -45,7 +47,7 @@ pub fn validate(variables: &FieldRef<'_>) -> ErrorList {
 
 /// Where a value is from: exactly one place, and there is no value beside it.
 fn validate_source(source: &FieldRef<'_>, has_value: bool) -> ErrorList {
-    let places: [(&str, fn(&FieldRef<'_>) -> ErrorList); 5] = [
+    let places: [(&str, Check); 5] = [
         ("fieldRef", |reference| downward_api::field_reference(reference, &FIELDS)),
         ("resourceFieldRef", |reference| downward_api::resource_reference(reference, false)),
         ("configMapKeyRef", validate_key),

@@ -85,7 +85,7 @@ pub fn validate_template(template: &FieldRef<'_>, options: &Options) -> ErrorLis
     errors.extend(profiles::validate_seccomp_match(metadata.value(), &spec));
     errors.extend(profiles::validate_app_armor_match(metadata.value(), &spec));
     let ephemeral = spec.field("ephemeralContainers");
-    if ephemeral.len() > 0 {
+    if !ephemeral.is_empty() {
         errors.push(ephemeral.forbidden("ephemeral containers not allowed in pod template"));
     }
     errors
@@ -104,6 +104,21 @@ pub fn template_warnings(template: &FieldRef<'_>, _old: Option<&Value>) -> Vec<S
 /// What the one who wrote a Pod is warned of.
 pub fn pod_warnings(pod: &FieldRef<'_>, _old: Option<&Value>) -> Vec<String> {
     warnings::of(pod, false)
+}
+
+/// What a pod asks for altogether: its containers, unless it says something as a whole, and its overhead.
+pub fn requests(spec: &Value) -> aggregate::Totals {
+    let mut totals = aggregate::of_containers(spec, "requests");
+    let listed = |path: &[&str]| spec.at(path).and_then(Value::as_object).cloned().unwrap_or_default();
+    for (name, quantity) in listed(&["resources", "requests"]).iter() {
+        totals.insert(name.to_owned(), lists::parse(Some(quantity)));
+    }
+    for (name, quantity) in listed(&["overhead"]).iter() {
+        let overhead = lists::parse(Some(quantity));
+        let total = totals.get(name).and_then(|total| total.add(&overhead).ok()).unwrap_or(overhead);
+        totals.insert(name.to_owned(), total);
+    }
+    totals
 }
 
 /// Takes out of a template the fields of features that are off, unless `old` has them.
@@ -128,3 +143,6 @@ pub fn validate_pod_annotations(pod: &FieldRef<'_>, options: &Options) -> ErrorL
     let metadata = pod.field("metadata");
     annotations::validate(&metadata.field("annotations"), &pod.field("spec"), options)
 }
+
+#[cfg(test)]
+mod tests;

@@ -123,7 +123,7 @@ fn has_comparison(tolerations: &FieldRef<'_>) -> bool {
 fn has_devices_of_own_users(spec: &FieldRef<'_>) -> bool {
     let users = spec.field("hostUsers");
     let mut has_devices = false;
-    containers::visit(spec, |container| has_devices |= container.field("volumeDevices").len() > 0);
+    containers::visit(spec, |container| has_devices |= !container.field("volumeDevices").is_empty());
     users.is_set() && !users.is_true() && has_devices
 }
 

@@ -74,7 +74,7 @@ fn validate_windows(spec: &FieldRef<'_>) -> ErrorList {
         let field = if is_in_context { context.field(name) } else { spec.field(name) };
         let is_used = match name {
             "hostPID" | "hostIPC" => field.is_true(),
-            "sysctls" => field.len() > 0,
+            "sysctls" => !field.is_empty(),
             _ => field.is_set(),
         };
         if is_used {
@@ -110,7 +110,7 @@ pub fn validate_host_users(spec: &FieldRef<'_>, options: &Options) -> ErrorList 
     if !options.allow_user_namespaces_with_volume_devices {
         containers::visit(spec, |container| {
             let devices = container.field("volumeDevices");
-            if devices.len() > 0 {
+            if !devices.is_empty() {
                 errors.push(devices.forbidden(WHY));
             }
         });

@@ -18,7 +18,7 @@ pub fn validate_policy(container: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     if policy.is_set() {
         errors.extend(checks::one_of(&policy, &["Always", "Never", "OnFailure"]));
-    } else if rules.len() > 0 {
+    } else if !rules.is_empty() {
         errors.push(policy.required("must specify restartPolicy when restart rules are used"));
     }
     if rules.len() as i64 > RULES_MAX {
@@ -46,7 +46,7 @@ pub fn validate_init_policy(container: &FieldRef<'_>) -> ErrorList {
     if policy.is_set() {
         return validate_policy(container);
     }
-    let has_rules = container.field("restartPolicyRules").len() > 0;
+    let has_rules = !container.field("restartPolicyRules").is_empty();
     let why = "must specify restartPolicy when restart rules are used";
     has_rules.then(|| policy.required(why)).into_iter().collect()
 }

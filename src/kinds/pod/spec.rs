@@ -132,10 +132,7 @@ fn validate_names(spec: &FieldRef<'_>, options: &Options) -> ErrorList {
     let mut errors = ErrorList::new();
     let check_optional = |name: &str, check: fn(&str) -> Vec<String>| {
         let field = spec.field(name);
-        match field.is_empty() {
-            true => ErrorList::new(),
-            false => checks::named(&field, check),
-        }
+        if field.is_empty() { ErrorList::new() } else { checks::named(&field, check) }
     };
     let before = ["serviceAccountName", "nodeName"].map(|name| check_optional(name, names::is_dns1123_subdomain));
     let hosts = ["hostname", "subdomain"].map(|name| check_optional(name, names::is_dns1123_label));

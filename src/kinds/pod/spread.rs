@@ -33,10 +33,11 @@ pub fn validate(constraints: &FieldRef<'_>, options: &Options) -> ErrorList {
                 errors.extend(checks::one_of(&policy, &["Honor", "Ignore"]));
             }
         }
-        errors.extend(match options.old_pod_violates_match_label_keys_validation {
-            true => affinity::validate_label_keys_alone(&constraint),
-            false => affinity::validate_label_keys(&constraint),
-        });
+        if options.old_pod_violates_match_label_keys_validation {
+            errors.extend(affinity::validate_label_keys_alone(&constraint));
+        } else {
+            errors.extend(affinity::validate_label_keys(&constraint));
+        }
         errors.extend(validate_selector(&constraint, options));
     }
     errors

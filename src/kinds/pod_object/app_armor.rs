@@ -1,14 +1,12 @@
 //! AppArmor profiles: the annotations that there were before the fields.
 //!
-//! Source: `applyAppArmorVersionSkew` of the pod's strategy and `validateAppArmorAnnotationsAndFieldsMatchOnCreate`.
+//! Source: `applyAppArmorVersionSkew` of the pod's strategy.
 
-use crate::meta::field::{Error, ErrorList};
-use crate::meta::field_ref::FieldRef;
 use crate::object;
 use crate::value::Value;
 use crate::work;
 
-use super::{CONTAINER_LISTS, annotation, each_container, is_windows};
+use super::{CONTAINER_LISTS, is_windows};
 
 const PREFIX: &str = "container.apparmor.security.beta.kubernetes.io/";
 const LOCALHOST: &str = "localhost/";
@@ -74,46 +72,6 @@ fn is_valid(profile: &Value) -> bool {
     name.trim() == name && name.len() <= PROFILE_BYTES_MAX
 }
 
-/// Annotations of a new pod that don't say what the fields say.
-pub fn validate(pod: &Value, spec: &FieldRef<'_>) -> ErrorList {
-    let mut errors = ErrorList::new();
-    if spec.value().is_none_or(is_windows) {
-        return errors;
-    }
-    let context = spec.field("securityContext");
-    let of_pod = context.field("appArmorProfile");
-    each_container(spec, |container| {
-        let key = format!("{PREFIX}{}", container.field("name").text());
-        let context = container.field("securityContext");
-        let field = context.field("appArmorProfile");
-        let profile = if field.is_set() { field } else { of_pod };
-        if let (Some(annotation), true) = (annotation(pod, &key), profile.is_set()) {
-            // Also where the profile is that of the pod, the container is named.
-            let told = FieldRef::new(profile.value(), *field.path());
-            errors.extend(mismatch(&told, annotation));
-        }
-    });
-    errors
-}
-
-fn mismatch(profile: &FieldRef<'_>, annotation: &str) -> Option<Error> {
-    let kind = profile.field("type");
-    let matches = match kind.text() {
-        "Unconfined" => annotation == "unconfined",
-        "RuntimeDefault" => annotation == "runtime/default",
-        "Localhost" => match annotation.strip_prefix(LOCALHOST) {
-            Some(name) => {
-                let field = profile.field("localhostProfile");
-                let fits = field.is_set() && field.text() == name;
-                return (!fits).then(|| field.forbidden("apparmor profile in annotation and field must match"));
-            }
-            None => false,
-        },
-        _ => true,
-    };
-    (!matches).then(|| kind.forbidden("apparmor type in annotation and field must match"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,24 +95,5 @@ mod tests {
         let warning = "metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: deprecated since v1.30; use the \
                        \"appArmorProfile\" field instead";
         assert_eq!(warnings, [warning]);
-    }
-
-    #[test]
-    fn annotation_and_field_must_match() {
-        let check = |annotation: &str, profile: &str| {
-            let object = pod(annotation, &format!("{{appArmorProfile: {profile}}}"));
-            let root = FieldRef::root(&object);
-            validate(&object, &root.field("spec")).aggregate()
-        };
-        assert_eq!(check("unconfined", "{type: Unconfined}"), "");
-        assert_eq!(
-            check("unconfined", "{type: RuntimeDefault}"),
-            "spec.containers[0].securityContext.appArmorProfile.type: Forbidden: apparmor type in annotation and field must match"
-        );
-        assert_eq!(
-            check("localhost/x", "{type: Localhost, localhostProfile: y}"),
-            "spec.containers[0].securityContext.appArmorProfile.localhostProfile: Forbidden: apparmor profile in annotation and \
-             field must match"
-        );
     }
 }

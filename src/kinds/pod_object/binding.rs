@@ -90,10 +90,10 @@ mod tests {
 
     #[test]
     fn a_pod_is_bound_once() {
-        let binding = read("metadata: {name: a, labels: {l: m}}\ntarget: {name: n}");
+        let binding = read("metadata: {name: a, labels: {l: m}}\ntarget: {name: node}");
         let bound = bind(&read("metadata: {name: a}"), &binding, "now").expect("it is bound");
-        assert_eq!((bound.str_at(&["spec", "nodeName"]), bound.str_at(&["metadata", "labels", "l"])), ("n", "m"));
+        assert_eq!((bound.str_at(&["spec", "nodeName"]), bound.str_at(&["metadata", "labels", "l"])), ("node", "m"));
         assert!(conditions::is_true(&bound, "PodScheduled"));
-        assert_eq!(bind(&bound, &binding, "now"), Err("pod a is already assigned to node \"n\"".to_owned()));
+        assert_eq!(bind(&bound, &binding, "now"), Err("pod a is already assigned to node \"node\"".to_owned()));
     }
 }

@@ -5,21 +5,9 @@
 use crate::object;
 use crate::value::Value;
 
-/// Annotations of before init containers had fields.
-const DROPPED: [&str; 4] = [
-    "pod.alpha.kubernetes.io/init-container-statuses",
-    "pod.alpha.kubernetes.io/init-containers",
-    "pod.beta.kubernetes.io/init-container-statuses",
-    "pod.beta.kubernetes.io/init-containers",
-];
-
 /// Brings a pod that was read and has its defaults into the form that it is stored in.
 pub fn internalize(pod: &mut Value) {
-    if let Some(annotations) = pod.at_mut(&["metadata", "annotations"]).and_then(Value::as_object_mut) {
-        annotations.retain(|name, _| !DROPPED.contains(&name));
-    }
     if let Some(spec) = pod.get_mut("spec") {
-        share_account(spec);
         limit_grace_period(spec);
     }
     if let Some(status) = pod.get_mut("status") {
@@ -27,14 +15,19 @@ pub fn internalize(pod: &mut Value) {
     }
 }
 
-/// `serviceAccount` is an old name of `serviceAccountName`.
-fn share_account(spec: &mut Value) {
-    let names = ["serviceAccountName", "serviceAccount"];
-    let name = names.iter().map(|name| spec.str_at(&[name])).find(|name| !name.is_empty()).map(str::to_owned);
-    if let Some(name) = name {
-        for field in names {
-            spec.make_object().insert(field, Value::from(name.as_str()));
-        }
+/// An empty overhead, which is more than none for [`super::runtime_class::validate`].
+pub fn keep_empty_overhead(sent: &Value, pod: &mut Value) {
+    let is_empty = |overhead: &&Value| overhead.as_object().is_some_and(|overhead| overhead.is_empty());
+    if let Some(overhead) = sent.at(&["spec", "overhead"]).filter(is_empty) {
+        pod.make_object().entry("spec").make_object().insert("overhead", overhead.clone());
+    }
+}
+
+/// Takes away an overhead that is empty, which nothing that is stored has.
+pub fn drop_empty_overhead(pod: &mut Value) {
+    let is_empty = pod.at(&["spec", "overhead"]).and_then(Value::as_object).is_some_and(|overhead| overhead.is_empty());
+    if let Some(spec) = pod.get_mut("spec").filter(|_| is_empty) {
+        spec.make_object().remove("overhead");
     }
 }
 
@@ -71,7 +64,6 @@ mod tests {
             internalize(&mut pod);
             json::encode_to_string(&pod)
         };
-        assert_eq!(check("spec: {serviceAccount: a}"), r#"{"spec":{"serviceAccount":"a","serviceAccountName":"a"}}"#);
         assert_eq!(
             check("spec: {terminationGracePeriodSeconds: -5}"),
             r#"{"spec":{"terminationGracePeriodSeconds":1}}"#

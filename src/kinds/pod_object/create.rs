@@ -2,13 +2,11 @@
 //!
 //! Source: `validatePodMetadataAndSpec` and `ValidatePodCreate`.
 
-use crate::kinds::{metadata, pod as template};
+use crate::kinds::{metadata as own_metadata, pod as template};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::value::Value;
-
-use super::{app_armor, seccomp};
 
 /// What is wrong with a new pod.
 pub fn validate(pod: &Value) -> ErrorList {
@@ -23,8 +21,8 @@ pub fn validate(pod: &Value) -> ErrorList {
     if !node.is_empty() && !spec.field("schedulingGates").is_empty() {
         errors.push(node.forbidden("cannot be set until all schedulingGates have been cleared"));
     }
-    errors.extend(seccomp::validate(pod, &spec));
-    errors.extend(app_armor::validate(pod, &spec));
+    errors.extend(template::profiles::validate_seccomp_match(pod.get("metadata"), &spec));
+    errors.extend(template::profiles::validate_app_armor_match(pod.get("metadata"), &spec));
     errors
 }
 
@@ -32,8 +30,9 @@ pub fn validate(pod: &Value) -> ErrorList {
 pub fn validate_metadata_and_spec(pod: &Value, options: &template::Options) -> ErrorList {
     let root = FieldRef::root(pod);
     let spec = root.field("spec");
-    let mut errors = metadata::validate(pod, true, names::name_is_dns1123_subdomain);
-    errors.extend(template::validate_pod_annotations(&root, options));
+    let mut errors = own_metadata::validate(pod, true, names::name_is_dns1123_subdomain);
+    let metadata = root.field("metadata");
+    errors.extend(template::annotations::validate(&metadata.field("annotations"), &spec, options));
     errors.extend(template::validate_pod_spec(&spec, pod.get("metadata"), options));
     if spec.field("serviceAccountName").is_empty() {
         errors.extend(token_sources(&spec));
@@ -41,10 +40,7 @@ pub fn validate_metadata_and_spec(pod: &Value, options: &template::Options) -> E
     for name in ["containers", "initContainers"] {
         let list = spec.field(name);
         for container in list.items() {
-            let image = container.field("image");
-            if image.text().trim() != image.text() {
-                errors.push(image.invalid("must not have leading or trailing whitespace"));
-            }
+            errors.extend(template::containers::validate_image_text(&container));
         }
     }
     errors

@@ -25,10 +25,10 @@ mod tests {
     fn only_what_runs_has_time() {
         let check = |pod: &str, asked| grace_period(&yaml::decode(pod.as_bytes()).expect("YAML"), asked);
         assert_eq!(check("spec: {terminationGracePeriodSeconds: 30}", None), 0);
-        let runs = "spec: {terminationGracePeriodSeconds: 30, nodeName: n}\nstatus: {phase: Running}";
+        let runs = "spec: {terminationGracePeriodSeconds: 30, nodeName: a}\nstatus: {phase: Running}";
         assert_eq!((check(runs, None), check(runs, Some(5)), check(runs, Some(-1))), (30, 5, 1));
         assert_eq!(
-            check("spec: {terminationGracePeriodSeconds: 30, nodeName: n}\nstatus: {phase: Failed}", Some(5)),
+            check("spec: {terminationGracePeriodSeconds: 30, nodeName: a}\nstatus: {phase: Failed}", Some(5)),
             0
         );
     }

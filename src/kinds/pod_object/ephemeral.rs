@@ -66,7 +66,7 @@ pub fn validate(new: &Value, old: &Value) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::yaml;
+    use crate::kinds::pod_object::read;
 
     #[test]
     fn containers_are_added_and_stay() {
@@ -74,7 +74,7 @@ mod tests {
             let text = format!(
                 "metadata: {{name: a, namespace: b, resourceVersion: '1', {metadata}}}\nspec: {{containers: [{{name: c, image: i}}], {CONTAINERS}: {containers}}}"
             );
-            yaml::decode(text.as_bytes()).expect("YAML")
+            read(&text)
         };
         let check = |old: &str, new: &str| validate(&pod("", new), &pod("", old)).aggregate();
         assert_eq!(check("[{name: d, image: i}]", "[{name: e, image: i}, {name: d, image: i}]"), "");
@@ -87,7 +87,7 @@ mod tests {
         ));
         let mirrored = pod(&format!("annotations: {{{MIRROR}: x}}"), "[]");
         let told = validate(&mirrored, &mirrored).aggregate();
-        assert_eq!(told, ": Forbidden: static pods do not support ephemeral containers");
+        assert_eq!(told, "[]: Forbidden: static pods do not support ephemeral containers");
         let mut new = pod("labels: {a: b}", "[{name: d}]");
         prepare(&mut new, &pod("generation: 1", "[]"));
         let generation = new.at(&["metadata", "generation"]).and_then(Value::as_i64);

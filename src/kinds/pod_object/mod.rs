@@ -6,7 +6,6 @@
 pub mod convert;
 pub mod prepare;
 pub mod app_armor;
-mod seccomp;
 mod qos;
 pub mod conditions;
 pub mod create;
@@ -28,10 +27,10 @@ pub mod fields;
 pub mod priority;
 pub mod tolerations;
 pub mod runtime_class;
+pub mod resize_admission;
 
 use crate::kinds::Kind;
 use crate::kinds::strategy::Unchecked;
-use crate::meta::field_ref::FieldRef;
 use crate::value::Value;
 
 /// What is sent to `/eviction`. It has no path of its own.
@@ -64,14 +63,6 @@ fn is_windows(spec: &Value) -> bool {
     spec.str_at(&["os", "name"]) == "windows"
 }
 
-/// Calls `visit` with every container of a spec.
-fn each_container(spec: &FieldRef<'_>, mut visit: impl FnMut(&FieldRef<'_>)) {
-    for name in CONTAINER_LISTS {
-        let list = spec.field(name);
-        list.items().for_each(|container| visit(&container));
-    }
-}
-
 /// Takes the field `name` of `new` as it is in `old`.
 fn keep(new: &mut Value, old: &Value, name: &str) {
     match old.get(name) {
@@ -87,4 +78,12 @@ fn keep_metadata(new: &mut Value, old: &Value) {
     for name in ["deletionTimestamp", "generation", "labels", "annotations", "finalizers", "ownerReferences"] {
         keep(metadata, old, name);
     }
+}
+
+/// A pod with its defaults, as the tests write it.
+#[cfg(test)]
+fn read(text: &str) -> Value {
+    let mut pod = crate::value::yaml::decode(text.as_bytes()).expect("the test is YAML");
+    super::pod::set_pod_defaults(&mut pod);
+    pod
 }

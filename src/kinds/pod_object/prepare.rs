@@ -10,7 +10,7 @@ use crate::value::Value;
 use crate::work;
 
 use super::conditions::{self, Condition};
-use super::{app_armor, keep, qos};
+use super::{app_armor, convert, keep, qos};
 
 /// A new pod. `now` is RFC 3339.
 pub fn create(pod: &mut Value, now: &str) {
@@ -27,6 +27,7 @@ pub fn create(pod: &mut Value, now: &str) {
 
 /// A changed pod: its status stays.
 pub fn update(new: &mut Value, old: &Value) {
+    convert::drop_empty_overhead(new);
     keep(new, old, "status");
     template::drop_disabled_pod_fields(new, Some(old));
     raise_generation(new, old);

@@ -274,13 +274,13 @@ fn validate_init_containers(spec: &FieldRef<'_>, old_spec: &Value, munged: &mut 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::yaml;
+    use crate::kinds::pod_object::read;
 
     fn check(old: &str, new: &str) -> String {
         let read = |spec: &str| {
             let text =
                 format!("metadata: {{name: a, namespace: b, resourceVersion: '1', generation: 1}}\nspec: {spec}");
-            yaml::decode(text.as_bytes()).expect("YAML")
+            read(&text)
         };
         let (old, mut new) = (read(old), read(new));
         prepare(&mut new, &old);
@@ -293,21 +293,21 @@ mod tests {
 
     #[test]
     fn processors_and_memory_are_resized() {
-        let old = one("{requests: {cpu: '1', x/y: '1'}}");
-        assert_eq!(check(&old, &one("{requests: {cpu: '2', x/y: '1'}}")), "");
+        let old = one("{requests: {cpu: '1', ephemeral-storage: '1'}}");
+        assert_eq!(check(&old, &one("{requests: {cpu: '2', ephemeral-storage: '1'}}")), "");
         assert_eq!(
             check(
                 &old,
-                "{hostname: h, containers: [{name: c, image: j, resources: {requests: {cpu: '2', x/y: '1'}}}]}"
+                "{hostname: h, containers: [{name: c, image: j, resources: {requests: {cpu: '2', ephemeral-storage: '1'}}}]}"
             ),
             ""
         );
         assert_eq!(
-            check(&old, &one("{requests: {cpu: '1', x/y: '2'}}")),
+            check(&old, &one("{requests: {cpu: '1', ephemeral-storage: '2'}}")),
             "spec: Forbidden: only cpu and memory resources are mutable"
         );
         assert_eq!(
-            check(&old, &one("{requests: {x/y: '1'}}")),
+            check(&old, &one("{requests: {ephemeral-storage: '1'}}")),
             "[spec: Invalid value: \"\": Pod QOS Class may not change as a result of resizing, \
              spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed]"
         );
@@ -316,16 +316,19 @@ mod tests {
             "spec.containers[0].name: Forbidden: containers may not be renamed or reordered on resize"
         );
         assert_eq!(
-            check(&old, "{containers: [{name: c, resources: {requests: {cpu: '1'}}}, {name: d}]}"),
+            check(&old, "{containers: [{name: c, image: i, resources: {requests: {cpu: '1'}}}, {name: d, image: i}]}"),
             "spec.containers: Forbidden: containers may not be added or removed on resize"
         );
     }
 
     #[test]
     fn the_pod_as_a_whole_is_resized() {
-        let old = "{containers: [{name: c, resources: {}}], resources: {requests: {cpu: '1'}}}";
-        assert_eq!(check(old, "{containers: [{name: c, resources: {}}], resources: {requests: {cpu: '2'}}}"), "");
-        let told = check(old, "{containers: [{name: c, resources: {}}]}");
+        let old = "{containers: [{name: c, image: i, resources: {}}], resources: {requests: {cpu: '1'}}}";
+        assert_eq!(
+            check(old, "{containers: [{name: c, image: i, resources: {}}], resources: {requests: {cpu: '2'}}}"),
+            ""
+        );
+        let told = check(old, "{containers: [{name: c, image: i, resources: {}}]}");
         assert!(told.contains("spec.resources: Forbidden: pod-level resources cannot be removed"), "{told}");
     }
 }

@@ -161,7 +161,7 @@ mod tests {
             "status.podIPs[0]: Invalid value: \"010.0.0.1\": must not have leading 0s"
         );
         assert_eq!(
-            check("{}", "status: {hostIP: 10.0.0.2, hostIPs: [{ip: 10.0.0.1}]}"),
+            check("status: {}", "status: {hostIP: 10.0.0.2, hostIPs: [{ip: 10.0.0.1}]}"),
             "status.hostIPs[0].ip: Invalid value: \"10.0.0.1\": must be equal to `hostIP`"
         );
     }
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn nodes_are_not_nominated_for_pods_that_have_one() {
         assert_eq!(
-            check("spec: {nodeName: n}", "spec: {nodeName: n}\nstatus: {nominatedNodeName: m}"),
+            check("spec: {nodeName: a}", "spec: {nodeName: a}\nstatus: {nominatedNodeName: m}"),
             "status.nominatedNodeName: Forbidden: may not be set on pods that are already bound to a node"
         );
         assert_eq!(

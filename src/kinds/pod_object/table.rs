@@ -259,12 +259,13 @@ mod tests {
 
     fn check(pod: &str) -> String {
         let cells = cells(&yaml::decode(pod.as_bytes()).expect("YAML"));
-        let shown: Vec<String> = cells[1..4].iter().map(|cell| match cell {
+        let shown = cells[1..4].iter().map(|cell| match cell {
             Cell::Value(value) => value.as_str().unwrap_or_default().to_owned(),
             Cell::Since(time) => time.clone(),
             Cell::Ago { text, since } => format!("{text} since {since}"),
+            Cell::Lasting(seconds) => seconds.to_string(),
         });
-        shown.join(" ")
+        shown.collect::<Vec<_>>().join(" ")
     }
 
     #[test]

@@ -85,9 +85,7 @@ fn validate_images(containers: &FieldRef<'_>) -> ErrorList {
         if image.is_empty() {
             errors.push(image.required(""));
         }
-        if image.text().trim() != image.text() {
-            errors.push(image.invalid("must not have leading or trailing whitespace"));
-        }
+        errors.extend(template::containers::validate_image_text(&container));
     }
     errors
 }
@@ -131,7 +129,7 @@ fn validate_tolerations(new: &FieldRef<'_>, old: &FieldRef<'_>, options: &templa
     if !old.items().map(without_seconds).all(|toleration| present.contains(&toleration)) {
         return new.forbidden("existing toleration can not be modified except its tolerationSeconds").into();
     }
-    template::validate_tolerations(new, options)
+    template::tolerations::validate(new, options)
 }
 
 /// Gates may be taken away.
@@ -197,14 +195,14 @@ fn keep_images(spec: &mut Value, old: &Value, list: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::yaml;
+    use crate::kinds::pod_object::read;
 
     fn check(old: &str, new: &str) -> String {
         let read = |spec: &str| {
             let text = format!(
                 "metadata: {{name: a, namespace: b, resourceVersion: '1'}}\nspec: {{containers: [{{name: c, image: i}}], {spec}}}"
             );
-            yaml::decode(text.as_bytes()).expect("YAML")
+            read(&text)
         };
         let errors = validate(&read(new), &read(old)).aggregate();
         // What a spec needs beside is not the matter here.
@@ -227,12 +225,15 @@ mod tests {
 
     #[test]
     fn tolerations_are_added_and_gates_taken_away() {
-        let old = "tolerations: [{key: a, tolerationSeconds: 1}], schedulingGates: [{name: g}]";
-        assert_eq!(check(old, "tolerations: [{key: b}, {key: a, tolerationSeconds: 2}]"), "");
+        let old = "tolerations: [{key: a, value: v, effect: NoExecute, tolerationSeconds: 1}], schedulingGates: [{name: gate}]";
         assert_eq!(
-            check(old, "tolerations: [{key: b}], schedulingGates: [{name: g}, {name: h}]"),
+            check(old, "tolerations: [{key: b}, {key: a, value: v, effect: NoExecute, tolerationSeconds: 2}]"),
+            ""
+        );
+        assert_eq!(
+            check(old, "tolerations: [{key: b}], schedulingGates: [{name: gate}, {name: hold}]"),
             "[spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds, \
-             spec.schedulingGates[1].name: Forbidden: only deletion is allowed, but found new scheduling gate 'h']"
+             spec.schedulingGates[1].name: Forbidden: only deletion is allowed, but found new scheduling gate 'hold']"
         );
     }
 

@@ -56,7 +56,7 @@ pub fn validate_status_update(new: &Value, old: &Value) -> ErrorList {
     let status = root.field("status");
     let balancer = status.field("loadBalancer");
     let ingress = balancer.field("ingress");
-    if !is_balancer(new) && ingress.len() > 0 {
+    if !is_balancer(new) && !ingress.is_empty() {
         errors.push(ingress.forbidden("may only be used when `spec.type` is 'LoadBalancer'"));
         return errors;
     }
@@ -116,7 +116,7 @@ fn check_type(service: &Value, spec: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let (ports, ips) = (spec.field("ports"), spec.field("clusterIPs"));
     let kind = spec.field("type");
-    if ports.len() == 0 && !is_headless(service) && kind.text() != "ExternalName" {
+    if ports.is_empty() && !is_headless(service) && kind.text() != "ExternalName" {
         errors.push(ports.required(""));
     }
     match kind.text() {
@@ -126,7 +126,7 @@ fn check_type(service: &Value, spec: &FieldRef<'_>) -> ErrorList {
         }
         "ExternalName" => {
             let (families, policy) = (spec.field("ipFamilies"), spec.field("ipFamilyPolicy"));
-            let given = [(ips.len() > 0, ips), (families.len() > 0, families), (policy.is_set(), policy)];
+            let given = [(!ips.is_empty(), ips), (!families.is_empty(), families), (policy.is_set(), policy)];
             let given = given.into_iter().filter(|(is_given, _)| *is_given);
             errors.extend(given.map(|(_, field)| field.forbidden("may not be set for ExternalName services")));
             errors.extend(check_external_name(&spec.field("externalName")));

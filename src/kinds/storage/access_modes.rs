@@ -1,6 +1,6 @@
 //! How a volume may be mounted by several nodes or pods.
 
-use crate::meta::field::{Error, ErrorList};
+use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::value::Value;
 
@@ -11,8 +11,8 @@ const EXCLUSIVE: &str = "ReadWriteOncePod";
 /// What is wrong with a list of modes. Errors name the list, and not the item.
 pub fn validate(modes: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
-    for mode in modes.texts().filter(|mode| !ACCESS_MODES.contains(mode)) {
-        errors.push(Error::not_supported(modes.path(), mode, &ACCESS_MODES));
+    for mode in modes.items().filter(|mode| !ACCESS_MODES.contains(&mode.text())) {
+        errors.push(FieldRef::new(mode.value(), *modes.path()).not_supported(&ACCESS_MODES));
     }
     let has_exclusive = modes.texts().any(|mode| mode == EXCLUSIVE);
     let has_other = modes.texts().any(|mode| mode != EXCLUSIVE && ACCESS_MODES.contains(&mode));

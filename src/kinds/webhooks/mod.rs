@@ -255,7 +255,7 @@ fn validate_name(name: &str, path: &Path<'_>) -> ErrorList {
     if name.split('.').count() < 3 { Error::invalid(path, name, why).into() } else { ErrorList::new() }
 }
 
-fn validate_rule(rule: &Value, path: &Path<'_>) -> ErrorList {
+pub(super) fn validate_rule(rule: &Value, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     for (name, others) in [("operations", "operations"), ("apiGroups", "API groups"), ("apiVersions", "API versions")] {
         let (found, at) = (texts(rule, name), path.child(name));
@@ -345,7 +345,11 @@ fn validate_client_config(webhook: &Value, path: &Path<'_>) -> ErrorList {
     }
 }
 
-fn validate_match_conditions(conditions: &[Value], preexisting: &BTreeSet<String>, path: &Path<'_>) -> ErrorList {
+pub(super) fn validate_match_conditions(
+    conditions: &[Value],
+    preexisting: &BTreeSet<String>,
+    path: &Path<'_>,
+) -> ErrorList {
     let mut errors = ErrorList::new();
     if conditions.len() > MATCH_CONDITIONS_MAX {
         errors.push(Error::too_many(path, conditions.len() as i64, MATCH_CONDITIONS_MAX as i64));

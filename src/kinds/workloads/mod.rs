@@ -28,7 +28,9 @@ pub fn raise_generation(new: &mut Value, old: &Value) {
 /// An update keeps the status, and one that changes the spec counts the generation up.
 pub fn prepare_update(new: &mut Value, old: &Value) {
     prepare::keep(new, old, &["status"]);
-    prepare::count_generation(new, old, &["spec"]);
+    if new.get("spec") != old.get("spec") {
+        raise_generation(new, old);
+    }
 }
 
 /// Keeps the labels of `old`.
@@ -130,8 +132,7 @@ pub fn name_warnings(object: &Value) -> Vec<String> {
 /// A field behind a pointer that must be as it was; where it is gone, errors show `null`.
 pub fn immutable(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
     let value = new.value().cloned().unwrap_or(Value::Null);
-    let is_kept = prepare::equal(new.value(), old.value());
-    (!is_kept).then(|| Error::invalid(new.path(), value, "field is immutable"))
+    (new.value() != old.value()).then(|| Error::invalid(new.path(), value, "field is immutable"))
 }
 
 /// An invalid struct, as Go shows those of its internal types.

@@ -4,7 +4,6 @@
 //!
 //! Source: `LabelSelectorAsSelector`, `FormatLabelSelector` and `labels.Set` of apimachinery 1.37.
 
-use crate::kinds::prepare;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -31,7 +30,7 @@ pub fn has_invalid_value(selector: &FieldRef<'_>) -> bool {
 /// Whether a selector is there that says nothing.
 pub fn is_empty(selector: &FieldRef<'_>) -> bool {
     let fields = ["matchLabels", "matchExpressions"];
-    selector.is_set() && fields.iter().all(|name| selector.field(name).len() == 0)
+    selector.is_set() && fields.iter().all(|name| selector.field(name).is_empty())
 }
 
 /// What selects as the field says; `None` where it is no selector.
@@ -77,7 +76,7 @@ pub fn invalid(selector: &FieldRef<'_>, detail: &str) -> Error {
 
 /// A selector that must be as it was.
 pub fn immutable(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
-    (!prepare::equal(new.value(), old.value())).then(|| invalid(new, "field is immutable"))
+    (new.value() != old.value()).then(|| invalid(new, "field is immutable"))
 }
 
 /// The JSON of a selector in Go's order of its fields.

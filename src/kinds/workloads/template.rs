@@ -35,15 +35,21 @@ pub fn drop_disabled_fields(new: &mut Value, old: Option<&Value>) {
 
 /// Keeps labels that were sent empty, if the selector does not select by none: the error shows them so.
 pub fn keep_empty_labels(sent: &Value, decoded: &mut Value) {
+    keep_labels(sent, decoded, |sent| {
+        let root = FieldRef::root(sent);
+        let spec = root.field("spec");
+        selector::compile(&spec.field("selector")).is_some_and(|selector| !selector.matches(None))
+    });
+}
+
+/// Keeps labels that were sent empty, if `is_fault` says that they are an error.
+pub fn keep_labels(sent: &Value, decoded: &mut Value, is_fault: impl Fn(&Value) -> bool) {
     const LABELS: [&str; 4] = ["spec", "template", "metadata", "labels"];
     let is_empty = sent.at(&LABELS).and_then(Value::as_object).is_some_and(Map::is_empty);
-    if !is_empty {
-        return;
-    }
-    let root = FieldRef::root(sent);
-    let spec = root.field("spec");
-    let selects = selector::compile(&spec.field("selector")).is_none_or(|selector| selector.matches(None));
-    if !selects && let Some(template) = decoded.at_mut(&LABELS[..2]) {
+    if is_empty
+        && is_fault(sent)
+        && let Some(template) = decoded.at_mut(&LABELS[..2])
+    {
         defaults::structure(defaults::structure(template, "metadata"), "labels");
     }
 }

@@ -129,7 +129,7 @@ pub fn resource_reference(reference: &FieldRef<'_>, is_volume: bool) -> ErrorLis
     } else if resource.is_empty() {
         errors.push(resource.required(""));
     } else if !RESOURCES.contains(&resource.text()) && !is_huge_pages {
-        errors.push(resource.not_supported(&RESOURCES));
+        errors.push(Error::not_supported(resource.path(), resource.text(), &RESOURCES));
     }
     errors.extend(divisor(reference, resource.text()));
     errors

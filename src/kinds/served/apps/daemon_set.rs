@@ -42,8 +42,8 @@ impl Strategy for DaemonSet {
         defaults::set(strategy, "type", ROLLING_UPDATE);
         if strategy.str_at(&["type"]) == ROLLING_UPDATE {
             let rolling = defaults::structure(strategy, "rollingUpdate");
-            defaults::set(rolling, "maxUnavailable", 1);
-            defaults::set(rolling, "maxSurge", 0);
+            defaults::set_pointer(rolling, "maxUnavailable", 1);
+            defaults::set_pointer(rolling, "maxSurge", 0);
         }
         defaults::set(spec, "revisionHistoryLimit", 10);
         template::set_defaults(spec);

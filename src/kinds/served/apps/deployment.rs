@@ -127,8 +127,8 @@ fn set_strategy_defaults(strategy: &mut Value) {
     defaults::set(strategy, "type", ROLLING_UPDATE);
     if strategy.str_at(&["type"]) == ROLLING_UPDATE {
         let rolling = defaults::structure(strategy, "rollingUpdate");
-        defaults::set(rolling, "maxUnavailable", "25%");
-        defaults::set(rolling, "maxSurge", "25%");
+        defaults::set_pointer(rolling, "maxUnavailable", "25%");
+        defaults::set_pointer(rolling, "maxSurge", "25%");
     }
 }
 

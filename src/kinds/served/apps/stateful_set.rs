@@ -264,11 +264,11 @@ fn check_kept(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
     let kept = |spec: &FieldRef<'_>| {
         let mut fields = spec.value().and_then(Value::as_object).cloned().unwrap_or_default();
         CHANGEABLE.iter().for_each(|name| _ = fields.remove(name));
-        Value::Object(fields)
+        fields
     };
     let why = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', \
                'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
-    (!prepare::equal(Some(&kept(new)), Some(&kept(old)))).then(|| new.forbidden(why))
+    (kept(new) != kept(old)).then(|| new.forbidden(why))
 }
 
 fn validate_status(new: &FieldRef<'_>, old: &FieldRef<'_>, of_metadata: ErrorList) -> ErrorList {

@@ -83,7 +83,19 @@ impl Strategy for HorizontalPodAutoscaler {
     }
 
     fn convert(&self, object: &Value, api_version: &str) -> Option<Value> {
-        (object.str_at(&["apiVersion"]) != api_version).then(|| convert::convert(object, api_version))
+        if object.str_at(&["apiVersion"]) == api_version {
+            return None;
+        }
+        let mut converted = convert::convert(object, api_version);
+        // Go sets them when it reads what it has stored.
+        if let Some(behavior) = converted.at_mut(&["spec", "behavior"]).filter(|behavior| !behavior.is_null()) {
+            behavior::set_defaults(behavior);
+        }
+        Some(converted)
+    }
+
+    fn keep_empty(&self, sent: &Value, decoded: &mut Value) {
+        behavior::keep_empty_policies(sent, decoded);
     }
 
     fn internal_annotations(&self) -> &'static [&'static str] {

@@ -42,6 +42,12 @@ impl Strategy for Job {
         set_labels(object);
     }
 
+    fn keep_empty(&self, sent: &Value, decoded: &mut Value) {
+        if is_selected_by_hand(sent) {
+            template::keep_empty_labels(sent, decoded);
+        }
+    }
+
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
         if !is_selected_by_hand(object) {
             generate_selector(object);

@@ -79,7 +79,7 @@ fn validate_subsets(object: &Value) -> ErrorList {
     for subset in root.field("subsets").items() {
         let (ready, unready, ports) =
             (subset.field("addresses"), subset.field("notReadyAddresses"), subset.field("ports"));
-        if ready.len() == 0 && unready.len() == 0 {
+        if ready.is_empty() && unready.is_empty() {
             errors.push(subset.required("must specify `addresses` or `notReadyAddresses`"));
         }
         for address in ready.items().chain(unready.items()) {

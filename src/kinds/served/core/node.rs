@@ -104,8 +104,9 @@ fn set_addresses(node: &mut Value) {
 
 fn validate_taints(node: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
-    let spec = Path::new("spec");
-    let taints = spec.child("taints");
+    // As the reference has it.
+    let metadata = Path::new("metadata");
+    let taints = metadata.child("taints");
     let mut seen = BTreeSet::new();
     for (index, taint) in node.items_at(&["spec", "taints"]).iter().enumerate() {
         let path = taints.index(index);

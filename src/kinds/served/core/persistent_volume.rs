@@ -65,8 +65,11 @@ impl Strategy for PersistentVolume {
     }
 
     fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
-        let now = object.str_at(&["metadata", "creationTimestamp"]).to_owned();
-        prepare::reset(object, "status", object! { "phase" => "Pending", "lastPhaseTransitionTime" => now });
+        let mut status = object! { "phase" => "Pending" };
+        if let Some(now) = object.at(&["metadata", "creationTimestamp"]) {
+            status.make_object().insert("lastPhaseTransitionTime", now.clone());
+        }
+        prepare::reset(object, "status", status);
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {

@@ -4,7 +4,7 @@
 
 use super::binding::BINDING;
 use crate::crd::ServedVersion;
-use crate::kinds::strategy::{PartFields, Strategy, Subresource, Table};
+use crate::kinds::strategy::{Strategy, Subresource, Table};
 use crate::kinds::{Action, Kind, Part, pod, pod_object};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
@@ -50,6 +50,10 @@ impl Strategy for Pod {
     fn set_typed_defaults(&self, object: &mut Value) {
         pod::set_pod_defaults(object);
         pod_object::convert::internalize(object);
+    }
+
+    fn keep_empty(&self, sent: &Value, object: &mut Value) {
+        pod_object::convert::keep_empty_overhead(sent, object);
     }
 
     fn early_warnings(&self, object: &Value) -> Vec<String> {
@@ -113,21 +117,6 @@ impl Strategy for Pod {
             Subresource::Status => &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]],
             _ => &[],
         }
-    }
-
-    fn owned_fields(&self) -> &'static [PartFields] {
-        &[
-            (EPHEMERAL_CONTAINERS, &[&["spec", "ephemeralContainers"]]),
-            (
-                RESIZE,
-                &[
-                    &["spec", "containers", "*", "resources"],
-                    &["spec", "containers", "*", "resizePolicy"],
-                    &["spec", "initContainers", "*", "resources"],
-                    &["spec", "initContainers", "*", "resizePolicy"],
-                ],
-            ),
-        ]
     }
 
     fn grace_period(&self, object: &Value, asked: Option<i64>) -> Option<i64> {

@@ -67,6 +67,10 @@ impl Strategy for PodTemplate {
         pod::template_warnings(&root.field("template"), old.and_then(template))
     }
 
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+
     fn table(&self) -> Option<Table> {
         let columns = vec![
             Column { format: "name".to_owned(), ..Column::string("Name", "") },

@@ -39,6 +39,11 @@ impl Strategy for ReplicationController {
         }
     }
 
+    fn keep_empty(&self, sent: &Value, decoded: &mut Value) {
+        let has_selector = decoded.at(&["spec", "selector"]).is_some();
+        template::keep_labels(sent, decoded, |_| has_selector);
+    }
+
     fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
         prepare::keep(object, &self.zero(version), &["status"]);
         prepare::first_generation(object);
@@ -85,6 +90,10 @@ impl Strategy for ReplicationController {
 
     fn unknown_field_label(&self, _: &ServedVersion, field: &str) -> String {
         format!("field label not supported: {field}")
+    }
+
+    fn stored_as(&self) -> Option<&'static str> {
+        Some("controllers")
     }
 
     /// Older versions left the pods behind.

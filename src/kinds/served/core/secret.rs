@@ -7,7 +7,7 @@ use crate::value::{Value, base64, json, json_type};
 
 use crate::kinds::data::{DATA_BYTES_MAX, decoded_bytes, entries};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, metadata};
+use crate::kinds::{Kind, certificates, metadata};
 
 const DATA: Path<'static> = Path::new("data");
 
@@ -72,6 +72,13 @@ impl Strategy for Secret {
         format!("field label not supported: {field}")
     }
 
+    fn warnings(&self, _: &ServedVersion, _: Subresource, new: &Value, _: Option<&Value>) -> Vec<String> {
+        if new.str_at(&["type"]) != "kubernetes.io/tls" {
+            return Vec::new();
+        }
+        pair_fault(new).into_iter().collect()
+    }
+
     fn table(&self) -> Option<Table> {
         const TYPE: &str = "Used to facilitate programmatic handling of secret data. More info: \
                             https://kubernetes.io/docs/concepts/configuration/secret/#secret-types";
@@ -127,4 +134,28 @@ fn validate_json(object: &Value, key: &str) -> ErrorList {
         Err(error) => error.to_string(),
     };
     Error::invalid(&at, "<secret contents redacted>", fault).into()
+}
+
+/// Why the certificate and the key of a secret can't be used, as far as their form tells.
+fn pair_fault(secret: &Value) -> Option<String> {
+    const SKIPPED: &str = "input after skipping PEM blocks of the following types:";
+    let pem = |key: &str| base64::decode(secret.str_at(&["data", key])).unwrap_or_default();
+    let (certificates, keys) = (certificates::blocks(&pem("tls.crt")), certificates::blocks(&pem("tls.key")));
+    let labels =
+        |blocks: &[certificates::Block]| blocks.iter().map(|block| block.label.clone()).collect::<Vec<_>>().join(" ");
+    if certificates.is_empty() {
+        return Some("tls: failed to find any PEM data in certificate input".to_owned());
+    }
+    if !certificates.iter().any(|block| block.label == "CERTIFICATE") {
+        let labels = labels(&certificates);
+        return Some(format!("tls: failed to find \"CERTIFICATE\" PEM block in certificate {SKIPPED} [{labels}]"));
+    }
+    if keys.is_empty() {
+        return Some("tls: failed to find any PEM data in key input".to_owned());
+    }
+    let is_key = |block: &certificates::Block| block.label == "PRIVATE KEY" || block.label.ends_with(" PRIVATE KEY");
+    (!keys.iter().any(is_key)).then(|| {
+        let labels = labels(&keys);
+        format!("tls: failed to find PEM block with type ending in \"PRIVATE KEY\" in key {SKIPPED} [{labels}]")
+    })
 }

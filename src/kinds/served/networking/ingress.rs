@@ -140,7 +140,7 @@ fn validate(object: &Value, old: Option<&Value>) -> ErrorList {
     let root = FieldRef::root(object);
     let spec = root.field("spec");
     let (rules, backend, class) = (spec.field("rules"), spec.field("defaultBackend"), spec.field("ingressClassName"));
-    if rules.len() == 0 && !backend.is_set() {
+    if rules.is_empty() && !backend.is_set() {
         let shown = rules.value().cloned().unwrap_or_default();
         errors.push(Error::invalid(spec.path(), shown, "either `defaultBackend` or `rules` must be specified"));
     }
@@ -200,7 +200,7 @@ fn check_http(http: &FieldRef<'_>) -> ErrorList {
         return errors;
     }
     let paths = http.field("paths");
-    if paths.len() == 0 {
+    if paths.is_empty() {
         errors.push(paths.required(""));
     }
     for path in paths.items() {
@@ -245,7 +245,7 @@ fn check_backend(backend: &FieldRef<'_>) -> ErrorList {
         (true, true) => invalid("cannot set both resource and service backends").into(),
         (true, false) => check_resource(&resource),
         (false, true) => {
-            let mut errors = check_required(&service.field("name"), |name| names::is_dns1123_label(name));
+            let mut errors = check_required(&service.field("name"), names::is_dns1123_label);
             errors.extend(check_backend_port(backend, &service.field("port")));
             errors
         }

@@ -23,7 +23,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     plural: "csinodes",
     singular: "csinode",
     scope: Scope::Cluster,
-    example: "metadata: {name: example}\nspec: {drivers: [{name: disks.example.com, nodeID: a, topologyKeys: []}]}",
+    example: "metadata: {name: example}\nspec: {drivers: [{name: disks.example.com, nodeID: a, topologyKeys: [zone]}]}",
     ..Kind::new("storage.k8s.io", "v1", "CSINode", &CsiNode)
 }];
 

@@ -1,0 +1,145 @@
+//! `CertificateApproval`, `CertificateSigning`, `CertificateSubjectRestriction` and `ClusterTrustBundleAttest`: who may act
+//! for a signer, and what nobody gets from one.
+//!
+//! Source: `plugin/pkg/admission/certificates` and `pkg/certauthorization`, release 1.36.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::forbidden;
+use crate::admission::{Admission, Attributes, Operation};
+use crate::auth::{self, Authorizer, Decision, ResourceAttributes, UserInfo};
+use crate::kinds::certificates::Request;
+use crate::kinds::prepare;
+use crate::meta::Status;
+use crate::value::{Value, base64, go_quote};
+
+const GROUP: &str = "certificates.k8s.io";
+const REQUESTS: &str = "certificatesigningrequests";
+/// Who signs the certificates of clients of this server.
+const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
+
+/// Whether the request is about a part of objects of the group.
+fn is_part(attributes: &Attributes<'_>, plural: &str, part: &str) -> bool {
+    let version = attributes.version;
+    version.group == GROUP && version.names.plural == plural && attributes.subresource == part
+}
+
+/// Whether `user` may do `verb` for a signer, or for all of its domain.
+fn may(authorizer: &dyn Authorizer, user: &UserInfo, verb: &str, signer: &str) -> bool {
+    let domain = signer.split('/').next().unwrap_or_default();
+    [signer, &format!("{domain}/*")].iter().any(|name| {
+        let wanted = ResourceAttributes {
+            verb,
+            group: GROUP,
+            version: "*",
+            resource: "signers",
+            subresource: "",
+            namespace: "",
+            name,
+        };
+        matches!(authorizer.authorize(user, &auth::Attributes::Resource(wanted)), Decision::Allow { .. })
+    })
+}
+
+fn signer(object: &Value) -> &str {
+    object.str_at(&["spec", "signerName"])
+}
+
+fn refused(attributes: &Attributes<'_>, what: &str, signer: &str) -> Status {
+    forbidden(attributes, "", &format!("user not permitted to {what} signerName {}", go_quote(signer)))
+}
+
+pub struct CertificateApproval {
+    pub authorizer: Arc<dyn Authorizer>,
+}
+
+#[async_trait]
+impl Admission for CertificateApproval {
+    async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
+        Ok(())
+    }
+
+    async fn validate(&self, attributes: &Attributes<'_>, _: &Value) -> Result<(), Status> {
+        let Some(old) = attributes.old.filter(|_| is_part(attributes, REQUESTS, "approval")) else { return Ok(()) };
+        match may(&*self.authorizer, attributes.user, "approve", signer(old)) {
+            true => Ok(()),
+            false => Err(refused(attributes, "approve requests with", signer(old))),
+        }
+    }
+}
+
+pub struct CertificateSigning {
+    pub authorizer: Arc<dyn Authorizer>,
+}
+
+#[async_trait]
+impl Admission for CertificateSigning {
+    async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
+        Ok(())
+    }
+
+    async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+        let Some(old) = attributes.old.filter(|_| is_part(attributes, REQUESTS, "status")) else { return Ok(()) };
+        let is_same = |name: &str| prepare::equal(object.at(&["status", name]), old.at(&["status", name]));
+        if is_same("certificate") && is_same("conditions") {
+            return Ok(());
+        }
+        match may(&*self.authorizer, attributes.user, "sign", signer(old)) {
+            true => Ok(()),
+            false => Err(refused(attributes, "sign requests with", signer(old))),
+        }
+    }
+}
+
+pub struct CertificateSubjectRestriction;
+
+#[async_trait]
+impl Admission for CertificateSubjectRestriction {
+    async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
+        Ok(())
+    }
+
+    async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+        let is_new = attributes.operation == Operation::Create && is_part(attributes, REQUESTS, "");
+        if !is_new || signer(object) != CLIENT_SIGNER {
+            return Ok(());
+        }
+        let name = object.str_at(&["metadata", "name"]);
+        let pem = base64::decode(object.str_at(&["spec", "request"])).unwrap_or_default();
+        let request =
+            Request::parse(&pem).map_err(|why| forbidden(attributes, name, &format!("failed to parse CSR: {why}")))?;
+        if request.organizations.iter().any(|group| group == UserInfo::MASTERS) {
+            let why = format!("use of {CLIENT_SIGNER} signer with system:masters group is not allowed");
+            return Err(forbidden(attributes, name, &why));
+        }
+        Ok(())
+    }
+}
+
+pub struct ClusterTrustBundleAttest {
+    pub authorizer: Arc<dyn Authorizer>,
+}
+
+#[async_trait]
+impl Admission for ClusterTrustBundleAttest {
+    async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
+        Ok(())
+    }
+
+    async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+        let signer = signer(object);
+        if !is_part(attributes, "clustertrustbundles", "") || signer.is_empty() {
+            return Ok(());
+        }
+        // What only collects garbage changes nothing of what is attested.
+        if attributes.old.is_some_and(|old| prepare::equal(old.get("spec"), object.get("spec"))) {
+            return Ok(());
+        }
+        match may(&*self.authorizer, attributes.user, "attest", signer) {
+            true => Ok(()),
+            false => Err(refused(attributes, "attest for", signer)),
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! `PodSecurity`: namespaces ask by labels how restricted their pods are; templates of pods are only warned of.
+//!
+//! Source: `k8s.io/pod-security-admission/admission`, release 1.37.
+
+mod checks;
+mod policy;
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{Admission, Attributes, Objects, Operation, Place};
+use crate::meta::Status;
+use crate::value::Value;
+use checks::{Violation, violations};
+use policy::{Level, Policy, Standard};
+
+/// How many pods of a namespace are looked at when it asks for more.
+const PODS_MAX: usize = 3000;
+/// Parts of pods that have nothing to do with it.
+const OTHER_PARTS: [&str; 8] = ["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"];
+/// Kinds with a template, and where it is.
+const TEMPLATES: [(&str, &str, &[&str]); 8] = [
+    ("", "podtemplates", &["template"]),
+    ("", "replicationcontrollers", &["spec", "template"]),
+    ("apps", "replicasets", &["spec", "template"]),
+    ("apps", "deployments", &["spec", "template"]),
+    ("apps", "statefulsets", &["spec", "template"]),
+    ("apps", "daemonsets", &["spec", "template"]),
+    ("batch", "jobs", &["spec", "template"]),
+    ("batch", "cronjobs", &["spec", "jobTemplate", "spec", "template"]),
+];
+
+pub struct PodSecurity {
+    pub objects: Arc<dyn Objects>,
+}
+
+#[async_trait]
+impl Admission for PodSecurity {
+    async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
+        Ok(())
+    }
+
+    async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+        if attributes.operation == Operation::Delete {
+            return Ok(());
+        }
+        let (group, plural) = (attributes.version.group.as_str(), attributes.version.names.plural.as_str());
+        match (group, plural) {
+            ("", "namespaces") => self.validate_namespace(attributes, object).await,
+            ("", "pods") => self.validate_pod(attributes, object).await,
+            _ => match TEMPLATES.iter().find(|(known, kind, _)| (*known, *kind) == (group, plural)) {
+                Some((_, _, path)) if attributes.subresource.is_empty() => {
+                    self.validate_template(attributes, object.at(path)).await
+                }
+                _ => Ok(()),
+            },
+        }
+    }
+}
+
+impl PodSecurity {
+    /// What the namespace of the request asks for.
+    async fn policy(&self, attributes: &Attributes<'_>) -> Result<Policy, Status> {
+        let place = Place { group: "", plural: "namespaces", namespace: "" };
+        let namespace = self.objects.get(place, attributes.namespace).await?.unwrap_or_default();
+        Ok(Policy::of(labels(&namespace)).0)
+    }
+
+    async fn validate_namespace(&self, attributes: &Attributes<'_>, namespace: &Value) -> Result<(), Status> {
+        if !attributes.subresource.is_empty() {
+            return Ok(());
+        }
+        let (new, errors) = Policy::of(labels(namespace));
+        let known = attributes.old.map(|old| Policy::of(labels(old)));
+        if !errors.is_empty() && known.as_ref().is_none_or(|(_, old_errors)| *old_errors != errors) {
+            return Err(Status::invalid("", "Namespace", attributes.name, &errors));
+        }
+        let Some((old, _)) = known else { return Ok(()) };
+        let asks_less = new.enforce.minor == old.enforce.minor && new.enforce.level <= old.enforce.level;
+        if new.enforce.level > Level::Privileged && !asks_less {
+            let place = Place { group: "", plural: "pods", namespace: attributes.name };
+            let pods = self.objects.list(place).await?;
+            for warning in warnings_of_pods(attributes.name, new.enforce, &pods) {
+                attributes.told.warn(&warning);
+            }
+        }
+        Ok(())
+    }
+
+    async fn validate_pod(&self, attributes: &Attributes<'_>, pod: &Value) -> Result<(), Status> {
+        if OTHER_PARTS.contains(&attributes.subresource) {
+            return Ok(());
+        }
+        let policy = self.policy(attributes).await?;
+        if policy.asks_nothing() || attributes.old.is_some_and(|old| !is_significant(pod, old)) {
+            return Ok(());
+        }
+        let (metadata, spec) = parts(pod);
+        let found = violations(policy.enforce, metadata, spec);
+        if !found.is_empty() {
+            let why = format!("violates PodSecurity \"{}\": {}", policy.enforce, details(&found));
+            let name = if attributes.name.is_empty() { pod.str_at(&["metadata", "name"]) } else { attributes.name };
+            return Err(Status::forbidden("", "pods", name, &why));
+        }
+        warn(attributes, policy.warn, metadata, spec);
+        Ok(())
+    }
+
+    async fn validate_template(&self, attributes: &Attributes<'_>, template: Option<&Value>) -> Result<(), Status> {
+        let Some(template) = template.filter(|template| !template.is_null()) else { return Ok(()) };
+        let policy = self.policy(attributes).await?;
+        let (metadata, spec) = parts(template);
+        warn(attributes, policy.warn, metadata, spec);
+        Ok(())
+    }
+}
+
+fn labels(namespace: &Value) -> &Value {
+    namespace.at(&["metadata", "labels"]).unwrap_or(&Value::Null)
+}
+
+fn parts(pod: &Value) -> (&Value, &Value) {
+    (pod.get("metadata").unwrap_or(&Value::Null), pod.get("spec").unwrap_or(&Value::Null))
+}
+
+fn warn(attributes: &Attributes<'_>, standard: Standard, metadata: &Value, spec: &Value) {
+    let found = violations(standard, metadata, spec);
+    if !found.is_empty() {
+        attributes.told.warn(&format!("would violate PodSecurity \"{standard}\": {}", details(&found)));
+    }
+}
+
+fn details(found: &[Violation]) -> String {
+    let detail = |Violation { reason, detail }: &Violation| match detail.as_str() {
+        "" => reason.clone(),
+        detail => format!("{reason} ({detail})"),
+    };
+    found.iter().map(detail).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a change of a pod is looked at: other containers, or other images of them.
+fn is_significant(new: &Value, old: &Value) -> bool {
+    let image = |container: &Value| container.str_at(&["image"]).to_owned();
+    let images = |pod: &Value, list: &str| -> Vec<String> { pod.items_at(&["spec", list]).iter().map(image).collect() };
+    let is_other = |list: &&str| images(new, list) != images(old, list);
+    if ["containers", "initContainers"].iter().any(|list| is_other(&list)) {
+        return true;
+    }
+    let named = |pod: &Value| -> HashSet<(String, String)> {
+        let containers = pod.items_at(&["spec", "ephemeralContainers"]).iter();
+        containers.map(|container| (container.str_at(&["name"]).to_owned(), image(container))).collect()
+    };
+    !named(new).is_subset(&named(old))
+}
+
+/// What is told of the pods of a namespace that asks for more: why, the first of them, and how many more.
+fn warnings_of_pods(namespace: &str, standard: Standard, pods: &[Value]) -> Vec<String> {
+    let mut by_reason: BTreeMap<String, (String, usize)> = BTreeMap::new();
+    for pod in first_of_controllers(pods).into_iter().take(PODS_MAX) {
+        let (metadata, spec) = parts(pod);
+        let reasons: Vec<String> =
+            violations(standard, metadata, spec).into_iter().map(|violation| violation.reason).collect();
+        if reasons.is_empty() {
+            continue;
+        }
+        let name = pod.str_at(&["metadata", "name"]);
+        let (first, count) = by_reason.entry(reasons.join(", ")).or_insert_with(|| (name.to_owned(), 0));
+        if name < first.as_str() {
+            *first = name.to_owned();
+        }
+        *count += 1;
+    }
+    let mut warnings = Vec::new();
+    if pods.len() > PODS_MAX {
+        let total = pods.len();
+        warnings.push(format!(
+            "new PodSecurity enforce level only checked against the first {PODS_MAX} of {total} existing pods"
+        ));
+    }
+    if !by_reason.is_empty() {
+        warnings.push(format!(
+            "existing pods in namespace \"{namespace}\" violate the new PodSecurity enforce level \"{standard}\""
+        ));
+    }
+    let mut told: Vec<String> = by_reason.into_iter().map(|(reason, found)| told_of(&reason, &found)).collect();
+    told.sort();
+    warnings.extend(told);
+    warnings
+}
+
+fn told_of(reason: &str, (first, count): &(String, usize)) -> String {
+    match count {
+        0 | 1 => format!("{first}: {reason}"),
+        2 => format!("{first} (and 1 other pod): {reason}"),
+        _ => format!("{first} (and {} other pods): {reason}", count - 1),
+    }
+}
+
+/// The pods, with those behind that others of the same controller stand for.
+fn first_of_controllers(pods: &[Value]) -> Vec<&Value> {
+    let mut seen = HashSet::new();
+    let controller = |pod: &&Value| {
+        let owners = pod.items_at(&["metadata", "ownerReferences"]).iter();
+        let mut own = owners.filter(|owner| owner.get("controller") == Some(&Value::Bool(true)));
+        own.next().map(|owner| owner.str_at(&["uid"]).to_owned())
+    };
+    let (mut first, rest): (Vec<&Value>, Vec<&Value>) =
+        pods.iter().partition(|pod| controller(pod).is_none_or(|uid| seen.insert(uid)));
+    first.extend(rest);
+    first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    #[track_caller]
+    fn check(standard: &str, spec: &str, expected: &str) {
+        let level = yaml::decode(format!("pod-security.kubernetes.io/enforce: {standard}").as_bytes()).expect("YAML");
+        let (policy, errors) = Policy::of(&level);
+        assert!(errors.is_empty());
+        let spec = yaml::decode(spec.as_bytes()).expect("the test is YAML");
+        assert_eq!(details(&violations(policy.enforce, &Value::Null, &spec)), expected, "{spec:?}");
+    }
+
+    #[test]
+    fn baseline_keeps_pods_from_the_host() {
+        check("baseline", "{containers: [{name: c}]}", "");
+        check("baseline", "{hostPID: true, hostIPC: true}", "host namespaces (hostPID=true, hostIPC=true)");
+        check(
+            "baseline",
+            "containers: [{name: a, ports: [{hostPort: 80}]}, {name: b, ports: [{hostPort: 9}, {hostPort: 80}]}]",
+            "hostPort (containers \"a\", \"b\" use hostPorts 80, 9)",
+        );
+        check(
+            "baseline",
+            "{securityContext: {seLinuxOptions: {type: odd, user: u}, sysctls: [{name: kernel.x}]}}",
+            "seLinuxOptions (pod set forbidden securityContext.seLinuxOptions: type \"odd\"; user may not be set), \
+             forbidden sysctls (kernel.x)",
+        );
+    }
+
+    #[test]
+    fn restricted_asks_for_more_and_replaces_what_is_weaker() {
+        check(
+            "restricted",
+            "{containers: [{name: c, securityContext: {allowPrivilegeEscalation: false, runAsNonRoot: true, \
+             capabilities: {drop: [ALL], add: [SYS_ADMIN]}, seccompProfile: {type: RuntimeDefault}}}], \
+             volumes: [{name: h, hostPath: {path: /x}}]}",
+            "unrestricted capabilities (container \"c\" must not include \"SYS_ADMIN\" in \
+             securityContext.capabilities.add), restricted volume types (volume \"h\" uses restricted volume type \
+             \"hostPath\")",
+        );
+    }
+}

@@ -1,0 +1,117 @@
+//! MutatingAdmissionPolicy, admissionregistration.k8s.io/v1: expressions that change objects.
+//!
+//! Source: `pkg/apis/admissionregistration/validation`, release 1.36.
+
+use crate::crd::{Scope, ServedVersion};
+use crate::kinds::policies::{self, Compiler};
+use crate::kinds::strategy::{Strategy, Subresource, Table};
+use crate::kinds::{Kind, metadata, prepare};
+use crate::meta::field::{Error, ErrorList};
+use crate::meta::field_ref::FieldRef;
+use crate::meta::names;
+use crate::value::Value;
+
+const REINVOCATION: [&str; 2] = ["IfNeeded", "Never"];
+/// The ways to change, each with where its expression is.
+const PATCHES: [(&str, &str); 2] = [("ApplyConfiguration", "applyConfiguration"), ("JSONPatch", "jsonPatch")];
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "mutatingadmissionpolicies",
+    singular: "mutatingadmissionpolicy",
+    categories: &["api-extensions"],
+    scope: Scope::Cluster,
+    example: "metadata: {name: example}\nspec:\n  reinvocationPolicy: Never\n  matchConstraints:\n    resourceRules:\n    - \
+              {apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}\n  mutations:\n  - \
+              {patchType: JSONPatch, jsonPatch: {expression: '[]'}}",
+    ..Kind::new(policies::GROUP, "v1", "MutatingAdmissionPolicy", &MutatingAdmissionPolicy)
+}];
+
+struct MutatingAdmissionPolicy;
+
+impl Strategy for MutatingAdmissionPolicy {
+    fn set_typed_defaults(&self, object: &mut Value) {
+        policies::set_policy_defaults(object);
+    }
+
+    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+        prepare::first_generation(object);
+    }
+
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        validate(object, None)
+    }
+
+    fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
+        prepare::count_generation(new, old, &["spec"]);
+    }
+
+    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
+        validate(new, Some(old))
+    }
+
+    fn allows_unconditional_update(&self) -> bool {
+        false
+    }
+
+    fn table(&self) -> Option<Table> {
+        Some(policies::policy_table("mutations", |object| policies::policy_cells(object, "mutations")))
+    }
+}
+
+fn validate(object: &Value, old: Option<&Value>) -> ErrorList {
+    let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
+    let root = FieldRef::root(object);
+    let spec = root.field("spec");
+    errors.extend(policies::validate_head(&spec, true));
+    let mut compiler = Compiler::new(&spec, old);
+    if old.is_none_or(|old| !prepare::equal(object.at(&["spec"]), old.at(&["spec"]))) {
+        errors.extend(compiler.conditions(&spec.field("matchConditions")));
+    }
+    errors.extend(compiler.variables(&spec.field("variables")));
+    let mutations = spec.field("mutations");
+    if mutations.is_empty() {
+        errors.push(mutations.required("mutations must contain at least one item"));
+    }
+    for mutation in mutations.items() {
+        errors.extend(validate_mutation(&compiler, &mutation));
+    }
+    let again = spec.field("reinvocationPolicy");
+    if again.text().is_empty() {
+        errors.push(again.required(""));
+    } else if !REINVOCATION.contains(&again.text()) {
+        errors.push(again.not_supported(&REINVOCATION));
+    }
+    errors
+}
+
+fn validate_mutation(compiler: &Compiler, mutation: &FieldRef<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let kind = mutation.field("patchType");
+    if kind.text().is_empty() {
+        errors.push(kind.required(""));
+        return errors;
+    }
+    if !PATCHES.iter().any(|(name, _)| *name == kind.text()) {
+        errors.push(kind.not_supported(&PATCHES.map(|(name, _)| name)));
+        return errors;
+    }
+    for (name, field) in PATCHES.iter().filter(|(name, _)| *name == kind.text()) {
+        let patch = mutation.field(field);
+        let expression = patch.field("expression");
+        if !patch.is_set() {
+            errors.push(patch.required(format!("must be specified when patchType is {name}")));
+        } else if expression.text().trim().is_empty() {
+            errors.push(expression.required(""));
+        } else {
+            errors.extend(compiler.patch_fault(&expression));
+        }
+    }
+    for (_, field) in PATCHES.iter().filter(|(name, _)| *name != kind.text()) {
+        let patch = mutation.field(field);
+        if patch.is_set() {
+            let why = format!("must not be specified when patchType is {}", kind.text());
+            errors.push(Error::invalid(patch.path(), format!("{{{field}}}"), why));
+        }
+    }
+    errors
+}

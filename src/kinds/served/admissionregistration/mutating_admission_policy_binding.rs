@@ -1,0 +1,63 @@
+//! MutatingAdmissionPolicyBinding, admissionregistration.k8s.io/v1: where a policy counts, with which parameters.
+//!
+//! Source: `pkg/apis/admissionregistration/validation`, release 1.36.
+
+use crate::crd::{Scope, ServedVersion};
+use crate::kinds::strategy::{Strategy, Subresource, Table};
+use crate::kinds::{Kind, defaults, metadata, policies, prepare};
+use crate::meta::field::ErrorList;
+use crate::meta::field_ref::FieldRef;
+use crate::meta::names;
+use crate::value::Value;
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "mutatingadmissionpolicybindings",
+    singular: "mutatingadmissionpolicybinding",
+    categories: &["api-extensions"],
+    scope: Scope::Cluster,
+    example: "metadata: {name: example}\nspec: {policyName: example}",
+    ..Kind::new(policies::GROUP, "v1", "MutatingAdmissionPolicyBinding", &MutatingAdmissionPolicyBinding)
+}];
+
+struct MutatingAdmissionPolicyBinding;
+
+impl Strategy for MutatingAdmissionPolicyBinding {
+    fn set_typed_defaults(&self, object: &mut Value) {
+        let resources = defaults::field(object, "spec").and_then(|spec| defaults::field(spec, "matchResources"));
+        if let Some(resources) = resources {
+            policies::set_match_defaults(resources);
+        }
+    }
+
+    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+        prepare::first_generation(object);
+    }
+
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
+        let root = FieldRef::root(object);
+        let spec = root.field("spec");
+        errors.extend(policies::validate_binding(&spec));
+        let resources = spec.field("matchResources");
+        if resources.is_set() {
+            errors.extend(policies::validate_mutable(&resources));
+        }
+        errors
+    }
+
+    fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
+        prepare::count_generation(new, old, &["spec"]);
+    }
+
+    fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, _: &Value) -> ErrorList {
+        self.validate_create(version, new)
+    }
+
+    fn allows_unconditional_update(&self) -> bool {
+        false
+    }
+
+    fn table(&self) -> Option<Table> {
+        Some(policies::binding_table())
+    }
+}

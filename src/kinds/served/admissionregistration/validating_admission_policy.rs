@@ -1,0 +1,178 @@
+//! ValidatingAdmissionPolicy, admissionregistration.k8s.io/v1: expressions that objects must meet.
+//!
+//! Source: `pkg/apis/admissionregistration/validation`, release 1.36.
+
+use std::collections::BTreeSet;
+
+use crate::cel::types::Type;
+use crate::crd::{Scope, ServedVersion};
+use crate::kinds::policies::{self, Compiler};
+use crate::kinds::strategy::{Strategy, Subresource, Table};
+use crate::kinds::{Kind, metadata, prepare};
+use crate::meta::field::{Error, ErrorList};
+use crate::meta::field_ref::FieldRef;
+use crate::meta::names;
+use crate::object;
+use crate::value::Value;
+
+const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
+const ANNOTATIONS_MAX: usize = 20;
+const VALUE_BYTES_MAX: usize = 5 << 10;
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "validatingadmissionpolicies",
+    singular: "validatingadmissionpolicy",
+    categories: &["api-extensions"],
+    scope: Scope::Cluster,
+    status: true,
+    example: "metadata: {name: example}\nspec:\n  matchConstraints:\n    resourceRules:\n    - {apiGroups: [apps], \
+              apiVersions: [v1], operations: [CREATE], resources: [deployments]}\n  validations: [{expression: \
+              'object.spec.replicas <= 5'}]",
+    ..Kind::new(policies::GROUP, "v1", "ValidatingAdmissionPolicy", &ValidatingAdmissionPolicy)
+}];
+
+struct ValidatingAdmissionPolicy;
+
+impl Strategy for ValidatingAdmissionPolicy {
+    fn set_typed_defaults(&self, object: &mut Value) {
+        policies::set_policy_defaults(object);
+    }
+
+    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+        prepare::reset(object, "status", object! {});
+        prepare::first_generation(object);
+    }
+
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        validate(object, None)
+    }
+
+    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+        if subresource == Subresource::Status {
+            prepare::keep_metadata(new, old);
+            return prepare::keep(new, old, &["spec"]);
+        }
+        prepare::count_generation(new, old, &["spec"]);
+        prepare::keep(new, old, &["status"]);
+    }
+
+    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+        match subresource {
+            Subresource::Status => validate_status(new),
+            _ => validate(new, Some(old)),
+        }
+    }
+
+    fn allows_unconditional_update(&self) -> bool {
+        false
+    }
+
+    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
+        match subresource {
+            Subresource::Status => &[&["metadata"], &["spec"]],
+            _ => &[&["status"]],
+        }
+    }
+
+    fn table(&self) -> Option<Table> {
+        Some(policies::policy_table("validations", |object| policies::policy_cells(object, "validations")))
+    }
+}
+
+fn validate(object: &Value, old: Option<&Value>) -> ErrorList {
+    let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
+    let root = FieldRef::root(object);
+    let spec = root.field("spec");
+    errors.extend(policies::validate_head(&spec, false));
+    let mut compiler = Compiler::new(&spec, old);
+    if old.is_none_or(|old| !prepare::equal(object.at(&["spec"]), old.at(&["spec"]))) {
+        errors.extend(compiler.conditions(&spec.field("matchConditions")));
+    }
+    errors.extend(compiler.variables(&spec.field("variables")));
+    let (validations, annotations) = (spec.field("validations"), spec.field("auditAnnotations"));
+    if validations.is_empty() && annotations.is_empty() {
+        let why = "validations or auditAnnotations must contain at least one item";
+        errors.push(validations.required(why));
+        errors.push(annotations.required(why));
+        return errors;
+    }
+    for validation in validations.items() {
+        errors.extend(validate_validation(&compiler, &validation));
+    }
+    if annotations.len() > ANNOTATIONS_MAX {
+        errors.push(annotations.invalid(format!("must not have more than {ANNOTATIONS_MAX} auditAnnotations")));
+    }
+    let mut seen = BTreeSet::new();
+    for annotation in annotations.items() {
+        errors.extend(validate_annotation(&compiler, object.str_at(&["metadata", "name"]), &annotation));
+        let key = annotation.field("key");
+        if !seen.insert(key.text().to_owned()) {
+            errors.push(key.duplicate());
+        }
+    }
+    errors
+}
+
+fn validate_validation(compiler: &Compiler, validation: &FieldRef<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let (expression, told, message) =
+        (validation.field("expression"), validation.field("messageExpression"), validation.field("message"));
+    if expression.text().trim().is_empty() {
+        errors.push(expression.required("expression is not specified"));
+    } else {
+        errors.extend(compiler.fault(&expression, &[Type::Bool]));
+    }
+    match (told.text().is_empty(), told.text().trim().is_empty()) {
+        (true, _) => {}
+        (false, true) => errors.push(told.invalid("must be non-empty if specified")),
+        (false, false) => errors.extend(compiler.fault(&told, &[Type::String])),
+    }
+    let trimmed = message.text().trim();
+    if !message.text().is_empty() && trimmed.is_empty() {
+        errors.push(message.invalid("must be non-empty if specified"));
+    } else if trimmed.contains(['\n', '\r']) {
+        errors.push(message.invalid("must not contain line breaks"));
+    }
+    let reason = validation.field("reason");
+    if reason.is_set() && !REASONS.contains(&reason.text()) {
+        errors.push(reason.not_supported(&REASONS));
+    }
+    errors
+}
+
+fn validate_annotation(compiler: &Compiler, policy: &str, annotation: &FieldRef<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let (key, value) = (annotation.field("key"), annotation.field("valueExpression"));
+    if policy.is_empty() {
+        errors.push(key.invalid("requires metadata.name be non-empty"));
+    } else {
+        let name = format!("{policy}/{}", key.text());
+        let faults = names::is_qualified_name(&name).into_iter();
+        errors.extend(faults.map(|fault| Error::invalid(key.path(), name.as_str(), fault)).collect::<ErrorList>());
+    }
+    let trimmed = value.text().trim();
+    if trimmed.is_empty() {
+        errors.push(value.required("valueExpression is not specified"));
+    } else if trimmed.len() > VALUE_BYTES_MAX {
+        errors.push(value.required(format!("must not exceed {VALUE_BYTES_MAX} bytes in length")));
+    } else {
+        errors.extend(compiler.fault(&value, &[Type::String, Type::Null]));
+    }
+    errors
+}
+
+fn validate_status(object: &Value) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let root = FieldRef::root(object);
+    let status = root.field("status");
+    let checking = status.field("typeChecking");
+    for warning in checking.field("expressionWarnings").items() {
+        for name in ["warning", "fieldRef"] {
+            let field = warning.field(name);
+            if field.text().trim().is_empty() {
+                errors.push(field.required(""));
+            }
+        }
+    }
+    errors
+}

@@ -1,0 +1,86 @@
+//! ValidatingAdmissionPolicyBinding, admissionregistration.k8s.io/v1: where a policy counts, with which parameters.
+//!
+//! Source: `pkg/apis/admissionregistration/validation`, release 1.36.
+
+use std::collections::BTreeSet;
+
+use crate::crd::{Scope, ServedVersion};
+use crate::kinds::strategy::{Strategy, Subresource, Table};
+use crate::kinds::{Kind, defaults, metadata, policies, prepare};
+use crate::meta::field::ErrorList;
+use crate::meta::field_ref::FieldRef;
+use crate::meta::names;
+use crate::value::Value;
+
+const ACTIONS: [&str; 3] = ["Audit", "Deny", "Warn"];
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "validatingadmissionpolicybindings",
+    singular: "validatingadmissionpolicybinding",
+    categories: &["api-extensions"],
+    scope: Scope::Cluster,
+    example: "metadata: {name: example}\nspec: {policyName: example, validationActions: [Deny]}",
+    ..Kind::new(policies::GROUP, "v1", "ValidatingAdmissionPolicyBinding", &ValidatingAdmissionPolicyBinding)
+}];
+
+struct ValidatingAdmissionPolicyBinding;
+
+impl Strategy for ValidatingAdmissionPolicyBinding {
+    fn set_typed_defaults(&self, object: &mut Value) {
+        let resources = defaults::field(object, "spec").and_then(|spec| defaults::field(spec, "matchResources"));
+        if let Some(resources) = resources {
+            policies::set_match_defaults(resources);
+        }
+    }
+
+    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+        prepare::first_generation(object);
+    }
+
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
+        let root = FieldRef::root(object);
+        let spec = root.field("spec");
+        errors.extend(policies::validate_binding(&spec));
+        errors.extend(validate_actions(&spec.field("validationActions")));
+        errors
+    }
+
+    fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
+        prepare::count_generation(new, old, &["spec"]);
+    }
+
+    fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, _: &Value) -> ErrorList {
+        self.validate_create(version, new)
+    }
+
+    fn allows_unconditional_update(&self) -> bool {
+        false
+    }
+
+    fn table(&self) -> Option<Table> {
+        Some(policies::binding_table())
+    }
+}
+
+fn validate_actions(actions: &FieldRef<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let mut seen = BTreeSet::new();
+    for action in actions.items() {
+        if !ACTIONS.contains(&action.text()) {
+            errors.push(action.not_supported(&ACTIONS));
+        }
+        if !seen.insert(action.text().to_owned()) {
+            errors.push(action.duplicate());
+        }
+    }
+    if seen.contains("Deny") && seen.contains("Warn") {
+        let why = "must not contain both Deny and Warn (repeating the same validation failure information in the API \
+                   response and headers serves no purpose)";
+        errors.push(actions.invalid(why));
+    }
+    if seen.is_empty() {
+        errors.push(actions.required("at least one validation action is required"));
+    }
+    errors
+}
