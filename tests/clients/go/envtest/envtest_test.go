@@ -23,6 +23,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -224,6 +227,42 @@ func TestWebhooksAreCalled(test *testing.T) {
 	}
 	if crew, _, _ := unstructured.NestedInt64(boat.Object, "spec", "crew"); crew != 7 {
 		test.Error("the crew is", crew)
+	}
+}
+
+func TestWatchesEndWithTheirDefinition(test *testing.T) {
+	environment := &envtest.Environment{CRDInstallOptions: crds}
+	config := start(test, environment)
+	boats := dynamic.NewForConfigOrDie(config).
+		Resource(schema.GroupVersionResource{Group: "harbour.example.com", Version: "v1", Resource: "boats"})
+	watch, err := boats.Watch(test.Context(), metav1.ListOptions{})
+	if err != nil {
+		test.Fatal(err)
+	}
+	patch := func(text string) {
+		definition := &unstructured.Unstructured{}
+		definition.SetAPIVersion("apiextensions.k8s.io/v1")
+		definition.SetKind("CustomResourceDefinition")
+		definition.SetName("boats.harbour.example.com")
+		err := newClient(test, config).Patch(test.Context(), definition, client.RawPatch(types.MergePatchType, []byte(text)))
+		if err != nil {
+			test.Fatal(err)
+		}
+	}
+	patch(`{"metadata":{"labels":{"a":"b"}}}`)
+	select {
+	case event, open := <-watch.ResultChan():
+		test.Error("a label is no other definition:", event, open)
+	case <-time.After(200 * time.Millisecond):
+	}
+	patch(`{"spec":{"names":{"categories":["boats"]}}}`)
+	select {
+	case event, open := <-watch.ResultChan():
+		if open {
+			test.Error(event)
+		}
+	case <-time.After(eventually.Max):
+		test.Error("the watch goes on")
 	}
 }
 
