@@ -1,6 +1,7 @@
 //! Tests through the real binary, and those that read the whole source.
 
 mod cost;
+mod kinds;
 mod kubectl;
 mod server;
 mod https;

@@ -343,9 +343,8 @@ mod tests {
         let event = Event { code: 404, failure, ..event() };
         let now = Timestamp::from_microsecond(1_250).expect("it is a time");
         let line = event.brief_line(Stage::ResponseComplete, now);
-        let expected = concat!(
-            "get /apis/g/v1/namespaces/n/widgets/w?x=1 404 1.2 ms jane kubectl/v1: widgets.g \"w\" not found\n"
-        );
+        let expected =
+            "get /apis/g/v1/namespaces/n/widgets/w?x=1 404 1.2 ms jane kubectl/v1: widgets.g \"w\" not found\n";
         assert_eq!(String::from_utf8_lossy(&line), expected);
     }
 

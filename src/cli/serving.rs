@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
 
 use super::admission::Admission;
 use super::definitions::{each, is_definition};
@@ -32,12 +33,16 @@ use crate::server::{
     Authority, CertificateError, Connections, Gate, Identity, Kubeconfig, Secrets, SecretsError, Tls, Trust,
     connections_max, stop_requested,
 };
-use crate::store::{Config, Storage};
+use crate::store::{Config, Storage, StoreError};
 
 /// The user in the kubeconfig.
 const ADMIN: &str = "skiff-admin";
 /// How long a server may take to end that is to end at once: answers on their way are sent, and no more.
 const DRAIN_AT_ONCE: Duration = Duration::from_millis(5);
+
+/// How long a server waits for one before it on the same file.
+const STORE_FREE_MAX: Duration = Duration::from_secs(5);
+const STORE_TRIED_EVERY: Duration = Duration::from_millis(10);
 
 /// What a server is to be.
 pub struct Server {
@@ -111,7 +116,7 @@ impl Server {
             .await
             .map_err(|error| Failure(format!("can't listen on {}: {error}", self.listen)))?;
         let address = listener.local_addr()?;
-        let storage = Storage::open(&self.store).await?;
+        let storage = self.open().await?;
         let papers = self.papers.show(&storage, address).await?;
         let (authorizer, policy) = self.users.authorizer(&storage);
         let url = format!("https://{}", shown(address));
@@ -162,6 +167,19 @@ impl Server {
             storage.close().await;
         }
         Ok(())
+    }
+
+    /// Opens the storage. A server that ends at once is started again at once, maybe before the other one is gone.
+    async fn open(&self) -> Result<Storage, StoreError> {
+        let begun = Instant::now();
+        loop {
+            match Storage::open(&self.store).await {
+                Err(StoreError::InUse(_)) if self.ends_at_once && begun.elapsed() < STORE_FREE_MAX => {
+                    sleep(STORE_TRIED_EVERY).await;
+                }
+                opened => return opened,
+            }
+        }
     }
 
     fn registry(

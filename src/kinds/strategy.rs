@@ -216,6 +216,11 @@ pub trait Strategy: Send + Sync {
         Vec::new()
     }
 
+    /// Why nobody may delete the object `name` by itself.
+    fn kept_for(&self, _name: &str) -> Option<&'static str> {
+        None
+    }
+
     /// What is said of a field selector on `field`, which can't be selected by.
     fn unknown_field_label(&self, _version: &ServedVersion, field: &str) -> String {
         format!("{} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"", go_quote(field))

@@ -137,7 +137,7 @@ impl Registry {
         }
         if !errors.is_empty() {
             let kind = object.str_at(&["kind"]);
-            return Err(Status::invalid(&version.group, kind, &named, &errors));
+            return Err(Status::invalid(target.resource.kind_group(version), kind, &named, &errors));
         }
         warnings.extend(strategy.warnings(version, Subresource::Main, &object, None));
         if by_update {

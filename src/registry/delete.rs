@@ -64,6 +64,10 @@ impl Registry {
         warnings: &mut Warnings,
     ) -> Result<Deletion, Status> {
         warn_of_orphans(target, options, warnings);
+        if let Some(why) = target.resource.strategy.kept_for(&target.name) {
+            let version = &target.version;
+            return Err(Status::forbidden(&version.group, &version.names.plural, &target.name, why));
+        }
         self.delete_one(target, &target.name, user, options, warnings).await
     }
 

@@ -123,6 +123,15 @@ impl Resource {
         &self.versions[0]
     }
 
+    /// The group of the kind in what is told of objects that are not valid: of a kind that is served in several groups, the
+    /// first.
+    pub(super) fn kind_group<'a>(&'a self, version: &'a ServedVersion) -> &'a str {
+        match self.definition {
+            Some(_) => &version.group,
+            None => &self.first().group,
+        }
+    }
+
     /// The `group/version` of a version of this resource.
     pub fn api_version_of(&self, version: &ServedVersion) -> &str {
         let is_it = |known: &Arc<ServedVersion>| known.version == version.version && known.group == version.group;

@@ -209,7 +209,7 @@ impl Registry {
         warnings.extend(forgiven);
         if !errors.is_empty() {
             let name = new.str_at(&["metadata", "name"]);
-            return Err(Status::invalid(&version.group, new.str_at(&["kind"]), name, &errors));
+            return Err(Status::invalid(target.resource.kind_group(version), new.str_at(&["kind"]), name, &errors));
         }
         warnings.extend(strategy.warnings(version, target.subresource, &new, Some(&old)));
         keep_times(&mut new, &old);

@@ -3,9 +3,10 @@
 use kubeskiff::crd::Scope;
 use kubeskiff::kinds::{self, Form, Kind};
 use kubeskiff::protobuf;
-use kubeskiff::value::{self, yaml};
+use kubeskiff::value;
 use serde_json::{Value, json};
 
+use crate::kinds::example;
 use crate::server::{Answer, Folder, Server};
 
 /// The group and version of a kind as a path.
@@ -19,15 +20,6 @@ fn root(kind: &Kind) -> String {
 fn collection(kind: &Kind) -> String {
     let namespace = if kind.scope == Scope::Namespaced { "/namespaces/default" } else { "" };
     format!("{}{namespace}/{}", root(kind), kind.plural)
-}
-
-/// The kind's example, as JSON.
-fn example(kind: &Kind) -> Value {
-    let object = yaml::decode(kind.example.as_bytes()).expect("the example is YAML");
-    let mut object: Value = serde_json::from_slice(&value::json::encode(&object)).expect("it is JSON");
-    object["apiVersion"] = json!(kind.api_version());
-    object["kind"] = json!(kind.kind);
-    object
 }
 
 #[track_caller]

@@ -41,6 +41,7 @@ mod streams;
 mod core_apply;
 mod core_kinds;
 mod every_kind;
+mod kinds_kubectl;
 mod reviews;
 mod core_kubectl;
 mod namespaces;

@@ -3,12 +3,22 @@
 use std::path::Path;
 use std::process::Command;
 
+use kubeskiff::kinds;
+
+use crate::kinds::example;
 use crate::kubectl::left_out;
+use crate::server::Folder;
 
 /// Runs the tests of a folder, which start their servers themselves. They must pass, without a word on stderr: that is
 /// where the libraries put the warnings that they are sent, and errors that they get over.
 #[track_caller]
 fn check_passes(name: &str) {
+    check_passes_with(name, &[]);
+}
+
+/// As [`check_passes`], with further variables in the environment.
+#[track_caller]
+fn check_passes_with(name: &str, variables: &[(&str, &Path)]) {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let program = tests.join("tools/go").join(format!("{name}.test"));
     if !program.is_file() {
@@ -22,6 +32,7 @@ fn check_passes(name: &str) {
         .current_dir(tests.join("clients/go").join(name))
         .env("SKIFF", skiff)
         .env("KUBEBUILDER_ASSETS", String::from_utf8_lossy(&assets).trim())
+        .envs(variables.iter().copied())
         .output()
         .expect("the program was there a moment ago");
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -33,6 +44,16 @@ fn check_passes(name: &str) {
 #[test]
 fn typed_clients_work_with_every_built_in_kind_in_protobuf() {
     check_passes("typed");
+}
+
+/// The program reads the kinds' examples from a file, one a line.
+#[test]
+fn typed_clients_drive_every_kind_that_discovery_lists() {
+    let folder = Folder::for_test();
+    let file = folder.0.join("examples.jsonl");
+    let examples: String = kinds::all().map(|kind| format!("{}\n", example(kind))).collect();
+    std::fs::write(&file, examples).expect("the folder is ours");
+    check_passes_with("kinds", &[("EXAMPLES", &file)]);
 }
 
 #[test]

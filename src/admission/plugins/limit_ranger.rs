@@ -31,7 +31,8 @@ impl Admission for LimitRanger {
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
         let is_pod = is_pod(attributes);
         let is_write = matches!(attributes.operation, Operation::Create | Operation::Update);
-        if !is_pod && !(is_write && is_about(attributes, "", "persistentvolumeclaims")) {
+        let is_claim = is_write && is_about(attributes, "", "persistentvolumeclaims");
+        if !(is_pod || is_claim) {
             return Ok(());
         }
         let check = if is_pod { limits::check_pod } else { limits::check_claim };

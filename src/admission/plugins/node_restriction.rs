@@ -198,12 +198,12 @@ fn node_fault(node: &str, attributes: &Attributes<'_>, object: &Value) -> Option
 
 /// The labels that differ and are not a node's to set.
 fn forbidden_labels(new: &Value, old: &Value) -> Vec<String> {
-    let labels = |node: &Value| {
+    let labels = |node: &Value| -> BTreeSet<(String, String)> {
         let labels = node.at(&["metadata", "labels"]).and_then(Value::as_object);
         let entries = labels.into_iter().flat_map(|labels| labels.iter());
-        entries.map(|(key, value)| (key.to_owned(), value.clone().as_str().unwrap_or_default().to_owned())).collect()
+        entries.map(|(key, value)| (key.to_owned(), value.as_str().unwrap_or_default().to_owned())).collect()
     };
-    let (new, old): (BTreeSet<(String, String)>, BTreeSet<(String, String)>) = (labels(new), labels(old));
+    let (new, old) = (labels(new), labels(old));
     let changed: BTreeSet<String> = new.symmetric_difference(&old).map(|(key, _)| key.clone()).collect();
     changed.into_iter().filter(|label| is_forbidden(label)).collect()
 }

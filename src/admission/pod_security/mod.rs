@@ -144,8 +144,8 @@ fn details(found: &[Violation]) -> String {
 fn is_significant(new: &Value, old: &Value) -> bool {
     let image = |container: &Value| container.str_at(&["image"]).to_owned();
     let images = |pod: &Value, list: &str| -> Vec<String> { pod.items_at(&["spec", list]).iter().map(image).collect() };
-    let is_other = |list: &&str| images(new, list) != images(old, list);
-    if ["containers", "initContainers"].iter().any(|list| is_other(&list)) {
+    let is_other = |list: &str| images(new, list) != images(old, list);
+    if ["containers", "initContainers"].iter().any(|list| is_other(list)) {
         return true;
     }
     let named = |pod: &Value| -> HashSet<(String, String)> {

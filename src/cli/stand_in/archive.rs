@@ -2,7 +2,7 @@
 //!
 //! Source: the index and the archives of `controller-tools` (`envtest-releases.yaml`), the format ustar of POSIX.
 
-use std::io::{self, Write};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
@@ -82,17 +82,25 @@ fn processor() -> &'static str {
     }
 }
 
+/// Every part is compressed for itself, as gzip allows, so that the program, which is there under each name, is so once.
 fn write_archive(program: &[u8], path: &Path) -> io::Result<()> {
-    let mut out = GzEncoder::new(fs::File::create(path)?, Compression::fast());
+    let size = program.len();
+    let program = compressed(&[program, &[0; BLOCK_BYTES][..(BLOCK_BYTES - size % BLOCK_BYTES) % BLOCK_BYTES]])?;
+    let mut out = fs::File::create(path)?;
     for (name, _) in StandIn::NAMES {
-        out.write_all(&header(&format!("{FOLDER}/{name}"), program.len()))?;
-        out.write_all(program)?;
-        let used = program.len() % BLOCK_BYTES;
-        out.write_all(&[0; BLOCK_BYTES][..(BLOCK_BYTES - used) % BLOCK_BYTES])?;
+        out.write_all(&compressed(&[&header(&format!("{FOLDER}/{name}"), size)])?)?;
+        out.write_all(&program)?;
     }
     // The end of an archive is two empty blocks.
-    out.write_all(&[0; 2 * BLOCK_BYTES])?;
-    out.finish()?.flush()
+    out.write_all(&compressed(&[&[0; 2 * BLOCK_BYTES]])?)
+}
+
+fn compressed(parts: &[&[u8]]) -> io::Result<Vec<u8>> {
+    let mut out = GzEncoder::new(Vec::new(), Compression::fast());
+    for part in parts {
+        out.write_all(part)?;
+    }
+    out.finish()
 }
 
 /// The head of a regular file that everybody may run.
@@ -112,4 +120,18 @@ fn header(name: &str, size: usize) -> [u8; BLOCK_BYTES] {
     let sum: u32 = block.iter().map(|byte| u32::from(*byte)).sum();
     block[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
     block
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_has_a_size_and_a_sum() {
+        let head = header("a/b", 9);
+        assert_eq!((&head[..4], &head[124..136]), (b"a/b\0".as_slice(), b"00000000011\0".as_slice()));
+        let sum: u32 =
+            head.iter().enumerate().map(|(at, byte)| if (148..156).contains(&at) { 32 } else { (*byte).into() }).sum();
+        assert_eq!(head[148..156], *format!("{sum:06o}\0 ").as_bytes());
+    }
 }

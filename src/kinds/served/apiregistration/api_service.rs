@@ -31,7 +31,7 @@ spec: {group: apps, version: v1, groupPriorityMinimum: 17800, versionPriority: 1
 
 /// The object for a version of a group that this server serves itself. `now` is RFC 3339.
 pub fn local(group: &str, version: &str, is_built_in: bool, now: &str) -> Value {
-    let (group_priority, version_priority) = priorities(group, is_built_in);
+    let (group_priority, version_priority) = priorities(group, version, is_built_in);
     let mut spec = object! {
         "version" => version,
         "groupPriorityMinimum" => group_priority,
@@ -61,17 +61,29 @@ pub fn local(group: &str, version: &str, is_built_in: bool, now: &str) -> Value 
 }
 
 /// Where a group stands among others, and its version in it. Source: kube-apiserver 1.37.
-fn priorities(group: &str, is_built_in: bool) -> (i64, i64) {
+fn priorities(group: &str, version: &str, is_built_in: bool) -> (i64, i64) {
     const STABLE: i64 = 15;
     match group {
         "" => (18_000, 1),
+        "apps" => (17_800, STABLE),
         "events.k8s.io" => (17_750, STABLE),
         "authentication.k8s.io" => (17_700, STABLE),
         "authorization.k8s.io" => (17_600, STABLE),
+        "autoscaling" if version == "v2" => (17_500, 30),
+        "autoscaling" => (17_500, STABLE),
+        "batch" => (17_400, STABLE),
+        "certificates.k8s.io" => (17_300, STABLE),
+        "networking.k8s.io" => (17_200, STABLE),
+        "policy" => (17_100, STABLE),
         "rbac.authorization.k8s.io" => (17_000, STABLE),
-        "admissionregistration.k8s.io" => (16_700, STABLE),
-        "apiextensions.k8s.io" => (16_700, STABLE),
+        "storage.k8s.io" => (16_800, STABLE),
+        "admissionregistration.k8s.io" | "apiextensions.k8s.io" => (16_700, STABLE),
+        "scheduling.k8s.io" => (16_600, STABLE),
         "coordination.k8s.io" => (16_500, STABLE),
+        "node.k8s.io" => (16_300, STABLE),
+        "discovery.k8s.io" => (16_200, STABLE),
+        "resource.k8s.io" => (16_200, 21),
+        "flowcontrol.apiserver.k8s.io" => (16_100, 21),
         _ if is_built_in => (16_000, STABLE),
         _ => (1_000, 100),
     }

@@ -61,12 +61,26 @@ impl Strategy for Node {
         }
     }
 
-    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
-        let mut errors = metadata::validate_update(new, old);
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
+        // As the reference has it, what an update checks is checked after all that a create does.
+        let mut errors = match subresource {
+            Subresource::Status => ErrorList::new(),
+            _ => self.validate_create(version, new),
+        };
+        errors.extend(metadata::validate_update(new, old));
+        for name in ["capacity", "allocatable"] {
+            errors.extend(validate_quantities(new, name));
+        }
         errors.extend(validate_addresses(new));
-        errors.extend(validate_quantities(new, "capacity"));
         errors.extend(validate_kept(new, old));
         errors.extend(validate_taints(new));
+        errors.extend(validate_external_id(new, old));
         errors
     }
 
@@ -91,14 +105,17 @@ impl Strategy for Node {
     }
 }
 
-/// One range of addresses and a list of them say the same.
+/// One range of addresses and a list of them say the same; where they differ, the one counts.
 fn set_addresses(node: &mut Value) {
     let Some(spec) = node.get_mut("spec").and_then(Value::as_object_mut) else { return };
     let first = spec.get("podCIDRs").and_then(Value::as_array).and_then(|ranges| ranges.first()).cloned();
-    match (first, spec.get("podCIDR").cloned()) {
-        (Some(first), _) => _ = spec.insert("podCIDR", first),
-        (None, Some(only)) => _ = spec.insert("podCIDRs", Value::Array(vec![only])),
-        (None, None) => {}
+    let only = spec.get("podCIDR").filter(|range| range.as_str().is_some_and(|range| !range.is_empty())).cloned();
+    match (first, only) {
+        (first, Some(only)) if first.as_ref() != Some(&only) => {
+            spec.insert("podCIDRs", Value::Array(vec![only]));
+        }
+        (Some(first), None) => _ = spec.insert("podCIDR", first),
+        _ => {}
     }
 }
 
@@ -207,26 +224,31 @@ fn validate_addresses(node: &Value) -> ErrorList {
 
 /// Where a node is, and who made it, does not change.
 fn validate_kept(new: &Value, old: &Value) -> ErrorList {
-    const CHANGES: [&str; 6] = ["taints", "unschedulable", "podCIDR", "podCIDRs", "providerID", "podPreemptionPolicy"];
     let mut errors = ErrorList::new();
     let spec = Path::new("spec");
-    for (name, called) in [("podCIDRs", "podCIDR"), ("providerID", "providerID")] {
-        let of = |node: &Value| node.at(&["spec", name]).cloned();
-        if of(old).is_some() && of(old) != of(new) {
-            let why = format!("node updates may not change {called} except from \"\" to valid");
-            errors.push(Error::forbidden(&spec.child(name), why));
-        }
-    }
-    let rest = |node: &Value| {
-        let mut spec = node.get("spec").and_then(Value::as_object).cloned().unwrap_or_default();
-        CHANGES.iter().for_each(|name| _ = spec.remove(name));
-        spec
+    let ranges = |node: &Value| node.items_at(&["spec", "podCIDRs"]).to_vec();
+    let (kept, given) = (ranges(old), ranges(new));
+    let changes = match kept.len() {
+        0 => 0,
+        length if length != given.len() => 1,
+        _ => kept.iter().zip(&given).filter(|(old, new)| old != new).count(),
     };
-    if rest(new) != rest(old) {
-        let why = "node updates may only change labels, taints, or capacity";
-        errors.push(Error::forbidden(&Path::new(""), why));
+    for _ in 0..changes {
+        let why = "node updates may not change podCIDR except from \"\" to valid";
+        errors.push(Error::forbidden(&spec.child("podCIDRs"), why));
+    }
+    let provider = |node: &Value| node.str_at(&["spec", "providerID"]).to_owned();
+    if !provider(old).is_empty() && provider(old) != provider(new) {
+        let why = "node updates may not change providerID except from \"\" to valid";
+        errors.push(Error::forbidden(&spec.child("providerID"), why));
     }
     errors
+}
+
+fn validate_external_id(new: &Value, old: &Value) -> Option<Error> {
+    let id = |node: &Value| node.str_at(&["spec", "externalID"]).to_owned();
+    let spec = Path::new("spec");
+    (id(new) != id(old)).then(|| Error::forbidden(&spec.child("externalID"), "may not be updated"))
 }
 
 fn table() -> Table {

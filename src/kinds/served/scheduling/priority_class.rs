@@ -95,6 +95,11 @@ impl Strategy for PriorityClass {
         errors
     }
 
+    fn kept_for(&self, name: &str) -> Option<&'static str> {
+        let is_system = SYSTEM.iter().any(|class| class.name == name);
+        is_system.then_some("this is a system priority class and cannot be deleted")
+    }
+
     fn table(&self) -> Option<Table> {
         let mut table = Table::named(
             vec![

@@ -120,11 +120,11 @@ fn cells(migration: &Value) -> Vec<Cell> {
     };
     let conditions = migration.items_at(&["status", "conditions"]).iter();
     let held = conditions.filter(|condition| condition.str_at(&["status"]) == "True");
-    let state = held
+    let mut states = held
         .map(|condition| condition.str_at(&["type"]))
         .filter(|type_| matches!(*type_, "Running" | "Failed" | "Succeeded"));
     let name = migration.str_at(&["metadata", "name"]);
-    vec![Cell::text(name), Cell::text(&resource), Cell::text(state.last().unwrap_or("Unknown"))]
+    vec![Cell::text(name), Cell::text(&resource), Cell::text(states.next_back().unwrap_or("Unknown"))]
 }
 
 fn has_condition(object: &Value, type_: &str) -> bool {

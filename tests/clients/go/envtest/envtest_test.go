@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +23,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -225,6 +230,42 @@ func TestWebhooksAreCalled(test *testing.T) {
 	}
 }
 
+func TestWatchesEndWithTheirDefinition(test *testing.T) {
+	environment := &envtest.Environment{CRDInstallOptions: crds}
+	config := start(test, environment)
+	boats := dynamic.NewForConfigOrDie(config).
+		Resource(schema.GroupVersionResource{Group: "harbour.example.com", Version: "v1", Resource: "boats"})
+	watch, err := boats.Watch(test.Context(), metav1.ListOptions{})
+	if err != nil {
+		test.Fatal(err)
+	}
+	patch := func(text string) {
+		definition := &unstructured.Unstructured{}
+		definition.SetAPIVersion("apiextensions.k8s.io/v1")
+		definition.SetKind("CustomResourceDefinition")
+		definition.SetName("boats.harbour.example.com")
+		err := newClient(test, config).Patch(test.Context(), definition, client.RawPatch(types.MergePatchType, []byte(text)))
+		if err != nil {
+			test.Fatal(err)
+		}
+	}
+	patch(`{"metadata":{"labels":{"a":"b"}}}`)
+	select {
+	case event, open := <-watch.ResultChan():
+		test.Error("a label is no other definition:", event, open)
+	case <-time.After(200 * time.Millisecond):
+	}
+	patch(`{"spec":{"names":{"categories":["boats"]}}}`)
+	select {
+	case event, open := <-watch.ResultChan():
+		if open {
+			test.Error(event)
+		}
+	case <-time.After(eventually.Max):
+		test.Error("the watch goes on")
+	}
+}
+
 func TestKubectlFindsItsServer(test *testing.T) {
 	environment := &envtest.Environment{}
 	start(test, environment)
@@ -285,6 +326,24 @@ func TestNothingIsLeft(test *testing.T) {
 	if left, _ := os.ReadDir(folder); len(left) > 0 {
 		test.Error("there still are", left)
 	}
+}
+
+// The archive of `skiff assets archive` is what envtest downloads, as setup-envtest does.
+func TestAnIndexIsInstalledFrom(test *testing.T) {
+	folder := test.TempDir()
+	index := httptest.NewServer(http.FileServer(http.Dir(folder)))
+	defer index.Close()
+	out, err := exec.Command(os.Getenv("SKIFF"), "assets", "archive", "--out", folder, "--base-url", index.URL).CombinedOutput()
+	if err != nil {
+		test.Fatal(err, string(out))
+	}
+	test.Setenv("KUBEBUILDER_ASSETS", "")
+	start(test, &envtest.Environment{
+		DownloadBinaryAssets:         true,
+		DownloadBinaryAssetsVersion:  "v1.37.2",
+		DownloadBinaryAssetsIndexURL: index.URL + "/envtest-releases.yaml",
+		BinaryAssetsDirectory:        test.TempDir(),
+	})
 }
 
 // Ends when its parent is killed.
