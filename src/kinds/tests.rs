@@ -218,7 +218,6 @@ fn bindings_name_a_role_and_known_subjects() {
             r#"roleRef.kind: Unsupported value: "Rule": supported values: "Role", "ClusterRole""#,
             "roleRef.name: Required value",
             "subjects[0].name: Required value",
-            r#"subjects[0].name: Invalid value: "": user name cannot be empty"#,
             r#"subjects[1].name: Invalid value: "U": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"#,
             r#"subjects[2].kind: Unsupported value: "Robot": supported values: "ServiceAccount", "User", "Group""#,
         ],
@@ -324,9 +323,9 @@ fn nodes_keep_what_they_are() {
         "spec: {taints: [{key: a, effect: NoSchedule}, {key: a, effect: NoSchedule}, {key: '-', effect: Never}]}\n\
          status: {capacity: {cpu: '-1'}}",
         &[
-            r#"spec.taints[1]: Duplicate value: {"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":null}: taints must be unique by key and effect pair"#,
-            r#"spec.taints[2].key: Invalid value: "-": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"#,
-            r#"spec.taints[2].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute""#,
+            r#"metadata.taints[1]: Duplicate value: {"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":null}: taints must be unique by key and effect pair"#,
+            r#"metadata.taints[2].key: Invalid value: "-": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"#,
+            r#"metadata.taints[2].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute""#,
             r#"status.capacity[cpu]: Invalid value: "-1": must be greater than or equal to 0"#,
             r#"status.allocatable[cpu]: Invalid value: "-1": must be greater than or equal to 0"#,
         ],
