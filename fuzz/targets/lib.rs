@@ -8,6 +8,7 @@ pub mod apply;
 pub mod definitions;
 pub mod expressions;
 pub mod json;
+pub mod kinds;
 pub mod patches;
 pub mod paths;
 pub mod patterns;
@@ -41,7 +42,7 @@ pub struct Linear {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 15] = [
     json::TARGET,
     yaml::TARGET,
     paths::TARGET,
@@ -55,6 +56,7 @@ pub const TARGETS: [Target; 14] = [
     expressions::TARGET,
     roles::TARGET,
     definitions::TARGET,
+    kinds::TARGET,
     requests::TARGET,
 ];
 

@@ -11,7 +11,7 @@ use crate::work;
 const CONTEXT: usize = 3;
 /// From this many lines on, lines that stand often are not looked for.
 const POPULAR_FROM: usize = 200;
-/// DIFFERS: comparisons after which what is left is told as replaced. Kubernetes compares for as long as it takes.
+/// DIFFERS: lines and comparisons after which what is left is told as replaced. Kubernetes compares for as long as it takes.
 const STEPS_MAX: usize = 4_000_000;
 
 /// The unified diff from `old` to `new`; every line ends with a line feed.
@@ -146,6 +146,11 @@ impl Matcher {
         let mut best = Block { old: old.0, new: new.0, size: 0 };
         let mut lengths: HashMap<usize, usize> = HashMap::new();
         for at in old.0..old.1 {
+            if self.steps_left == 0 {
+                return best;
+            }
+            self.steps_left -= 1;
+            work::step();
             let places = self.places.get(self.old[at]).map(Vec::as_slice).unwrap_or_default();
             let from = places.partition_point(|place| *place < new.0);
             let places = places[from..].iter().copied().take_while(|place| *place < new.1);

@@ -5,7 +5,7 @@
 //!
 //! Source: `pkg/apis/certificates/validation` and `pkg/registry/certificates/certificates`, release 1.37.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::certificates::{self, Request, blocks, is_certificate};
@@ -188,13 +188,17 @@ fn keep_conditions(new: &mut Value, old: &Value, type_: &str) {
 
 /// Sets the times that conditions lack; one whose status is as it was keeps the time of its change.
 fn set_times(new: &mut Value, old: &Value, now: &str) {
+    let key = |condition: &Value| (condition.str_at(&["type"]).to_owned(), condition.str_at(&["status"]).to_owned());
+    let mut changes = BTreeMap::new();
+    for before in self::conditions(old) {
+        let time = before.str_at(&["lastTransitionTime"]);
+        if !time.is_empty() {
+            changes.entry(key(before)).or_insert(time);
+        }
+    }
     let Some(Value::Array(conditions)) = new.at_mut(&["status", "conditions"]) else { return };
     for condition in conditions {
-        let key =
-            |condition: &Value| (condition.str_at(&["type"]).to_owned(), condition.str_at(&["status"]).to_owned());
-        let own = key(condition);
-        let same = self::conditions(old).iter().filter(|before| key(before) == own);
-        let changed = same.map(|before| before.str_at(&["lastTransitionTime"])).find(|time| !time.is_empty());
+        let changed = changes.get(&key(condition)).copied();
         for (name, time) in [("lastUpdateTime", now), ("lastTransitionTime", changed.unwrap_or(now))] {
             if condition.str_at(&[name]).is_empty() {
                 condition.make_object().insert(name, Value::from(time));

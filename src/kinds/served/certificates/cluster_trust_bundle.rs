@@ -41,6 +41,23 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     ..Kind::new("certificates.k8s.io", "v1beta1", "ClusterTrustBundle", &ClusterTrustBundle)
 }];
 
+const EXAMPLE: &str = "\
+metadata:
+  name: example
+spec:
+  trustBundle: |
+    -----BEGIN CERTIFICATE-----
+    MIIBbjCCARWgAwIBAgIUGIqBdyTpJLVhY9XmYAxJLI8AjCAwCgYIKoZIzj0EAwIw
+    DDEKMAgGA1UEAwwBYTAgFw0yNjExMjIxNjQyMjJaGA8yMTI2MTAyOTE2NDIyMlow
+    DDEKMAgGA1UEAwwBYTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABJ+a86XxGZce
+    MVVj3pWHgSStqBOO2oqVO+PnyZeLflusL+GV6BVlo7bpboCexVRdtiKZpDku6cO/
+    6iezN+hSj1ejUzBRMB0GA1UdDgQWBBSlUf22NvhxJT7zkCeaVpNVIDwkPTAfBgNV
+    HSMEGDAWgBSlUf22NvhxJT7zkCeaVpNVIDwkPTAPBgNVHRMBAf8EBTADAQH/MAoG
+    CCqGSM49BAMCA0cAMEQCIFA7aZr/ZGmDZrPWHSbFvyufX9bjGKBd+8qFb2SRdYW7
+    AiBtXOwSvauywQPZs4lk53hQXnLMURecQAQB2D/8WY0YDw==
+    -----END CERTIFICATE-----
+";
+
 struct ClusterTrustBundle;
 
 impl Strategy for ClusterTrustBundle {
