@@ -165,6 +165,9 @@ async fn dispatch(
     if matches!(verb, Verb::Update | Verb::Patch | Verb::Delete) {
         note_stored(app, exchange, &target).await;
     }
+    if is_computed(&target) && matches!(verb, Verb::Update | Verb::Patch | Verb::Delete) {
+        app.registry.store_computed(&target).await?;
+    }
     let unsupported = || Status::method_not_allowed(&target.version.group, &target.version.names.plural, verb.as_str());
     match (target.subresource, verb) {
         (Subresource::Main, Verb::List) if is_computed(&target) => list_computed(app, exchange, &target).await,
@@ -610,7 +613,7 @@ fn manager(exchange: &Exchange, options: &WriteOptions) -> String {
     }
 }
 
-/// Whether the objects are not stored.
+/// Whether some objects are not stored before they are changed.
 fn is_computed(target: &Target) -> bool {
     built_in(&target.version).is_some_and(|kind| kind.is_computed)
 }

@@ -55,7 +55,7 @@ use strategy::Strategy;
 
 pub use crate::types::show_internal;
 pub use rbac::GROUP as RBAC_GROUP;
-pub use served::apiregistration::api_service::local as local_api_service;
+pub use served::apiregistration::api_service::{available_here, local as local_api_service};
 pub use served::core::binding::BINDING;
 pub use served::core::config_map::root_authority;
 pub use served::core::namespace::{FINALIZE, INITIAL as INITIAL_NAMESPACES, new as new_namespace};
@@ -92,7 +92,7 @@ pub struct Kind {
     /// Of a question: who answers it. Questions are not stored.
     pub review: Option<Review>,
     pub strategy: &'static dyn Strategy,
-    /// Not stored, but made of what is served, each time somebody asks.
+    /// Some of its objects are made of what is served, each time somebody asks, until somebody changes them.
     pub is_computed: bool,
     /// A small valid object, in YAML: what the kind is for, and what the tests create.
     pub example: &'static str,

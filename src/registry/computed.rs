@@ -1,13 +1,19 @@
-//! Objects that are not stored: they say what is served.
+//! Objects that say what is served. They are not stored before somebody changes them.
 
 use std::collections::BTreeSet;
 
 use uuid::Uuid;
 
-use super::{Registry, store_failed};
+use super::definitions::{OWN_MANAGER, own_user};
+use super::{Registry, Target, store_failed};
+use crate::auth::UserInfo;
 use crate::kinds;
+use crate::kinds::strategy::Subresource;
 use crate::meta::{Revision, Status};
+use crate::object;
+use crate::store::At;
 use crate::value::{Value, json};
+use futures_util::future::BoxFuture;
 
 impl Registry {
     /// An APIService for each version of each group that is served, sorted by name, and the revision that shows them.
@@ -27,6 +33,9 @@ impl Registry {
             }
         }
         let revision = self.storage.revision(&self.definitions.collection());
+        let stored = self.stored_services().await?;
+        let name = |service: &Value| service.str_at(&["metadata", "name"]).to_owned();
+        let known: BTreeSet<_> = stored.iter().map(name).collect();
         let services = served.iter().map(|(version, group, is_built_in)| {
             let mut service = kinds::local_api_service(group, version, *is_built_in, since);
             let metadata = service.make_object().entry("metadata").make_object();
@@ -37,7 +46,65 @@ impl Registry {
             metadata.insert("uid", Value::String(uid));
             service
         });
-        Ok((services.collect(), revision))
+        let made = services.filter(|service| !known.contains(service.str_at(&["metadata", "name"])));
+        let mut services: Vec<Value> = made.chain(stored.iter().cloned()).collect();
+        services.sort_by_key(name);
+        Ok((services, revision))
+    }
+
+    async fn stored_services(&self) -> Result<Vec<Value>, Status> {
+        let target = self.own_target("apiregistration.k8s.io", "apiservices", "").await?;
+        let collection = &target.resource.collection;
+        let snapshot = self.storage.snapshot(collection, At::Newest).await;
+        let snapshot = snapshot.map_err(|_| Status::internal_error("the APIServices can't be read"))?;
+        let mut services = Vec::new();
+        for stored in snapshot.range("", None) {
+            let service = self.derive(&target.resource, &target.version, stored).await;
+            services.push(service.map_err(|error| error.refuse_read(collection, stored))?);
+        }
+        Ok(services)
+    }
+
+    /// Stores the object of `target` that was made so far each time somebody asked, as it is now to be changed.
+    pub fn store_computed<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, Result<(), Status>> {
+        Box::pin(self.store_computed_once(target))
+    }
+
+    /// [`Registry::store_computed`] of an object that a client is to find there as it creates one of this name.
+    pub(super) async fn store_computed_of_client(
+        &self,
+        target: &Target,
+        user: &UserInfo,
+        name: &str,
+    ) -> Result<(), Status> {
+        let version = &target.version;
+        let is_computed = kinds::find(&version.group, &version.names.plural).is_some_and(|kind| kind.is_computed);
+        if !is_computed || user.name == own_user().name {
+            return Ok(());
+        }
+        self.store_computed(&Target { name: name.to_owned(), ..target.clone() }).await
+    }
+
+    async fn store_computed_once(&self, target: &Target) -> Result<(), Status> {
+        let main = Target { subresource: Subresource::Main, ..target.clone() };
+        if target.name.is_empty() || self.stored(&main).await?.is_some() {
+            return Ok(());
+        }
+        let (services, _) = self.api_services().await?;
+        let Some(service) = services.into_iter().find(|service| service.str_at(&["metadata", "name"]) == target.name)
+        else {
+            return Ok(());
+        };
+        let metadata = object! {
+            "name" => target.name.as_str(),
+            "labels" => service.at(&["metadata", "labels"]).cloned().unwrap_or_default(),
+        };
+        let service = object! { "metadata" => metadata, "spec" => service.get("spec").cloned().unwrap_or_default() };
+        let version = &target.version;
+        match self.create_own(&version.group, &version.names.plural, "", OWN_MANAGER, service).await {
+            Err(status) if status.is_already_exists() => Ok(()),
+            done => done,
+        }
     }
 }
 

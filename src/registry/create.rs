@@ -64,6 +64,7 @@ impl Registry {
         object = self.manage_fields(target, |fields| fields.update(None, object.clone(), &request.manager, &now)).await;
         let generates =
             object.str_at(&["metadata", "name"]).is_empty() && !object.str_at(&["metadata", "generateName"]).is_empty();
+        self.store_computed_of_client(target, user, object.str_at(&["metadata", "name"])).await?;
         let tries = if generates { GENERATED_NAME_TRIES } else { 1 };
         let mut result = Err(target.not_found());
         for tries_left in (0..tries).rev() {

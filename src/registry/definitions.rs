@@ -303,6 +303,9 @@ impl Registry {
     /// soon as it is answered; [`DECISION_WAIT`] at most, as the controllers may be another's. At once for other objects.
     pub async fn settle(&self, target: &Target, written: &Value) {
         let is_main = matches!(target.subresource, Subresource::Main);
+        if is_main {
+            self.follow_up(target, written.str_at(&["metadata", "name"])).await;
+        }
         if !is_main || target.resource.collection != self.definitions.collection() {
             return;
         }

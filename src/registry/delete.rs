@@ -68,7 +68,9 @@ impl Registry {
             let version = &target.version;
             return Err(Status::forbidden(&version.group, &version.names.plural, &target.name, why));
         }
-        self.delete_one(target, &target.name, user, options, warnings).await
+        let deletion = self.delete_one(target, &target.name, user, options, warnings).await?;
+        self.follow_up(target, &target.name).await;
+        Ok(deletion)
     }
 
     /// [`Registry::delete`], of which admission sees the name that the request is for.

@@ -246,7 +246,7 @@ impl Registry {
     }
 
     /// The stored object of a target, as it lies there.
-    async fn found(&self, target: &Target) -> Result<Option<Value>, Status> {
+    pub(super) async fn found(&self, target: &Target) -> Result<Option<Value>, Status> {
         let collection = &target.resource.collection;
         let stored = self.storage.get(collection, &target.key()).await;
         let stored = stored.map_err(|error| store_failed(collection, "get", error))?;

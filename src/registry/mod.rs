@@ -14,6 +14,7 @@ mod derive;
 mod get;
 mod built_in;
 mod computed;
+mod own_conditions;
 mod list;
 mod patch;
 mod policy;

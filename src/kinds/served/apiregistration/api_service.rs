@@ -1,26 +1,32 @@
 //! APIService, apiregistration.k8s.io/v1.
 //!
-//! There is one for each version of each group, and only the server makes them: nothing is aggregated here.
+//! There is one for each version of each group that the server serves itself. Others are stored and validated, but never
+//! available: nothing is aggregated here.
+//!
+//! Source: `pkg/apis/apiregistration` and `pkg/registry/apiservice` of `k8s.io/kube-aggregator`, release 1.37.
 
 use crate::crd::{Column, Scope, ServedVersion};
-use crate::meta::field::ErrorList;
-use crate::object;
-use crate::value::Value;
-
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, READING_VERBS};
+use crate::kinds::{Kind, defaults, metadata, prepare};
+use crate::meta::field::{Error, ErrorList};
+use crate::meta::field_ref::FieldRef;
+use crate::meta::{names, object_meta};
+use crate::object;
+use crate::value::{Value, base64, go_quote};
 
 const GROUP: &str = "apiregistration.k8s.io";
 
 /// What tells who made it: it follows what is served.
 const MANAGED_LABEL: &str = "kube-aggregator.kubernetes.io/automanaged";
 
+const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
+
 pub static KINDS: [&Kind; 1] = [&Kind {
     plural: "apiservices",
     singular: "apiservice",
     categories: &["api-extensions"],
     scope: Scope::Cluster,
-    verbs: READING_VERBS,
+    status: true,
     is_computed: true,
     example: r"
 metadata: {name: v1.apps}
@@ -40,13 +46,6 @@ pub fn local(group: &str, version: &str, is_built_in: bool, now: &str) -> Value 
     if !group.is_empty() {
         spec.make_object().insert("group", Value::from(group));
     }
-    let condition = object! {
-        "type" => "Available",
-        "status" => "True",
-        "lastTransitionTime" => now,
-        "reason" => "Local",
-        "message" => "Local APIServices are always available",
-    };
     let managed = if is_built_in { "onstart" } else { "true" };
     object! {
         "apiVersion" => format!("{GROUP}/v1"),
@@ -56,7 +55,18 @@ pub fn local(group: &str, version: &str, is_built_in: bool, now: &str) -> Value 
             "labels" => object! { MANAGED_LABEL => managed },
         },
         "spec" => spec,
-        "status" => object! { "conditions" => vec![condition] },
+        "status" => object! { "conditions" => vec![available_here(now)] },
+    }
+}
+
+/// The condition of a version that this server serves itself. `now` is RFC 3339.
+pub fn available_here(now: &str) -> Value {
+    object! {
+        "type" => "Available",
+        "status" => "True",
+        "lastTransitionTime" => now,
+        "reason" => "Local",
+        "message" => "Local APIServices are always available",
     }
 }
 
@@ -92,12 +102,54 @@ fn priorities(group: &str, version: &str, is_built_in: bool) -> (i64, i64) {
 struct ApiService;
 
 impl Strategy for ApiService {
-    fn validate_create(&self, _: &ServedVersion, _: &Value) -> ErrorList {
-        ErrorList::new()
+    fn set_typed_defaults(&self, object: &mut Value) {
+        let Some(spec) = object.get_mut("spec") else { return };
+        if let Some(service) = spec.get_mut("service").filter(|service| service.as_object().is_some()) {
+            defaults::set_pointer(service, "port", 443);
+        }
     }
 
-    fn validate_update(&self, _: &ServedVersion, _: Subresource, _: &Value, _: &Value) -> ErrorList {
-        ErrorList::new()
+    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+        let now = object.str_at(&["metadata", "creationTimestamp"]).to_owned();
+        let status = match object.at(&["spec", "service"]) {
+            Some(_) => object! {},
+            None => object! { "conditions" => vec![available_here(&now)] },
+        };
+        prepare::reset(object, "status", status);
+    }
+
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        validate(object)
+    }
+
+    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+        match subresource {
+            Subresource::Status => {
+                prepare::keep_metadata(new, old);
+                prepare::keep(new, old, &["spec"]);
+            }
+            _ => prepare::keep(new, old, &["status"]),
+        }
+    }
+
+    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+        let mut errors = metadata::validate_update(new, old);
+        match subresource {
+            Subresource::Status => errors.extend(validate_conditions(new)),
+            _ => errors.extend(validate(new)),
+        }
+        errors
+    }
+
+    fn allows_unconditional_update(&self) -> bool {
+        false
+    }
+
+    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
+        match subresource {
+            Subresource::Status => &[&["metadata"], &["spec"]],
+            _ => &[&["status"]],
+        }
     }
 
     fn table(&self) -> Option<Table> {
@@ -121,4 +173,87 @@ impl Strategy for ApiService {
             Cell::named(service, vec![Cell::text(&by), Cell::text(&shown)])
         }))
     }
+}
+
+fn validate(object: &Value) -> ErrorList {
+    let root = FieldRef::root(object);
+    let spec = root.field("spec");
+    let (group, version) = (spec.field("group"), spec.field("version"));
+    let mut errors = validate_metadata(object, &format!("{}.{}", version.text(), group.text()));
+    if group.is_empty() && version.text() != "v1" {
+        errors.push(group.required("only v1 may have an empty group and it better be legacy kube"));
+    }
+    if !group.is_empty() {
+        errors.extend(names::is_dns1123_subdomain(group.text()).into_iter().map(|fault| group.invalid(fault)));
+    }
+    errors.extend(names::is_dns1035_label(version.text()).into_iter().map(|fault| version.invalid(fault)));
+    for (name, max) in [("groupPriorityMinimum", 20_000), ("versionPriority", 1000)] {
+        let priority = spec.field(name);
+        if !(1..=max).contains(&priority.int()) {
+            let error = Error::invalid(priority.path(), priority.int(), format!("must be positive and less than {max}"));
+            errors.push(error);
+        }
+    }
+    errors.extend(validate_service(&spec));
+    errors
+}
+
+/// The name says the version and the group.
+fn validate_metadata(object: &Value, required: &str) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let name = object.str_at(&["metadata", "name"]);
+    let is_named = !name.is_empty() && names::is_path_segment(name, false).is_empty();
+    if is_named && name != required {
+        let why = format!("must be `spec.version+\".\"+spec.group`: {}", go_quote(required));
+        errors.push(Error::invalid(&metadata::METADATA.child("name"), name, why));
+    }
+    errors.extend(object_meta::validate(metadata::of(object), false, names::is_path_segment, &metadata::METADATA));
+    errors
+}
+
+fn validate_service(spec: &FieldRef<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let (service, bundle, insecure) = (spec.field("service"), spec.field("caBundle"), spec.field("insecureSkipTLSVerify"));
+    let has_bundle = !bundle.text().is_empty();
+    let is_insecure = insecure.value().and_then(Value::as_bool).unwrap_or_default();
+    if service.value().is_none() {
+        if has_bundle {
+            let length = base64::decode(bundle.text()).map_or(0, |bytes| bytes.len());
+            let shown = format!("{length} bytes");
+            errors.push(Error::invalid(bundle.path(), shown, "local APIServices may not have a caBundle"));
+        }
+        if is_insecure {
+            errors.push(insecure.invalid("local APIServices may not have insecureSkipTLSVerify"));
+        }
+        return errors;
+    }
+    for name in ["namespace", "name"] {
+        let field = service.field(name);
+        if field.text().is_empty() {
+            errors.push(field.required(""));
+        }
+    }
+    let port = service.field("port");
+    if !(1..=65535).contains(&port.int()) {
+        let why = "port is not valid: must be between 1 and 65535, inclusive";
+        errors.push(Error::invalid(port.path(), port.int(), why));
+    }
+    if is_insecure && has_bundle {
+        errors.push(insecure.invalid("may not be true if caBundle is present"));
+    }
+    errors
+}
+
+fn validate_conditions(object: &Value) -> ErrorList {
+    let root = FieldRef::root(object);
+    let status = root.field("status");
+    let conditions = status.field("conditions");
+    let mut errors = ErrorList::new();
+    for condition in conditions.items() {
+        let status = condition.field("status");
+        if !STATUSES.contains(&status.text()) {
+            errors.push(status.not_supported(&STATUSES));
+        }
+    }
+    errors
 }

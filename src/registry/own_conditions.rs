@@ -1,0 +1,201 @@
+//! Conditions that kube-apiserver itself sets on objects, right after they are written: `Dangling` of a FlowSchema, and
+//! `Available` of an APIService.
+//!
+//! Source: `k8s.io/apiserver/pkg/util/flowcontrol` and `k8s.io/kube-aggregator/pkg/controllers/status`, release 1.37.
+
+use crate::kinds::available_here;
+use crate::meta::Status;
+use crate::object;
+use crate::store::{At, Collection};
+use crate::value::{Value, go_quote, json};
+
+use super::definitions::own_user;
+use super::{FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings, store_failed};
+
+const FLOW: &str = "flowcontrol.apiserver.k8s.io";
+const SCHEMAS: &str = "flowschemas";
+const SCHEMA_MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
+const SERVICE_MANAGER: &str = "kube-apiserver";
+/// Priority levels that are there even while nobody has stored them.
+const MANDATORY_LEVELS: [&str; 2] = ["exempt", "catch-all"];
+
+impl Registry {
+    /// Sets the conditions that follow from a write to the object `name` of the resource of `target`. What can't be set now is
+    /// set after the next write.
+    pub(super) async fn follow_up(&self, target: &Target, name: &str) {
+        let version = &target.version;
+        let set = match (version.group.as_str(), version.names.plural.as_str()) {
+            (FLOW, SCHEMAS) => self.set_dangling(name).await,
+            (FLOW, "prioritylevelconfigurations") => self.set_all_dangling(name).await,
+            ("apiregistration.k8s.io", "apiservices") => self.set_available(name).await,
+            _ => return,
+        };
+        if let Err(status) = set {
+            tracing::debug!(message = status.message, name, "a condition could not be set");
+        }
+    }
+
+    /// The schemas that refer to a priority level.
+    async fn set_all_dangling(&self, level: &str) -> Result<(), Status> {
+        let snapshot = self.storage.snapshot(&Collection::new(FLOW, SCHEMAS), At::Newest).await;
+        let snapshot = snapshot.map_err(|_| Status::internal_error("the FlowSchemas can't be read"))?;
+        for stored in snapshot.range("", None) {
+            let Ok(schema) = json::decode(&stored.bytes) else { continue };
+            if schema.str_at(&["spec", "priorityLevelConfiguration", "name"]) == level {
+                self.set_dangling(&stored.key).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn set_dangling(&self, name: &str) -> Result<(), Status> {
+        let target = self.own_target(FLOW, SCHEMAS, name).await?;
+        let Some(schema) = self.found(&target).await? else { return Ok(()) };
+        let level = schema.str_at(&["spec", "priorityLevelConfiguration", "name"]);
+        let is_there =
+            MANDATORY_LEVELS.contains(&level) || self.has(FLOW, "prioritylevelconfigurations", level).await?;
+        let (status, reason, end) = match is_there {
+            true => ("False", "Found", "and it exists"),
+            false => ("True", "NotFound", "but there is no such object"),
+        };
+        let quoted = go_quote(level);
+        let message = format!("This FlowSchema references the PriorityLevelConfiguration object named {quoted} {end}");
+        let condition = condition("Dangling", status, reason, &message, &self.now());
+        if is_set(&schema, &condition) {
+            return Ok(());
+        }
+        self.patch_status(target, vec![condition], PatchType::Apply, SCHEMA_MANAGER).await
+    }
+
+    async fn set_available(&self, name: &str) -> Result<(), Status> {
+        let target = self.own_target("apiregistration.k8s.io", "apiservices", name).await?;
+        let Some(service) = self.found(&target).await? else { return Ok(()) };
+        let now = self.now();
+        let mut available = match service.at(&["spec", "service"]) {
+            None => available_here(&now),
+            Some(by) => {
+                let (reason, message) = self.why_unavailable(by).await?;
+                condition("Available", "False", reason, &message, &now)
+            }
+        };
+        if is_set(&service, &available) {
+            return Ok(());
+        }
+        let mut conditions = service.items_at(&["status", "conditions"]).to_vec();
+        match conditions.iter_mut().find(|condition| condition.str_at(&["type"]) == "Available") {
+            Some(known) => {
+                if known.get("status") == available.get("status") {
+                    let since = known.get("lastTransitionTime").cloned().unwrap_or_default();
+                    available.make_object().insert("lastTransitionTime", since);
+                }
+                *known = available;
+            }
+            None => conditions.push(available),
+        }
+        self.patch_status(target, conditions, PatchType::Merge, SERVICE_MANAGER).await
+    }
+
+    /// The reason and the message of an APIService that is served by the service `by`.
+    async fn why_unavailable(&self, by: &Value) -> Result<(&'static str, String), Status> {
+        let (namespace, name) = (by.str_at(&["namespace"]), by.str_at(&["name"]));
+        let port = by.get("port").and_then(Value::as_i64).unwrap_or(443);
+        let called = format!("service/{name} in {}", go_quote(namespace));
+        let Some(service) = self.read_object("", "services", &format!("{namespace}/{name}")).await? else {
+            return Ok(("ServiceNotFound", format!("{called} is not present")));
+        };
+        if service.str_at(&["spec", "type"]) == "ClusterIP" {
+            let ports = service.items_at(&["spec", "ports"]);
+            let listens = |listening: &&Value| listening.get("port").and_then(Value::as_i64) == Some(port);
+            let Some(found) = ports.iter().find(listens) else {
+                return Ok(("ServicePortError", format!("{called} is not listening on port {port}")));
+            };
+            let slices = self.slices(namespace, name).await?;
+            if slices.is_empty() {
+                return Ok(("EndpointsNotFound", format!("cannot find endpointslices for {called}")));
+            }
+            let port_name = found.str_at(&["name"]);
+            if !slices.iter().any(|slice| has_endpoint(slice, port_name)) {
+                let quoted = go_quote(port_name);
+                let message = format!("endpointslices for {called} have no addresses with port name {quoted}");
+                return Ok(("MissingEndpoints", message));
+            }
+        }
+        Ok(("FailedDiscoveryCheck", "this server does not send requests on to others".to_owned()))
+    }
+
+    /// The slices of a service's endpoints.
+    async fn slices(&self, namespace: &str, service: &str) -> Result<Vec<Value>, Status> {
+        let snapshot = self.storage.snapshot(&Collection::new("discovery.k8s.io", "endpointslices"), At::Newest).await;
+        let snapshot = snapshot.map_err(|_| Status::internal_error("the EndpointSlices can't be read"))?;
+        let prefix = format!("{namespace}/");
+        let stored = snapshot.range(&prefix, None).take_while(|stored| stored.key.starts_with(&prefix));
+        let own = stored.filter(|stored| stored.label("kubernetes.io/service-name") == Some(service));
+        Ok(own.filter_map(|stored| json::decode(&stored.bytes).ok()).collect())
+    }
+
+    async fn has(&self, group: &str, plural: &str, key: &str) -> Result<bool, Status> {
+        self.read_object(group, plural, key).await.map(|found| found.is_some())
+    }
+
+    /// A stored object, as it lies there.
+    async fn read_object(&self, group: &str, plural: &str, key: &str) -> Result<Option<Value>, Status> {
+        let collection = Collection::new(group, plural);
+        let stored = self.storage.get(&collection, key).await;
+        let stored = stored.map_err(|error| store_failed(&collection, "get", error))?;
+        Ok(stored.and_then(|stored| json::decode(&stored.bytes).ok()))
+    }
+
+    async fn patch_status(
+        &self,
+        target: Target,
+        conditions: Vec<Value>,
+        patch_type: PatchType,
+        manager: &str,
+    ) -> Result<(), Status> {
+        let target = Target { subresource: Subresource::Status, ..target };
+        let body = object! {
+            "apiVersion" => target.version.api_version(),
+            "kind" => target.version.names.kind.as_str(),
+            "metadata" => object! { "name" => target.name.as_str() },
+            "status" => object! { "conditions" => conditions },
+        };
+        let request = PatchRequest {
+            force: patch_type == PatchType::Apply,
+            patch_type,
+            bytes: json::encode(&body).into(),
+            field_validation: FieldValidation::Ignore,
+            manager: manager.to_owned(),
+            dry_run: false,
+            options: Value::Null,
+        };
+        // The write of a status is followed by nothing: this does not call itself.
+        self.patch(&target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
+    }
+}
+
+fn condition(kind: &str, status: &str, reason: &str, message: &str, now: &str) -> Value {
+    object! {
+        "type" => kind,
+        "status" => status,
+        "lastTransitionTime" => now,
+        "reason" => reason,
+        "message" => message,
+    }
+}
+
+/// Whether the object has the condition, since whenever.
+fn is_set(object: &Value, condition: &Value) -> bool {
+    let text =
+        |condition: &Value| ["type", "status", "reason", "message"].map(|name| condition.str_at(&[name]).to_owned());
+    object.items_at(&["status", "conditions"]).iter().any(|known| text(known) == text(condition))
+}
+
+/// Whether there is a ready address behind a port of this name.
+fn has_endpoint(slice: &Value, port_name: &str) -> bool {
+    let is_ready = |endpoint: &&Value| {
+        let ready = endpoint.at(&["conditions", "ready"]).and_then(Value::as_bool).unwrap_or(true);
+        ready && !endpoint.items_at(&["addresses"]).is_empty()
+    };
+    let has_port = slice.items_at(&["ports"]).iter().any(|port| port.str_at(&["name"]) == port_name);
+    has_port && slice.items_at(&["endpoints"]).iter().any(|endpoint| is_ready(&endpoint))
+}
