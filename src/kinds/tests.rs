@@ -346,7 +346,7 @@ fn nodes_keep_what_they_are() {
         &[
             r#"spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid"#,
             r#"spec.providerID: Forbidden: node updates may not change providerID except from "" to valid"#,
-            "[]: Forbidden: node updates may only change labels, taints, or capacity",
+            "spec.externalID: Forbidden: may not be updated",
         ],
     );
     check_errors(NODE, Some("spec: {}"), "spec: {providerID: cloud:///b, unschedulable: true}", &[]);

@@ -69,7 +69,8 @@ fn zero_values_are_nobodys_before_the_first_apply() {
     let reset = json!({"metadata": {"managedFields": [{}]}});
     send(&server, "PATCH", &format!("{NODES}/n"), "application/merge-patch+json", &reset);
     let answer = apply(&server, &format!("{NODES}/n"), &node(json!({"metadata": {"name": "n", "labels": {"a": "b"}}})));
-    let expected = json!({"f:spec": {"f:unschedulable": {}}});
+    // A new node is not ready.
+    let expected = json!({"f:spec": {"f:taints": {}, "f:unschedulable": {}}});
     assert_eq!(owned(&answer.json(), "before-first-apply"), expected, "{}", answer.json());
 }
 

@@ -15,22 +15,6 @@ use crate::value::Value;
 
 const BUNDLE_BYTES_MAX: usize = 1 << 20;
 
-/// A bundle of one certificate.
-const EXAMPLE: &str = "\
-metadata: {name: example}
-spec:
-  trustBundle: |
-    -----BEGIN CERTIFICATE-----
-    MIIBLjCB4aADAgECAhQ9jJrOO3brpK0dMvv6qBxrxWlYfTAFBgMrZXAwDDEKMAgG
-    A1UEAwwBYTAgFw0yNjExMjIxNjIyMjZaGA8yMTI2MTAyOTE2MjIyNlowDDEKMAgG
-    A1UEAwwBYTAqMAUGAytlcAMhAAnd5F0sO66rzpb8glR+CrVm2hjVA7fdLB6IMHZZ
-    vJbVo1MwUTAdBgNVHQ4EFgQUzgl/MK6f/w00R8Pxzz32/mgySK0wHwYDVR0jBBgw
-    FoAUzgl/MK6f/w00R8Pxzz32/mgySK0wDwYDVR0TAQH/BAUwAwEB/zAFBgMrZXAD
-    QQCx4oG5tN9cL6PDnIhQtb1541JRRZtTYCIqWoV8yMGT7bHyvHqcmicHJnnf8Vci
-    vnqkACUD/fKDAlS4jHEinuAH
-    -----END CERTIFICATE-----
-";
-
 pub static KINDS: [&Kind; 1] = [&Kind {
     plural: "clustertrustbundles",
     singular: "clustertrustbundle",
@@ -41,6 +25,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     ..Kind::new("certificates.k8s.io", "v1beta1", "ClusterTrustBundle", &ClusterTrustBundle)
 }];
 
+/// A bundle of one certificate.
 const EXAMPLE: &str = "\
 metadata:
   name: example
