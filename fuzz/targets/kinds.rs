@@ -39,7 +39,7 @@ fn run(data: &[u8]) {
 }
 
 /// Creates an object, and changes it into another one.
-pub fn write(kind: &'static Kind, sent: &Value, changed: Value) {
+fn write(kind: &'static Kind, sent: &Value, changed: Value) {
     let Some(mut new) = decoded(kind, sent) else { return };
     fill(kind, &mut new);
     let version = Arc::new(kind.served_version());
@@ -131,8 +131,4 @@ fn look(kind: &'static Kind, object: &Value) {
     black_box(kinds::show_internal(&format!("{group}.{}.{}", kind.version, kind.kind), object));
     let mut stored = object.clone();
     kinds::settle_stored(&mut stored);
-}
-
-pub fn sample(kind: &'static Kind, sparse: bool) -> Value {
-    objects::first(kind, &mut Source::new(if sparse { &[0] } else { &[1] }))
 }

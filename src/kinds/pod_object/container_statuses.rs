@@ -66,15 +66,15 @@ fn validate_ids(user: &FieldRef<'_>) -> ErrorList {
 fn validate_resources(statuses: &FieldRef<'_>, containers: &FieldRef<'_>) -> ErrorList {
     let containers = containers.value().and_then(Value::as_array).unwrap_or_default();
     // Of containers of one name the first is meant.
-    let containers: HashMap<&str, &Value> =
-        containers.iter().rev().map(|container| (container.str_at(&["name"]), container)).collect();
+    let containers: HashMap<&str, Wanted<'_>> =
+        containers.iter().rev().map(|container| (container.str_at(&["name"]), Wanted::by(container))).collect();
     let mut errors = ErrorList::new();
     for status in statuses.items() {
-        let container = containers.get(status.field("name").text()).copied();
+        let container = containers.get(status.field("name").text());
         let list = status.field("allocatedResourcesStatus");
         for resource in list.items() {
             let name = resource.field("name");
-            if let Some(why) = container.and_then(|container| not_of(container, name.text())) {
+            if let Some(why) = container.and_then(|wanted| wanted.refuse(name.text())) {
                 errors.push(Error::invalid(name.path(), name.text(), why));
             }
             errors.extend(validate_health(&resource.field("resources")));
@@ -83,19 +83,32 @@ fn validate_resources(statuses: &FieldRef<'_>, containers: &FieldRef<'_>) -> Err
     errors
 }
 
-/// Why a resource is not one that the container asks for.
-fn not_of(container: &Value, name: &str) -> Option<&'static str> {
-    const NO_CLAIM: &str = "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or \
-                            'claim:<claimName>' if request is empty";
-    let Some(wanted) = name.strip_prefix("claim:") else {
-        let found = container.at(&["resources", "requests", name]).is_some();
-        return (!found).then_some("must match one of the container's resource requests");
-    };
-    let is_wanted = |claim: &Value| {
-        let (name, request) = (claim.str_at(&["name"]), claim.str_at(&["request"]));
-        if request.is_empty() { wanted == name } else { wanted == format!("{name}/{request}") }
-    };
-    (!container.items_at(&["resources", "claims"]).iter().any(is_wanted)).then_some(NO_CLAIM)
+/// What a container asks for.
+struct Wanted<'c> {
+    container: &'c Value,
+    /// `NAME`, or `NAME/REQUEST`.
+    claims: HashSet<String>,
+}
+
+impl<'c> Wanted<'c> {
+    fn by(container: &'c Value) -> Self {
+        let name = |claim: &Value| match (claim.str_at(&["name"]), claim.str_at(&["request"])) {
+            (name, "") => name.to_owned(),
+            (name, request) => format!("{name}/{request}"),
+        };
+        Wanted { container, claims: container.items_at(&["resources", "claims"]).iter().map(name).collect() }
+    }
+
+    /// Why a resource is not one that the container asks for.
+    fn refuse(&self, name: &str) -> Option<&'static str> {
+        const NO_CLAIM: &str = "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or \
+                                'claim:<claimName>' if request is empty";
+        let Some(wanted) = name.strip_prefix("claim:") else {
+            let found = self.container.at(&["resources", "requests", name]).is_some();
+            return (!found).then_some("must match one of the container's resource requests");
+        };
+        (!self.claims.contains(wanted)).then_some(NO_CLAIM)
+    }
 }
 
 fn validate_health(resources: &FieldRef<'_>) -> ErrorList {
