@@ -324,9 +324,9 @@ fn nodes_keep_what_they_are() {
         "spec: {taints: [{key: a, effect: NoSchedule}, {key: a, effect: NoSchedule}, {key: '-', effect: Never}]}\n\
          status: {capacity: {cpu: '-1'}}",
         &[
-            r#"spec.taints[1]: Duplicate value: {"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":null}: taints must be unique by key and effect pair"#,
-            r#"spec.taints[2].key: Invalid value: "-": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"#,
-            r#"spec.taints[2].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute""#,
+            r#"metadata.taints[1]: Duplicate value: {"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":null}: taints must be unique by key and effect pair"#,
+            r#"metadata.taints[2].key: Invalid value: "-": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"#,
+            r#"metadata.taints[2].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute""#,
             r#"status.capacity[cpu]: Invalid value: "-1": must be greater than or equal to 0"#,
             r#"status.allocatable[cpu]: Invalid value: "-1": must be greater than or equal to 0"#,
         ],
@@ -347,7 +347,7 @@ fn nodes_keep_what_they_are() {
         &[
             r#"spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid"#,
             r#"spec.providerID: Forbidden: node updates may not change providerID except from "" to valid"#,
-            "[]: Forbidden: node updates may only change labels, taints, or capacity",
+            "spec.externalID: Forbidden: may not be updated",
         ],
     );
     check_errors(NODE, Some("spec: {}"), "spec: {providerID: cloud:///b, unschedulable: true}", &[]);
