@@ -178,8 +178,6 @@ pub enum Review {
 const VERBS: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 /// Of objects that are not deleted together.
 const SINGLE_VERBS: &[&str] = &["create", "delete", "get", "list", "patch", "update", "watch"];
-/// Of objects that only the server makes.
-const READING_VERBS: &[&str] = &["get", "list"];
 /// Of questions.
 const CREATING_VERBS: &[&str] = &["create"];
 

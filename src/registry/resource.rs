@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::apply::{FieldManager, FieldSet, ResetFields, TypeSchema};
 use crate::crd::ServedVersion;
+use crate::kinds;
 use crate::kinds::strategy::{Strategy, Subresource};
 use crate::meta::Revision;
 use crate::store::{Collection, Stored};
@@ -126,10 +127,8 @@ impl Resource {
     /// The group of the kind in what is told of objects that are not valid: of a kind that is served in several groups, the
     /// first.
     pub(super) fn kind_group<'a>(&'a self, version: &'a ServedVersion) -> &'a str {
-        match self.definition {
-            Some(_) => &version.group,
-            None => &self.first().group,
-        }
+        let built_in = kinds::find(&version.group, &version.names.plural).filter(|_| self.definition.is_none());
+        built_in.and_then(|kind| kind.forms.first()).map_or(&version.group, |first| first.group)
     }
 
     /// The `group/version` of a version of this resource.
