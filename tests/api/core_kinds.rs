@@ -293,7 +293,6 @@ fn discovery_lists_every_kind() {
     };
     let core = [
         "bindings",
-        "componentstatuses",
         "configmaps",
         "endpoints",
         "events",
@@ -302,7 +301,6 @@ fn discovery_lists_every_kind() {
         "namespaces/finalize",
         "namespaces/status",
         "nodes",
-        "nodes/proxy",
         "nodes/status",
         "persistentvolumeclaims",
         "persistentvolumeclaims/status",

@@ -38,11 +38,13 @@ fn get_wide_prints_the_further_columns_too() {
 fn get_finds_a_resource_by_every_name_it_has() {
     let Some(cluster) = Cluster::with(&nightly()) else { return };
     for name in
-        ["crontabs", "crontab", "ct", "CronTab", "crontabs.stable.example.com", "crontabs.v1.stable.example.com", "all"]
+        ["crontabs", "crontab", "ct", "CronTab", "crontabs.stable.example.com", "crontabs.v1.stable.example.com"]
     {
         let names = cluster.kubectl.ok(&format!("get {name} -o name"));
         assert_eq!(names, "crontab.stable.example.com/nightly\n", "{name}");
     }
+    let names = cluster.kubectl.ok("get all -o name");
+    assert_eq!(names, "service/kubernetes\ncrontab.stable.example.com/nightly\n");
 }
 
 #[test]

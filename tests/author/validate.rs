@@ -30,8 +30,8 @@ kind: Boat
 metadata: {name: titanic}
 spec: {length: 269, rig: \"steam\"}
 ---
-apiVersion: apps/v1
-kind: Deployment
+apiVersion: harbour.example.org/v1
+kind: Crane
 metadata: {name: tower}
 ---
 apiVersion: v1
@@ -87,7 +87,7 @@ error: Boat titanic: <nil>: Invalid value: null: some validation rules were not 
 16 | apiVersion: harbour.example.com/v1
    | ^^^^^^^^^^
 
-boats.yaml: Deployment tower: not checked: there is no definition of Deployment in apps/v1
+boats.yaml: Crane tower: not checked: there is no definition of Crane in harbour.example.org/v1
 error: Namespace Harbour: metadata.name: Invalid value: "Harbour": {NAME}
   --> boats.yaml:27:18
    |
@@ -212,7 +212,7 @@ fn junit_has_a_case_for_each_document() {
     <testcase name="Boat daisy"/>
     <testcase name="Boat crowded"><failure message="length: Duplicate value: line 14: key &quot;length&quot; already set in map">length: Duplicate value: line 14: key &quot;length&quot; already set in map&#10;spec.colour: Invalid value: unknown field &quot;spec.colour&quot;&#10;spec: Invalid value: a boat has 2 m for each of its crew</failure></testcase>
     <testcase name="Boat titanic"><failure message="spec.length: Invalid value: 269: spec.length in body should be less than or equal to 30">spec.length: Invalid value: 269: spec.length in body should be less than or equal to 30&#10;spec.rig: Unsupported value: &quot;steam&quot;: supported values: &quot;ketch&quot;, &quot;sloop&quot;, &quot;none&quot;&#10;&lt;nil&gt;: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation</failure></testcase>
-    <testcase name="Deployment tower"><skipped/></testcase>
+    <testcase name="Crane tower"><skipped/></testcase>
     <testcase name="Namespace Harbour"><failure message="metadata.name: Invalid value: &quot;Harbour&quot;: {NAME}">metadata.name: Invalid value: &quot;Harbour&quot;: {NAME}</failure></testcase>
   </testsuite>
 </testsuites>

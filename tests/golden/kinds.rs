@@ -17,6 +17,9 @@ const TOKEN: &str = "recorder";
 /// Who the recorder was.
 const USERS: &str = "recorder,admin,6d6f7265-6f76-4572-a973-6f6d65626f64,system:masters\n";
 const CONTROLLERS: &str = "-namespace-controller";
+/// As the recorder's server was started.
+const PLUGINS: &str = "--enable-admission-plugins=NodeRestriction";
+const ISSUER: &str = "--service-account-issuer=https://kubernetes.default.svc";
 
 #[test]
 fn conversations_about_kinds_hold_but_for_the_known_ones() {
@@ -26,8 +29,17 @@ fn conversations_about_kinds_hold_but_for_the_known_ones() {
     let users = users.to_str().expect("the path is text");
     let store = store();
     let start = |data: &str| {
-        let arguments =
-            ["--store", &store, "--authorization-mode=RBAC", "--token-auth-file", users, "--controllers", CONTROLLERS];
+        let arguments = [
+            "--store",
+            &store,
+            "--authorization-mode=RBAC",
+            "--token-auth-file",
+            users,
+            "--controllers",
+            CONTROLLERS,
+            PLUGINS,
+            ISSUER,
+        ];
         Server::start(&folder.0.join(data), &arguments)
     };
     Recorded {

@@ -29,8 +29,14 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     status: true,
     is_computed: true,
     example: r"
-metadata: {name: v1.apps}
-spec: {group: apps, version: v1, groupPriorityMinimum: 17800, versionPriority: 15}
+metadata: {name: v1beta1.metrics.example.com}
+spec:
+  group: metrics.example.com
+  version: v1beta1
+  groupPriorityMinimum: 100
+  versionPriority: 100
+  insecureSkipTLSVerify: true
+  service: {namespace: default, name: metrics}
 ",
     ..Kind::new(GROUP, "v1", "APIService", &ApiService)
 }];
@@ -190,7 +196,8 @@ fn validate(object: &Value) -> ErrorList {
     for (name, max) in [("groupPriorityMinimum", 20_000), ("versionPriority", 1000)] {
         let priority = spec.field(name);
         if !(1..=max).contains(&priority.int()) {
-            let error = Error::invalid(priority.path(), priority.int(), format!("must be positive and less than {max}"));
+            let error =
+                Error::invalid(priority.path(), priority.int(), format!("must be positive and less than {max}"));
             errors.push(error);
         }
     }
@@ -213,7 +220,8 @@ fn validate_metadata(object: &Value, required: &str) -> ErrorList {
 
 fn validate_service(spec: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
-    let (service, bundle, insecure) = (spec.field("service"), spec.field("caBundle"), spec.field("insecureSkipTLSVerify"));
+    let (service, bundle, insecure) =
+        (spec.field("service"), spec.field("caBundle"), spec.field("insecureSkipTLSVerify"));
     let has_bundle = !bundle.text().is_empty();
     let is_insecure = insecure.value().and_then(Value::as_bool).unwrap_or_default();
     if service.value().is_none() {

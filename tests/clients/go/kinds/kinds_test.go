@@ -47,7 +47,7 @@ type resource struct {
 }
 
 func TestEveryKind(test *testing.T) {
-	config := skiff.Start(test, "--runtime-config=api/all=true")
+	config := skiff.Start(test, "--runtime-config=api/all=true", "--disable-admission-plugins=TaintNodesByCondition")
 	examples := readExamples(test)
 	for _, contentType := range contentTypes {
 		for _, resource := range discover(test, config) {
@@ -68,7 +68,7 @@ func TestEveryKind(test *testing.T) {
 
 // What is created only to be answered. Bindings need a pod: TestPods has them.
 func TestEveryQuestion(test *testing.T) {
-	config := skiff.Start(test, "--runtime-config=api/all=true")
+	config := skiff.Start(test, "--runtime-config=api/all=true", "--disable-admission-plugins=TaintNodesByCondition")
 	examples := readExamples(test)
 	for _, contentType := range contentTypes {
 		for _, resource := range discover(test, config) {
