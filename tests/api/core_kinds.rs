@@ -227,7 +227,8 @@ fn the_newer_form_of_an_event_is_checked_strictly() {
     let folder = Folder::for_test();
     let server = memory(&folder);
     let answer = send(&server, "POST", NEW_EVENTS, &json!({"metadata": {"name": "e"}, "type": "Odd"}));
-    let message = r#"Event.events.k8s.io "e" is invalid: [eventTime: Required value, type: Invalid value: "": has invalid value: Odd]"#;
+    let message =
+        r#"Event "e" is invalid: [eventTime: Required value, type: Invalid value: "": has invalid value: Odd]"#;
     check_refused(&answer, 422, message);
     create(&server, EVENTS, json!({"metadata": {"name": "e"}, "type": "Odd"}));
 }

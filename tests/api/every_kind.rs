@@ -31,7 +31,15 @@ fn check(answer: Answer, status: u16) -> Answer {
 #[test]
 fn every_kind_is_listed_published_and_has_columns() {
     let folder = Folder::for_test();
-    let server = Server::start(&folder.0, &["--store", "memory", "--runtime-config=api/all=true"]);
+    let server = Server::start(
+        &folder.0,
+        &[
+            "--store",
+            "memory",
+            "--runtime-config=api/all=true",
+            "--disable-admission-plugins=StorageObjectInUseProtection",
+        ],
+    );
     let get = |path: &str, accept: &str| check(server.send("GET", path, &[("Accept", accept)], None), 200).json();
     for kind in kinds::all() {
         let list = get(&root(kind), "application/json");
@@ -61,7 +69,15 @@ fn every_kind_is_created_patched_and_read_in_both_forms() {
     const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
     const STRATEGIC: &str = "application/strategic-merge-patch+json";
     let folder = Folder::for_test();
-    let server = Server::start(&folder.0, &["--store", "memory", "--runtime-config=api/all=true"]);
+    let server = Server::start(
+        &folder.0,
+        &[
+            "--store",
+            "memory",
+            "--runtime-config=api/all=true",
+            "--disable-admission-plugins=StorageObjectInUseProtection",
+        ],
+    );
     for kind in kinds::all().filter(|kind| kind.can("patch")) {
         let example = example(kind);
         let types = [("Content-Type", JSON), ("Accept", PROTOBUF)];

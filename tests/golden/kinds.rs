@@ -52,14 +52,19 @@ fn conversations_about_kinds_hold_but_for_the_known_ones() {
     .check();
 }
 
-/// The conversations of a file, without the pauses that its server needed and ours does not.
+/// Longer than a second, so that what is made after a pause has a later time.
+const PAUSE_S: f64 = 1.1;
+
+/// The conversations of a file, without the long pauses that its server needed and ours does not.
 fn read(file: &str) -> Vec<Value> {
     let bytes = fs::read(root().join("kinds").join(format!("{file}.jsonl.gz"))).expect("the file is there");
     let text = String::from_utf8(gunzip(&bytes)).expect("it is text");
     let mut conversations: Vec<Value> =
         text.lines().map(|line| serde_json::from_str(line).expect("a line is a conversation")).collect();
     for steps in conversations.iter_mut().filter_map(|conversation| conversation["steps"].as_array_mut()) {
-        steps.retain(|step| step.get("sleep").is_none());
+        for pause in steps.iter_mut().filter_map(|step| step.get_mut("sleep")) {
+            *pause = pause.as_f64().unwrap_or(PAUSE_S).min(PAUSE_S).into();
+        }
     }
     conversations
 }

@@ -319,6 +319,6 @@ fn sort(document: &mut Value, path: &str) {
         false => document.pointer_mut(path),
     };
     if let Some(Value::Array(items)) = list {
-        items.sort_by_key(python_json);
+        items.sort_by_key(|item| python_json(&super::webhook::sorted(item)));
     }
 }

@@ -48,6 +48,8 @@ type resource struct {
 
 func TestEveryKind(test *testing.T) {
 	config := skiff.Start(test, "--runtime-config=api/all=true", "--disable-admission-plugins=TaintNodesByCondition")
+	// Some kinds are deprecated, and say so.
+	config.WarningHandler = rest.NoWarnings{}
 	examples := readExamples(test)
 	for _, contentType := range contentTypes {
 		for _, resource := range discover(test, config) {
@@ -69,6 +71,8 @@ func TestEveryKind(test *testing.T) {
 // What is created only to be answered. Bindings need a pod: TestPods has them.
 func TestEveryQuestion(test *testing.T) {
 	config := skiff.Start(test, "--runtime-config=api/all=true", "--disable-admission-plugins=TaintNodesByCondition")
+	// Some kinds are deprecated, and say so.
+	config.WarningHandler = rest.NoWarnings{}
 	examples := readExamples(test)
 	for _, contentType := range contentTypes {
 		for _, resource := range discover(test, config) {
