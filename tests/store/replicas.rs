@@ -106,18 +106,21 @@ fn a_batch_costs_one_statement_or_four_and_one_commit() {
     let Some(url) = here.block_on(postgres::new_database()) else { return };
     let database = Database::Postgres(PostgresUrl::new(&url));
     let (storage, other) = (here.block_on(database.open()), elsewhere.block_on(database.open()));
-    let statements = |prefix| here.block_on(statements_of_a_batch(&storage, prefix));
+    let statements = |prefix: &str| here.block_on(statements_of_a_batch(&storage, prefix));
     // Nothing of the collection is known: BEGIN with the counter, the keys, all that changes, COMMIT.
     assert!((4..=5).contains(&statements("unknown")));
     assert_eq!(here.block_on(newest(&storage)).len(), 64);
     assert!((1..=2).contains(&statements("known")));
-    // Another process has written in between: one that misses, then the four. The log brings what it wrote.
-    elsewhere.block_on(write(&other, put("other", "1", &[])));
-    // Where the notification is faster, nothing is missed; polls come between.
-    let missed = statements("missed");
-    assert!((4..=1 + 4 + 4).contains(&missed), "{missed}");
+    // Another process has written in between: one that misses, then the four. The log brings what it wrote. Where the
+    // notification is faster, nothing is missed, and one does.
+    let mut tries = (0..50).map(|at: i32| {
+        elsewhere.block_on(write(&other, put("other", &at.to_string(), &[])));
+        statements(&format!("missed-{at}"))
+    });
+    let missed = tries.find(|count| *count >= 4).expect("a write is faster than a notification");
+    assert!((5..=7).contains(&missed), "{missed} statements");
     // It may write again, so the next is not tried; nor the one after, as it does, although that is known.
-    elsewhere.block_on(write(&other, put("other", "2", &[])));
+    elsewhere.block_on(write(&other, put("other", "last", &[])));
     here.block_on(storage.catch_up()).expect("the database answers");
     assert!((4..=5).contains(&statements("careful")));
     assert!((4..=5).contains(&statements("still careful")));
