@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cel::declared::{DeclField, DeclType, ObjectType};
 use crate::cel::env::{Env, Expressions};
+use crate::cel::escape;
 use crate::cel::types::Type;
 use crate::crd::Column;
 use crate::meta::field::{Error, ErrorList};
@@ -22,28 +23,6 @@ pub const GROUP: &str = "admissionregistration.k8s.io";
 const POLICIES: [&str; 2] = ["Fail", "Ignore"];
 const MATCHES: [&str; 2] = ["Equivalent", "Exact"];
 const MUTABLE_OPERATIONS: [&str; 4] = ["*", "CONNECT", "CREATE", "UPDATE"];
-const RESERVED: [&str; 20] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-];
 
 /// Sets what Go sets in `MatchResources`.
 pub fn set_match_defaults(resources: &mut Value) {
@@ -366,5 +345,5 @@ impl Compiler {
 
 fn is_identifier(name: &str) -> bool {
     let is_word = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    is_word && !name.starts_with(|first: char| first.is_ascii_digit()) && !RESERVED.contains(&name) && name != "while"
+    is_word && !name.starts_with(|first: char| first.is_ascii_digit()) && !escape::is_reserved(name)
 }

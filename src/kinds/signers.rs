@@ -83,6 +83,11 @@ mod tests {
         let domain =
             "signerName: Invalid value: \"com\": should be a domain with at least two segments separated by dots";
         assert_eq!(faults("com/a"), [domain]);
+        let form = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
+        assert_eq!(faults("example.com"), [format!("signerName: Invalid value: \"example.com\": {form}")]);
+        assert!(
+            faults("A.b/c")[0].starts_with("signerName: Invalid value: \"A.b\": validating label \"A\": a lowercase")
+        );
         assert!(
             faults("a.b/A")[0].starts_with("signerName: Invalid value: \"A\": validating label \"A\": a lowercase")
         );

@@ -284,9 +284,14 @@ pub trait Strategy: Send + Sync {
         None
     }
 
-    /// Fields that a write to `subresource` resets, which its manager therefore does not own.
-    fn reset_fields(&self, _version: &ServedVersion, _subresource: Subresource) -> &'static [&'static [&'static str]] {
-        &[]
+    /// Fields that a write to `subresource` resets, which its manager therefore does not own: by default the status where it
+    /// is a subresource, and there the spec.
+    fn reset_fields(&self, version: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
+        match subresource {
+            _ if !version.status => &[],
+            Subresource::Status => &[&["spec"]],
+            _ => &[&["status"]],
+        }
     }
 
     /// What a row of a Table says of an object that has ended: a reason and a message.
@@ -310,6 +315,14 @@ pub trait Strategy: Send + Sync {
     /// Whether the object, its finalizers gone, must stay for another reason (a namespace with content).
     fn must_stay(&self, _object: &Value) -> bool {
         false
+    }
+}
+
+/// [`Strategy::reset_fields`] of kinds whose `/status` leaves metadata alone, too.
+pub const fn reset_beside_status(subresource: Subresource) -> &'static [&'static [&'static str]] {
+    match subresource {
+        Subresource::Status => &[&["metadata"], &["spec"]],
+        _ => &[&["status"]],
     }
 }
 

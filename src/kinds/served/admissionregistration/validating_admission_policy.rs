@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use crate::cel::types::Type;
 use crate::crd::{Scope, ServedVersion};
 use crate::kinds::policies::{self, Compiler};
-use crate::kinds::strategy::{Strategy, Subresource, Table};
+use crate::kinds::strategy::{Strategy, Subresource, Table, reset_beside_status};
 use crate::kinds::{Kind, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
@@ -68,10 +68,7 @@ impl Strategy for ValidatingAdmissionPolicy {
     }
 
     fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
-        match subresource {
-            Subresource::Status => &[&["metadata"], &["spec"]],
-            _ => &[&["status"]],
-        }
+        reset_beside_status(subresource)
     }
 
     fn table(&self) -> Option<Table> {

@@ -96,13 +96,6 @@ impl Strategy for CustomResourceDefinition {
         false
     }
 
-    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
-        match subresource {
-            Subresource::Status => &[&["spec"]],
-            _ => &[&["status"]],
-        }
-    }
-
     fn begin_delete(&self, object: &Value, now: &str) -> Option<Value> {
         strategy::begin_delete(&typed(object), now).map(|definition| definition.encode())
     }

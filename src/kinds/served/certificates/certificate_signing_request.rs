@@ -8,9 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::crd::{Column, Scope, ServedVersion};
-use crate::kinds::certificates::{self, Request, blocks, is_certificate};
+use crate::kinds::certificates::{Request, blocks, is_certificate};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Action, Kind, Part, metadata, prepare};
+use crate::kinds::{Action, Kind, Part, metadata, prepare, signers};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::object;
@@ -254,7 +254,7 @@ fn validate(object: &Value, allowed: &Allowed) -> ErrorList {
     if !allowed.legacy_signer && signer.text() == LEGACY_SIGNER {
         errors.push(signer.invalid("the legacy signerName is not allowed via this API version"));
     } else {
-        errors.extend(certificates::validate_signer_name(&signer));
+        errors.extend(signers::validate_name(&signer));
     }
     let seconds = spec.field("expirationSeconds");
     if seconds.is_set() && seconds.int() < EXPIRATION_SECONDS_MIN {

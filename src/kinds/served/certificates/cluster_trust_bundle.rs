@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use crate::crd::{Column, Scope, ServedVersion};
-use crate::kinds::certificates::{self, blocks, is_certificate};
+use crate::kinds::certificates::{blocks, is_authority, is_certificate};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, checks, metadata};
+use crate::kinds::{Kind, checks, metadata, signers};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -82,7 +82,7 @@ fn validate(object: &Value, parses: bool) -> ErrorList {
     let (name, signer) = (meta.field("name"), spec.field("signerName"));
     errors.extend(name_faults(name.text(), signer.text()).into_iter().map(|fault| name.invalid(fault)));
     if !signer.text().is_empty() {
-        errors.extend(certificates::validate_signer_name(&signer));
+        errors.extend(signers::validate_name(&signer));
     }
     if parses {
         errors.extend(validate_bundle(&spec.field("trustBundle")));
@@ -120,7 +120,7 @@ fn validate_bundle(bundle: &FieldRef<'_>) -> ErrorList {
             errors.push(invalid(format!("entry {index} has PEM block headers")));
         } else if !is_certificate(&block.bytes) {
             errors.push(invalid(format!("entry {index} does not parse as X.509")));
-        } else if !certificates::is_authority(&block.bytes) {
+        } else if !is_authority(&block.bytes) {
             errors.push(invalid(format!("entry {index} does not have the CA bit set")));
         } else {
             known.entry(block.bytes).or_default().push(index);

@@ -149,13 +149,6 @@ impl Strategy for Namespace {
         Some("Precondition failed")
     }
 
-    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
-        match subresource {
-            Subresource::Status => &[&["spec"]],
-            _ => &[&["status"]],
-        }
-    }
-
     fn begin_delete(&self, object: &Value, now: &str) -> Option<Value> {
         if object.at(&["metadata", "deletionTimestamp"]).is_some() {
             return None;

@@ -96,13 +96,6 @@ impl Strategy for Node {
     fn table(&self) -> Option<Table> {
         Some(table())
     }
-
-    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
-        match subresource {
-            Subresource::Status => &[&["spec"]],
-            _ => &[&["status"]],
-        }
-    }
 }
 
 /// One range of addresses and a list of them say the same; where they differ, the one counts.

@@ -118,13 +118,6 @@ impl Strategy for PersistentVolume {
         (field == "name").then(|| object.str_at(&["metadata", "name"]).to_owned())
     }
 
-    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
-        match subresource {
-            Subresource::Status => &[&["spec"]],
-            _ => &[&["status"]],
-        }
-    }
-
     fn returns_deleted(&self) -> bool {
         true
     }

@@ -92,13 +92,6 @@ impl Strategy for ResourceQuota {
         hard.map(limit_warnings).unwrap_or_default()
     }
 
-    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
-        match subresource {
-            Subresource::Status => &[&["spec"]],
-            _ => &[&["status"]],
-        }
-    }
-
     fn returns_deleted(&self) -> bool {
         true
     }

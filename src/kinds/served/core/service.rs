@@ -88,13 +88,6 @@ impl Strategy for Service {
     fn returns_deleted(&self) -> bool {
         true
     }
-
-    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
-        match subresource {
-            Subresource::Status => &[&["spec"]],
-            _ => &[&["status"]],
-        }
-    }
 }
 
 fn new_status() -> Value {

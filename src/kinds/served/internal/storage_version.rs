@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::crd::{Column, Scope, ServedVersion};
-use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
+use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};
 use crate::kinds::{Kind, checks, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
@@ -59,10 +59,7 @@ impl Strategy for StorageVersion {
     }
 
     fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
-        match subresource {
-            Subresource::Status => &[&["metadata"], &["spec"]],
-            _ => &[&["status"]],
-        }
+        reset_beside_status(subresource)
     }
 
     fn table(&self) -> Option<Table> {

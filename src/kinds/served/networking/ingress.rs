@@ -86,13 +86,6 @@ impl Strategy for Ingress {
     fn table(&self) -> Option<Table> {
         Some(table())
     }
-
-    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
-        match subresource {
-            Subresource::Status => &[&["spec"]],
-            _ => &[&["status"]],
-        }
-    }
 }
 
 /// The class that an ingress names in the old way.

@@ -5,7 +5,7 @@
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::network::addresses::{check_canonical_prefix, parse_lenient_prefix};
 use crate::kinds::network::keep_metadata;
-use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
+use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};
 use crate::kinds::{Kind, metadata, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
@@ -80,10 +80,7 @@ impl Strategy for ServiceCidr {
     }
 
     fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
-        match subresource {
-            Subresource::Status => &[&["metadata"], &["spec"]],
-            _ => &[&["status"]],
-        }
+        reset_beside_status(subresource)
     }
 }
 

@@ -4,7 +4,7 @@
 
 use crate::crd::{Column, ServedVersion};
 use crate::kinds::devices::{request, status};
-use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
+use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};
 use crate::kinds::{Kind, defaults, metadata, prepare, show_internal};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
@@ -64,10 +64,7 @@ impl Strategy for ResourceClaim {
     }
 
     fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
-        match subresource {
-            Subresource::Status => &[&["metadata"], &["spec"]],
-            _ => &[&["status"]],
-        }
+        reset_beside_status(subresource)
     }
 
     fn returns_deleted(&self) -> bool {

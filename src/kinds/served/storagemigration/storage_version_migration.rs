@@ -4,7 +4,7 @@
 //! where somebody asks for them, as their feature is off.
 
 use crate::crd::{Column, Scope, ServedVersion};
-use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
+use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};
 use crate::kinds::{Kind, conditions, metadata, prepare, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
@@ -96,10 +96,7 @@ impl Strategy for StorageVersionMigration {
     }
 
     fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
-        match subresource {
-            Subresource::Status => &[&["metadata"], &["spec"]],
-            _ => &[&["status"]],
-        }
+        reset_beside_status(subresource)
     }
 
     fn table(&self) -> Option<Table> {
