@@ -1,15 +1,15 @@
 //! What a write costs before rules: an object of 2 KB with some fifty fields through decode, prune, default, validate; and
 //! one of 1 MiB with lists of thousands of items, whose validation stands beside its parsing.
 //!
-//!     cargo bench --no-default-features --bench passes
+//!     cargo bench -p kubeskiff-engine --bench passes
 
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use kubeskiff::meta::field::Path;
-use kubeskiff::schema::structural::Structural;
-use kubeskiff::schema::{convert, default, json_schema, list_type, prune, validate};
-use kubeskiff::value::{Value, json};
+use kubeskiff_engine::meta::field::Path;
+use kubeskiff_engine::schema::structural::Structural;
+use kubeskiff_engine::schema::{convert, default, json_schema, list_type, prune, validate};
+use kubeskiff_engine::value::{Value, json};
 
 const FIELDS: usize = 6;
 const CONTAINERS: usize = 5;

@@ -65,7 +65,7 @@ fn malformed(der: &[u8]) -> String {
     }
 }
 
-#[cfg(feature = "server")]
+#[cfg(feature = "signatures")]
 mod signature {
     use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
     use x509_parser::certification_request::X509CertificationRequest;
@@ -113,7 +113,7 @@ mod signature {
     }
 }
 
-#[cfg(not(feature = "server"))]
+#[cfg(not(feature = "signatures"))]
 mod signature {
     use x509_parser::certification_request::X509CertificationRequest;
 
@@ -136,6 +136,7 @@ mod tests {
         assert_eq!(Request::verify(garbage), Err("asn1: syntax error: data truncated".to_owned()));
     }
 
+    #[cfg(feature = "signatures")]
     #[test]
     fn a_request_is_signed_by_its_own_key() {
         let params = rcgen::CertificateParams::default();

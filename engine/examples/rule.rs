@@ -1,6 +1,6 @@
 //! Checks, prices and runs a rule over an object, with no server around.
 //!
-//!     cargo run --no-default-features --example rule -- 'self.replicas <= 3' '{"replicas": 5}'
+//!     cargo run -p kubeskiff-engine --example rule -- 'self.replicas <= 3' '{"replicas": 5}'
 //!
 //! A third argument is the schema, in JSON; without one the object is a map of integers. Prints the type, what the rule
 //! may cost and what it did cost, and the value. Exit code 1 if there is something wrong, which is told.
@@ -8,14 +8,14 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use kubeskiff::cel::cost::estimate;
-use kubeskiff::cel::env::{Env, Expressions};
-use kubeskiff::cel::eval::show::literal;
-use kubeskiff::cel::eval::{Program, Value};
-use kubeskiff::schema::declare::declare;
-use kubeskiff::schema::form::form;
-use kubeskiff::schema::{convert, json_schema};
-use kubeskiff::value::json;
+use kubeskiff_engine::cel::cost::estimate;
+use kubeskiff_engine::cel::env::{Env, Expressions};
+use kubeskiff_engine::cel::eval::show::literal;
+use kubeskiff_engine::cel::eval::{Program, Value};
+use kubeskiff_engine::schema::declare::declare;
+use kubeskiff_engine::schema::form::form;
+use kubeskiff_engine::schema::{convert, json_schema};
+use kubeskiff_engine::value::json;
 
 const INTEGERS: &str = r#"{"type": "object", "maxProperties": 10, "additionalProperties": {"type": "integer"}}"#;
 const COST_LIMIT: u64 = 1_000_000;

@@ -1,15 +1,15 @@
 //! What server-side apply costs: of an object of 2 KB, and of one of 200 KB with a list of a thousand keyed items.
 //!
-//!     cargo bench --no-default-features --bench apply
+//!     cargo bench -p kubeskiff-engine --bench apply
 //!
 //! Goals, CPU alone: 60 µs and 10 ms.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use kubeskiff::apply::{ConvertError, FieldManager, ResetFields, TypeSchema, Versions};
-use kubeskiff::schema::{convert, json_schema};
-use kubeskiff::value::{Value, json};
+use kubeskiff_engine::apply::{ConvertError, FieldManager, ResetFields, TypeSchema, Versions};
+use kubeskiff_engine::schema::{convert, json_schema};
+use kubeskiff_engine::value::{Value, json};
 
 const VERSION: &str = "example.com/v1";
 const BEFORE: &str = "2026-01-01T00:00:00Z";

@@ -1,7 +1,7 @@
 //! What rules cost: compiling one, and running those of an object, also in the `cel` crate; and the same for all rules of
 //! the corpus where that is at hand, in `../shared/corpus` beside the project.
 //!
-//!     cargo bench --no-default-features --bench rules
+//!     cargo bench -p kubeskiff-engine --bench rules
 
 use std::fs::File;
 use std::hint::black_box;
@@ -10,11 +10,11 @@ use std::path::Path as FilePath;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use flate2::read::GzDecoder;
-use kubeskiff::meta::field::Path;
-use kubeskiff::schema::rules::{Limits, Rules, any};
-use kubeskiff::schema::structural::Structural;
-use kubeskiff::schema::{convert, json_schema};
-use kubeskiff::value::{Value, json};
+use kubeskiff_engine::meta::field::Path;
+use kubeskiff_engine::schema::rules::{Limits, Rules, any};
+use kubeskiff_engine::schema::structural::Structural;
+use kubeskiff_engine::schema::{convert, json_schema};
+use kubeskiff_engine::value::{Value, json};
 
 const ITEMS: usize = 100;
 
@@ -96,7 +96,7 @@ struct Kind {
 
 /// The lines of a file of the corpus; none where it is not there.
 fn lines(name: &str) -> Vec<Value> {
-    let path = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus").join(name);
+    let path = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus").join(name);
     let Ok(file) = File::open(&path) else { return Vec::new() };
     let lines = BufReader::new(GzDecoder::new(file)).lines();
     lines.map(|line| json::decode(line.expect("the file is text").as_bytes()).expect("each line is JSON")).collect()

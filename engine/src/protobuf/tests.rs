@@ -262,7 +262,11 @@ proptest! {
         bytes[at] = with;
         bytes.truncate(bytes.len() - cut % bytes.len() / 4);
         if let Ok(object) = decode(message, &bytes) {
-            prop_assert_eq!(decode(message, &encode(message, &object)), Ok(object));
+            // Items that are neither a schema nor several are null, as Go shows them, and are not written again.
+            let again = decode(message, &encode(message, &object));
+            prop_assert!(again.is_ok());
+            let again = again.unwrap_or_default();
+            prop_assert_eq!(decode(message, &encode(message, &again)), Ok(again));
         }
     }
 }

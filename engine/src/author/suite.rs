@@ -17,7 +17,7 @@ use crate::value::Value;
 use crate::value::json::{self, Layout};
 
 /// The schema of suite files.
-const SCHEMA: &str = include_str!("../../schemas/suite.json");
+const SCHEMA: &str = include_str!("../../../schemas/suite.json");
 /// What the server adds where it has not run the rules; it says nothing of its own.
 const NOT_RUN: &str = "some validation rules were not checked";
 

@@ -1,6 +1,6 @@
 //! Finds what is a file each: the built-in kinds, and the types of the published Go modules.
 //!
-//! Every `src/kinds/served/GROUP/KIND.rs` is a module with a table `KINDS`, and every `schemas/types/PACKAGE.txt` is a
+//! Every `src/kinds/served/GROUP/KIND.rs` is a module with a table `KINDS`, and every `../schemas/types/PACKAGE.txt` is a
 //! package of types. So a kind is one file, and nothing else has to name it.
 
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::{env, fs};
 fn main() {
     let folder = variable("CARGO_MANIFEST_DIR");
     write_kinds(&folder.join("src/kinds/served"));
-    write_types(&folder.join("schemas/types"));
+    write_types(&folder.join("../schemas/types"));
 }
 
 /// A module for each group, with a module for each of its files, and a table of all kinds.

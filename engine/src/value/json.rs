@@ -39,9 +39,9 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Counts values that were read on this thread, for the server's tests that hold the budgets.
-#[cfg(all(test, feature = "server"))]
-pub(crate) mod tally {
+/// Counts the texts that were read on this thread, for tests that hold the budgets.
+#[doc(hidden)]
+pub mod tally {
     use std::cell::Cell;
 
     thread_local! {
@@ -121,7 +121,6 @@ impl<'a> Decoder<'a> {
     }
 
     fn decode(mut self) -> Result<Decoded, Error> {
-        #[cfg(all(test, feature = "server"))]
         tally::count();
         let mut has_repeated_fields = false;
         let mut open: Vec<Open> = Vec::new();
@@ -420,7 +419,7 @@ impl<'a> Decoder<'a> {
 }
 
 /// `bytes` as text; each byte that is not part of a UTF-8 sequence becomes U+FFFD.
-pub(crate) fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+pub fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     match str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => {
