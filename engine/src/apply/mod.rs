@@ -4,6 +4,25 @@
 //! why the apply is refused. Pure: the time comes in as text, conversion as a trait. It neither defaults nor validates
 //! beyond types; the caller does, on what comes out.
 //!
+//! # How it is kept small
+//!
+//! - `apply::TypeSchema` is made once per version: which lists are atomic, sets or maps, and their keys. Values are
+//!   walked along it; nothing else knows a schema.
+//! - A `FieldSet` is a tree of steps. It is made only of what has changed: the managers of an object stay in the JSON
+//!   that they came in (`Fields::Encoded`) until their sets must change, so that a write pays for its own manager and
+//!   for those it takes something from. That text is used again only where it is what we would write ourselves.
+//! - Items of lists are found and compared by borrowed keys (`apply::item`), of which the first is looked up once; a
+//!   path is written out for what differs.
+//! - Objects of built-in kinds are structs in the reference. So one that is not there yet is not empty but has its
+//!   type's zero values (`Versions::empty`), which nobody owns, and a required key of a list map counts as `""` when
+//!   it is absent.
+//! - `Updater` has the two operations of structured-merge-diff, on versions behind a trait. It is pure, so a
+//!   conversion that a webhook has to make is noted, made outside, and the operation runs again
+//!   (`registry::convert::Conversions`).
+//! - An apply tells whether it changes more than ownership: only then is there a new time, and only then are defaults
+//!   set.
+//! - The managedFields of the object itself are passed over, not copied: often they are the larger part of it.
+//!
 //! Source: structured-merge-diff v6.4.2; apimachinery 1.37, `util/managedfields`; answers recorded from
 //! apiextensions-apiserver 1.37.
 

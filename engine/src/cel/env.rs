@@ -185,8 +185,8 @@ impl Env {
     /// value only where the libraries know the overload by its id.
     ///
     /// ```
-    /// use kubeskiff::cel::env::{Env, FunctionDecl, OverloadDecl};
-    /// use kubeskiff::cel::types::Type;
+    /// use kubeskiff_engine::cel::env::{Env, FunctionDecl, OverloadDecl};
+    /// use kubeskiff_engine::cel::types::Type;
     ///
     /// let overload = OverloadDecl::member("string_shorten_int", [Type::String, Type::Int], Type::String);
     /// let env = Env::standard().with_function(FunctionDecl::new("shorten", [overload]));
@@ -247,8 +247,8 @@ impl Env {
     /// libraries, which it prices by overloads here.
     ///
     /// ```
-    /// use kubeskiff::cel::env::Env;
-    /// use kubeskiff::cel::eval::Program;
+    /// use kubeskiff_engine::cel::env::Env;
+    /// use kubeskiff_engine::cel::eval::Program;
     ///
     /// let env = Env::standard();
     /// assert!(env.compile("[1, 'a'][0] < 2 || 'a' < 2").is_err());

@@ -14,10 +14,10 @@
 //! is an expression over one variable:
 //!
 //! ```
-//! use kubeskiff::cel::env::{Env, Expressions};
-//! use kubeskiff::cel::eval::map::Map;
-//! use kubeskiff::cel::eval::{Program, Value};
-//! use kubeskiff::cel::types::Type;
+//! use kubeskiff_engine::cel::env::{Env, Expressions};
+//! use kubeskiff_engine::cel::eval::map::Map;
+//! use kubeskiff_engine::cel::eval::{Program, Value};
+//! use kubeskiff_engine::cel::types::Type;
 //!
 //! let env = Env::kubernetes(Expressions::Stored).with_variable("self", Type::map(Type::String, Type::Int));
 //! let checked = env.compile("self.replicas <= self.maxReplicas")?;
@@ -39,8 +39,8 @@
 //! What is wrong with an expression is told as `kubectl` shows it:
 //!
 //! ```
-//! use kubeskiff::cel::env::{Env, Expressions};
-//! use kubeskiff::cel::types::Type;
+//! use kubeskiff_engine::cel::env::{Env, Expressions};
+//! use kubeskiff_engine::cel::types::Type;
 //!
 //! let env = Env::kubernetes(Expressions::New).with_variable("self", Type::String);
 //! let issues = env.compile("self.size() > '3'").unwrap_err();
@@ -51,6 +51,27 @@
 //!      | ............^",
 //! );
 //! ```
+//!
+//! # The way of an expression
+//!
+//! `cel` knows nothing of Kubernetes' objects; `schema::declare` and `schema::rules` bring the two together.
+//!
+//! - **Text to tree** (`lexer`, `syntax`, `parser`, `macros`): recursive descent, bounded in depth as cel-go is, with
+//!   the recovery and the messages of its generated parser. Ids are given in cel-go's order, as errors and costs
+//!   refer to them.
+//! - **Tree to types** (`checker`): declarations come from the structural schema, one object type a position. Every
+//!   function of every library is declared in `library/declarations`, for new and for stored expressions apart.
+//!   `checker::resolve` gives names their meaning and leaves types to the evaluation, for expressions that nobody
+//!   checks.
+//! - **Types to a price** (`cost`): one table of calls, by overload, for the estimate and for what a run really
+//!   costs. Paths are kept as the reference keeps them, shared memory and all, since the estimate depends on it.
+//! - **Types to a program** (`eval`): names become slots, overloads functions, constants values. Objects are read
+//!   where they lie, through a form that tells what a place in the JSON is to the expression; nothing is converted
+//!   that is not looked at. The steps of `eval::machine` are functions that are never inlined into the one that tells
+//!   them apart, and hand values on where they lie: a copy of a value right after it was written stalls the
+//!   processor, and once doubled the time of a rule over a list.
+//! - Programs are compiled when a version is first written to, and kept with it. Definitions are compiled and priced
+//!   when they are written, against what is new or stored in them.
 
 pub mod ast;
 pub mod declared;

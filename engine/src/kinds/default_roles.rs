@@ -1,5 +1,11 @@
 //! The roles and bindings that a cluster has from the start.
 //!
+//! At a start with RBAC each is compared with what is stored: from a look-up in memory, since the index needs these
+//! collections anyway. What is missing is queued at once and goes to disk in a transaction or two; the second start
+//! writes nothing, which a test holds. Then roles that aggregate are gathered by the controller's own function, so
+//! that `admin` is whole in the first request. Without RBAC they are not made: they would grant nothing, and cost
+//! each test server some thirty writes before it is ready.
+//!
 //! Source: the bootstrap policy of Kubernetes, release 1.36: what concerns users, and the controllers that this server has.
 //! Roles of programs that do not run here (kubelet, scheduler, proxy) are left out.
 

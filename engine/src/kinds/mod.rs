@@ -5,6 +5,26 @@
 //! data: [`crate::types`]. Nothing else names a kind. What the files share stands beside them.
 //!
 //! Like the layers above it, this one is pure. The registry makes a resource of a kind when it is first asked for.
+//!
+//! # What a kind says
+//!
+//! - **A subresource** is a `Part`: its name, its verbs, the kind that is sent where it is not the object's, and an
+//!   `Action`. `Action::Write` reads and writes the object, and the strategy knows the part (`approval`, `resize`);
+//!   the others (`Bind`, `Evict`, `Scale`, `Connect` and so on) are a function of the registry each.
+//! - **Forms of one kind** (versions, or the two Events) name each other in `forms`. The first is stored;
+//!   `Strategy::convert` makes the others of it.
+//! - **Which versions are served** is decided by `kinds::runtime_config` from `is_default` and `--runtime-config`.
+//! - **Strategies work on the decoded form**: a JSON tree as Go would write it, with nothing where Go has a zero
+//!   value that it omits. They read it by `FieldRef`, a value with its path, so that an error knows where it is, and
+//!   set defaults by the few words of `kinds::defaults`. Rust structs for the Go types would be a second copy of
+//!   every object. Where Go's internal type differs from the version's, `internalize` does what the round trip does.
+//! - **Errors come in the order of the reference**, all of them. Every loop over a client's list counts its steps,
+//!   and duplicates are found by sets.
+//! - Definitions with the name of a built-in kind are stored and stay without effect, as in kube-apiserver: they are
+//!   never compiled, and deleting one deletes nothing but itself. Else who may write definitions could take
+//!   admission, roles or leases away from everybody. (The corpus was recorded from a server of definitions alone,
+//!   which serves them; `tests/spec/KNOWN-CORPUS` names those answers.)
+//! - `cargo fmt` does not see files that a build script finds; `tests/run` formats the folder by name.
 
 pub mod strategy;
 mod metadata;

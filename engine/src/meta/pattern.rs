@@ -6,13 +6,13 @@
 //! that can't take long, and elsewhere one that counts its steps.
 //!
 //! ```
-//! use kubeskiff::meta::pattern::Pattern;
+//! use kubeskiff_engine::meta::pattern::Pattern;
 //!
 //! let pattern = Pattern::new("^[a-z]+$")?;
 //! assert!(pattern.is_match("abc"));
 //! let error = Pattern::new("a(").unwrap_err();
 //! assert_eq!(error.to_string(), "error parsing regexp: missing closing ): `a(`");
-//! # Ok::<(), kubeskiff::meta::pattern::Error>(())
+//! # Ok::<(), kubeskiff_engine::meta::pattern::Error>(())
 //! ```
 //!
 //! Source: Go's documentation of `regexp/syntax` with flags as `regexp.Compile` sets them, Go 1.26 (Unicode 15).

@@ -7,6 +7,22 @@
 //!
 //! The published types are data, made from the Go modules: `schemas/types`, read by [`source`] when they are first used.
 //!
+//! # Why data
+//!
+//! - `types::Message` is a type read from there. All that depends on the type comes from it: the JSON that Go writes
+//!   and its errors (`types::json`), the order of fields (`layout`), the bytes (`protobuf`), what apply and strategic
+//!   merge patches look at, the OpenAPI documents (`openapi`), how an error shows a struct of Go's internal types
+//!   (`internal`), what is left of an object once it was stored (`stored`). Nothing is said twice.
+//! - A package is looked through when one of its types is first asked for, and a type is read when it is first looked
+//!   at. What is read is leaked: a type is a `&'static` and lives as long as the process. A server that never sees a
+//!   pod never reads its type.
+//! - This was chosen over code made by `build.rs`. As code, some 1,500 types would be compiled in every build, and
+//!   would be tables of pointers that are relocated at every start. As text they cost no build time, no relocations
+//!   and nothing at a start.
+//! - The next minor is another version in `schemas/generate/go.mod`, and a difference in text that can be read.
+//! - What our own code says of a type stands in Rust beside it: what reads and writes itself in Go (`own`), and
+//!   descriptions in our words (`descriptions`).
+//!
 //! Source: the Go types and `generated.proto` files of `k8s.io/api` and `k8s.io/apimachinery`, release 1.37.
 
 mod table;

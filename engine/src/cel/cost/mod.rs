@@ -5,10 +5,10 @@
 //! runs. The estimate is no bound on what evaluation costs: keys of maps count as empty in it, as in the reference.
 //!
 //! ```
-//! use kubeskiff::cel::cost::{Range, estimate};
-//! use kubeskiff::cel::declared::DeclType;
-//! use kubeskiff::cel::env::{Env, Expressions};
-//! use kubeskiff::cel::types::Type;
+//! use kubeskiff_engine::cel::cost::{Range, estimate};
+//! use kubeskiff_engine::cel::declared::DeclType;
+//! use kubeskiff_engine::cel::env::{Env, Expressions};
+//! use kubeskiff_engine::cel::types::Type;
 //!
 //! // A list of up to 100 texts of up to 20 characters, which are up to 4 bytes each.
 //! let names = DeclType::list(DeclType::scalar(Type::String, 80, 2), 100);

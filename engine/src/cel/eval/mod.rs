@@ -4,9 +4,9 @@
 //! and what the evaluation cost. Values of the host are read in place through their [`host::Form`].
 //!
 //! ```
-//! use kubeskiff::cel::env::{Env, Expressions};
-//! use kubeskiff::cel::eval::{Program, Value};
-//! use kubeskiff::cel::types::Type;
+//! use kubeskiff_engine::cel::env::{Env, Expressions};
+//! use kubeskiff_engine::cel::eval::{Program, Value};
+//! use kubeskiff_engine::cel::types::Type;
 //!
 //! let env = Env::kubernetes(Expressions::New).with_variable("n", Type::Int);
 //! let expression = env.compile("n * 2 + 1")?;

@@ -4,6 +4,12 @@
 //! Go's YAML library: `on`, `y`, `017` and `1_000` are no text unless they stand in quotes. Written are blocks, lines of
 //! about 80 characters, and quotes where they are needed.
 //!
+//! # Why not a crate
+//!
+//! Manifests must mean what they mean to `sigs.k8s.io/yaml`: scalars of YAML 1.1 in Go's reading (`0o17`, `1_000`,
+//! `y` as a key), merge keys, budgets for aliases, errors; and what we emit must be what Go emits. Measured against
+//! Go's library, serde-saphyr differed in these.
+//!
 //! Source: `sigs.k8s.io/yaml` and `go.yaml.in/yaml/v2`, of which the errors are the texts, and whose leniency this has:
 //! what follows the first document's node is not looked at.
 
