@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use super::ast::{Ast, SourceInfo};
 use super::checker::CheckedExpr;
 use super::error::Issues;
+use super::function::{Function, Minor};
 use super::types::Type;
 use super::{checker, library, parser, wellknown};
 use crate::work;
@@ -13,7 +14,7 @@ use crate::work;
 /// A set of functions and macros with the rules of the language that go with it.
 #[derive(Clone, Debug)]
 pub struct Library {
-    functions: HashMap<&'static str, Arc<FunctionDecl>>,
+    functions: HashMap<&'static str, Arc<Function>>,
     /// Literals of lists and maps have elements of one type.
     pub homogeneous_literals: bool,
     /// `?.`, `[?]`, optional entries and the macros of optionals.
@@ -24,25 +25,6 @@ pub struct Library {
     pub sort_by: bool,
     /// The checks of literals that Kubernetes adds: durations, timestamps, regular expressions.
     pub literal_validators: bool,
-}
-
-/// A function with all its overloads, in the order in which they are tried.
-#[derive(Clone, Debug)]
-pub struct FunctionDecl {
-    pub name: &'static str,
-    pub overloads: Vec<Arc<OverloadDecl>>,
-}
-
-/// One signature of a function. What a call costs and does is found by `id`.
-#[derive(Clone, Debug)]
-pub struct OverloadDecl {
-    pub id: &'static str,
-    /// `target.function(…)`: `params[0]` is the target.
-    pub is_member: bool,
-    pub params: Vec<Type>,
-    pub result: Type,
-    /// Names of the type parameters in `params` and `result`.
-    pub type_params: Vec<Arc<str>>,
 }
 
 /// Which functions an expression may use.
@@ -67,43 +49,13 @@ pub struct Variable {
     pub ty: Type,
 }
 
-impl FunctionDecl {
-    pub fn new(name: &'static str, overloads: impl IntoIterator<Item = OverloadDecl>) -> Self {
-        FunctionDecl { name, overloads: overloads.into_iter().map(Arc::new).collect() }
-    }
-}
-
-impl OverloadDecl {
-    /// `function(params) -> result`.
-    pub fn global(id: &'static str, params: impl Into<Vec<Type>>, result: Type) -> Self {
-        OverloadDecl::declare(id, false, params.into(), result)
-    }
-
-    /// `params[0].function(params[1..]) -> result`.
-    pub fn member(id: &'static str, params: impl Into<Vec<Type>>, result: Type) -> Self {
-        OverloadDecl::declare(id, true, params.into(), result)
-    }
-
-    fn declare(id: &'static str, is_member: bool, params: Vec<Type>, result: Type) -> Self {
-        let mut type_params = Vec::new();
-        for ty in params.iter().chain([&result]) {
-            collect_type_params(ty, &mut type_params);
+impl Expressions {
+    /// The version of Kubernetes whose functions these are.
+    pub fn version(self) -> Minor {
+        match self {
+            Expressions::New => 36,
+            Expressions::Stored => 37,
         }
-        OverloadDecl { id, is_member, params, result, type_params }
-    }
-}
-
-fn collect_type_params(ty: &Type, names: &mut Vec<Arc<str>>) {
-    match ty {
-        Type::Param(name) if !names.contains(name) => names.push(name.clone()),
-        Type::List(element) => collect_type_params(element, names),
-        Type::Map(entry) => {
-            collect_type_params(&entry.0, names);
-            collect_type_params(&entry.1, names);
-        }
-        Type::Opaque(opaque) => opaque.params.iter().for_each(|param| collect_type_params(param, names)),
-        Type::Type(Some(of)) => collect_type_params(of, names),
-        _ => {}
     }
 }
 
@@ -119,7 +71,7 @@ fn library(make: impl FnOnce() -> Library) -> Arc<Library> {
 impl Library {
     fn kubernetes(expressions: Expressions) -> Library {
         Library {
-            functions: by_name(library::kubernetes(expressions)),
+            functions: by_name(library::kubernetes(expressions.version())),
             homogeneous_literals: true,
             optionals: true,
             two_variable_comprehensions: true,
@@ -130,7 +82,7 @@ impl Library {
 
     fn standard() -> Library {
         Library {
-            functions: by_name(library::declarations::standard::functions()),
+            functions: by_name(library::standard()),
             homogeneous_literals: false,
             optionals: false,
             two_variable_comprehensions: false,
@@ -140,19 +92,19 @@ impl Library {
     }
 
     /// The function `name`, if there is one.
-    pub fn function(&self, name: &str) -> Option<&Arc<FunctionDecl>> {
+    pub fn function(&self, name: &str) -> Option<&Arc<Function>> {
         self.functions.get(name)
     }
 }
 
-fn by_name(declarations: Vec<FunctionDecl>) -> HashMap<&'static str, Arc<FunctionDecl>> {
+fn by_name(declarations: Vec<Function>) -> HashMap<&'static str, Arc<Function>> {
     let mut functions = HashMap::new();
     declarations.into_iter().for_each(|declaration| declare(&mut functions, declaration));
     functions
 }
 
 /// Adds a declaration. Where there is one of the name, its overloads come after those.
-fn declare(functions: &mut HashMap<&'static str, Arc<FunctionDecl>>, declaration: FunctionDecl) {
+fn declare(functions: &mut HashMap<&'static str, Arc<Function>>, declaration: Function) {
     match functions.get_mut(declaration.name) {
         Some(function) => Arc::make_mut(function).overloads.extend(declaration.overloads),
         None => _ = functions.insert(declaration.name, Arc::new(declaration)),
@@ -181,20 +133,29 @@ impl Env {
         self
     }
 
-    /// The same with one more function, or with more overloads of one. Calls of it can be checked and priced; they have a
-    /// value only where the libraries know the overload by its id.
+    /// The same with one more function, or with more overloads of one. Each says what a call costs and does.
     ///
     /// ```
-    /// use kubeskiff_engine::cel::env::{Env, FunctionDecl, OverloadDecl};
+    /// use kubeskiff_engine::cel::cost::Cost;
+    /// use kubeskiff_engine::cel::env::Env;
+    /// use kubeskiff_engine::cel::eval::{EvalError, Program, Value};
+    /// use kubeskiff_engine::cel::function::{Function, Overload};
     /// use kubeskiff_engine::cel::types::Type;
     ///
-    /// let overload = OverloadDecl::member("string_shorten_int", [Type::String, Type::Int], Type::String);
-    /// let env = Env::standard().with_function(FunctionDecl::new("shorten", [overload]));
-    /// assert_eq!(*env.compile("'abc'.shorten(2)")?.result_type(), Type::String);
+    /// let params = [Type::String, Type::Int];
+    /// let overload = Overload::member("string_shorten_int", params, Type::String, Cost::One, |_, arguments| {
+    ///     let [Value::String(text), Value::Int(length)] = arguments else { return Err(EvalError::no_such_overload()) };
+    ///     Ok(Value::string(text.chars().take(*length as usize).collect::<String>()))
+    /// });
+    /// let env = Env::standard().with_function(Function::new("shorten", [overload]));
+    /// let expression = env.compile("'abc'.shorten(2)")?;
+    /// assert_eq!(*expression.result_type(), Type::String);
+    /// let evaluation = Program::new(&expression, &env)?.evaluate(&[], 1_000).result.map(Value::into_static);
+    /// assert_eq!(evaluation?.is(&Value::borrowed("ab")), Ok(true));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn with_function(mut self, function: FunctionDecl) -> Env {
+    pub fn with_function(mut self, function: Function) -> Env {
         declare(&mut Arc::make_mut(&mut self.library).functions, function);
         self
     }

@@ -2,7 +2,8 @@
 //!
 //! Text becomes an [`ast::Ast`], an [`env::Env`] of declared variables and functions turns that into a
 //! [`checker::CheckedExpr`], and this is priced by [`cost`] and run by [`eval`]. Nothing here does I/O, reads a clock or
-//! needs the server. Texts, positions and costs are those of cel-go 0.29 with the Kubernetes libraries.
+//! needs the server. Texts, positions and costs are those of cel-go 0.29 with the Kubernetes libraries. A function, with what
+//! it takes, gives, costs and does, stands once: in [`library`], one family a file.
 //!
 //! A rule such as
 //!
@@ -90,6 +91,7 @@ pub mod print;
 pub mod checker;
 pub mod cost;
 pub mod env;
+pub mod function;
 pub mod eval;
 pub mod library;
 

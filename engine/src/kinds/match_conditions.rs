@@ -12,7 +12,7 @@ use crate::cel::declared::{DeclField, DeclType, ObjectType};
 use crate::cel::env::{Env, Expressions};
 use crate::cel::eval::map::Map as CelMap;
 use crate::cel::eval::{EvalError, Program, Value as Cel};
-use crate::cel::library::functions::authorizer::{self, Authorizer, Resource};
+use crate::cel::library::authorizer::{self, Authorizer, Resource};
 use crate::cel::types::Type;
 use crate::value::Value;
 use crate::work;
@@ -226,7 +226,7 @@ fn namespace() -> DeclType {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cel::library::functions::authorizer::{Check, Decision};
+    use crate::cel::library::authorizer::{Check, Decision};
     use crate::value::yaml;
 
     /// Lets Jane read.

@@ -35,7 +35,7 @@ use uuid::Uuid;
 
 use super::{Admission, Attributes};
 use crate::auth::{self, ResourceAttributes, UserInfo};
-use crate::cel::library::functions::authorizer::{self as cel, Check, Decision};
+use crate::cel::library::authorizer::{self as cel, Check, Decision};
 use crate::crd::ServedVersion;
 use crate::meta::Status;
 use crate::value::{Value, go_quote};

@@ -7,7 +7,7 @@ use super::assign::is_exact;
 use super::{CheckedExpr, format};
 use crate::cel::ast::{Call, Constant, Expr, ExprId, ExprKind, List, MapEntry};
 use crate::cel::error::Issue;
-use crate::cel::library::functions::time;
+use crate::cel::library::time;
 use crate::cel::types::Type;
 use crate::meta::{duration, pattern::Pattern};
 

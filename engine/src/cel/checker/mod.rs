@@ -9,8 +9,9 @@ use crate::cel::ast::{
     Ast, Call, Comprehension, Constant, Expr, ExprId, ExprKind, List, Location, MapEntry, Select, SourceInfo, Struct,
     operators,
 };
-use crate::cel::env::{Env, FunctionDecl, OverloadDecl};
+use crate::cel::env::Env;
 use crate::cel::error::{Issue, Issues};
+use crate::cel::function::{Function, Overload};
 use crate::cel::types::Type;
 use crate::cel::wellknown;
 use crate::work;
@@ -43,7 +44,7 @@ pub enum Reference {
     /// A variable, or a type or constant that has a value already.
     Ident { name: String, value: Option<Constant> },
     /// The overloads that fit the types of the arguments: one where those are known.
-    Function { overloads: Vec<Arc<OverloadDecl>> },
+    Function { overloads: Vec<Arc<Overload>> },
 }
 
 impl CheckedExpr {
@@ -68,7 +69,7 @@ impl CheckedExpr {
     }
 
     /// The candidates of a call; none for what is not a call.
-    pub fn overloads(&self, id: ExprId) -> &[Arc<OverloadDecl>] {
+    pub fn overloads(&self, id: ExprId) -> &[Arc<Overload>] {
         match self.reference(id) {
             Some(Reference::Function { overloads }) => overloads,
             _ => &[],
@@ -305,13 +306,13 @@ impl Checker<'_> {
         }
     }
 
-    fn function(&self, name: &str) -> Option<Arc<FunctionDecl>> {
+    fn function(&self, name: &str) -> Option<Arc<Function>> {
         self.env.library.function(name.strip_prefix('.').unwrap_or(name)).cloned()
     }
 
-    fn resolve_overload(&mut self, id: ExprId, function: &FunctionDecl, target: Option<&Expr>, args: &[Expr]) {
+    fn resolve_overload(&mut self, id: ExprId, function: &Function, target: Option<&Expr>, args: &[Expr]) {
         let arg_types: Vec<Type> = target.into_iter().chain(args).map(|arg| self.ty(arg.id)).collect();
-        let mut overloads: Vec<Arc<OverloadDecl>> = Vec::new();
+        let mut overloads: Vec<Arc<Overload>> = Vec::new();
         let mut result: Option<Type> = None;
         if function.name == operators::LOGICAL_AND || function.name == operators::LOGICAL_OR {
             result = Some(Type::Bool);
@@ -349,7 +350,7 @@ impl Checker<'_> {
     }
 
     /// The result of an overload, if such arguments fit it.
-    fn fit(&mut self, overload: &OverloadDecl, args: &[Type]) -> Option<Type> {
+    fn fit(&mut self, overload: &Overload, args: &[Type]) -> Option<Type> {
         if overload.type_params.is_empty() {
             let fits = self.substitutions.are_assignable(args, &overload.params);
             return fits.then(|| overload.result.clone());

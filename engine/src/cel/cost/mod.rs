@@ -1,8 +1,9 @@
 //! What expressions cost.
 //!
-//! [`model`] holds every constant and tells which formula prices a call; [`estimate`](estimate::estimate) reads it with
-//! sizes that are ranges, before an expression is accepted, and [`CallCost::actual`] with the sizes of values, while it
-//! runs. The estimate is no bound on what evaluation costs: keys of maps count as empty in it, as in the reference.
+//! What a call costs is a value of its overload, a [`Cost`]: one formula is read with sizes that are ranges, before an
+//! expression is accepted ([`estimate`](estimate())), another one with the sizes of values, while it runs. [`model`] holds
+//! the constants that are no function's own. The estimate is no bound on what evaluation costs: keys of maps count as empty
+//! in it, as in the reference.
 //!
 //! ```
 //! use kubeskiff_engine::cel::cost::{Range, estimate};
@@ -21,14 +22,14 @@
 //! Source: cel-go 0.29 (`checker/cost.go`, `interpreter/runtimecost.go`) and `k8s.io/apiserver/pkg/cel/library/cost.go`,
 //! release 1.37.
 
-mod actual;
+pub mod actual;
 mod estimate;
+pub mod formula;
 pub mod model;
 mod path;
 mod range;
 
-pub use actual::Measure;
-pub(super) use actual::comparison;
-pub use estimate::estimate;
-pub use model::{CallCost, call_cost};
+pub use actual::Called;
+pub use estimate::{Entry, Estimate, Sizes, estimate};
+pub use formula::Cost;
 pub use range::Range;

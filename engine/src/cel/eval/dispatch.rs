@@ -2,9 +2,10 @@
 
 use super::error::EvalError;
 use super::map::Map;
-use super::node::{Call, Mismatch, Overload, Shortcut, Trait};
+use super::node::{Call, Candidate, Shortcut};
 use super::value::{Scope, Value, type_name};
 use crate::cel::ast::operators;
+use crate::cel::function::{Mismatch, Trait};
 use crate::cel::types::Type;
 
 impl Call {
@@ -40,8 +41,8 @@ impl Call {
     }
 
     /// The overload for so many arguments, where the function says itself what it does not take.
-    fn unguarded(&self, arguments: &[Value<'_>]) -> Option<&Overload> {
-        let takes = |overload: &&Overload| overload.declaration.params.len() == arguments.len();
+    fn unguarded(&self, arguments: &[Value<'_>]) -> Option<&Candidate> {
+        let takes = |overload: &&Candidate| overload.declaration.params.len() == arguments.len();
         self.overloads.iter().filter(|_| self.mismatch == Mismatch::Unguarded).find(takes)
     }
 
@@ -87,45 +88,10 @@ impl Shortcut {
     }
 }
 
-impl Overload {
+impl Candidate {
     fn takes(&self, arguments: &[Value<'_>]) -> bool {
         let params = &self.declaration.params;
         params.len() == arguments.len() && params.iter().zip(arguments).all(|(param, argument)| fits(param, argument))
-    }
-}
-
-impl Mismatch {
-    /// What errors say of calls of `function`.
-    pub(super) fn of(function: &str) -> Mismatch {
-        use operators::{
-            ADD, DIVIDE, GREATER, GREATER_EQUALS, IN, LESS, LESS_EQUALS, LOGICAL_NOT, MODULO, MULTIPLY, NEGATE,
-            SUBTRACT,
-        };
-        match function {
-            ADD => Mismatch::Trait(Trait::Adder),
-            SUBTRACT => Mismatch::Trait(Trait::Subtractor),
-            MULTIPLY => Mismatch::Trait(Trait::Multiplier),
-            DIVIDE => Mismatch::Trait(Trait::Divider),
-            MODULO => Mismatch::Trait(Trait::Modder),
-            NEGATE => Mismatch::Trait(Trait::Negator),
-            LESS | LESS_EQUALS | GREATER | GREATER_EQUALS => Mismatch::Trait(Trait::Comparer),
-            "size" => Mismatch::Trait(Trait::Sizer),
-            "matches" => Mismatch::Trait(Trait::Matcher),
-            "sort" | "@sortByAssociatedKeys" => Mismatch::Trait(Trait::List),
-            "flatten" => Mismatch::Unguarded,
-            LOGICAL_NOT | IN | "contains" | "startsWith" | "endsWith" => Mismatch::Bare,
-            _ => Mismatch::Types,
-        }
-    }
-
-    /// Whether all overloads of the function are one to the reference, which finds out for itself what it was given.
-    pub(super) fn is_single_implementation(self, function: &str) -> bool {
-        match self {
-            Mismatch::Trait(_) => true,
-            Mismatch::Bare => matches!(function, operators::LOGICAL_NOT | operators::IN),
-            Mismatch::Unguarded => false,
-            Mismatch::Types => matches!(function, "type" | "dyn"),
-        }
     }
 }
 

@@ -1,10 +1,10 @@
 //! What the cost model asks of values.
 
 use super::value::Value;
-use crate::cel::cost::Measure;
 
-impl Measure for Value<'_> {
-    fn size(&self) -> u64 {
+impl<'a> Value<'a> {
+    /// `size()` of strings, bytes, lists, maps, objects, IP addresses and networks; 1 for any other value.
+    pub fn size(&self) -> u64 {
         match self {
             Value::String(text) => text.characters(),
             Value::Bytes(bytes) => bytes.len() as u64,
@@ -15,14 +15,16 @@ impl Measure for Value<'_> {
         }
     }
 
-    fn content_size(&self) -> u64 {
+    /// The same, of what an optional holds where this is one.
+    pub fn content_size(&self) -> u64 {
         match self {
             Value::Optional(Some(value)) => value.content_size(),
             other => other.size(),
         }
     }
 
-    fn text_bytes(&self) -> Option<u64> {
+    /// Bytes of a string, or of bytes; `None` for other values.
+    pub fn text_bytes(&self) -> Option<u64> {
         match self {
             Value::String(text) => Some(text.len() as u64),
             Value::Bytes(bytes) => Some(bytes.len() as u64),
@@ -30,7 +32,8 @@ impl Measure for Value<'_> {
         }
     }
 
-    fn for_each(&self, visit: &mut dyn FnMut(&Self)) -> bool {
+    /// Shows every element of a list, or every key and value of a map or object; false, and none, for other values.
+    pub fn for_each(&self, visit: &mut dyn FnMut(&Value<'a>)) -> bool {
         // What does not fit its schema is an error; of these each counts as a scalar does.
         match self {
             Value::List(list) => list.iter().for_each(|item| visit(&item.unwrap_or_default())),
@@ -43,25 +46,5 @@ impl Measure for Value<'_> {
             _ => return false,
         }
         true
-    }
-
-    fn begins_with_text(&self) -> bool {
-        let Value::List(list) = self else { return false };
-        matches!(list.get(0), Some(Ok(Value::String(_) | Value::Bytes(_))))
-    }
-
-    fn as_int(&self) -> Option<i64> {
-        Value::as_int(self)
-    }
-
-    fn is_compared_at_once(&self) -> bool {
-        matches!(self, Value::Opaque(_))
-    }
-
-    fn format_regex_size(&self) -> Option<u64> {
-        match self {
-            Value::Opaque(value) => value.format_regex_size(),
-            _ => None,
-        }
     }
 }

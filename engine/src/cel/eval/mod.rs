@@ -37,7 +37,7 @@ mod message;
 pub use error::EvalError;
 pub use machine::Binding;
 pub use plan::{Evaluation, Program};
-pub use value::{Function, Scope, Value};
+pub use value::{Scope, Value};
 
 #[cfg(test)]
 mod tests;

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::value::{Function, Value};
-use crate::cel::cost::CallCost;
-use crate::cel::env::OverloadDecl;
+use super::value::Value;
+use crate::cel::cost::Cost;
+use crate::cel::function::{Implementation, Mismatch, Overload};
 use crate::meta::pattern::Pattern;
 
 /// A step of the evaluation.
@@ -91,8 +91,8 @@ pub(super) struct Call {
     pub function: String,
     pub arguments: Vec<Node>,
     /// What may be called, in the order in which it is tried.
-    pub overloads: Vec<Overload>,
-    pub cost: CallCost,
+    pub overloads: Vec<Candidate>,
+    pub cost: Cost,
     /// What the evaluator knows to do itself where the arguments are of the commonest types.
     pub shortcut: Option<Shortcut>,
     /// Whether an argument that fails ends the call, without the arguments after it and without a cost.
@@ -114,38 +114,11 @@ pub(super) enum Shortcut {
     Size,
 }
 
+/// What an overload takes and does.
 #[derive(Debug)]
-pub(super) struct Overload {
-    pub declaration: Arc<OverloadDecl>,
-    pub implementation: Function,
-}
-
-/// What an error says of a call that no overload takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mismatch {
-    /// The function and the types of the arguments.
-    Types,
-    /// Nothing.
-    Bare,
-    /// What the function itself says: nobody looks at the arguments before.
-    Unguarded,
-    /// Nothing if the first argument takes part in such operations at all, else the function.
-    Trait(Trait),
-}
-
-/// Operations that values of some types take part in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trait {
-    Adder,
-    Comparer,
-    Divider,
-    List,
-    Matcher,
-    Modder,
-    Multiplier,
-    Negator,
-    Sizer,
-    Subtractor,
+pub(super) struct Candidate {
+    pub declaration: Arc<Overload>,
+    pub implementation: Implementation,
 }
 
 /// `element in [constants]`.

@@ -8,16 +8,16 @@ use std::sync::Arc;
 use super::error::EvalError;
 use super::machine::{Binding, Machine};
 use super::node::{
-    Append, Attribute, Call, Conditional, ConstantSet, Element, Entry, Fold, Insert, Key, Membership, Merge, Message,
-    Mismatch, Node, Overload, Qualifier, Quantifier, Root, Shortcut,
+    Append, Attribute, Call, Candidate, Conditional, ConstantSet, Element, Entry, Fold, Insert, Key, Membership, Merge,
+    Message, Node, Qualifier, Quantifier, Root, Shortcut,
 };
-use super::value::{Function, Value};
+use super::value::Value;
 use crate::cel::ast::{self, Constant, Expr, ExprKind, operators};
 use crate::cel::checker::{CheckedExpr, Reference};
-use crate::cel::cost::{call_cost, model};
-use crate::cel::env::{Env, OverloadDecl};
+use crate::cel::cost::{Cost, model};
+use crate::cel::env::Env;
 use crate::cel::escape::unescape;
-use crate::cel::library;
+use crate::cel::function::{Calling, Mismatch, Overload, Run};
 use crate::cel::types::Type;
 use crate::meta::pattern::Pattern;
 use crate::work;
@@ -187,33 +187,32 @@ impl<'p> Planner<'p> {
     }
 
     fn plan_function(&self, expr: &'p Expr, function: &str, arguments: Vec<Node>) -> Result<Node, EvalError> {
-        let candidates = self.expr.overloads(expr.id);
-        let mismatch = Mismatch::of(function);
-        let pattern = constant_pattern(function, &arguments)?;
-        let overloads = match candidates {
-            [only] => bind([only]),
-            // The types of the arguments decide while evaluating, and then among all overloads.
-            _ => self.env.library.function(function).map_or_else(Vec::new, |function| bind(&function.overloads)),
+        let declared = self.env.library.function(function);
+        let calling = declared.map_or(Calling::USUAL, |function| function.calling);
+        let pattern = if calling.has_pattern { constant_pattern(&arguments)? } else { None };
+        // Where the types of the arguments leave more than one, they decide while evaluating, and then among all overloads.
+        let (overloads, cost, is_resolved) = match self.expr.overloads(expr.id) {
+            [only] => (bind([only]), only.cost, true),
+            _ => {
+                let all = declared.map_or_else(Vec::new, |function| bind(&function.overloads));
+                (all, declared.map_or(Cost::One, |function| function.unresolved_cost()), false)
+            }
         };
-        let resolved = match candidates {
-            [only] => only.id,
-            _ => "",
-        };
-        let dispatches = resolved.is_empty() && !mismatch.is_single_implementation(function);
+        let dispatches = !is_resolved && !calling.is_single;
         let call = Call {
             function: function.to_owned(),
-            cost: call_cost(function, resolved),
+            cost,
             shortcut: Shortcut::of(function),
             // So are all functions that the reference gives a list of arguments.
-            stops_at_failure: arguments.len() > 2 || function == "format" || dispatches || pattern.is_some(),
-            mismatch: if pattern.is_some() { Mismatch::Bare } else { mismatch },
+            stops_at_failure: arguments.len() > 2 || calling.stops_at_failure || dispatches || pattern.is_some(),
+            mismatch: if pattern.is_some() { Mismatch::Bare } else { calling.mismatch },
             arguments,
             overloads,
             pattern,
         };
         let is_constant = matches!(call.arguments.as_slice(), [Node::Constant(_)]);
         let node = Node::Call(Box::new(call));
-        if is_constant && is_conversion(function) {
+        if is_constant && calling.is_folded {
             return Ok(Node::Constant(fold(&node)?.into_static()));
         }
         Ok(node)
@@ -271,36 +270,22 @@ impl<'p> Planner<'p> {
     }
 }
 
-fn bind<'d>(declarations: impl IntoIterator<Item = &'d Arc<OverloadDecl>>) -> Vec<Overload> {
-    let bound = declarations.into_iter().filter_map(|declaration| {
-        let implementation = implementation(declaration.id)?;
-        Some(Overload { declaration: declaration.clone(), implementation })
+fn bind<'d>(declarations: impl IntoIterator<Item = &'d Arc<Overload>>) -> Vec<Candidate> {
+    let bound = declarations.into_iter().filter_map(|declaration| match declaration.run {
+        Run::Function(implementation) => Some(Candidate { declaration: declaration.clone(), implementation }),
+        Run::Evaluator => None,
     });
     bound.collect()
 }
 
-fn implementation(id: &str) -> Option<Function> {
-    library::implementation(id)
-}
-
 /// The compiled regular expression of a call that has a constant one.
-fn constant_pattern(function: &str, arguments: &[Node]) -> Result<Option<Arc<Pattern>>, EvalError> {
-    match (function, arguments) {
-        ("matches" | "find" | "findAll", [_, Node::Constant(Value::String(source)), ..]) => {
-            Pattern::new(source.as_str())
-                .map(|pattern| Some(Arc::new(pattern)))
-                .map_err(|error| EvalError::new(error.to_string()))
-        }
+fn constant_pattern(arguments: &[Node]) -> Result<Option<Arc<Pattern>>, EvalError> {
+    match arguments {
+        [_, Node::Constant(Value::String(source)), ..] => Pattern::new(source.as_str())
+            .map(|pattern| Some(Arc::new(pattern)))
+            .map_err(|error| EvalError::new(error.to_string())),
         _ => Ok(None),
     }
-}
-
-/// Whether calls of `function` with a constant are evaluated at once.
-fn is_conversion(function: &str) -> bool {
-    matches!(
-        function,
-        "bool" | "bytes" | "double" | "duration" | "dyn" | "int" | "string" | "timestamp" | "type" | "uint"
-    )
 }
 
 fn is_constant(node: &Node) -> bool {

@@ -113,10 +113,6 @@ pub enum KeyKind {
     Unhashable,
 }
 
-/// What a function of a library does. `arguments` agree with the parameters of the overload, of which lists and maps
-/// are known to be such, not what they hold; the target of a member function is the first.
-pub type Function = for<'a> fn(&mut Scope<'_>, &[Value<'a>]) -> Result<Value<'a>, EvalError>;
-
 /// What a function may use beside its arguments.
 #[derive(Debug, Default)]
 pub struct Scope<'p> {

@@ -3,8 +3,11 @@
 mod call;
 mod sizes;
 
-use self::sizes::{Entry, Local, set};
-use super::model::{self, call_cost};
+pub use self::call::{Estimate, Sizes};
+pub use self::sizes::Entry;
+
+use self::sizes::{Local, set};
+use super::model;
 use super::path::Path;
 use super::range::Range;
 use crate::cel::ast::{Call, Comprehension, Constant, Expr, ExprId, ExprKind, List, MapEntry, Select};
@@ -144,16 +147,6 @@ impl<'e> Coster<'e> {
     }
 
     fn cost_call(&mut self, expr: &'e Expr, call: &'e Call) -> Range {
-        if let ("dyn", Some(arg)) = (call.function.as_str(), call.args.first()) {
-            let cost = self.cost(arg);
-            if let Some(size) = self.size(arg) {
-                set(&mut self.sizes, expr.id, size);
-            }
-            if let Some(entry) = self.entry(arg) {
-                set(&mut self.entries, expr.id, entry);
-            }
-            return cost.plus(Range::fixed(model::CALL));
-        }
         let mut costs = Vec::with_capacity(call.args.len());
         let mut nodes = Vec::with_capacity(call.args.len() + 1);
         for arg in &call.args {
@@ -170,17 +163,20 @@ impl<'e> Coster<'e> {
             target_cost = self.cost(target);
             nodes.insert(0, self.node(target));
         }
+        let args_cost = costs.iter().fold(Range::default(), |sum, cost| sum.plus(*cost));
         let mut cost = Range::EMPTY;
         let mut result: Option<Range> = None;
         for overload in overloads {
-            let formula = call_cost(&call.function, overload.id);
-            let priced = self.price(expr.id, formula, &nodes, &costs);
-            cost = cost.union(priced.cost);
-            result = match (result, priced.result) {
+            let estimate = overload.cost.estimate(&Sizes { coster: self, nodes: &nodes, costs: &costs });
+            cost = cost.union(estimate.arguments.unwrap_or(args_cost).plus(estimate.cost));
+            result = match (result, estimate.result) {
                 (Some(known), Some(more)) => Some(known.union(more)),
                 (known, more) => known.or(more),
             };
-            if let (Some(step), Some(container)) = (element_step(overload.id), call.args.first()) {
+            if let Some(entry) = estimate.entry {
+                set(&mut self.entries, expr.id, entry);
+            }
+            if let (Some(step), Some(container)) = (estimate.step, call.args.first()) {
                 result = self.entry(container).map(|entry| entry.value);
                 let path = self.path(container).child(step);
                 set(&mut self.paths, expr.id, path);
@@ -193,15 +189,6 @@ impl<'e> Coster<'e> {
             set(&mut self.sizes, expr.id, size);
         }
         target_cost.plus(cost)
-    }
-}
-
-/// What the result of indexing is to its container.
-fn element_step(overload: &str) -> Option<&'static str> {
-    match overload {
-        "index_list" => Some("@items"),
-        "index_map" => Some("@values"),
-        _ => None,
     }
 }
 

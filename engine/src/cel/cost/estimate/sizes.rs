@@ -9,7 +9,8 @@ use crate::cel::types::{Scalar, Type};
 
 /// The sizes of the keys and the values of a map, or of the indices and elements of a list.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub struct Entry {
+    /// Whether the keys are indices.
     pub of_list: bool,
     pub key: Range,
     pub value: Range,

@@ -1,7 +1,8 @@
 //! Calls of functions: their arguments, what they come to, and what they cost.
 
 use super::{Machine, Outcome, is_over};
-use crate::cel::cost::{CallCost, model};
+use crate::cel::cost::formula::{Formula, Wants};
+use crate::cel::cost::{Called, Cost, model};
 use crate::cel::eval::dispatch::{go_type, is_adder};
 use crate::cel::eval::error::EvalError;
 use crate::cel::eval::node::{Call, Node, Shortcut};
@@ -107,17 +108,17 @@ impl<'a> Machine<'a, '_> {
         let (failed_at, mut result) = match arguments.failed.take() {
             Some((error, place)) => (Some(place), Err(error)),
             None => {
-                self.refuse_pairs(call.cost, values)?;
+                self.refuse_pairs(&call.cost, values)?;
                 self.scope.constant_pattern = call.pattern.as_ref();
                 (None, call.invoke(&mut self.scope, values))
             }
         };
-        let cost = match call.cost {
-            CallCost::One => model::CALL,
+        let cost = match &call.cost {
+            Cost::One => model::CALL,
             _ if is_over(&result) => return result,
-            cost => {
-                check_priceable(cost, values, failed_at)?;
-                cost.actual(values, result.as_ref().unwrap_or(&Value::Null))
+            Cost::BySize(formula) => {
+                check_priceable(formula, values, failed_at)?;
+                formula.actual(&Called { arguments: values, result: result.as_ref().unwrap_or(&Value::Null) })
             }
         };
         self.charge_for(&mut result, cost);
@@ -127,27 +128,27 @@ impl<'a> Machine<'a, '_> {
 
 impl<'a> Machine<'a, '_> {
     /// Ends what compares all pairs of items before it does so, where that costs too much in any case.
-    fn refuse_pairs(&mut self, cost: CallCost, values: &[Value<'a>]) -> Result<(), EvalError> {
-        let compares_pairs = matches!(cost, CallCost::Distinct | CallCost::Sort { .. } | CallCost::Sets { .. });
-        if !compares_pairs || !values.iter().all(|value| matches!(value, Value::List(_))) {
-            return Ok(());
-        }
-        let cost = cost.actual(values, &Value::Null);
-        match self.can_afford(cost) {
-            true => Ok(()),
-            false => Ok(self.charge(cost)?),
+    fn refuse_pairs(&mut self, cost: &Cost, values: &[Value<'a>]) -> Result<(), EvalError> {
+        match cost {
+            Cost::BySize(formula) if formula.compares_pairs => {
+                if !values.iter().all(|value| matches!(value, Value::List(_))) {
+                    return Ok(());
+                }
+                let cost = formula.actual(&Called { arguments: values, result: &Value::Null });
+                if self.can_afford(cost) { Ok(()) } else { Ok(self.charge(cost)?) }
+            }
+            _ => Ok(()),
         }
     }
 }
 
 /// Whether the reference can price a call at all: it insists on lists where it goes through them. `failed_at` is the
 /// last argument without a value.
-fn check_priceable(cost: CallCost, values: &[Value<'_>], failed_at: Option<usize>) -> Result<(), EvalError> {
-    let (place, wanted) = match cost {
-        CallCost::Distinct => (0, None),
-        CallCost::Sort { by_keys, .. } => (usize::from(by_keys), None),
-        CallCost::Flatten if values.len() == 2 => (1, Some("types.Int")),
-        _ => return Ok(()),
+fn check_priceable(formula: &Formula, values: &[Value<'_>], failed_at: Option<usize>) -> Result<(), EvalError> {
+    let (place, wanted) = match formula.wants {
+        Wants::Anything => return Ok(()),
+        Wants::List(place) => (place, None),
+        Wants::Int(place) => (place, Some("types.Int")),
     };
     let given = match values.get(place) {
         _ if failed_at == Some(place) => None,

@@ -14,7 +14,8 @@ use super::list::List;
 use super::map::check_hashable;
 use super::node::{ConstantSet, Node};
 use super::value::{Scope, Value};
-use crate::cel::cost::{comparison, model};
+use crate::cel::cost::actual::{comparison, equality};
+use crate::cel::cost::model;
 use crate::work;
 
 /// What a step comes to.
@@ -226,7 +227,8 @@ impl<'a, 'm> Machine<'a, 'm> {
         }
         // A side that failed counts as a scalar.
         let [first, second] = [&left, &right].map(|side| side.as_ref().unwrap_or(&Value::Null));
-        self.charge(comparison(is_equals, first, Some(second)))?;
+        let size = second.content_size();
+        self.charge(if is_equals { equality(first, size) } else { comparison(first.content_size(), size) })?;
         let equal = left?.is(&right?);
         // What can't be compared is not equal.
         if is_equals { equal.map(Value::Bool) } else { Ok(Value::Bool(equal != Ok(true))) }

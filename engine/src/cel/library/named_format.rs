@@ -2,37 +2,84 @@
 
 use super::arguments::{opaque, text, texts};
 use super::network::downcast;
+use super::since;
+use crate::cel::cost::{Cost, Estimate, actual, model};
+use crate::cel::eval::Value;
 use crate::cel::eval::value::{KeyKind, Opaque};
-use crate::cel::eval::{Function, Value};
+use crate::cel::function::{Function, Overload};
 use crate::cel::types::Type;
 use crate::meta::format::Format;
 use crate::meta::{names, url};
 
-pub fn implementation(id: &str) -> Option<Function> {
-    Some(match id {
-        "format-named" => |_, arguments| {
-            let format = NamedFormat::of(text(arguments, 0)?);
-            Ok(format.map_or(Value::OPTIONAL_NONE, |format| Value::optional_of(Value::opaque(format))))
+/// What the estimate takes for the length of the regular expression behind a format.
+const REGEX_SIZE_MAX: f64 = 128.0;
+
+/// The text by the longest expression of the format.
+const VALIDATE: Cost = Cost::of_name(
+    |sizes| Estimate::of(sizes.size(1).scale(model::TRAVERSAL).scale(REGEX_SIZE_MAX * model::REGEX)),
+    |called| match called.first() {
+        Value::Opaque(format) => match format.format_regex_size() {
+            Some(regex_size) => actual::match_regex(called.size(1), regex_size),
+            None => model::CALL,
         },
-        "format-validate" => |_, arguments| {
-            let faults = opaque::<NamedFormat>(arguments, 0)?.faults(text(arguments, 1)?);
-            Ok(if faults.is_empty() { Value::OPTIONAL_NONE } else { Value::optional_of(texts(faults)) })
-        },
-        "format.dns1123Label" => |_, _| Ok(Value::opaque(NamedFormat::Dns1123Label { prefix: false })),
-        "format.dns1123Subdomain" => |_, _| Ok(Value::opaque(NamedFormat::Dns1123Subdomain { prefix: false })),
-        "format.dns1035Label" => |_, _| Ok(Value::opaque(NamedFormat::Dns1035Label { prefix: false })),
-        "format.qualifiedName" => |_, _| Ok(Value::opaque(NamedFormat::QualifiedName)),
-        "format.dns1123LabelPrefix" => |_, _| Ok(Value::opaque(NamedFormat::Dns1123Label { prefix: true })),
-        "format.dns1123SubdomainPrefix" => |_, _| Ok(Value::opaque(NamedFormat::Dns1123Subdomain { prefix: true })),
-        "format.dns1035LabelPrefix" => |_, _| Ok(Value::opaque(NamedFormat::Dns1035Label { prefix: true })),
-        "format.labelValue" => |_, _| Ok(Value::opaque(NamedFormat::LabelValue)),
-        "format.uri" => |_, _| Ok(Value::opaque(NamedFormat::Uri)),
-        "format.uuid" => |_, _| Ok(Value::opaque(NamedFormat::Uuid)),
-        "format.byte" => |_, _| Ok(Value::opaque(NamedFormat::Byte)),
-        "format.date" => |_, _| Ok(Value::opaque(NamedFormat::Date)),
-        "format.datetime" => |_, _| Ok(Value::opaque(NamedFormat::DateTime)),
-        _ => return None,
-    })
+        _ => model::CALL,
+    },
+);
+
+/// `format.NAME()`
+macro_rules! format {
+    ($name:literal, $format:expr) => {
+        Function::new($name, [Overload::global($name, [], format_type(), Cost::One, |_, _| Ok(Value::opaque($format)))])
+    };
+}
+
+pub(super) fn functions() -> Vec<Function> {
+    let functions = vec![
+        format!("format.byte", NamedFormat::Byte),
+        format!("format.date", NamedFormat::Date),
+        format!("format.datetime", NamedFormat::DateTime),
+        format!("format.dns1035Label", NamedFormat::Dns1035Label { prefix: false }),
+        format!("format.dns1035LabelPrefix", NamedFormat::Dns1035Label { prefix: true }),
+        format!("format.dns1123Label", NamedFormat::Dns1123Label { prefix: false }),
+        format!("format.dns1123LabelPrefix", NamedFormat::Dns1123Label { prefix: true }),
+        format!("format.dns1123Subdomain", NamedFormat::Dns1123Subdomain { prefix: false }),
+        format!("format.dns1123SubdomainPrefix", NamedFormat::Dns1123Subdomain { prefix: true }),
+        format!("format.labelValue", NamedFormat::LabelValue),
+        format!("format.qualifiedName", NamedFormat::QualifiedName),
+        format!("format.uri", NamedFormat::Uri),
+        format!("format.uuid", NamedFormat::Uuid),
+        Function::new(
+            "format.named",
+            [Overload::global(
+                "format-named",
+                [Type::String],
+                Type::optional(format_type()),
+                Cost::One,
+                |_, arguments| {
+                    let format = NamedFormat::of(text(arguments, 0)?);
+                    Ok(format.map_or(Value::OPTIONAL_NONE, |format| Value::optional_of(Value::opaque(format))))
+                },
+            )],
+        ),
+        Function::new(
+            "validate",
+            [Overload::member(
+                "format-validate",
+                [format_type(), Type::String],
+                Type::optional(Type::list(Type::String)),
+                VALIDATE,
+                |_, arguments| {
+                    let faults = opaque::<NamedFormat>(arguments, 0)?.faults(text(arguments, 1)?);
+                    Ok(if faults.is_empty() { Value::OPTIONAL_NONE } else { Value::optional_of(texts(faults)) })
+                },
+            )],
+        ),
+    ];
+    since(31, functions)
+}
+
+fn format_type() -> Type {
+    Type::object("kubernetes.NamedFormat")
 }
 
 /// `kubernetes.NamedFormat`
@@ -91,7 +138,7 @@ impl NamedFormat {
 
 impl Opaque for NamedFormat {
     fn ty(&self) -> Type {
-        Type::object("kubernetes.NamedFormat")
+        format_type()
     }
 
     fn equals(&self, other: &dyn Opaque) -> Option<bool> {

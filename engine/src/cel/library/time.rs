@@ -7,8 +7,11 @@ use jiff::tz::TimeZone;
 use super::arguments::{duration, text, timestamp};
 use super::arithmetic::INT_OVERFLOW;
 use super::conversion::unreadable;
+use crate::cel::cost::Cost;
 use crate::cel::eval::value::{Duration, Timestamp};
-use crate::cel::eval::{EvalError, Function, Value};
+use crate::cel::eval::{EvalError, Value};
+use crate::cel::function::{Function, Overload};
+use crate::cel::types::Type::{self, Int};
 use crate::meta::time;
 use crate::value::{go_quote, number};
 
@@ -16,34 +19,73 @@ const NANOS: i64 = 1_000_000_000;
 /// `0001-01-01T00:00:00Z` and `9999-12-31T23:59:59Z`.
 const UNIX_SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
-pub fn implementation(id: &str) -> Option<Function> {
-    Some(match id {
-        "timestamp_to_year" => |_, arguments| in_utc(arguments, |clock| clock.year),
-        "timestamp_to_year_with_tz" => |_, arguments| in_zone(arguments, |clock| clock.year),
-        "timestamp_to_month" => |_, arguments| in_utc(arguments, |clock| clock.month - 1),
-        "timestamp_to_month_with_tz" => |_, arguments| in_zone(arguments, |clock| clock.month - 1),
-        "timestamp_to_day_of_year" => |_, arguments| in_utc(arguments, Clock::days_since_new_year),
-        "timestamp_to_day_of_year_with_tz" => |_, arguments| in_zone(arguments, Clock::days_since_new_year),
-        "timestamp_to_day_of_month" => |_, arguments| in_utc(arguments, |clock| clock.day - 1),
-        "timestamp_to_day_of_month_with_tz" => |_, arguments| in_zone(arguments, |clock| clock.day - 1),
-        "timestamp_to_day_of_month_1_based" => |_, arguments| in_utc(arguments, |clock| clock.day),
-        "timestamp_to_day_of_month_1_based_with_tz" => |_, arguments| in_zone(arguments, |clock| clock.day),
-        "timestamp_to_day_of_week" => |_, arguments| in_utc(arguments, Clock::weekday),
-        "timestamp_to_day_of_week_with_tz" => |_, arguments| in_zone(arguments, Clock::weekday),
-        "timestamp_to_hours" => |_, arguments| in_utc(arguments, |clock| clock.second_of_day / 3600),
-        "timestamp_to_hours_with_tz" => |_, arguments| in_zone(arguments, |clock| clock.second_of_day / 3600),
-        "timestamp_to_minutes" => |_, arguments| in_utc(arguments, |clock| clock.second_of_day / 60 % 60),
-        "timestamp_to_minutes_with_tz" => |_, arguments| in_zone(arguments, |clock| clock.second_of_day / 60 % 60),
-        "timestamp_to_seconds" => |_, arguments| in_utc(arguments, |clock| clock.second_of_day % 60),
-        "timestamp_to_seconds_tz" => |_, arguments| in_zone(arguments, |clock| clock.second_of_day % 60),
-        "timestamp_to_milliseconds" => |_, arguments| in_utc(arguments, |clock| clock.milliseconds),
-        "timestamp_to_milliseconds_with_tz" => |_, arguments| in_zone(arguments, |clock| clock.milliseconds),
-        "duration_to_hours" => |_, arguments| Ok(Value::Int(duration(arguments, 0)?.0 / (3600 * NANOS))),
-        "duration_to_minutes" => |_, arguments| Ok(Value::Int(duration(arguments, 0)?.0 / (60 * NANOS))),
-        "duration_to_seconds" => |_, arguments| Ok(Value::Int(duration(arguments, 0)?.0 / NANOS)),
-        "duration_to_milliseconds" => |_, arguments| Ok(Value::Int(duration(arguments, 0)?.0 / 1_000_000)),
-        _ => return None,
-    })
+/// A part of a time, in UTC or in a zone.
+macro_rules! part {
+    ($name:literal, $utc:literal, $zoned:literal, $part:expr $(, $duration:literal, $of_duration:expr)?) => {
+        Function::new(
+            $name,
+            [
+                Overload::member($utc, [Type::Timestamp], Int, Cost::One, |_, arguments| in_utc(arguments, $part)),
+                Overload::member($zoned, [Type::Timestamp, Type::String], Int, Cost::One, |_, arguments| {
+                    in_zone(arguments, $part)
+                }),
+                $(Overload::member($duration, [Type::Duration], Int, Cost::One, |_, arguments| {
+                    let length: Duration = duration(arguments, 0)?;
+                    Ok(Value::Int(length.0 / $of_duration))
+                }),)?
+            ],
+        )
+    };
+}
+
+pub(super) fn functions() -> Vec<Function> {
+    vec![
+        part!("getFullYear", "timestamp_to_year", "timestamp_to_year_with_tz", |clock| clock.year),
+        part!("getMonth", "timestamp_to_month", "timestamp_to_month_with_tz", |clock| clock.month - 1),
+        part!(
+            "getDayOfYear",
+            "timestamp_to_day_of_year",
+            "timestamp_to_day_of_year_with_tz",
+            Clock::days_since_new_year
+        ),
+        part!("getDayOfMonth", "timestamp_to_day_of_month", "timestamp_to_day_of_month_with_tz", |clock| clock.day - 1),
+        part!("getDate", "timestamp_to_day_of_month_1_based", "timestamp_to_day_of_month_1_based_with_tz", |clock| {
+            clock.day
+        }),
+        part!("getDayOfWeek", "timestamp_to_day_of_week", "timestamp_to_day_of_week_with_tz", Clock::weekday),
+        part!(
+            "getHours",
+            "timestamp_to_hours",
+            "timestamp_to_hours_with_tz",
+            |clock| clock.second_of_day / 3600,
+            "duration_to_hours",
+            (3600 * NANOS)
+        ),
+        part!(
+            "getMinutes",
+            "timestamp_to_minutes",
+            "timestamp_to_minutes_with_tz",
+            |clock| clock.second_of_day / 60 % 60,
+            "duration_to_minutes",
+            (60 * NANOS)
+        ),
+        part!(
+            "getSeconds",
+            "timestamp_to_seconds",
+            "timestamp_to_seconds_tz",
+            |clock| clock.second_of_day % 60,
+            "duration_to_seconds",
+            NANOS
+        ),
+        part!(
+            "getMilliseconds",
+            "timestamp_to_milliseconds",
+            "timestamp_to_milliseconds_with_tz",
+            |clock| clock.milliseconds,
+            "duration_to_milliseconds",
+            1_000_000
+        ),
+    ]
 }
 
 fn in_utc<'a>(arguments: &[Value<'a>], part: fn(&Clock) -> i64) -> Result<Value<'a>, EvalError> {
