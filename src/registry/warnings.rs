@@ -95,7 +95,10 @@ impl Warnings {
         self.sent_empty.iter().for_each(|empty| empty.restore(&mut sent));
         let shown = validate(&sent);
         let is_same = shown.len() == errors.len()
-            && shown.iter().zip(errors.iter()).all(|(shown, error)| (shown.kind, &shown.field) == (error.kind, &error.field));
+            && shown
+                .iter()
+                .zip(errors.iter())
+                .all(|(shown, error)| (shown.kind, &shown.field) == (error.kind, &error.field));
         if is_same { shown } else { errors }
     }
 }

@@ -214,8 +214,7 @@ impl Package {
                 return list_by_name(found);
             }
             let keys = self.resolve(keys).map(Named::go_type);
-            let container_type =
-                keys.map(|keys| leak(format!("map[{keys}]{}", found.kind.go_type(found.go_type))));
+            let container_type = keys.map(|keys| leak(format!("map[{keys}]{}", found.kind.go_type(found.go_type))));
             return Found { shape: Shape::Map, container_type, ..found };
         }
         match text {
