@@ -133,5 +133,10 @@ fn default_of(item: Option<&'static Message>, name: &str) -> Option<Value> {
     if let Some(default) = key.default.and_then(|text| json::decode(text.as_bytes()).ok()) {
         return Some(default);
     }
-    (key.is_required && matches!(key.kind, Kind::String)).then(|| Value::from(""))
+    match key.kind {
+        _ if !key.is_required => None,
+        Kind::String => Some(Value::from("")),
+        Kind::Int32 | Kind::Int64 => Some(Value::Int(0)),
+        _ => None,
+    }
 }

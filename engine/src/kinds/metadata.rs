@@ -3,6 +3,7 @@
 //! Source: the validation of Kubernetes 1.37 for the core group.
 
 use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::field_ref::FieldRef;
 use crate::meta::object_meta;
 use crate::value::{Map, Value};
 use crate::work;
@@ -10,6 +11,22 @@ use crate::work;
 pub const METADATA: Path<'static> = Path::new("metadata");
 /// Finalizers that need no domain before their name.
 const STANDARD_FINALIZERS: [&str; 3] = ["foregroundDeletion", "kubernetes", "orphan"];
+/// Metadata that a template must not have, as JSON and errors name it, in the order of Go's struct.
+const FORBIDDEN_METADATA: [(&str, &str); 13] = [
+    ("name", "name"),
+    ("generateName", "generateName"),
+    ("namespace", "namespace"),
+    ("selfLink", "selfLink"),
+    ("uid", "uID"),
+    ("resourceVersion", "resourceVersion"),
+    ("generation", "generation"),
+    ("creationTimestamp", "creationTimestamp"),
+    ("deletionTimestamp", "deletionTimestamp"),
+    ("deletionGracePeriodSeconds", "deletionGracePeriodSeconds"),
+    ("ownerReferences", "ownerReferences"),
+    ("finalizers", "finalizers"),
+    ("managedFields", "managedFields"),
+];
 
 pub fn of(object: &Value) -> &Value {
     object.get("metadata").unwrap_or(&Value::Null)
@@ -33,6 +50,20 @@ pub fn validate_update(new: &Value, old: &Value) -> ErrorList {
 pub fn validate_core_update(new: &Value, old: &Value) -> ErrorList {
     let mut errors = validate_update(new, old);
     errors.extend(validate_finalizers(new));
+    errors
+}
+
+/// What is wrong with the metadata of a template. Only labels and annotations are used of it.
+pub fn validate_of_template(metadata: &FieldRef<'_>) -> ErrorList {
+    let (annotations, labels) = (metadata.field("annotations"), metadata.field("labels"));
+    let value = |field: &FieldRef<'_>| field.value().cloned().unwrap_or(Value::Null);
+    let mut errors = object_meta::validate_annotations(&value(&annotations), annotations.path());
+    errors.extend(object_meta::validate_labels(&value(&labels), labels.path()));
+    for (name, called) in FORBIDDEN_METADATA {
+        if metadata.field(name).is_set() {
+            errors.push(Error::forbidden(&metadata.path().child(called), "cannot be set"));
+        }
+    }
     errors
 }
 

@@ -311,7 +311,7 @@ impl Compiler {
         fault.map(|why| Error::invalid(field.path(), text, why))
     }
 
-    /// The variables of a policy; those that compile are known from then on.
+    /// The variables of a policy, which are known from then on: one that does not compile is of any type.
     pub fn variables(&mut self, list: &FieldRef<'_>) -> ErrorList {
         let mut errors = ErrorList::new();
         for variable in list.items() {
@@ -325,13 +325,12 @@ impl Compiler {
                 errors.push(expression.required("expression is not specified"));
                 continue;
             }
-            match self.check(expression.text(), &[]) {
-                Ok(ty) => {
-                    let decl = DeclType::scalar(ty, 0, 0);
-                    self.variables.insert(name.text().to_owned(), DeclField { decl, required: true });
-                }
-                Err(why) => errors.push(expression.invalid(why)),
-            }
+            let ty = self.check(expression.text(), &[]).unwrap_or_else(|why| {
+                errors.push(expression.invalid(why));
+                Type::Dyn
+            });
+            let decl = DeclType::scalar(ty, 0, 0);
+            self.variables.insert(name.text().to_owned(), DeclField { decl, required: true });
         }
         errors
     }

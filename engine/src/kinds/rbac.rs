@@ -111,9 +111,6 @@ fn validate_rule(rule: &Value, reach: Reach, path: &Path<'_>) -> ErrorList {
     if resources.is_empty() {
         errors.push(require("resources", "resource rules must supply at least one resource"));
     }
-    if !object_names.is_empty() && resources.len() > 1 {
-        errors.push(require("resourceNames", "resource names cannot apply to multiple resources"));
-    }
     errors
 }
 

@@ -43,7 +43,7 @@ pub struct Decoded {
 impl Decoded {
     /// Unknown fields of a kind that is unstructured in Go, too.
     pub fn unstructured(object: Value, unknown: Vec<String>) -> Self {
-        Decoded { object, findings: Findings { unknown, opaque: Vec::new() }, is_typed: false }
+        Decoded { object, findings: Findings { unknown, ..Findings::default() }, is_typed: false }
     }
 }
 
@@ -137,8 +137,8 @@ pub trait Strategy: Send + Sync {
     fn keep_empty(&self, _sent: &Value, _decoded: &mut Value) {}
 
     /// Sets defaults in what apply has merged; what conflicts with the schema is left for validation to tell.
-    fn set_defaults(&self, object: Value, versions: &[Arc<ServedVersion>]) -> Result<Value, String> {
-        self.decode(object, versions).map(|decoded| decoded.object)
+    fn set_defaults(&self, object: Value, versions: &[Arc<ServedVersion>]) -> Result<Decoded, String> {
+        self.decode(object, versions)
     }
 
     /// Takes what the schema does not know out of an object that webhooks have changed.
@@ -348,9 +348,9 @@ impl Strategy for Custom {
         Ok(Decoded::unstructured(object, unknown_fields))
     }
 
-    fn set_defaults(&self, mut object: Value, versions: &[Arc<ServedVersion>]) -> Result<Value, String> {
+    fn set_defaults(&self, mut object: Value, versions: &[Arc<ServedVersion>]) -> Result<Decoded, String> {
         write::set_defaults(&mut object, versions)?;
-        Ok(object)
+        Ok(Decoded::unstructured(object, Vec::new()))
     }
 
     fn settle(&self, mut object: Value, versions: &[Arc<ServedVersion>]) -> Result<Value, String> {

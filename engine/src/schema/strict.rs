@@ -199,7 +199,7 @@ mod tests {
     fn check(text: &str, unknown: &[&str], opaque: &[&str], expected: &[&str]) {
         let (_, duplicates) = json::decode_strict(text.as_bytes()).expect("the text is JSON");
         let owned = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
-        let findings = Findings { unknown: owned(unknown), opaque: owned(opaque) };
+        let findings = Findings { unknown: owned(unknown), opaque: owned(opaque), ..Findings::default() };
         assert_eq!(in_document_order(text.as_bytes(), duplicates, &findings), expected);
     }
 

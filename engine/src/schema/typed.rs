@@ -8,7 +8,7 @@
 
 use std::fmt::Write;
 
-use crate::value::Value;
+use crate::value::{Map, Value};
 use crate::work;
 
 /// Bytes of the paths that are remembered of a value: what nests deeply has paths that are longer than itself. Of what is
@@ -43,6 +43,7 @@ pub struct Typed<'v> {
     faults: Vec<Fault>,
     unknown: Vec<String>,
     opaque: Vec<String>,
+    empty: Vec<Empty>,
     /// Of the paths in `unknown` and `opaque`.
     path_bytes: usize,
 }
@@ -54,6 +55,46 @@ pub struct Findings {
     pub unknown: Vec<String>,
     /// Paths of values that Go decodes on their own: nothing strict is told about what is inside.
     pub opaque: Vec<String>,
+    /// Lists and maps that came empty, up to a bound.
+    pub empty: Vec<Empty>,
+}
+
+/// How many empty lists and maps are remembered of a value.
+const EMPTY_MAX: usize = 64;
+
+/// A list or a map that came empty: Go keeps it apart from none, and does not write it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Empty {
+    way: Vec<Way>,
+    is_list: bool,
+}
+
+/// A step to a part of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Way {
+    Name(String),
+    Index(usize),
+}
+
+impl Empty {
+    /// Puts it back into `object`, which it was left out of, unless what it stands in is gone.
+    pub fn restore(&self, object: &mut Value) {
+        let Some((Way::Name(last), way)) = self.way.split_last() else { return };
+        let mut at = Some(object);
+        for step in way {
+            at = match (at, step) {
+                (Some(Value::Object(fields)), Way::Name(name)) => fields.get_mut(name),
+                (Some(Value::Array(items)), Way::Index(index)) => items.get_mut(*index),
+                _ => None,
+            };
+        }
+        if let Some(Value::Object(fields)) = at
+            && !fields.contains_key(last)
+        {
+            let empty = if self.is_list { Value::Array(Vec::new()) } else { Value::Object(Map::new()) };
+            fields.insert(last, empty);
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +106,25 @@ enum Step<'v> {
     Index(usize),
 }
 
+impl Step<'_> {
+    fn way(&self) -> Option<Way> {
+        match self {
+            Step::Field(name) | Step::Key(name) => Some(Way::Name((*name).to_owned())),
+            Step::Index(index) => Some(Way::Index(*index)),
+            Step::Embedded(_) => None,
+        }
+    }
+}
+
+impl Way {
+    fn len(&self) -> usize {
+        match self {
+            Way::Name(name) => name.len(),
+            Way::Index(_) => size_of::<usize>(),
+        }
+    }
+}
+
 impl<'v> Typed<'v> {
     /// Runs `decode` and tells what it found, or the error that Go would tell.
     pub fn run<T>(decode: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Result<(T, Findings), String> {
@@ -73,7 +133,7 @@ impl<'v> Typed<'v> {
         match (typed.faults.iter().find(|fault| fault.stops), typed.saved) {
             (Some(fault), _) => Err(fault.text.clone()),
             (None, Some(text)) => Err(text),
-            (None, None) => Ok((value, Findings { unknown: typed.unknown, opaque: typed.opaque })),
+            (None, None) => Ok((value, Findings { unknown: typed.unknown, opaque: typed.opaque, empty: typed.empty })),
         }
     }
 
@@ -199,6 +259,16 @@ impl<'v> Typed<'v> {
             let path = self.noted_path();
             self.opaque.extend(path);
         }
+    }
+
+    /// Marks the list or map at hand as one that came empty.
+    pub fn empty(&mut self, is_list: bool) {
+        if self.empty.len() >= EMPTY_MAX || self.path_bytes >= PATHS_BYTES_MAX {
+            return;
+        }
+        let way: Vec<Way> = self.steps.iter().filter_map(Step::way).collect();
+        self.path_bytes = self.path_bytes.saturating_add(way.iter().map(Way::len).sum());
+        self.empty.push(Empty { way, is_list });
     }
 
     /// A string, under the name that its Go type has.

@@ -150,6 +150,16 @@ fn is_elsewhere(message: &Message, field: &Field) -> bool {
     }
 }
 
+/// Whether a field is a pointer in the published type alone: where nothing is set, it shows as zero.
+fn is_value(message: &Message, field: &Field) -> bool {
+    match message.name {
+        "RollingUpdateDaemonSet" | "RollingUpdateDeployment" => matches!(field.json, "maxUnavailable" | "maxSurge"),
+        "RollingUpdateStatefulSetStrategy" => field.json == "partition",
+        "ServiceAccountTokenProjection" => field.json == "expirationSeconds",
+        _ => false,
+    }
+}
+
 /// Fields that came with 1.37: they show where they are set, so that all else looks as ever.
 fn is_new(message: &Message, field: &Field) -> bool {
     match message.name {
@@ -157,6 +167,7 @@ fn is_new(message: &Message, field: &Field) -> bool {
         "PodStatus" => field.json == "volumeHealth",
         "VolumeMount" => field.json == "bindMountOptions",
         "HTTPGetAction" => field.json == "protocol",
+        "ExactDeviceRequest" | "DeviceSubRequest" => field.json == "derivedAttributes",
         "GRPCAction" | "EmptyDirVolumeSource" => field.json == "mode",
         "ProjectedVolumeSource" | "ConfigMapVolumeSource" | "DownwardAPIVolumeSource" | "SecretVolumeSource" => {
             field.json == "defaultUser"
@@ -184,7 +195,7 @@ fn ordered(message: &'static Message) -> Vec<&'static Field> {
 fn write_host_fields(spec: &'static Message, value: Option<&Value>, out: &mut Vec<u8>, start: usize) {
     for name in HOST_FIELDS {
         if let Some(field) = spec.fields.iter().find(|field| field.json == name) {
-            write_field(field, value, out, start);
+            write_field(field, field.shape, value, out, start);
         }
     }
 }
@@ -214,8 +225,9 @@ fn write_fields(message: &'static Message, value: Option<&Value>, out: &mut Vec<
             write_context(message, field, value, out, start);
             continue;
         }
+        let shape = if is_value(message, field) { Shape::Value } else { field.shape };
         let Kind::Message(embedded) = field.kind else {
-            write_field(field, value, out, start);
+            write_field(field, shape, value, out, start);
             continue;
         };
         if field.shape == Shape::Inline {
@@ -223,7 +235,7 @@ fn write_fields(message: &'static Message, value: Option<&Value>, out: &mut Vec<
         } else if embedded.is_object_meta() {
             write_members(value.and_then(|value| value.get(field.json)), embedded.get(), out, start);
         } else {
-            write_field(field, value, out, start);
+            write_field(field, shape, value, out, start);
         }
     }
 }
@@ -239,12 +251,12 @@ fn write_members(metadata: Option<&Value>, message: &'static Message, out: &mut 
     out.extend(&text[1..text.len() - 1]);
 }
 
-fn write_field(field: &Field, value: Option<&Value>, out: &mut Vec<u8>, start: usize) {
+fn write_field(field: &Field, shape: Shape, value: Option<&Value>, out: &mut Vec<u8>, start: usize) {
     separate(out, start);
     out.extend(json::encode(&Value::String(field.go_name())));
     out.push(b':');
     let value = value.and_then(|value| value.get(field.json)).filter(|value| !value.is_null());
-    match (field.shape, value) {
+    match (shape, value) {
         (Shape::Value | Shape::Inline, value) => write_one(field, value, out),
         (_, None) => out.extend(b"null"),
         (Shape::Pointer, value) => write_one(field, value, out),

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use super::{Codec, Field, Kind, Message, Shape};
+use super::{Codec, Field, Kind, Message, Shape, find};
 use crate::meta::quantity::Quantity;
 use crate::meta::{duration, object_meta, time};
 use crate::schema::typed::{Fault, Findings, Stop, Typed};
@@ -62,6 +62,9 @@ impl Message {
                 false => typed.embedded(&way, |typed| field.decode(typed, value))?,
             };
             if let Some(value) = decoded {
+                if field.is_left_out_empty(&value) && !self.is_of_meta() {
+                    typed.empty(field.shape == Shape::List);
+                }
                 read.insert(name, value);
             }
             Ok(true)
@@ -74,6 +77,11 @@ impl Message {
             Some((field.json.to_owned(), value))
         });
         Ok(Value::Object(Map::from_fields(fields.collect())))
+    }
+
+    /// Whether the type is one of apimachinery, which errors show as JSON shows it.
+    fn is_of_meta(&'static self) -> bool {
+        find("meta.v1", self.name).is_some_and(|named| std::ptr::eq(named.message(), self))
     }
 
     pub(crate) fn is_object_meta(&self) -> bool {
@@ -98,6 +106,11 @@ impl Field {
             Shape::Value | Shape::Inline => Some(self.kind.zero()),
             Shape::Pointer | Shape::List | Shape::Map | Shape::Extensions => Some(Value::Null),
         }
+    }
+
+    /// Whether a value that was read is an empty list or map that is not written.
+    fn is_left_out_empty(&self, value: &Value) -> bool {
+        matches!(self.shape, Shape::List | Shape::Map) && !self.keeps(value)
     }
 
     /// Whether a value that was read is written.
@@ -163,7 +176,7 @@ impl Kind {
     }
 
     /// What Go calls the type, if it has no `name` of its own.
-    fn go_type(self, name: Option<&'static str>) -> Cow<'static, str> {
+    pub(super) fn go_type(self, name: Option<&'static str>) -> Cow<'static, str> {
         match self {
             Kind::String => name.unwrap_or("string").into(),
             Kind::Bool => "bool".into(),

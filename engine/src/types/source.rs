@@ -207,10 +207,15 @@ impl Package {
         if let Some(items) = text.strip_prefix("[]") {
             return Found { shape: Shape::List, ..self.type_of(items) };
         }
-        if let Some((_, values)) = text.strip_prefix("map[").and_then(|rest| rest.split_once(']')) {
+        if let Some((keys, values)) = text.strip_prefix("map[").and_then(|rest| rest.split_once(']')) {
             let found = self.type_of(values);
             // Lists by name are the values of some maps.
-            return if found.shape == Shape::List { list_by_name(found) } else { Found { shape: Shape::Map, ..found } };
+            if found.shape == Shape::List {
+                return list_by_name(found);
+            }
+            let keys = self.resolve(keys).map(Named::go_type);
+            let container_type = keys.map(|keys| leak(format!("map[{keys}]{}", found.kind.go_type(found.go_type))));
+            return Found { shape: Shape::Map, container_type, ..found };
         }
         match text {
             "string" => Found::of(Kind::String),

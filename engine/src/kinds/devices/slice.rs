@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::kinds::prepare;
+use crate::kinds::{node_selector, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -96,6 +96,7 @@ fn validate_place(spec: &FieldRef<'_>) -> ErrorList {
     }
     if selector.is_set() {
         ways.push("`nodeSelector`");
+        errors.extend(node_selector::validate(&selector, true));
         let terms = selector.field("nodeSelectorTerms");
         if terms.len() != 1 {
             errors.push(terms.invalid("must have exactly one node selector term"));
@@ -142,6 +143,7 @@ fn validate_device_place(device: &FieldRef<'_>, is_each_placed: bool) -> ErrorLi
     }
     if selector.is_set() {
         ways.push("`nodeSelector`");
+        errors.extend(node_selector::validate(&selector, true));
     }
     errors.extend(only_true(&all));
     if all.is_true() {

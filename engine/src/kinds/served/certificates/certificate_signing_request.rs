@@ -248,7 +248,8 @@ fn validate(object: &Value, allowed: &Allowed) -> ErrorList {
     let spec = root.field("spec");
     let request = spec.field("request");
     let pem = base64::decode(request.text()).unwrap_or_default();
-    errors.extend(Request::verify(&pem).err().map(|why| request.invalid(why)));
+    let shown = request.value().cloned().unwrap_or_default();
+    errors.extend(Request::verify(&pem).err().map(|why| Error::invalid(request.path(), shown, why)));
     errors.extend(validate_usages(&spec.field("usages"), allowed));
     let signer = spec.field("signerName");
     if !allowed.legacy_signer && signer.text() == LEGACY_SIGNER {

@@ -21,6 +21,14 @@ pub static KINDS: [&Kind; 1] = [&Kind {
 struct Lease;
 
 impl Strategy for Lease {
+    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+        drop_disabled_fields(object, None);
+    }
+
+    fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
+        drop_disabled_fields(new, Some(old));
+    }
+
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
         let name_check = names::name_is_dns1123_subdomain;
         let mut errors = object_meta::validate(metadata::of(object), true, name_check, &metadata::METADATA);
@@ -49,6 +57,18 @@ impl Strategy for Lease {
         Some(Table::named(vec![Column::string("Holder", HOLDER)], |object| {
             Cell::named(object, vec![Cell::text(object.str_at(&["spec", "holderIdentity"]))])
         }))
+    }
+}
+
+/// Coordinated leader election is off, as in the reference; what an object has of it already stays.
+fn drop_disabled_fields(object: &mut Value, old: Option<&Value>) {
+    for name in ["strategy", "preferredHolder"] {
+        let is_in_use = old.and_then(|old| old.at(&["spec", name])).is_some_and(|value| !value.is_null());
+        if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut)
+            && !is_in_use
+        {
+            spec.remove(name);
+        }
     }
 }
 

@@ -103,7 +103,7 @@ impl Strategy for Event {
 
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
         let event = self.in_core(object);
-        let mut errors = validate_always(&event);
+        let mut errors = validate_always(&event, version);
         if version.group.is_empty() {
             return errors;
         }
@@ -142,7 +142,7 @@ impl Strategy for Event {
             "reportingInstance",
         ];
         let (new, old) = (self.in_core(new), self.in_core(old));
-        let mut errors = validate_always(&new);
+        let mut errors = validate_always(&new, version);
         if version.group.is_empty() {
             return errors;
         }
@@ -255,7 +255,7 @@ fn is_absent(event: &Value, name: &str) -> bool {
 }
 
 /// What every event must meet, whatever form it came in.
-fn validate_always(event: &Value) -> ErrorList {
+fn validate_always(event: &Value, version: &ServedVersion) -> ErrorList {
     const TEXT_BYTES_MAX: usize = 128;
     const MESSAGE_BYTES_MAX: usize = 1024;
     let mut errors = ErrorList::new();
@@ -276,7 +276,8 @@ fn validate_always(event: &Value) -> ErrorList {
     } else {
         check_namespace(!involved.is_empty() || matches!(namespace, "default" | "kube-system"));
         let controller = event.str_at(&["reportingComponent"]);
-        let at = Path::new("reportingController");
+        let is_core = version.group.is_empty();
+        let at = Path::new(if is_core { "reportingComponent" } else { "reportingController" });
         if controller.is_empty() {
             errors.push(Error::required(&at, ""));
         }

@@ -180,9 +180,8 @@ fn finalizers(object: &Value) -> &[Value] {
 }
 
 fn check_finalizer(name: &str, path: &Path<'_>) -> ErrorList {
-    let faults = names::is_qualified_name(name);
-    match faults.is_empty() {
-        true => metadata::check_finalizer(name, path).into_iter().collect(),
-        false => faults.into_iter().map(|fault| Error::invalid(path, name, fault)).collect(),
-    }
+    let faults = names::is_qualified_name(name).into_iter();
+    let mut errors: ErrorList = faults.map(|fault| Error::invalid(path, name, fault)).collect();
+    errors.extend(metadata::check_finalizer(name, path));
+    errors
 }

@@ -2,6 +2,7 @@
 //!
 //! Source: the types of `k8s.io/api/core/v1`, defaults, validation and columns of Kubernetes 1.37.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use crate::crd::{Column, Scope, ServedVersion};
@@ -9,11 +10,13 @@ use crate::meta::address::Prefix;
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::names;
 use crate::meta::quantity::Quantity;
-use crate::value::{Value, json};
+use crate::value::{Value, go_quote, json};
 
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, metadata};
 
+/// How long the name of a feature may be.
+const FEATURE_BYTES_MAX: usize = 253;
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 pub static KINDS: [&Kind; 1] = [&Kind {
@@ -49,6 +52,8 @@ impl Strategy for Node {
         for name in ["capacity", "allocatable"] {
             errors.extend(validate_quantities(object, name));
         }
+        errors.extend(validate_swap(object));
+        errors.extend(validate_features(object));
         errors.extend(validate_ranges(object));
         errors
     }
@@ -77,6 +82,7 @@ impl Strategy for Node {
         for name in ["capacity", "allocatable"] {
             errors.extend(validate_quantities(new, name));
         }
+        errors.extend(validate_features(new));
         errors.extend(validate_addresses(new));
         errors.extend(validate_kept(new, old));
         errors.extend(validate_taints(new));
@@ -170,6 +176,51 @@ fn validate_quantities(node: &Value, name: &str) -> ErrorList {
         Error::invalid(&path.key(key), amount.clone(), "must be greater than or equal to 0")
     };
     negative.map(error).collect()
+}
+
+fn validate_swap(node: &Value) -> Option<Error> {
+    let capacity = node.at(&["status", "nodeInfo", "swap", "capacity"]).and_then(Value::as_i64)?;
+    // As the reference has it.
+    let metadata = Path::new("metadata");
+    let path = metadata.child("nodeSwapStatus");
+    (capacity <= 0).then(|| Error::invalid(&path.child("capacity"), capacity, "must be greater than zero"))
+}
+
+/// The features that a node declares have names of a form, and are sorted.
+fn validate_features(node: &Value) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let status = Path::new("status");
+    let path = status.child("declaredFeatures");
+    let names: Vec<&str> = node.items_at(&["status", "declaredFeatures"]).iter().filter_map(Value::as_str).collect();
+    for (index, name) in names.iter().enumerate() {
+        errors.extend(feature_fault(name).map(|fault| Error::invalid(&path.index(index), *name, fault)));
+        let Some(next) = names.get(index + 1) else { continue };
+        let at = path.index(index + 1);
+        match name.cmp(next) {
+            Ordering::Less => {}
+            Ordering::Equal => errors.push(Error::duplicate(&at, *next)),
+            Ordering::Greater => errors.push(Error::invalid(&at, *next, "list must be sorted alphabetically")),
+        }
+    }
+    errors
+}
+
+fn feature_fault(name: &str) -> Option<String> {
+    let quoted = go_quote(name);
+    if name.len() > FEATURE_BYTES_MAX {
+        return Some(format!("invalid feature name {quoted}: must be no more than {FEATURE_BYTES_MAX} characters"));
+    }
+    let is_fit = |segment: &str| {
+        segment.starts_with(|first: char| first.is_ascii_alphabetic())
+            && segment.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    let is_named = name.starts_with(|first: char| first.is_ascii_uppercase()) && name.split('/').all(is_fit);
+    (!is_named).then(|| {
+        format!(
+            "invalid feature name {quoted}: must start with an UpperCamelCase segment, with subsequent segments separated by \
+             '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+        )
+    })
 }
 
 /// At most one range of addresses for each family.

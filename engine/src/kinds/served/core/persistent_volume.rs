@@ -267,7 +267,9 @@ fn rename_labels(before: &mut Value, after: Option<&Value>) {
         for list in ["matchExpressions", "matchFields"] {
             for (requirement, changed) in defaults::items(term, list).zip(changed.items_at(&[list])) {
                 let key = (requirement.str_at(&["key"]), changed.str_at(&["key"]));
-                if RENAMED_LABELS.contains(&key) {
+                // A label without a new name counts as one whose new name is empty.
+                let is_dropped = key.1.is_empty() && RENAMED_LABELS.iter().all(|(old, _)| *old != key.0);
+                if is_dropped || RENAMED_LABELS.contains(&key) {
                     let key = Value::from(key.1);
                     requirement.make_object().insert("key", key);
                 }

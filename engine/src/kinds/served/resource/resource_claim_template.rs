@@ -8,7 +8,7 @@ use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, defaults, metadata};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
-use crate::meta::{names, object_meta};
+use crate::meta::names;
 use crate::value::Value;
 
 use super::resource_claim::immutable_spec;
@@ -35,12 +35,7 @@ impl Strategy for ResourceClaimTemplate {
         let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
         let root = FieldRef::root(object);
         let template = root.field("spec");
-        let meta = template.field("metadata");
-        let labels = meta.field("labels");
-        let annotations = meta.field("annotations");
-        errors.extend(object_meta::validate_labels(labels.value().unwrap_or(&Value::Null), labels.path()));
-        let found = annotations.value().unwrap_or(&Value::Null);
-        errors.extend(object_meta::validate_annotations(found, annotations.path()));
+        errors.extend(metadata::validate_of_template(&template.field("metadata")));
         let spec = template.field("spec");
         errors.extend(request::validate(&spec.field("devices")));
         errors

@@ -27,8 +27,8 @@ struct StorageClass;
 
 impl Strategy for StorageClass {
     fn set_typed_defaults(&self, object: &mut Value) {
-        defaults::set(object, "reclaimPolicy", "Delete");
-        defaults::set(object, "volumeBindingMode", "Immediate");
+        defaults::set_pointer(object, "reclaimPolicy", "Delete");
+        defaults::set_pointer(object, "volumeBindingMode", "Immediate");
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
