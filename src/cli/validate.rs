@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 
 use super::cluster::{Access, Cluster};
 use super::definitions::{each, is_definition, none_in};
-use super::documents::{self, Document, Source};
+use super::documents::{self, Document, Repeated, Source};
 use super::parallel;
 use super::print::{output, tell};
 use super::report::{self, Format, Item, Verdict};
@@ -166,22 +166,21 @@ impl Validate {
             });
             return item;
         };
-        let unknown = checked
-            .unknown
-            .iter()
-            .map(|path| (document.place(path), path.clone(), format!("unknown field \"{path}\"")));
-        let repeated = document.repeated.iter().map(|(place, text)| {
-            let field = text.split('"').nth(1).unwrap_or_default().to_owned();
-            (*place, field, text.clone())
+        let strict = |kind, field: &str, detail| {
+            let field = field.to_owned();
+            Error { kind, field, bad_value: None, shown: None, detail }
+        };
+        let repeated = document.repeated.iter();
+        let repeated =
+            repeated.map(|Repeated { place, field, text }| (*place, strict(ErrorType::Duplicate, field, text.clone())));
+        let unknown = checked.unknown.iter().map(|path| {
+            let text = format!("unknown field \"{path}\"");
+            (document.place(path), strict(ErrorType::Invalid, path, text))
         });
-        for (place, field, text) in repeated.chain(unknown) {
+        for (place, error) in repeated.chain(unknown) {
             match self.field_validation {
-                FieldValidation::Strict => {
-                    let kind = if text.starts_with("unknown") { ErrorType::Invalid } else { ErrorType::Duplicate };
-                    let error = Error { kind, field, bad_value: None, shown: None, detail: text };
-                    item.add_strict(error, place);
-                }
-                FieldValidation::Warn => item.warnings.push(text),
+                FieldValidation::Strict => item.add_strict(error, place),
+                FieldValidation::Warn => item.warnings.push(error.detail),
                 FieldValidation::Ignore => {}
             }
         }

@@ -124,7 +124,7 @@ pub(super) fn patch_object(
     let (text, mut strict) = apply_to_json(live, request)?;
     let invalid = |detail: &str| unfit(&text, detail);
     let (patched, repeated) = json::decode_strict(text.as_bytes()).map_err(|error| invalid(&error.to_string()))?;
-    strict.extend(repeated);
+    strict.extend(repeated.iter().map(ToString::to_string));
     let (api_version, kind) = super::decode::type_meta(&patched).map_err(|error| invalid(&error))?;
     match target.resource.strategy.may_leave_type_out() {
         true => check_registered(target, &api_version, &kind).map_err(|error| invalid(&error))?,
