@@ -15,6 +15,7 @@ pub mod types;
 pub mod protobuf;
 
 pub mod kinds;
+pub mod write;
 pub mod author;
 
 #[cfg(feature = "server")]

@@ -8,11 +8,13 @@ use kubeskiff::kinds::{self, Kind};
 
 /// The layers, from words to edges. A module imports what stands in a layer above its own, or beside it where the table
 /// below says so.
-const LAYERS: [&[&str]; 8] = [
+const LAYERS: [&[&str]; 10] = [
     &["work"],
     &["value", "meta"],
     &["cel", "schema", "crd", "patch", "apply", "types", "protobuf"],
-    &["kinds", "author"],
+    &["kinds"],
+    &["write"],
+    &["author"],
     &["memory", "processor"],
     &["store", "webhook", "admission", "auth", "audit"],
     &["registry", "controllers"],
