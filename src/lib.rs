@@ -3,7 +3,9 @@
 //! The engine is a package of its own; its modules stand here beside the server's, under the same names. The layers, from
 //! words to edges, stand in `ARCHITECTURE.md`; `tests/tidy.rs` holds the table of allowed imports.
 
-pub use kubeskiff_engine::{apply, author, cel, crd, kinds, meta, object, patch, protobuf, schema, types, value, work};
+pub use kubeskiff_engine::{
+    apply, author, cel, crd, kinds, meta, object, patch, protobuf, schema, types, value, work, write,
+};
 
 pub mod processor;
 pub mod memory;

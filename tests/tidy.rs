@@ -12,7 +12,7 @@ const LAYERS: [&[&str]; 8] = [
     &["work"],
     &["value", "meta"],
     &["cel", "schema", "crd", "patch", "apply", "types", "protobuf"],
-    &["kinds", "author"],
+    &["kinds", "write", "author"],
     &["memory", "processor"],
     &["store", "webhook", "admission", "auth", "audit"],
     &["registry", "controllers"],
@@ -20,7 +20,7 @@ const LAYERS: [&[&str]; 8] = [
 ];
 
 /// Edges within a layer.
-const BESIDE: [(&str, &str); 17] = [
+const BESIDE: [(&str, &str); 20] = [
     ("meta", "value"),
     ("value", "meta"),
     ("crd", "cel"),
@@ -31,6 +31,9 @@ const BESIDE: [(&str, &str); 17] = [
     ("patch", "types"),
     ("types", "schema"),
     ("protobuf", "types"),
+    ("write", "kinds"),
+    ("author", "kinds"),
+    ("author", "write"),
     ("admission", "auth"),
     ("admission", "webhook"),
     ("audit", "auth"),

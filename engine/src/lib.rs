@@ -137,4 +137,5 @@ pub mod types;
 pub mod protobuf;
 
 pub mod kinds;
+pub mod write;
 pub mod author;

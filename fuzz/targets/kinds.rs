@@ -11,6 +11,7 @@ use kubeskiff::kinds::{self, Action, Form, Kind};
 use kubeskiff::object;
 use kubeskiff::protobuf;
 use kubeskiff::value::{Value, json};
+use kubeskiff::write::{Outcome, Write, Writer};
 
 use super::{Linear, Target};
 use objects::Source;
@@ -43,16 +44,15 @@ fn write(kind: &'static Kind, sent: &Value, changed: Value) {
     let Some(mut new) = decoded(kind, sent) else { return };
     fill(kind, &mut new);
     let version = Arc::new(kind.served_version());
-    create(kind, &version, sent, &mut new);
-    let old = new;
+    let old = create(kind, &version, sent, new);
     let Some(mut new) = decoded(kind, &changed) else { return };
     fill(kind, &mut new);
-    let written = kind.parts.iter().filter(|part| matches!(part.action, Action::Write | Action::Scale(_)));
-    let written = written.map(|part| match part.action {
+    let parts = kind.parts.iter().filter(|part| matches!(part.action, Action::Write | Action::Scale(_)));
+    let parts = parts.map(|part| match part.action {
         Action::Write => Subresource::Part(part.name),
         _ => Subresource::Scale,
     });
-    for subresource in [Subresource::Main, Subresource::Status].into_iter().chain(written) {
+    for subresource in [Subresource::Main, Subresource::Status].into_iter().chain(parts) {
         update(kind.strategy, &version, subresource, new.clone(), &old);
     }
     look(kind, &new);
@@ -88,25 +88,30 @@ fn fill(kind: &Kind, object: &mut Value) {
     }
 }
 
-fn create(kind: &'static Kind, version: &ServedVersion, sent: &Value, new: &mut Value) {
-    let strategy = kind.strategy;
-    black_box(strategy.early_warnings(sent));
-    black_box(strategy.early_warnings(new));
-    let user = || object! { "username" => "alice", "groups" => Value::Array(vec![Value::from("staff")]) };
-    strategy.prepare_create_by(version, new, &user);
-    let errors = strategy.validate_create(version, new);
-    errors.iter().for_each(|error| drop(black_box(error.to_string())));
-    black_box(strategy.warnings(version, Subresource::Main, new, None));
-    look(kind, new);
-    strategy.complete(new);
+fn create(kind: &'static Kind, version: &ServedVersion, sent: &Value, new: Value) -> Value {
+    black_box(kind.strategy.early_warnings(sent));
+    let mut created = written(kind.strategy, version, Subresource::Main, |write| write.create(new, &mut |_| {}));
+    look(kind, &created);
+    kind.strategy.complete(&mut created);
+    created
 }
 
-fn update(strategy: &dyn Strategy, version: &ServedVersion, subresource: Subresource, mut new: Value, old: &Value) {
-    strategy.prepare_update_at(version, subresource, &mut new, old, NOW);
-    let mut forgiven = Vec::new();
-    let errors = strategy.validate_update_and_warn(version, subresource, &new, old, &mut forgiven);
-    errors.iter().for_each(|error| drop(black_box(error.to_string())));
-    black_box(strategy.warnings(version, subresource, &new, Some(old)));
+fn update(strategy: &dyn Strategy, version: &ServedVersion, subresource: Subresource, new: Value, old: &Value) {
+    black_box(written(strategy, version, subresource, |write| write.update(new, old, &mut |_| {})));
+}
+
+/// The object that is written, whatever is wrong with it.
+fn written(
+    strategy: &dyn Strategy,
+    version: &ServedVersion,
+    subresource: Subresource,
+    run: impl FnOnce(&Write<'_>) -> Outcome,
+) -> Value {
+    let user = || object! { "username" => "alice", "groups" => Value::Array(vec![Value::from("staff")]) };
+    let by = Some(Writer { user: &user, now: NOW });
+    let outcome = run(&Write { strategy, version, subresource, by });
+    outcome.errors.iter().for_each(|error| drop(black_box(error.to_string())));
+    outcome.object
 }
 
 /// What is asked of an object that is there.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use super::parallel;
-use crate::value::yaml::{self, Located, Place};
+use crate::value::yaml::{self, Located, Place, RepeatedKey};
 use crate::value::{Value, json};
 
 /// A text with manifests.
@@ -23,11 +23,21 @@ pub struct Document {
     /// Which of the documents of its text, from 0.
     pub index: usize,
     pub value: Value,
-    /// Fields that stand twice: where, and what a strict reader says.
-    pub repeated: Vec<(Option<Place>, String)>,
+    /// Fields that stand twice.
+    pub repeated: Vec<Repeated>,
     places: Arc<Places>,
     /// Where the manifest stands in the document: `items[3]` in a List.
     within: String,
+}
+
+/// A field that stands twice.
+#[derive(Clone, Debug)]
+pub struct Repeated {
+    pub place: Option<Place>,
+    /// As errors name it: its path in JSON, its name in YAML.
+    pub field: String,
+    /// What a strict reader says.
+    pub text: String,
 }
 
 /// Where the fields of a document stand; found when somebody asks, as most documents have no faults.
@@ -176,7 +186,12 @@ pub fn decode(text: &Arc<str>) -> Result<Vec<Document>, String> {
         let places = places(0, OnceLock::new());
         let known = if repeated.is_empty() { None } else { places.located() };
         let place = |number: usize| Some(known?.repeated.get(number)?.place);
-        let repeated = repeated.into_iter().enumerate().map(|(number, error)| (place(number), error)).collect();
+        let repeated = repeated.into_iter().enumerate().map(|(number, field)| Repeated {
+            place: place(number),
+            text: field.to_string(),
+            field: field.path,
+        });
+        let repeated = repeated.collect();
         flatten(Document { index: 0, value, repeated, places, within: String::new() }, &mut documents);
         return Ok(documents);
     }
@@ -186,7 +201,15 @@ pub fn decode(text: &Arc<str>) -> Result<Vec<Document>, String> {
             continue;
         }
         let value = std::mem::take(&mut located.value);
-        let repeated = located.repeated.iter().map(|key| (Some(key.place), key.to_string())).collect();
+        let repeated = located.repeated.iter().map(|repeated| Repeated {
+            place: Some(repeated.place),
+            text: repeated.to_string(),
+            field: match &repeated.key {
+                RepeatedKey::Text(name) => name.clone(),
+                RepeatedKey::Other(_) => String::new(),
+            },
+        });
+        let repeated = repeated.collect();
         let places = places(index, OnceLock::from(Some(located)));
         flatten(Document { index, value, repeated, places, within: String::new() }, &mut documents);
     }

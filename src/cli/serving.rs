@@ -24,7 +24,7 @@ use super::service_network::{self, Network};
 use super::users::Users;
 use crate::audit;
 use crate::auth::{Authorizer, RequestHeader, UserInfo};
-use crate::controllers::{self, Switches};
+use crate::controllers::{self, Controller, Switches};
 use crate::http::{self, App, Issuing, Limits};
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::meta::Status;
@@ -215,7 +215,7 @@ impl Server {
         if registry.policy.is_some() {
             let reconciled = registry.reconcile_default_roles().await;
             reconciled.map_err(|status| refused("the default roles can't be made", status))?;
-            if self.switches.aggregation {
+            if self.switches.is_on(Controller::Aggregation) {
                 let gathered = controllers::aggregate_roles(registry).await;
                 gathered.map_err(|status| refused("the default roles can't be gathered", status))?;
             }

@@ -9,15 +9,13 @@ use clap::{Args, ValueEnum};
 
 use super::cluster::{Access, Cluster};
 use super::definitions::{each, is_definition, none_in};
-use super::documents::{self, Document, Source};
+use super::documents::{self, Document, Repeated, Source};
 use super::parallel;
 use super::print::{output, tell};
 use super::report::{self, Format, Item, Verdict};
 use crate::author::{self, Catalog, Checked, Kind, Options};
 use crate::crd::write::split_api_version;
 use crate::meta::field::{Error, ErrorType};
-use crate::registry::BuiltIn;
-use crate::registry::Subresource;
 use crate::value::Value;
 
 /// Validate manifests as the API server would
@@ -95,14 +93,13 @@ impl Validate {
         let (catalog, mut items) = self.catalog(&given, &sources);
         let old: HashMap<Identity, &Document> =
             each(&old).map(|(_, document)| (Identity::of(&document.value), document)).collect();
-        let built_in = BuiltIn::all(&Default::default());
         let documents: Vec<(&Source, &Document)> = each(&sources).collect();
         items.extend(parallel::map("documents", &documents, |(source, document)| {
             let old = old.get(&Identity::of(&document.value)).map(|document| &document.value);
             let checked = match catalog.of(&document.value) {
                 Some(kind) => Some(self.check_custom(kind, &document.value, old)),
                 None if is_definition(&document.value) => check_definition(document, old),
-                None => check_built_in(&built_in, &document.value, old),
+                None => check_built_in(&document.value, old),
             };
             self.item(source, document, checked)
         }));
@@ -166,22 +163,21 @@ impl Validate {
             });
             return item;
         };
-        let unknown = checked
-            .unknown
-            .iter()
-            .map(|path| (document.place(path), path.clone(), format!("unknown field \"{path}\"")));
-        let repeated = document.repeated.iter().map(|(place, text)| {
-            let field = text.split('"').nth(1).unwrap_or_default().to_owned();
-            (*place, field, text.clone())
+        let strict = |kind, field: &str, detail| {
+            let field = field.to_owned();
+            Error { kind, field, bad_value: None, shown: None, detail }
+        };
+        let repeated = document.repeated.iter();
+        let repeated =
+            repeated.map(|Repeated { place, field, text }| (*place, strict(ErrorType::Duplicate, field, text.clone())));
+        let unknown = checked.unknown.iter().map(|path| {
+            let text = format!("unknown field \"{path}\"");
+            (document.place(path), strict(ErrorType::Invalid, path, text))
         });
-        for (place, field, text) in repeated.chain(unknown) {
+        for (place, error) in repeated.chain(unknown) {
             match self.field_validation {
-                FieldValidation::Strict => {
-                    let kind = if text.starts_with("unknown") { ErrorType::Invalid } else { ErrorType::Duplicate };
-                    let error = Error { kind, field, bad_value: None, shown: None, detail: text };
-                    item.add_strict(error, place);
-                }
-                FieldValidation::Warn => item.warnings.push(text),
+                FieldValidation::Strict => item.add_strict(error, place),
+                FieldValidation::Warn => item.warnings.push(error.detail),
                 FieldValidation::Ignore => {}
             }
         }
@@ -215,33 +211,10 @@ fn check_definition(document: &Document, old: Option<&Value>) -> Option<Checked>
 }
 
 /// Checks an object of a kind that the server has from the start.
-fn check_built_in(kinds: &[BuiltIn], object: &Value, old: Option<&Value>) -> Option<Checked> {
-    let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
-    let (resource, version) = kinds.iter().map(BuiltIn::resource).find_map(|resource| {
-        let mut versions = resource.versions.iter();
-        let version = versions.find(|version| version.names.kind == kind && version.api_version() == api_version)?;
-        Some((resource, version))
-    })?;
-    let decode = |object: &Value| resource.strategy.decode(object.clone(), &resource.versions);
-    let decoded = match decode(object) {
-        Ok(decoded) => decoded,
-        Err(error) => return Some(Checked::refuse(object.clone(), error)),
-    };
-    let mut new = author::check::prepare(version, &decoded.object);
-    let (errors, warnings) = match old.and_then(|old| decode(old).ok()) {
-        None => {
-            resource.strategy.prepare_create(version, &mut new);
-            let errors = resource.strategy.validate_create(version, &new);
-            (errors, resource.strategy.warnings(version, Subresource::Main, &new, None))
-        }
-        Some(old) => {
-            let old = author::check::prepare(version, &old.object);
-            resource.strategy.prepare_update(version, Subresource::Main, &mut new, &old);
-            let errors = resource.strategy.validate_update(version, Subresource::Main, &new, &old);
-            (errors, resource.strategy.warnings(version, Subresource::Main, &new, Some(&old)))
-        }
-    };
-    Some(Checked::plain(decoded.object, errors, decoded.findings.unknown, warnings))
+fn check_built_in(object: &Value, old: Option<&Value>) -> Option<Checked> {
+    let kind = author::BuiltIn::of(object.str_at(&["apiVersion"]), object.str_at(&["kind"]))?;
+    let refused = |detail| Checked::refuse(object.clone(), detail);
+    Some(kind.write(object, old).unwrap_or_else(refused))
 }
 
 /// What tells an object from others: group, kind, namespace and name.

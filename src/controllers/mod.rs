@@ -40,7 +40,7 @@ use crate::registry::Registry;
 use crate::store::{At, Collection, Moment, Storage};
 
 pub use self::aggregation::aggregate_roles;
-pub use self::switches::{Switches, UnknownController};
+pub use self::switches::{Controller, Switches, UnknownController};
 
 /// Who the controllers are to the registry.
 const USER: &str = "system:apiserver";
@@ -75,21 +75,22 @@ fn run(registry: &Arc<Registry>, switches: Switches, authority_pem: &str) -> Joi
     let mut running = JoinSet::new();
     let storage = || registry.storage.clone();
     running.spawn(run_one(storage(), Definitions { registry: Arc::clone(registry) }));
-    if switches.namespaces {
+    if switches.is_on(Controller::Namespaces) {
         running.spawn(run_one(storage(), Namespaces { registry: Arc::clone(registry) }));
     }
-    if switches.accounts || switches.authority {
+    let (accounts, authority) = (switches.is_on(Controller::Accounts), switches.is_on(Controller::Authority));
+    if accounts || authority {
         let content = NamespaceContent {
             registry: Arc::clone(registry),
-            accounts: switches.accounts,
-            authority_pem: switches.authority.then(|| authority_pem.to_owned()),
+            accounts,
+            authority_pem: authority.then(|| authority_pem.to_owned()),
         };
         running.spawn(run_one(storage(), content));
     }
-    if switches.aggregation {
+    if switches.is_on(Controller::Aggregation) {
         running.spawn(run_one(storage(), Aggregation { registry: Arc::clone(registry) }));
     }
-    if switches.garbage {
+    if switches.is_on(Controller::Garbage) {
         running.spawn(run_one(storage(), Garbage::new(Arc::clone(registry))));
     }
     running

@@ -2,30 +2,33 @@
 
 use std::fmt;
 
-/// Whether each of the controllers runs that can be switched off.
+/// A controller that can be switched off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Switches {
+pub enum Controller {
     /// Objects without owners are collected.
-    pub garbage: bool,
+    Garbage,
     /// Namespaces that are being deleted are emptied.
-    pub namespaces: bool,
+    Namespaces,
     /// Namespaces have an account `default`.
-    pub accounts: bool,
+    Accounts,
     /// Namespaces have `kube-root-ca.crt`.
-    pub authority: bool,
+    Authority,
     /// Cluster roles gather the rules of others.
-    pub aggregation: bool,
+    Aggregation,
 }
 
-/// The names of a controller, and an earlier one that goes as well.
-type Names = [&'static str; 2];
+/// Each controller with its name, and an earlier one that means the same.
+const NAMES: [(Controller, [&str; 2]); 5] = [
+    (Controller::Garbage, ["garbage-collector-controller", "garbagecollector"]),
+    (Controller::Namespaces, ["namespace-controller", "namespace"]),
+    (Controller::Accounts, ["serviceaccount-controller", "serviceaccount"]),
+    (Controller::Authority, ["root-ca-certificate-publisher-controller", "root-ca-cert-publisher"]),
+    (Controller::Aggregation, ["clusterrole-aggregation-controller", "clusterrole-aggregation"]),
+];
 
-const GARBAGE: Names = ["garbage-collector-controller", "garbagecollector"];
-const NAMESPACES: Names = ["namespace-controller", "namespace"];
-const ACCOUNTS: Names = ["serviceaccount-controller", "serviceaccount"];
-const AUTHORITY: Names = ["root-ca-certificate-publisher-controller", "root-ca-cert-publisher"];
-const AGGREGATION: Names = ["clusterrole-aggregation-controller", "clusterrole-aggregation"];
-const ALL: [Names; 5] = [GARBAGE, NAMESPACES, ACCOUNTS, AUTHORITY, AGGREGATION];
+/// Which of the controllers run, in the order of [`NAMES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Switches([bool; NAMES.len()]);
 
 /// A name that no controller has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,19 +36,22 @@ pub struct UnknownController(String);
 
 impl fmt::Display for UnknownController {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = ALL.map(|[name, _]| name).join(", ");
+        let known = NAMES.map(|(_, [name, _])| name).join(", ");
         write!(out, "{:?} is not in the list of known controllers: {known}", self.0)
     }
 }
 
 impl Switches {
     /// None of them runs.
-    pub const NONE: Self =
-        Switches { garbage: false, namespaces: false, accounts: false, authority: false, aggregation: false };
+    pub const NONE: Self = Switches([false; NAMES.len()]);
 
     /// All of them run.
-    pub const ALL: Self =
-        Switches { garbage: true, namespaces: true, accounts: true, authority: true, aggregation: true };
+    pub const ALL: Self = Switches([true; NAMES.len()]);
+
+    /// Whether `controller` runs.
+    pub fn is_on(self, controller: Controller) -> bool {
+        NAMES.iter().zip(self.0).any(|((known, _), is_on)| *known == controller && is_on)
+    }
 
     /// Reads a list of `*` for all, `name`, and `-name` for all but that; the first that is about a controller decides.
     ///
@@ -54,25 +60,18 @@ impl Switches {
         let list: Vec<_> = list.iter().filter(|item| !item.is_empty() && *item != "-*").collect();
         for item in &list {
             let name = item.strip_prefix('-').unwrap_or(item);
-            let is_known = ALL.iter().any(|names| names.contains(&name));
+            let is_known = NAMES.iter().any(|(_, names)| names.contains(&name));
             if *item != "*" && !is_known {
                 return Err(UnknownController(name.to_owned()));
             }
         }
-        let is_on = |names: Names| {
+        Ok(Switches(NAMES.map(|(_, names)| {
             let about = |item: &&&String| names.contains(&item.strip_prefix('-').unwrap_or(item));
             match list.iter().find(about) {
                 Some(item) => !item.starts_with('-'),
                 None => list.iter().any(|item| *item == "*"),
             }
-        };
-        Ok(Switches {
-            garbage: is_on(GARBAGE),
-            namespaces: is_on(NAMESPACES),
-            accounts: is_on(ACCOUNTS),
-            authority: is_on(AUTHORITY),
-            aggregation: is_on(AGGREGATION),
-        })
+        })))
     }
 }
 
@@ -84,8 +83,7 @@ mod tests {
     fn check(list: &str, expect: Result<[bool; 5], &str>) {
         let list: Vec<_> = list.split(',').map(str::to_owned).collect();
         let switches = Switches::parse(&list);
-        let got =
-            switches.map(|found| [found.garbage, found.namespaces, found.accounts, found.authority, found.aggregation]);
+        let got = switches.map(|Switches(found)| found);
         assert_eq!(got, expect.map_err(|name| UnknownController(name.to_owned())), "{list:?}");
     }
 

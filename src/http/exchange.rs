@@ -18,11 +18,13 @@ use crate::registry::Warnings;
 
 use super::Stopping;
 use super::impersonation;
+use super::limits::TOO_MANY_REQUESTS;
 use super::observe::Observed;
 use super::path::{ResourcePath, Verb};
 use super::query::{ListOptions, Query};
-use super::share::TOO_MANY_REQUESTS;
 use super::websocket::Upgrade;
+
+pub(super) const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
 /// The largest body, as kube-apiserver takes it.
 pub const BODY_BYTES_MAX: usize = 3 << 20;
@@ -90,7 +92,7 @@ impl Exchange {
             wanted_user: impersonation::wanted(&parts.headers),
             stopping: parts.extensions.get::<Stopping>().cloned(),
             warnings: Mutex::default(),
-            audit_id: super::audit_id(&parts.headers),
+            audit_id: audit_id(&parts.headers),
             source_ips: source_ips(&parts.headers, parts.extensions.get::<PeerAddress>().copied()),
             upgrade,
             observed: OnceLock::new(),
@@ -174,6 +176,12 @@ impl Exchange {
             None => Ok(()),
         }
     }
+}
+
+/// What names a request in the audit log and in the header `Audit-Id` of its answer: the client's word, or a new one.
+pub fn audit_id(headers: &HeaderMap) -> String {
+    let given = headers.get(AUDIT_ID).and_then(|value| value.to_str().ok()).filter(|id| !id.is_empty());
+    given.map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned)
 }
 
 /// The values of a header, joined as one list. Bytes that are no UTF-8 become U+FFFD.

@@ -12,9 +12,9 @@ use crate::store::StoreError;
 use crate::value::go_quote;
 
 use super::answer;
+use super::app::App;
 use super::exchange::Exchange;
 use super::path::{NOT_FOUND_TEXT, Probe};
-use super::router::App;
 
 /// How long the database may take to answer before it counts as gone.
 const STORE_WAIT: Duration = Duration::from_secs(2);

@@ -10,9 +10,9 @@ use crate::value::json;
 use crate::value::json::Layout::{self, Sorted, Struct};
 
 use super::answer;
+use super::app::App;
 use super::exchange::Exchange;
 use super::path::{NOT_FOUND_TEXT, Target};
-use super::router::App;
 
 const CACHE: HeaderValue = HeaderValue::from_static("public, max-age=3600");
 

@@ -19,6 +19,8 @@ use super::metrics::Metrics;
 use crate::processor::Expected;
 use crate::webhook::patience::Held;
 
+/// What clients are told that find no place.
+pub(super) const TOO_MANY_REQUESTS: &str = "Too many requests, please try again later.";
 /// How long a request waits for a place.
 const PLACE_WAIT: Duration = Duration::from_secs(1);
 

@@ -17,7 +17,7 @@ use prometheus_client::registry::Registry;
 
 use crate::store::Storage;
 
-use super::documents::SERVER_VERSION;
+use super::SERVER_VERSION;
 
 /// The type of the text that [`Metrics::text`] gives.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";

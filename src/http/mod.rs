@@ -15,6 +15,10 @@ mod stopping;
 mod limits;
 mod metrics;
 mod exchange;
+mod classify;
+mod app;
+mod document_cache;
+mod shape;
 mod impersonation;
 mod observe;
 mod answer;
@@ -23,13 +27,18 @@ mod documents;
 mod issuer;
 mod list_pieces;
 mod resources;
+mod around;
 mod share;
 mod watch_stream;
 pub mod websocket;
 mod router;
 
-pub use documents::SERVER_VERSION;
-pub use exchange::PeerAddress;
+pub use app::{App, Issuing};
+pub use around::around;
+pub use exchange::{PeerAddress, audit_id};
 pub use limits::Limits;
-pub use router::{App, Issuing, audit_id, router};
+pub use router::router;
 pub use stopping::{Stop, Stopping};
+
+/// What the server says it is: clients compare it with their own version.
+pub const SERVER_VERSION: &str = concat!("v1.37.2+skiff-", env!("CARGO_PKG_VERSION"));

@@ -10,15 +10,13 @@ use std::time::Instant;
 use jiff::Timestamp;
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::audit::{Event, Log, ObjectReference, Stage};
+use crate::audit::{Event, Log, Stage};
 use crate::auth::Decision;
 use crate::meta::Status;
 
-use super::exchange::Exchange;
 use super::impersonation::Impersonated;
 use super::limits::Kind;
 use super::metrics::{Metrics, Route};
-use super::path::{ResourcePath, Target, Verb};
 
 /// Whom it is told.
 #[derive(Clone)]
@@ -46,14 +44,14 @@ struct Answer {
 }
 
 impl Observed {
-    /// Begins to observe a request; the first line of the audit log is written.
-    pub fn begin(observer: &Observer, exchange: &Exchange, target: Option<&Target>) -> Arc<Self> {
+    /// Begins to observe a request; the first line of the audit log is written. `event` is asked for where there is a log.
+    pub fn begin(observer: &Observer, kind: Kind, dry_run: &'static str, event: impl FnOnce() -> Event) -> Arc<Self> {
         let observed = Observed {
             observer: observer.clone(),
-            kind: kind(exchange, target),
+            kind,
             begun: Instant::now(),
-            dry_run: dry_run(exchange),
-            event: (!observer.logs.is_empty()).then(|| Mutex::new(event(exchange, target))),
+            dry_run,
+            event: (!observer.logs.is_empty()).then(|| Mutex::new(event())),
             route: OnceLock::new(),
             answer: OnceLock::new(),
         };
@@ -151,105 +149,4 @@ impl Drop for Observed {
             self.observer.metrics.answered(route, self.dry_run, code, self.begun.elapsed(), size_bytes);
         }
     }
-}
-
-fn kind(exchange: &Exchange, target: Option<&Target>) -> Kind {
-    match target {
-        Some(Target::Resource(path)) => match exchange.verb(path) {
-            Verb::Watch | Verb::Proxy => Kind::LongRunning,
-            Verb::Get | Verb::List => Kind::ReadOnly,
-            _ => Kind::Mutating,
-        },
-        // A document is read, whatever the method; no more than that is behind it.
-        _ => Kind::ReadOnly,
-    }
-}
-
-fn event(exchange: &Exchange, target: Option<&Target>) -> Event {
-    let (verb, object) = match target {
-        Some(Target::Resource(path)) => {
-            let verb = exchange.verb(path);
-            let object = ObjectReference {
-                group: path.group.clone(),
-                version: path.version.clone(),
-                resource: path.resource.clone(),
-                subresource: path.subresource.clone(),
-                namespace: path.namespace.clone(),
-                name: exchange.object_name(path, verb).into_owned(),
-            };
-            (verb.as_str().to_owned(), Some(object))
-        }
-        _ => (exchange.method.as_str().to_lowercase(), None),
-    };
-    Event {
-        id: exchange.audit_id.clone(),
-        uri: exchange.uri.clone(),
-        verb,
-        user: exchange.user.clone(),
-        source_ips: exchange.source_ips.clone(),
-        user_agent: exchange.user_agent.clone(),
-        object,
-        received: Timestamp::now(),
-        ..Event::default()
-    }
-}
-
-/// `All` for what is not to be done, `invalid` for what can't be told.
-fn dry_run(exchange: &Exchange) -> &'static str {
-    match exchange.query.all("dryRun").map(|value| value == "All").reduce(|one, other| one && other) {
-        None => "",
-        Some(true) => "All",
-        Some(false) => "invalid",
-    }
-}
-
-/// The labels of a request for a resource that is served.
-pub(super) fn resource_route(exchange: &Exchange, path: &ResourcePath, verb: Verb) -> Route {
-    let verb_label = match verb {
-        Verb::Get => "GET",
-        Verb::List => "LIST",
-        Verb::Watch => "WATCH",
-        Verb::Create => "POST",
-        Verb::Update => "PUT",
-        Verb::Patch if exchange.content_type == "application/apply-patch+yaml" => "APPLY",
-        Verb::Patch => "PATCH",
-        Verb::Delete | Verb::DeleteCollection => "DELETE",
-        Verb::Proxy | Verb::Unsupported => "other",
-    };
-    let scope = match (path.name.is_empty() && verb != Verb::Create, path.namespace.is_empty()) {
-        (false, _) => "resource",
-        (true, false) => "namespace",
-        (true, true) => "cluster",
-    };
-    Route {
-        verb: verb_label,
-        group: path.group.clone(),
-        version: path.version.clone(),
-        resource: path.resource.clone(),
-        subresource: path.subresource.clone(),
-        scope,
-        ..Route::default()
-    }
-}
-
-/// The labels of a request for a document that there is.
-pub(super) fn document_route(target: &Target) -> Route {
-    use super::path::Probe;
-    let (group, version, path) = match target {
-        Target::Group(group) => (group.clone(), String::new(), ""),
-        Target::GroupVersion { group, version } => (group.clone(), version.clone(), ""),
-        Target::Probe { probe: Probe::Healthz, .. } => (String::new(), String::new(), "/healthz"),
-        Target::Probe { probe: Probe::Livez, .. } => (String::new(), String::new(), "/livez"),
-        Target::Probe { probe: Probe::Readyz, .. } => (String::new(), String::new(), "/readyz"),
-        Target::Version => (String::new(), String::new(), "/version"),
-        Target::Metrics => (String::new(), String::new(), "/metrics"),
-        Target::Issuer => (String::new(), String::new(), "/.well-known/openid-configuration"),
-        Target::IssuerKeys => (String::new(), String::new(), "/openid/v1/jwks"),
-        Target::OpenApiV2 => (String::new(), String::new(), "/openapi/v2"),
-        Target::OpenApiV3Index | Target::OpenApiV3(_) => (String::new(), String::new(), "/openapi/v3"),
-        Target::CoreVersions => (String::new(), String::new(), "/api"),
-        Target::Groups => (String::new(), String::new(), "/apis"),
-        Target::Root | Target::Resource(_) | Target::Undetermined | Target::Unknown => Default::default(),
-    };
-    Route { verb: "GET", group, version, subresource: path.to_owned(), ..Route::default() }
 }

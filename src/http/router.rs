@@ -6,122 +6,34 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Response};
+use axum::http::{HeaderValue, Response};
 use tokio::time::timeout;
 
-use crate::audit;
-use crate::auth::{Attributes, Authorizer, Decision, TokenIssuer, Tokens};
+use crate::auth::{Attributes, Decision};
 use crate::meta::Status;
-use crate::processor::{Expected, Processor, Share, metered};
-use crate::registry::Registry;
+use crate::processor::{Expected, Share, metered};
 use crate::webhook::patience;
 
-use super::exchange::Exchange;
-use super::impersonation::{self, LastModes};
-use super::limits::{Kind, Limits, Places};
-use super::metrics::{self, Metrics};
-use super::observe::{Observed, Observer, document_route};
+use super::app::App;
+use super::classify::{self, document_route};
+use super::exchange::{AUDIT_ID, Exchange};
+use super::limits::Kind;
+use super::observe::Observed;
 use super::path::{self, BAD_REQUEST_TEXT, NOT_FOUND_TEXT, Target};
-use super::{answer, documents, health, issuer, resources, share};
+use super::{answer, documents, health, impersonation, issuer, metrics, resources, share};
 
 /// The longest that one object's change may take, whatever the limit of a request is.
 const CHANGE_TIMEOUT_MAX: Duration = Duration::from_secs(34);
-const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
-
-/// Who issues tokens of service accounts.
-pub struct Issuing {
-    pub issuer: Arc<TokenIssuer>,
-    /// Where others find the keys that they are signed with.
-    pub key_set_url: String,
-}
-
-/// What requests are answered from.
-pub struct App {
-    pub registry: Arc<Registry>,
-    pub authorizer: Arc<dyn Authorizer>,
-    /// Whose tokens are known, for reviews of them.
-    pub tokens: Arc<Tokens>,
-    /// `None` where no tokens are issued.
-    pub issuing: Option<Issuing>,
-    pub(super) documents: documents::Documents,
-    pub(super) observer: Observer,
-    places: Places,
-    limits: Limits,
-    impersonations: LastModes,
-    processor: Arc<Processor>,
-}
-
-impl App {
-    /// An app with the limits of kube-apiserver and no audit log.
-    pub fn new(registry: Arc<Registry>, authorizer: Arc<dyn Authorizer>) -> Self {
-        App::with(registry, authorizer, Arc::default(), Limits::default(), None)
-    }
-
-    /// An app with limits of its own, that writes these logs of its requests.
-    pub fn with(
-        registry: Arc<Registry>,
-        authorizer: Arc<dyn Authorizer>,
-        tokens: Arc<Tokens>,
-        limits: Limits,
-        logs: impl IntoIterator<Item = audit::Log>,
-    ) -> Self {
-        let metrics = Arc::new(Metrics::new());
-        let places = Places::new(&limits, &metrics);
-        let observer = Observer { metrics, logs: logs.into_iter().collect() };
-        let (documents, impersonations) = (documents::Documents::default(), LastModes::default());
-        let processor = Arc::default();
-        App {
-            registry,
-            authorizer,
-            tokens,
-            issuing: None,
-            documents,
-            observer,
-            places,
-            limits,
-            impersonations,
-            processor,
-        }
-    }
-}
-
-impl App {
-    /// The same, with tokens issued by `issuing`.
-    pub fn with_issuing(self, issuing: Issuing) -> Self {
-        App { issuing: Some(issuing), ..self }
-    }
-
-    /// The processors that requests share, to be told when the server stops.
-    pub fn processor(&self) -> Arc<Processor> {
-        Arc::clone(&self.processor)
-    }
-
-    /// Takes in what roles and bindings are now, wherever they were changed.
-    ///
-    /// Errors: they can't be read. While the database is out of reach, those in memory count.
-    async fn refresh_policy(&self) -> Result<(), Status> {
-        if self.registry.policy.is_some() {
-            _ = self.registry.storage.catch_up().await;
-        }
-        self.authorizer.refresh().await
-    }
-}
 
 /// Everything that is served.
 pub fn router(app: App) -> Router {
     Router::new().fallback(handle).with_state(Arc::new(app))
 }
 
-/// What names a request in the audit log and in the header `Audit-Id` of its answer: the client's word, or a new one.
-pub fn audit_id(headers: &HeaderMap) -> String {
-    let given = headers.get(AUDIT_ID).and_then(|value| value.to_str().ok()).filter(|id| !id.is_empty());
-    given.map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned)
-}
-
 async fn handle(State(app): State<Arc<App>>, request: Request) -> Response<Body> {
     let (exchange, body) = Exchange::read(request);
     let target = path::parse(&exchange.path).ok();
-    let observed = Observed::begin(&app.observer, &exchange, target.as_ref());
+    let observed = classify::begin(&app.observer, &exchange, target.as_ref());
     let share = share::of(&app.processor, &exchange, target.as_ref(), observed.kind());
     // They are set here alone.
     _ = exchange.observed.set(Arc::clone(&observed));

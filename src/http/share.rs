@@ -2,26 +2,23 @@
 
 use std::future::Future;
 use std::panic::resume_unwind;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::{Body, HttpBody as _};
 use axum::http::{HeaderValue, Response, header};
-use hyper::body::{Frame, SizeHint};
 use tokio::task::JoinHandle;
 
 use super::answer;
+use super::around::around;
 use super::exchange::Exchange;
-use super::limits::Kind;
+use super::limits::{Kind, TOO_MANY_REQUESTS};
 use super::observe::Observed;
 use super::path::Target;
 use crate::meta::Status;
 use crate::processor::{BUDGET, Expected, Processor, Share, background_meter};
-use crate::work::{Broken, Ended, Meter};
+use crate::work::{Broken, Ended};
 
-/// What clients are told that find no place.
-pub(super) const TOO_MANY_REQUESTS: &str = "Too many requests, please try again later.";
 /// How many seconds they are told to wait.
 const RETRY_AFTER: &str = "1";
 /// What kube-apiserver says of a request that panics.
@@ -108,35 +105,10 @@ pub(super) fn while_sent(response: Response<Body>) -> Response<Body> {
     if response.body().size_hint().exact().is_some() {
         return response;
     }
-    response.map(|body| Body::new(Attended { body, meter: background_meter() }))
-}
-
-struct Attended {
-    body: Body,
-    meter: Meter,
-}
-
-impl HttpBody for Attended {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let Attended { body, meter } = &mut *self;
-        match meter.run(|| Pin::new(body).poll_frame(context)) {
-            Ok(polled) => polled,
-            Err(Broken::Panicked(payload)) => resume_unwind(payload),
-            Err(Broken::Ended(_)) => Poll::Ready(None),
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
+    let mut meter = background_meter();
+    around(response, move |body, context| match meter.run(|| body.poll_frame(context)) {
+        Ok(polled) => polled,
+        Err(Broken::Panicked(payload)) => resume_unwind(payload),
+        Err(Broken::Ended(_)) => Poll::Ready(None),
+    })
 }

@@ -22,7 +22,8 @@ use super::metrics::WatchCounters;
 use super::negotiate::{self, Encoding, Format};
 use super::observe::Observed;
 use super::pieces::{COPIED_BYTES_MAX, Pieces};
-use super::resources::Shape;
+use super::shape::Shape;
+use super::websocket;
 
 /// How many bytes of events are compressed at once.
 const COMPRESSED_BYTES_MAX: usize = 64 << 10;
@@ -93,17 +94,6 @@ impl Frames {
             _reserved: reserved,
             first: true,
         }
-    }
-
-    /// Whether events are text.
-    pub fn is_text(&self) -> bool {
-        self.encoding != Encoding::Protobuf
-    }
-
-    /// The next event; `None` at the end. Cancel-safe.
-    pub async fn event(&mut self) -> Option<Vec<u8>> {
-        self.wait().await?;
-        Some(self.pieces.take_all())
     }
 
     /// The next piece of the stream; `None` at the end.
@@ -204,5 +194,16 @@ impl Frames {
                 write_event(event, out, |out| out.share(to_json().into()));
             }
         }
+    }
+}
+
+impl websocket::Frames for Frames {
+    fn is_text(&self) -> bool {
+        self.encoding != Encoding::Protobuf
+    }
+
+    async fn next(&mut self) -> Option<Vec<u8>> {
+        self.wait().await?;
+        Some(self.pieces.take_all())
     }
 }

@@ -19,8 +19,6 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 
-use super::watch_stream::Frames;
-
 /// The sub-protocol that holds a bearer token, as base64 of the URL alphabet; it is never answered with.
 pub const TOKEN_PROTOCOL: &str = "base64url.bearer.authorization.k8s.io.";
 /// What a client sends is read and forgotten; longer messages end the connection.
@@ -29,6 +27,15 @@ const RECEIVED_BYTES_MAX: usize = 64 << 10;
 const PROTOBUF_LENGTH_BYTES: usize = 4;
 /// How long a client may take to read an event.
 const SEND_MAX: Duration = Duration::from_secs(30);
+
+/// What is sent over a WebSocket.
+pub(super) trait Frames: Send + 'static {
+    /// Whether frames are text.
+    fn is_text(&self) -> bool;
+
+    /// The next frame; `None` at the end. Cancel-safe.
+    fn next(&mut self) -> impl Future<Output = Option<Vec<u8>>> + Send;
+}
 
 /// A request that asks for a WebSocket.
 pub(super) struct Upgrade {
@@ -76,7 +83,7 @@ impl Upgrade {
     }
 
     /// Shakes hands and sends what `frames` has, until either side ends it.
-    pub fn answer(&self, frames: Frames) -> Response<Body> {
+    pub fn answer(&self, frames: impl Frames) -> Response<Body> {
         if self.key.is_empty() {
             return refusal(400, "mismatch challenge/response");
         }
@@ -115,7 +122,7 @@ fn refusal(code: u16, text: &'static str) -> Response<Body> {
     response
 }
 
-async fn send(on_upgrade: OnUpgrade, mut frames: Frames) {
+async fn send(on_upgrade: OnUpgrade, mut frames: impl Frames) {
     let upgraded = match on_upgrade.await {
         Ok(upgraded) => upgraded,
         Err(error) => return tracing::debug!(%error, "no WebSocket came of a handshake"),
@@ -125,7 +132,7 @@ async fn send(on_upgrade: OnUpgrade, mut frames: Frames) {
     let mut socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
     loop {
         tokio::select! {
-            event = frames.event() => {
+            event = frames.next() => {
                 let Some(event) = event else { break };
                 let message = match frames.is_text() {
                     true => Message::text(String::from_utf8_lossy(&event).into_owned()),

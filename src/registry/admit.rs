@@ -14,6 +14,7 @@ use crate::meta::{Revision, Status};
 use crate::object;
 use crate::store::{At, Collection, SnapshotError, Storage, Stored};
 use crate::value::{Value, json};
+use crate::write::metadata::metadata_mut;
 
 use super::decode::{missing_kind, type_meta};
 use super::derive::Undecodable;
@@ -120,7 +121,7 @@ fn restore_broken_owners(object: &mut Value, before: Option<Value>, warnings: &m
         return;
     }
     let Err(why) = validate_managed_fields(object) else { return };
-    let metadata = super::create::metadata_mut(object);
+    let metadata = metadata_mut(object);
     match before {
         Some(entries) => _ = metadata.insert("managedFields", entries),
         None => _ = metadata.remove("managedFields"),

@@ -2,17 +2,15 @@
 //!
 //! Source: `BindingREST` of `pkg/registry/core/pod/storage`, release 1.36.
 
-use crate::admission::Operation;
 use crate::auth::UserInfo;
 use crate::kinds::{BINDING, pod_object};
 use crate::meta::Status;
 use crate::value::Value;
+use crate::write::metadata::wipe_system_fields;
 
-use super::admit::Admitted;
-use super::create::{ensure_namespace, wipe_system_fields};
 use super::decode::decode_object;
 use super::sent::as_sent;
-use super::{CreateRequest, Registry, Subresource, Target, Warnings, Written};
+use super::{CreateRequest, Registry, Subresource, Target, Warnings};
 
 impl Registry {
     /// Gives the pod that a Binding names its node. `target` is `/binding` of the pod, or the resource of bindings.
@@ -30,46 +28,20 @@ impl Registry {
         if !is_part {
             wipe_system_fields(&mut binding);
         }
-        ensure_namespace(&mut binding, &target.namespace)?;
         let own_name = binding.str_at(&["metadata", "name"]).to_owned();
         let name = if is_part { &target.name } else { &own_name };
-        let write = Admitted {
-            operation: Operation::Create,
-            target,
-            name,
-            old: None,
-            user,
-            dry_run: request.dry_run,
-            options: &request.options,
-        };
-        self.admit_mutating(&write, &mut binding, warnings).await?;
-        pod_object::binding::check(&binding, name)?;
-        self.admit_validating(&write, &binding, warnings).await?;
+        let check = |binding: &Value| pod_object::binding::check(binding, name).map(|()| binding.clone());
+        let binding = self.admit_sent((target, name), user, request, binding, check, warnings).await?;
         if name.is_empty() {
             return Err(Status::bad_request("Name parameter required."));
         }
         let pods = self.pod(target, name).await?;
-        while self.bind_once(&pods, &binding, request.dry_run).await?.is_none() {}
-        Ok(())
-    }
-
-    /// One attempt; `None` where the pod has changed meanwhile.
-    async fn bind_once(&self, target: &Target, binding: &Value, dry_run: bool) -> Result<Option<Written>, Status> {
-        let stored = self.stored(target).await?.ok_or_else(|| target.not_found())?;
-        let pod = self.derive_live(&target.resource, &target.version, &stored).await?;
-        check_preconditions(target, binding, &pod)?;
-        let bound = pod_object::binding::bind(&pod, binding, &self.now());
-        let bound = bound.map_err(|why| pod_object::binding::conflict(&target.name, &why))?;
-        let guards = self.guards(target).await?;
-        self.commit_change(target, bound, stored, (guards, Vec::new()), dry_run).await
-    }
-
-    /// The pod `name`, which a part of it or another resource in its namespace is about.
-    pub(super) async fn pod(&self, target: &Target, name: &str) -> Result<Target, Status> {
-        let resource = self.resolve("", "pods").await?.ok_or_else(Status::not_found_generic)?;
-        let version = resource.served("v1").cloned().ok_or_else(Status::not_found_generic)?;
-        let namespace = target.namespace.clone();
-        Ok(Target { resource, version, subresource: Subresource::Main, namespace, name: name.to_owned() })
+        let bind = |pod: &Value| {
+            check_preconditions(&pods, &binding, pod)?;
+            let bound = pod_object::binding::bind(pod, &binding, &self.now());
+            bound.map_err(|why| pod_object::binding::conflict(&pods.name, &why))
+        };
+        self.change_unasked(&pods, request.dry_run, bind).await.map(drop)
     }
 }
 

@@ -71,7 +71,7 @@ pub fn decode_object(
             "the object provided is unrecognized (must be of type {kind}): {error} ({summary})"
         ))
     };
-    let Tree { mut object, mut strict, unfit } = match body.format {
+    let Tree { mut object, mut strict, repeated, unfit } = match body.format {
         Format::Json => decode_json(&body.bytes),
         Format::Yaml => decode_yaml(&body.bytes),
         Format::Protobuf => decode_protobuf(&body.bytes, target),
@@ -114,8 +114,9 @@ pub fn decode_object(
             false => cannot_be_handled(&told_of_text(body, &api_version, &kind).unwrap_or(error)),
         })?;
     if decoded.is_typed && body.format == Format::Json {
-        strict = in_document_order(&body.bytes, strict, &decoded.findings);
+        strict = in_document_order(&body.bytes, repeated, &decoded.findings);
     } else {
+        strict.extend(repeated.iter().map(ToString::to_string));
         strict.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field {}", quote_path(path))));
     }
     match validation {
@@ -147,19 +148,20 @@ fn told_of_text(body: &Body, api_version: &str, kind: &str) -> Option<String> {
 /// A parsed body.
 struct Tree {
     object: Value,
-    /// What a strict reader minds.
+    /// What a strict reader minds beside fields that stand twice in JSON.
     strict: Vec<String>,
+    repeated: Vec<json::Repeated>,
     /// Why the body is no object of its kind, found while parsing; the type of the object is looked at before it.
     unfit: Option<String>,
 }
 
 fn decode_json(bytes: &[u8]) -> Result<Tree, String> {
     match json::decode_strict(bytes) {
-        Ok((object, strict)) => Ok(Tree { object, strict, unfit: None }),
+        Ok((object, repeated)) => Ok(Tree { object, strict: Vec::new(), repeated, unfit: None }),
         // A number that no double can hold.
         Err(error @ json::Error::Range(_)) => {
             let object = json::decode_within_range(bytes).unwrap_or_default();
-            Ok(Tree { object, strict: Vec::new(), unfit: Some(error.to_string()) })
+            Ok(Tree { object, strict: Vec::new(), repeated: Vec::new(), unfit: Some(error.to_string()) })
         }
         Err(error) => Err(format!("couldn't get version/kind; json parse error: {error}")),
     }
@@ -167,7 +169,7 @@ fn decode_json(bytes: &[u8]) -> Result<Tree, String> {
 
 fn decode_yaml(bytes: &[u8]) -> Result<Tree, String> {
     let (object, strict) = yaml::decode_strict(bytes).map_err(|error| error.to_string())?;
-    Ok(Tree { object, strict, unfit: None })
+    Ok(Tree { object, strict, repeated: Vec::new(), unfit: None })
 }
 
 /// Whether a body, which decodes, says of which version it is.
@@ -203,7 +205,7 @@ fn decode_protobuf(bytes: &[u8], target: &Target) -> Result<Tree, String> {
     let fields = object.make_object();
     fields.insert("apiVersion", Value::from(api_version));
     fields.insert("kind", Value::from(kind));
-    Ok(Tree { object, strict: Vec::new(), unfit })
+    Ok(Tree { object, strict: Vec::new(), repeated: Vec::new(), unfit })
 }
 
 /// The apiVersion and kind of a document, as Go reads them before anything else.

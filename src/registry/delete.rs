@@ -12,11 +12,12 @@ use crate::auth::UserInfo;
 use crate::meta::{Details, Status, object_meta, time};
 use crate::store::{self, Guard, Stored, WriteError};
 use crate::value::{Value, json};
+use crate::write::metadata::metadata_mut;
 
 use super::admit::Admitted;
-use super::create::{metadata_mut, write_failed};
 use super::derive::{Undecodable, readable, remove_resource_version, set_resource_version};
 use super::list::{ListPage, ListRequest};
+use super::write::write_failed;
 use super::{Registry, Target, Warnings};
 
 /// How many objects of a collection are deleted at once: as many as one transaction takes.

@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use crate::admission::Operation;
 use crate::auth::UserInfo;
 use crate::kinds::pod_object::{EVICTION, eviction};
 use crate::meta::Status;
@@ -12,9 +11,8 @@ use crate::meta::field::{Error, Path};
 use crate::object;
 use crate::store::{At, Collection, SnapshotError, Stored};
 use crate::value::{Value, json};
+use crate::write::metadata::wipe_system_fields;
 
-use super::admit::Admitted;
-use super::create::{ensure_namespace, wipe_system_fields};
 use super::decode::{Body, FieldValidation, Format, decode_object};
 use super::sent::as_sent;
 use super::update::UpdateRequest;
@@ -42,21 +40,12 @@ impl Registry {
         let kind = as_sent(target, &EVICTION);
         let mut object = decode_object(&sent, &kind, request.field_validation, warnings)?;
         wipe_system_fields(&mut object);
-        ensure_namespace(&mut object, &target.namespace)?;
-        let write = Admitted {
-            operation: Operation::Create,
-            target,
-            name: &target.name,
-            old: None,
-            user,
-            dry_run: request.dry_run,
-            options: &request.options,
-        };
-        self.admit_mutating(&write, &mut object, warnings).await?;
-        eviction::check(&object, &target.name)?;
         let dry_run = request.options.items_at(&["dryRun"]);
-        let options = options_of(&eviction::delete_options(&object, dry_run)?)?;
-        self.admit_validating(&write, &object, warnings).await?;
+        let check = |object: &Value| {
+            eviction::check(object, &target.name)?;
+            options_of(&eviction::delete_options(object, dry_run)?)
+        };
+        let options = self.admit_sent((target, &target.name), user, request, object, check, warnings).await?;
         let target = self.pod(target, &target.name).await?;
         let Some(pod) = self.delete_beyond_budgets(&target, &options).await? else { return Ok(()) };
         self.delete_within_budgets(&target, &pod, &options).await
@@ -166,17 +155,14 @@ impl Registry {
     /// Notes in the pod that it is evicted, and deletes it.
     async fn mark_and_delete(&self, target: &Target, options: &DeleteOptions) -> Result<(), Status> {
         let mut options = options.clone();
-        while !options.dry_run {
-            let stored = self.stored(target).await?.ok_or_else(|| target.not_found())?;
-            let pod = self.derive_live(&target.resource, &target.version, &stored).await?;
-            super::delete::check_preconditions(target, &options, &pod)?;
-            let marked = eviction::mark(&pod, &self.now());
-            let guards = self.guards(target).await?;
-            if let Some(written) = self.commit_change(target, marked, stored, (guards, Vec::new()), false).await? {
-                if let Some(version) = &mut options.resource_version {
-                    *version = written.object.str_at(&["metadata", "resourceVersion"]).to_owned();
-                }
-                break;
+        if !options.dry_run {
+            let mark = |pod: &Value| {
+                super::delete::check_preconditions(target, &options, pod)?;
+                Ok(eviction::mark(pod, &self.now()))
+            };
+            let written = self.change_unasked(target, false, mark).await?;
+            if let Some(version) = &mut options.resource_version {
+                *version = written.object.str_at(&["metadata", "resourceVersion"]).to_owned();
             }
         }
         self.delete_unasked(target, &options).await

@@ -34,6 +34,7 @@ mod service_repair;
 mod service_location;
 mod kubernetes_service;
 mod update;
+mod write;
 mod warnings;
 mod watch;
 

@@ -9,9 +9,9 @@ use crate::meta::Status;
 use crate::store::{At, Collection, Guard, Op, Put, SnapshotError, Storage, Write, WriteError};
 use crate::value::{Value, json};
 
-use super::create::write_failed;
 use super::derive::{remove_resource_version, set_resource_version};
 use super::store_failed;
+use super::write::write_failed;
 
 pub struct StoredObjects(pub Storage);
 

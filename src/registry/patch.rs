@@ -14,10 +14,10 @@ use crate::patch::{PatchError, json_patch, merge_patch};
 use crate::schema::strict::in_document_order;
 use crate::types::Message;
 use crate::value::{Value, json, json_type, yaml};
+use crate::write::metadata::{check_name, ensure_namespace};
 
-use super::create::ensure_namespace;
 use super::decode::{FieldValidation, add_strict_warning, not_registered, strict_error};
-use super::update::{Change, check_name, check_uid_of_absent};
+use super::write::{Desired, Presence, Write};
 use super::{Registry, Subresource, Target, Warnings, Written};
 
 /// How a patch is written, by its media type.
@@ -61,41 +61,69 @@ impl Registry {
         if target.subresource == Subresource::Scale {
             return self.patch_scale(target, user, request, warnings).await;
         }
-        let now = self.now();
-        let change = Change {
+        let creates = request.patch_type == PatchType::Apply && target.subresource == Subresource::Main;
+        let write = Write {
             user,
             dry_run: request.dry_run,
             options: &request.options,
-            uid: None,
-            creates: request.patch_type == PatchType::Apply && target.subresource == Subresource::Main,
+            presence: if creates { Presence::Any { uid: None } } else { Presence::Present { uid: None } },
+            desired: Desired::Patched(request),
         };
-        let mut make = |target: &Target, fields: &FieldManager<'_>, live: &Value, warnings: &mut Warnings| {
-            let mut object = match request.patch_type {
-                PatchType::Apply => {
-                    let applied = decode_applied(&request.bytes)?;
-                    let live = (!live.is_null()).then_some(live);
-                    let merged = fields.apply(live, &applied, &request.manager, request.force, &now);
-                    let merged = merged.map_err(|error| apply_failed(&error))?;
-                    note_strict_apply(request, warnings)?;
-                    set_defaults(target, &applied, merged, warnings)?
-                }
-                PatchType::StrategicMerge => {
-                    let patched = merge_strategically(target, live, request, warnings)?;
-                    fields.update(Some(live), patched, &request.manager, &now)
-                }
-                PatchType::Json | PatchType::Merge => {
-                    let patched = patch_object(target, live, request, warnings)?;
-                    fields.update(Some(live), patched, &request.manager, &now)
-                }
-            };
-            if live.is_null() {
-                check_uid_of_absent(target, &object)?;
-            }
-            ensure_namespace(&mut object, &target.namespace)?;
-            check_name(&object, target)?;
-            Ok(object)
-        };
-        self.change(target, &change, &mut make, warnings).await
+        self.write(target, &write, warnings).await
+    }
+}
+
+/// The object that a patch makes of what is there.
+pub(super) fn patched(
+    (target, request): (&Target, &PatchRequest),
+    fields: &FieldManager<'_>,
+    live: Option<&Value>,
+    now: &str,
+    warnings: &mut Warnings,
+) -> Result<Value, Status> {
+    let present = live.unwrap_or(&Value::Null);
+    let mut object = match request.patch_type {
+        PatchType::Apply => applied(target, fields, live, request, now, warnings)?,
+        PatchType::StrategicMerge => {
+            let patched = merge_strategically(target, present, request, warnings)?;
+            fields.update(Some(present), patched, &request.manager, now)
+        }
+        PatchType::Json | PatchType::Merge => {
+            let patched = patch_object(target, present, request, warnings)?;
+            fields.update(Some(present), patched, &request.manager, now)
+        }
+    };
+    if live.is_none() {
+        check_uid_of_absent(target, &object)?;
+    }
+    ensure_namespace(&mut object, &target.namespace)?;
+    check_name(&object, &target.name)?;
+    Ok(object)
+}
+
+/// The object that apply makes of what is there, with its defaults.
+pub(super) fn applied(
+    target: &Target,
+    fields: &FieldManager<'_>,
+    live: Option<&Value>,
+    request: &PatchRequest,
+    now: &str,
+    warnings: &mut Warnings,
+) -> Result<Value, Status> {
+    let applied = decode_applied(&request.bytes)?;
+    let merged = fields.apply(live, &applied, &request.manager, request.force, now);
+    let merged = merged.map_err(|error| apply_failed(&error))?;
+    note_strict_apply(request, warnings)?;
+    set_defaults(target, &applied, merged, warnings)
+}
+
+/// An applied object that names a uid can't be made anew.
+fn check_uid_of_absent(target: &Target, object: &Value) -> Result<(), Status> {
+    match object.str_at(&["metadata", "uid"]) {
+        "" => Ok(()),
+        uid => Err(target.conflict(&format!(
+            "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        ))),
     }
 }
 
@@ -125,7 +153,7 @@ pub(super) fn patch_object(
     let (text, mut strict) = apply_to_json(live, request)?;
     let invalid = |detail: &str| unfit(&text, detail);
     let (patched, repeated) = json::decode_strict(text.as_bytes()).map_err(|error| invalid(&error.to_string()))?;
-    strict.extend(repeated);
+    strict.extend(repeated.iter().map(ToString::to_string));
     let (api_version, kind) = super::decode::type_meta(&patched).map_err(|error| invalid(&error))?;
     match target.resource.strategy.may_leave_type_out() {
         true => check_registered(target, &api_version, &kind).map_err(|error| invalid(&error))?,
@@ -246,7 +274,7 @@ pub(super) fn decode_applied(bytes: &[u8]) -> Result<Value, Status> {
 }
 
 /// Strictness of apply knows duplicate keys alone: unknown fields have failed before.
-pub(super) fn note_strict_apply(request: &PatchRequest, warnings: &mut Warnings) -> Result<(), Status> {
+fn note_strict_apply(request: &PatchRequest, warnings: &mut Warnings) -> Result<(), Status> {
     if request.field_validation == FieldValidation::Ignore {
         return Ok(());
     }
@@ -272,7 +300,7 @@ fn restored(mut tree: Value, message: Option<&'static Message>) -> Value {
 }
 
 /// A changed object gets the defaults of its version, which belong to nobody.
-pub(super) fn set_defaults(
+fn set_defaults(
     target: &Target,
     applied: &Value,
     merged: Applied,

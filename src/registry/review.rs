@@ -2,7 +2,6 @@
 //!
 //! Who may do what is the authoriser's to say, whose a token is the token authenticator's. Admission is not asked.
 
-use super::create::{ensure_namespace, wipe_system_fields};
 use super::decode::decode_object;
 use super::{CreateRequest, Registry, Target, Warnings};
 use crate::auth::{
@@ -14,6 +13,7 @@ use crate::meta::{Status, time};
 use crate::object;
 use crate::types;
 use crate::value::{Map, Value, json};
+use crate::write::metadata::{ensure_namespace, wipe_system_fields};
 
 const ACCESS_GROUP: &str = "authorization.k8s.io";
 

@@ -15,13 +15,13 @@ use crate::meta::field::{Error, Path};
 use crate::meta::{Status, names, object_meta};
 use crate::object;
 use crate::value::{Value, go_quote};
+use crate::write::metadata::{check_name, ensure_namespace, metadata_mut};
 
 use super::built_in::SCALE;
 use super::convert::Conversions;
-use super::create::{ensure_namespace, metadata_mut};
 use super::decode::{decode_object, names_version};
-use super::patch::{apply_failed, decode_applied, merge_strategically, note_strict_apply, patch_object, set_defaults};
-use super::update::{Change, check_name, uid_precondition};
+use super::patch::{applied, apply_failed, decode_applied, merge_strategically, patch_object};
+use super::write::{Desired, Presence, Write, uid_precondition};
 use super::{PatchRequest, PatchType, Registry, Target, UpdateRequest, Warnings, Written};
 
 const API_VERSION: &str = "autoscaling/v1";
@@ -34,11 +34,12 @@ const NO_SCALE: &str = "no kind is registered for the type v1.Scale in scheme \"
 const NOT_CONVERTED: &str = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1";
 
 /// What is to become of a Scale.
-pub(super) enum ScaleChange<'a> {
+pub(super) enum ScaleRequest<'a> {
     /// It is replaced.
     Put {
         scale: &'a Value,
         names_version: bool,
+        manager: &'a str,
     },
     Patch(&'a PatchRequest),
 }
@@ -140,11 +141,17 @@ impl Registry {
         let mut wanted =
             decoded.map_err(|error| if is_custom(target) { Status::bad_request(NO_SCALE) } else { error })?;
         ensure_namespace(&mut wanted, &target.namespace)?;
-        check_name(&wanted, target)?;
-        let (dry_run, options, uid) = (request.dry_run, &request.options, uid_precondition(&wanted));
-        let change = Change { user, dry_run, options, uid, creates: false };
-        let put = ScaleChange::Put { scale: &wanted, names_version: names_version(&request.body) };
-        self.change_scale(target, &change, &request.manager, &put, warnings).await
+        check_name(&wanted, &target.name)?;
+        let (uid, names_version) = (uid_precondition(&wanted), names_version(&request.body));
+        let put = ScaleRequest::Put { scale: &wanted, names_version, manager: &request.manager };
+        let write = Write {
+            user,
+            dry_run: request.dry_run,
+            options: &request.options,
+            presence: Presence::Present { uid },
+            desired: Desired::Scaled(&put),
+        };
+        self.write_scale(target, &write, warnings).await
     }
 
     /// PATCH of a Scale.
@@ -155,59 +162,70 @@ impl Registry {
         request: &PatchRequest,
         warnings: &mut Warnings,
     ) -> Result<Written, Status> {
-        let change = Change { user, dry_run: request.dry_run, options: &request.options, uid: None, creates: false };
-        self.change_scale(target, &change, &request.manager, &ScaleChange::Patch(request), warnings).await
+        let patch = ScaleRequest::Patch(request);
+        let write = Write {
+            user,
+            dry_run: request.dry_run,
+            options: &request.options,
+            presence: Presence::Present { uid: None },
+            desired: Desired::Scaled(&patch),
+        };
+        self.write_scale(target, &write, warnings).await
     }
 
-    /// Changes the field of replicas to what `wanted` makes of the Scale, and answers the new Scale.
-    async fn change_scale(
+    /// Changes the field of replicas, and answers the new Scale.
+    async fn write_scale(
         &self,
         target: &Target,
-        change: &Change<'_>,
-        manager: &str,
-        wanted: &ScaleChange<'_>,
+        write: &Write<'_>,
         warnings: &mut Warnings,
     ) -> Result<Written, Status> {
-        let now = self.now();
-        let mut make = |target: &Target, _: &FieldManager<'_>, live: &Value, warnings: &mut Warnings| {
-            let scale = declared(target)?;
-            let paths = replicas_paths(target);
-            let failed = |error: String| Status::plain(500, &error);
-            let fields = ScaleFields::of(live, &paths).map_err(|error| failed(error.to_string()))?;
-            let (mut present, found) = from_object(scale, live).map_err(failed)?;
-            if !found {
-                set_replicas(&mut present, NOT_SET.into());
-            }
-            if let Some(entries) = fields.to_scale() {
-                metadata_mut(&mut present).insert("managedFields", entries);
-            }
-            let wanted = make_scale(target, &present, wanted, manager, &now, warnings)?;
-            if !is_custom(target) {
-                check(target, &wanted, live)?;
-            }
-            let replicas = wanted.at(&["spec", "replicas"]).and_then(Value::as_i64).unwrap_or_default();
-            if replicas == i64::from(NOT_SET) {
-                let path = go_quote(&scale.spec_replicas_path);
-                return Err(Status::bad_request(&format!("the spec replicas field {path} cannot be empty")));
-            }
-            let mut object = live.clone();
-            set_nested(&mut object, &split_path(&scale.spec_replicas_path), Value::Int(replicas)).map_err(failed)?;
-            let resource_version = wanted.str_at(&["metadata", "resourceVersion"]);
-            if !resource_version.is_empty() {
-                metadata_mut(&mut object).insert("resourceVersion", Value::from(resource_version));
-            }
-            let entries = fields.to_parent(&wanted, &target.version.api_version());
-            match entries.map_err(|error| failed(error.to_string()))? {
-                Some(entries) => _ = metadata_mut(&mut object).insert("managedFields", entries),
-                None => _ = metadata_mut(&mut object).remove("managedFields"),
-            }
-            Ok(object)
-        };
-        let written = self.change(target, change, &mut make, warnings).await?;
+        let written = self.write(target, write, warnings).await?;
         let (object, _) =
             from_object(declared(target)?, &written.object).map_err(|error| Status::bad_request(&error))?;
         Ok(Written { created: false, object })
     }
+}
+
+/// The object with the replicas that a request makes of its Scale.
+pub(super) fn scaled(
+    (target, request): (&Target, &ScaleRequest<'_>),
+    live: &Value,
+    now: &str,
+    warnings: &mut Warnings,
+) -> Result<Value, Status> {
+    let scale = declared(target)?;
+    let paths = replicas_paths(target);
+    let failed = |error: String| Status::plain(500, &error);
+    let fields = ScaleFields::of(live, &paths).map_err(|error| failed(error.to_string()))?;
+    let (mut present, found) = from_object(scale, live).map_err(failed)?;
+    if !found {
+        set_replicas(&mut present, NOT_SET.into());
+    }
+    if let Some(entries) = fields.to_scale() {
+        metadata_mut(&mut present).insert("managedFields", entries);
+    }
+    let wanted = make_scale(target, &present, request, now, warnings)?;
+    if !is_custom(target) {
+        check(target, &wanted, live)?;
+    }
+    let replicas = wanted.at(&["spec", "replicas"]).and_then(Value::as_i64).unwrap_or_default();
+    if replicas == i64::from(NOT_SET) {
+        let path = go_quote(&scale.spec_replicas_path);
+        return Err(Status::bad_request(&format!("the spec replicas field {path} cannot be empty")));
+    }
+    let mut object = live.clone();
+    set_nested(&mut object, &split_path(&scale.spec_replicas_path), Value::Int(replicas)).map_err(failed)?;
+    let resource_version = wanted.str_at(&["metadata", "resourceVersion"]);
+    if !resource_version.is_empty() {
+        metadata_mut(&mut object).insert("resourceVersion", Value::from(resource_version));
+    }
+    let entries = fields.to_parent(&wanted, &target.version.api_version());
+    match entries.map_err(|error| failed(error.to_string()))? {
+        Some(entries) => _ = metadata_mut(&mut object).insert("managedFields", entries),
+        None => _ = metadata_mut(&mut object).remove("managedFields"),
+    }
+    Ok(object)
 }
 
 fn is_custom(target: &Target) -> bool {
@@ -241,8 +259,7 @@ fn check(target: &Target, scale: &Value, live: &Value) -> Result<(), Status> {
 fn make_scale(
     target: &Target,
     present: &Value,
-    wanted: &ScaleChange<'_>,
-    manager: &str,
+    request: &ScaleRequest<'_>,
     now: &str,
     warnings: &mut Warnings,
 ) -> Result<Value, Status> {
@@ -250,36 +267,33 @@ fn make_scale(
     let target = &as_scale(target);
     let conversions = Conversions::new(&target.resource);
     let fields = target.resource.field_manager(&target.version, target.subresource, &conversions);
-    let request = match wanted {
-        ScaleChange::Put { scale, names_version: true } => {
+    let request = match request {
+        ScaleRequest::Put { scale, names_version: true, manager } => {
             return Ok(fields.update(Some(present), (*scale).clone(), manager, now));
         }
         // Without its version the reference can't tell whose the replicas are, and leaves that as it is.
-        ScaleChange::Put { scale, .. } => {
+        ScaleRequest::Put { scale, .. } => {
             let mut scale = (*scale).clone();
             let kept = present.at(&["metadata", "managedFields"]).cloned();
             metadata_mut(&mut scale).insert("managedFields", kept.unwrap_or(Value::Null));
             return Ok(scale);
         }
-        ScaleChange::Patch(request) => request,
+        ScaleRequest::Patch(request) => *request,
     };
     let mut scale = match request.patch_type {
         PatchType::Apply if is_custom => apply_scale(&fields, present, request, now)?,
-        PatchType::Apply => {
-            let applied = decode_applied(&request.bytes)?;
-            let merged = fields.apply(Some(present), &applied, &request.manager, request.force, now);
-            let merged = merged.map_err(|error| apply_failed(&error))?;
-            note_strict_apply(request, warnings)?;
-            set_defaults(target, &applied, merged, warnings)?
-        }
+        PatchType::Apply => applied(target, &fields, Some(present), request, now, warnings)?,
         PatchType::StrategicMerge => {
             let patched = merge_strategically(target, present, request, warnings)?;
-            fields.update(Some(present), patched, manager, now)
+            fields.update(Some(present), patched, &request.manager, now)
         }
-        _ => fields.update(Some(present), patch_object(target, present, request, warnings)?, manager, now),
+        _ => {
+            let patched = patch_object(target, present, request, warnings)?;
+            fields.update(Some(present), patched, &request.manager, now)
+        }
     };
     ensure_namespace(&mut scale, &target.namespace)?;
-    check_name(&scale, target)?;
+    check_name(&scale, &target.name)?;
     Ok(scale)
 }
 

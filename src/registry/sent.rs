@@ -1,10 +1,17 @@
-//! Objects that are sent to a part of another and not stored: a Binding, an Eviction.
+//! Objects that are sent to a part of another and not stored: a Binding, an Eviction. What they ask for is done to the other
+//! object without asking admission again.
 
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use crate::admission::Operation;
+use crate::auth::UserInfo;
 use crate::kinds::Kind;
+use crate::meta::Status;
+use crate::value::Value;
+use crate::write::metadata::ensure_namespace;
 
-use super::{Resource, Target, built_in};
+use super::admit::Admitted;
+use super::{CreateRequest, Registry, Resource, Subresource, Target, Warnings, Written, built_in};
 
 type Made = Vec<(&'static Kind, Arc<Resource>)>;
 
@@ -27,4 +34,60 @@ pub(super) fn as_sent(target: &Target, kind: &'static Kind) -> Target {
     let resource = resource(kind);
     let version = Arc::clone(&resource.versions[0]);
     Target { resource, version, ..target.clone() }
+}
+
+impl Registry {
+    /// Lets admission see what was sent to `target` for the object `name`; `check` is what the kind asks of it in between, and
+    /// gives what is to be done.
+    pub(super) async fn admit_sent<T>(
+        &self,
+        (target, name): (&Target, &str),
+        user: &UserInfo,
+        request: &CreateRequest,
+        mut object: Value,
+        check: impl FnOnce(&Value) -> Result<T, Status>,
+        warnings: &mut Warnings,
+    ) -> Result<T, Status> {
+        ensure_namespace(&mut object, &target.namespace)?;
+        let admitted = Admitted {
+            operation: Operation::Create,
+            target,
+            name,
+            old: None,
+            user,
+            dry_run: request.dry_run,
+            options: &request.options,
+        };
+        self.admit_mutating(&admitted, &mut object, warnings).await?;
+        let asked = check(&object)?;
+        self.admit_validating(&admitted, &object, warnings).await?;
+        Ok(asked)
+    }
+
+    /// Changes the object of `target`, which is neither admitted nor validated anew. `change` is asked again where the object
+    /// has changed meanwhile.
+    pub(super) async fn change_unasked(
+        &self,
+        target: &Target,
+        dry_run: bool,
+        change: impl Fn(&Value) -> Result<Value, Status>,
+    ) -> Result<Written, Status> {
+        loop {
+            let stored = self.stored(target).await?.ok_or_else(|| target.not_found())?;
+            let object = self.derive_live(&target.resource, &target.version, &stored).await?;
+            let changed = change(&object)?;
+            let conditions = (self.guards(target).await?, Vec::new());
+            if let Some(written) = self.commit_change(target, changed, stored, conditions, dry_run).await? {
+                return Ok(written);
+            }
+        }
+    }
+
+    /// The pod `name`, which a part of it or another resource in its namespace is about.
+    pub(super) async fn pod(&self, target: &Target, name: &str) -> Result<Target, Status> {
+        let resource = self.resolve("", "pods").await?.ok_or_else(Status::not_found_generic)?;
+        let version = resource.served("v1").cloned().ok_or_else(Status::not_found_generic)?;
+        let namespace = target.namespace.clone();
+        Ok(Target { resource, version, subresource: Subresource::Main, namespace, name: name.to_owned() })
+    }
 }

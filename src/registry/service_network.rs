@@ -344,7 +344,7 @@ impl Registry {
         target.name = ip.to_string();
         let now = self.now();
         object = self.manage_fields(&target, |fields| fields.update(None, object.clone(), MANAGER, &now)).await;
-        super::create::fill_system_fields(&mut object, &now);
+        super::write::fill_system_fields(&mut object, &now);
         Ok(store::Write {
             collection: target.resource.collection.clone(),
             key: target.name.as_str().into(),

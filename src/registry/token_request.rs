@@ -7,7 +7,6 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::built_in::TOKEN_REQUEST;
-use super::create::{ensure_namespace, metadata_mut};
 use super::decode::decode_object;
 use super::{CreateRequest, Registry, Target, Warnings, store_failed};
 use crate::auth::{About, Claims, Named, TokenIssuer};
@@ -16,6 +15,7 @@ use crate::meta::{Status, time};
 use crate::object;
 use crate::store::Collection;
 use crate::value::Value;
+use crate::write::metadata::{ensure_namespace, metadata_mut};
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";

@@ -85,15 +85,20 @@ impl Warnings {
         self.sent_empty = empty;
     }
 
-    /// The errors that `validate` finds in `object`, which show what came empty and is left out of `object`.
-    pub fn validated(&self, object: &Value, mut validate: impl FnMut(&Value) -> ErrorList) -> ErrorList {
-        let errors = validate(object);
+    /// The errors of `object`, which show what came empty and is left out of it: those that `validate` finds where that is
+    /// put back, if they are about the same.
+    pub fn with_empty(
+        &self,
+        object: &Value,
+        errors: ErrorList,
+        validate: impl FnOnce(Value) -> ErrorList,
+    ) -> ErrorList {
         if errors.is_empty() || self.sent_empty.is_empty() {
             return errors;
         }
         let mut sent = object.clone();
         self.sent_empty.iter().for_each(|empty| empty.restore(&mut sent));
-        let shown = validate(&sent);
+        let shown = validate(sent);
         let is_same = shown.len() == errors.len()
             && shown
                 .iter()

@@ -11,12 +11,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::{Body, HttpBody as _};
 use hyper::Response;
-use hyper::body::{Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, timeout};
+
+use crate::http::around;
 
 /// How often is looked for a connection with nothing to do, while another one waits for its place.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
@@ -161,7 +162,11 @@ impl Drop for Activity {
 impl AtWork {
     /// The answer, during which the request is still at work.
     pub fn during(self, answer: Response<Body>) -> Response<Body> {
-        answer.map(|body| Body::new(Answering { body, _at_work: self }))
+        around(answer, move |body, context| {
+            // It is at its end when the body is.
+            let _at_work = &self;
+            body.poll_frame(context)
+        })
     }
 }
 
@@ -172,32 +177,6 @@ impl Drop for AtWork {
         if state.requests == 0 {
             self.0.rest(&mut idle, &mut state);
         }
-    }
-}
-
-/// The body of an answer.
-struct Answering {
-    body: Body,
-    _at_work: AtWork,
-}
-
-impl HttpBody for Answering {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 

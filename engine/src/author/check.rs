@@ -1,17 +1,27 @@
 //! What the server would say to an object: created, or written over what it was.
 //!
 //! In: a kind and an object as its author wrote it. Out: the object with its defaults and without unknown fields, every
-//! error and warning, and what the rules did. What only a server knows (uid, times, managedFields) is left out.
+//! error and warning, and what the rules did. The write is [`crate::write`], as in a server; what only a server knows (uid,
+//! times, managedFields) is left out.
+
+use std::sync::Arc;
 
 use crate::author::catalog::Kind;
+use crate::crd::ServedVersion;
 use crate::crd::write::{self, Origin};
-use crate::crd::{ServedVersion, defaults, definition, strategy, validate, warnings};
+use crate::kinds;
+use crate::kinds::runtime_config::RuntimeConfig;
+use crate::kinds::strategy::{Custom, Decoded, Strategy, Subresource};
 use crate::meta::field::{Error, ErrorList, ErrorType, Path};
-use crate::meta::{names, object_meta};
 use crate::schema::rules::Run;
 use crate::schema::rules::trace::{PartValue, Trace};
 use crate::schema::structural::{Structural, StructuralOrBool};
 use crate::value::Value;
+use crate::write::metadata::{generate_name, metadata_mut, wipe_system_fields};
+use crate::write::{Outcome, Write};
+
+/// The version and the kind of definitions.
+const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io/v1", "CustomResourceDefinition");
 
 /// What is asked for beside the verdict.
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,11 +85,6 @@ impl Checked {
         Checked::refused(object, unreadable("metadata", detail))
     }
 
-    /// A verdict in which no rules have a part.
-    pub fn plain(object: Value, errors: ErrorList, unknown: Vec<String>, warnings: Vec<String>) -> Checked {
-        Checked { object, errors: assign(errors, &mut []), unknown, warnings, ..Checked::default() }
-    }
-
     fn refused(object: Value, error: Error) -> Checked {
         Checked { object, errors: vec![Rejected { error, rule: None, parts: Vec::new() }], ..Checked::default() }
     }
@@ -90,102 +95,126 @@ impl Checked {
 /// # Errors
 /// Go's text for what is no definition.
 pub fn define(value: &Value, old: Option<&Value>) -> Result<Checked, String> {
-    let (mut new, findings) = definition::decode(value)?;
-    defaults::set_defaults(&mut new);
-    let object = new.encode();
-    let (errors, warnings) = match old {
-        None => {
-            strategy::prepare_create(&mut new);
-            (validate::create(&new), warnings::create(&new))
-        }
-        Some(old) => {
-            let (mut old, _) = definition::decode(old)?;
-            defaults::set_defaults(&mut old);
-            for definition in [&mut new, &mut old] {
-                definition.metadata.make_object().insert("resourceVersion", Value::from("1"));
-            }
-            strategy::prepare_update(&mut new, &old);
-            (validate::update(&new, &old), warnings::update(&new, &old))
-        }
-    };
-    Ok(Checked::plain(object, errors, findings.unknown, warnings))
+    let definition = BuiltIn::of(DEFINITIONS.0, DEFINITIONS.1).expect("definitions are a built-in kind");
+    definition.write(value, old)
 }
 
 /// Creates `object`, which is of `kind`.
 pub fn create(kind: &Kind, object: &Value, options: Options) -> Checked {
-    let (version, object, unknown) = match decode(kind, object, Origin::Request) {
+    let Some(version) = kind.served(object) else { return not_served(kind, object) };
+    let decoded = match Custom.decode(object.clone(), &kind.versions) {
         Ok(decoded) => decoded,
-        Err(error) => return Checked::refused(object.clone(), *error),
+        Err(error) => return Checked::refuse(object.clone(), error),
     };
-    let mut new = prepare(version, &object);
-    let metadata = metadata_mut(&mut new);
-    if metadata.get("name").and_then(Value::as_str).unwrap_or_default().is_empty()
-        && let Some(base) = metadata.get("generateName").and_then(Value::as_str).filter(|base| !base.is_empty())
-    {
-        let name = format!("{base}xxxxx");
-        metadata.insert("name", Value::from(name));
-    }
-    write::prepare_create(version, &mut new);
-    let mut runs = Vec::new();
-    let mut errors = write::validate_create_observed(version, &new, &mut |run| runs.push(note(version, run, options)));
-    if errors.is_empty() {
-        let own = new.get("metadata").unwrap_or(&Value::Null);
-        errors = object_meta::validate(own, version.is_namespaced(), names::is_path_segment, &METADATA);
-    }
-    if errors.is_empty() && !matches!(new.str_at(&["metadata", "resourceVersion"]), "" | "0") {
+    let sent_revision = decoded.object.str_at(&["metadata", "resourceVersion"]).to_owned();
+    let mut checked = Checker { strategy: &Custom, version, options }.check(decoded, None);
+    if checked.errors.is_empty() && !matches!(sent_revision.as_str(), "" | "0") {
         let path = METADATA.child("resourceVersion");
-        errors.push(Error::forbidden(&path, "resourceVersion should not be set on objects to be created"));
+        let error = Error::forbidden(&path, "resourceVersion should not be set on objects to be created");
+        checked.errors.push(Rejected { error, rule: None, parts: Vec::new() });
     }
-    let mut warnings = write::warnings(&new, None);
-    warnings.extend(version.deprecation_warning.clone());
-    let object = answered(kind, version, object);
-    Checked { object, errors: assign(errors, &mut runs), unknown, warnings, ratcheted: Vec::new(), runs }
+    checked.object = answered(kind, version, checked.object);
+    checked
 }
 
 /// Writes `object`, which is of `kind`, over `old`.
 pub fn update(kind: &Kind, object: &Value, old: &Value, options: Options) -> Checked {
-    let (version, object, unknown) = match decode(kind, object, Origin::Request) {
+    let Some(version) = kind.served(object) else { return not_served(kind, object) };
+    let decoded = match Custom.decode(object.clone(), &kind.versions) {
         Ok(decoded) => decoded,
-        Err(error) => return Checked::refused(object.clone(), *error),
+        Err(error) => return Checked::refuse(object.clone(), error),
     };
     let has_other_version = old.str_at(&["apiVersion"]) != version.api_version();
-    let mut old = match stored(kind, old, version) {
+    let old = match stored(kind, old, version) {
         Ok(old) => old,
-        Err(error) => return Checked::refused(object, unreadable("metadata", error)),
+        Err(error) => return Checked::refuse(decoded.object, error),
     };
-    place(version, &mut old);
-    let revision = match old.str_at(&["metadata", "resourceVersion"]) {
-        "" => "1".to_owned(),
-        revision => revision.to_owned(),
-    };
-    let mut new = object.clone();
-    place(version, &mut new);
-    metadata_mut(&mut old).insert("resourceVersion", Value::from(revision.clone()));
-    metadata_mut(&mut new).insert("resourceVersion", Value::from(revision));
-    keep(&mut new, &old, &["generation"]);
-    match options.is_status {
-        true => write::prepare_status_update(&mut new, &old),
-        false => write::prepare_update(version, &mut new, &old),
-    }
-    keep(&mut new, &old, &["creationTimestamp", "deletionTimestamp", "uid", "deletionGracePeriodSeconds"]);
-    metadata_mut(&mut new).remove("selfLink");
-    let own = new.get("metadata").unwrap_or(&Value::Null);
-    let mut errors = object_meta::validate(own, version.is_namespaced(), names::is_path_segment, &METADATA);
-    errors.extend(object_meta::validate_update(own, old.get("metadata").unwrap_or(&Value::Null), &METADATA));
-    let (mut runs, mut ratcheted) = (Vec::new(), Vec::new());
-    let mut observe = |run: Run<'_, '_>| runs.push(note(version, run, options));
-    errors.extend(match options.is_status {
-        true => write::validate_status_update_observed(version, &new, &old, &mut ratcheted, &mut observe),
-        false => write::validate_update_observed(version, &new, &old, &mut ratcheted, &mut observe),
-    });
-    let mut warnings = if options.is_status { Vec::new() } else { write::warnings(&new, Some(&old)) };
-    warnings.extend(version.deprecation_warning.clone());
+    let mut checked = Checker { strategy: &Custom, version, options }.check(decoded, Some(old));
     if has_other_version && has_webhook(kind) {
-        warnings.push("the old object is of another version, and no webhook was asked to convert it".to_owned());
+        let warning = "the old object is of another version, and no webhook was asked to convert it";
+        checked.warnings.push(warning.to_owned());
     }
-    let errors = assign(errors.distinct(), &mut runs);
-    let object = answered(kind, version, object);
-    Checked { object, errors, unknown, warnings, ratcheted, runs }
+    checked.object = answered(kind, version, checked.object);
+    checked
+}
+
+/// A kind that the server has from the start, in one version.
+pub struct BuiltIn {
+    strategy: &'static dyn Strategy,
+    version: Arc<ServedVersion>,
+}
+
+impl BuiltIn {
+    /// The kind, if it is served in this version by default.
+    pub fn of(api_version: &str, kind: &str) -> Option<BuiltIn> {
+        let config = RuntimeConfig::default();
+        let is_it = |known: &&kinds::Kind| known.kind == kind && known.api_version() == api_version;
+        let found = kinds::all().filter(is_it).find(|known| config.serves(known))?;
+        Some(BuiltIn { strategy: found.strategy, version: Arc::new(found.served_version()) })
+    }
+
+    /// Creates `object`, which is of this kind, or writes it over `old`.
+    ///
+    /// # Errors
+    /// Go's text for what is no object of the kind.
+    pub fn write(&self, object: &Value, old: Option<&Value>) -> Result<Checked, String> {
+        let versions = std::slice::from_ref(&self.version);
+        let decode = |object: &Value| self.strategy.decode(object.clone(), versions);
+        let (decoded, old) = (decode(object)?, old.map(decode).transpose()?);
+        let checker = Checker { strategy: self.strategy, version: &self.version, options: Options::default() };
+        Ok(checker.check(decoded, old.map(|old| old.object)))
+    }
+}
+
+/// Runs a write as a server does, and notes what the rules did.
+struct Checker<'a> {
+    strategy: &'a dyn Strategy,
+    version: &'a ServedVersion,
+    options: Options,
+}
+
+impl Checker<'_> {
+    fn check(&self, decoded: Decoded, old: Option<Value>) -> Checked {
+        let Checker { strategy, version, options } = *self;
+        let subresource = if options.is_status { Subresource::Status } else { Subresource::Main };
+        let write = Write { strategy, version, subresource, by: None };
+        let mut runs = Vec::new();
+        let mut observe = |run: Run<'_, '_>| runs.push(note(version, run, options));
+        let mut new = decoded.object.clone();
+        place(version, &mut new);
+        let outcome = match old {
+            None => {
+                wipe_system_fields(&mut new);
+                generate_name(&mut new, || "xxxxx".to_owned());
+                write.create(new, &mut observe)
+            }
+            Some(mut old) => {
+                place(version, &mut old);
+                let revision = Some(old.str_at(&["metadata", "resourceVersion"]).to_owned());
+                let revision = revision.filter(|revision| !revision.is_empty()).unwrap_or_else(|| "1".to_owned());
+                for object in [&mut old, &mut new] {
+                    metadata_mut(object).insert("resourceVersion", Value::from(revision.as_str()));
+                }
+                let outcome = write.update(new, &old, &mut observe);
+                // Kinds look at their metadata once more, and the server tells each error once.
+                Outcome { errors: outcome.errors.distinct(), ..outcome }
+            }
+        };
+        let errors = assign(outcome.errors, &mut runs);
+        let warnings =
+            [outcome.early_warnings, outcome.warnings, version.deprecation_warning.iter().cloned().collect()];
+        let (object, unknown) = (decoded.object, decoded.findings.unknown);
+        Checked { object, errors, unknown, warnings: warnings.concat(), ratcheted: outcome.ratcheted, runs }
+    }
+}
+
+/// The verdict on a version that the definition does not serve.
+fn not_served(kind: &Kind, object: &Value) -> Checked {
+    let served = kind.versions.iter().filter(|version| version.served).map(|version| version.api_version());
+    let served: Vec<String> = served.collect();
+    let served: Vec<&str> = served.iter().map(String::as_str).collect();
+    let error = Error::not_supported(&Path::new("apiVersion"), object.str_at(&["apiVersion"]), &served);
+    Checked::refused(object.clone(), error)
 }
 
 /// An object as it was written, stored, and read again in `version`. Conversion changes the version and nothing else, as it
@@ -233,35 +262,8 @@ fn has_webhook(kind: &Kind) -> bool {
 
 const METADATA: Path<'static> = Path::new("metadata");
 
-type DecodedObject<'k> = (&'k ServedVersion, Value, Vec<String>);
-
-/// The version of an object, the object in its form, and the paths of unknown fields.
-fn decode<'k>(kind: &'k Kind, object: &Value, origin: Origin) -> Result<DecodedObject<'k>, Box<Error>> {
-    let Some(version) = kind.served(object) else {
-        let served: Vec<String> =
-            kind.versions.iter().filter(|version| version.served).map(|version| version.api_version()).collect();
-        let served: Vec<&str> = served.iter().map(String::as_str).collect();
-        let api_version = object.str_at(&["apiVersion"]);
-        return Err(Box::new(Error::not_supported(&Path::new("apiVersion"), api_version, &served)));
-    };
-    let mut object = object.clone();
-    match write::decode(&mut object, &kind.versions, origin) {
-        Ok(unknown) => Ok((version, object, unknown)),
-        // Go tells what it can't read in a sentence that names the field.
-        Err(error) => Err(Box::new(unreadable("metadata", error))),
-    }
-}
-
 fn unreadable(field: &str, detail: String) -> Error {
     Error { kind: ErrorType::TypeInvalid, field: field.to_owned(), bad_value: None, shown: None, detail }
-}
-
-/// A new object as it comes to validation: without what only a server sets, in the namespace that kubectl takes.
-pub fn prepare(version: &ServedVersion, object: &Value) -> Value {
-    let mut new = object.clone();
-    wipe_system_fields(&mut new);
-    place(version, &mut new);
-    new
 }
 
 /// The namespace is the one that kubectl takes if none is named; what has none loses its own.
@@ -272,29 +274,6 @@ fn place(version: &ServedVersion, object: &mut Value) {
     } else if metadata.get("namespace").and_then(Value::as_str).unwrap_or_default().is_empty() {
         metadata.insert("namespace", Value::from("default"));
     }
-}
-
-fn wipe_system_fields(object: &mut Value) {
-    let metadata = metadata_mut(object);
-    for name in ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
-        metadata.remove(name);
-    }
-}
-
-/// The old object's metadata of these names stays.
-fn keep(new: &mut Value, old: &Value, names: &[&str]) {
-    let metadata = metadata_mut(new);
-    for name in names {
-        match old.at(&["metadata", name]) {
-            Some(value) => _ = metadata.insert(*name, value.clone()),
-            None if *name == "generation" => _ = metadata.remove(name),
-            None => {}
-        }
-    }
-}
-
-fn metadata_mut(object: &mut Value) -> &mut crate::value::Map {
-    object.make_object().entry("metadata").make_object()
 }
 
 fn note(version: &ServedVersion, run: Run<'_, '_>, options: Options) -> RuleRun {

@@ -23,4 +23,4 @@ pub mod lint;
 pub mod suite;
 
 pub use catalog::{Catalog, Kind};
-pub use check::{Checked, Options, Rejected, RuleRun, create, define, update};
+pub use check::{BuiltIn, Checked, Options, Rejected, RuleRun, create, define, update};

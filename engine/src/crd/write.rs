@@ -73,7 +73,7 @@ pub fn coerce(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origi
                 Some(metadata)
             }
             Err(_) if origin == Origin::Store => Some(object_meta::decode_leniently(metadata)),
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.to_string()),
         },
     };
     let (group, _) = split_api_version(api_version.as_deref().unwrap_or_default())?;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::crd::write::Observe;
 use crate::crd::{Column, ServedVersion, write};
 use crate::meta::field::ErrorList;
 use crate::object;
@@ -176,6 +177,16 @@ pub trait Strategy: Send + Sync {
 
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList;
 
+    /// [`Strategy::validate_create`] of a kind that has rules: `observe` is told each evaluation of one.
+    fn validate_create_observed<'a>(
+        &self,
+        version: &'a ServedVersion,
+        object: &'a Value,
+        _observe: Observe<'_, 'a>,
+    ) -> ErrorList {
+        self.validate_create(version, object)
+    }
+
     fn prepare_update(&self, _version: &ServedVersion, _subresource: Subresource, _new: &mut Value, _old: &Value) {}
 
     /// [`Strategy::prepare_update`] of a kind that notes times; `now` is RFC 3339.
@@ -193,14 +204,15 @@ pub trait Strategy: Send + Sync {
     fn validate_update(&self, version: &ServedVersion, subresource: Subresource, new: &Value, old: &Value)
     -> ErrorList;
 
-    /// [`Strategy::validate_update`], with `warnings` of what is only forgiven because `new` left it alone.
-    fn validate_update_and_warn(
+    /// [`Strategy::validate_update`] of a kind that has rules: failures that are forgiven, as `new` left the value alone, are
+    /// added to `ratcheted`, and `observe` is told each evaluation.
+    fn validate_update_observed<'a>(
         &self,
-        version: &ServedVersion,
-        subresource: Subresource,
-        new: &Value,
-        old: &Value,
-        _warnings: &mut Vec<String>,
+        (version, subresource): (&'a ServedVersion, Subresource),
+        new: &'a Value,
+        old: &'a Value,
+        _ratcheted: &mut Vec<String>,
+        _observe: Observe<'_, 'a>,
     ) -> ErrorList {
         self.validate_update(version, subresource, new, old)
     }
@@ -374,6 +386,15 @@ impl Strategy for Custom {
         write::validate_create(version, object)
     }
 
+    fn validate_create_observed<'a>(
+        &self,
+        version: &'a ServedVersion,
+        object: &'a Value,
+        observe: Observe<'_, 'a>,
+    ) -> ErrorList {
+        write::validate_create_observed(version, object, observe)
+    }
+
     fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         match subresource {
             Subresource::Status => write::prepare_status_update(new, old),
@@ -388,20 +409,20 @@ impl Strategy for Custom {
         new: &Value,
         old: &Value,
     ) -> ErrorList {
-        self.validate_update_and_warn(version, subresource, new, old, &mut Vec::new())
+        self.validate_update_observed((version, subresource), new, old, &mut Vec::new(), &mut |_| {})
     }
 
-    fn validate_update_and_warn(
+    fn validate_update_observed<'a>(
         &self,
-        version: &ServedVersion,
-        subresource: Subresource,
-        new: &Value,
-        old: &Value,
-        warnings: &mut Vec<String>,
+        (version, subresource): (&'a ServedVersion, Subresource),
+        new: &'a Value,
+        old: &'a Value,
+        ratcheted: &mut Vec<String>,
+        observe: Observe<'_, 'a>,
     ) -> ErrorList {
         match subresource {
-            Subresource::Status => write::validate_status_update(version, new, old, warnings),
-            _ => write::validate_update(version, new, old, warnings),
+            Subresource::Status => write::validate_status_update_observed(version, new, old, ratcheted, observe),
+            _ => write::validate_update_observed(version, new, old, ratcheted, observe),
         }
     }
 

@@ -12,6 +12,7 @@ mod revision;
 pub mod selector;
 mod status;
 pub mod time;
+pub mod unmarshal;
 pub mod duration;
 pub mod time_zone;
 pub mod cron;

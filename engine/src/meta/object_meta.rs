@@ -8,6 +8,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::field::{Error, ErrorList, ErrorType, Path};
+use super::unmarshal::UnmarshalError;
 use super::{names, time};
 use crate::object;
 use crate::value::json::Layout;
@@ -55,14 +56,13 @@ const FIELDS: [(&str, Type); 15] = [
 ///
 /// # Errors
 ///
-/// Go's text for the first field of a wrong type: `json: cannot unmarshal number into Go struct field ObjectMeta.labels of
-/// type string`.
-pub fn decode(metadata: &Value) -> Result<(Value, Vec<String>), String> {
+/// The first field of a wrong type: `json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string`.
+pub fn decode(metadata: &Value) -> Result<(Value, Vec<String>), UnmarshalError> {
     let fields = match metadata {
         Value::Null => return Ok((object! {}, Vec::new())),
         Value::Object(fields) => fields,
         other => {
-            return Err(format!("json: cannot unmarshal {} into Go value of type v1.ObjectMeta", json_type(other)));
+            return Err(UnmarshalError::of_type(json_type(other), "v1.ObjectMeta"));
         }
     };
     let mut decoder = Decoder::default();
@@ -100,20 +100,23 @@ pub fn decode_leniently(metadata: &Value) -> Value {
 struct Decoder {
     unknown: Vec<String>,
     /// The first mismatch; it is told at the end, as Go's decoder goes on after it.
-    saved: Option<String>,
+    saved: Option<UnmarshalError>,
 }
+
+/// A field by the Go names on the way to it: of `OwnerReference`, `ownerReferences.uid`.
+type At<'a> = (&'a str, &'a str);
 
 impl Decoder {
     /// A field as it is stored; `None` where it is empty and therefore left out. An error stops everything.
-    fn field(&mut self, name: &str, type_: Type, value: &Value) -> Result<Option<Value>, String> {
+    fn field(&mut self, name: &str, type_: Type, value: &Value) -> Result<Option<Value>, UnmarshalError> {
         if value.is_null() {
             return Ok(None);
         }
-        let struct_field = format!("ObjectMeta.{name}");
+        let at = ("ObjectMeta", name);
         Ok(match type_ {
             Type::Text => {
                 let go_type = if name == "uid" { "types.UID" } else { "string" };
-                self.text(&struct_field, go_type, value).filter(|text| !text.is_empty()).map(Value::String)
+                self.text(at, go_type, value).filter(|text| !text.is_empty()).map(Value::String)
             }
             Type::Int64 => match value {
                 Value::Int(0) if name == "generation" => None,
@@ -124,72 +127,62 @@ impl Decoder {
                     match text.parse() {
                         Ok(number) => self.field(name, type_, &Value::Int(number))?,
                         Err(_) => {
-                            self.save(format!(
-                                "json: cannot unmarshal number {text} into Go struct field {struct_field} of type int64"
-                            ));
+                            self.save(at, format!("number {text}"), "int64");
                             None
                         }
                     }
                 }
-                other => self.mismatch(&struct_field, "int64", other),
+                other => self.mismatch(at, "int64", other),
             },
-            Type::Time => time_at(&struct_field, value)?.filter(|time| name != "creationTimestamp" || !time.is_null()),
-            Type::TextMap => self.text_map(&struct_field, value),
-            Type::Texts => self.texts(&struct_field, value),
-            Type::OwnerReferences => {
-                self.list(&struct_field, "[]v1.OwnerReference", name, value, Self::owner_reference)?
-            }
-            Type::ManagedFields => {
-                self.list(&struct_field, "[]v1.ManagedFieldsEntry", name, value, Self::managed_fields_entry)?
-            }
+            Type::Time => time_at(at, value)?.filter(|time| name != "creationTimestamp" || !time.is_null()),
+            Type::TextMap => self.text_map(at, value),
+            Type::Texts => self.texts(at, value),
+            Type::OwnerReferences => self.list(at, "[]v1.OwnerReference", value, Self::owner_reference)?,
+            Type::ManagedFields => self.list(at, "[]v1.ManagedFieldsEntry", value, Self::managed_fields_entry)?,
         })
     }
 
-    fn save(&mut self, error: String) {
-        self.saved.get_or_insert(error);
+    fn save(&mut self, (structure, fields): At<'_>, found: impl Into<String>, go_type: &str) {
+        self.saved.get_or_insert_with(|| UnmarshalError::of_type(found, go_type).below(structure, fields));
     }
 
-    fn mismatch<T>(&mut self, struct_field: &str, go_type: &str, value: &Value) -> Option<T> {
-        let found = json_type(value);
-        self.save(format!("json: cannot unmarshal {found} into Go struct field {struct_field} of type {go_type}"));
+    fn mismatch<T>(&mut self, at: At<'_>, go_type: &str, value: &Value) -> Option<T> {
+        self.save(at, json_type(value), go_type);
         None
     }
 
-    fn text(&mut self, struct_field: &str, go_type: &str, value: &Value) -> Option<String> {
+    fn text(&mut self, at: At<'_>, go_type: &str, value: &Value) -> Option<String> {
         match value {
             Value::Null => Some(String::new()),
             Value::String(text) => Some(text.clone()),
-            other => self.mismatch(struct_field, go_type, other),
+            other => self.mismatch(at, go_type, other),
         }
     }
 
-    fn text_map(&mut self, struct_field: &str, value: &Value) -> Option<Value> {
-        let Value::Object(entries) = value else { return self.mismatch(struct_field, "map[string]string", value) };
+    fn text_map(&mut self, at: At<'_>, value: &Value) -> Option<Value> {
+        let Value::Object(entries) = value else { return self.mismatch(at, "map[string]string", value) };
         let mut texts = Map::new();
         for (key, value) in entries.iter() {
-            texts.insert(key, Value::String(self.text(struct_field, "string", value).unwrap_or_default()));
+            texts.insert(key, Value::String(self.text(at, "string", value).unwrap_or_default()));
         }
         (!texts.is_empty()).then_some(Value::Object(texts))
     }
 
-    fn texts(&mut self, struct_field: &str, value: &Value) -> Option<Value> {
-        let Value::Array(items) = value else { return self.mismatch(struct_field, "[]string", value) };
-        let texts: Vec<Value> = items
-            .iter()
-            .map(|item| Value::String(self.text(struct_field, "string", item).unwrap_or_default()))
-            .collect();
+    fn texts(&mut self, at: At<'_>, value: &Value) -> Option<Value> {
+        let Value::Array(items) = value else { return self.mismatch(at, "[]string", value) };
+        let texts: Vec<Value> =
+            items.iter().map(|item| Value::String(self.text(at, "string", item).unwrap_or_default())).collect();
         (!texts.is_empty()).then_some(Value::Array(texts))
     }
 
     fn list(
         &mut self,
-        struct_field: &str,
+        at: At<'_>,
         go_type: &str,
-        name: &str,
         value: &Value,
-        item: fn(&mut Self, &str, &Map) -> Result<Value, String>,
-    ) -> Result<Option<Value>, String> {
-        let Value::Array(items) = value else { return Ok(self.mismatch(struct_field, go_type, value)) };
+        item: fn(&mut Self, &str, &Map) -> Result<Value, UnmarshalError>,
+    ) -> Result<Option<Value>, UnmarshalError> {
+        let Value::Array(items) = value else { return Ok(self.mismatch(at, go_type, value)) };
         let mut decoded = Vec::with_capacity(items.len());
         for (index, value) in items.iter().enumerate() {
             let empty = Map::new();
@@ -197,51 +190,53 @@ impl Decoder {
                 Value::Object(fields) => fields,
                 Value::Null => &empty,
                 other => {
-                    self.mismatch::<()>(struct_field, go_type.trim_start_matches("[]"), other);
+                    self.mismatch::<()>(at, go_type.trim_start_matches("[]"), other);
                     continue;
                 }
             };
-            decoded.push(item(self, &format!("{name}[{index}]"), fields)?);
+            decoded.push(item(self, &format!("{}[{index}]", at.1), fields)?);
         }
         Ok((!decoded.is_empty()).then_some(Value::Array(decoded)))
     }
 
-    fn owner_reference(&mut self, at: &str, fields: &Map) -> Result<Value, String> {
+    fn owner_reference(&mut self, path: &str, fields: &Map) -> Result<Value, UnmarshalError> {
         let mut reference = object! { "apiVersion" => "", "kind" => "", "name" => "", "uid" => "" };
         let decoded = reference.make_object();
         for (name, value) in fields.iter() {
-            let struct_field = format!("OwnerReference.ownerReferences.{name}");
+            let way = format!("ownerReferences.{name}");
+            let at = ("OwnerReference", way.as_str());
             match name {
                 "apiVersion" | "kind" | "name" | "uid" => {
                     let go_type = if name == "uid" { "types.UID" } else { "string" };
-                    let text = self.text(&struct_field, go_type, value).unwrap_or_default();
+                    let text = self.text(at, go_type, value).unwrap_or_default();
                     decoded.insert(name, Value::String(text));
                 }
                 "controller" | "blockOwnerDeletion" => match value {
                     Value::Null => {}
                     Value::Bool(truth) => _ = decoded.insert(name, Value::Bool(*truth)),
-                    other => self.mismatch::<()>(&struct_field, "bool", other).unwrap_or_default(),
+                    other => self.mismatch::<()>(at, "bool", other).unwrap_or_default(),
                 },
-                _ => self.unknown.push(format!("{at}.{name}")),
+                _ => self.unknown.push(format!("{path}.{name}")),
             }
         }
         Ok(reference)
     }
 
-    fn managed_fields_entry(&mut self, at: &str, fields: &Map) -> Result<Value, String> {
+    fn managed_fields_entry(&mut self, path: &str, fields: &Map) -> Result<Value, UnmarshalError> {
         let mut decoded = Map::new();
         for (name, value) in fields.iter() {
-            let struct_field = format!("ManagedFieldsEntry.managedFields.{name}");
+            let way = format!("managedFields.{name}");
+            let at = ("ManagedFieldsEntry", way.as_str());
             match name {
                 "manager" | "operation" | "apiVersion" | "fieldsType" | "subresource" => {
                     let go_type = if name == "operation" { "v1.ManagedFieldsOperationType" } else { "string" };
-                    let text = self.text(&struct_field, go_type, value).unwrap_or_default();
+                    let text = self.text(at, go_type, value).unwrap_or_default();
                     if !text.is_empty() {
                         decoded.insert(name, Value::String(text));
                     }
                 }
                 "time" => {
-                    if let Some(time) = time_at(&struct_field, value)? {
+                    if let Some(time) = time_at(at, value)? {
                         decoded.insert(name, time);
                     }
                 }
@@ -250,7 +245,7 @@ impl Decoder {
                         decoded.insert(name, value.clone());
                     }
                 }
-                _ => self.unknown.push(format!("{at}.{name}")),
+                _ => self.unknown.push(format!("{path}.{name}")),
             }
         }
         Ok(Value::Object(decoded))
@@ -261,22 +256,22 @@ impl Decoder {
 ///
 /// # Errors
 ///
-/// Go's text, without a position.
-pub fn time_field(value: &Value) -> Result<Option<Value>, String> {
+/// What Go says of it, without a position.
+pub fn time_field(value: &Value) -> Result<Option<Value>, UnmarshalError> {
     match value {
         Value::Null => Ok(None),
         // A pointer to no time is a pointer still, and prints as null.
-        Value::String(text) => Ok(Some(time::normalize(text)?.map_or(Value::Null, Value::String))),
-        other => Err(format!("json: cannot unmarshal {} into Go value of type string", json_type(other))),
+        Value::String(text) => {
+            let time = time::normalize(text).map_err(UnmarshalError::Other)?;
+            Ok(Some(time.map_or(Value::Null, Value::String)))
+        }
+        other => Err(UnmarshalError::of_type(json_type(other), "string")),
     }
 }
 
 /// [`time_field`], with its position.
-fn time_at(struct_field: &str, value: &Value) -> Result<Option<Value>, String> {
-    time_field(value).map_err(|error| match value {
-        Value::String(_) => error,
-        _ => error.replace("Go value", &format!("Go struct field {struct_field}")),
-    })
+fn time_at((structure, fields): At<'_>, value: &Value) -> Result<Option<Value>, UnmarshalError> {
+    time_field(value).map_err(|error| error.below(structure, fields))
 }
 
 /// Marks an object as being deleted: the first time raises its generation. `now` is RFC 3339.

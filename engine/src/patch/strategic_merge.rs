@@ -50,8 +50,8 @@ impl Patch {
             Err(PatchError::Decode(text))
         };
         match value {
-            Value::Object(fields) => Ok((Patch(fields), repeated)),
-            Value::Null => Ok((Patch(Map::new()), repeated)),
+            Value::Object(fields) => Ok((Patch(fields), repeated.iter().map(ToString::to_string).collect())),
+            Value::Null => Ok((Patch(Map::new()), Vec::new())),
             Value::Bool(_) => unfit("bool"),
             Value::Int(_) | Value::Float(_) => unfit("number"),
             Value::String(_) => unfit("string"),

@@ -85,7 +85,7 @@ impl Coercion {
         let (mut decoded, unknown) = match (object_meta::decode(metadata), &*metadata) {
             (Ok(decoded), _) => decoded,
             (Err(detail), _) if !self.drop_invalid_fields => {
-                return Err(Error::invalid(&path, metadata.clone(), detail));
+                return Err(Error::invalid(&path, metadata.clone(), detail.to_string()));
             }
             (Err(_), Value::Object(fields)) => decode_each(fields),
             (Err(_), _) => return Ok(()),
@@ -208,7 +208,7 @@ fn validate_resource(path: &Path<'_>, fields: &Map, errors: &mut ErrorList) {
 fn validate_metadata(path: &Path<'_>, metadata: &Value, errors: &mut ErrorList) {
     let mut decoded = match object_meta::decode(metadata) {
         Ok((decoded, _)) => decoded,
-        Err(detail) => return errors.push(Error::invalid(path, metadata.clone(), detail)),
+        Err(detail) => return errors.push(Error::invalid(path, metadata.clone(), detail.to_string())),
     };
     if decoded.str_at(&["name"]).is_empty()
         && let Some(decoded) = decoded.as_object_mut()

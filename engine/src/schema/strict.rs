@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::typed::{Fault, Findings};
-use crate::value::{Value, go_quote, json};
+use crate::value::json::{self, Repeated};
+use crate::value::{Value, go_quote};
 use crate::work;
 
 /// Strict errors are told up to here and no further.
@@ -18,28 +19,20 @@ const ERRORS_MAX: usize = 100;
 /// `text` has them. `text` is well-formed JSON.
 ///
 /// Fields given twice don't count where Go does not look: inside unknown fields and inside values that it keeps raw.
-pub fn in_document_order(text: &[u8], duplicates: Vec<String>, findings: &Findings) -> Vec<String> {
+pub fn in_document_order(text: &[u8], duplicates: Vec<Repeated>, findings: &Findings) -> Vec<String> {
     let mut wanted: BTreeMap<String, Wanted> = BTreeMap::new();
     for path in &findings.unknown {
         wanted.entry(path.clone()).or_default().unknown = true;
     }
     let unknown: BTreeSet<&str> = findings.unknown.iter().map(String::as_str).collect();
     let opaque: BTreeSet<&str> = findings.opaque.iter().map(String::as_str).collect();
-    let mut elsewhere = Vec::new();
-    for error in duplicates {
-        match error.strip_prefix("duplicate field ").and_then(unquote) {
-            // Not an error of this form: it has no place in the text.
-            None => elsewhere.push(error),
-            Some(path) => {
-                let is_hidden =
-                    unknown.contains(path.as_str()) || is_within(&path, &unknown) || is_within(&path, &opaque);
-                if !is_hidden {
-                    wanted.entry(path).or_default().duplicate = Some(error);
-                }
-            }
+    for Repeated { path } in duplicates {
+        let is_hidden = unknown.contains(path.as_str()) || is_within(&path, &unknown) || is_within(&path, &opaque);
+        if !is_hidden {
+            wanted.entry(path).or_default().duplicate = true;
         }
     }
-    let mut walk = Walk { text, at: 0, path: String::new(), wanted, errors: elsewhere };
+    let mut walk = Walk { text, at: 0, path: String::new(), wanted, errors: Vec::new() };
     walk.value();
     walk.errors.truncate(ERRORS_MAX);
     walk.errors
@@ -70,7 +63,7 @@ fn unknown_field(path: &str) -> String {
 #[derive(Default)]
 struct Wanted {
     unknown: bool,
-    duplicate: Option<String>,
+    duplicate: bool,
     is_seen: bool,
 }
 
@@ -78,14 +71,6 @@ struct Wanted {
 fn is_within(path: &str, outer: &BTreeSet<&str>) -> bool {
     work::bytes(path.len());
     path.match_indices(['.', '[']).any(|(at, _)| outer.contains(&path[..at]))
-}
-
-/// Go quotes as JSON does, but for characters that field names hardly have.
-fn unquote(quoted: &str) -> Option<String> {
-    match json::decode(quoted.as_bytes()) {
-        Ok(Value::String(text)) => Some(text),
-        _ => None,
-    }
 }
 
 /// Goes through a well-formed text; anything else ends the walk early, which only loses errors.
@@ -162,8 +147,8 @@ impl Walk<'_> {
         if std::mem::take(&mut wanted.unknown) {
             self.errors.push(unknown_field(&self.path));
         }
-        if std::mem::replace(&mut wanted.is_seen, true) {
-            self.errors.extend(wanted.duplicate.take());
+        if std::mem::replace(&mut wanted.is_seen, true) && std::mem::take(&mut wanted.duplicate) {
+            self.errors.push(Repeated { path: self.path.clone() }.to_string());
         }
     }
 

@@ -8,6 +8,7 @@
 
 use std::fmt::Write;
 
+use crate::meta::unmarshal::UnmarshalError;
 use crate::value::{Map, Value};
 use crate::work;
 
@@ -350,7 +351,7 @@ impl<'v> Typed<'v> {
     }
 
     /// Takes over what another decoder said about the value at hand: unknown fields below it, or its error.
-    pub fn adopt<T>(&mut self, outcome: Result<(T, Vec<String>), String>) -> Option<T> {
+    pub fn adopt<T>(&mut self, outcome: Result<(T, Vec<String>), UnmarshalError>) -> Option<T> {
         match outcome {
             Ok((value, unknown)) => {
                 let path = self.path();
@@ -362,26 +363,16 @@ impl<'v> Typed<'v> {
                 }
                 Some(value)
             }
-            Err(text) => {
+            Err(error) => {
                 // The fields of metadata are those of a struct; any other type reads itself.
-                let stops = !text.contains("into Go struct field ObjectMeta.");
-                let text = self.place(&text);
+                let stops = !is_in_metadata(&error);
+                let (structure, fields) = self.position();
+                let text = error.below(structure, &fields).to_string();
                 self.note(&text, stops);
                 self.saved.get_or_insert(text);
                 None
             }
         }
-    }
-
-    /// Puts the position at hand before the one that `text` names; `Go value` becomes the field at hand.
-    fn place(&self, text: &str) -> String {
-        let (name, fields) = self.position();
-        if let Some((before, after)) = text.split_once("into Go struct field ")
-            && let Some((inner, field)) = after.split_once('.')
-        {
-            return format!("{before}into Go struct field {inner}.{fields}.{field}");
-        }
-        text.replacen("into Go value", &format!("into Go struct field {name}.{fields}"), 1)
     }
 
     fn unfit_number<T>(&mut self, value: &Value, go_type: &str) -> Option<T> {
@@ -408,9 +399,10 @@ impl<'v> Typed<'v> {
             return;
         }
         let (name, fields) = self.position();
+        let mismatch = UnmarshalError::of_type(word, go_type);
         let text = match name.is_empty() && fields.is_empty() {
-            true => format!("json: cannot unmarshal {word} into Go value of type {go_type}"),
-            false => format!("json: cannot unmarshal {word} into Go struct field {name}.{fields} of type {go_type}"),
+            true => mismatch.to_string(),
+            false => mismatch.below(name, &fields).to_string(),
         };
         self.save(text);
     }
@@ -460,4 +452,10 @@ impl<'v> Typed<'v> {
         }
         path
     }
+}
+
+/// Whether a field of ObjectMeta itself is of another type.
+fn is_in_metadata(error: &UnmarshalError) -> bool {
+    let UnmarshalError::Type(mismatch) = error else { return false };
+    mismatch.position.as_ref().is_some_and(|position| position.structure == "ObjectMeta")
 }

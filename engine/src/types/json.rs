@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use super::{Codec, Field, Kind, Message, Shape, find};
 use crate::meta::quantity::Quantity;
+use crate::meta::unmarshal::UnmarshalError;
 use crate::meta::{duration, object_meta, time};
 use crate::schema::typed::{Fault, Findings, Stop, Typed};
 use crate::value::{Map, Value, base64};
@@ -275,11 +276,11 @@ fn restore_error_of(message: &'static Message, value: &Value) -> Option<String> 
     match (message.codec, value) {
         (Codec::Time, Value::String(text)) => time::normalize(text).err(),
         (Codec::MicroTime, Value::String(text)) => time::normalize_micro(text).err(),
-        (Codec::Time | Codec::MicroTime, _) => object_meta::time_field(value).err(),
+        (Codec::Time | Codec::MicroTime, _) => object_meta::time_field(value).err().map(|error| error.to_string()),
         (Codec::Quantity, Value::String(text)) => Quantity::parse(text).err().map(|error| error.to_string()),
         (Codec::IntOrString, Value::String(_)) => None,
         (Codec::IntOrString, Value::Int(number)) if i32::try_from(*number).is_ok() => None,
-        (Codec::IntOrString, _) => Some(unfit_on_its_own(value, "int32")),
+        (Codec::IntOrString, _) => Some(unfit_on_its_own(value, "int32").to_string()),
         (Codec::Object, Value::Object(_)) => message.restore_error(value),
         (Codec::Object, _) => Some(format!("cannot restore struct from: {}", kind_of(value))),
         (Codec::List, Value::Array(items)) => {
@@ -340,7 +341,9 @@ fn decode_time(
 ) -> Option<Value> {
     let outcome = match value {
         Value::Null => return None,
-        Value::String(text) => normalize(text).map(|time| time.map_or(Value::Null, Value::String)),
+        Value::String(text) => {
+            normalize(text).map(|time| time.map_or(Value::Null, Value::String)).map_err(UnmarshalError::Other)
+        }
         // The type reads itself: the error is that of a string on its own.
         other => object_meta::time_field(other).map(Option::unwrap_or_default),
     };
@@ -355,7 +358,7 @@ fn decode_quantity(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
         other => crate::value::json::encode_to_string(other),
     };
     let quantity = Quantity::parse(text.trim()).map(|quantity| Value::String(quantity.to_string()));
-    typed.adopt(quantity.map(|text| (text, Vec::new())).map_err(|error| error.to_string()))
+    typed.adopt(quantity.map(|text| (text, Vec::new())).map_err(|error| UnmarshalError::Other(error.to_string())))
 }
 
 /// A number or a text, as `intstr` reads it.
@@ -373,14 +376,14 @@ fn decode_int_or_string(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
 fn decode_duration(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
     let read = match value {
         Value::Null => return None,
-        Value::String(text) => duration::parse_go(text),
+        Value::String(text) => duration::parse_go(text).map_err(UnmarshalError::Other),
         other => Err(unfit_on_its_own(other, "string")),
     };
     typed.adopt(read.map(|nanoseconds| (Value::String(duration::print_go(nanoseconds)), Vec::new())))
 }
 
 /// What Go says of a value that a type which reads itself can't take.
-fn unfit_on_its_own(value: &Value, go_type: &str) -> String {
+fn unfit_on_its_own(value: &Value, go_type: &str) -> UnmarshalError {
     let what = match value {
         Value::Int(_) | Value::Float(_) if go_type != "string" => format!("number {}", crate::value::go_display(value)),
         Value::Int(_) | Value::Float(_) => "number".to_owned(),
@@ -388,7 +391,7 @@ fn unfit_on_its_own(value: &Value, go_type: &str) -> String {
         Value::Array(_) => "array".to_owned(),
         _ => "object".to_owned(),
     };
-    format!("json: cannot unmarshal {what} into Go value of type {go_type}")
+    UnmarshalError::of_type(what, go_type)
 }
 
 #[cfg(test)]

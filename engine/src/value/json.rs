@@ -70,9 +70,22 @@ pub fn decode(bytes: &[u8]) -> Result<Value, Error> {
     Decoder::new(bytes).decode()?.within_range().map(|decoded| decoded.value)
 }
 
-/// Reads one JSON value and lists what strict clients want refused: `duplicate field "spec.a[0].b"`, each once, in the
-/// order they stand, up to 100.
-pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<String>), Error> {
+/// A field that stands twice in its object; shown as `duplicate field "spec.a[0].b"`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repeated {
+    /// `spec.a[0].b`.
+    pub path: String,
+}
+
+impl fmt::Display for Repeated {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "duplicate field {}", go_quote(&self.path))
+    }
+}
+
+/// Reads one JSON value and lists what strict clients want refused: fields that stand twice, each once, in the order they
+/// stand, up to 100.
+pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<Repeated>), Error> {
     let decoded = Decoder::new(bytes).decode()?.within_range()?;
     let repeated = if decoded.has_repeated_fields { repeated_fields(bytes)? } else { Vec::new() };
     Ok((decoded.value, repeated))
@@ -454,7 +467,7 @@ fn push_utf8(text: &mut String, mut bytes: &[u8]) {
 }
 
 /// The duplicate fields of a well-formed text, in the order they stand.
-fn repeated_fields(bytes: &[u8]) -> Result<Vec<String>, Error> {
+fn repeated_fields(bytes: &[u8]) -> Result<Vec<Repeated>, Error> {
     /// An array with the index of its current item, or an object with the names seen in it.
     enum Kind {
         Array(usize),
@@ -466,7 +479,7 @@ fn repeated_fields(bytes: &[u8]) -> Result<Vec<String>, Error> {
         end: path_text::End,
     }
 
-    let mut repeated = Repeated::default();
+    let mut repeated = RepeatedFields::default();
     let mut levels: Vec<Level> = Vec::new();
     // The path of the value that comes next.
     let mut path = PathText::default();
@@ -476,7 +489,7 @@ fn repeated_fields(bytes: &[u8]) -> Result<Vec<String>, Error> {
         decoder.skip_space();
         work::step();
         match decoder.peek() {
-            None => return Ok(repeated.errors),
+            None => return Ok(repeated.found),
             Some(b'{') => {
                 decoder.at += 1;
                 levels.push(Level { kind: Kind::Object(HashSet::new()), end: path.end() });
@@ -523,19 +536,18 @@ fn repeated_fields(bytes: &[u8]) -> Result<Vec<String>, Error> {
 
 /// Fields that stand twice, each once.
 #[derive(Default)]
-struct Repeated {
-    errors: Vec<String>,
+struct RepeatedFields {
+    found: Vec<Repeated>,
     bytes: usize,
     seen: HashSet<u128>,
 }
 
-impl Repeated {
+impl RepeatedFields {
     fn add(&mut self, path: &PathText) {
-        let is_full = self.errors.len() >= STRICT_ERRORS_MAX || self.bytes > ERRORS_BYTES_MAX;
+        let is_full = self.found.len() >= STRICT_ERRORS_MAX || self.bytes > ERRORS_BYTES_MAX;
         if !is_full && self.seen.insert(path.hash()) {
-            let error = format!("duplicate field {}", go_quote(path.as_str()));
-            self.bytes += error.len();
-            self.errors.push(error);
+            self.bytes += path.as_str().len();
+            self.found.push(Repeated { path: path.as_str().to_owned() });
         }
     }
 }
@@ -931,25 +943,18 @@ mod tests {
     fn strict_decoding_lists_duplicate_fields_once_each() {
         let text =
             r#"{"a":1,"b":{"c":[{"d":1,"d":2,"d":3}],"":{"x":1,"x":2}},"a":{"y":1,"y":2},"b":{},"":{"k":1,"k":1}}"#;
-        let (value, errors) = decode_strict(text.as_bytes()).unwrap();
+        let (value, repeated) = decode_strict(text.as_bytes()).unwrap();
         assert_eq!(encode_to_string(&value), r#"{"":{"k":1},"a":{"y":2},"b":{}}"#);
         assert_eq!(
-            errors,
-            [
-                r#"duplicate field "b.c[0].d""#,
-                r#"duplicate field "b..x""#,
-                r#"duplicate field "a""#,
-                r#"duplicate field "a.y""#,
-                r#"duplicate field "b""#,
-                r#"duplicate field ".k""#,
-            ]
+            repeated.iter().map(|field| field.path.as_str()).collect::<Vec<_>>(),
+            ["b.c[0].d", "b..x", "a", "a.y", "b", ".k"]
         );
     }
 
     #[test]
     fn a_text_behind_an_empty_object_is_no_field() {
-        let (_, errors) = decode_strict(br#"[{},"a",{"b":1,"b":2}]"#).unwrap();
-        assert_eq!(errors, [r#"duplicate field "[2].b""#]);
+        let (_, repeated) = decode_strict(br#"[{},"a",{"b":1,"b":2}]"#).unwrap();
+        assert_eq!(repeated.iter().map(ToString::to_string).collect::<Vec<_>>(), [r#"duplicate field "[2].b""#]);
     }
 
     #[test]

@@ -34,7 +34,7 @@ use scanner::Fault;
 use tag::Tag;
 
 pub use emitter::{TooLong, encode, encode_within};
-pub use place::{Located, Place, Repeated, decode_all_located};
+pub use place::{Located, Place, Repeated, RepeatedKey, decode_all_located};
 
 /// Bytes of the texts that the aliases of a document may stand for: as many as a body has. The reference counts nodes alone.
 const ALIASED_BYTES_MAX: usize = 3 << 20;
@@ -105,12 +105,14 @@ fn strict_errors(repeated: &[Repeated]) -> Vec<String> {
     }
     let mut text = "yaml: unmarshal errors:".to_owned();
     for (at, key) in repeated.iter().enumerate() {
-        work::bytes(key.key.len());
-        if at > 0 && text.len() + key.key.len() > ERRORS_BYTES_MAX {
+        let line = key.to_string();
+        work::bytes(line.len());
+        if at > 0 && text.len() + line.len() > ERRORS_BYTES_MAX {
             text.push_str(&format!("\n  and {} more errors", repeated.len() - at));
             break;
         }
-        text.push_str(&format!("\n  {key}"));
+        text.push_str("\n  ");
+        text.push_str(&line);
     }
     vec![text]
 }
@@ -250,7 +252,7 @@ impl<'d> Decoder<'d> {
             let value = self.value(*value)?;
             if let Some(before) = read.places.get(&key) {
                 let place = Place { line: line + 1, column: column + 1 };
-                self.repeated.push(Repeated { place, key: print_key(&key) });
+                self.repeated.push(Repeated { place, key: repeated_key(&key) });
                 read.fields[*before].1 = value;
             } else {
                 read.places.insert(key.clone(), read.fields.len());
@@ -453,16 +455,16 @@ fn float_key(number: f64) -> String {
     }
 }
 
-/// A key as Go's `%#v` prints it.
-fn print_key(key: &Key) -> String {
-    match key {
+/// A key as an error tells it, in Go's `%#v`.
+fn repeated_key(key: &Key) -> RepeatedKey {
+    RepeatedKey::Other(match key {
+        Key::Text(text) => return RepeatedKey::Text(text.clone()),
         Key::Null => "<nil>".to_owned(),
         Key::Bool(truth) => truth.to_string(),
         Key::Int(number) => number.to_string(),
         Key::Uint(number) => format!("{number:#x}"),
         Key::Float(bits) => print_float(f64::from_bits(*bits)),
-        Key::Text(text) => go_quote(text),
-    }
+    })
 }
 
 /// A value as Go's `%#v` prints what its library decodes.

@@ -7,7 +7,7 @@ use std::fmt;
 
 use super::parser::{Content, Document, Id, Node, Parser};
 use super::{Error, decode_document, is_merge};
-use crate::value::Value;
+use crate::value::{Value, go_quote};
 
 /// A place in a text: line and column, in characters, both from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,13 +20,24 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repeated {
     pub place: Place,
-    /// In quotes if it is a text.
-    pub key: String,
+    pub key: RepeatedKey,
+}
+
+/// A key, which need not be a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RepeatedKey {
+    Text(String),
+    /// Any other, as Go prints it.
+    Other(String),
 }
 
 impl fmt::Display for Repeated {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "line {}: key {} already set in map", self.place.line, self.key)
+        let line = self.place.line;
+        match &self.key {
+            RepeatedKey::Text(key) => write!(out, "line {line}: key {} already set in map", go_quote(key)),
+            RepeatedKey::Other(key) => write!(out, "line {line}: key {key} already set in map"),
+        }
     }
 }
 
@@ -168,6 +179,9 @@ spec:
     #[test]
     fn keys_that_stand_twice_have_a_line_and_a_column() {
         let documents = decode_all_located(b"a: 1\nb:\n  c: 1\n  c: 2\n").expect("the test is YAML");
-        assert_eq!(documents[0].repeated, [Repeated { place: Place { line: 4, column: 3 }, key: "\"c\"".into() }]);
+        assert_eq!(
+            documents[0].repeated,
+            [Repeated { place: Place { line: 4, column: 3 }, key: RepeatedKey::Text("c".to_owned()) }]
+        );
     }
 }

@@ -1,0 +1,95 @@
+//! Why Go's decoder can't read a value, as a value until it is shown.
+//!
+//! Source: `UnmarshalTypeError` of `encoding/json`.
+
+use std::fmt;
+
+/// What a decoder has met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UnmarshalError {
+    /// A value of another type.
+    Type(TypeMismatch),
+    /// A value that a type which reads itself can't take, in its own words; Go shows it without a position.
+    Other(String),
+}
+
+/// A value of another type than its field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeMismatch {
+    /// `string`, `number 1.5`.
+    pub found: String,
+    /// `None` where a type that reads itself has no position.
+    pub position: Option<Position>,
+    /// `[]v1.OwnerReference`.
+    pub go_type: String,
+}
+
+/// Where a field is, as Go tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The innermost struct: `OwnerReference`.
+    pub structure: String,
+    /// The fields on the way, without keys and indices: `metadata.ownerReferences.uid`.
+    pub fields: String,
+}
+
+impl UnmarshalError {
+    /// A value of another type that has no position.
+    pub fn of_type(found: impl Into<String>, go_type: impl Into<String>) -> Self {
+        UnmarshalError::Type(TypeMismatch { found: found.into(), position: None, go_type: go_type.into() })
+    }
+
+    /// The same error, met by the decoder of a struct at `fields` of its own.
+    pub fn below(self, structure: &str, fields: &str) -> Self {
+        let UnmarshalError::Type(mismatch) = self else { return self };
+        let position = match mismatch.position {
+            Some(inner) => Position { fields: format!("{fields}.{}", inner.fields), ..inner },
+            None => Position { structure: structure.to_owned(), fields: fields.to_owned() },
+        };
+        UnmarshalError::Type(TypeMismatch { position: Some(position), ..mismatch })
+    }
+}
+
+impl fmt::Display for UnmarshalError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UnmarshalError::Type(mismatch) => mismatch.fmt(out),
+            UnmarshalError::Other(text) => out.write_str(text),
+        }
+    }
+}
+
+impl fmt::Display for TypeMismatch {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TypeMismatch { found, position, go_type } = self;
+        match position {
+            None => write!(out, "json: cannot unmarshal {found} into Go value of type {go_type}"),
+            Some(Position { structure, fields }) => write!(
+                out,
+                "json: cannot unmarshal {found} into Go struct field {structure}.{fields} of type {go_type}"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for UnmarshalError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_tells_the_innermost_struct_and_the_whole_way() {
+        let bare = UnmarshalError::of_type("number", "types.UID");
+        assert_eq!(bare.to_string(), "json: cannot unmarshal number into Go value of type types.UID");
+        let inner = bare.below("OwnerReference", "ownerReferences.uid");
+        let expected = "json: cannot unmarshal number into Go struct field OwnerReference.metadata.ownerReferences.uid of type types.UID";
+        assert_eq!(inner.below("ConfigMap", "metadata").to_string(), expected);
+    }
+
+    #[test]
+    fn what_a_type_says_of_itself_has_no_position() {
+        let error = UnmarshalError::Other("into Go value".to_owned());
+        assert_eq!(error.below("ConfigMap", "metadata").to_string(), "into Go value");
+    }
+}

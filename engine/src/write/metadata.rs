@@ -1,0 +1,165 @@
+//! Metadata of an object that is written: what only the server sets, and what must agree with the request.
+//!
+//! Source: `k8s.io/apiserver/pkg/registry/rest`, release 1.37.
+
+use std::collections::HashSet;
+
+use crate::meta::Status;
+use crate::value::{Map, Value, json};
+
+/// The metadata of an object, made where there is none.
+pub fn metadata_mut(object: &mut Value) -> &mut Map {
+    object.make_object().entry("metadata").make_object()
+}
+
+/// Removes what only the server sets.
+pub fn wipe_system_fields(object: &mut Value) {
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        for name in ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+            metadata.remove(name);
+        }
+    }
+}
+
+/// Sets the name that is asked for by `generateName`, if there is no name; `suffix` gives its last characters. Returns the
+/// name.
+pub fn generate_name(object: &mut Value, suffix: impl FnOnce() -> String) -> String {
+    let metadata = metadata_mut(object);
+    let text = |name: &str| metadata.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (name, base) = (text("name"), text("generateName"));
+    if !name.is_empty() || base.is_empty() {
+        return name.to_owned();
+    }
+    let name = name_from(base, &suffix());
+    metadata.insert("name", Value::from(name.clone()));
+    name
+}
+
+/// `base` with `suffix` behind it, 63 bytes at most.
+fn name_from(base: &str, suffix: &str) -> String {
+    const NAME_BYTES_MAX: usize = 63;
+    let cut = base.floor_char_boundary(NAME_BYTES_MAX.saturating_sub(suffix.len()));
+    format!("{}{suffix}", &base[..cut])
+}
+
+/// Five characters of a generated name, from the lowest bits of `random`.
+pub fn name_suffix(mut random: u128) -> String {
+    const CHARACTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+    const LENGTH: usize = 5;
+    let mut suffix = String::with_capacity(LENGTH);
+    for _ in 0..LENGTH {
+        let at = random % CHARACTERS.len() as u128;
+        random /= CHARACTERS.len() as u128;
+        suffix.push(char::from(CHARACTERS[at as usize]));
+    }
+    suffix
+}
+
+/// The body's namespace must be that of the path, or nothing, and then becomes it.
+pub fn ensure_namespace(object: &mut Value, namespace: &str) -> Result<(), Status> {
+    let metadata = metadata_mut(object);
+    let own = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
+    if own == namespace {
+        return Ok(());
+    }
+    if !own.is_empty() && !namespace.is_empty() {
+        let message = "the namespace of the provided object does not match the namespace sent on the request";
+        return Err(Status::bad_request(message));
+    }
+    match namespace.is_empty() {
+        true => _ = metadata.remove("namespace"),
+        false => _ = metadata.insert("namespace", Value::from(namespace)),
+    }
+    Ok(())
+}
+
+/// The body must name the object of the path. Source: `checkName` of apiserver 1.37.
+pub fn check_name(object: &Value, wanted: &str) -> Result<(), Status> {
+    let name = object.str_at(&["metadata", "name"]);
+    if name.is_empty() {
+        let message =
+            format!("the name of the object ({wanted} based on URL) was undeterminable: name must be provided");
+        return Err(Status::bad_request(&message));
+    }
+    if name != wanted {
+        let message = format!("the name of the object ({name}) does not match the name on the URL ({wanted})");
+        return Err(Status::bad_request(&message));
+    }
+    Ok(())
+}
+
+/// Owner references that stand twice, the same in every field, stay once. Returns what the client is warned of, which says
+/// `when` that was found.
+pub fn dedup_owner_references(object: &mut Value, when: &str) -> Option<String> {
+    let Some(Value::Array(references)) = object.at_mut(&["metadata", "ownerReferences"]) else { return None };
+    let mut seen = HashSet::with_capacity(references.len());
+    let mut kept: Vec<Value> = Vec::with_capacity(references.len());
+    let mut twice = Vec::new();
+    for reference in references.drain(..) {
+        match seen.insert(json::encode(&reference)) {
+            true => kept.push(reference),
+            false => twice.push(reference.str_at(&["uid"]).to_owned()),
+        }
+    }
+    *references = kept;
+    (!twice.is_empty()).then(|| {
+        format!(
+            ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and \
+             may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+            twice.join(", ")
+        )
+    })
+}
+
+/// The generation is the server's.
+pub(super) fn keep_generation(new: &mut Value, old: &Value) {
+    match old.at(&["metadata", "generation"]) {
+        Some(generation) => _ = metadata_mut(new).insert("generation", generation.clone()),
+        None => _ = metadata_mut(new).remove("generation"),
+    }
+}
+
+/// An update can't change when and as what an object was made, nor take back its deletion.
+pub(super) fn keep_system_fields(new: &mut Value, old: &Value) {
+    let metadata = metadata_mut(new);
+    for name in ["creationTimestamp", "deletionTimestamp"] {
+        if let Some(value) = old.at(&["metadata", name]) {
+            metadata.insert(name, value.clone());
+        }
+    }
+    for name in ["uid", "deletionGracePeriodSeconds"] {
+        if let Some(value) = old.at(&["metadata", name])
+            && metadata.get(name).is_none_or(|value| value.is_null() || value.as_str() == Some(""))
+        {
+            metadata.insert(name, value.clone());
+        }
+    }
+    metadata.remove("selfLink");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object;
+
+    #[test]
+    fn a_generated_name_has_63_bytes_at_most() {
+        let mut object = object! { "metadata" => object! { "generateName" => "é".repeat(40) } };
+        let name = generate_name(&mut object, || name_suffix(0));
+        assert_eq!(name, format!("{}bbbbb", "é".repeat(29)));
+        assert_eq!(object.str_at(&["metadata", "name"]), name);
+        assert_eq!(generate_name(&mut object, || "other".to_owned()), name, "what has a name keeps it");
+    }
+
+    #[test]
+    fn the_same_owner_stays_once() {
+        let owner = object! { "uid" => "a", "kind" => "A" };
+        let owners = vec![owner.clone(), object! { "uid" => "b", "kind" => "A" }, owner];
+        let mut object = object! { "metadata" => object! { "ownerReferences" => owners } };
+        let warning = dedup_owner_references(&mut object, " somewhere").expect("one stands twice");
+        assert!(warning.starts_with(".metadata.ownerReferences contains duplicate entries somewhere;"), "{warning}");
+        assert!(warning.ends_with("duplicate UID(s) observed: a"), "{warning}");
+        assert_eq!(object.items_at(&["metadata", "ownerReferences"]).len(), 2);
+        assert_eq!(dedup_owner_references(&mut object, ""), None);
+    }
+}

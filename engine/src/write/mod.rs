@@ -1,0 +1,198 @@
+//! A write, without I/O: what becomes of an object before it is stored, and what is wrong with it.
+//!
+//! In: the strategy and the version of a kind, the new object as [`Strategy::decode`] gave it (pruned, with its defaults),
+//! and the old object if there is one. Out: the object as it would be stored, with every error and warning. The registry puts
+//! admission, guards and the store around it; the author's tools take it as it is. It never reads a clock or a database, and
+//! generates no names: what a server adds (the name, the uid, the time) its caller sets by [`metadata`].
+//!
+//! Source: `BeforeCreate` and `BeforeUpdate` of `k8s.io/apiserver/pkg/registry/rest`, release 1.37.
+
+pub mod metadata;
+
+use crate::crd::ServedVersion;
+use crate::kinds::strategy::{Strategy, Subresource};
+use crate::meta::field::{ErrorList, Path};
+use crate::meta::{names, object_meta};
+use crate::schema::rules::Run;
+use crate::value::Value;
+
+const METADATA: Path<'static> = Path::new("metadata");
+
+/// Who is told each evaluation of a rule.
+pub type Observe<'o> = &'o mut dyn FnMut(Run<'_, '_>);
+
+/// The kind of an object that is written, and by whom it is.
+#[derive(Clone, Copy)]
+pub struct Write<'a> {
+    pub strategy: &'a dyn Strategy,
+    pub version: &'a ServedVersion,
+    pub subresource: Subresource,
+    /// `None` where nobody is known, as in the author's tools: fields that note the writer stay as they are.
+    pub by: Option<Writer<'a>>,
+}
+
+/// Who writes, and when.
+#[derive(Clone, Copy)]
+pub struct Writer<'a> {
+    /// Gives the UserInfo of `authentication.k8s.io/v1`.
+    pub user: &'a dyn Fn() -> Value,
+    /// RFC 3339.
+    pub now: &'a str,
+}
+
+/// What came of a write.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// The object as it would be stored, but for the revision and the conversion to the storage version.
+    pub object: Value,
+    pub errors: ErrorList,
+    /// Warnings of a new object as it was sent; told even if the object is refused.
+    pub early_warnings: Vec<String>,
+    /// Failures of rules that are forgiven, as the update left the value alone; told even if the object is refused.
+    pub ratcheted: Vec<String>,
+    /// Warnings that are told if the object is valid.
+    pub warnings: Vec<String>,
+}
+
+impl Write<'_> {
+    /// Prepares and validates `object`, which is to be made. Its metadata has a name and the server's fields.
+    pub fn create(&self, mut object: Value, observe: Observe<'_>) -> Outcome {
+        let Write { strategy, version, .. } = *self;
+        let early_warnings = strategy.early_warnings(&object);
+        match self.by {
+            Some(by) => strategy.prepare_create_by(version, &mut object, by.user),
+            None => strategy.prepare_create(version, &mut object),
+        }
+        let mut errors = strategy.validate_create_observed(version, &object, &mut |run| observe(run));
+        if errors.is_empty() {
+            errors = validate_metadata(version, &object);
+        }
+        let warnings = strategy.warnings(version, Subresource::Main, &object, None);
+        Outcome { object, errors, early_warnings, ratcheted: Vec::new(), warnings }
+    }
+
+    /// Prepares and validates `new`, which is to replace `old`. Both are in this version and name the same resourceVersion.
+    pub fn update(&self, mut new: Value, old: &Value, observe: Observe<'_>) -> Outcome {
+        let Write { strategy, version, subresource, by } = *self;
+        metadata::keep_generation(&mut new, old);
+        match by {
+            Some(by) => strategy.prepare_update_at(version, subresource, &mut new, old, by.now),
+            None => strategy.prepare_update(version, subresource, &mut new, old),
+        }
+        metadata::keep_system_fields(&mut new, old);
+        let mut errors = validate_metadata(version, &new);
+        errors.extend(object_meta::validate_update(metadata_of(&new), metadata_of(old), &METADATA));
+        let mut ratcheted = Vec::new();
+        let observe = &mut |run: Run<'_, '_>| observe(run);
+        errors.extend(strategy.validate_update_observed((version, subresource), &new, old, &mut ratcheted, observe));
+        let warnings = strategy.warnings(version, subresource, &new, Some(old));
+        Outcome { object: new, errors, early_warnings: Vec::new(), ratcheted, warnings }
+    }
+}
+
+/// What is wrong with the metadata of any object.
+fn validate_metadata(version: &ServedVersion, object: &Value) -> ErrorList {
+    object_meta::validate(metadata_of(object), version.is_namespaced(), names::is_path_segment, &METADATA)
+}
+
+fn metadata_of(object: &Value) -> &Value {
+    object.get("metadata").unwrap_or(&Value::Null)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::crd::{self, defaults, definition};
+    use crate::kinds::strategy::Custom;
+    use crate::value::yaml;
+
+    const DEFINITION: &str = r#"
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {plural: widgets, kind: Widget}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            x-kubernetes-validations: [{rule: "self.size < 3", message: too large}]
+            properties: {size: {type: integer, default: 1}}
+          status:
+            type: object
+            properties: {ready: {type: boolean}}
+"#;
+
+    fn value(yaml: &str) -> Value {
+        yaml::decode(yaml.as_bytes()).expect("the test is YAML")
+    }
+
+    fn widget(rest: &str) -> Value {
+        value(&format!("apiVersion: example.com/v1\nkind: Widget\n{rest}"))
+    }
+
+    /// Creates `new`, or writes it over `old`: the object, its errors, and how many rules were run.
+    fn check(subresource: Subresource, new: &str, old: Option<&str>) -> (Value, Vec<String>, usize) {
+        let (mut definition, _) = definition::decode(&value(DEFINITION)).expect("it is a definition");
+        defaults::set_defaults(&mut definition);
+        definition.status.accepted_names = definition.spec.names.clone();
+        let versions: Vec<_> = crd::compile(&definition).into_iter().map(Arc::new).collect();
+        let decode = |object| Custom.decode(object, &versions).expect("it is an object").object;
+        let write = Write { strategy: &Custom, version: &versions[0], subresource, by: None };
+        let (mut runs, new) = (0, decode(widget(new)));
+        let outcome = match old {
+            None => write.create(new, &mut |_| runs += 1),
+            Some(old) => write.update(new, &decode(widget(old)), &mut |_| runs += 1),
+        };
+        (outcome.object, outcome.errors.iter().map(ToString::to_string).collect(), runs)
+    }
+
+    #[test]
+    fn a_new_object_has_defaults_its_first_generation_and_no_status() {
+        let (object, errors, runs) =
+            check(Subresource::Main, "metadata: {name: a, namespace: b}\nspec: {}\nstatus: {ready: true}", None);
+        assert_eq!((errors, runs), (Vec::new(), 1));
+        assert_eq!(object, widget("metadata: {name: a, namespace: b, generation: 1}\nspec: {size: 1}"));
+    }
+
+    #[test]
+    fn an_update_keeps_what_the_server_has_set() {
+        let old = "metadata: {name: a, namespace: b, uid: c, resourceVersion: '1', generation: 4, \
+                   creationTimestamp: '2026-01-02T03:04:05Z'}\nspec: {size: 1}\nstatus: {ready: true}";
+        let new = "metadata: {name: a, namespace: b, resourceVersion: '1', generation: 9}\nspec: {size: 2}";
+        let (object, errors, _) = check(Subresource::Main, new, Some(old));
+        assert_eq!(errors, Vec::<String>::new());
+        assert_eq!(object, widget(&old.replace("generation: 4", "generation: 5").replace("size: 1", "size: 2")));
+    }
+
+    #[test]
+    fn a_write_to_the_status_takes_nothing_else() {
+        let old = "metadata: {name: a, namespace: b, resourceVersion: '1', generation: 4}\nspec: {size: 1}";
+        let new = "metadata: {name: a, namespace: b, resourceVersion: '1'}\nspec: {size: 9}\nstatus: {ready: true}";
+        let (object, errors, _) = check(Subresource::Status, new, Some(old));
+        assert_eq!(errors, Vec::<String>::new());
+        assert_eq!(object, widget(&format!("{old}\nstatus: {{ready: true}}")));
+    }
+
+    #[test]
+    fn what_rules_and_metadata_have_against_an_update_is_told_together() {
+        let old = "metadata: {name: a, namespace: b, uid: c, resourceVersion: '1'}\nspec: {size: 1}";
+        let (_, errors, runs) =
+            check(Subresource::Main, &old.replace("size: 1", "size: 3").replace("uid: c", "uid: d"), Some(old));
+        assert_eq!(runs, 2, "the rule and its message");
+        let immutable = r#"metadata.uid: Invalid value: "d": field is immutable"#;
+        assert_eq!(errors.first().map(String::as_str), Some(immutable));
+        assert!(errors.iter().any(|error| error.ends_with("too large")), "{errors:?}");
+    }
+}

@@ -1,0 +1,119 @@
+//! What a request is to those who count and log it.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::audit::{Event, ObjectReference};
+
+use super::exchange::Exchange;
+use super::limits::Kind;
+use super::metrics::Route;
+use super::observe::{Observed, Observer};
+use super::path::{ResourcePath, Target, Verb};
+
+/// Begins to observe a request.
+pub(super) fn begin(observer: &Observer, exchange: &Exchange, target: Option<&Target>) -> Arc<Observed> {
+    Observed::begin(observer, kind(exchange, target), dry_run(exchange), || event(exchange, target))
+}
+
+fn kind(exchange: &Exchange, target: Option<&Target>) -> Kind {
+    match target {
+        Some(Target::Resource(path)) => match exchange.verb(path) {
+            Verb::Watch | Verb::Proxy => Kind::LongRunning,
+            Verb::Get | Verb::List => Kind::ReadOnly,
+            _ => Kind::Mutating,
+        },
+        // A document is read, whatever the method; no more than that is behind it.
+        _ => Kind::ReadOnly,
+    }
+}
+
+fn event(exchange: &Exchange, target: Option<&Target>) -> Event {
+    let (verb, object) = match target {
+        Some(Target::Resource(path)) => {
+            let verb = exchange.verb(path);
+            let object = ObjectReference {
+                group: path.group.clone(),
+                version: path.version.clone(),
+                resource: path.resource.clone(),
+                subresource: path.subresource.clone(),
+                namespace: path.namespace.clone(),
+                name: exchange.object_name(path, verb).into_owned(),
+            };
+            (verb.as_str().to_owned(), Some(object))
+        }
+        _ => (exchange.method.as_str().to_lowercase(), None),
+    };
+    Event {
+        id: exchange.audit_id.clone(),
+        uri: exchange.uri.clone(),
+        verb,
+        user: exchange.user.clone(),
+        source_ips: exchange.source_ips.clone(),
+        user_agent: exchange.user_agent.clone(),
+        object,
+        received: Timestamp::now(),
+        ..Event::default()
+    }
+}
+
+/// `All` for what is not to be done, `invalid` for what can't be told.
+fn dry_run(exchange: &Exchange) -> &'static str {
+    match exchange.query.all("dryRun").map(|value| value == "All").reduce(|one, other| one && other) {
+        None => "",
+        Some(true) => "All",
+        Some(false) => "invalid",
+    }
+}
+
+/// The labels of a request for a resource that is served.
+pub(super) fn resource_route(exchange: &Exchange, path: &ResourcePath, verb: Verb) -> Route {
+    let verb_label = match verb {
+        Verb::Get => "GET",
+        Verb::List => "LIST",
+        Verb::Watch => "WATCH",
+        Verb::Create => "POST",
+        Verb::Update => "PUT",
+        Verb::Patch if exchange.content_type == "application/apply-patch+yaml" => "APPLY",
+        Verb::Patch => "PATCH",
+        Verb::Delete | Verb::DeleteCollection => "DELETE",
+        Verb::Proxy | Verb::Unsupported => "other",
+    };
+    let scope = match (path.name.is_empty() && verb != Verb::Create, path.namespace.is_empty()) {
+        (false, _) => "resource",
+        (true, false) => "namespace",
+        (true, true) => "cluster",
+    };
+    Route {
+        verb: verb_label,
+        group: path.group.clone(),
+        version: path.version.clone(),
+        resource: path.resource.clone(),
+        subresource: path.subresource.clone(),
+        scope,
+        ..Route::default()
+    }
+}
+
+/// The labels of a request for a document that there is.
+pub(super) fn document_route(target: &Target) -> Route {
+    use super::path::Probe;
+    let (group, version, path) = match target {
+        Target::Group(group) => (group.clone(), String::new(), ""),
+        Target::GroupVersion { group, version } => (group.clone(), version.clone(), ""),
+        Target::Probe { probe: Probe::Healthz, .. } => (String::new(), String::new(), "/healthz"),
+        Target::Probe { probe: Probe::Livez, .. } => (String::new(), String::new(), "/livez"),
+        Target::Probe { probe: Probe::Readyz, .. } => (String::new(), String::new(), "/readyz"),
+        Target::Version => (String::new(), String::new(), "/version"),
+        Target::Metrics => (String::new(), String::new(), "/metrics"),
+        Target::Issuer => (String::new(), String::new(), "/.well-known/openid-configuration"),
+        Target::IssuerKeys => (String::new(), String::new(), "/openid/v1/jwks"),
+        Target::OpenApiV2 => (String::new(), String::new(), "/openapi/v2"),
+        Target::OpenApiV3Index | Target::OpenApiV3(_) => (String::new(), String::new(), "/openapi/v3"),
+        Target::CoreVersions => (String::new(), String::new(), "/api"),
+        Target::Groups => (String::new(), String::new(), "/apis"),
+        Target::Root | Target::Resource(_) | Target::Undetermined | Target::Unknown => Default::default(),
+    };
+    Route { verb: "GET", group, version, subresource: path.to_owned(), ..Route::default() }
+}

@@ -1,0 +1,97 @@
+//! POST: an object, a question, a token, or something that is to be done to an object.
+
+use axum::body::Body;
+use axum::http::Response;
+
+use crate::kinds::{Action, Review};
+use crate::meta::Status;
+use crate::object;
+use crate::registry::{CreateRequest, IssuedToken, Reviewers, Target, Warnings};
+
+use super::super::answer::{self, Content};
+use super::super::app::{App, Issuing};
+use super::super::exchange::Exchange;
+use super::super::negotiate::Format;
+use super::super::query::WriteOptions;
+use super::refusal::Refusal;
+use super::sent::{manager, request_body, settled};
+use super::{built_in, negotiate, object};
+
+pub(super) async fn create(
+    app: &App,
+    exchange: &Exchange,
+    target: &Target,
+    body: Body,
+) -> Result<Response<Body>, Refusal> {
+    let review = built_in(&target.version).and_then(|kind| kind.review);
+    if review == Some(Review::Binding) {
+        return act(app, exchange, (target, Action::Bind), body).await;
+    }
+    let (format, shape) = negotiate(exchange, target)?;
+    let request = create_request(app, exchange, body).await?;
+    let mut warnings = Warnings::default();
+    let result = match review {
+        Some(review) => {
+            let reviewers = Reviewers { authorizer: &*app.authorizer, tokens: &app.tokens };
+            app.registry.review((target, review), &exchange.user, &request, &reviewers, &mut warnings).await
+        }
+        None => {
+            let written = app.registry.create(target, &exchange.user, &request, &mut warnings).await;
+            settled(app, target, written).await.map(|written| written.object)
+        }
+    };
+    exchange.warn(warnings);
+    object(exchange, target, 201, format, &shape, Content::Value(result?))
+}
+
+pub(super) async fn create_token(
+    app: &App,
+    exchange: &Exchange,
+    target: &Target,
+    body: Body,
+) -> Result<Response<Body>, Refusal> {
+    let (format, shape) = negotiate(exchange, target)?;
+    let request = create_request(app, exchange, body).await?;
+    let mut warnings = Warnings::default();
+    let Some(Issuing { issuer, .. }) = &app.issuing else { return Err(Status::not_found_generic().into()) };
+    let result = app.registry.create_token(issuer, target, &request, &mut warnings).await;
+    exchange.warn(warnings);
+    let IssuedToken { request, credential_id } = result?;
+    exchange.observe(|observed| observed.annotate("authentication.kubernetes.io/issued-credential-id", &credential_id));
+    object(exchange, target, 201, format, &shape, Content::Value(request))
+}
+
+/// Does something to an object, of which the answer only says that it is done.
+pub(super) async fn act(
+    app: &App,
+    exchange: &Exchange,
+    (target, action): (&Target, Action),
+    body: Body,
+) -> Result<Response<Body>, Refusal> {
+    let (format, _) = negotiate(exchange, target)?;
+    let request = create_request(app, exchange, body).await?;
+    let mut warnings = Warnings::default();
+    let (registry, user) = (&app.registry, &exchange.user);
+    let done = match action {
+        Action::Evict => registry.create_eviction(target, user, &request, &mut warnings).await,
+        _ => registry.create_binding(target, user, &request, &mut warnings).await,
+    };
+    exchange.warn(warnings);
+    done?;
+    let status = object! {
+        "kind" => "Status", "apiVersion" => "v1", "metadata" => object! {}, "status" => "Success", "code" => 201,
+    };
+    Ok(answer::content(exchange, 201, Format { transform: None, ..format }, Content::Value(status)))
+}
+
+async fn create_request(app: &App, exchange: &Exchange, body: Body) -> Result<CreateRequest, Refusal> {
+    let body = request_body(app, exchange, body).await?;
+    let options = WriteOptions::create(&exchange.query)?;
+    Ok(CreateRequest {
+        body,
+        field_validation: options.field_validation,
+        manager: manager(exchange, &options),
+        dry_run: options.dry_run,
+        options: options.encoded,
+    })
+}

@@ -1,0 +1,110 @@
+//! DELETE of one object.
+
+use axum::body::Body;
+use axum::http::Response;
+
+use crate::auth::{Attributes, Decision, ResourceAttributes};
+use crate::meta::Status;
+use crate::registry::{DeleteOptions, Deletion, Target, Warnings};
+use crate::value::{Value, json, yaml};
+
+use super::super::answer::{self, Content};
+use super::super::app::App;
+use super::super::exchange::Exchange;
+use super::super::negotiate::{Encoding, Format, body_encoding};
+use super::super::query;
+use super::refusal::Refusal;
+use super::{negotiate, object};
+
+pub(super) async fn delete(
+    app: &App,
+    exchange: &Exchange,
+    target: &Target,
+    body: Body,
+) -> Result<Response<Body>, Refusal> {
+    let (format, shape) = negotiate(exchange, target)?;
+    let options = delete_options(app, exchange, body).await?;
+    if options.ignore_store_read_error == Some(true) {
+        authorize_unsafe_delete(app, exchange, target)?;
+    }
+    let mut warnings = Warnings::default();
+    let outcome = app.registry.delete(target, &exchange.user, &deletion(&options), &mut warnings).await;
+    exchange.warn(warnings);
+    match outcome? {
+        Deletion::Gone(status) => {
+            let format = Format { transform: None, ..format };
+            let mut status = status.to_value();
+            if options.ignore_store_read_error == Some(true) {
+                // The reference makes this one elsewhere, with its code.
+                status.make_object().insert("code", Value::Int(200));
+            }
+            Ok(answer::content(exchange, 200, format, Content::Value(status)))
+        }
+        Deletion::Removed(value) => object(exchange, target, 200, format, &shape, Content::Value(value)),
+        Deletion::Stays(value) => {
+            let code = if options.orphan_dependents == Some(false) { 202 } else { 200 };
+            object(exchange, target, code, format, &shape, Content::Value(value))
+        }
+    }
+}
+
+/// The options of a DELETE: in the body, or in the query where there is none.
+pub(super) async fn delete_options(
+    app: &App,
+    exchange: &Exchange,
+    body: Body,
+) -> Result<query::DeleteOptions, Refusal> {
+    let bytes = exchange.read_body(&app.registry.memory, body).await?;
+    let options = match bytes.is_empty() {
+        true => query::DeleteOptions::decode(&exchange.query)?,
+        false => {
+            let encoding = body_encoding(&exchange.content_type)
+                .map_err(|error| Status::unsupported_media_type(&error.to_string()))?;
+            let decoded = match encoding {
+                Encoding::Json => json::decode(&bytes)
+                    .map_err(|error| format!("couldn't get version/kind; json parse error: {error}")),
+                Encoding::Yaml => yaml::decode(&bytes).map_err(|error| error.to_string()),
+                Encoding::Protobuf => query::DeleteOptions::open(&bytes),
+            };
+            let options = decoded.and_then(|body| query::DeleteOptions::from_body(&body));
+            options.map_err(|error| Status::bad_request(&error))?
+        }
+    };
+    options.validate()?;
+    Ok(options)
+}
+
+pub(super) fn deletion(options: &query::DeleteOptions) -> DeleteOptions {
+    DeleteOptions {
+        uid: options.precondition_uid.clone(),
+        resource_version: options.precondition_resource_version.clone(),
+        propagation_policy: options.propagation_policy.clone(),
+        orphan_dependents: options.orphan_dependents,
+        grace_period_s: options.grace_period_seconds,
+        dry_run: !options.dry_run.is_empty(),
+        ignore_store_read_error: options.ignore_store_read_error == Some(true),
+        options: options.encode(),
+    }
+}
+
+/// Deleting what can't be read takes a right of its own, and is told in the audit log.
+fn authorize_unsafe_delete(app: &App, exchange: &Exchange, target: &Target) -> Result<(), Refusal> {
+    exchange.observe(|observed| observed.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", ""));
+    let version = &target.version;
+    let attributes = Attributes::Resource(ResourceAttributes {
+        verb: "unsafe-delete-ignore-read-errors",
+        group: &version.group,
+        version: &version.version,
+        resource: &version.names.plural,
+        subresource: "",
+        namespace: &target.namespace,
+        name: &target.name,
+    });
+    match app.authorizer.authorize(&exchange.user, &attributes) {
+        Decision::Allow { .. } => Ok(()),
+        Decision::Deny { reason } => {
+            let why = format!("not permitted to do \"unsafe-delete-ignore-read-errors\", reason: {reason}");
+            Err(Status::forbidden(&version.group, &version.names.plural, &target.name, &why).into())
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! DELETE of a collection.
+
+use axum::body::Body;
+use axum::http::Response;
+
+use crate::meta::{Status, field};
+use crate::registry::{Target, Warnings};
+
+use super::super::app::App;
+use super::super::exchange::Exchange;
+use super::delete::{delete_options, deletion};
+use super::list::{answer_page, list_at, list_options};
+use super::negotiate;
+use super::refusal::Refusal;
+
+pub(super) async fn delete_collection(
+    app: &App,
+    exchange: &Exchange,
+    target: &Target,
+    body: Body,
+) -> Result<Response<Body>, Refusal> {
+    let (format, shape) = negotiate(exchange, target)?;
+    let (mut options, mut request) = list_options(exchange, target)?;
+    if options.limit == 0 {
+        // The reference goes through the collection by pages, and so has it at the revision that is named.
+        options.limit = i64::MAX;
+    }
+    request.at = list_at(&options, target)?;
+    let options = delete_options(app, exchange, body).await?;
+    if options.ignore_store_read_error == Some(true) {
+        let path = field::Path::new("ignoreStoreReadErrorWithClusterBreakingPotential");
+        let detail = "is not allowed with DELETECOLLECTION, try again after removing the option";
+        let error = field::Error::invalid(&path, true, detail);
+        return Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", &error.into()).into());
+    }
+    let mut warnings = Warnings::default();
+    let deletion = deletion(&options);
+    let page = app.registry.delete_collection(target, &exchange.user, &request, &deletion, &mut warnings).await;
+    exchange.warn(warnings);
+    answer_page(app, exchange, target, format, &shape, page?).await
+}

@@ -1,0 +1,194 @@
+//! GET of a collection.
+
+use axum::body::Body;
+use axum::http::Response;
+use jiff::Timestamp;
+
+use crate::memory::Full;
+use crate::meta::Status;
+use crate::meta::selector::{FieldSelector, LabelSelector};
+use crate::object;
+use crate::registry::{ListAt, ListPage, ListRequest, Target};
+use crate::store::continue_token::ContinueToken;
+use crate::value::{Map, Value, json};
+
+use super::super::answer::{self, Content};
+use super::super::app::App;
+use super::super::exchange::{Exchange, no_memory};
+use super::super::list_pieces::ListPieces;
+use super::super::negotiate::{Encoding, Format, TransformKind};
+use super::super::query::ListOptions;
+use super::super::shape::{Shape, go_type};
+use super::super::table;
+use super::negotiate;
+use super::refusal::Refusal;
+use super::revision::{resource_version, revision};
+
+/// A list of more bytes goes out in pieces, as its items are in memory already.
+const LIST_WHOLE_BYTES_MAX: usize = 128 << 10;
+/// How often the text of a list is in memory that is made as a whole.
+const LIST_TEXT_COPIES: usize = 2;
+/// How much a list takes, in lengths of its text, whose items are decoded for it.
+const LIST_DECODED_COPIES: usize = 12;
+
+pub(super) async fn list(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, Refusal> {
+    let (format, shape) = negotiate(exchange, target)?;
+    let (options, mut request) = list_options(exchange, target)?;
+    request.at = list_at(&options, target)?;
+    let any_state = options.resource_version == "0" && options.resource_version_match != "Exact";
+    if any_state || request.fields.requires_exact("metadata.name").is_some() {
+        // Any state will do, or there is at most one object: the reference answers from memory, where it knows no pages.
+        request.limit = 0;
+    }
+    let page = app.registry.list(target, &request).await?;
+    answer_page(app, exchange, target, format, &shape, page).await
+}
+
+pub(super) async fn list_computed(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, Refusal> {
+    let (format, shape) = negotiate(exchange, target)?;
+    let (_, request) = list_options(exchange, target)?;
+    let (mut services, revision) = app.registry.api_services().await?;
+    services.retain(|service| {
+        let label = |name: &str| service.at(&["metadata", "labels", name]).and_then(Value::as_str);
+        let name = |_: &str| service.str_at(&["metadata", "name"]).to_owned();
+        request.labels.matches(label) && request.fields.matches(name)
+    });
+    let metadata = object! { "resourceVersion" => revision.to_string() };
+    answer_items(exchange, target, format, &shape, metadata, services)
+}
+
+/// The options of a list or watch, and the selectors in them.
+pub(super) fn list_options(exchange: &Exchange, target: &Target) -> Result<(ListOptions, ListRequest), Refusal> {
+    let mut options = ListOptions::decode(&exchange.query)?;
+    let labels = LabelSelector::parse(&options.label_selector).map_err(|error| Status::bad_request(&error))?;
+    let fields = FieldSelector::parse(&options.field_selector).map_err(|error| Status::bad_request(&error))?;
+    options.validate()?;
+    for field in fields.fields() {
+        let selectable = match field {
+            "metadata.name" => true,
+            "metadata.namespace" => target.version.is_namespaced() || target.resource.strategy.knows_namespace_label(),
+            other => target.version.selectable_fields.iter().any(|path| path.strip_prefix('.') == Some(other)),
+        };
+        if !selectable {
+            return Err(
+                Status::bad_request(&target.resource.strategy.unknown_field_label(&target.version, field)).into()
+            );
+        }
+    }
+    let fields = match target.name.is_empty() {
+        true => fields,
+        false => match fields.requires_exact("metadata.name") {
+            None if fields.is_empty() => FieldSelector::exactly("metadata.name", &target.name),
+            Some(name) if name == target.name => fields,
+            _ => return Err(Status::bad_request("fieldSelector metadata.name doesn't match requested name").into()),
+        },
+    };
+    let limit = usize::try_from(options.limit).unwrap_or_default();
+    Ok((options, ListRequest { at: ListAt::Newest, limit, labels, fields }))
+}
+
+/// Which revision a list shows. Source: the table of the Kubernetes documentation, "Resource versions".
+pub(super) fn list_at(options: &ListOptions, target: &Target) -> Result<ListAt, Status> {
+    let text = options.resource_version.as_str();
+    if !options.continue_token.is_empty() {
+        let prefix = match target.version.is_namespaced() && !target.namespace.is_empty() {
+            true => format!("{}/", target.namespace),
+            false => String::new(),
+        };
+        let token = ContinueToken::decode(&options.continue_token, &prefix)
+            .map_err(|error| Status::bad_request(&format!("invalid continue token: {error}")))?;
+        return match text {
+            "" | "0" => Ok(ListAt::Continue(token)),
+            _ => Err(Status::bad_request("specifying resource version is not allowed when using continue")),
+        };
+    }
+    let given = match text {
+        "" => return Ok(ListAt::Newest),
+        text => resource_version(text)
+            .map_err(|error| Status::bad_request(&format!("invalid resource version: {error}")))?,
+    };
+    Ok(match options.resource_version_match.as_str() {
+        "Exact" => ListAt::Exact(revision(given)),
+        "NotOlderThan" => ListAt::AtLeast(revision(given)),
+        _ if given > 0 && options.limit > 0 => ListAt::Exact(revision(given)),
+        _ => ListAt::AtLeast(revision(given)),
+    })
+}
+
+pub(super) async fn answer_page(
+    app: &App,
+    exchange: &Exchange,
+    target: &Target,
+    format: Format,
+    shape: &Shape,
+    page: ListPage,
+) -> Result<Response<Body>, Refusal> {
+    let is_typed = target.resource.definition.is_none();
+    let mut metadata = Map::new();
+    metadata.insert("resourceVersion", Value::String(page.revision.to_string()));
+    if !is_typed || !page.continue_token.is_empty() {
+        metadata.insert("continue", Value::from(page.continue_token.as_str()));
+    }
+    if let Some(remaining) = page.remaining {
+        metadata.insert("remainingItemCount", Value::Int(remaining as i64));
+    }
+    let metadata = Value::Object(metadata);
+    let size_bytes: usize = page.items.iter().map(|(_, encoded)| encoded.len_max()).sum();
+    let is_large = size_bytes > LIST_WHOLE_BYTES_MAX;
+    if shape.is_plain() && !is_typed {
+        if is_large && format.encoding == Encoding::Json && !format.pretty {
+            return Ok(answer::pieces(exchange, ListPieces::new(target, &metadata, page)));
+        }
+        let reserved = app.registry.memory.for_work(size_bytes * LIST_TEXT_COPIES).await;
+        exchange.hold(reserved.map_err(|Full| no_memory())?);
+        let whole = ListPieces::new(target, &metadata, page).whole();
+        return Ok(answer::content(exchange, 200, format, Content::Json(whole)));
+    }
+    let reserved = app.registry.memory.for_work(size_bytes * LIST_DECODED_COPIES).await;
+    exchange.hold(reserved.map_err(|Full| no_memory())?);
+    let items = page.items.iter().map(|(stored, encoded)| {
+        let mut bytes = Vec::with_capacity(encoded.len_max());
+        encoded.write_to(&mut bytes, stored.revision);
+        json::decode(&bytes).unwrap_or_default()
+    });
+    answer_items(exchange, target, format, shape, metadata, items.collect())
+}
+
+fn answer_items(
+    exchange: &Exchange,
+    target: &Target,
+    format: Format,
+    shape: &Shape,
+    metadata: Value,
+    mut items: Vec<Value>,
+) -> Result<Response<Body>, Refusal> {
+    let Some(transform) = shape.transform else {
+        for item in &mut items {
+            // Go's lists hold the type once, for all items.
+            let fields = item.make_object();
+            fields.remove("apiVersion");
+            fields.remove("kind");
+        }
+        let list = object! {
+            "apiVersion" => target.version.api_version(),
+            "items" => Value::Array(items),
+            "kind" => target.version.names.list_kind.as_str(),
+            "metadata" => metadata,
+        };
+        return Ok(answer::content(exchange, 200, format, Content::Value(list)));
+    };
+    let shaped = match (transform.kind, &shape.columns) {
+        (TransformKind::Table, Some(columns)) => {
+            table::table(columns, transform, &metadata, &items, shape.include, true, Timestamp::now())
+        }
+        (TransformKind::PartialObjectMetadata, _) => {
+            let message = format!(
+                "you requested PartialObjectMetadata, but the requested object is a list (*{}List)",
+                go_type(target)
+            );
+            return Err(Status::not_acceptable(&message).into());
+        }
+        _ => table::partial_list(&metadata, &items, transform),
+    };
+    Ok(answer::content(exchange, 200, format, Content::Value(shaped)))
+}

@@ -1,0 +1,301 @@
+//! Requests for resources: from the path to the verb, a file each, and from what the verb returns to the answer.
+
+mod connect;
+mod create;
+mod delete;
+mod delete_collection;
+mod get;
+mod list;
+mod patch;
+mod refusal;
+mod revision;
+mod sent;
+mod update;
+mod watch;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use axum::body::Body;
+use axum::http::{Method, Response};
+
+use crate::auth::Decision;
+use crate::crd::ServedVersion;
+use crate::kinds::{self, Action, Kind, Part};
+use crate::meta::Status;
+use crate::registry::{Subresource, Target, Warnings, as_token_request};
+use crate::value::json;
+
+use super::answer::{self, Content};
+use super::app::App;
+use super::classify::resource_route;
+use super::exchange::Exchange;
+use super::negotiate::{self as negotiation, Endpoint, Format, TransformKind, built_in_route};
+use super::path::{NOT_FOUND_TEXT, ResourcePath, Verb};
+use super::query::IncludeObject;
+use super::shape::{self, Shape, go_type};
+
+use refusal::Refusal;
+
+/// Answers a request for a resource.
+pub(super) async fn serve(app: &App, exchange: &Exchange, path: ResourcePath, body: Body) -> Response<Body> {
+    match route(app, exchange, &path, body).await {
+        Ok(response) => response,
+        Err(Refusal::Status(status)) => answer::status(exchange, &status),
+        Err(Refusal::Denied(status)) => answer::denial(exchange, &status),
+        Err(Refusal::NotFoundText) => answer::text(exchange, 404, NOT_FOUND_TEXT),
+    }
+}
+
+async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) -> Result<Response<Body>, Refusal> {
+    let verb = exchange.verb(path);
+    // A read that names a revision makes do with what this process has seen, unless it goes on with another's page.
+    let reads = matches!(verb, Verb::Get | Verb::List | Verb::Watch);
+    let given = |name: &str| exchange.query.first(name).is_some_and(|value| !value.is_empty());
+    let makes_do = reads && given("resourceVersion") && !given("continue");
+    let operation = operation(verb);
+    if !makes_do {
+        app.registry.catch_up(&path.group, &path.resource, operation).await?;
+    }
+    app.authorizer.refresh().await?;
+    authorize(app, exchange, path, verb)?;
+    let mut resource = app.registry.resolve(&path.group, &path.resource).await?;
+    if resource.is_none() && makes_do {
+        app.registry.catch_up(&path.group, &path.resource, operation).await?;
+        resource = app.registry.resolve(&path.group, &path.resource).await?;
+    }
+    let Some(resource) = resource else {
+        return Err(match app.registry.definitions.is_built_in(&path.group) {
+            true => Status::not_found_generic().into(),
+            false => Refusal::NotFoundText,
+        });
+    };
+    if !makes_do {
+        app.registry.catch_up_apart(&resource, operation).await?;
+    }
+    let built_in = resource.definition.is_none();
+    let Some(version) = resource.served(&path.version).cloned() else {
+        return Err(match built_in {
+            true => Status::not_found_generic().into(),
+            false => Refusal::NotFoundText,
+        });
+    };
+    let namespaced = version.is_namespaced();
+    let is_namespaces = path.group.is_empty() && path.resource == "namespaces";
+    if !is_namespaces && !path.fits_scope(namespaced, verb) {
+        return Err(match built_in {
+            true => Status::not_found_generic().into(),
+            false => Refusal::NotFoundText,
+        });
+    }
+    if built_in {
+        check_built_in_route(exchange, path, &version, verb)?;
+    }
+    exchange.observe(|observed| observed.routed(resource_route(exchange, path, verb)));
+    let subresource = match path.subresource.as_str() {
+        "" => Subresource::Main,
+        "status" if version.status => Subresource::Status,
+        "scale" if version.scale.is_some() => Subresource::Scale,
+        name if let Some(part) = part(&version, name) => Subresource::Part(part.name),
+        _ if built_in => return Err(Status::not_found_generic().into()),
+        _ => return Err(Status::not_found(&version.group, &version.names.plural, &path.name).into()),
+    };
+    if let Some(text) = &version.deprecation_warning {
+        let mut warnings = Warnings::default();
+        warnings.add(text.clone());
+        exchange.warn(warnings);
+        exchange.observe(|observed| observed.annotate("k8s.io/deprecated", "true"));
+    }
+    let target = Target {
+        resource,
+        version,
+        subresource,
+        namespace: if namespaced { path.namespace.clone() } else { String::new() },
+        name: path.name.clone(),
+    };
+    if reads {
+        exchange.ready().await?;
+    }
+    dispatch(app, exchange, target, verb, body).await
+}
+
+/// What a verb does to the store, in the reference's words.
+const fn operation(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Get | Verb::Proxy | Verb::Unsupported => "get",
+        Verb::List | Verb::Watch => "list",
+        Verb::Create => "create",
+        Verb::Update | Verb::Patch => "update",
+        Verb::Delete | Verb::DeleteCollection => "delete",
+    }
+}
+
+async fn dispatch(
+    app: &App,
+    exchange: &Exchange,
+    target: Target,
+    verb: Verb,
+    body: Body,
+) -> Result<Response<Body>, Refusal> {
+    if matches!(verb, Verb::Update | Verb::Patch | Verb::Delete) {
+        note_stored(app, exchange, &target).await;
+    }
+    if is_computed(&target) && matches!(verb, Verb::Update | Verb::Patch | Verb::Delete) {
+        app.registry.store_computed(&target).await?;
+    }
+    let unsupported = || Status::method_not_allowed(&target.version.group, &target.version.names.plural, verb.as_str());
+    match (target.subresource, verb) {
+        (Subresource::Main, Verb::List) if is_computed(&target) => list::list_computed(app, exchange, &target).await,
+        (Subresource::Main, Verb::Get) if is_computed(&target) => get::get_computed(app, exchange, &target).await,
+        (Subresource::Main, Verb::List) => list::list(app, exchange, &target).await,
+        (Subresource::Main, Verb::Watch) => watch::watch(app, exchange, target).await,
+        (Subresource::Main, Verb::Create) => create::create(app, exchange, &target, body).await,
+        (Subresource::Main, Verb::Delete) => delete::delete(app, exchange, &target, body).await,
+        (Subresource::Main, Verb::DeleteCollection) => {
+            delete_collection::delete_collection(app, exchange, &target, body).await
+        }
+        (Subresource::Part(name), verb) => match part(&target.version, name).map(|part| (part.action, verb)) {
+            Some((Action::IssueToken, Verb::Create)) => {
+                create::create_token(app, exchange, &as_token_request(&target), body).await
+            }
+            Some((action @ (Action::Bind | Action::Evict), Verb::Create)) => {
+                create::act(app, exchange, (&target, action), body).await
+            }
+            Some((action @ (Action::Log | Action::Connect | Action::Proxy | Action::ConnectService), _)) => {
+                connect::connect(app, exchange, (&target, action)).await
+            }
+            Some((Action::Write, Verb::Get)) => get::get(app, exchange, &target).await,
+            Some((Action::Write, Verb::Update)) => update::update(app, exchange, &target, body).await,
+            Some((Action::Write, Verb::Patch)) => patch::patch(app, exchange, &target, body).await,
+            _ => Err(unsupported().into()),
+        },
+        (_, Verb::Get) => get::get(app, exchange, &target).await,
+        (_, Verb::Update) => update::update(app, exchange, &target, body).await,
+        (_, Verb::Patch) => patch::patch(app, exchange, &target, body).await,
+        _ => Err(unsupported().into()),
+    }
+}
+
+/// Notes how long the object is that a request changes, which is decoded beside the request's body.
+async fn note_stored(app: &App, exchange: &Exchange, target: &Target) {
+    // What can't be read is told by the verb.
+    if let Ok(Some(stored)) = app.registry.storage.get(&target.resource.collection, &target.key()).await {
+        exchange.stored_bytes.store(stored.bytes.len(), Ordering::Relaxed);
+    }
+}
+
+fn authorize(app: &App, exchange: &Exchange, path: &ResourcePath, verb: Verb) -> Result<(), Refusal> {
+    let name = exchange.object_name(path, verb);
+    let attributes = path.attributes(verb, &name);
+    let decision = app.authorizer.authorize(&exchange.user, &attributes);
+    exchange.observe(|observed| observed.decided(&decision));
+    match decision {
+        Decision::Allow { .. } => Ok(()),
+        Decision::Deny { reason } => {
+            let why = attributes.refusal(&exchange.user, &reason);
+            Err(Refusal::Denied(Box::new(Status::forbidden(&path.group, &path.resource, &name, &why))))
+        }
+    }
+}
+
+/// The routes of built-in resources know their methods, and read some headers before the verb does.
+fn check_built_in_route(
+    exchange: &Exchange,
+    path: &ResourcePath,
+    version: &ServedVersion,
+    verb: Verb,
+) -> Result<(), Refusal> {
+    let part = part(version, &path.subresource);
+    let known = match path.subresource.as_str() {
+        "" => true,
+        "status" => version.status,
+        "scale" if version.scale.is_some() => true,
+        _ => part.is_some(),
+    };
+    let passes_on = part.is_some_and(|part| matches!(part.action, Action::Proxy | Action::ConnectService));
+    if !known || (!path.rest.is_empty() && !passes_on) {
+        return Err(Status::not_found_generic().into());
+    }
+    let allowed = match (path.subresource.is_empty(), path.name.is_empty()) {
+        (true, true) => matches!(verb, Verb::List | Verb::Watch | Verb::Create | Verb::DeleteCollection),
+        (false, _) if let Some(part) = part => part.verbs.contains(&verb.as_str()),
+        (true, false) => matches!(verb, Verb::Get | Verb::Watch | Verb::Update | Verb::Patch | Verb::Delete),
+        (false, _) => matches!(verb, Verb::Get | Verb::Update | Verb::Patch),
+    };
+    // HEAD has no route, and what is watched by its path is watched by GET.
+    let reads = matches!(verb, Verb::Get | Verb::List | Verb::Watch);
+    let can = !path.subresource.is_empty() || built_in(version).is_some_and(|kind| kind.can(verb.as_str()));
+    if !allowed || !can || (reads && exchange.method != Method::GET) {
+        return Err(Status::method_not_allowed_generic().into());
+    }
+    if verb == Verb::Patch && !built_in_route::takes_patch(&exchange.content_type) {
+        return Err(Status::unsupported_media_type_route(built_in_route::UNSUPPORTED_MEDIA_TYPE).into());
+    }
+    let streams = matches!(verb, Verb::List | Verb::Watch);
+    match built_in_route::not_acceptable(&exchange.accept, streams) {
+        Some(message) => Err(Status::not_acceptable_route(&message).into()),
+        None => Ok(()),
+    }
+}
+
+/// The subresource `name` of a built-in kind, beside `/status`.
+fn part(version: &ServedVersion, name: &str) -> Option<&'static Part> {
+    built_in(version).and_then(|kind| kind.part(name))
+}
+
+/// Whether some objects are not stored before they are changed.
+fn is_computed(target: &Target) -> bool {
+    built_in(&target.version).is_some_and(|kind| kind.is_computed)
+}
+
+fn built_in(version: &ServedVersion) -> Option<&'static Kind> {
+    kinds::find(&version.group, &version.names.plural)
+}
+
+fn endpoint(target: &Target) -> Endpoint {
+    match target.resource.definition.is_some() {
+        true => Endpoint::Custom,
+        false => Endpoint::BuiltIn,
+    }
+}
+
+/// The form of the answer.
+fn negotiate(exchange: &Exchange, target: &Target) -> Result<(Format, Shape), Refusal> {
+    let format = negotiation::format(&exchange.accept, &exchange.user_agent, &exchange.query, endpoint(target))
+        .map_err(|error| Status::not_acceptable(&error.to_string()))?;
+    let is_table = format.transform.is_some_and(|transform| transform.kind == TransformKind::Table);
+    let include = if is_table { IncludeObject::decode(&exchange.query)? } else { IncludeObject::default() };
+    let columns = is_table.then(|| Arc::new(shape::columns(target)));
+    Ok((format, Shape { transform: format.transform, include, columns }))
+}
+
+/// Why one object is no `PartialObjectMetadataList`.
+fn no_list(target: &Target) -> Status {
+    match go_type(target).as_str() {
+        // It could be one, as far as Go can tell, until it is looked into.
+        "unstructured.Unstructured" => Status::plain(500, "content is not a list"),
+        other => Status::not_acceptable(&format!(
+            "you requested PartialObjectMetadataList, but the requested object is not a list (*{other})"
+        )),
+    }
+}
+
+/// Answers one object.
+fn object(
+    exchange: &Exchange,
+    target: &Target,
+    code: u16,
+    format: Format,
+    shape: &Shape,
+    object: Content,
+) -> Result<Response<Body>, Refusal> {
+    let value = match (shape.transform.map(|transform| transform.kind), object) {
+        (None, object) => return Ok(answer::content(exchange, code, format, object)),
+        (Some(TransformKind::PartialObjectMetadataList), _) => {
+            return Err(no_list(target).into());
+        }
+        (Some(_), Content::Value(value)) => value,
+        (Some(_), Content::Json(bytes)) => json::decode(&bytes).unwrap_or_default(),
+    };
+    Ok(answer::content(exchange, code, format, Content::Value(shape.object(value, true))))
+}

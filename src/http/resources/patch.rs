@@ -1,0 +1,56 @@
+//! PATCH.
+
+use axum::body::Body;
+use axum::http::Response;
+
+use crate::meta::Status;
+use crate::registry::{PatchRequest, PatchType, Target, Warnings};
+
+use super::super::answer::Content;
+use super::super::app::App;
+use super::super::exchange::Exchange;
+use super::super::negotiate::PatchType as MediaType;
+use super::super::query::WriteOptions;
+use super::refusal::Refusal;
+use super::sent::{manager, settled};
+use super::{negotiate, object};
+
+pub(super) async fn patch(
+    app: &App,
+    exchange: &Exchange,
+    target: &Target,
+    body: Body,
+) -> Result<Response<Body>, Refusal> {
+    let supported = match target.resource.definition.is_some() {
+        true => MediaType::CUSTOM,
+        false => MediaType::BUILT_IN,
+    };
+    let patch_type = MediaType::decode(&exchange.content_type, supported)
+        .map_err(|error| Status::unsupported_media_type(&error.to_string()))?;
+    if target.name.is_empty() {
+        return Err(Status::bad_request("name must be provided").into());
+    }
+    let (format, shape) = negotiate(exchange, target)?;
+    let bytes = exchange.read_body(&app.registry.memory, body).await?;
+    let options = WriteOptions::patch(&exchange.query, patch_type == MediaType::Apply)?;
+    let request = PatchRequest {
+        patch_type: match patch_type {
+            MediaType::Json => PatchType::Json,
+            MediaType::Merge => PatchType::Merge,
+            MediaType::Strategic => PatchType::StrategicMerge,
+            MediaType::Apply => PatchType::Apply,
+        },
+        bytes,
+        field_validation: options.field_validation,
+        manager: manager(exchange, &options),
+        force: options.force,
+        dry_run: options.dry_run,
+        options: options.encoded,
+    };
+    let mut warnings = Warnings::default();
+    let result = app.registry.patch(target, &exchange.user, &request, &mut warnings).await;
+    exchange.warn(warnings);
+    let written = settled(app, target, result).await?;
+    let code = if written.created { 201 } else { 200 };
+    object(exchange, target, code, format, &shape, Content::Value(written.object))
+}

@@ -1,0 +1,36 @@
+//! What the verbs that change something read of a request, and what they wait for.
+
+use axum::body::Body;
+
+use crate::meta::Status;
+use crate::registry::{Body as RequestBody, Format, Target, Written};
+
+use super::super::app::App;
+use super::super::exchange::Exchange;
+use super::super::negotiate::{Encoding, body_encoding};
+use super::super::query::{WriteOptions, default_field_manager};
+use super::refusal::Refusal;
+
+pub(super) async fn request_body(app: &App, exchange: &Exchange, body: Body) -> Result<RequestBody, Refusal> {
+    let format = match body_encoding(&exchange.content_type) {
+        Ok(Encoding::Json) => Format::Json,
+        Ok(Encoding::Yaml) => Format::Yaml,
+        Ok(Encoding::Protobuf) => Format::Protobuf,
+        Err(error) => return Err(Status::unsupported_media_type(&error.to_string()).into()),
+    };
+    Ok(RequestBody { bytes: exchange.read_body(&app.registry.memory, body).await?, format })
+}
+
+pub(super) fn manager(exchange: &Exchange, options: &WriteOptions) -> String {
+    match options.field_manager.is_empty() {
+        true => default_field_manager(&exchange.user_agent),
+        false => options.field_manager.clone(),
+    }
+}
+
+/// What was written, once it can be used.
+pub(super) async fn settled(app: &App, target: &Target, written: Result<Written, Status>) -> Result<Written, Status> {
+    let written = written?;
+    app.registry.settle(target, &written.object).await;
+    Ok(written)
+}

@@ -1,0 +1,64 @@
+//! GET of a collection's changes.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::Response;
+
+use crate::memory::Full;
+use crate::meta::Status;
+use crate::registry::{Start, Target, WatchRequest};
+
+use super::super::app::App;
+use super::super::exchange::{Exchange, no_memory};
+use super::super::negotiate::stream;
+use super::super::watch_stream::{self, Frames};
+use super::list::list_options;
+use super::negotiate;
+use super::refusal::Refusal;
+use super::revision::{resource_version, revision};
+
+/// A watch that names no timeout ends after this long, and up to twice that.
+const WATCH_TIMEOUT_MIN: Duration = Duration::from_secs(30 * 60);
+
+pub(super) async fn watch(app: &App, exchange: &Exchange, target: Target) -> Result<Response<Body>, Refusal> {
+    let (format, shape) = negotiate(exchange, &target)?;
+    let (options, select) = list_options(exchange, &target)?;
+    let format = stream(format).map_err(|error| Status::not_acceptable(&error.to_string()))?;
+    let given = match options.resource_version.as_str() {
+        "" => None,
+        text => Some(resource_version(text).map_err(|error| Status::plain(500, &error))?),
+    };
+    let start = match (options.send_initial_events, given) {
+        (Some(true), given) => Start::State(given.filter(|given| *given > 0).map(revision)),
+        (Some(false), None | Some(0)) => Start::Now,
+        (None, None | Some(0)) => Start::State(None),
+        (_, Some(given)) => Start::After(revision(given)),
+    };
+    let timeout = match options.timeout_seconds.and_then(|seconds| u64::try_from(seconds).ok()) {
+        None | Some(0) => WATCH_TIMEOUT_MIN + WATCH_TIMEOUT_MIN.mul_f64(spread()),
+        Some(seconds) => Duration::from_secs(seconds),
+    };
+    let request = WatchRequest {
+        start,
+        select,
+        bookmarks: options.allow_watch_bookmarks,
+        marks_initial_end: options.send_initial_events == Some(true),
+        timeout,
+    };
+    let reserved = app.registry.memory.for_watch().map_err(|Full| no_memory())?;
+    let watch = app.registry.watch(&target, &request).await?;
+    let version = &target.version;
+    let counters = app.observer.metrics.watch(&version.group, &version.version, &version.names.plural);
+    let frames = Frames::new(exchange, format.encoding, shape, target, watch, counters, reserved);
+    Ok(match &exchange.upgrade {
+        Some(upgrade) => upgrade.answer(frames),
+        None => watch_stream::answer(exchange, format, frames, options.is_watch_list()),
+    })
+}
+
+/// A share between 0 and 1, so that watches that began together do not end together.
+fn spread() -> f64 {
+    let random = uuid::Uuid::new_v4().as_u128() as u32;
+    f64::from(random) / f64::from(u32::MAX)
+}

@@ -1,0 +1,67 @@
+//! What an answer makes of objects: themselves, their metadata, a Table.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::registry::{Subresource, Target};
+use crate::value::Value;
+
+use super::negotiate::{Transform, TransformKind};
+use super::query::IncludeObject;
+use super::table::{self, Columns};
+
+/// What an answer makes of objects.
+#[derive(Clone)]
+pub(super) struct Shape {
+    pub transform: Option<Transform>,
+    pub include: IncludeObject,
+    /// Of a Table.
+    pub columns: Option<Arc<Columns>>,
+}
+
+impl Shape {
+    /// Whether objects can't take the form, as it is that of lists.
+    pub fn is_for_lists(&self) -> bool {
+        self.transform.is_some_and(|transform| transform.kind == TransformKind::PartialObjectMetadataList)
+    }
+
+    /// Whether objects go out as they are.
+    pub fn is_plain(&self) -> bool {
+        self.transform.is_none()
+    }
+
+    /// One object, or the object of an event; column definitions go with the first event of a Table alone.
+    pub fn object(&self, object: Value, with_definitions: bool) -> Value {
+        match (self.transform, &self.columns) {
+            (Some(transform), Some(columns)) => {
+                let metadata = object.get("metadata").cloned().unwrap_or_default();
+                table::table(columns, transform, &metadata, [&object], self.include, with_definitions, Timestamp::now())
+            }
+            (Some(transform), None) => table::partial(&object, transform),
+            (None, _) => object,
+        }
+    }
+}
+
+pub(super) fn columns(target: &Target) -> Columns {
+    let resource = &target.resource;
+    match (resource.definition.is_some(), resource.strategy.table()) {
+        (is_custom, _) if target.subresource == Subresource::Scale => Columns::scale(!is_custom),
+        (true, _) => Columns::custom(&target.version.columns),
+        (false, Some(table)) => Columns::built_in(table, resource.strategy),
+        (false, None) => Columns::definition(),
+    }
+}
+
+/// What Go calls the type of objects, as messages name it.
+pub(super) fn go_type(target: &Target) -> String {
+    let version = &target.version;
+    let package = match (target.subresource, version.group.as_str()) {
+        (Subresource::Scale, _) => return "v1.Scale".to_owned(),
+        _ if target.resource.definition.is_some() => return "unstructured.Unstructured".to_owned(),
+        (_, "" | "events.k8s.io") => "core",
+        (_, group) => group.split('.').next().unwrap_or_default(),
+    };
+    format!("{package}.{}", version.names.kind)
+}

@@ -1,0 +1,201 @@
+//! How an object goes into the store: new, changed, or away with its last finalizer.
+
+use std::sync::Arc;
+
+use crate::kinds;
+use crate::meta::{OBJECT_BYTES_MAX, Revision, Status};
+use crate::store::{self, Collection, Guard, Stored, WriteError};
+use crate::value::{Value, json};
+use crate::write::metadata::metadata_mut;
+
+use super::super::derive::{Undecodable, remove_resource_version, set_resource_version};
+use super::super::{Registry, Resource, Target, Written, store_failed};
+
+impl Registry {
+    /// Stores the new object, together with the writes that give it what it has.
+    pub(super) async fn commit_new(
+        &self,
+        target: &Target,
+        mut object: Value,
+        (name, dry_run): (&str, bool),
+        mut guards: Vec<Guard>,
+        claims: Vec<store::Write>,
+    ) -> Result<Option<Written>, Status> {
+        let (version, resource) = (&target.version, &target.resource);
+        resource.strategy.complete(&mut object);
+        let key = target.key_of(name);
+        let failed = |error| store_failed(&resource.collection, "create", error);
+        let taken = self.storage.get(&resource.collection, &key).await.map_err(failed)?;
+        if let Some(existing) = taken {
+            let mut status = match object.str_at(&["metadata", "generateName"]) {
+                "" => Status::already_exists(&version.group, &version.names.plural, name),
+                _ => Status::generate_name_conflict(&version.group, &version.names.plural, name),
+            };
+            let existing =
+                self.derive(resource, version, &existing).await.map_err(|error| error.refuse_change(&existing))?;
+            if existing.at(&["metadata", "deletionTimestamp"]).is_some() {
+                status.message = format!("object is being deleted: {}", status.message);
+            }
+            return Err(status);
+        }
+        let claimed =
+            object.at(&["metadata", "resourceVersion"]).filter(|claimed| claimed.as_str() != Some("")).cloned();
+        remove_resource_version(&mut object);
+        let stored = self.convert_to(resource, resource.storage(), object).await;
+        let mut stored = stored.map_err(Undecodable::refuse_write)?;
+        if resource.definition.is_none() {
+            kinds::settle_stored(&mut stored);
+        }
+        if dry_run {
+            let object = self.derive_value(resource, version, stored).await;
+            let mut object = object.map_err(Undecodable::refuse_write)?;
+            if let Some(claimed) = claimed {
+                metadata_mut(&mut object).insert("resourceVersion", claimed);
+            }
+            return Ok(Some(Written { created: true, object }));
+        }
+        guards.push(Guard::Absent);
+        let write = store::Write {
+            collection: resource.collection.clone(),
+            key: key.as_str().into(),
+            op: self.put(resource, &stored, None)?,
+            guards,
+        };
+        match self.storage.write_together(write, claims).await {
+            Ok(committed) => {
+                let object = self.derive_value(resource, version, stored).await;
+                let mut object = object.map_err(Undecodable::refuse_write)?;
+                set_resource_version(&mut object, committed.revision);
+                Ok(Some(Written { created: true, object }))
+            }
+            Err(WriteError::GuardFailed) => Ok(None),
+            Err(error) => Err(write_failed(&resource.collection, "create", error)),
+        }
+    }
+
+    /// Stores the changed object, together with the writes that give it what it has and take back what it has no more,
+    /// unless its bytes and version are what is stored already.
+    pub(in crate::registry) async fn commit_change(
+        &self,
+        target: &Target,
+        new: Value,
+        stored: Arc<Stored>,
+        (mut guards, claims): (Vec<Guard>, Vec<store::Write>),
+        dry_run: bool,
+    ) -> Result<Option<Written>, Status> {
+        let (version, resource) = (&target.version, &target.resource);
+        let mut raw = new;
+        resource.strategy.complete(&mut raw);
+        remove_resource_version(&mut raw);
+        let raw = self.convert_to(resource, resource.storage(), raw).await;
+        let mut raw = raw.map_err(Undecodable::refuse_write)?;
+        if resource.definition.is_none() {
+            kinds::settle_stored(&mut raw);
+        }
+        let answer = |revision: Revision, object: Value| {
+            let mut object = object;
+            set_resource_version(&mut object, revision);
+            Some(Written { created: false, object })
+        };
+        // No-op is decided against the raw stored bytes: an unchanged PUT persists defaults added since.
+        let unchanged = *stored.stored_version == *resource.storage().version && json::encode(&raw) == *stored.bytes;
+        if unchanged || dry_run {
+            let object = self.derive_value(resource, version, raw).await.map_err(Undecodable::refuse_write)?;
+            return Ok(answer(stored.revision, object));
+        }
+        guards.push(Guard::At { revision: stored.revision });
+        let write = store::Write {
+            collection: resource.collection.clone(),
+            key: stored.key.clone(),
+            op: self.put(resource, &raw, Some(&stored))?,
+            guards,
+        };
+        match self.storage.write_together(write, claims).await {
+            Ok(committed) => {
+                let object = self.derive_value(resource, version, raw).await.map_err(Undecodable::refuse_write)?;
+                Ok(answer(committed.revision, object))
+            }
+            Err(WriteError::GuardFailed) => Ok(None),
+            Err(error) => Err(write_failed(&resource.collection, "update", error)),
+        }
+    }
+
+    /// Removes the stored object, as its last finalizer is gone, with what it alone has; returns the revision of that, and
+    /// `None` where it has changed meanwhile.
+    pub(in crate::registry) async fn delete_now(
+        &self,
+        target: &Target,
+        stored: &Arc<Stored>,
+        mut guards: Vec<Guard>,
+        dry_run: bool,
+    ) -> Result<Option<Revision>, Status> {
+        if dry_run {
+            return Ok(Some(stored.revision));
+        }
+        let released = self.release(target, stored).await?;
+        guards.push(Guard::At { revision: stored.revision });
+        let collection = &target.resource.collection;
+        let write =
+            store::Write { collection: collection.clone(), key: stored.key.clone(), op: store::Op::Delete, guards };
+        match self.storage.write_together(write, released).await {
+            Ok(committed) => {
+                if *collection == self.definitions.collection() {
+                    self.forget_deleted(&stored.key);
+                }
+                self.after_deletion(target, &stored.key).await;
+                Ok(Some(committed.revision))
+            }
+            Err(WriteError::GuardFailed) => Ok(None),
+            Err(error) => Err(write_failed(collection, "delete", error)),
+        }
+    }
+
+    /// What the store keeps of `object`, which is in its storage version.
+    ///
+    /// Errors: it is larger than [`OBJECT_BYTES_MAX`], and than what it replaces: one from before that limit may still
+    /// be made smaller.
+    pub(in crate::registry) fn put(
+        &self,
+        resource: &Resource,
+        object: &Value,
+        replaced: Option<&store::Stored>,
+    ) -> Result<store::Op, Status> {
+        let bytes = json::encode(object);
+        let bytes_max = replaced.map_or(0, |stored| stored.bytes.len()).max(OBJECT_BYTES_MAX);
+        match bytes.len() <= bytes_max {
+            true => Ok(self.put_bytes(resource, object, bytes)),
+            false => Err(Status::too_large_to_store()),
+        }
+    }
+
+    /// [`Registry::put`] of an object that is being deleted: a mark more must not keep it.
+    pub(in crate::registry) fn put_marked(&self, resource: &Resource, object: &Value) -> store::Op {
+        self.put_bytes(resource, object, json::encode(object))
+    }
+
+    fn put_bytes(&self, resource: &Resource, object: &Value, bytes: Vec<u8>) -> store::Op {
+        let version = resource.storage();
+        store::Op::Put(store::Put {
+            bytes: store::fitted(&bytes),
+            uid: object.str_at(&["metadata", "uid"]).into(),
+            stored_version: version.version.as_str().into(),
+            schema_generation: version.schema_generation,
+            expires_at_ms: resource.strategy.lifetime().map(|lifetime| {
+                let lifetime_ms = i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX);
+                (self.clock)().as_millisecond().saturating_add(lifetime_ms)
+            }),
+        })
+    }
+}
+
+/// What a failed write looks like from outside.
+pub(in crate::registry) fn write_failed(collection: &Collection, operation: &str, error: WriteError) -> Status {
+    const RETRY_AFTER_SECONDS: u32 = 1;
+    match error {
+        WriteError::Busy => {
+            Status::too_many_requests("too many writes are waiting, please try again later", RETRY_AFTER_SECONDS)
+        }
+        WriteError::GuardFailed => Status::internal_error("a guard failed that no step can meet"),
+        WriteError::Store(error) => store_failed(collection, operation, error),
+    }
+}

@@ -1,0 +1,105 @@
+//! What must hold for a write: the revision and uid that its sender has seen, and what it is based on besides.
+
+use crate::meta::field::{self, Path};
+use crate::meta::{Revision, Status, parse_uint};
+use crate::store::Guard;
+use crate::value::Value;
+
+use super::super::derive::set_resource_version;
+use super::super::{Registry, Target, store_failed};
+
+impl Registry {
+    /// Makes the objects that writes into `target` depend on part of their commit: the definition and the namespace.
+    pub(in crate::registry) async fn guards(&self, target: &Target) -> Result<Vec<Guard>, Status> {
+        let mut guards = Vec::new();
+        if let Some(definition) = &target.resource.definition {
+            guards.push(Guard::Other {
+                collection: self.definitions.collection(),
+                key: definition.key.clone(),
+                revision: definition.revision,
+            });
+        }
+        if self.guards_namespaces && target.version.is_namespaced() {
+            let collection = self.definitions.namespaces();
+            let namespace = self.storage.get(&collection, &target.namespace).await;
+            let namespace = namespace.map_err(|error| store_failed(&collection, "get", error))?;
+            if let Some(namespace) = namespace {
+                let (key, revision) = (namespace.key.clone(), namespace.revision);
+                guards.push(Guard::Other { collection, key, revision });
+            }
+        }
+        Ok(guards)
+    }
+}
+
+/// The uid that a body names, which the stored object must then have.
+pub(in crate::registry) fn uid_precondition(body: &Value) -> Option<String> {
+    Some(body.str_at(&["metadata", "uid"]).to_owned()).filter(|uid| !uid.is_empty())
+}
+
+/// The live object must have the uid that is wanted, if one is.
+pub(super) fn check_uid(target: &Target, wanted: Option<&str>, live: &Value) -> Result<(), Status> {
+    let found = live.str_at(&["metadata", "uid"]);
+    match wanted {
+        Some(wanted) if wanted != found => Err(target.conflict(&uid_mismatch(target, wanted, found))),
+        _ => Ok(()),
+    }
+}
+
+fn uid_mismatch(target: &Target, wanted: &str, found: &str) -> String {
+    let (group, plural) = (&target.version.group, &target.version.names.plural);
+    let folder = match &target.resource.definition {
+        Some(_) => format!("{group}/{plural}"),
+        None => target.resource.strategy.stored_as().unwrap_or(plural).to_owned(),
+    };
+    format!(
+        "StorageError: invalid object, Code: 4, Key: /{folder}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
+         Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
+        target.key()
+    )
+}
+
+/// The resourceVersion of the new object must be the stored one's; where it may be left out it is filled in.
+pub(super) fn check_resource_version(target: &Target, new: &mut Value, revision: Revision) -> Result<(), Status> {
+    const MODIFIED: &str =
+        "the object has been modified; please apply your changes to the latest version and try again";
+    let given = parse_resource_version(new.str_at(&["metadata", "resourceVersion"]))?;
+    match given {
+        0 if target.resource.strategy.allows_unconditional_update() => {
+            set_resource_version(new, revision);
+            Ok(())
+        }
+        0 => {
+            let metadata = Path::new("metadata");
+            let path = metadata.child("resourceVersion");
+            let error = field::Error::invalid(&path, 0, "must be specified for an update");
+            let version = &target.version;
+            Err(Status::invalid(&version.group, &version.names.plural, &target.name, &error.into()))
+        }
+        given if i64::try_from(given).is_ok_and(|given| Revision::new(given) == revision) => Ok(()),
+        _ => Err(target.conflict(MODIFIED)),
+    }
+}
+
+/// Go parses a resourceVersion as an unsigned integer; its error is a 500 here.
+pub(super) fn parse_resource_version(text: &str) -> Result<u64, Status> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    parse_uint(text).map_err(|error| Status::plain(500, &error))
+}
+
+/// Whether an object can be made: not while its definition is being deleted, and not with a revision.
+pub(super) fn check_creatable(target: &Target, new: &Value, dry_run: bool) -> Result<(), Status> {
+    if target.resource.definition.as_ref().is_some_and(|definition| definition.terminating) {
+        let why = "create not allowed while custom resource definition is terminating";
+        let version = &target.version;
+        return Err(Status::forbidden(&version.group, &version.names.plural, new.str_at(&["metadata", "name"]), why));
+    }
+    // The store of the reference minds, which a dry run does not reach, and only what it can read.
+    let revision = parse_uint(new.str_at(&["metadata", "resourceVersion"]));
+    match !dry_run && revision.is_ok_and(|revision| revision != 0) {
+        true => Err(Status::plain(500, "resourceVersion should not be set on objects to be created")),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,274 @@
+//! The loop that every write of an object runs in.
+//!
+//! A write is made from the newest stored state, admitted, prepared and validated (which is [`crate::write`]'s part, without
+//! I/O) and committed under the guard that this state still holds. When it does not, all of it runs again.
+
+mod commit;
+mod conditions;
+mod desired;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::admission::Operation;
+use crate::apply::{FieldManager, keep_times};
+use crate::auth::UserInfo;
+use crate::meta::Status;
+use crate::store::Stored;
+use crate::value::Value;
+use crate::write::metadata::{
+    dedup_owner_references, ensure_namespace, generate_name, metadata_mut, name_suffix, wipe_system_fields,
+};
+use crate::write::{self, Writer};
+
+use super::admit::Admitted;
+use super::convert::Conversions;
+use super::derive::remove_resource_version;
+use super::{Registry, Subresource, Target, Warnings, Written, scale};
+
+pub(super) use commit::write_failed;
+pub(super) use conditions::uid_precondition;
+pub(super) use desired::Desired;
+
+/// A write as it was asked for.
+pub(super) struct Write<'a> {
+    pub user: &'a UserInfo,
+    pub dry_run: bool,
+    /// The fields of the request's options, for admission.
+    pub options: &'a Value,
+    pub presence: Presence,
+    /// What the object is to be.
+    pub desired: Desired<'a>,
+}
+
+/// What must be there before a write.
+pub(super) enum Presence {
+    /// Nothing. A generated name that is taken is generated anew, so many times in all.
+    Absent { names_max: usize },
+    /// The object, with this uid if there is one.
+    Present { uid: Option<String> },
+    /// The object, with this uid if there is one; or nothing, and then it is made.
+    Any { uid: Option<String> },
+}
+
+/// The object that a write finds.
+struct Live {
+    stored: Arc<Stored>,
+    /// In the version of the request, with its resourceVersion.
+    object: Value,
+}
+
+impl Registry {
+    /// Runs a write until it is committed, refused, or turns out to change nothing.
+    pub(super) async fn write(
+        &self,
+        target: &Target,
+        write: &Write<'_>,
+        warnings: &mut Warnings,
+    ) -> Result<Written, Status> {
+        let mut target = target.clone();
+        let now = self.now();
+        let mut names_left = match write.presence {
+            Presence::Absent { names_max } => names_max,
+            Presence::Present { .. } | Presence::Any { .. } => 1,
+        };
+        loop {
+            let mut noted = warnings.for_next_try();
+            let attempt = self.attempt(&target, write, &now, &mut noted).await;
+            if matches!(&attempt, Err(status) if status.is_already_exists()) {
+                names_left = names_left.saturating_sub(1);
+            }
+            let starts_over = match (&attempt, &write.presence) {
+                (Ok(written), _) => written.is_none(),
+                (Err(status), Presence::Absent { .. }) => status.is_already_exists() && names_left > 0,
+                // Somebody else was first: the change is made to their object.
+                (Err(status), Presence::Any { .. }) => status.is_already_exists() && !write.dry_run,
+                (Err(_), Presence::Present { .. }) => false,
+            };
+            if let Some(outcome) = attempt.transpose().filter(|_| !starts_over) {
+                warnings.absorb(noted.into_notes());
+                return outcome;
+            }
+            target = self.refresh(&target).await?;
+        }
+    }
+
+    /// One attempt on what is stored now, if anything; `None` where that, or what else it is based on, has changed meanwhile.
+    async fn attempt(
+        &self,
+        target: &Target,
+        write: &Write<'_>,
+        now: &str,
+        warnings: &mut Warnings,
+    ) -> Result<Option<Written>, Status> {
+        let Write { user, dry_run, options, .. } = *write;
+        let live = self.live(target, &write.presence).await?;
+        let old = live.as_ref().map(|live| &live.object);
+        let mut new = self.desired(target, write, old, now, warnings).await?;
+        let guards = self.guards(target).await?;
+
+        let seen_old = old.map(|old| seen_by_admission(target, old)).transpose()?;
+        let sent_name = new.str_at(&["metadata", "name"]).to_owned();
+        let admitted = Admitted {
+            operation: if live.is_some() { Operation::Update } else { Operation::Create },
+            target,
+            name: if target.name.is_empty() { &sent_name } else { &target.name },
+            old: seen_old.as_deref(),
+            user,
+            dry_run,
+            options,
+        };
+        self.admit_change(&admitted, &mut new, warnings).await?;
+        warnings.extend(dedup_owner_references(&mut new, " after mutating admission happens"));
+        self.check_escalation(target, user, &new, old).await?;
+        if let Some(live) = &live {
+            conditions::check_resource_version(target, &mut new, live.stored.revision)?;
+        }
+        ensure_namespace(&mut new, &target.namespace)?;
+        let now = self.now();
+        if live.is_none() {
+            fill_system_fields(&mut new, &now);
+        }
+        let claims = self.allocate(target, &mut new, old, dry_run).await?;
+
+        let mut new = prepared(target, new, old, &Writer { user: &|| user.encode(), now: &now }, warnings)?;
+        let name = new.str_at(&["metadata", "name"]).to_owned();
+        if let Some(old) = old {
+            keep_times(&mut new, old);
+        } else if matches!(write.presence, Presence::Any { .. }) {
+            self.check_create(target, user, &name)?;
+        }
+        let admitted = Admitted { name: if admitted.name.is_empty() { &name } else { admitted.name }, ..admitted };
+        self.admit_validating(&admitted, &*seen_by_admission(target, &new)?, warnings).await?;
+
+        let Some(Live { stored, object: old }) = live else {
+            conditions::check_creatable(target, &new, dry_run)?;
+            return self.commit_new(target, new, (&name, dry_run), guards, claims).await;
+        };
+        if is_deleted_by(&new, &old) && !target.resource.strategy.must_stay(&new) {
+            let gone = self.delete_now(target, &stored, guards, dry_run).await?;
+            return Ok(gone.map(|_| Written { created: false, object: new }));
+        }
+        self.commit_change(target, new, stored, (guards, claims), dry_run).await
+    }
+
+    /// The object that the write finds, and that it may find.
+    ///
+    /// Errors: 404 where there is none, and it does not make one; 409 for another uid.
+    async fn live(&self, target: &Target, presence: &Presence) -> Result<Option<Live>, Status> {
+        let uid = match presence {
+            // Whether the name is free is asked when it is known.
+            Presence::Absent { .. } => return Ok(None),
+            Presence::Present { uid } | Presence::Any { uid } => uid.as_deref(),
+        };
+        let Some(stored) = self.stored(target).await? else {
+            let creates = matches!(presence, Presence::Any { .. });
+            return if creates { Ok(None) } else { Err(target.not_found()) };
+        };
+        let object = self.derive_live(&target.resource, &target.version, &stored).await?;
+        conditions::check_uid(target, uid, &object)?;
+        Ok(Some(Live { stored, object }))
+    }
+
+    /// What the object is to be, before admission.
+    async fn desired(
+        &self,
+        target: &Target,
+        write: &Write<'_>,
+        live: Option<&Value>,
+        now: &str,
+        warnings: &mut Warnings,
+    ) -> Result<Value, Status> {
+        let make = |fields: &FieldManager<'_>| write.desired.make(target, fields, live, now, warnings);
+        let mut object = self.manage_fields(target, make).await?;
+        if live.is_none() && matches!(write.presence, Presence::Any { .. }) {
+            conditions::parse_resource_version(object.str_at(&["metadata", "resourceVersion"]))?;
+            wipe_system_fields(&mut object);
+            // The store of the reference sets it aside, which a dry run does not reach.
+            if !write.dry_run {
+                remove_resource_version(&mut object);
+            }
+        }
+        Ok(object)
+    }
+
+    /// Computes who owns which fields of `target`; again where a webhook had to convert something for it first.
+    pub(super) async fn manage_fields<T>(
+        &self,
+        target: &Target,
+        mut compute: impl FnMut(&FieldManager<'_>) -> T + Send,
+    ) -> T
+    where
+        T: Send,
+    {
+        let resource = &target.resource;
+        let mut conversions = Conversions::new(resource);
+        loop {
+            let computed = compute(&resource.field_manager(&target.version, target.subresource, &conversions));
+            let Some((object, to)) = conversions.take_wanted() else { return computed };
+            let outcome = self.convert.convert(resource, object.clone(), &to).await;
+            conversions.add(object, to, outcome);
+        }
+    }
+
+    /// Lets admission change the new object; of a Scale, the replicas that it stands for.
+    async fn admit_change(&self, write: &Admitted<'_>, new: &mut Value, warnings: &mut Warnings) -> Result<(), Status> {
+        if write.target.subresource != Subresource::Scale {
+            return self.admit_mutating(write, new, warnings).await;
+        }
+        let mut scale = seen_by_admission(write.target, new)?.into_owned();
+        self.admit_mutating(write, &mut scale, warnings).await?;
+        scale::write_back(write.target, &scale, new)
+    }
+}
+
+/// The object, prepared and valid. Errors: 422.
+fn prepared(
+    target: &Target,
+    new: Value,
+    old: Option<&Value>,
+    by: &Writer<'_>,
+    warnings: &mut Warnings,
+) -> Result<Value, Status> {
+    let (version, subresource) = (&*target.version, target.subresource);
+    let write = write::Write { strategy: target.resource.strategy, version, subresource, by: Some(*by) };
+    let run = |new| match old {
+        None => write.create(new, &mut |_| {}),
+        Some(old) => write.update(new, old, &mut |_| {}),
+    };
+    let mut outcome = run(new);
+    outcome.errors = warnings.with_empty(&outcome.object, outcome.errors, |sent| run(sent).errors);
+    warnings.extend(outcome.early_warnings);
+    warnings.extend(outcome.ratcheted);
+    if !outcome.errors.is_empty() {
+        let (kind, name) = (outcome.object.str_at(&["kind"]), outcome.object.str_at(&["metadata", "name"]));
+        return Err(Status::invalid(target.resource.kind_group(version), kind, name, &outcome.errors));
+    }
+    warnings.extend(outcome.warnings);
+    Ok(outcome.object)
+}
+
+/// What admission sees of an object: itself, or its Scale.
+fn seen_by_admission<'o>(target: &Target, object: &'o Value) -> Result<Cow<'o, Value>, Status> {
+    match target.subresource {
+        Subresource::Scale => scale::shown(target, object).map(Cow::Owned),
+        _ => Ok(Cow::Borrowed(object)),
+    }
+}
+
+/// Sets the time and the uid, and generates a name where one is asked for.
+pub(super) fn fill_system_fields(object: &mut Value, now: &str) {
+    let metadata = metadata_mut(object);
+    metadata.insert("creationTimestamp", Value::from(now));
+    metadata.insert("uid", Value::String(Uuid::new_v4().to_string()));
+    generate_name(object, || name_suffix(Uuid::new_v4().as_u128()));
+}
+
+/// Whether this write takes the last finalizer from an object that is being deleted.
+fn is_deleted_by(new: &Value, old: &Value) -> bool {
+    let finalizers = new.at(&["metadata", "finalizers"]).and_then(Value::as_array).unwrap_or_default();
+    let grace = old.at(&["metadata", "deletionGracePeriodSeconds"]).and_then(Value::as_i64).unwrap_or_default();
+    finalizers.is_empty() && old.at(&["metadata", "deletionTimestamp"]).is_some() && grace == 0
+}
