@@ -27,6 +27,8 @@ mod share;
 mod watch_stream;
 pub mod websocket;
 mod router;
+#[cfg(test)]
+mod made_up;
 
 pub use documents::SERVER_VERSION;
 pub use exchange::PeerAddress;

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use crate::auth::{Attributes, Decision, ResourceAttributes};
 use crate::crd::ServedVersion;
 use crate::kinds::pod_object::connect::LogOptions;
-use crate::kinds::{self, Action, Kind, Part, Review};
+use crate::kinds::{self, Action, Computed, Kind, Part, Review};
 use crate::memory::Full;
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Revision, Status, field, parse_uint};
@@ -84,6 +84,9 @@ async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) 
     }
     app.authorizer.refresh().await?;
     authorize(app, exchange, path, verb)?;
+    if kinds::is_deferred(&path.group) {
+        app.registry.make_deferred_objects().await;
+    }
     let mut resource = app.registry.resolve(&path.group, &path.resource).await?;
     if resource.is_none() && makes_do {
         app.registry.catch_up(&path.group, &path.resource, operation).await?;
@@ -106,8 +109,7 @@ async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) 
         });
     };
     let namespaced = version.is_namespaced();
-    let is_namespaces = path.group.is_empty() && path.resource == "namespaces";
-    if !is_namespaces && !path.fits_scope(namespaced, verb) {
+    if !path.fits_scope(namespaced, verb) {
         return Err(match built_in {
             true => Status::not_found_generic().into(),
             false => Refusal::NotFoundText,
@@ -165,13 +167,14 @@ async fn dispatch(
     if matches!(verb, Verb::Update | Verb::Patch | Verb::Delete) {
         note_stored(app, exchange, &target).await;
     }
-    if is_computed(&target) && matches!(verb, Verb::Update | Verb::Patch | Verb::Delete) {
+    let computed = built_in(&target.version).and_then(|kind| kind.computed);
+    if computed.is_some() && matches!(verb, Verb::Update | Verb::Patch | Verb::Delete) {
         app.registry.store_computed(&target).await?;
     }
     let unsupported = || Status::method_not_allowed(&target.version.group, &target.version.names.plural, verb.as_str());
     match (target.subresource, verb) {
-        (Subresource::Main, Verb::List) if is_computed(&target) => list_computed(app, exchange, &target).await,
-        (Subresource::Main, Verb::Get) if is_computed(&target) => get_computed(app, exchange, &target).await,
+        (Subresource::Main, Verb::List) if let Some(of) = computed => list_computed(app, exchange, (&target, of)).await,
+        (Subresource::Main, Verb::Get) if let Some(of) = computed => get_computed(app, exchange, (&target, of)).await,
         (Subresource::Main, Verb::List) => list(app, exchange, &target).await,
         (Subresource::Main, Verb::Watch) => watch(app, exchange, target).await,
         (Subresource::Main, Verb::Create) => create(app, exchange, &target, body).await,
@@ -184,9 +187,10 @@ async fn dispatch(
             Some((action @ (Action::Bind | Action::Evict), Verb::Create)) => {
                 act(app, exchange, (&target, action), body).await
             }
-            Some((action @ (Action::Log | Action::Connect | Action::Proxy | Action::ConnectService), _)) => {
-                connect(app, exchange, (&target, action)).await
-            }
+            Some((
+                action @ (Action::Log | Action::Connect | Action::Proxy | Action::ConnectService | Action::ConnectNode),
+                _,
+            )) => connect(app, exchange, (&target, action)).await,
             Some((Action::Write, Verb::Get)) => get(app, exchange, &target).await,
             Some((Action::Write, Verb::Update)) => update(app, exchange, &target, body).await,
             Some((Action::Write, Verb::Patch)) => patch(app, exchange, &target, body).await,
@@ -235,7 +239,8 @@ fn check_built_in_route(
         "scale" if version.scale.is_some() => true,
         _ => part.is_some(),
     };
-    let passes_on = part.is_some_and(|part| matches!(part.action, Action::Proxy | Action::ConnectService));
+    let passes_on =
+        part.is_some_and(|part| matches!(part.action, Action::Proxy | Action::ConnectService | Action::ConnectNode));
     if !known || (!path.rest.is_empty() && !passes_on) {
         return Err(Status::not_found_generic().into());
     }
@@ -407,7 +412,7 @@ fn list_options(exchange: &Exchange, target: &Target) -> Result<(ListOptions, Li
     for field in fields.fields() {
         let selectable = match field {
             "metadata.name" => true,
-            "metadata.namespace" => target.version.is_namespaced() || target.resource.strategy.knows_namespace_label(),
+            "metadata.namespace" => target.resource.strategy.knows_namespace_label(target.version.is_namespaced()),
             other => target.version.selectable_fields.iter().any(|path| path.strip_prefix('.') == Some(other)),
         };
         if !selectable {
@@ -613,35 +618,42 @@ fn manager(exchange: &Exchange, options: &WriteOptions) -> String {
     }
 }
 
-/// Whether some objects are not stored before they are changed.
-fn is_computed(target: &Target) -> bool {
-    built_in(&target.version).is_some_and(|kind| kind.is_computed)
-}
-
 fn built_in(version: &ServedVersion) -> Option<&'static Kind> {
     kinds::find(&version.group, &version.names.plural)
 }
 
-async fn get_computed(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, Refusal> {
+async fn get_computed(
+    app: &App,
+    exchange: &Exchange,
+    (target, of): (&Target, Computed),
+) -> Result<Response<Body>, Refusal> {
     let (format, shape) = negotiate(exchange, target)?;
-    let (services, _) = app.registry.api_services().await?;
-    let found = services.into_iter().find(|service| service.str_at(&["metadata", "name"]) == target.name);
-    let (group, plural) = (&target.version.group, &target.version.names.plural);
-    let service = found.ok_or_else(|| Status::not_found(group, plural, &target.name))?;
-    object(exchange, target, 200, format, &shape, Content::Value(service))
+    let (objects, _) = app.registry.computed(of).await?;
+    let found = objects.into_iter().find(|object| object.str_at(&["metadata", "name"]) == target.name);
+    // Who asks for a component is told of its kind.
+    let (group, plural) = match of {
+        Computed::Services => (target.version.group.as_str(), target.version.names.plural.as_str()),
+        Computed::Components => ("", target.version.names.singular.as_str()),
+    };
+    let found = found.ok_or_else(|| Status::not_found(group, plural, &target.name))?;
+    object(exchange, target, 200, format, &shape, Content::Value(found))
 }
 
-async fn list_computed(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, Refusal> {
+async fn list_computed(
+    app: &App,
+    exchange: &Exchange,
+    (target, of): (&Target, Computed),
+) -> Result<Response<Body>, Refusal> {
     let (format, shape) = negotiate(exchange, target)?;
     let (_, request) = list_options(exchange, target)?;
-    let (mut services, revision) = app.registry.api_services().await?;
-    services.retain(|service| {
-        let label = |name: &str| service.at(&["metadata", "labels", name]).and_then(Value::as_str);
-        let name = |_: &str| service.str_at(&["metadata", "name"]).to_owned();
+    let (mut objects, revision) = app.registry.computed(of).await?;
+    objects.retain(|object| {
+        let label = |name: &str| object.at(&["metadata", "labels", name]).and_then(Value::as_str);
+        let name = |_: &str| object.str_at(&["metadata", "name"]).to_owned();
         request.labels.matches(label) && request.fields.matches(name)
     });
-    let metadata = object! { "resourceVersion" => revision.to_string() };
-    answer_items(exchange, target, format, &shape, metadata, services)
+    let metadata = revision.map(|revision| object! { "resourceVersion" => revision.to_string() });
+    answer_items(exchange, target, format, &shape, metadata.unwrap_or_else(|| object! {}), objects)
 }
 
 async fn create(app: &App, exchange: &Exchange, target: &Target, body: Body) -> Result<Response<Body>, Refusal> {
@@ -730,6 +742,7 @@ async fn connect(
         }
         Action::Proxy => registry.proxy(target).await?,
         Action::ConnectService => registry.proxy_service(target).await?,
+        Action::ConnectNode => registry.proxy_node(target).await?,
         _ => {
             let container = (target.subresource.name() != "portforward").then(|| query("container"));
             registry.connect(target, container, exchange.upgrade.is_some()).await?;

@@ -129,6 +129,7 @@ impl Registry {
         let named = fill_system_fields(&mut object, &self.now());
         let claims = self.allocate(target, &mut object, None, dry_run).await?;
         warnings.extend(strategy.early_warnings(&object));
+        strategy.set_times(&mut object, &self.now());
         strategy.prepare_create_by(version, &mut object, &|| user.encode());
         let mut errors = strategy.validate_create(version, &object);
         if errors.is_empty() {

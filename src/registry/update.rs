@@ -202,7 +202,9 @@ impl Registry {
         ensure_namespace(&mut new, &target.namespace)?;
         keep_generation(&mut new, &old);
         let claims = self.allocate(target, &mut new, Some(&old), change.dry_run).await?;
-        strategy.prepare_update_at(version, target.subresource, &mut new, &old, &self.now());
+        let now = self.now();
+        strategy.set_times(&mut new, &now);
+        strategy.prepare_update_at(version, target.subresource, &mut new, &old, &now);
         keep_system_fields(&mut new, &old);
         let mut forgiven = Vec::new();
         let errors = validate(target, &new, &old, &mut forgiven);

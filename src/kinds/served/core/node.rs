@@ -12,7 +12,7 @@ use crate::meta::quantity::Quantity;
 use crate::value::{Value, json};
 
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, metadata};
+use crate::kinds::{Action, CONNECTING_VERBS, Kind, Part, metadata, prepare};
 
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
@@ -22,6 +22,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     short_names: &["no"],
     scope: Scope::Cluster,
     status: true,
+    parts: &[Part { name: "proxy", verbs: CONNECTING_VERBS, kind: Some(&PROXY_OPTIONS), action: Action::ConnectNode }],
     selectable_fields: &[".spec.unschedulable"],
     example: r"
 metadata: {name: example}
@@ -30,6 +31,9 @@ status: {capacity: {cpu: '2', memory: 4Gi}, allocatable: {cpu: '2', memory: 4Gi}
 ",
     ..Kind::new("", "v1", "Node", &Node)
 }];
+
+/// What `/proxy` takes, in its query.
+static PROXY_OPTIONS: Kind = Kind::new("", "v1", "NodeProxyOptions", &crate::kinds::strategy::Unchecked);
 
 struct Node;
 
@@ -54,11 +58,7 @@ impl Strategy for Node {
     }
 
     fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
-        let kept = if subresource == Subresource::Status { "spec" } else { "status" };
-        match old.get(kept) {
-            Some(value) => _ = new.make_object().insert(kept, value.clone()),
-            None => _ = new.make_object().remove(kept),
-        }
+        prepare::keep_other(subresource, new, old);
     }
 
     fn validate_update(
@@ -84,8 +84,8 @@ impl Strategy for Node {
         errors
     }
 
-    fn unknown_field_label(&self, _: &ServedVersion, field: &str) -> String {
-        format!("field label not supported: {field}")
+    fn lists_field_labels(&self) -> bool {
+        true
     }
 
     fn select(&self, object: &Value, field: &str) -> Option<String> {
