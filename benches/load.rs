@@ -2,9 +2,10 @@
 //!
 //!     cargo bench --bench load
 //!     cargo bench --bench load -- hanging-webhook
+//!     cargo bench --bench load -- deployments
 //!     cargo bench --bench load -- soak
 //!
-//! The second shows one part of the first. The third takes two minutes: a thousand watches, a write each 10 ms, and one client that does not read.
+//! The second and the third show one part of the first. The last takes two minutes: a thousand watches, a write each 10 ms, and one client that does not read.
 //!
 //! It measures from outside, and its clients share the machine with the server: the figures are bounds, to be compared with
 //! others of the same machine. Durable figures stand beside what the disk takes for one fdatasync.
@@ -43,6 +44,7 @@ const UNRELATED_WRITES: usize = 3_000;
 const WAITING: usize = 150;
 const DEFINITIONS: usize = 500;
 const STARTS: usize = 10;
+const DEPLOYMENTS: usize = 1_000;
 /// How long reads are counted.
 const READ_FOR: Duration = Duration::from_secs(4);
 
@@ -56,6 +58,9 @@ fn main() -> Result<(), Failure> {
     if std::env::args().any(|argument| argument == "hanging-webhook") {
         return hanging_webhook(&folder);
     }
+    if std::env::args().any(|argument| argument == "deployments") {
+        return deployments(&folder);
+    }
     row("fdatasync of 4 KiB, p50", millis(percentile(&mut fdatasyncs(&folder)?, 50)));
     start(&folder)?;
     definitions(&folder)?;
@@ -65,6 +70,7 @@ fn main() -> Result<(), Failure> {
     events(&folder)?;
     namespace(&folder)?;
     hanging_webhook(&folder)?;
+    deployments(&folder)?;
     fs::remove_dir_all(&folder)?;
     Ok(())
 }
@@ -83,6 +89,93 @@ fn start(folder: &Path) -> Result<(), Failure> {
     row("start to /readyz, again, p50", millis(percentile(&mut again, 50)));
     row("memory when idle", mebibytes(resident));
     Ok(())
+}
+
+/// A Deployment beside a custom object with the same fields: what a built-in kind costs more.
+fn deployments(folder: &Path) -> Result<(), Failure> {
+    let server = Server::start(&folder.join("deployments"), &["--store", "memory"])?;
+    let mut client = server.connect()?;
+    client.expect(201, "POST", DEFINITIONS_PATH, rollout_definition().as_bytes())?;
+    let custom = "/apis/load.example.com/v1/namespaces/default/rollouts";
+    while client.send("GET", custom, b"")?.0 != 200 {}
+    let kinds = [
+        ("apps/v1", "Deployment", "/apis/apps/v1/namespaces/default/deployments"),
+        ("load.example.com/v1", "Rollout", custom),
+    ];
+    let mut took = [Vec::with_capacity(DEPLOYMENTS), Vec::with_capacity(DEPLOYMENTS)];
+    for at in 0..DEPLOYMENTS {
+        // Turn and turn about, so that whatever else happens happens to both.
+        for ((api_version, kind, path), took) in kinds.iter().zip(&mut took) {
+            let body = rollout(api_version, kind, at);
+            let begun = Instant::now();
+            client.expect(201, "POST", path, body.as_bytes())?;
+            took.push(begun.elapsed());
+        }
+    }
+    let [deployment, custom] = took.map(|mut took| percentile(&mut took, 50));
+    row("create a Deployment, p50", millis(deployment));
+    row("create a custom object with its fields, p50", millis(custom));
+    row("the one in times of the other", format!("{:.2}", deployment.as_secs_f64() / custom.as_secs_f64()));
+    Ok(())
+}
+
+/// A Deployment, or a custom object like it.
+fn rollout(api_version: &str, kind: &str, at: usize) -> String {
+    format!(
+        r#"{{"apiVersion":"{api_version}","kind":"{kind}","metadata":{{"name":"web-{at}","labels":{{"app":"web"}}}},"spec":{{
+        "replicas":3,"selector":{{"matchLabels":{{"app":"web"}}}},"template":{{"metadata":{{"labels":{{"app":"web"}}}},"spec":{{
+        "serviceAccountName":"web","terminationGracePeriodSeconds":30,"containers":[{{"name":"web","image":"example.com/web:1",
+        "args":["--listen=:8080","--log=json"],"ports":[{{"name":"http","containerPort":8080}}],"env":[{{"name":"A","value":"b"}},
+        {{"name":"C","value":"d"}}],"resources":{{"requests":{{"cpu":"100m","memory":"64Mi"}},"limits":{{"memory":"128Mi"}}}},
+        "readinessProbe":{{"httpGet":{{"path":"/ready","port":"http"}},"periodSeconds":5}},"volumeMounts":[{{"name":"data",
+        "mountPath":"/data"}}]}}],"volumes":[{{"name":"data","emptyDir":{{}}}}]}}}}}}}}"#
+    )
+}
+
+/// The definition of such custom objects.
+fn rollout_definition() -> String {
+    let text = r#"{"type":"string"}"#;
+    let number = r#"{"type":"integer"}"#;
+    let port = r#"{"x-kubernetes-int-or-string":true}"#;
+    let texts = format!(r#"{{"type":"object","additionalProperties":{text}}}"#);
+    let object = |fields: &[(&str, &str)]| {
+        let fields: Vec<String> = fields.iter().map(|(name, schema)| format!("\"{name}\":{schema}")).collect();
+        format!(r#"{{"type":"object","properties":{{{}}}}}"#, fields.join(","))
+    };
+    let named = |keys: &str, item: &str| {
+        format!(
+            r#"{{"type":"array","items":{item},"x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["{keys}"]}}"#
+        )
+    };
+    let required = |item: String| format!(r#"{{"required":["name"],{}"#, item.trim_start_matches('{'));
+    let amounts = object(&[("cpu", port), ("memory", port)]);
+    let probe = object(&[("httpGet", &object(&[("path", text), ("port", port)])), ("periodSeconds", number)]);
+    let container = required(object(&[
+        ("name", text),
+        ("image", text),
+        ("args", &format!(r#"{{"type":"array","items":{text}}}"#)),
+        ("ports", &named("name", &required(object(&[("name", text), ("containerPort", number)])))),
+        ("env", &named("name", &required(object(&[("name", text), ("value", text)])))),
+        ("resources", &object(&[("requests", &amounts), ("limits", &amounts)])),
+        ("readinessProbe", &probe),
+        ("volumeMounts", &named("name", &required(object(&[("name", text), ("mountPath", text)])))),
+    ]));
+    let volume = required(object(&[("name", text), ("emptyDir", &texts)]));
+    let pod = object(&[
+        ("serviceAccountName", text),
+        ("terminationGracePeriodSeconds", number),
+        ("containers", &named("name", &container)),
+        ("volumes", &named("name", &volume)),
+    ]);
+    let template = object(&[("metadata", &object(&[("labels", &texts)])), ("spec", &pod)]);
+    let selector = object(&[("matchLabels", &texts)]);
+    let spec = object(&[("replicas", number), ("selector", &selector), ("template", &template)]);
+    format!(
+        r#"{{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{{"name":"rollouts.load.example.com"}},
+        "spec":{{"group":"load.example.com","scope":"Namespaced","names":{{"plural":"rollouts","kind":"Rollout"}},"versions":[{{
+        "name":"v1","served":true,"storage":true,"schema":{{"openAPIV3Schema":{}}}}}]}}}}"#,
+        object(&[("spec", &spec)])
+    )
 }
 
 /// From the POST of a definition to the first list of its objects, and a start with many of them stored.

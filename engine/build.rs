@@ -1,24 +1,40 @@
 //! Finds what is a file each: the built-in kinds, and the types of the published Go modules.
 //!
 //! Every `src/kinds/served/GROUP/KIND.rs` is a module with a table `KINDS`, and every `../schemas/types/PACKAGE.txt` is a
-//! package of types. So a kind is one file, and nothing else has to name it.
+//! package of types. So a kind is one file, and nothing else has to name it. `src/kinds/made_up` and `../schemas/made-up`
+//! are there in tests alone: a kind that holds that.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() {
     let folder = variable("CARGO_MANIFEST_DIR");
-    write_kinds(&folder.join("src/kinds/served"));
-    write_types(&folder.join("../schemas/types"));
+    let kinds = [("KINDS", "src/kinds/served"), ("MADE_UP", "src/kinds/made_up")];
+    write("served.rs", &kinds.map(|(table, path)| modules_of(table, &folder.join(path))).concat());
+    let types = [("FILES", "../schemas/types"), ("MADE_UP", "../schemas/made-up")];
+    write("types.rs", &types.map(|(table, path)| packages_of(table, &folder.join(path))).concat());
+}
+
+/// What stands before what is there in tests alone.
+fn condition(table: &str) -> &'static str {
+    if table == "MADE_UP" { "#[cfg(any(test, feature = \"made-up\"))]\n" } else { "" }
+}
+
+/// In other programs there is nothing in the table of the tests.
+fn otherwise(table: &str, items: &str) -> String {
+    match condition(table) {
+        "" => String::new(),
+        _ => format!("#[cfg(not(any(test, feature = \"made-up\")))]\npub static {table}: [{items}; 0] = [];\n"),
+    }
 }
 
 /// A module for each group, with a module for each of its files, and a table of all kinds.
-fn write_kinds(folder: &Path) {
+fn modules_of(table: &str, folder: &Path) -> String {
     let mut modules = String::new();
     let mut kinds = Vec::new();
     for group in entries(folder) {
         let group_name = stem(&group);
-        modules += &format!("pub mod {group_name} {{\n");
+        modules += &format!("{}pub mod {group_name} {{\n", condition(table));
         for file in entries(&group) {
             let name = stem(&file);
             modules += &format!("    #[path = {file:?}]\n    pub mod {name};\n");
@@ -26,27 +42,34 @@ fn write_kinds(folder: &Path) {
         }
         modules += "}\n";
     }
-    let table = format!(
-        "/// The kinds of every file in the folder.\npub static KINDS: [&[&super::Kind]; {}] = [{}];\n",
-        kinds.len(),
-        kinds.join(", ")
-    );
-    write("served.rs", &(modules + &table));
+    let items = "&[&super::Kind]";
+    let (condition, count, list) = (condition(table), kinds.len(), kinds.join(", "));
+    modules +=
+        &format!("{condition}/// The kinds of every file.\npub static {table}: [{items}; {count}] = [{list}];\n");
+    modules + &otherwise(table, items)
 }
 
-/// A table of packages with their texts.
-fn write_types(folder: &Path) {
+/// A table of packages with their texts, and the API groups that their first lines name.
+fn packages_of(table: &str, folder: &Path) -> String {
     let files = entries(folder);
-    let packages: Vec<String> =
-        files.iter().map(|file| format!("    ({:?}, include_str!({file:?})),\n", stem(file))).collect();
-    write(
-        "types.rs",
-        &format!(
-            "/// Every package, with its text.\nstatic FILES: [(&str, &str); {}] = [\n{}];\n",
-            files.len(),
-            packages.concat()
-        ),
-    );
+    let packages: Vec<String> = files
+        .iter()
+        .map(|file| format!("    ({:?}, {:?}, include_str!({file:?})),\n", stem(file), group_of(file)))
+        .collect();
+    let items = "(&str, Option<&str>, &str)";
+    let (condition, count, list) = (condition(table), files.len(), packages.concat());
+    let made =
+        format!("{condition}/// Every package, with its text.\nstatic {table}: [{items}; {count}] = [\n{list}];\n");
+    made + &otherwise(table, items).replace("pub static", "static")
+}
+
+/// The API group of a package's kinds. What is in `meta.k8s.io` is in every group.
+fn group_of(file: &Path) -> Option<String> {
+    println!("cargo:rerun-if-changed={}", file.display());
+    let text = fs::read_to_string(file).expect("the file is part of the source");
+    let (head, _) = text.split_once(';')?;
+    let (_, group) = head.split_once(", group=")?;
+    (group != "meta.k8s.io").then(|| group.to_owned())
 }
 
 /// What is in a folder, in the order of the names.

@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "../types", "the folder of the files")
+	out := flag.String("out", "..", "the folder that the folders of the files are in")
 	check := flag.Bool("check", false, "write nothing, and fail where a file is not as it would be written")
 	flag.Parse()
 	if err := run(*out, *check); err != nil {
@@ -38,14 +38,19 @@ func run(out string, check bool) error {
 	if err != nil {
 		return err
 	}
-	files, err := universe.print(reached)
+	types, err := universe.print(reached)
 	if err != nil {
 		return err
 	}
-	if check {
-		return compare(out, files)
+	descriptions, err := pack(universe.describe(reached))
+	if err != nil {
+		return err
 	}
-	return write(out, files)
+	folder, packed := filepath.Join(out, "types"), filepath.Join(out, "descriptions.txt.gz")
+	if check {
+		return errors.Join(compare(folder, types), compareFile(packed, descriptions))
+	}
+	return errors.Join(write(folder, types), os.WriteFile(packed, descriptions, 0o644))
 }
 
 // write replaces what is in the folder.
@@ -85,17 +90,22 @@ func compare(out string, files map[string][]byte) error {
 		}
 	}
 	for _, name := range sortedKeys(files) {
-		text, err := os.ReadFile(filepath.Join(out, name))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			faults = append(faults, fmt.Errorf("%s is missing", name))
-		case err != nil:
-			return err
-		case !bytes.Equal(text, files[name]):
-			faults = append(faults, fmt.Errorf("%s differs", name))
-		}
+		faults = append(faults, compareFile(filepath.Join(out, name), files[name]))
 	}
 	return errors.Join(faults...)
+}
+
+func compareFile(path string, wanted []byte) error {
+	found, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s is missing", path)
+	case err != nil:
+		return err
+	case !bytes.Equal(found, wanted):
+		return fmt.Errorf("%s differs", path)
+	}
+	return nil
 }
 
 func sortedKeys[V any](values map[string]V) []string {

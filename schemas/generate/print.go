@@ -26,7 +26,7 @@ func (u *universe) print(reached map[typeName]*goType) (map[string][]byte, error
 		in := u.packages[path]
 		slices.Sort(names)
 		var out bytes.Buffer
-		fmt.Fprintf(&out, "# %s, %s; made by schemas/generate\n", path, in.version)
+		fmt.Fprintf(&out, "# %s, %s%s; made by schemas/generate\n", path, in.version, in.groupWord())
 		for _, name := range names {
 			if err := u.printType(&out, in, name); err != nil {
 				return nil, fmt.Errorf("%s.%s: %w", path, name, err)
@@ -35,6 +35,14 @@ func (u *universe) print(reached map[typeName]*goType) (map[string][]byte, error
 		files[file] = out.Bytes()
 	}
 	return files, nil
+}
+
+// groupWord tells the API group of a package that has one.
+func (p *goPackage) groupWord() string {
+	if p.group == nil {
+		return ""
+	}
+	return fmt.Sprintf(", group=%s", *p.group)
 }
 
 func (u *universe) printType(out *bytes.Buffer, in *goPackage, name string) error {
@@ -98,7 +106,7 @@ func (u *universe) typeWords(in *goPackage, name string, of *goType) (words, err
 	said.add(!of.isStruct && of.markers.has("protobuf.nullable"), "message")
 	said.set("as", of.markers.value("protobuf.as"))
 	said.add(of.markers.has("genclient:nonNamespaced"), "cluster")
-	for _, step := range []string{"introduced", "deprecated", "removed"} {
+	for _, step := range []string{"introduced", "deprecated", "removed", "replacement"} {
 		said.set(step, of.markers.value("k8s:prerelease-lifecycle-gen:"+step))
 	}
 	return append(said, validationWords(of.markers)...), nil

@@ -18,7 +18,9 @@ import (
 type goPackage struct {
 	path    string
 	version string
-	types   map[string]*goType
+	// The API group of its kinds; nil for a package that has none.
+	group *string
+	types map[string]*goType
 	// The string constants, in the order of the source.
 	constants []*constant
 }
@@ -33,6 +35,8 @@ type goType struct {
 	// Whether it has kind and apiVersion.
 	isObject bool
 	markers  markers
+	// The comment above it, as it stands there.
+	comment string
 	// Whether it reads or writes its JSON itself.
 	ownJSON bool
 	// What it says of its OpenAPI; nil where it says nothing.
@@ -49,6 +53,7 @@ type field struct {
 	is       goExpr
 	tag      tag
 	markers  markers
+	comment  string
 }
 
 // A source file, with what its import names stand for.
@@ -160,6 +165,7 @@ func (p *goPackage) enter(source *source, declaration ast.Decl) error {
 			p.types[spec.Name.Name] = found
 		case *ast.ValueSpec:
 			if general.Tok == token.CONST {
+				p.readGroup(spec)
 				p.constants = append(p.constants, source.readConstants(spec)...)
 			}
 		}
@@ -167,8 +173,22 @@ func (p *goPackage) enter(source *source, declaration ast.Decl) error {
 	return nil
 }
 
+// readGroup reads `const GroupName = "apps"`.
+func (p *goPackage) readGroup(spec *ast.ValueSpec) {
+	for i, name := range spec.Names {
+		if name.Name != "GroupName" || i >= len(spec.Values) {
+			continue
+		}
+		if literal, ok := spec.Values[i].(*ast.BasicLit); ok {
+			if group, err := strconv.Unquote(literal.Value); err == nil {
+				p.group = &group
+			}
+		}
+	}
+}
+
 func (s *source) readType(spec *ast.TypeSpec, at token.Pos) (*goType, error) {
-	found := &goType{isAlias: spec.Assign.IsValid(), markers: s.typeMarkers(at)}
+	found := &goType{isAlias: spec.Assign.IsValid(), markers: s.typeMarkers(at), comment: s.commentAbove(at)}
 	structure, isStruct := spec.Type.(*ast.StructType)
 	if !isStruct {
 		found.is = goExpr{s, spec.Type}
@@ -201,7 +221,12 @@ func (s *source) readField(member *ast.Field) ([]field, error) {
 	if err != nil {
 		return nil, err
 	}
-	read := field{is: goExpr{s, member.Type}, tag: tag, markers: s.markersAbove(member.Pos())}
+	read := field{
+		is:      goExpr{s, member.Type},
+		tag:     tag,
+		markers: s.markersAbove(member.Pos()),
+		comment: s.commentAbove(member.Pos()),
+	}
 	if len(member.Names) == 0 {
 		read.name = read.is.lastName()
 		read.embedded = true

@@ -134,6 +134,7 @@ impl Server {
         let advertised = service_network::advertised(address);
         let kept = self.populate(&registry, advertised).await?;
 
+        let late = Arc::clone(&registry);
         let logs = std::mem::take(&mut self.logs);
         let app = App::with(Arc::clone(&registry), authorizer, Arc::clone(&tokens), self.limits, logs);
         let app = app.with_issuing(issuing);
@@ -153,6 +154,8 @@ impl Server {
             announce(&registry, &url, path).await;
         }
         begin.notify_one();
+        // Only who asks for them waits for these.
+        tokio::spawn(async move { late.make_deferred_objects().await });
 
         let signal = signals.await?;
         tracing::info!(signal, "stopping");
@@ -201,6 +204,7 @@ impl Server {
             memory: Arc::clone(&self.store.memory),
             guards_namespaces,
             network: self.network.network(),
+            deferred: Default::default(),
         }
     }
 

@@ -39,31 +39,6 @@ const CUSTOM_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "pa
 const TERMINATING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
 const SUBRESOURCE_VERBS: &[&str] = &["get", "patch", "update"];
 
-/// Groups that come before custom ones, first ones first.
-const GROUPS_FIRST: &[&str] = &[
-    "",
-    "apiregistration.k8s.io",
-    "apps",
-    "events.k8s.io",
-    "authentication.k8s.io",
-    "authorization.k8s.io",
-    "autoscaling",
-    "batch",
-    "certificates.k8s.io",
-    "networking.k8s.io",
-    "policy",
-    "rbac.authorization.k8s.io",
-    "storage.k8s.io",
-    "admissionregistration.k8s.io",
-    "apiextensions.k8s.io",
-    "scheduling.k8s.io",
-    "coordination.k8s.io",
-    "node.k8s.io",
-    "discovery.k8s.io",
-    "resource.k8s.io",
-    "flowcontrol.apiserver.k8s.io",
-];
-
 impl Resource {
     /// A custom resource. While its definition is terminating, only what takes objects away is on offer.
     pub fn custom(version: Arc<ServedVersion>, is_terminating: bool) -> Self {
@@ -257,8 +232,7 @@ impl<'r> Groups<'r> {
             by_name.entry(group).or_default().entry(version).or_default().push(resource);
         }
         let mut groups: Vec<_> = by_name.into_iter().map(|(name, versions)| Group::new(name, versions)).collect();
-        let rank = |name: &str| Reverse(GROUPS_FIRST.iter().rev().position(|first| *first == name));
-        groups.sort_by(|left, right| rank(left.name).cmp(&rank(right.name)).then_with(|| left.name.cmp(right.name)));
+        groups.sort_by_key(|group| (Reverse(kinds::group_rank(group.name)), group.name));
         Groups(groups)
     }
 }

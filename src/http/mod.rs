@@ -32,6 +32,8 @@ mod share;
 mod watch_stream;
 pub mod websocket;
 mod router;
+#[cfg(test)]
+mod made_up;
 
 pub use app::{App, Issuing};
 pub use around::around;

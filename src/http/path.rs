@@ -250,9 +250,10 @@ impl ResourcePath {
 
     /// Whether the path has a namespace where the resource has one. Lists and watches may go across all namespaces.
     ///
-    /// A custom resource asked for in another scope is not found, in plain text.
+    /// A custom resource asked for in another scope is not found, in plain text. A namespace is in a namespace of its own name.
     pub fn fits_scope(&self, namespaced: bool, verb: Verb) -> bool {
         match namespaced {
+            _ if self.group.is_empty() && self.resource == "namespaces" => true,
             true => !self.namespace.is_empty() || matches!(verb, Verb::List | Verb::Watch),
             false => self.namespace.is_empty(),
         }

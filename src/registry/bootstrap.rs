@@ -37,9 +37,25 @@ impl Registry {
 
     /// Makes what else is there from the start, and is not yet: all at once, as the roles are.
     pub async fn make_initial_objects(self: &Arc<Self>) -> Result<(), Status> {
+        self.make_all(kinds::initial_objects().collect()).await
+    }
+
+    /// Makes what a start need not wait for, as soon as the server is ready or somebody asks for its group: once, whoever is
+    /// first. What can't be made is tried again by who asks next.
+    pub async fn make_deferred_objects(self: &Arc<Self>) {
+        let make = || async {
+            self.make_all(kinds::deferred_objects().collect()).await?;
+            self.set_initial_conditions().await
+        };
+        if let Err(status) = self.deferred.get_or_try_init(make).await {
+            tracing::warn!(status.message, "the objects for flow control can't be made");
+        }
+    }
+
+    async fn make_all(self: &Arc<Self>, objects: Vec<(&'static str, &'static str, Value)>) -> Result<(), Status> {
         let registry = Arc::clone(self);
         let made = tokio::spawn(async move {
-            let objects = kinds::initial_objects();
+            let objects = objects.into_iter();
             try_join_all(objects.map(|(group, plural, wanted)| registry.make_initial(group, plural, wanted))).await
         });
         made.await.map_err(|error| Status::internal_error(&error.to_string()))?.map(drop)
@@ -208,6 +224,20 @@ mod tests {
         let before = (fixture::newest(&registry), registry.storage.counts());
         registry.reconcile_default_roles().await.expect("nothing stands in the way");
         assert_eq!(before, (fixture::newest(&registry), registry.storage.counts()));
+    }
+
+    #[tokio::test]
+    async fn what_a_start_does_not_wait_for_is_made_once_with_its_conditions() {
+        let registry = fixture::registry().await;
+        registry.make_deferred_objects().await;
+        let schemas = Collection::new(kinds::flow_control::GROUP, "flowschemas");
+        let stored = registry.storage.get(&schemas, "system-nodes").await.expect("the store works");
+        let schema = json::decode(&stored.expect("it is made").bytes).expect("it is JSON");
+        let [dangling] = schema.items_at(&["status", "conditions"]) else { panic!("it has a condition") };
+        assert_eq!((dangling.str_at(&["type"]), dangling.str_at(&["status"])), ("Dangling", "False"));
+        let before = fixture::newest(&registry);
+        registry.make_deferred_objects().await;
+        assert_eq!(fixture::newest(&registry), before);
     }
 
     #[tokio::test]

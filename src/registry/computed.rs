@@ -7,8 +7,8 @@ use uuid::Uuid;
 use super::definitions::{OWN_MANAGER, own_user};
 use super::{Registry, Target, store_failed};
 use crate::auth::UserInfo;
-use crate::kinds;
 use crate::kinds::strategy::Subresource;
+use crate::kinds::{self, Computed};
 use crate::meta::{Revision, Status};
 use crate::object;
 use crate::store::At;
@@ -16,10 +16,21 @@ use crate::value::{Value, json};
 use futures_util::future::BoxFuture;
 
 impl Registry {
+    /// The objects of a kind that are made now, and the revision that shows them.
+    pub async fn computed(&self, computed: Computed) -> Result<(Vec<Value>, Option<Revision>), Status> {
+        Ok(match computed {
+            Computed::Services => {
+                let (services, revision) = self.api_services().await?;
+                (services, Some(revision))
+            }
+            Computed::Components => (kinds::components(), None),
+        })
+    }
+
     /// An APIService for each version of each group that is served, sorted by name, and the revision that shows them.
     ///
     /// They are as old as the namespace `default`, which is to say as the database.
-    pub async fn api_services(&self) -> Result<(Vec<Value>, Revision), Status> {
+    async fn api_services(&self) -> Result<(Vec<Value>, Revision), Status> {
         let namespaces = self.definitions.namespaces();
         let first = self.storage.get(&namespaces, "default").await;
         let first = first.map_err(|error| store_failed(&namespaces, "get", error))?;
@@ -78,8 +89,8 @@ impl Registry {
         name: &str,
     ) -> Result<(), Status> {
         let version = &target.version;
-        let is_computed = kinds::find(&version.group, &version.names.plural).is_some_and(|kind| kind.is_computed);
-        if !is_computed || user.name == own_user().name {
+        let computed = kinds::find(&version.group, &version.names.plural).and_then(|kind| kind.computed);
+        if computed != Some(Computed::Services) || user.name == own_user().name {
             return Ok(());
         }
         self.store_computed(&Target { name: name.to_owned(), ..target.clone() }).await

@@ -46,10 +46,21 @@ impl Registry {
     ///
     /// Errors: 400 for a pod without an address, 404, 503 as it does not answer.
     pub async fn proxy(&self, target: &Target) -> Result<(), Status> {
-        let proxied = connect::proxied(&target.name)?;
+        let proxied = connect::proxied(&target.name, "pod")?;
         let pod = Target { name: proxied.name.to_owned(), ..target.clone() };
         let pod = self.get_value(&pod, None).await?;
         let address = connect::proxy_address(&pod, proxied.port)?;
+        Err(Status::service_unavailable(&format!("error trying to reach service: {}", connect::refused(&address))))
+    }
+
+    /// Passes a request on to the node, which `target` names as `[SCHEME:]NAME[:PORT]`: without a port to its kubelet.
+    ///
+    /// Errors: 400 for an address that is nobody else's, 404, 500 for a node without an address, 503 as it does not answer.
+    pub async fn proxy_node(&self, target: &Target) -> Result<(), Status> {
+        let proxied = connect::proxied(&target.name, "node")?;
+        let node = Target { name: proxied.name.to_owned(), ..target.clone() };
+        let node = self.get_value(&node, None).await?;
+        let address = connect::node_address(&node, proxied.port)?;
         Err(Status::service_unavailable(&format!("error trying to reach service: {}", connect::refused(&address))))
     }
 

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use crate::admission::Chain;
 use crate::auth::UserInfo;
+use crate::kinds::runtime_config::RuntimeConfig;
 use crate::memory::Memory;
 use crate::meta::Revision;
 use crate::object;
@@ -24,10 +25,15 @@ pub(crate) async fn registry() -> Arc<Registry> {
 
 /// A registry that reads the time from `clock`.
 pub(crate) async fn registry_at(clock: Clock) -> Arc<Registry> {
+    registry_of(clock, &RuntimeConfig::default()).await
+}
+
+/// A registry that serves the versions that `config` asks for.
+pub(crate) async fn registry_of(clock: Clock, config: &RuntimeConfig) -> Arc<Registry> {
     let storage = Storage::open(&Config::memory()).await.expect("a database in memory opens");
     let registry = Arc::new(Registry {
         storage,
-        definitions: Definitions::new(BuiltIn::all(&Default::default())),
+        definitions: Definitions::new(BuiltIn::all(config)),
         admission: Arc::new(Chain::default()),
         convert: Arc::new(Converter(Arc::new(webhook::Client::new(Vec::new(), Vec::new())))),
         policy: None,
@@ -35,6 +41,7 @@ pub(crate) async fn registry_at(clock: Clock) -> Arc<Registry> {
         memory: Arc::new(Memory::of_system()),
         guards_namespaces: false,
         network: Default::default(),
+        deferred: Default::default(),
     });
     registry.make_initial_namespaces().await.expect("nothing stands in the way");
     registry

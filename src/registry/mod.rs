@@ -44,6 +44,7 @@ pub(crate) mod fixture;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use tokio::sync::OnceCell;
 
 use crate::admission::Admission;
 use crate::crd::ServedVersion;
@@ -94,6 +95,8 @@ pub struct Registry {
     pub guards_namespaces: bool,
     /// What services are allocated of.
     pub network: ServiceNetwork,
+    /// Set once the objects are there that are made after the start.
+    pub deferred: OnceCell<()>,
 }
 
 /// What a request is about: a resource in a version, and perhaps one object of it.

@@ -3,7 +3,7 @@
 //!
 //! Source: `k8s.io/apiserver/pkg/util/flowcontrol` and `k8s.io/kube-aggregator/pkg/controllers/status`, release 1.37.
 
-use crate::kinds::available_here;
+use crate::kinds::{self, available_here};
 use crate::meta::Status;
 use crate::object;
 use crate::store::{At, Collection};
@@ -14,6 +14,8 @@ use super::{FieldValidation, PatchRequest, PatchType, Registry, Subresource, Tar
 
 const FLOW: &str = "flowcontrol.apiserver.k8s.io";
 const SCHEMAS: &str = "flowschemas";
+const REGISTRATION: &str = "apiregistration.k8s.io";
+const SERVICES: &str = "apiservices";
 const SCHEMA_MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
 const SERVICE_MANAGER: &str = "kube-apiserver";
 /// Priority levels that are there even while nobody has stored them.
@@ -27,7 +29,10 @@ impl Registry {
         let set = match (version.group.as_str(), version.names.plural.as_str()) {
             (FLOW, SCHEMAS) => self.set_dangling(name).await,
             (FLOW, "prioritylevelconfigurations") => self.set_all_dangling(name).await,
-            ("apiregistration.k8s.io", "apiservices") => self.set_available(name).await,
+            (REGISTRATION, SERVICES) => self.set_available(name).await,
+            ("", "services") => self.set_available_through(&target.namespace, |by| by == name).await,
+            // Which service it is of can't be told of a slice that is gone.
+            ("discovery.k8s.io", "endpointslices") => self.set_available_through(&target.namespace, |_| true).await,
             _ => return,
         };
         if let Err(status) = set {
@@ -67,8 +72,33 @@ impl Registry {
         self.patch_status(target, vec![condition], PatchType::Apply, SCHEMA_MANAGER).await
     }
 
+    /// Sets `Dangling` of the schemas that nobody has written since the server made them.
+    pub(super) async fn set_initial_conditions(&self) -> Result<(), Status> {
+        let schemas = kinds::deferred_objects().filter(|(group, plural, _)| (*group, *plural) == (FLOW, SCHEMAS));
+        let names: Vec<String> =
+            schemas.map(|(_, _, schema)| schema.str_at(&["metadata", "name"]).to_owned()).collect();
+        for name in names {
+            self.set_dangling(&name).await?;
+        }
+        Ok(())
+    }
+
+    /// The APIServices that a service of the namespace serves which `is_meant` by its name.
+    async fn set_available_through(&self, namespace: &str, is_meant: impl Fn(&str) -> bool) -> Result<(), Status> {
+        let snapshot = self.storage.snapshot(&Collection::new(REGISTRATION, SERVICES), At::Newest).await;
+        let snapshot = snapshot.map_err(|_| Status::internal_error("the APIServices can't be read"))?;
+        for stored in snapshot.range("", None) {
+            let Ok(service) = json::decode(&stored.bytes) else { continue };
+            let by = |name: &str| service.str_at(&["spec", "service", name]);
+            if by("namespace") == namespace && !by("name").is_empty() && is_meant(by("name")) {
+                self.set_available(&stored.key).await?;
+            }
+        }
+        Ok(())
+    }
+
     async fn set_available(&self, name: &str) -> Result<(), Status> {
-        let target = self.own_target("apiregistration.k8s.io", "apiservices", name).await?;
+        let target = self.own_target(REGISTRATION, SERVICES, name).await?;
         let Some(service) = self.found(&target).await? else { return Ok(()) };
         let now = self.now();
         let mut available = match service.at(&["spec", "service"]) {

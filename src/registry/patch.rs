@@ -153,7 +153,6 @@ pub(super) fn patch_object(
     let (text, mut strict) = apply_to_json(live, request)?;
     let invalid = |detail: &str| unfit(&text, detail);
     let (patched, repeated) = json::decode_strict(text.as_bytes()).map_err(|error| invalid(&error.to_string()))?;
-    strict.extend(repeated.iter().map(ToString::to_string));
     let (api_version, kind) = super::decode::type_meta(&patched).map_err(|error| invalid(&error))?;
     match target.resource.strategy.may_leave_type_out() {
         true => check_registered(target, &api_version, &kind).map_err(|error| invalid(&error))?,
@@ -163,8 +162,11 @@ pub(super) fn patch_object(
     let decoded =
         target.resource.strategy.decode(patched, &target.resource.versions).map_err(|error| invalid(&error))?;
     match decoded.is_typed {
-        true => strict = in_document_order(text.as_bytes(), strict, &decoded.findings),
-        false => strict.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field \"{path}\""))),
+        true => strict.extend(in_document_order(text.as_bytes(), repeated, &decoded.findings)),
+        false => {
+            strict.extend(repeated.iter().map(ToString::to_string));
+            strict.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field \"{path}\"")));
+        }
     }
     match request.field_validation {
         FieldValidation::Ignore => {}
@@ -300,12 +302,7 @@ fn restored(mut tree: Value, message: Option<&'static Message>) -> Value {
 }
 
 /// A changed object gets the defaults of its version, which belong to nobody.
-fn set_defaults(
-    target: &Target,
-    applied: &Value,
-    merged: Applied,
-    warnings: &mut Warnings,
-) -> Result<Value, Status> {
+fn set_defaults(target: &Target, applied: &Value, merged: Applied, warnings: &mut Warnings) -> Result<Value, Status> {
     if !merged.is_changed {
         return Ok(merged.object);
     }

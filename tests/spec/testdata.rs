@@ -3,6 +3,9 @@
 //!
 //! `golden/kinds/testdata.jsonl.gz` holds `testdata/HEAD` of `k8s.io/api` 1.37: a line is a file, with its `text`, or in
 //! `base64` where it is protobuf. `KNOWN-TESTDATA` lists the kinds for which that does not hold.
+//!
+//! `golden/kinds/testdata-older.jsonl.gz` holds what 1.33 to 1.36 published of kinds that are served today, where it was
+//! another object: both forms, and what is left of it `after` it was read, where fields are gone since.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -39,14 +42,44 @@ fn the_published_object_of_every_kind_is_read_and_written_in_all_forms() {
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
 
-/// By kind: `apps.v1.Deployment`.
-fn read(path: &Path) -> BTreeMap<String, Files> {
+#[test]
+fn the_objects_of_older_minors_are_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/kinds/testdata-older.jsonl.gz");
+    let mut faults = Vec::new();
+    for line in lines(&path) {
+        if let Err(fault) = check_older(&line) {
+            faults.push(format!("{} of {:?}: {fault}", line.str_at(&["kind"]), line.items_at(&["minors"])));
+        }
+    }
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
+
+fn check_older(line: &Value) -> Result<(), String> {
+    let read = |name: &str| json::decode(line.str_at(&[name]).as_bytes()).map_err(|error| error.to_string());
+    let object = read("json")?;
+    let left = if line.get("after").is_some() { read("after")? } else { object.clone() };
+    let message =
+        kinds::message_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"])).ok_or("it is not known")?;
+    let (typed, _) = message.decode(&object)?;
+    same("JSON that is read", &json::encode(&left), &json::encode(&with_type(typed, &object)))?;
+    let bytes = STANDARD.decode(line.str_at(&["protobuf"])).map_err(|error| error.to_string())?;
+    let envelope = protobuf::open(&bytes).map_err(|error| error.to_string())?;
+    let from_protobuf = protobuf::decode(message, envelope.raw).map_err(|error| error.to_string())?;
+    same("protobuf that is read", &json::encode(&left), &json::encode(&with_type(from_protobuf, &object)))
+}
+
+/// The lines of a file.
+fn lines(path: &Path) -> Vec<Value> {
     let packed = fs::read(path).expect("the file is there");
     let mut text = String::new();
     flate2::read::GzDecoder::new(packed.as_slice()).read_to_string(&mut text).expect("it is gzip");
+    text.lines().map(|line| json::decode(line.as_bytes()).expect("a line is JSON")).collect()
+}
+
+/// By kind: `apps.v1.Deployment`.
+fn read(path: &Path) -> BTreeMap<String, Files> {
     let mut kinds: BTreeMap<String, Files> = BTreeMap::new();
-    for line in text.lines() {
-        let line = json::decode(line.as_bytes()).expect("a line is JSON");
+    for line in lines(path) {
         let (name, form) = line.str_at(&["file"]).rsplit_once('.').expect("a file has an extension");
         let files = kinds.entry(name.to_owned()).or_default();
         let text = line.str_at(&["text"]).as_bytes().to_vec();

@@ -65,6 +65,7 @@ mod served {
 }
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::crd::{Names, Scale, Scope, SelectorForm, ServedVersion};
 use crate::protobuf;
@@ -75,8 +76,9 @@ use strategy::Strategy;
 
 pub use crate::types::show_internal;
 pub use rbac::GROUP as RBAC_GROUP;
-pub use served::apiregistration::api_service::{available_here, local as local_api_service};
+pub use served::apiregistration::api_service::{available_here, group_rank, local as local_api_service};
 pub use served::core::binding::BINDING;
+pub use served::core::component_status::components;
 pub use served::core::config_map::root_authority;
 pub use served::core::namespace::{FINALIZE, INITIAL as INITIAL_NAMESPACES, new as new_namespace};
 pub use served::core::service_account::default as default_service_account;
@@ -112,8 +114,8 @@ pub struct Kind {
     /// Of a question: who answers it. Questions are not stored.
     pub review: Option<Review>,
     pub strategy: &'static dyn Strategy,
-    /// Some of its objects are made of what is served, each time somebody asks, until somebody changes them.
-    pub is_computed: bool,
+    /// Some of its objects are made each time somebody asks: of what.
+    pub computed: Option<Computed>,
     /// A small valid object, in YAML: what the kind is for, and what the tests create.
     pub example: &'static str,
     /// Every form of the same objects, in other versions or groups: they are stored in the first. Empty for a kind that has
@@ -121,7 +123,7 @@ pub struct Kind {
     pub forms: &'static [&'static Kind],
     /// Whether it is served unless somebody asks for something else: beta and alpha versions are not.
     pub is_default: bool,
-    /// What everybody is warned of who uses it.
+    /// What everybody is warned of who uses it, where its type does not tell.
     pub deprecation: Option<&'static str>,
 }
 
@@ -173,6 +175,17 @@ pub enum Action {
     Scale(SelectorForm),
     /// It is sent on to one of the endpoints of the service.
     ConnectService,
+    /// It is sent on to the node, or to its kubelet.
+    ConnectNode,
+}
+
+/// What objects are made of that are not stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Computed {
+    /// Of the groups and versions that are served. Who changes such an object makes a stored one of it.
+    Services,
+    /// Of what belongs to a cluster beside this server.
+    Components,
 }
 
 /// What is asked by creating an object.
@@ -198,6 +211,8 @@ pub enum Review {
 const VERBS: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 /// Of objects that are not deleted together.
 const SINGLE_VERBS: &[&str] = &["create", "delete", "get", "list", "patch", "update", "watch"];
+/// Of what passes requests on.
+const CONNECTING_VERBS: &[&str] = &["create", "delete", "get", "patch", "update"];
 /// Of questions.
 const CREATING_VERBS: &[&str] = &["create"];
 
@@ -225,7 +240,7 @@ impl Kind {
             verbs: VERBS,
             review: None,
             strategy,
-            is_computed: false,
+            computed: None,
             example: "",
             forms: &[],
             is_default: true,
@@ -241,6 +256,12 @@ impl Kind {
             review: Some(review),
             ..Kind::new(group, "v1", kind, &strategy::Unchecked)
         }
+    }
+
+    /// What everybody is warned of who uses it.
+    fn deprecation(&self) -> Option<String> {
+        let of_type = || types::of_kind(self.group, self.version, self.kind)?.deprecation(types::MINOR);
+        self.deprecation.map(str::to_owned).or_else(of_type)
     }
 
     /// Its type.
@@ -326,7 +347,7 @@ impl Kind {
             scale: self.scale(),
             columns: Vec::new(),
             selectable_fields: texts(self.selectable_fields),
-            deprecation_warning: self.deprecation.map(str::to_owned),
+            deprecation_warning: self.deprecation(),
         }
     }
 }
@@ -336,9 +357,14 @@ impl Kind {
 pub static SCALE: Kind =
     Kind { plural: "scales", singular: "scale", ..Kind::new("autoscaling", "v1", "Scale", &strategy::Unchecked) };
 
+/// Whether the kinds that are made up for tests are among the others; they are in no other program.
+#[doc(hidden)]
+pub static SHOWS_MADE_UP: AtomicBool = AtomicBool::new(cfg!(test));
+
 /// Every built-in kind.
 pub fn all() -> impl Iterator<Item = &'static Kind> {
-    served::KINDS.iter().flat_map(|kinds| kinds.iter()).copied()
+    let made_up = if SHOWS_MADE_UP.load(Ordering::Relaxed) { &served::MADE_UP[..] } else { &[] };
+    served::KINDS.iter().chain(made_up).flat_map(|kinds| kinds.iter()).copied()
 }
 
 /// The built-in kind that is served as `plural` in `group`.
@@ -380,12 +406,20 @@ pub fn delete_options() -> &'static Message {
 
 /// The objects that a server makes at its start where they are missing, each with its group and plural.
 pub fn initial_objects() -> impl Iterator<Item = (&'static str, &'static str, Value)> {
-    let classes = served::scheduling::priority_class::initial();
-    let flow_control = flow_control::INITIAL.iter().map(|object| match object.str_at(&["kind"]) {
+    served::scheduling::priority_class::initial().map(|class| ("scheduling.k8s.io", "priorityclasses", class))
+}
+
+/// Those that nobody but their readers looks at, so that a server makes them once it is ready, or is asked for their group.
+pub fn deferred_objects() -> impl Iterator<Item = (&'static str, &'static str, Value)> {
+    flow_control::INITIAL.iter().map(|object| match object.str_at(&["kind"]) {
         "FlowSchema" => (flow_control::GROUP, "flowschemas", object.clone()),
         _ => (flow_control::GROUP, "prioritylevelconfigurations", object.clone()),
-    });
-    classes.map(|class| ("scheduling.k8s.io", "priorityclasses", class)).chain(flow_control)
+    })
+}
+
+/// Whether objects of the group are among [`deferred_objects`].
+pub fn is_deferred(group: &str) -> bool {
+    group == flow_control::GROUP
 }
 
 /// Brings an object into the form that the store of Kubernetes gives back; one of a custom kind stays as it is.

@@ -4,6 +4,8 @@
 
 use crate::value::Value;
 
+use super::strategy::Subresource;
+
 /// Gives `new` the top fields `names` of `old`, or takes them away.
 pub fn keep(new: &mut Value, old: &Value, names: &[&str]) {
     let fields = new.make_object();
@@ -15,15 +17,30 @@ pub fn keep(new: &mut Value, old: &Value, names: &[&str]) {
     }
 }
 
-/// Gives `new` the metadata of `old`, all but managedFields.
+/// Gives `new` the metadata of `old` that a write to `/status` can't change: `ResetObjectMetaForStatus`.
 pub fn keep_metadata(new: &mut Value, old: &Value) {
-    let owners = new.at(&["metadata", "managedFields"]).cloned();
-    keep(new, old, &["metadata"]);
+    const KEPT: [&str; 7] =
+        ["annotations", "deletionTimestamp", "finalizers", "generation", "labels", "ownerReferences", "selfLink"];
     let metadata = new.make_object().entry("metadata").make_object();
-    match owners {
-        Some(owners) => _ = metadata.insert("managedFields", owners),
-        None => _ = metadata.remove("managedFields"),
+    for name in KEPT {
+        match old.at(&["metadata", name]) {
+            Some(value) => _ = metadata.insert(name, value.clone()),
+            None => _ = metadata.remove(name),
+        }
     }
+}
+
+/// A write to `/status` leaves the spec and the metadata as they were, another one the status.
+pub fn for_update(subresource: Subresource, new: &mut Value, old: &Value) {
+    keep_other(subresource, new, old);
+    if subresource == Subresource::Status {
+        keep_metadata(new, old);
+    }
+}
+
+/// [`for_update`] of kinds whose labels may be changed through `/status`, too.
+pub fn keep_other(subresource: Subresource, new: &mut Value, old: &Value) {
+    keep(new, old, if subresource == Subresource::Status { &["spec"] } else { &["status"] });
 }
 
 /// Empties a field that only the server sets; `zero` is what Go writes for it.
@@ -38,12 +55,16 @@ pub fn first_generation(object: &mut Value) {
 
 /// Counts a change of any of the top fields `names`.
 pub fn count_generation(new: &mut Value, old: &Value, names: &[&str]) {
-    let is_changed = names.iter().any(|name| !equal(new.get(name), old.get(name)));
-    let generation = old.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default();
-    if is_changed {
-        let metadata = new.make_object().entry("metadata").make_object();
-        metadata.insert("generation", Value::Int(generation.saturating_add(1)));
+    if names.iter().any(|name| !equal(new.get(name), old.get(name))) {
+        raise_generation(new, old);
     }
+}
+
+/// The generation after that of `old`.
+pub fn raise_generation(new: &mut Value, old: &Value) {
+    let before = old.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default();
+    let metadata = new.make_object().entry("metadata").make_object();
+    metadata.insert("generation", Value::Int(before.saturating_add(1)));
 }
 
 /// Whether Go holds both for the same: an empty list or map is the same as none.

@@ -167,6 +167,9 @@ pub trait Strategy: Send + Sync {
         Vec::new()
     }
 
+    /// Sets times that Go sets in an object as it reads it, where they were left out; `now` is RFC 3339.
+    fn set_times(&self, _object: &mut Value, _now: &str) {}
+
     fn prepare_create(&self, _version: &ServedVersion, _object: &mut Value) {}
 
     /// [`Strategy::prepare_create`] of a kind that notes who makes an object: `user` gives the UserInfo of
@@ -233,14 +236,22 @@ pub trait Strategy: Send + Sync {
         None
     }
 
+    /// Whether Go has a list of the fields that can be selected by, as of few kinds. Others are known by their metadata alone.
+    fn lists_field_labels(&self) -> bool {
+        false
+    }
+
     /// What is said of a field selector on `field`, which can't be selected by.
     fn unknown_field_label(&self, _version: &ServedVersion, field: &str) -> String {
+        if self.lists_field_labels() {
+            return format!("field label not supported: {field}");
+        }
         format!("{} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"", go_quote(field))
     }
 
-    /// Whether `metadata.namespace` may be selected by where objects have none, as by default in Go.
-    fn knows_namespace_label(&self) -> bool {
-        true
+    /// Whether `metadata.namespace` may be selected by; by default in Go even where objects have none.
+    fn knows_namespace_label(&self, is_namespaced: bool) -> bool {
+        is_namespaced || !self.lists_field_labels()
     }
 
     /// The value of a selectable field that does not stand under its own path.
@@ -433,12 +444,8 @@ impl Strategy for Custom {
         }
     }
 
-    fn unknown_field_label(&self, _: &ServedVersion, field: &str) -> String {
-        format!("field label not supported: {field}")
-    }
-
-    fn knows_namespace_label(&self) -> bool {
-        false
+    fn lists_field_labels(&self) -> bool {
+        true
     }
 
     fn allows_unconditional_update(&self) -> bool {

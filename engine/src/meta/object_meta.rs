@@ -550,7 +550,7 @@ mod tests {
             (Ok((value, unknown)), Ok((expected, fields))) => {
                 assert_eq!((value.as_str(), unknown.as_slice()), (expected, fields))
             }
-            (Err(error), Err(expected)) => assert_eq!(error, expected),
+            (Err(error), Err(expected)) => assert_eq!(error.to_string(), expected),
             (decoded, expect) => panic!("{decoded:?} is not {expect:?}"),
         }
     }

@@ -20,8 +20,9 @@
 //!   would be tables of pointers that are relocated at every start. As text they cost no build time, no relocations
 //!   and nothing at a start.
 //! - The next minor is another version in `schemas/generate/go.mod`, and a difference in text that can be read.
-//! - What our own code says of a type stands in Rust beside it: what reads and writes itself in Go (`own`), and
-//!   descriptions in our words (`descriptions`).
+//! - What our own code says of a type stands in Rust beside it: what reads and writes itself in Go (`own`).
+//! - What types and fields are, for people, is `schemas/descriptions.txt.gz`, made of the same modules. It is unpacked when
+//!   a document first shows a type (`descriptions`).
 //!
 //! Source: the Go types and `generated.proto` files of `k8s.io/api` and `k8s.io/apimachinery`, release 1.37.
 
@@ -35,43 +36,14 @@ pub mod layout;
 mod stored;
 pub mod openapi;
 
-use descriptions::description;
-
 pub use internal::show as show_internal;
 pub use source::{Named, find, objects, packages};
 pub use table::{
     Codec, Field, Items, Kind, Message, Ref, Shape, boolean, bytes, double, int32, int64, message, string,
 };
 
-/// The groups of Kubernetes, with the first part of their packages' names.
-const GROUPS: [(&str, &str); 26] = [
-    ("", "core"),
-    ("admission.k8s.io", "admission"),
-    ("admissionregistration.k8s.io", "admissionregistration"),
-    ("apidiscovery.k8s.io", "apidiscovery"),
-    ("apiextensions.k8s.io", "apiextensions"),
-    ("apiregistration.k8s.io", "apiregistration"),
-    ("apps", "apps"),
-    ("authentication.k8s.io", "authentication"),
-    ("authorization.k8s.io", "authorization"),
-    ("autoscaling", "autoscaling"),
-    ("batch", "batch"),
-    ("certificates.k8s.io", "certificates"),
-    ("coordination.k8s.io", "coordination"),
-    ("discovery.k8s.io", "discovery"),
-    ("events.k8s.io", "events"),
-    ("extensions", "extensions"),
-    ("flowcontrol.apiserver.k8s.io", "flowcontrol"),
-    ("internal.apiserver.k8s.io", "apiserverinternal"),
-    ("networking.k8s.io", "networking"),
-    ("node.k8s.io", "node"),
-    ("policy", "policy"),
-    ("rbac.authorization.k8s.io", "rbac"),
-    ("resource.k8s.io", "resource"),
-    ("scheduling.k8s.io", "scheduling"),
-    ("storage.k8s.io", "storage"),
-    ("storagemigration.k8s.io", "storagemigration"),
-];
+/// The minor of Kubernetes that the types are of.
+pub const MINOR: u32 = 37;
 
 /// A type that the data does not hold, which a test rules out.
 static NOTHING: Message = Message::new("", &[]);
@@ -88,7 +60,7 @@ pub fn message_named(package: &str, name: &str) -> &'static Message {
 
 /// The type of a kind, or of a list of its objects.
 pub fn of_kind(group: &str, version: &str, kind: &str) -> Option<&'static Named> {
-    let (_, package) = GROUPS.iter().find(|(known, _)| *known == group)?;
+    let package = source::package_of_group(group)?;
     find(&format!("{package}.{version}"), kind)
 }
 
@@ -118,5 +90,5 @@ pub fn knows_api_version(api_version: &str) -> bool {
 
 /// Whether a group is one of Kubernetes' own.
 pub fn knows_group(group: &str) -> bool {
-    GROUPS.iter().any(|(known, _)| *known == group)
+    source::package_of_group(group).is_some()
 }

@@ -2,6 +2,7 @@
 //!
 //! Source: kube-openapi's generator and the documents of Kubernetes 1.37.
 
+use super::descriptions::description;
 use super::{Codec, Field, Kind, Message, Named, Ref, Shape};
 use crate::object;
 use crate::value::{Map, Value, json};
@@ -33,13 +34,6 @@ impl Named {
         format!("io.k8s.{package}.{}", self.name())
     }
 
-    /// The group and version of the package.
-    fn group_version(&self) -> Option<(&'static str, &'static str)> {
-        let (package, version) = self.package().split_once('.')?;
-        let (group, _) = super::GROUPS.iter().find(|(_, known)| *known == package)?;
-        Some((group, version))
-    }
-
     /// The type's definition.
     pub fn definition(&'static self) -> Definition {
         let message = self.message();
@@ -58,9 +52,7 @@ impl Named {
 
 fn structure(message: &'static Message, named: &Named, references: &mut Vec<&'static Named>) -> Value {
     let mut fields = Map::new();
-    if !message.description.is_empty() {
-        fields.insert("description", message.description.into());
-    }
+    describe(&mut fields, description(named.package(), named.name(), ""));
     fields.insert("type", "object".into());
     let properties = message.members().map(|member| (member.json.to_owned(), field(member, references)));
     let properties: Map = properties.collect();
@@ -82,9 +74,24 @@ fn structure(message: &'static Message, named: &Named, references: &mut Vec<&'st
     Value::Object(fields)
 }
 
+fn description_of(field: &Field) -> String {
+    match field.owner {
+        Some(owner) => description(owner.package(), owner.name(), field.json),
+        None if field.json.is_empty() => String::new(),
+        // Kind and apiVersion, which no type has as fields of its own.
+        None => description("meta.v1", "TypeMeta", field.json),
+    }
+}
+
+fn describe(fields: &mut Map, description: String) {
+    if !description.is_empty() {
+        fields.insert("description", description.into());
+    }
+}
+
 fn field(field: &'static Field, references: &mut Vec<&'static Named>) -> Value {
     work::step();
-    let of_items = Field { description: "", always: true, default: None, shape: Shape::Value, ..*field };
+    let of_items = Field { owner: None, always: true, default: None, shape: Shape::Value, ..*field };
     let mut schema = match field.shape {
         Shape::Value | Shape::Pointer | Shape::Inline => one(field, references),
         Shape::List => object! { "type" => "array", "items" => one(&of_items, references) },
@@ -93,9 +100,7 @@ fn field(field: &'static Field, references: &mut Vec<&'static Named>) -> Value {
         }
     };
     let fields = schema.make_object();
-    if !field.description.is_empty() {
-        fields.insert("description", field.description.into());
-    }
+    describe(fields, description_of(field));
     if let Some(default) = field.default.and_then(|text| json::decode(text.as_bytes()).ok()) {
         fields.insert("default", default);
     }

@@ -14,13 +14,22 @@ include!(concat!(env!("OUT_DIR"), "/types.rs"));
 
 /// The packages by their names: `core.v1`.
 static PACKAGES: LazyLock<HashMap<&str, Package>> = LazyLock::new(|| {
-    let package = |&(name, text): &(&'static str, &'static str)| (name, Package { name, text, types: OnceLock::new() });
-    FILES.iter().map(package).collect()
+    files().map(|&(name, group, text)| (name, Package { name, group, text, types: OnceLock::new() })).collect()
 });
+
+/// The first parts of the packages' names by the API groups.
+static GROUPS: LazyLock<HashMap<&str, &str>> =
+    LazyLock::new(|| files().filter_map(|&(name, group, _)| Some((group?, name.split_once('.')?.0))).collect());
+
+/// Each package with the API group of its kinds and its text.
+fn files() -> impl Iterator<Item = &'static (&'static str, Option<&'static str>, &'static str)> {
+    FILES.iter().chain(&MADE_UP)
+}
 
 /// A Go package.
 struct Package {
     name: &'static str,
+    group: Option<&'static str>,
     text: &'static str,
     types: OnceLock<HashMap<&'static str, Named>>,
 }
@@ -43,7 +52,12 @@ pub fn find(package: &str, name: &str) -> Option<&'static Named> {
 
 /// The names of all packages.
 pub fn packages() -> impl Iterator<Item = &'static str> {
-    FILES.iter().map(|(name, _)| *name)
+    files().map(|(name, ..)| *name)
+}
+
+/// The first part of the names of the packages of a group: `core` for the group without a name.
+pub(super) fn package_of_group(group: &str) -> Option<&'static str> {
+    GROUPS.get(group).copied()
 }
 
 /// The structs of a package that stand on their own, in no order.
@@ -91,6 +105,40 @@ impl Named {
         self.package.name
     }
 
+    /// The API group and the version of its package, if it has them.
+    pub(super) fn group_version(&self) -> Option<(&'static str, &'static str)> {
+        let (_, version) = self.package.name.split_once('.')?;
+        Some((self.package.group?, version))
+    }
+
+    /// What everybody is warned of who uses the type in the minor `now` of Kubernetes; `None` while it is not deprecated.
+    ///
+    /// Source: `prerelease-lifecycle-gen`: alpha and beta versions live for six minors, the last three of them deprecated.
+    pub fn deprecation(&self, now: u32) -> Option<String> {
+        const GRACE_MINORS: u32 = 3;
+        let (group, version) = self.group_version()?;
+        let word =
+            |name: &str| self.words().find_map(|word| word.strip_prefix(name).and_then(|word| word.strip_prefix('=')));
+        let minor = |name: &str| word(name).and_then(|text| text.strip_prefix("1.")).and_then(|text| text.parse().ok());
+        let is_stable = !version.contains("alpha") && !version.contains("beta");
+        let later = |from: Option<u32>| from.filter(|_| !is_stable).map(|from| from + GRACE_MINORS);
+        let deprecated = minor("deprecated").or_else(|| later(minor("introduced"))).filter(|minor| *minor <= now)?;
+        let removed = minor("removed").or_else(|| later(Some(deprecated)));
+        let api_version = |group: &str, version: &str| match group {
+            "" => version.to_owned(),
+            group => format!("{group}/{version}"),
+        };
+        let mut text = format!("{} {} is deprecated in v1.{deprecated}+", api_version(group, version), self.name);
+        if let Some(removed) = removed {
+            text += &format!(", unavailable in v1.{removed}+");
+        }
+        let mut instead = word("replacement").unwrap_or_default().split(',');
+        if let (Some(group), Some(version), Some(kind)) = (instead.next(), instead.next(), instead.next()) {
+            text += &format!("; use {} {kind}", api_version(group, version));
+        }
+        Some(text)
+    }
+
     /// The name of the type, without its package.
     pub const fn name(&self) -> &'static str {
         self.name
@@ -124,7 +172,6 @@ impl Named {
             return Message { package, ..Message::new(self.name, fields).codec(codec) };
         }
         let has = |wanted: &str| self.words().any(|word| word == wanted);
-        let description = super::description(self.package.name, self.name, "");
         if let Some(items) = self.underlying().filter(|_| own.is_none()) {
             let items = self.package.type_of(items);
             let list = Field { shape: Shape::List, go_type: items.go_type, ..field(1, "", items.kind) };
@@ -133,7 +180,7 @@ impl Named {
         }
         let lines = self.fields.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
         let fields = leak_fields(lines.map(|line| self.field(line)).collect());
-        let message = Message::new(self.name, fields).describe(description);
+        let message = Message::new(self.name, fields);
         let is_atomic = has("struct=atomic");
         let codec = own.map_or(Codec::Object, |own| own.codec);
         Message { package, is_object: has("object"), is_atomic, codec, ..message }
@@ -152,7 +199,7 @@ impl Named {
             go_type: found.go_type,
             container_type: found.container_type,
             enums: found.enums,
-            description: super::description(self.package.name, self.name, json),
+            owner: Some(self),
             ..field(number.parse().unwrap_or_default(), json, found.kind)
         };
         let is_struct = found.shape == Shape::Value && matches!(found.kind, Kind::Message(_));
@@ -272,7 +319,7 @@ fn list_type(text: &'static str) -> (Option<&'static str>, &'static [&'static st
     }
 }
 
-fn leak(text: String) -> &'static str {
+pub(super) fn leak(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
 

@@ -17,8 +17,6 @@ pub struct Message {
     /// In the order of the Go type, which is that of the JSON.
     pub fields: &'static [Field],
     pub codec: Codec,
-    /// What it is, for people.
-    pub description: &'static str,
     /// Whether it stands on its own: its JSON has `kind` and `apiVersion`, which the bytes have not.
     pub is_object: bool,
     /// Whether its fields have one owner: `+structType=atomic`.
@@ -102,8 +100,8 @@ pub struct Field {
     pub shape: Shape,
     /// Whether JSON has the field when it is zero.
     pub always: bool,
-    /// What it is, for people.
-    pub description: &'static str,
+    /// The published type that has it; none of a field that is made here.
+    pub(super) owner: Option<&'static Named>,
     /// Go's name of a string type (`v1.SecretType`), of the items of a list, or of the values of a map.
     pub go_type: Option<&'static str>,
     /// Go's name of a list or map type that has one (`v1.ResourceList`).
@@ -170,16 +168,7 @@ impl Message {
     /// A message that is an object in JSON.
     pub const fn new(name: &'static str, fields: &'static [Field]) -> Self {
         let by_number = sort_by_number(fields);
-        Message {
-            name,
-            package: "v1",
-            fields,
-            codec: Codec::Object,
-            description: "",
-            is_object: false,
-            is_atomic: false,
-            by_number,
-        }
+        Message { name, package: "v1", fields, codec: Codec::Object, is_object: false, is_atomic: false, by_number }
     }
 
     /// A message that stands on its own: an object of a kind, or a list of them.
@@ -190,11 +179,6 @@ impl Message {
     /// The same fields, with another look.
     pub const fn codec(self, codec: Codec) -> Self {
         Message { codec, ..self }
-    }
-
-    /// Says what it is.
-    pub const fn describe(self, description: &'static str) -> Self {
-        Message { description, ..self }
     }
 
     /// What its JSON has, in the order of the Go type.
@@ -293,7 +277,7 @@ pub(super) const fn field(number: u32, json: &'static str, kind: Kind) -> Field 
         kind,
         shape: Shape::Value,
         always,
-        description: "",
+        owner: None,
         go_type: None,
         container_type: None,
         is_required: false,

@@ -60,7 +60,10 @@ impl Write<'_> {
         let Write { strategy, version, .. } = *self;
         let early_warnings = strategy.early_warnings(&object);
         match self.by {
-            Some(by) => strategy.prepare_create_by(version, &mut object, by.user),
+            Some(by) => {
+                strategy.set_times(&mut object, by.now);
+                strategy.prepare_create_by(version, &mut object, by.user);
+            }
             None => strategy.prepare_create(version, &mut object),
         }
         let mut errors = strategy.validate_create_observed(version, &object, &mut |run| observe(run));
@@ -76,7 +79,10 @@ impl Write<'_> {
         let Write { strategy, version, subresource, by } = *self;
         metadata::keep_generation(&mut new, old);
         match by {
-            Some(by) => strategy.prepare_update_at(version, subresource, &mut new, old, by.now),
+            Some(by) => {
+                strategy.set_times(&mut new, by.now);
+                strategy.prepare_update_at(version, subresource, &mut new, old, by.now);
+            }
             None => strategy.prepare_update(version, subresource, &mut new, old),
         }
         metadata::keep_system_fields(&mut new, old);

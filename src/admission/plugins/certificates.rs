@@ -13,10 +13,12 @@ use crate::auth::{self, Authorizer, Decision, ResourceAttributes, UserInfo};
 use crate::kinds::certificates::Request;
 use crate::kinds::prepare;
 use crate::meta::Status;
+use crate::meta::field::{Error, ErrorList, Path};
 use crate::value::{Value, base64, go_quote};
 
 const GROUP: &str = "certificates.k8s.io";
 const REQUESTS: &str = "certificatesigningrequests";
+const POD_REQUESTS: &str = "podcertificaterequests";
 /// Who signs the certificates of clients of this server.
 const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 
@@ -81,6 +83,7 @@ impl Admission for CertificateSigning {
     }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+        self.check_pod_request(attributes, object)?;
         let Some(old) = attributes.old.filter(|_| is_part(attributes, REQUESTS, "status")) else { return Ok(()) };
         let is_same = |name: &str| prepare::equal(object.at(&["status", name]), old.at(&["status", name]));
         if is_same("certificate") && is_same("conditions") {
@@ -90,6 +93,24 @@ impl Admission for CertificateSigning {
             true => Ok(()),
             false => Err(refused(attributes, "sign requests with", signer(old))),
         }
+    }
+}
+
+impl CertificateSigning {
+    /// Who writes the status of a PodCertificateRequest signs for its signer. In the reference that is a part of validation.
+    fn check_pod_request(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+        let old = attributes.old.filter(|_| is_part(attributes, POD_REQUESTS, "status"));
+        let Some(old) = old.filter(|old| !prepare::equal(object.get("status"), old.get("status"))) else {
+            return Ok(());
+        };
+        if may(&*self.authorizer, attributes.user, "sign", signer(old)) {
+            return Ok(());
+        }
+        let (user, signer) = (go_quote(&attributes.user.name), go_quote(signer(old)));
+        let why = format!("User {user} is not permitted to \"sign\" for signer {signer}");
+        let spec = Path::new("spec");
+        let errors = ErrorList::from(Error::forbidden(&spec.child("signerName"), why));
+        Err(Status::invalid(GROUP, "PodCertificateRequest", old.str_at(&["metadata", "name"]), &errors))
     }
 }
 

@@ -319,6 +319,7 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controllers::Controller;
 
     fn flags(arguments: &[&str]) -> Result<Flags, String> {
         let table = Table::new(Manner::Pflag, include_str!("../../../schemas/kube-apiserver-flags.txt"));
@@ -353,6 +354,9 @@ mod tests {
         assert_eq!(modes("X"), Err("authorization-mode \"X\" is not a valid mode".to_owned()));
         assert_eq!(switches(""), Ok(Switches::NONE));
         assert_eq!(switches("*"), Ok(Switches::ALL));
-        assert!(switches("namespace-controller").is_ok_and(|found| found.namespaces && !found.garbage));
+        assert!(
+            switches("namespace-controller")
+                .is_ok_and(|found| found.is_on(Controller::Namespaces) && !found.is_on(Controller::Garbage))
+        );
     }
 }

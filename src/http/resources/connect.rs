@@ -34,6 +34,7 @@ pub(super) async fn connect(
         }
         Action::Proxy => registry.proxy(target).await?,
         Action::ConnectService => registry.proxy_service(target).await?,
+        Action::ConnectNode => registry.proxy_node(target).await?,
         _ => {
             let container = (target.subresource.name() != "portforward").then(|| query("container"));
             registry.connect(target, container, exchange.upgrade.is_some()).await?;

@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::http::Response;
 
+use crate::kinds::Computed;
 use crate::meta::Status;
 use crate::registry::{Subresource, Target};
 
@@ -33,11 +34,19 @@ pub(super) async fn get(app: &App, exchange: &Exchange, target: &Target) -> Resu
     object(exchange, target, 200, format, &shape, content)
 }
 
-pub(super) async fn get_computed(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, Refusal> {
+pub(super) async fn get_computed(
+    app: &App,
+    exchange: &Exchange,
+    (target, of): (&Target, Computed),
+) -> Result<Response<Body>, Refusal> {
     let (format, shape) = negotiate(exchange, target)?;
-    let (services, _) = app.registry.api_services().await?;
-    let found = services.into_iter().find(|service| service.str_at(&["metadata", "name"]) == target.name);
-    let (group, plural) = (&target.version.group, &target.version.names.plural);
-    let service = found.ok_or_else(|| Status::not_found(group, plural, &target.name))?;
-    object(exchange, target, 200, format, &shape, Content::Value(service))
+    let (objects, _) = app.registry.computed(of).await?;
+    let found = objects.into_iter().find(|object| object.str_at(&["metadata", "name"]) == target.name);
+    // A component that is not there is called by its kind.
+    let (group, plural) = match of {
+        Computed::Services => (target.version.group.as_str(), target.version.names.plural.as_str()),
+        Computed::Components => ("", target.version.names.singular.as_str()),
+    };
+    let found = found.ok_or_else(|| Status::not_found(group, plural, &target.name))?;
+    object(exchange, target, 200, format, &shape, Content::Value(found))
 }

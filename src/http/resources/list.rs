@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::http::Response;
 use jiff::Timestamp;
 
+use crate::kinds::Computed;
 use crate::memory::Full;
 use crate::meta::Status;
 use crate::meta::selector::{FieldSelector, LabelSelector};
@@ -44,17 +45,21 @@ pub(super) async fn list(app: &App, exchange: &Exchange, target: &Target) -> Res
     answer_page(app, exchange, target, format, &shape, page).await
 }
 
-pub(super) async fn list_computed(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, Refusal> {
+pub(super) async fn list_computed(
+    app: &App,
+    exchange: &Exchange,
+    (target, of): (&Target, Computed),
+) -> Result<Response<Body>, Refusal> {
     let (format, shape) = negotiate(exchange, target)?;
     let (_, request) = list_options(exchange, target)?;
-    let (mut services, revision) = app.registry.api_services().await?;
-    services.retain(|service| {
-        let label = |name: &str| service.at(&["metadata", "labels", name]).and_then(Value::as_str);
-        let name = |_: &str| service.str_at(&["metadata", "name"]).to_owned();
+    let (mut objects, revision) = app.registry.computed(of).await?;
+    objects.retain(|object| {
+        let label = |name: &str| object.at(&["metadata", "labels", name]).and_then(Value::as_str);
+        let name = |_: &str| object.str_at(&["metadata", "name"]).to_owned();
         request.labels.matches(label) && request.fields.matches(name)
     });
-    let metadata = object! { "resourceVersion" => revision.to_string() };
-    answer_items(exchange, target, format, &shape, metadata, services)
+    let metadata = revision.map(|revision| object! { "resourceVersion" => revision.to_string() });
+    answer_items(exchange, target, format, &shape, metadata.unwrap_or_else(|| object! {}), objects)
 }
 
 /// The options of a list or watch, and the selectors in them.
@@ -66,7 +71,7 @@ pub(super) fn list_options(exchange: &Exchange, target: &Target) -> Result<(List
     for field in fields.fields() {
         let selectable = match field {
             "metadata.name" => true,
-            "metadata.namespace" => target.version.is_namespaced() || target.resource.strategy.knows_namespace_label(),
+            "metadata.namespace" => target.resource.strategy.knows_namespace_label(target.version.is_namespaced()),
             other => target.version.selectable_fields.iter().any(|path| path.strip_prefix('.') == Some(other)),
         };
         if !selectable {

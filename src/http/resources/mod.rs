@@ -59,6 +59,9 @@ async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) 
     }
     app.authorizer.refresh().await?;
     authorize(app, exchange, path, verb)?;
+    if kinds::is_deferred(&path.group) {
+        app.registry.make_deferred_objects().await;
+    }
     let mut resource = app.registry.resolve(&path.group, &path.resource).await?;
     if resource.is_none() && makes_do {
         app.registry.catch_up(&path.group, &path.resource, operation).await?;
@@ -81,8 +84,7 @@ async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) 
         });
     };
     let namespaced = version.is_namespaced();
-    let is_namespaces = path.group.is_empty() && path.resource == "namespaces";
-    if !is_namespaces && !path.fits_scope(namespaced, verb) {
+    if !path.fits_scope(namespaced, verb) {
         return Err(match built_in {
             true => Status::not_found_generic().into(),
             false => Refusal::NotFoundText,
@@ -140,13 +142,18 @@ async fn dispatch(
     if matches!(verb, Verb::Update | Verb::Patch | Verb::Delete) {
         note_stored(app, exchange, &target).await;
     }
-    if is_computed(&target) && matches!(verb, Verb::Update | Verb::Patch | Verb::Delete) {
+    let computed = built_in(&target.version).and_then(|kind| kind.computed);
+    if computed.is_some() && matches!(verb, Verb::Update | Verb::Patch | Verb::Delete) {
         app.registry.store_computed(&target).await?;
     }
     let unsupported = || Status::method_not_allowed(&target.version.group, &target.version.names.plural, verb.as_str());
     match (target.subresource, verb) {
-        (Subresource::Main, Verb::List) if is_computed(&target) => list::list_computed(app, exchange, &target).await,
-        (Subresource::Main, Verb::Get) if is_computed(&target) => get::get_computed(app, exchange, &target).await,
+        (Subresource::Main, Verb::List) if let Some(of) = computed => {
+            list::list_computed(app, exchange, (&target, of)).await
+        }
+        (Subresource::Main, Verb::Get) if let Some(of) = computed => {
+            get::get_computed(app, exchange, (&target, of)).await
+        }
         (Subresource::Main, Verb::List) => list::list(app, exchange, &target).await,
         (Subresource::Main, Verb::Watch) => watch::watch(app, exchange, target).await,
         (Subresource::Main, Verb::Create) => create::create(app, exchange, &target, body).await,
@@ -161,9 +168,10 @@ async fn dispatch(
             Some((action @ (Action::Bind | Action::Evict), Verb::Create)) => {
                 create::act(app, exchange, (&target, action), body).await
             }
-            Some((action @ (Action::Log | Action::Connect | Action::Proxy | Action::ConnectService), _)) => {
-                connect::connect(app, exchange, (&target, action)).await
-            }
+            Some((
+                action @ (Action::Log | Action::Connect | Action::Proxy | Action::ConnectService | Action::ConnectNode),
+                _,
+            )) => connect::connect(app, exchange, (&target, action)).await,
             Some((Action::Write, Verb::Get)) => get::get(app, exchange, &target).await,
             Some((Action::Write, Verb::Update)) => update::update(app, exchange, &target, body).await,
             Some((Action::Write, Verb::Patch)) => patch::patch(app, exchange, &target, body).await,
@@ -212,7 +220,8 @@ fn check_built_in_route(
         "scale" if version.scale.is_some() => true,
         _ => part.is_some(),
     };
-    let passes_on = part.is_some_and(|part| matches!(part.action, Action::Proxy | Action::ConnectService));
+    let passes_on =
+        part.is_some_and(|part| matches!(part.action, Action::Proxy | Action::ConnectService | Action::ConnectNode));
     if !known || (!path.rest.is_empty() && !passes_on) {
         return Err(Status::not_found_generic().into());
     }
@@ -241,11 +250,6 @@ fn check_built_in_route(
 /// The subresource `name` of a built-in kind, beside `/status`.
 fn part(version: &ServedVersion, name: &str) -> Option<&'static Part> {
     built_in(version).and_then(|kind| kind.part(name))
-}
-
-/// Whether some objects are not stored before they are changed.
-fn is_computed(target: &Target) -> bool {
-    built_in(&target.version).is_some_and(|kind| kind.is_computed)
 }
 
 fn built_in(version: &ServedVersion) -> Option<&'static Kind> {

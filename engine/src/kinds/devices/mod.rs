@@ -3,6 +3,7 @@
 //! Source: `pkg/apis/resource/validation`, release 1.37.
 
 mod names;
+pub mod older;
 pub mod request;
 mod selector;
 pub mod slice;

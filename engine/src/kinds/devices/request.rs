@@ -15,14 +15,27 @@ const ALTERNATIVES_MAX: usize = 8;
 const ALL: &str = "All";
 const EXACT_COUNT: &str = "ExactCount";
 
-/// Sets what Go sets in a `DeviceClaim`.
-pub fn set_defaults(claim: &mut Value) {
+/// Sets what Go sets in a `DeviceClaim`; in the oldest shape, a request with a class is what `exactly` is in others.
+pub fn set_defaults(claim: &mut Value, is_oldest: bool) {
     for request in defaults::items(claim, "requests") {
-        if let Some(exactly) = defaults::field(request, "exactly") {
+        if is_oldest {
+            set_tolerations(request);
+            if !request.str_at(&["deviceClassName"]).is_empty() {
+                set_count(request);
+            }
+        } else if let Some(exactly) = defaults::field(request, "exactly") {
+            set_tolerations(exactly);
             set_count(exactly);
         }
-        defaults::items(request, "firstAvailable").for_each(set_count);
+        for alternative in defaults::items(request, "firstAvailable") {
+            set_tolerations(alternative);
+            set_count(alternative);
+        }
     }
+}
+
+fn set_tolerations(request: &mut Value) {
+    defaults::items(request, "tolerations").for_each(|toleration| defaults::set(toleration, "operator", "Equal"));
 }
 
 fn set_count(request: &mut Value) {

@@ -5,11 +5,9 @@
 pub mod addresses;
 mod balancer;
 mod columns;
-mod metadata;
 pub mod names;
 mod ports;
 
 pub use balancer::{check_balancer, ingress_warnings, shown_addresses};
 pub use columns::{listed, selector_text};
-pub use metadata::{keep_metadata, raise_generation, set_first_generation};
 pub use ports::{PROTOCOLS, check_app_protocol, check_optional_label, check_port_or_name, check_protocol};

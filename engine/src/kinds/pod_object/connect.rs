@@ -52,6 +52,28 @@ pub fn node(pod: &Value) -> Result<&str, Status> {
 ///
 /// Errors: why that is not known.
 pub fn kubelet(node: &Value) -> Result<String, Status> {
+    Ok(joined(host(node)?, &kubelet_port(node).to_string()))
+}
+
+/// Where a request to a node goes: to the kubelet, where no port is named.
+///
+/// Errors: 400 for an address that may not be asked, 500 where the node has none.
+pub fn node_address(node: &Value, port: &str) -> Result<String, Status> {
+    let host = host(node)?;
+    if ips::parse(host).is_some_and(|ip| !is_global(ip)) {
+        return Err(Status::bad_request("address not allowed"));
+    }
+    let kubelet = kubelet_port(node).to_string();
+    Ok(joined(host, if port.is_empty() { &kubelet } else { port }))
+}
+
+fn kubelet_port(node: &Value) -> i64 {
+    let port = node.at(&["status", "daemonEndpoints", "kubeletEndpoint", "Port"]).and_then(Value::as_i64);
+    port.filter(|port| *port > 0).unwrap_or(KUBELET_PORT)
+}
+
+/// The address of a node that is preferred.
+fn host(node: &Value) -> Result<&str, Status> {
     let addresses = node.items_at(&["status", "addresses"]);
     let of_kind = |kind: &&str| addresses.iter().find(|address| address.str_at(&["type"]) == *kind);
     let Some(found) = ADDRESSES.iter().find_map(of_kind) else {
@@ -62,9 +84,7 @@ pub fn kubelet(node: &Value) -> Result<String, Status> {
         let why = format!("no preferred addresses found; known addresses: [{}]", shown.join(" "));
         return Err(Status::plain(500, &why));
     };
-    let port = node.at(&["status", "daemonEndpoints", "kubeletEndpoint", "Port"]).and_then(Value::as_i64);
-    let port = port.filter(|port| *port > 0).unwrap_or(KUBELET_PORT);
-    Ok(joined(found.str_at(&["address"]), &port.to_string()))
+    Ok(found.str_at(&["address"]))
 }
 
 /// Host and port in one text.
@@ -79,12 +99,12 @@ pub struct Proxied<'r> {
     pub port: &'r str,
 }
 
-/// Reads what `/proxy` is asked for.
+/// Reads what `/proxy` of a `kind` is asked for.
 ///
 /// Errors: 400 for a text that is none of these.
-pub fn proxied(id: &str) -> Result<Proxied<'_>, Status> {
+pub fn proxied<'r>(id: &'r str, kind: &str) -> Result<Proxied<'r>, Status> {
     let parts: Vec<&str> = id.split(':').collect();
-    let invalid = || Err(Status::bad_request(&format!("invalid pod request {}", go_quote(id))));
+    let invalid = || Err(Status::bad_request(&format!("invalid {kind} request {}", go_quote(id))));
     let (scheme, name, port) = match parts.as_slice() {
         [name] => ("", *name, ""),
         [name, port] => ("", *name, *port),
@@ -102,13 +122,7 @@ pub fn proxied(id: &str) -> Result<Proxied<'_>, Status> {
 /// Errors: 400 where the pod has none that may be asked.
 pub fn proxy_address(pod: &Value, port: &str) -> Result<String, Status> {
     let text = pod.items_at(&["status", "podIPs"]).first().map(|ip| ip.str_at(&["ip"])).unwrap_or_default();
-    let is_global = ips::parse(text).is_some_and(|ip| match ip {
-        IpAddr::V4(ip) => {
-            !(ip.is_unspecified() || ip.is_loopback() || ip.is_multicast() || ip.is_link_local() || ip.is_broadcast())
-        }
-        IpAddr::V6(ip) => !(ip.is_unspecified() || ip.is_loopback() || ip.is_multicast() || ip.is_unicast_link_local()),
-    });
-    if !is_global {
+    if !ips::parse(text).is_some_and(is_global) {
         return Err(Status::bad_request("address not allowed"));
     }
     let mut ports = pod.items_at(&["spec", "containers"]).iter().filter_map(|one| one.items_at(&["ports"]).first());
@@ -119,6 +133,16 @@ pub fn proxy_address(pod: &Value, port: &str) -> Result<String, Status> {
         (port, _) => port.to_owned(),
     };
     Ok(joined(text, &port))
+}
+
+/// Whether somebody else can have the address.
+const fn is_global(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => {
+            !(ip.is_unspecified() || ip.is_loopback() || ip.is_multicast() || ip.is_link_local() || ip.is_broadcast())
+        }
+        IpAddr::V6(ip) => !(ip.is_unspecified() || ip.is_loopback() || ip.is_multicast() || ip.is_unicast_link_local()),
+    }
 }
 
 /// Nobody answers at `address`.
@@ -183,10 +207,14 @@ mod tests {
         assert_eq!(kubelet(&node).ok().as_deref(), Some("[::1]:10250"));
         let told = kubelet(&read("{}")).expect_err("it has none").message;
         assert_eq!(told, "no preferred addresses found; known addresses: []");
+        assert_eq!(node_address(&node, "").expect_err("it is its own").message, "address not allowed");
+        let other = read("status: {addresses: [{type: InternalIP, address: 192.0.2.1}]}");
+        assert_eq!(node_address(&other, "").ok().as_deref(), Some("192.0.2.1:10250"));
+        assert_eq!(node_address(&other, "80").ok().as_deref(), Some("192.0.2.1:80"));
         let pod = read("spec: {containers: [{ports: [{containerPort: 8080}]}]}\nstatus: {podIPs: [{ip: 10.0.0.1}]}");
         assert_eq!(proxy_address(&pod, "").ok().as_deref(), Some("10.0.0.1:8080"));
         assert_eq!(proxy_address(&read("{}"), "").expect_err("it has none").message, "address not allowed");
-        assert_eq!(proxied("https:a:1").ok(), Some(Proxied { name: "a", port: "1" }));
-        assert_eq!(proxied("a:b:c:d").expect_err("it is none").message, "invalid pod request \"a:b:c:d\"");
+        assert_eq!(proxied("https:a:1", "pod").ok(), Some(Proxied { name: "a", port: "1" }));
+        assert_eq!(proxied("a:b:c:d", "pod").expect_err("it is none").message, "invalid pod request \"a:b:c:d\"");
     }
 }

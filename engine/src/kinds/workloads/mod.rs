@@ -18,18 +18,11 @@ use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::value::{Value, go_quote};
 
-/// Counts the generation up, from that of `old`.
-pub fn raise_generation(new: &mut Value, old: &Value) {
-    let generation = old.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default();
-    let metadata = new.make_object().entry("metadata").make_object();
-    metadata.insert("generation", Value::Int(generation.saturating_add(1)));
-}
-
 /// An update keeps the status, and one that changes the spec counts the generation up.
 pub fn prepare_update(new: &mut Value, old: &Value) {
     prepare::keep(new, old, &["status"]);
     if new.get("spec") != old.get("spec") {
-        raise_generation(new, old);
+        prepare::raise_generation(new, old);
     }
 }
 

@@ -1,4 +1,4 @@
-//! MutatingAdmissionPolicy, admissionregistration.k8s.io/v1: expressions that change objects.
+//! MutatingAdmissionPolicy, admissionregistration.k8s.io/v1, v1beta1 and v1alpha1: expressions that change objects.
 //!
 //! Source: `pkg/apis/admissionregistration/validation`, release 1.36.
 
@@ -15,16 +15,26 @@ const REINVOCATION: [&str; 2] = ["IfNeeded", "Never"];
 /// The ways to change, each with where its expression is.
 const PATCHES: [(&str, &str); 2] = [("ApplyConfiguration", "applyConfiguration"), ("JSONPatch", "jsonPatch")];
 
-pub static KINDS: [&Kind; 1] = [&Kind {
-    plural: "mutatingadmissionpolicies",
-    singular: "mutatingadmissionpolicy",
-    categories: &["api-extensions"],
-    scope: Scope::Cluster,
-    example: "metadata: {name: example}\nspec:\n  reinvocationPolicy: Never\n  matchConstraints:\n    resourceRules:\n    - \
-              {apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}\n  mutations:\n  - \
-              {patchType: JSONPatch, jsonPatch: {expression: '[]'}}",
-    ..Kind::new(policies::GROUP, "v1", "MutatingAdmissionPolicy", &MutatingAdmissionPolicy)
-}];
+pub static KINDS: [&Kind; 3] = [&V1, &V1BETA1, &V1ALPHA1];
+
+static V1: Kind = form("v1", true);
+static V1BETA1: Kind = form("v1beta1", false);
+static V1ALPHA1: Kind = form("v1alpha1", false);
+
+const fn form(version: &'static str, is_default: bool) -> Kind {
+    Kind {
+        plural: "mutatingadmissionpolicies",
+        singular: "mutatingadmissionpolicy",
+        categories: &["api-extensions"],
+        scope: Scope::Cluster,
+        example: "metadata: {name: example}\nspec:\n  reinvocationPolicy: Never\n  matchConstraints:\n    resourceRules:\n    - \
+                  {apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}\n  mutations:\n  - \
+                  {patchType: JSONPatch, jsonPatch: {expression: '[]'}}",
+        forms: &KINDS,
+        is_default,
+        ..Kind::new(policies::GROUP, version, "MutatingAdmissionPolicy", &MutatingAdmissionPolicy)
+    }
+}
 
 struct MutatingAdmissionPolicy;
 

@@ -1,4 +1,4 @@
-//! MutatingAdmissionPolicyBinding, admissionregistration.k8s.io/v1: where a policy counts, with which parameters.
+//! MutatingAdmissionPolicyBinding, admissionregistration.k8s.io/v1, v1beta1 and v1alpha1: where a policy counts, with which parameters.
 //!
 //! Source: `pkg/apis/admissionregistration/validation`, release 1.36.
 
@@ -10,14 +10,24 @@ use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::value::Value;
 
-pub static KINDS: [&Kind; 1] = [&Kind {
-    plural: "mutatingadmissionpolicybindings",
-    singular: "mutatingadmissionpolicybinding",
-    categories: &["api-extensions"],
-    scope: Scope::Cluster,
-    example: "metadata: {name: example}\nspec: {policyName: example}",
-    ..Kind::new(policies::GROUP, "v1", "MutatingAdmissionPolicyBinding", &MutatingAdmissionPolicyBinding)
-}];
+pub static KINDS: [&Kind; 3] = [&V1, &V1BETA1, &V1ALPHA1];
+
+static V1: Kind = form("v1", true);
+static V1BETA1: Kind = form("v1beta1", false);
+static V1ALPHA1: Kind = form("v1alpha1", false);
+
+const fn form(version: &'static str, is_default: bool) -> Kind {
+    Kind {
+        plural: "mutatingadmissionpolicybindings",
+        singular: "mutatingadmissionpolicybinding",
+        categories: &["api-extensions"],
+        scope: Scope::Cluster,
+        example: "metadata: {name: example}\nspec: {policyName: example}",
+        forms: &KINDS,
+        is_default,
+        ..Kind::new(policies::GROUP, version, "MutatingAdmissionPolicyBinding", &MutatingAdmissionPolicyBinding)
+    }
+}
 
 struct MutatingAdmissionPolicyBinding;
 

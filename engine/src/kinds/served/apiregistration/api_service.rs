@@ -7,7 +7,7 @@
 
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};
-use crate::kinds::{Kind, defaults, metadata, prepare};
+use crate::kinds::{Computed, Kind, defaults, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::{names, object_meta};
@@ -27,7 +27,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     categories: &["api-extensions"],
     scope: Scope::Cluster,
     status: true,
-    is_computed: true,
+    computed: Some(Computed::Services),
     example: r"
 metadata: {name: v1beta1.metrics.example.com}
 spec:
@@ -76,32 +76,60 @@ pub fn available_here(now: &str) -> Value {
     }
 }
 
-/// Where a group stands among others, and its version in it. Source: kube-apiserver 1.37.
+/// Where a group stands among others, and its version in it. Source: kube-apiserver 1.36, and 1.37 for what is new.
 fn priorities(group: &str, version: &str, is_built_in: bool) -> (i64, i64) {
-    const STABLE: i64 = 15;
+    (group_priority(group, is_built_in), version_priority(group, version, is_built_in))
+}
+
+fn group_priority(group: &str, is_built_in: bool) -> i64 {
     match group {
-        "" => (18_000, 1),
-        "apps" => (17_800, STABLE),
-        "events.k8s.io" => (17_750, STABLE),
-        "authentication.k8s.io" => (17_700, STABLE),
-        "authorization.k8s.io" => (17_600, STABLE),
-        "autoscaling" if version == "v2" => (17_500, 30),
-        "autoscaling" => (17_500, STABLE),
-        "batch" => (17_400, STABLE),
-        "certificates.k8s.io" => (17_300, STABLE),
-        "networking.k8s.io" => (17_200, STABLE),
-        "policy" => (17_100, STABLE),
-        "rbac.authorization.k8s.io" => (17_000, STABLE),
-        "storage.k8s.io" => (16_800, STABLE),
-        "admissionregistration.k8s.io" | "apiextensions.k8s.io" => (16_700, STABLE),
-        "scheduling.k8s.io" => (16_600, STABLE),
-        "coordination.k8s.io" => (16_500, STABLE),
-        "node.k8s.io" => (16_300, STABLE),
-        "discovery.k8s.io" => (16_200, STABLE),
-        "resource.k8s.io" => (16_200, 21),
-        "flowcontrol.apiserver.k8s.io" => (16_100, 21),
-        _ if is_built_in => (16_000, STABLE),
-        _ => (1_000, 100),
+        "" => 18_000,
+        "apps" => 17_800,
+        "events.k8s.io" => 17_750,
+        "authentication.k8s.io" => 17_700,
+        "authorization.k8s.io" => 17_600,
+        "autoscaling" => 17_500,
+        "batch" => 17_400,
+        "certificates.k8s.io" => 17_300,
+        "networking.k8s.io" => 17_200,
+        "policy" => 17_100,
+        "rbac.authorization.k8s.io" => 17_000,
+        "storage.k8s.io" => 16_800,
+        "admissionregistration.k8s.io" | "apiextensions.k8s.io" => 16_700,
+        "scheduling.k8s.io" => 16_600,
+        "coordination.k8s.io" => 16_500,
+        "node.k8s.io" => 16_300,
+        "discovery.k8s.io" | "resource.k8s.io" => 16_200,
+        "flowcontrol.apiserver.k8s.io" => 16_100,
+        "internal.apiserver.k8s.io" => 16_000,
+        "storagemigration.k8s.io" => 15_800,
+        _ if is_built_in => 15_700,
+        _ => 1_000,
+    }
+}
+
+fn version_priority(group: &str, version: &str, is_built_in: bool) -> i64 {
+    match (group, version) {
+        ("", _) => 1,
+        ("autoscaling", "v2") => 30,
+        ("resource.k8s.io" | "flowcontrol.apiserver.k8s.io", "v1") => 21,
+        ("resource.k8s.io", "v1beta2") => 15,
+        ("coordination.k8s.io", "v1beta1") => 13,
+        ("coordination.k8s.io", "v1alpha2") | ("admissionregistration.k8s.io", "v1beta1") => 12,
+        ("scheduling.k8s.io", "v1alpha3") => 2,
+        ("resource.k8s.io", "v1alpha3") => 1,
+        _ if !is_built_in => 100,
+        (_, version) if version.contains("beta") || version.contains("alpha") => 9,
+        _ => 15,
+    }
+}
+
+/// Where a group stands in discovery, the greatest number first: by its priority, and what the aggregator serves itself right
+/// behind the group without a name. Groups that are not Kubernetes' own come last.
+pub fn group_rank(group: &str) -> i64 {
+    match group {
+        GROUP => 17_900,
+        _ => group_priority(group, false),
     }
 }
 
@@ -129,13 +157,7 @@ impl Strategy for ApiService {
     }
 
     fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
-        match subresource {
-            Subresource::Status => {
-                prepare::keep_metadata(new, old);
-                prepare::keep(new, old, &["spec"]);
-            }
-            _ => prepare::keep(new, old, &["status"]),
-        }
+        prepare::for_update(subresource, new, old);
     }
 
     fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {

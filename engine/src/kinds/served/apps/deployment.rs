@@ -89,7 +89,7 @@ impl Strategy for Deployment {
         // They are copied to the replica sets.
         let annotations = |object: &Value| object.at(&["metadata", "annotations"]).cloned();
         if annotations(new) != annotations(old) {
-            workloads::raise_generation(new, old);
+            prepare::raise_generation(new, old);
         }
     }
 

@@ -126,6 +126,10 @@ impl Strategy for CertificateSigningRequest {
         }
     }
 
+    fn lists_field_labels(&self) -> bool {
+        true
+    }
+
     fn table(&self) -> Option<Table> {
         let columns = ["Age", "SignerName", "Requestor", "RequestedDuration", "Condition"];
         let name = Column { format: "name".to_owned(), ..Column::string("Name", "") };

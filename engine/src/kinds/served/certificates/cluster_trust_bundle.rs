@@ -1,4 +1,4 @@
-//! ClusterTrustBundle, certificates.k8s.io/v1beta1: whom to trust for the certificates of a signer. Served where it is switched on.
+//! ClusterTrustBundle, certificates.k8s.io/v1 and v1beta1: whom to trust for the certificates of a signer.
 //!
 //! Source: `pkg/apis/certificates/validation` and `pkg/registry/certificates/clustertrustbundle`, release 1.37.
 
@@ -15,15 +15,23 @@ use crate::value::Value;
 
 const BUNDLE_BYTES_MAX: usize = 1 << 20;
 
-pub static KINDS: [&Kind; 1] = [&Kind {
-    plural: "clustertrustbundles",
-    singular: "clustertrustbundle",
-    scope: Scope::Cluster,
-    selectable_fields: &[".spec.signerName"],
-    is_default: false,
-    example: EXAMPLE,
-    ..Kind::new("certificates.k8s.io", "v1beta1", "ClusterTrustBundle", &ClusterTrustBundle)
-}];
+pub static KINDS: [&Kind; 2] = [&V1, &V1BETA1];
+
+static V1: Kind = form("v1", true);
+static V1BETA1: Kind = form("v1beta1", false);
+
+const fn form(version: &'static str, is_default: bool) -> Kind {
+    Kind {
+        plural: "clustertrustbundles",
+        singular: "clustertrustbundle",
+        scope: Scope::Cluster,
+        selectable_fields: &[".spec.signerName"],
+        example: EXAMPLE,
+        forms: &KINDS,
+        is_default,
+        ..Kind::new("certificates.k8s.io", version, "ClusterTrustBundle", &ClusterTrustBundle)
+    }
+}
 
 /// A bundle of one certificate.
 const EXAMPLE: &str = "\
@@ -62,6 +70,10 @@ impl Strategy for ClusterTrustBundle {
 
     fn allows_unconditional_update(&self) -> bool {
         false
+    }
+
+    fn lists_field_labels(&self) -> bool {
+        true
     }
 
     fn table(&self) -> Option<Table> {

@@ -127,12 +127,8 @@ impl Strategy for Namespace {
         errors
     }
 
-    fn unknown_field_label(&self, _: &ServedVersion, field: &str) -> String {
-        format!("field label not supported: {field}")
-    }
-
-    fn knows_namespace_label(&self) -> bool {
-        false
+    fn lists_field_labels(&self) -> bool {
+        true
     }
 
     fn select(&self, object: &Value, field: &str) -> Option<String> {

@@ -13,7 +13,7 @@ use crate::meta::quantity::Quantity;
 use crate::value::{Value, go_quote, json};
 
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, metadata};
+use crate::kinds::{Action, CONNECTING_VERBS, Kind, Part, metadata, prepare};
 
 /// How long the name of a feature may be.
 const FEATURE_BYTES_MAX: usize = 253;
@@ -25,6 +25,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     short_names: &["no"],
     scope: Scope::Cluster,
     status: true,
+    parts: &[Part { name: "proxy", verbs: CONNECTING_VERBS, kind: Some(&PROXY_OPTIONS), action: Action::ConnectNode }],
     selectable_fields: &[".spec.unschedulable"],
     example: r"
 metadata: {name: example}
@@ -33,6 +34,9 @@ status: {capacity: {cpu: '2', memory: 4Gi}, allocatable: {cpu: '2', memory: 4Gi}
 ",
     ..Kind::new("", "v1", "Node", &Node)
 }];
+
+/// What `/proxy` takes, in its query.
+static PROXY_OPTIONS: Kind = Kind::new("", "v1", "NodeProxyOptions", &crate::kinds::strategy::Unchecked);
 
 struct Node;
 
@@ -59,11 +63,7 @@ impl Strategy for Node {
     }
 
     fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
-        let kept = if subresource == Subresource::Status { "spec" } else { "status" };
-        match old.get(kept) {
-            Some(value) => _ = new.make_object().insert(kept, value.clone()),
-            None => _ = new.make_object().remove(kept),
-        }
+        prepare::keep_other(subresource, new, old);
     }
 
     fn validate_update(
@@ -90,8 +90,8 @@ impl Strategy for Node {
         errors
     }
 
-    fn unknown_field_label(&self, _: &ServedVersion, field: &str) -> String {
-        format!("field label not supported: {field}")
+    fn lists_field_labels(&self) -> bool {
+        true
     }
 
     fn select(&self, object: &Value, field: &str) -> Option<String> {

@@ -106,14 +106,6 @@ impl Strategy for PersistentVolume {
         }
     }
 
-    fn unknown_field_label(&self, _: &ServedVersion, field: &str) -> String {
-        format!("field label not supported: {field}")
-    }
-
-    fn knows_namespace_label(&self) -> bool {
-        false
-    }
-
     fn select(&self, object: &Value, field: &str) -> Option<String> {
         (field == "name").then(|| object.str_at(&["metadata", "name"]).to_owned())
     }

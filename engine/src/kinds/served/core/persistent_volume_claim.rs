@@ -86,10 +86,6 @@ impl Strategy for PersistentVolumeClaim {
         warnings
     }
 
-    fn unknown_field_label(&self, _: &ServedVersion, field: &str) -> String {
-        format!("field label not supported: {field}")
-    }
-
     fn select(&self, object: &Value, field: &str) -> Option<String> {
         (field == "name").then(|| object.str_at(&["metadata", "name"]).to_owned())
     }

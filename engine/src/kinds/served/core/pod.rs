@@ -95,8 +95,8 @@ impl Strategy for Pod {
         }
     }
 
-    fn unknown_field_label(&self, _: &ServedVersion, field: &str) -> String {
-        format!("field label not supported: {field}")
+    fn lists_field_labels(&self) -> bool {
+        true
     }
 
     fn select(&self, object: &Value, field: &str) -> Option<String> {

@@ -88,8 +88,8 @@ impl Strategy for ReplicationController {
         (field == "status.replicas").then(|| cells::int(object, &["status", "replicas"]).to_string())
     }
 
-    fn unknown_field_label(&self, _: &ServedVersion, field: &str) -> String {
-        format!("field label not supported: {field}")
+    fn lists_field_labels(&self) -> bool {
+        true
     }
 
     fn stored_as(&self) -> Option<&'static str> {

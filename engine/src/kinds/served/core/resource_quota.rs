@@ -59,8 +59,7 @@ impl Strategy for ResourceQuota {
     }
 
     fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
-        let kept = if subresource == Subresource::Status { "spec" } else { "status" };
-        prepare::keep(new, old, &[kept]);
+        prepare::keep_other(subresource, new, old);
     }
 
     fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {

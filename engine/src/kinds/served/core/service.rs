@@ -5,12 +5,10 @@
 use crate::crd::ServedVersion;
 use crate::kinds::network::ingress_warnings;
 use crate::kinds::strategy::{Strategy, Subresource, Table};
-use crate::kinds::{Action, Kind, Part, services};
+use crate::kinds::{Action, CONNECTING_VERBS, Kind, Part, services};
 use crate::meta::field::ErrorList;
 use crate::object;
 use crate::value::Value;
-
-const CONNECT_VERBS: &[&str] = &["create", "delete", "get", "patch", "update"];
 
 pub static KINDS: [&Kind; 1] = [&Kind {
     plural: "services",
@@ -18,7 +16,12 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     short_names: &["svc"],
     categories: &["all"],
     status: true,
-    parts: &[Part { name: "proxy", verbs: CONNECT_VERBS, kind: Some(&PROXY_OPTIONS), action: Action::ConnectService }],
+    parts: &[Part {
+        name: "proxy",
+        verbs: CONNECTING_VERBS,
+        kind: Some(&PROXY_OPTIONS),
+        action: Action::ConnectService,
+    }],
     selectable_fields: &[".spec.clusterIP", ".spec.type"],
     example: "metadata: {name: example}\nspec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: http}]}",
     ..Kind::new("", "v1", "Service", &Service)
@@ -73,8 +76,8 @@ impl Strategy for Service {
         services::complete(object);
     }
 
-    fn unknown_field_label(&self, _: &ServedVersion, field: &str) -> String {
-        format!("field label not supported: {field}")
+    fn lists_field_labels(&self) -> bool {
+        true
     }
 
     fn table(&self) -> Option<Table> {

@@ -11,11 +11,9 @@ use crate::kinds::network::addresses::{
     address_warning, check_address, check_canonical_address, check_endpoint, parse_lenient,
 };
 use crate::kinds::network::names::check_fully_qualified;
-use crate::kinds::network::{
-    PROTOCOLS, check_app_protocol, check_optional_label, check_protocol, listed, raise_generation, set_first_generation,
-};
+use crate::kinds::network::{PROTOCOLS, check_app_protocol, check_optional_label, check_protocol, listed};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, metadata};
+use crate::kinds::{Kind, metadata, prepare};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::{names, object_meta};
@@ -58,7 +56,7 @@ impl Strategy for EndpointSlice {
     }
 
     fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
-        set_first_generation(object);
+        prepare::first_generation(object);
         drop_topology(object, &BTreeSet::new());
     }
 
@@ -75,7 +73,7 @@ impl Strategy for EndpointSlice {
             && labels(new) == labels(old);
         let endpoints_changed = !is_same("endpoints");
         if !unchanged {
-            raise_generation(new, old);
+            prepare::raise_generation(new, old);
         }
         if endpoints_changed {
             drop_topology(new, &topology_nodes(old));

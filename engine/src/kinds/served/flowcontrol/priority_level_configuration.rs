@@ -64,12 +64,8 @@ impl Strategy for PriorityLevelConfiguration {
     }
 
     fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
-        if subresource == Subresource::Status {
-            prepare::keep_metadata(new, old);
-            return prepare::keep(new, old, &["spec"]);
-        }
+        prepare::for_update(subresource, new, old);
         prepare::count_generation(new, old, &["spec"]);
-        prepare::keep(new, old, &["status"]);
     }
 
     fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, _: &Value) -> ErrorList {

@@ -39,12 +39,7 @@ impl Strategy for StorageVersion {
     }
 
     fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
-        if subresource == Subresource::Status {
-            prepare::keep(new, old, &["spec"]);
-            prepare::keep_metadata(new, old);
-        } else {
-            prepare::keep(new, old, &["status"]);
-        }
+        prepare::for_update(subresource, new, old);
     }
 
     fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, _: &Value) -> ErrorList {

@@ -6,11 +6,9 @@ use crate::crd::{Column, ServedVersion};
 use crate::kinds::checks::{named, port_number};
 use crate::kinds::network::addresses::parse_lenient;
 use crate::kinds::network::names::{is_port_name, is_wildcard_subdomain};
-use crate::kinds::network::{
-    check_balancer, ingress_warnings, raise_generation, set_first_generation, shown_addresses,
-};
+use crate::kinds::network::{check_balancer, ingress_warnings, shown_addresses};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, metadata};
+use crate::kinds::{Kind, metadata, prepare};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -42,7 +40,7 @@ struct Ingress;
 impl Strategy for Ingress {
     fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
         object.make_object().insert("status", object! { "loadBalancer" => object! {} });
-        set_first_generation(object);
+        prepare::first_generation(object);
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
@@ -55,7 +53,7 @@ impl Strategy for Ingress {
         let kept = if subresource == Subresource::Status { "spec" } else { "status" };
         new.make_object().insert(kept, old.get(kept).cloned().unwrap_or_else(|| object! {}));
         if subresource != Subresource::Status && new.get("spec") != old.get("spec") {
-            raise_generation(new, old);
+            prepare::raise_generation(new, old);
         }
     }
 

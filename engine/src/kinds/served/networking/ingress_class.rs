@@ -8,9 +8,8 @@ use std::cmp::Reverse;
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::checks::{named, unchanged};
 use crate::kinds::network::names::check_domain_prefixed;
-use crate::kinds::network::{raise_generation, set_first_generation};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, metadata};
+use crate::kinds::{Kind, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -64,7 +63,7 @@ impl Strategy for IngressClass {
     }
 
     fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
-        set_first_generation(object);
+        prepare::first_generation(object);
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
@@ -73,7 +72,7 @@ impl Strategy for IngressClass {
 
     fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
         if new.get("spec") != old.get("spec") {
-            raise_generation(new, old);
+            prepare::raise_generation(new, old);
         }
     }
 

@@ -1,4 +1,4 @@
-//! IPAddress, networking.k8s.io/v1 and v1beta1: that a cluster IP is taken, and by what.
+//! IPAddress, networking.k8s.io/v1: that a cluster IP is taken, and by what.
 //!
 //! Source: `pkg/registry/networking/ipaddress` and `pkg/apis/networking/validation` of Kubernetes 1.37.
 
@@ -16,26 +16,19 @@ use crate::meta::names;
 use crate::object;
 use crate::value::Value;
 
-pub static KINDS: [&Kind; 2] = [&V1, &V1BETA1];
+pub static KINDS: [&Kind; 1] = [&V1];
 
-static V1: Kind = kind("v1", true);
-static V1BETA1: Kind = kind("v1beta1", false);
+static V1: Kind = Kind {
+    plural: "ipaddresses",
+    singular: "ipaddress",
+    short_names: &["ip"],
+    scope: Scope::Cluster,
+    example: "metadata: {name: 10.9.8.7}\nspec: {parentRef: {resource: services, namespace: default, name: example}}",
+    ..Kind::new("networking.k8s.io", "v1", "IPAddress", &IpAddress)
+};
 
 const MANAGED_BY: &str = "ipaddress.kubernetes.io/managed-by";
 const ALLOCATOR: &str = "ipallocator.k8s.io";
-
-const fn kind(version: &'static str, is_default: bool) -> Kind {
-    Kind {
-        plural: "ipaddresses",
-        singular: "ipaddress",
-        short_names: &["ip"],
-        scope: Scope::Cluster,
-        example: "metadata: {name: 10.9.8.7}\nspec: {parentRef: {resource: services, namespace: default, name: example}}",
-        forms: &KINDS,
-        is_default,
-        ..Kind::new("networking.k8s.io", version, "IPAddress", &IpAddress)
-    }
-}
 
 /// The object that says that a service has an address.
 pub fn of_service(ip: IpAddr, namespace: &str, name: &str) -> Value {

@@ -9,9 +9,9 @@ use crate::kinds::checks::{named, one_of, port_number};
 use crate::kinds::defaults::{field, items, structure};
 use crate::kinds::network::addresses::{check_prefix, parse_lenient_prefix, prefix_warnings};
 use crate::kinds::network::names::is_port_name;
-use crate::kinds::network::{raise_generation, selector_text, set_first_generation};
+use crate::kinds::network::selector_text;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, metadata};
+use crate::kinds::{Kind, metadata, prepare};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -58,7 +58,7 @@ impl Strategy for NetworkPolicy {
     }
 
     fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
-        set_first_generation(object);
+        prepare::first_generation(object);
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
@@ -69,7 +69,7 @@ impl Strategy for NetworkPolicy {
 
     fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
         if new.get("spec") != old.get("spec") {
-            raise_generation(new, old);
+            prepare::raise_generation(new, old);
         }
     }
 

@@ -1,41 +1,33 @@
-//! ServiceCIDR, networking.k8s.io/v1 and v1beta1: a range that cluster IPs are of.
+//! ServiceCIDR, networking.k8s.io/v1: a range that cluster IPs are of.
 //!
 //! Source: `pkg/registry/networking/servicecidr` and `pkg/apis/networking/validation` of Kubernetes 1.37.
 
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::network::addresses::{check_canonical_prefix, parse_lenient_prefix};
-use crate::kinds::network::keep_metadata;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};
-use crate::kinds::{Kind, metadata, show_internal};
+use crate::kinds::{Kind, metadata, prepare, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::object;
 use crate::value::Value;
 
-pub static KINDS: [&Kind; 2] = [&V1, &V1BETA1];
+pub static KINDS: [&Kind; 1] = [&V1];
 
-static V1: Kind = kind("v1", true);
-static V1BETA1: Kind = kind("v1beta1", false);
+static V1: Kind = Kind {
+    plural: "servicecidrs",
+    singular: "servicecidr",
+    scope: Scope::Cluster,
+    status: true,
+    example: "metadata: {name: example}\nspec: {cidrs: [10.77.0.0/24]}",
+    ..Kind::new("networking.k8s.io", "v1", "ServiceCIDR", &ServiceCidr)
+};
 
 /// The range that the server was started with.
 pub const DEFAULT: &str = "kubernetes";
 /// One of each family.
 const RANGES_MAX: usize = 2;
 const UNCHANGED: &str = "field is immutable";
-
-const fn kind(version: &'static str, is_default: bool) -> Kind {
-    Kind {
-        plural: "servicecidrs",
-        singular: "servicecidr",
-        scope: Scope::Cluster,
-        status: true,
-        example: "metadata: {name: example}\nspec: {cidrs: [10.77.0.0/24]}",
-        forms: &KINDS,
-        is_default,
-        ..Kind::new("networking.k8s.io", version, "ServiceCIDR", &ServiceCidr)
-    }
-}
 
 /// Whether addresses are allocated of the range: nobody says that it is not ready, and it stays.
 pub fn is_ready(range: &Value) -> bool {
@@ -59,11 +51,7 @@ impl Strategy for ServiceCidr {
     }
 
     fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
-        let kept = if subresource == Subresource::Status { "spec" } else { "status" };
-        new.make_object().insert(kept, old.get(kept).cloned().unwrap_or_else(|| object! {}));
-        if subresource == Subresource::Status {
-            keep_metadata(new, old);
-        }
+        prepare::for_update(subresource, new, old);
     }
 
     fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {

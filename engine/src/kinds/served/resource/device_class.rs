@@ -1,4 +1,4 @@
-//! DeviceClass, resource.k8s.io/v1: devices that claims ask for by a name.
+//! DeviceClass, resource.k8s.io/v1, v1beta2 and v1beta1: devices that claims ask for by a name.
 //!
 //! Source: `pkg/apis/resource/validation` and `pkg/registry/resource/deviceclass`, release 1.37.
 
@@ -11,13 +11,24 @@ use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::value::Value;
 
-pub static KINDS: [&Kind; 1] = [&Kind {
-    plural: "deviceclasses",
-    singular: "deviceclass",
-    scope: Scope::Cluster,
-    example: "metadata: {name: example}\nspec: {selectors: [{cel: {expression: 'device.driver == \"gpu.example.com\"'}}]}",
-    ..Kind::new("resource.k8s.io", "v1", "DeviceClass", &DeviceClass)
-}];
+pub static KINDS: [&Kind; 3] = [&V1, &V1BETA2, &V1BETA1];
+
+static V1: Kind = form("v1", true);
+static V1BETA2: Kind = form("v1beta2", false);
+static V1BETA1: Kind = form("v1beta1", false);
+
+const fn form(version: &'static str, is_default: bool) -> Kind {
+    Kind {
+        plural: "deviceclasses",
+        singular: "deviceclass",
+        scope: Scope::Cluster,
+        example: "metadata: {name: example}
+spec: {selectors: [{cel: {expression: 'device.driver == \"gpu.example.com\"'}}]}",
+        forms: &KINDS,
+        is_default,
+        ..Kind::new("resource.k8s.io", version, "DeviceClass", &DeviceClass)
+    }
+}
 
 struct DeviceClass;
 

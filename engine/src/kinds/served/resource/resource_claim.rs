@@ -1,8 +1,9 @@
-//! ResourceClaim, resource.k8s.io/v1: devices that pods need, and which of them they got.
+//! ResourceClaim, resource.k8s.io/v1, v1beta2 and v1beta1: devices that pods need, and which of them they got.
 //!
 //! Source: `pkg/apis/resource/validation` and `pkg/registry/resource/resourceclaim`, release 1.37.
 
 use crate::crd::{Column, ServedVersion};
+use crate::kinds::devices::older::{Shape, is_oldest};
 use crate::kinds::devices::{request, status};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};
 use crate::kinds::{Kind, defaults, metadata, prepare, show_internal};
@@ -12,22 +13,48 @@ use crate::meta::names;
 use crate::object;
 use crate::value::Value;
 
-pub static KINDS: [&Kind; 1] = [&Kind {
-    plural: "resourceclaims",
-    singular: "resourceclaim",
-    status: true,
-    example: "metadata: {name: example}\nspec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.example.com}}]}}",
-    ..Kind::new("resource.k8s.io", "v1", "ResourceClaim", &ResourceClaim)
-}];
+pub static KINDS: [&Kind; 3] = [&V1, &V1BETA2, &V1BETA1];
+
+static V1: Kind = form("v1", true, NEWER);
+static V1BETA2: Kind = form("v1beta2", false, NEWER);
+static V1BETA1: Kind = form("v1beta1", false, OLDEST);
+
+const NEWER: &str = "metadata: {name: example}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.example.com}}]}}";
+const OLDEST: &str = "metadata: {name: example}
+spec: {devices: {requests: [{name: gpu, deviceClassName: gpu.example.com}]}}";
+const SHAPE: Shape = Shape::Claim(&["spec", "devices"]);
+
+const fn form(version: &'static str, is_default: bool, example: &'static str) -> Kind {
+    Kind {
+        plural: "resourceclaims",
+        singular: "resourceclaim",
+        status: true,
+        example,
+        forms: &KINDS,
+        is_default,
+        ..Kind::new("resource.k8s.io", version, "ResourceClaim", &ResourceClaim)
+    }
+}
 
 struct ResourceClaim;
 
 impl Strategy for ResourceClaim {
     fn set_typed_defaults(&self, object: &mut Value) {
+        let is_oldest = is_oldest(object);
         let devices = defaults::field(object, "spec").and_then(|spec| defaults::field(spec, "devices"));
         if let Some(devices) = devices {
-            request::set_defaults(devices);
+            request::set_defaults(devices, is_oldest);
         }
+    }
+
+    fn internalize(&self, object: &mut Value) -> Result<(), String> {
+        SHAPE.internalize(object);
+        Ok(())
+    }
+
+    fn convert(&self, object: &Value, api_version: &str) -> Option<Value> {
+        Some(SHAPE.convert(object, api_version))
     }
 
     fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
@@ -36,30 +63,29 @@ impl Strategy for ResourceClaim {
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
-        let root = FieldRef::root(object);
+        let object = SHAPE.newest(object);
+        let root = FieldRef::root(&object);
         let spec = root.field("spec");
         errors.extend(request::validate(&spec.field("devices")));
         errors
     }
 
     fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+        prepare::for_update(subresource, new, old);
         if subresource == Subresource::Status {
-            prepare::keep(new, old, &["spec"]);
-            prepare::keep_metadata(new, old);
-            return status::drop_deallocated(new, old);
+            status::drop_deallocated(new, old);
         }
-        prepare::keep(new, old, &["status"]);
     }
 
     fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
         if subresource == Subresource::Status {
             let mut errors = metadata::validate_update(new, old);
-            errors.extend(status::validate(new, old));
+            errors.extend(status::validate(&SHAPE.newest(new), &SHAPE.newest(old)));
             return errors;
         }
         let mut errors = metadata::validate(new, true, names::name_is_dns1123_subdomain);
         errors.extend(metadata::validate_update(new, old));
-        errors.extend(immutable_spec(new, old, "resource.v1.ResourceClaimSpec"));
+        errors.extend(immutable_spec(&SHAPE.newest(new), &SHAPE.newest(old), "resource.v1.ResourceClaimSpec"));
         errors
     }
 

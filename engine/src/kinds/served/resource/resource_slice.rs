@@ -1,9 +1,10 @@
-//! ResourceSlice, resource.k8s.io/v1: devices that a driver has on a node.
+//! ResourceSlice, resource.k8s.io/v1, v1beta2 and v1beta1: devices that a driver has on a node.
 //!
 //! Source: `pkg/apis/resource/validation` and `pkg/registry/resource/resourceslice`, release 1.37.
 
 use crate::crd::{Column, Scope, ServedVersion};
-use crate::kinds::devices::slice;
+use crate::kinds::devices::older::Shape;
+use crate::kinds::devices::{slice, taint};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, defaults, metadata, prepare};
 use crate::meta::field::ErrorList;
@@ -16,37 +17,69 @@ const DISABLED: [&str; 1] = ["nodeAllocatableResourceMappings"];
 /// Likewise, of attributes.
 const DISABLED_ATTRIBUTES: [&str; 4] = ["bools", "ints", "strings", "versions"];
 
-pub static KINDS: [&Kind; 1] = [&Kind {
-    plural: "resourceslices",
-    singular: "resourceslice",
-    scope: Scope::Cluster,
-    selectable_fields: &[".spec.nodeName", ".spec.driver"],
-    example: "metadata: {name: example}\nspec: {driver: gpu.example.com, nodeName: worker, pool: {name: worker, generation: 1, resourceSliceCount: 1}}",
-    ..Kind::new("resource.k8s.io", "v1", "ResourceSlice", &ResourceSlice)
-}];
+pub static KINDS: [&Kind; 3] = [&V1, &V1BETA2, &V1BETA1];
+
+static V1: Kind = form("v1", true);
+static V1BETA2: Kind = form("v1beta2", false);
+static V1BETA1: Kind = form("v1beta1", false);
+
+const fn form(version: &'static str, is_default: bool) -> Kind {
+    Kind {
+        plural: "resourceslices",
+        singular: "resourceslice",
+        scope: Scope::Cluster,
+        selectable_fields: &[".spec.nodeName", ".spec.driver"],
+        example: "metadata: {name: example}
+spec: {driver: gpu.example.com, nodeName: worker, pool: {name: worker, generation: 1, resourceSliceCount: 1}}",
+        forms: &KINDS,
+        is_default,
+        ..Kind::new("resource.k8s.io", version, "ResourceSlice", &ResourceSlice)
+    }
+}
 
 struct ResourceSlice;
 
 impl Strategy for ResourceSlice {
+    fn internalize(&self, object: &mut Value) -> Result<(), String> {
+        Shape::Slice.internalize(object);
+        Ok(())
+    }
+
+    fn convert(&self, object: &Value, api_version: &str) -> Option<Value> {
+        Some(Shape::Slice.convert(object, api_version))
+    }
+
+    fn set_times(&self, object: &mut Value, now: &str) {
+        let Some(spec) = defaults::field(object, "spec") else { return };
+        for device in defaults::items(spec, "devices") {
+            defaults::items(device, "taints").for_each(|taint| taint::set_time(taint, now));
+            if let Some(basic) = defaults::field(device, "basic") {
+                defaults::items(basic, "taints").for_each(|taint| taint::set_time(taint, now));
+            }
+        }
+    }
+
     fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
         prepare::first_generation(object);
-        drop_disabled(object);
+        Shape::Slice.change(object, drop_disabled);
     }
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
         let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
-        errors.extend(slice::validate(&FieldRef::root(object).field("spec"), None));
+        let object = Shape::Slice.newest(object);
+        errors.extend(slice::validate(&FieldRef::root(&object).field("spec"), None));
         errors
     }
 
     fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
         prepare::count_generation(new, old, &["spec"]);
-        drop_disabled(new);
+        Shape::Slice.change(new, drop_disabled);
     }
 
     fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = metadata::validate_update(new, old);
-        let (new, old) = (FieldRef::root(new), FieldRef::root(old));
+        let (new, old) = (Shape::Slice.newest(new), Shape::Slice.newest(old));
+        let (new, old) = (FieldRef::root(&new), FieldRef::root(&old));
         errors.extend(slice::validate(&new.field("spec"), Some(&old.field("spec"))));
         errors
     }
@@ -57,6 +90,14 @@ impl Strategy for ResourceSlice {
             format!("spec.driver: driver names should be lowercase; {} contains uppercase characters", go_quote(driver))
         };
         if driver.to_lowercase() == driver { Vec::new() } else { vec![warning()] }
+    }
+
+    fn unknown_field_label(&self, version: &ServedVersion, field: &str) -> String {
+        format!("field label not supported for {}, Kind={}: {field}", version.api_version(), version.names.kind)
+    }
+
+    fn lists_field_labels(&self) -> bool {
+        true
     }
 
     fn returns_deleted(&self) -> bool {

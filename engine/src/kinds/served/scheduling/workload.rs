@@ -75,11 +75,8 @@ impl Strategy for Plain {
     }
 
     fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
-        if subresource == Subresource::Status {
-            prepare::keep(new, old, &["spec"]);
-            prepare::keep_metadata(new, old);
-        } else if self.has_status {
-            prepare::keep(new, old, &["status"]);
+        if self.has_status {
+            prepare::for_update(subresource, new, old);
         }
     }
 

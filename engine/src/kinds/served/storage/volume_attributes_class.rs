@@ -1,4 +1,4 @@
-//! VolumeAttributesClass, storage.k8s.io/v1 and v1beta1.
+//! VolumeAttributesClass, storage.k8s.io/v1.
 //!
 //! Source: `pkg/apis/storage` and `pkg/registry/storage/volumeattributesclass` of Kubernetes 1.36, with the types of 1.37.
 
@@ -11,23 +11,16 @@ use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::value::Value;
 
-pub static KINDS: [&Kind; 2] = [&V1, &V1BETA1];
+pub static KINDS: [&Kind; 1] = [&V1];
 
-static V1: Kind = form("v1", true);
-static V1BETA1: Kind = form("v1beta1", false);
-
-const fn form(version: &'static str, is_default: bool) -> Kind {
-    Kind {
-        plural: "volumeattributesclasses",
-        singular: "volumeattributesclass",
-        short_names: &["vac"],
-        scope: Scope::Cluster,
-        example: "metadata: {name: example}\ndriverName: disks.example.com\nparameters: {iops: '3000'}",
-        forms: &KINDS,
-        is_default,
-        ..Kind::new("storage.k8s.io", version, "VolumeAttributesClass", &VolumeAttributesClass)
-    }
-}
+static V1: Kind = Kind {
+    plural: "volumeattributesclasses",
+    singular: "volumeattributesclass",
+    short_names: &["vac"],
+    scope: Scope::Cluster,
+    example: "metadata: {name: example}\ndriverName: disks.example.com\nparameters: {iops: '3000'}",
+    ..Kind::new("storage.k8s.io", "v1", "VolumeAttributesClass", &VolumeAttributesClass)
+};
 
 struct VolumeAttributesClass;
 

@@ -1,0 +1,305 @@
+//! PodCertificateRequest, certificates.k8s.io/v1 and v1beta1: a kubelet asks a signer for a certificate of a pod.
+//!
+//! The spec never changes. Its status is written once, by the signer. DIFFERS: that `notBefore` is within five minutes of the
+//! server's clock, and what proves the possession of a deprecated `pkixPublicKey`, is not checked.
+//!
+//! Source: `pkg/apis/certificates/validation` and `pkg/registry/certificates/podcertificaterequest` of Kubernetes 1.36, with
+//! the types of 1.37.
+
+use crate::crd::{Column, ServedVersion};
+use crate::kinds::certificates::pod_request::{self, KeyFault, Validity};
+use crate::kinds::network::names::check_domain_prefixed;
+use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
+use crate::kinds::workloads::cells::wide;
+use crate::kinds::{Kind, checks, conditions, defaults, metadata, prepare, show_internal, signers};
+use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::field_ref::FieldRef;
+use crate::meta::{names, time};
+use crate::object;
+use crate::value::{Value, base64};
+
+const DAY_SECONDS: i64 = 24 * 60 * 60;
+const EXPIRATION_SECONDS_MIN: i64 = 60 * 60;
+const EXPIRATION_SECONDS_MAX: i64 = 91 * DAY_SECONDS;
+const REFRESH_SECONDS_MIN: i64 = 10 * 60;
+const UID_BYTES_MAX: i64 = 128;
+const KEY_BYTES_MAX: usize = 10 << 10;
+const CHAIN_BYTES_MAX: usize = 100 << 10;
+const ISSUED: &str = "Issued";
+/// What a request comes to.
+const OUTCOMES: [&str; 3] = [ISSUED, "Denied", "Failed"];
+
+pub static KINDS: [&Kind; 2] = [&V1, &V1BETA1];
+
+static V1: Kind = form("v1", true);
+static V1BETA1: Kind = form("v1beta1", false);
+
+const fn form(version: &'static str, is_default: bool) -> Kind {
+    Kind {
+        plural: "podcertificaterequests",
+        singular: "podcertificaterequest",
+        status: true,
+        selectable_fields: &[".spec.signerName", ".spec.podName", ".spec.nodeName"],
+        example: EXAMPLE,
+        forms: &KINDS,
+        is_default,
+        ..Kind::new("certificates.k8s.io", version, "PodCertificateRequest", &PodCertificateRequest)
+    }
+}
+
+/// A key that asks for itself.
+const EXAMPLE: &str = "\
+metadata: {name: example}
+spec:
+  signerName: example.com/signer
+  podName: web
+  podUID: 11111111-1111-1111-1111-111111111111
+  serviceAccountName: default
+  serviceAccountUID: 22222222-2222-2222-2222-222222222222
+  nodeName: worker
+  nodeUID: 33333333-3333-3333-3333-333333333333
+  stubPKCS10Request: MIGLMD8CAQAwDDEKMAgGA1UEAwwBYTAqMAUGAytlcAMhAPlUcdi9PHXgU7cxqedx0Fd/qQDOhADfBzTTemJgm8tuoAAwBQYDK2VwA0EAAdwL6PyOrcI9dZn0Dgvy2LuThzgvtun8FUq0CBO7dXetm50+d/GZ3SCTwDX0k49ooXiOE57byUyi8DZxU35VDQ==
+";
+
+struct PodCertificateRequest;
+
+impl Strategy for PodCertificateRequest {
+    fn set_typed_defaults(&self, object: &mut Value) {
+        if let Some(spec) = defaults::field(object, "spec") {
+            defaults::set_pointer(spec, "maxExpirationSeconds", DAY_SECONDS);
+        }
+    }
+
+    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+        prepare::reset(object, "status", object! {});
+    }
+
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
+        errors.extend(validate_spec(&FieldRef::root(object).field("spec")));
+        errors
+    }
+
+    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+        prepare::for_update(subresource, new, old);
+    }
+
+    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+        let mut errors = metadata::validate_core_update(new, old);
+        if subresource == Subresource::Status {
+            return if errors.is_empty() { validate_status(new, old) } else { errors };
+        }
+        if !prepare::equal(new.get("spec"), old.get("spec")) {
+            let shown =
+                show_internal("certificates.v1.PodCertificateRequestSpec", new.get("spec").unwrap_or(&Value::Null));
+            let error = Error::invalid(&Path::new("spec"), Value::Null, "field is immutable");
+            errors.push(error.shown_as(shown));
+        }
+        errors
+    }
+
+    fn allows_unconditional_update(&self) -> bool {
+        false
+    }
+
+    fn lists_field_labels(&self) -> bool {
+        true
+    }
+
+    fn knows_namespace_label(&self, _: bool) -> bool {
+        false
+    }
+
+    fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
+        if subresource == Subresource::Status { &[&["spec"]] } else { &[] }
+    }
+
+    fn table(&self) -> Option<Table> {
+        let name = Column { format: "name".to_owned(), ..Column::string("Name", "") };
+        let columns = ["PodName", "ServiceAccountName", "NodeName", "SignerName"].map(|name| Column::string(name, ""));
+        let state = Column::string("State", "Is the request Pending, Issued, Denied, or Failed?");
+        let annotations = wide("UnverifiedUserAnnotations", "");
+        Some(Table { columns: [vec![name], columns.into(), vec![state, annotations]].concat(), cells })
+    }
+}
+
+fn cells(object: &Value) -> Vec<Cell> {
+    let spec = |name: &str| Cell::text(object.str_at(&["spec", name]));
+    let annotations = object.at(&["spec", "unverifiedUserAnnotations"]).and_then(Value::as_object);
+    let pair = |(name, value): (&str, &Value)| format!("{name}={}", value.as_str().unwrap_or_default());
+    let pairs: Vec<String> = annotations.into_iter().flat_map(|annotations| annotations.iter().map(pair)).collect();
+    let shown = if pairs.is_empty() { "<none>".to_owned() } else { pairs.join(",") };
+    let types = object.items_at(&["status", "conditions"]).iter().map(|condition| condition.str_at(&["type"]));
+    let state = types.filter(|type_| OUTCOMES.contains(type_)).next_back().unwrap_or("Pending");
+    vec![
+        Cell::text(object.str_at(&["metadata", "name"])),
+        spec("podName"),
+        spec("serviceAccountName"),
+        spec("nodeName"),
+        spec("signerName"),
+        Cell::text(state),
+        Cell::text(&shown),
+    ]
+}
+
+fn validate_spec(spec: &FieldRef<'_>) -> ErrorList {
+    let signer = spec.field("signerName");
+    let mut errors = signers::validate_name(&signer);
+    let annotations = spec.field("unverifiedUserAnnotations");
+    for (key, _) in annotations.entries() {
+        errors.extend(check_domain_prefixed(annotations.path(), &key.to_lowercase()));
+    }
+    for (name, uid) in [("podName", "podUID"), ("serviceAccountName", "serviceAccountUID"), ("nodeName", "nodeUID")] {
+        let (name, uid) = (spec.field(name), spec.field(uid));
+        errors.extend(checks::named(&name, names::is_dns1123_subdomain));
+        if uid.text().is_empty() {
+            errors.push(Error::invalid(uid.path(), "", "must not be empty"));
+        }
+        if uid.text().len() as i64 > UID_BYTES_MAX {
+            errors.push(uid.too_long(UID_BYTES_MAX));
+        }
+    }
+    let seconds = spec.field("maxExpirationSeconds");
+    if !seconds.is_set() {
+        errors.push(seconds.required("must be set"));
+        return errors;
+    }
+    let max = if signers::is_of_kubernetes(signer.text()) { DAY_SECONDS } else { EXPIRATION_SECONDS_MAX };
+    if !(EXPIRATION_SECONDS_MIN..=max).contains(&seconds.int()) {
+        errors.push(seconds.invalid(format!("must be in the range [{EXPIRATION_SECONDS_MIN}, {max}]")));
+    }
+    errors.extend(validate_key(spec));
+    errors
+}
+
+/// A stub of a request, or a key and a proof, but not both.
+fn validate_key(spec: &FieldRef<'_>) -> Option<Error> {
+    let (stub, key, proof) =
+        (spec.field("stubPKCS10Request"), spec.field("pkixPublicKey"), spec.field("proofOfPossession"));
+    let (holder, fault) = match (stub.text(), key.text(), proof.text()) {
+        (text, "", "") if !text.is_empty() => (&stub, pod_request::stub_fault as fn(&[u8]) -> Option<KeyFault>),
+        ("", text, proof) if !text.is_empty() && !proof.is_empty() => (&key, pod_request::public_key_fault as _),
+        _ => {
+            let why = "exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set";
+            return Some(Error::invalid_omitted(spec.path(), why));
+        }
+    };
+    let der = base64::decode(holder.text()).unwrap_or_default();
+    if der.len() > KEY_BYTES_MAX {
+        return Some(holder.too_long(KEY_BYTES_MAX as i64));
+    }
+    let KeyFault { shown, why } = fault(&der)?;
+    Some(match shown {
+        Some(shown) => Error::invalid(holder.path(), shown, why),
+        None => Error::invalid_omitted(holder.path(), why),
+    })
+}
+
+/// The outcome that an object has come to.
+fn outcome(object: &Value) -> Option<&str> {
+    let conditions = object.items_at(&["status", "conditions"]).iter();
+    let mut held = conditions.filter(|condition| condition.str_at(&["status"]) == "True");
+    held.find_map(|condition| OUTCOMES.iter().copied().find(|outcome| *outcome == condition.str_at(&["type"])))
+}
+
+fn validate_status(new: &Value, old: &Value) -> ErrorList {
+    let root = FieldRef::root(new);
+    let status = root.field("status");
+    let list = status.field("conditions");
+    let mut errors = validate_outcomes(&list);
+    errors.extend(conditions::validate(&list));
+    if !errors.is_empty() {
+        return errors;
+    }
+    let is_same = prepare::equal(new.get("status"), old.get("status"));
+    let unless = |holds: bool, why: &str| (!holds).then(|| Error::invalid_omitted(status.path(), why));
+    let fault = match (outcome(old), outcome(new)) {
+        (Some(_), _) => unless(is_same, "immutable after PodCertificateRequest is issued, denied, or failed"),
+        (None, Some(ISSUED)) => validate_issued(&root),
+        (None, Some(_)) => {
+            let others = ["certificateChain", "notBefore", "beginRefreshAt", "notAfter"];
+            let has_others = others.iter().any(|name| status.field(name).is_set());
+            unless(
+                !has_others,
+                "non-condition status fields must be empty when denying or failing the PodCertificateRequest",
+            )
+        }
+        (None, None) => {
+            unless(is_same, "status is immutable unless transitioning to \"Issued\", \"Denied\", or \"Failed\"")
+        }
+    };
+    errors.extend(fault);
+    errors
+}
+
+/// There is one outcome at most, and it is true.
+fn validate_outcomes(list: &FieldRef<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    for (index, condition) in list.items().enumerate() {
+        // The reference writes an index as if it were a field.
+        let index = format!("[{index}]");
+        let at = list.path().child(&index);
+        let (type_, held) = (condition.field("type"), condition.field("status"));
+        if !OUTCOMES.contains(&type_.text()) {
+            errors.push(Error::not_supported(&at.child("type"), type_.text(), &OUTCOMES));
+            continue;
+        }
+        if index != "[0]" {
+            let why = "There may be at most one condition with type \"Issued\", \"Denied\", or \"Failed\"";
+            errors.push(Error::invalid(&at.child("type"), type_.text(), why));
+        }
+        if held.text() != "True" {
+            errors.push(Error::not_supported(&at.child("status"), held.text(), &["True"]));
+        }
+    }
+    errors
+}
+
+/// The certificate is the one that was asked for, and the times beside it are its own.
+fn validate_issued(root: &FieldRef<'_>) -> Option<Error> {
+    let (spec, status) = (root.field("spec"), root.field("status"));
+    let chain = status.field("certificateChain");
+    if chain.text().len() > CHAIN_BYTES_MAX {
+        return Some(chain.too_long(CHAIN_BYTES_MAX as i64));
+    }
+    let stub = base64::decode(spec.field("stubPKCS10Request").text()).unwrap_or_default();
+    let Validity { not_before, not_after } = match pod_request::issued(chain.text(), &stub) {
+        Ok(validity) => validity,
+        Err(why) => return Some(chain.invalid(why)),
+    };
+    let (from, until, refresh) = (status.field("notBefore"), status.field("notAfter"), status.field("beginRefreshAt"));
+    for field in [&from, &until] {
+        if !field.is_set() {
+            return Some(field.required("must be present and consistent with the issued certificate"));
+        }
+    }
+    if !refresh.is_set() {
+        return Some(refresh.required("must be present and in the range [notbefore+10min, notafter-10min]"));
+    }
+    if seconds(&from) != Some(not_before) {
+        return Some(from.invalid("must be set to the NotBefore time encoded in the leaf certificate"));
+    }
+    if seconds(&until) != Some(not_after) {
+        return Some(until.invalid("must be set to the NotAfter time encoded in the leaf certificate"));
+    }
+    let lifetime = not_after - not_before;
+    let max = spec.field("maxExpirationSeconds").int();
+    if lifetime < EXPIRATION_SECONDS_MIN {
+        return Some(Error::invalid_omitted(chain.path(), "leaf certificate lifetime must be >= 1 hour"));
+    }
+    if lifetime > max {
+        let why = format!("leaf certificate lifetime must be <= spec.maxExpirationSeconds ({max})");
+        return Some(Error::invalid_omitted(chain.path(), why));
+    }
+    let begin = seconds(&refresh).unwrap_or_default();
+    if begin < not_before + REFRESH_SECONDS_MIN {
+        return Some(refresh.invalid("must be at least 10 minutes after status.notBefore"));
+    }
+    (begin > not_after - REFRESH_SECONDS_MIN)
+        .then(|| refresh.invalid("must be at least 10 minutes before status.notAfter"))
+}
+
+/// A time in seconds since 1970.
+fn seconds(field: &FieldRef<'_>) -> Option<i64> {
+    time::parse(field.text()).ok().map(|moment| moment.unix_seconds)
+}
