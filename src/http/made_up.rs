@@ -1,4 +1,6 @@
 //! A made-up kind in every verb and representation: what a file in `kinds` and its types are enough for.
+//!
+//!     cargo test --lib --features made-up http::made_up
 
 use std::sync::Arc;
 
@@ -56,7 +58,7 @@ impl Served {
 }
 
 fn engine() -> &'static Kind {
-    kinds::find("gadgets.example.com", "engines").expect("unit tests have it")
+    kinds::find("gadgets.example.com", "engines").expect("the feature brings it")
 }
 
 fn example(name: &str) -> Value {

@@ -27,7 +27,7 @@ mod share;
 mod watch_stream;
 pub mod websocket;
 mod router;
-#[cfg(test)]
+#[cfg(all(test, feature = "made-up"))]
 mod made_up;
 
 pub use documents::SERVER_VERSION;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::rules::{Rule, Subject};
 use super::{Asking, Sent, Source, Webhook, Webhooks, review};
 use crate::admission::{Attributes, Operation};
-use crate::cel::library::functions::authorizer::Resource;
+use crate::cel::library::authorizer::Resource;
 use crate::crd::ServedVersion;
 use crate::kinds::match_conditions::{self, Variables};
 use crate::meta::Status;

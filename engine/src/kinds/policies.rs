@@ -1,0 +1,348 @@
+//! What policies of admission and their bindings have in common: what they match, their parameters, their expressions.
+//!
+//! Source: `pkg/apis/admissionregistration/validation`, release 1.36.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::cel::declared::{DeclField, DeclType, ObjectType};
+use crate::cel::env::{Env, Expressions};
+use crate::cel::escape;
+use crate::cel::types::Type;
+use crate::crd::Column;
+use crate::meta::field::{Error, ErrorList};
+use crate::meta::field_ref::FieldRef;
+use crate::meta::names;
+use crate::meta::selector::LabelSelector;
+use crate::object;
+use crate::value::Value;
+
+use super::strategy::{Cell, Table};
+use super::{defaults, match_conditions, webhooks};
+
+pub const GROUP: &str = "admissionregistration.k8s.io";
+const POLICIES: [&str; 2] = ["Fail", "Ignore"];
+const MATCHES: [&str; 2] = ["Equivalent", "Exact"];
+const MUTABLE_OPERATIONS: [&str; 4] = ["*", "CONNECT", "CREATE", "UPDATE"];
+
+/// Sets what Go sets in `MatchResources`.
+pub fn set_match_defaults(resources: &mut Value) {
+    defaults::set_pointer(resources, "matchPolicy", "Equivalent");
+    for name in ["namespaceSelector", "objectSelector"] {
+        defaults::set_pointer(resources, name, object! {});
+    }
+    for list in ["resourceRules", "excludeResourceRules"] {
+        for rule in defaults::items(resources, list) {
+            defaults::set_pointer(rule, "scope", "*");
+        }
+    }
+}
+
+/// Sets what Go sets in the spec of a policy.
+pub fn set_policy_defaults(object: &mut Value) {
+    let Some(spec) = defaults::field(object, "spec") else { return };
+    defaults::set_pointer(spec, "failurePolicy", "Fail");
+    if let Some(resources) = defaults::field(spec, "matchConstraints") {
+        set_match_defaults(resources);
+    }
+}
+
+/// What is required, and of these.
+fn choice(field: &FieldRef<'_>, choices: &[&str]) -> Option<Error> {
+    if !field.is_set() {
+        return Some(field.required(""));
+    }
+    (!choices.contains(&field.text())).then(|| field.not_supported(choices))
+}
+
+/// The parts of a policy's spec before its expressions.
+pub fn validate_head(spec: &FieldRef<'_>, only_mutable: bool) -> ErrorList {
+    let mut errors = ErrorList::new();
+    errors.extend(choice(&spec.field("failurePolicy"), &POLICIES));
+    let kind = spec.field("paramKind");
+    if kind.is_set() {
+        errors.extend(validate_param_kind(&kind));
+    }
+    let matched = spec.field("matchConstraints");
+    if !matched.is_set() {
+        errors.push(matched.required(""));
+        return errors;
+    }
+    errors.extend(validate_match(&matched));
+    let rules = matched.field("resourceRules");
+    if rules.is_empty() {
+        errors.push(rules.required(""));
+    }
+    if only_mutable {
+        errors.extend(validate_mutable(&matched));
+    }
+    errors
+}
+
+/// Only what is created or updated can be changed on the way.
+pub fn validate_mutable(matched: &FieldRef<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let rules = matched.field("resourceRules");
+    let at = rules.path().child("operations");
+    for rule in rules.items() {
+        for operation in rule.field("operations").texts() {
+            if !MUTABLE_OPERATIONS.contains(&operation) {
+                errors.push(Error::not_supported(&at, operation, &MUTABLE_OPERATIONS));
+            }
+        }
+    }
+    errors
+}
+
+fn validate_param_kind(kind: &FieldRef<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let (api_version, name) = (kind.field("apiVersion"), kind.field("kind"));
+    let text = api_version.text();
+    match text.split('/').collect::<Vec<_>>().as_slice() {
+        [""] => errors.push(api_version.required("")),
+        [version] => errors.extend(validate_group_version(&api_version, "", version)),
+        [group, version] => errors.extend(validate_group_version(&api_version, group, version)),
+        _ => errors.push(api_version.invalid(format!("unexpected GroupVersion string: {text}"))),
+    }
+    if name.text().is_empty() {
+        errors.push(name.required(""));
+        return errors;
+    }
+    let faults = names::is_dns1035_label(&name.text().to_lowercase());
+    if !faults.is_empty() {
+        errors.push(name.invalid(format!("may have mixed case, but should otherwise match: {}", faults.join(","))));
+    }
+    errors
+}
+
+fn validate_group_version(field: &FieldRef<'_>, group: &str, version: &str) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let faults = if group.is_empty() { Vec::new() } else { names::is_dns1123_subdomain(group) };
+    if !faults.is_empty() {
+        errors.push(Error::invalid(field.path(), group, faults.join(",")));
+    }
+    if version.is_empty() {
+        errors.push(field.invalid("version must be specified"));
+        return errors;
+    }
+    let faults = names::is_dns1035_label(version);
+    if !faults.is_empty() {
+        errors.push(Error::invalid(field.path(), version, faults.join(",")));
+    }
+    errors
+}
+
+/// What `MatchResources` have wrong.
+pub fn validate_match(matched: &FieldRef<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    if !matched.is_set() {
+        return errors;
+    }
+    errors.extend(choice(&matched.field("matchPolicy"), &MATCHES));
+    for name in ["namespaceSelector", "objectSelector"] {
+        let selector = matched.field(name);
+        match selector.value() {
+            None => errors.push(selector.required("")),
+            Some(value) => errors.extend(LabelSelector::validate(value, true, selector.path())),
+        }
+    }
+    for list in ["resourceRules", "excludeResourceRules"] {
+        for rule in matched.field(list).items() {
+            errors.extend(validate_named_rule(&rule));
+        }
+    }
+    errors
+}
+
+fn validate_named_rule(rule: &FieldRef<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let mut seen = BTreeSet::new();
+    for name in rule.field("resourceNames").items() {
+        errors.extend(names::is_path_segment(name.text(), false).into_iter().map(|fault| name.invalid(fault)));
+        if !seen.insert(name.text().to_owned()) {
+            errors.push(name.duplicate());
+        }
+    }
+    errors.extend(webhooks::validate_rule(rule.value().unwrap_or(&Value::Null), rule.path()));
+    errors
+}
+
+/// The policy and the parameters of a binding.
+pub fn validate_binding(spec: &FieldRef<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let policy = spec.field("policyName");
+    match policy.text() {
+        "" => errors.push(policy.required("")),
+        name => errors.extend(names::is_dns1123_subdomain(name).into_iter().map(|fault| policy.invalid(fault))),
+    }
+    errors.extend(validate_param_ref(&spec.field("paramRef")));
+    errors.extend(validate_match(&spec.field("matchResources")));
+    errors
+}
+
+fn validate_param_ref(reference: &FieldRef<'_>) -> ErrorList {
+    const EXCLUSIVE: &str = "name and selector are mutually exclusive";
+    let mut errors = ErrorList::new();
+    if !reference.is_set() {
+        return errors;
+    }
+    let (name, selector) = (reference.field("name"), reference.field("selector"));
+    let action = reference.field("parameterNotFoundAction");
+    if !name.text().is_empty() {
+        errors.extend(names::is_path_segment(name.text(), false).into_iter().map(|fault| name.invalid(fault)));
+        if selector.is_set() {
+            errors.push(name.forbidden(EXCLUSIVE));
+        }
+    }
+    if let Some(value) = selector.value() {
+        errors.extend(LabelSelector::validate(value, true, selector.path()));
+        if !name.text().is_empty() {
+            errors.push(selector.forbidden(EXCLUSIVE));
+        }
+    } else if name.text().is_empty() {
+        errors.push(reference.required("one of name or selector must be specified"));
+    }
+    match action.text() {
+        "" => errors.push(action.required("")),
+        "Deny" | "Allow" => {}
+        _ => errors.push(action.not_supported(&["Deny", "Allow"])),
+    }
+    errors
+}
+
+/// The table of policies, which counts their items of `list`.
+pub fn policy_table(list: &'static str, cells: fn(&Value) -> Vec<Cell>) -> Table {
+    let name = if list == "mutations" { "Mutations" } else { "Validations" };
+    let count = Column { type_: "integer".to_owned(), ..Column::string(name, "") };
+    Table::named(vec![count, Column::string("ParamKind", "")], cells)
+}
+
+/// The cells of [`policy_table`].
+pub fn policy_cells(object: &Value, list: &str) -> Vec<Cell> {
+    let kind = object.at(&["spec", "paramKind"]).filter(|kind| !kind.is_null());
+    let shown = kind.map(|kind| format!("{}/{}", kind.str_at(&["apiVersion"]), kind.str_at(&["kind"])));
+    let count = Cell::count(object.items_at(&["spec", list]).len());
+    Cell::named(object, vec![count, Cell::text(&shown.unwrap_or_else(|| "<unset>".to_owned()))])
+}
+
+/// The table of bindings.
+pub fn binding_table() -> Table {
+    Table::named(vec![Column::string("PolicyName", ""), Column::string("ParamRef", "")], |object| {
+        let reference = |name: &str| object.str_at(&["spec", "paramRef", name]).to_owned();
+        let shown = match (reference("namespace").as_str(), reference("name").as_str()) {
+            (_, "") => "<unset>".to_owned(),
+            ("", name) => format!("*/{name}"),
+            (namespace, name) => format!("{namespace}/{name}"),
+        };
+        Cell::named(object, vec![Cell::text(object.str_at(&["spec", "policyName"])), Cell::text(&shown)])
+    })
+}
+
+/// Compiles the expressions of one policy: variables are known to those that come after them.
+pub struct Compiler {
+    variables: BTreeMap<String, DeclField>,
+    has_params: bool,
+    has_variables: bool,
+    known: BTreeSet<String>,
+}
+
+impl Compiler {
+    /// For a policy that replaces `old`, whose expressions may go on using what they used.
+    pub fn new(spec: &FieldRef<'_>, old: Option<&Value>) -> Self {
+        let mut known = BTreeSet::new();
+        for list in ["matchConditions", "validations", "auditAnnotations", "mutations"] {
+            for item in old.map(|old| old.items_at(&["spec", list])).unwrap_or_default() {
+                let paths: [&[&str]; 5] = [
+                    &["expression"],
+                    &["messageExpression"],
+                    &["valueExpression"],
+                    &["applyConfiguration", "expression"],
+                    &["jsonPatch", "expression"],
+                ];
+                known.extend(paths.iter().map(|path| item.str_at(path).to_owned()));
+            }
+        }
+        // Policies that mutate always have variables, others where they name some.
+        let has_variables = !spec.field("variables").is_empty() || spec.field("mutations").is_set();
+        let has_params = spec.field("paramKind").is_set();
+        Compiler { variables: BTreeMap::new(), has_params, has_variables, known }
+    }
+
+    fn env(&self, expression: &str) -> Env {
+        let expressions = if self.known.contains(expression) { Expressions::Stored } else { Expressions::New };
+        let mut env = match_conditions::environment(expressions);
+        if self.has_params {
+            env = env.with_variable("params", Type::Dyn);
+        }
+        if self.has_variables {
+            let variables = ObjectType { name: "variables".to_owned(), fields: self.variables.clone() };
+            env = env.with_variable("variables", DeclType::object(variables, 0).ty);
+        }
+        env
+    }
+
+    /// The type that an expression has; it must be one of `wanted`, if there are any.
+    fn check(&self, expression: &str, wanted: &[Type]) -> Result<Type, String> {
+        let env = self.env(expression);
+        let checked = env.compile(expression).map_err(|issues| format!("compilation failed: {issues}"))?;
+        let found = checked.result_type().clone();
+        let names: Vec<String> = wanted.iter().map(ToString::to_string).collect();
+        match names.as_slice() {
+            [] => Ok(found),
+            _ if wanted.contains(&found) => Ok(found),
+            [only] => Err(format!("must evaluate to {only} but got {found}")),
+            several => Err(format!("must evaluate to one of [{}] but got {found}", several.join(" "))),
+        }
+    }
+
+    /// What is wrong with an expression that gives one of `wanted`.
+    pub fn fault(&self, field: &FieldRef<'_>, wanted: &[Type]) -> Option<Error> {
+        self.check(field.text(), wanted).err().map(|why| field.invalid(why))
+    }
+
+    /// The fault of an expression that makes a patch. Its own types are not declared here: where it names them, only its
+    /// form is checked.
+    pub fn patch_fault(&self, field: &FieldRef<'_>) -> Option<Error> {
+        let text = field.text().trim();
+        let names_types = text.contains("Object") || text.contains("JSONPatch");
+        let fault = match names_types {
+            true => self.env(text).parse(text).err().map(|issues| format!("compilation failed: {issues}")),
+            false => self.check(text, &[]).err(),
+        };
+        fault.map(|why| Error::invalid(field.path(), text, why))
+    }
+
+    /// The variables of a policy, which are known from then on: one that does not compile is of any type.
+    pub fn variables(&mut self, list: &FieldRef<'_>) -> ErrorList {
+        let mut errors = ErrorList::new();
+        for variable in list.items() {
+            let (name, expression) = (variable.field("name"), variable.field("expression"));
+            if name.text().trim().is_empty() {
+                errors.push(name.required("name is not specified"));
+            } else if !is_identifier(name.text()) {
+                errors.push(name.invalid("must be a valid CEL identifier"));
+            }
+            if expression.text().trim().is_empty() {
+                errors.push(expression.required("expression is not specified"));
+                continue;
+            }
+            let ty = self.check(expression.text(), &[]).unwrap_or_else(|why| {
+                errors.push(expression.invalid(why));
+                Type::Dyn
+            });
+            let decl = DeclType::scalar(ty, 0, 0);
+            self.variables.insert(name.text().to_owned(), DeclField { decl, required: true });
+        }
+        errors
+    }
+
+    /// The conditions of a policy, unless they are as they were.
+    pub fn conditions(&self, list: &FieldRef<'_>) -> ErrorList {
+        let conditions = list.value().and_then(Value::as_array).unwrap_or_default();
+        webhooks::validate_match_conditions(conditions, &self.known, list.path())
+    }
+}
+
+fn is_identifier(name: &str) -> bool {
+    let is_word = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    is_word && !name.starts_with(|first: char| first.is_ascii_digit()) && !escape::is_reserved(name)
+}
