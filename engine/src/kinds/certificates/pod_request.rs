@@ -137,6 +137,7 @@ mod tests {
         request.der().to_vec()
     }
 
+    #[cfg(feature = "signatures")]
     #[test]
     fn a_request_proves_that_who_asks_has_the_key() {
         let key = rcgen::KeyPair::generate().expect("a key");
