@@ -127,16 +127,31 @@ fn items(field: &'static Field) -> Items {
     }
 }
 
-/// What a key field counts as when it is absent. A struct always has those of its fields that are not optional.
+/// What a key field counts as when it is absent. A struct always has those of its fields that JSON always has.
 fn default_of(item: Option<&'static Message>, name: &str) -> Option<Value> {
     let key = item?.member(name)?;
     if let Some(default) = key.default.and_then(|text| json::decode(text.as_bytes()).ok()) {
         return Some(default);
     }
     match key.kind {
-        _ if !key.is_required => None,
+        _ if !key.always || key.shape != Shape::Value => None,
         Kind::String => Some(Value::from("")),
         Kind::Int32 | Kind::Int64 => Some(Value::Int(0)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types;
+
+    #[test]
+    fn a_key_that_json_always_has_counts_as_zero_where_it_is_absent() {
+        let default = |message: &str, key: &str| default_of(Some(types::message_named("core.v1", message)), key);
+        assert_eq!(default("ServicePort", "port"), Some(Value::Int(0)));
+        assert_eq!(default("ServicePort", "protocol"), Some(Value::from("TCP")));
+        assert_eq!(default("ServicePort", "name"), None);
+        assert_eq!(default("PodCondition", "type"), Some(Value::from("")));
     }
 }
