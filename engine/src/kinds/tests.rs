@@ -395,7 +395,7 @@ fn the_metadata_of_a_claim_template_has_labels_and_annotations_alone() {
     check_errors(
         "resource.k8s.io/v1 ResourceClaimTemplate",
         None,
-        "spec: {metadata: {name: x, labels: {a: b}, finalizers: [y]}, spec: {}}",
+        "spec: {metadata: {name: x, labels: {a: b}, finalizers: [example.com/y]}, spec: {}}",
         &["spec.metadata.name: Forbidden: cannot be set", "spec.metadata.finalizers: Forbidden: cannot be set"],
     );
 }
