@@ -42,7 +42,9 @@ impl Structs {
         match message.codec {
             Codec::Object if message.is_object_meta() => OBJECT_META,
             Codec::Object => self.structure(message, is_atomic),
-            Codec::Time | Codec::MicroTime | Codec::Quantity | Codec::IntOrString => SCALAR,
+            Codec::Time | Codec::MicroTime | Codec::Quantity => SCALAR,
+            // The published schema names no type: it may be anything, as a whole.
+            Codec::IntOrString => ATOMIC,
             Codec::Duration => STRING,
             Codec::List => {
                 let element = message.fields.first().map_or(ATOMIC, |field| self.one(field, false));
@@ -144,7 +146,18 @@ fn default_of(item: Option<&'static Message>, name: &str) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::apply::type_schema::TypeSchema;
     use crate::types;
+
+    #[test]
+    fn a_number_or_a_text_may_be_anything_as_a_whole() {
+        let schema = TypeSchema::of_message(types::message_of_kind("policy", "v1", "PodDisruptionBudget"));
+        let field = |id: TypeId, name: &str| {
+            let map = schema.get(id).map.as_ref().expect("it is a struct");
+            map.fields.iter().find(|(known, _)| **known == *name).expect("it has the field").1
+        };
+        assert!(field(field(schema.root(), "spec"), "maxUnavailable") == ATOMIC);
+    }
 
     #[test]
     fn a_key_that_json_always_has_counts_as_zero_where_it_is_absent() {

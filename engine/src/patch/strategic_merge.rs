@@ -109,7 +109,9 @@ impl Types {
                     // What is in a map by name has no fields of its own to look at.
                     _ if matches!(field.shape, Shape::Map | Shape::Extensions) => Types::Plain,
                     Kind::Message(inner) if inner.is_object_meta() => Types::ObjectMeta,
-                    Kind::Message(inner) if matches!(inner.codec, Codec::Object | Codec::Json) => Types::Object(inner.get()),
+                    Kind::Message(inner) if matches!(inner.codec, Codec::Object | Codec::Json) => {
+                        Types::Object(inner.get())
+                    }
                     _ => Types::Plain,
                 };
                 let strategies = field.items.strategy.unwrap_or_default();
