@@ -147,7 +147,8 @@ impl Registry {
     ) -> Result<Option<Deletion>, Status> {
         let strategy = &target.resource.strategy;
         let now = self.now();
-        if let Some(marked) = strategy.begin_delete(&old, &now) {
+        if let Some(mut marked) = strategy.begin_delete(&old, &now) {
+            set_policy_finalizers(&mut marked, options, false);
             return self.commit_marked(target, marked, &stored, options.dry_run).await;
         }
         if strategy.must_stay(&old) && old.at(&["metadata", "deletionTimestamp"]).is_some() {

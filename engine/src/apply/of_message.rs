@@ -42,7 +42,9 @@ impl Structs {
         match message.codec {
             Codec::Object if message.is_object_meta() => OBJECT_META,
             Codec::Object => self.structure(message, is_atomic),
-            Codec::Time | Codec::MicroTime | Codec::Quantity | Codec::IntOrString => SCALAR,
+            Codec::Time | Codec::MicroTime | Codec::Quantity => SCALAR,
+            // The published schema names no type: it may be anything, as a whole.
+            Codec::IntOrString => ATOMIC,
             Codec::Duration => STRING,
             Codec::List => {
                 let element = message.fields.first().map_or(ATOMIC, |field| self.one(field, false));
@@ -127,16 +129,42 @@ fn items(field: &'static Field) -> Items {
     }
 }
 
-/// What a key field counts as when it is absent. A struct always has those of its fields that are not optional.
+/// What a key field counts as when it is absent. A struct always has those of its fields that JSON always has.
 fn default_of(item: Option<&'static Message>, name: &str) -> Option<Value> {
     let key = item?.member(name)?;
     if let Some(default) = key.default.and_then(|text| json::decode(text.as_bytes()).ok()) {
         return Some(default);
     }
     match key.kind {
-        _ if !key.is_required => None,
+        _ if !key.always || key.shape != Shape::Value => None,
         Kind::String => Some(Value::from("")),
         Kind::Int32 | Kind::Int64 => Some(Value::Int(0)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::apply::type_schema::TypeSchema;
+    use crate::types;
+
+    #[test]
+    fn a_number_or_a_text_may_be_anything_as_a_whole() {
+        let schema = TypeSchema::of_message(types::message_of_kind("policy", "v1", "PodDisruptionBudget"));
+        let field = |id: TypeId, name: &str| {
+            let map = schema.get(id).map.as_ref().expect("it is a struct");
+            map.fields.iter().find(|(known, _)| **known == *name).expect("it has the field").1
+        };
+        assert!(field(field(schema.root(), "spec"), "maxUnavailable") == ATOMIC);
+    }
+
+    #[test]
+    fn a_key_that_json_always_has_counts_as_zero_where_it_is_absent() {
+        let default = |message: &str, key: &str| default_of(Some(types::message_named("core.v1", message)), key);
+        assert_eq!(default("ServicePort", "port"), Some(Value::Int(0)));
+        assert_eq!(default("ServicePort", "protocol"), Some(Value::from("TCP")));
+        assert_eq!(default("ServicePort", "name"), None);
+        assert_eq!(default("PodCondition", "type"), Some(Value::from("")));
     }
 }

@@ -351,3 +351,51 @@ fn nodes_keep_what_they_are() {
     );
     check_errors(NODE, Some("spec: {}"), "spec: {providerID: cloud:///b, unschedulable: true}", &[]);
 }
+
+#[test]
+fn a_node_declares_features_of_a_form_in_their_order() {
+    check_errors(
+        "v1 Node",
+        None,
+        "status: {declaredFeatures: [B, A, a], nodeInfo: {swap: {capacity: 0}}}",
+        &[
+            "metadata.nodeSwapStatus.capacity: Invalid value: 0: must be greater than zero",
+            r#"status.declaredFeatures[1]: Invalid value: "A": list must be sorted alphabetically"#,
+            r#"status.declaredFeatures[2]: Invalid value: "a": invalid feature name "a": must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"#,
+        ],
+    );
+}
+
+#[test]
+fn a_finalizer_of_a_namespace_is_checked_as_a_name_and_as_a_finalizer() {
+    check_errors(
+        "v1 Namespace",
+        None,
+        "spec: {finalizers: ['']}",
+        &[
+            r#"spec.finalizers: Invalid value: "": name part must be non-empty"#,
+            r#"spec.finalizers: Invalid value: "": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"#,
+            r#"spec.finalizers: Invalid value: "": name is neither a standard finalizer name nor is it fully qualified"#,
+        ],
+    );
+}
+
+#[test]
+fn an_empty_text_behind_a_pointer_gets_no_default() {
+    check_errors(
+        "storage.k8s.io/v1 StorageClass",
+        None,
+        "{provisioner: d.example.com, volumeBindingMode: ''}",
+        &[r#"volumeBindingMode: Unsupported value: "": supported values: "Immediate", "WaitForFirstConsumer""#],
+    );
+}
+
+#[test]
+fn the_metadata_of_a_claim_template_has_labels_and_annotations_alone() {
+    check_errors(
+        "resource.k8s.io/v1 ResourceClaimTemplate",
+        None,
+        "spec: {metadata: {name: x, labels: {a: b}, finalizers: [example.com/y]}, spec: {}}",
+        &["spec.metadata.name: Forbidden: cannot be set", "spec.metadata.finalizers: Forbidden: cannot be set"],
+    );
+}

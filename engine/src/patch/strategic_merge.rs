@@ -109,7 +109,9 @@ impl Types {
                     // What is in a map by name has no fields of its own to look at.
                     _ if matches!(field.shape, Shape::Map | Shape::Extensions) => Types::Plain,
                     Kind::Message(inner) if inner.is_object_meta() => Types::ObjectMeta,
-                    Kind::Message(inner) if matches!(inner.codec, Codec::Object) => Types::Object(inner.get()),
+                    Kind::Message(inner) if matches!(inner.codec, Codec::Object | Codec::Json) => {
+                        Types::Object(inner.get())
+                    }
                     _ => Types::Plain,
                 };
                 let strategies = field.items.strategy.unwrap_or_default();
@@ -664,6 +666,19 @@ mod tests {
             r#"{"containers":[{"name":"a","command":["z"]}]}"#,
             r#"{"containers":[{"command":["z"],"name":"a"}]}"#,
         );
+    }
+
+    #[test]
+    fn what_go_keeps_raw_has_no_fields_to_merge() {
+        let live = json::decode(br#"{"data":{"spec":{"a":1},"b":2}}"#).expect("the test is JSON");
+        let revision = types::message_named("apps.v1", "ControllerRevision");
+        let apply = |patch: &[u8]| {
+            let (patch, _) = Patch::decode(patch, true).expect("the test is a patch");
+            patch.apply(&live, revision).map(|object| json::encode_to_string(&object))
+        };
+        let why = "unable to find api field in struct RawExtension for the json field \"spec\"".to_owned();
+        assert_eq!(apply(br#"{"data":{"spec":{"a":2}}}"#), Err(MergeError::Failed(why)));
+        assert_eq!(apply(br#"{"data":{"b":3}}"#), Ok(r#"{"data":{"b":3,"spec":{"a":1}}}"#.to_owned()));
     }
 
     #[test]

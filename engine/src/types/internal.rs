@@ -319,6 +319,13 @@ mod tests {
     }
 
     #[test]
+    fn a_value_that_is_published_as_a_pointer_shows_as_zero() {
+        let value = json::decode(br#"{"rollingUpdate":{"maxUnavailable":2}}"#).expect("the test is JSON");
+        let shown = show("apps.v1.DaemonSetUpdateStrategy", &value);
+        assert_eq!(shown, r#"{"Type":"","RollingUpdate":{"MaxUnavailable":2,"MaxSurge":0}}"#);
+    }
+
+    #[test]
     fn a_pod_shares_what_its_context_says() {
         let value = json::decode(br#"{"hostNetwork":true,"securityContext":{"fsGroup":1},"setHostnameAsFQDN":true}"#);
         let shown = show("core.v1.PodSpec", &value.expect("the test is JSON"));

@@ -226,6 +226,9 @@ impl Kind {
             (Kind::Bytes, Value::String(text)) => {
                 base64::decode(text).err().map(|error| format!("error decoding from json: {error}"))
             }
+            (Kind::Bytes, Value::Array(items)) => {
+                items.iter().find_map(|item| Kind::Int32.restore_error(Some("uint8"), item))
+            }
             (Kind::Bytes, _) => Some(format!("cannot restore slice from {}", kind_of(value))),
             (Kind::Message(message), _) => restore_error_of(message.get(), value),
         }
@@ -456,6 +459,19 @@ mod tests {
     }
 
     #[test]
+    fn what_came_empty_is_remembered_but_in_types_that_errors_show_as_json() {
+        let text = br#"{"spec":{"containers":[{"args":[]}],"nodeSelector":{},"affinity":{"podAffinity":{
+            "requiredDuringSchedulingIgnoredDuringExecution":[{"labelSelector":{"matchLabels":{}}}]}}}}"#;
+        let object = json::decode(text).expect("the test is JSON");
+        let (mut object, findings) = message("Pod").decode(&object).expect("the test is a pod");
+        assert!(object.at(&["spec", "nodeSelector"]).is_none());
+        findings.empty.iter().for_each(|empty| empty.restore(&mut object));
+        let shown = json::encode_to_string(&object);
+        assert!(shown.contains(r#""args":[]"#) && shown.contains(r#""nodeSelector":{}"#), "{shown}");
+        assert!(!shown.contains("matchLabels"), "{shown}");
+    }
+
+    #[test]
     fn what_does_not_fit_is_told_in_the_words_of_go() {
         let unfit = |what: &str| format!("json: cannot unmarshal {what}");
         for (kind, text, expected) in [
@@ -518,6 +534,8 @@ mod tests {
             let object = json::decode(text.as_bytes()).expect("the test is JSON");
             assert_eq!(message(kind).restore_error(&object).as_deref(), Some(expected), "{text}");
         }
+        let bytes = json::decode(br#"{"binaryData":{"a":[1,2]}}"#).expect("the test is JSON");
+        assert_eq!(message("ConfigMap").restore_error(&bytes), None);
     }
 
     #[test]

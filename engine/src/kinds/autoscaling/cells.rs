@@ -7,6 +7,8 @@ use crate::work;
 
 const SHOWN_MAX: usize = 2;
 const UNKNOWN: &str = "<unknown>";
+/// How Go prints a quantity that is not there.
+const NIL: &str = "<nil>";
 
 /// What is measured and wanted, metric by metric.
 pub fn metrics(autoscaler: &Value) -> String {
@@ -39,11 +41,12 @@ fn metric(spec: &Value, status: Option<&Value>) -> String {
     let prefix = if is_resource { format!("{}: ", spec.str_at(&[name, "name"])) } else { String::new() };
     let average = spec.str_at(&[name, "target", "averageValue"]);
     if !average.is_empty() {
-        let suffix = if matches!(name, "external" | "object") { " (avg)" } else { "" };
-        return format!("{prefix}{}/{average}{suffix}", amount(current, "averageValue"));
+        let is_told = matches!(name, "external" | "object");
+        let (suffix, missing) = if is_told { (" (avg)", UNKNOWN) } else { ("", NIL) };
+        return format!("{prefix}{}/{average}{suffix}", amount(current, "averageValue", missing));
     }
     if !is_resource {
-        return format!("{}/{}", amount(current, "value"), spec.str_at(&[name, "target", "value"]));
+        return format!("{}/{}", amount(current, "value", NIL), spec.str_at(&[name, "target", "value"]));
     }
     let percent = |value: Option<&Value>, otherwise: &str| {
         let number = value.and_then(|value| value.get("averageUtilization")).and_then(Value::as_i64);
@@ -52,6 +55,28 @@ fn metric(spec: &Value, status: Option<&Value>) -> String {
     format!("{prefix}{}/{}", percent(current, UNKNOWN), percent(spec.at(&[name, "target"]), "<auto>"))
 }
 
-fn amount<'v>(current: Option<&'v Value>, name: &str) -> &'v str {
-    current.and_then(|current| current.get(name)).and_then(Value::as_str).unwrap_or(UNKNOWN)
+/// An amount of the status; `missing` where there is a status without it.
+fn amount<'v>(current: Option<&'v Value>, name: &str, missing: &'v str) -> &'v str {
+    current.map_or(UNKNOWN, |current| current.get(name).and_then(Value::as_str).unwrap_or(missing))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    #[test]
+    fn a_status_without_an_amount_shows_nil_where_go_does() {
+        let check = |spec: &str, status: Option<&str>, expected: &str| {
+            let read = |text: &str| yaml::decode(text.as_bytes()).expect("the test is YAML");
+            assert_eq!(metric(&read(spec), status.map(read).as_ref()), expected);
+        };
+        let pods = "{type: Pods, pods: {target: {averageValue: 1k}}}";
+        check(pods, None, "<unknown>/1k");
+        check(pods, Some("{pods: {current: {}}}"), "<nil>/1k");
+        let external = "{type: External, external: {target: {averageValue: 1k}}}";
+        check(external, Some("{external: {current: {}}}"), "<unknown>/1k (avg)");
+        let external = "{type: External, external: {target: {value: 1k}}}";
+        check(external, Some("{external: {current: {}}}"), "<nil>/1k");
+    }
 }

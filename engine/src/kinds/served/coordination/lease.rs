@@ -102,3 +102,17 @@ fn validate_spec(object: &Value) -> ErrorList {
     }
     errors
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::{json, yaml};
+
+    #[test]
+    fn coordinated_leader_election_stays_where_it_is_in_use() {
+        let read = |text: &str| yaml::decode(text.as_bytes()).expect("the test is YAML");
+        let mut lease = read("spec: {strategy: x, preferredHolder: y, holderIdentity: z}");
+        drop_disabled_fields(&mut lease, Some(&read("spec: {strategy: w}")));
+        assert_eq!(json::encode_to_string(&lease), r#"{"spec":{"holderIdentity":"z","strategy":"x"}}"#);
+    }
+}
