@@ -22,6 +22,7 @@ pub mod value;
 pub mod list;
 pub mod map;
 pub mod host;
+pub mod structure;
 mod strfmt;
 mod equal;
 mod measure;

@@ -79,6 +79,7 @@ impl<'a> Machine<'a, '_> {
                 },
                 _ => attribute::qualify(value, written, may_miss),
             },
+            Key::Part(name) => part(value, name, may_miss),
             Key::Constant(key) => attribute::qualify(value, key, may_miss),
             Key::Dynamic(dynamic) => {
                 let key = self.resolve(dynamic)?;
@@ -87,4 +88,13 @@ impl<'a> Machine<'a, '_> {
             }
         }
     }
+}
+
+/// The field `name` of what is part of an object; one that was not set is null.
+fn part<'a>(value: &Value<'a>, name: &str, may_miss: bool) -> Result<Option<Value<'a>>, EvalError> {
+    let found = match value {
+        Value::Struct(object) => object.select(name),
+        _ => Err(EvalError::new(format!("cannot get field \"{name}\""))),
+    };
+    if may_miss { Ok(found.ok().flatten()) } else { found.map(|found| Some(found.unwrap_or_default())) }
 }

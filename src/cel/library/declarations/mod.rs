@@ -2,6 +2,7 @@
 //!
 //! The order matters: of the functions of one name, overloads are tried in the order of [`functions`].
 
+pub mod json_patch;
 pub mod standard;
 
 mod authorizer;

@@ -11,6 +11,7 @@ mod arguments;
 mod comparison;
 mod conversion;
 mod formatting;
+mod json_patch;
 mod lists;
 mod maps;
 mod named_format;
@@ -34,7 +35,7 @@ use crate::cel::eval::Function;
 
 /// What the overload `id` does; `None` if that is unknown, or the evaluator's own business.
 pub fn implementation(id: &str) -> Option<Function> {
-    const FAMILIES: [fn(&str) -> Option<Function>; 16] = [
+    const FAMILIES: [fn(&str) -> Option<Function>; 17] = [
         arithmetic::implementation,
         comparison::implementation,
         conversion::implementation,
@@ -51,6 +52,7 @@ pub fn implementation(id: &str) -> Option<Function> {
         semver::implementation,
         named_format::implementation,
         authorizer::implementation,
+        json_patch::implementation,
     ];
     FAMILIES.iter().find_map(|family| family(id))
 }
