@@ -8,18 +8,22 @@ mod objects;
 mod owner_references;
 pub mod plugins;
 mod pods;
+mod reinvocation;
 mod pod_security;
 pub mod webhooks;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 
+use crate::apply::TypeSchema;
 use crate::auth::UserInfo;
 use crate::crd::ServedVersion;
 use crate::kinds;
 use crate::meta::Status;
+use crate::policy::mutation::Mutated;
 use crate::value::Value;
 
 pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces, Phase};
@@ -27,6 +31,7 @@ pub use objects::{Objects, Place};
 pub use owner_references::OwnerReferences;
 pub use pod_security::PodSecurity;
 pub use pods::{DefaultTolerationSeconds, NodeDeclaredFeatureValidator, PodResizeValidator, Priority, RuntimeClass};
+pub use reinvocation::{Invocations, Reinvocation};
 pub use webhooks::Webhooks;
 
 /// What a write does.
@@ -66,6 +71,7 @@ pub struct Attributes<'a> {
     pub options: &'a Value,
     pub forms: &'a dyn Forms,
     pub told: &'a Told,
+    pub reinvocation: &'a Reinvocation,
 }
 
 /// What a kind is called.
@@ -113,8 +119,23 @@ pub trait Forms: Send + Sync {
     /// The version in which objects of another kind are served; `None` where there is none.
     async fn version_of(&self, group: &str, version: &str, kind: &str) -> Result<Option<Arc<ServedVersion>>, Status>;
 
+    /// The types that an `object` in `version` is merged by; `None` where none are published.
+    fn types(&self, object: &Value, version: &ServedVersion) -> Option<Cow<'_, TypeSchema>>;
+
+    /// Reads what a policy made of `before`, with the defaults of its version.
+    fn read(&self, before: &Value, mutated: Mutated) -> Result<Value, Misread>;
+
     /// Brings an object that was changed into the form that is stored: what the schema does not know is gone.
     fn settle(&self, object: Value) -> Result<Value, String>;
+}
+
+/// Why a changed object can't be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Misread {
+    /// What becomes of the request is the policy's to say.
+    Fault(String),
+    /// The request fails with 500.
+    Broken(String),
 }
 
 /// What admission tells beside its verdict.
@@ -158,13 +179,23 @@ pub trait Admission: Send + Sync {
 #[derive(Default)]
 pub struct Chain(pub Vec<Box<dyn Admission>>);
 
-#[async_trait]
-impl Admission for Chain {
-    async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
+impl Chain {
+    async fn mutate_once(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         for step in &self.0 {
             step.mutate(attributes, object).await?;
         }
         Ok(())
+    }
+}
+
+#[async_trait]
+impl Admission for Chain {
+    async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
+        self.mutate_once(attributes, object).await?;
+        match attributes.reinvocation.begin() {
+            true => self.mutate_once(attributes, object).await,
+            false => Ok(()),
+        }
     }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {

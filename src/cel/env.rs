@@ -254,7 +254,7 @@ impl Env {
     /// The type of a field of messages of the type `message`, which is called `name`.
     pub fn message_field(&self, message: &Type, name: &str, field: &str) -> Option<Type> {
         match self.mutation(name) {
-            Some(_) => mutation::field(name, field),
+            Some(_) => Some(mutation::field(name, field)),
             None => wellknown::field(message, field),
         }
     }

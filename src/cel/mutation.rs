@@ -24,11 +24,12 @@ pub fn named(name: &str) -> Option<Type> {
 }
 
 /// The type of a field of the type called `name`, which is one of these.
-pub fn field(name: &str, field: &str) -> Option<Type> {
+pub fn field(name: &str, field: &str) -> Type {
     match (name, field) {
-        (JSON_PATCH, "op" | "path" | "from") => Some(Type::String),
-        (JSON_PATCH, "value") => Some(Type::Dyn),
-        (JSON_PATCH, _) => None,
-        _ => Some(Type::Dyn),
+        (JSON_PATCH, "op" | "path" | "from") => Type::String,
+        (JSON_PATCH, "value") => Type::Dyn,
+        // The reference has such a field, and no type for it.
+        (JSON_PATCH, _) => Type::opaque("", Vec::new()),
+        _ => Type::Dyn,
     }
 }

@@ -14,6 +14,7 @@ use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::meta::selector::LabelSelector;
 use crate::object;
+use crate::policy::mutation::{CompileError, PatchType};
 use crate::value::Value;
 
 use super::strategy::{Cell, Table};
@@ -299,16 +300,13 @@ impl Compiler {
         self.check(field.text(), wanted).err().map(|why| field.invalid(why))
     }
 
-    /// The fault of an expression that makes a patch. Its own types are not declared here: where it names them, only its
-    /// form is checked.
-    pub fn patch_fault(&self, field: &FieldRef<'_>) -> Option<Error> {
+    /// The fault of an expression that makes a patch.
+    pub fn patch_fault(&self, field: &FieldRef<'_>, patch: PatchType) -> Option<Error> {
         let text = field.text().trim();
-        let names_types = text.contains("Object") || text.contains("JSONPatch");
-        let fault = match names_types {
-            true => self.env(text).parse(text).err().map(|issues| format!("compilation failed: {issues}")),
-            false => self.check(text, &[]).err(),
-        };
-        fault.map(|why| Error::invalid(field.path(), text, why))
+        match patch.compile(text, &self.env(text).with_mutations()).err()? {
+            CompileError::Invalid(why) => Some(Error::invalid(field.path(), text, why)),
+            CompileError::Internal(why) => Some(Error::internal(field.path(), why)),
+        }
     }
 
     /// The variables of a policy; those that compile are known from then on.

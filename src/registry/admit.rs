@@ -1,22 +1,25 @@
 //! How a write passes admission: what admission asks of the resource, and where it learns of webhooks.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 
 use crate::admission::webhooks::{Configuration, Kind, Source};
-use crate::admission::{Attributes, Forms, Operation, Told};
-use crate::apply::validate_managed_fields;
+use crate::admission::{Attributes, Forms, Misread, Operation, Reinvocation, Told};
+use crate::apply::{TypeSchema, validate_managed_fields};
 use crate::auth::UserInfo;
 use crate::crd::ServedVersion;
 use crate::meta::{Revision, Status};
 use crate::object;
+use crate::policy::mutation::Mutated;
 use crate::store::{At, Collection, SnapshotError, Storage, Stored};
 use crate::value::{Value, json};
 
 use super::decode::{missing_kind, type_meta};
 use super::derive::Undecodable;
+use super::mutated::Place;
 use super::{Registry, Resource, Subresource, Target, Warnings, store_failed};
 
 /// A write on its way through admission.
@@ -65,7 +68,9 @@ impl Registry {
         let told = Told::default();
         let (options, forms) = (write.options(), self.forms(write));
         let owners = object.at(&["metadata", "managedFields"]).cloned();
-        let outcome = self.admission.mutate(&attributes(write, &options, &forms, &told), object).await;
+        let reinvocation = Reinvocation::default();
+        let attributes = attributes(write, &options, &forms, &told, &reinvocation);
+        let outcome = self.admission.mutate(&attributes, object).await;
         warnings.absorb(told.into_notes());
         outcome?;
         restore_broken_owners(object, owners, warnings);
@@ -81,13 +86,20 @@ impl Registry {
     ) -> Result<(), Status> {
         let told = Told::default();
         let (options, forms) = (write.options(), self.forms(write));
-        let outcome = self.admission.validate(&attributes(write, &options, &forms, &told), object).await;
+        let reinvocation = Reinvocation::default();
+        let attributes = attributes(write, &options, &forms, &told, &reinvocation);
+        let outcome = self.admission.validate(&attributes, object).await;
         warnings.absorb(told.into_notes());
         outcome
     }
 
     fn forms<'a>(&'a self, write: &Admitted<'a>) -> ResourceForms<'a> {
-        ResourceForms { registry: self, resource: &write.target.resource, subresource: write.subresource() }
+        ResourceForms {
+            registry: self,
+            resource: &write.target.resource,
+            subresource: write.subresource(),
+            version: &write.target.version,
+        }
     }
 }
 
@@ -96,6 +108,7 @@ fn attributes<'a>(
     options: &'a Value,
     forms: &'a ResourceForms<'_>,
     told: &'a Told,
+    reinvocation: &'a Reinvocation,
 ) -> Attributes<'a> {
     Attributes {
         operation: write.operation,
@@ -109,6 +122,7 @@ fn attributes<'a>(
         options,
         forms,
         told,
+        reinvocation,
     }
 }
 
@@ -136,6 +150,13 @@ struct ResourceForms<'a> {
     registry: &'a Registry,
     resource: &'a Resource,
     subresource: Subresource,
+    version: &'a ServedVersion,
+}
+
+impl ResourceForms<'_> {
+    fn place(&self) -> Place<'_> {
+        Place { resource: self.resource, subresource: self.subresource, version: self.version }
+    }
 }
 
 #[async_trait]
@@ -171,6 +192,14 @@ impl Forms for ResourceForms<'_> {
     async fn version_of(&self, group: &str, version: &str, kind: &str) -> Result<Option<Arc<ServedVersion>>, Status> {
         let resource = self.registry.resolve_kind(group, version, kind).await?;
         Ok(resource.and_then(|resource| resource.served(version).cloned()))
+    }
+
+    fn types(&self, object: &Value, version: &ServedVersion) -> Option<Cow<'_, TypeSchema>> {
+        self.place().types(object, version)
+    }
+
+    fn read(&self, before: &Value, mutated: Mutated) -> Result<Value, Misread> {
+        self.place().read(before, mutated)
     }
 
     fn settle(&self, object: Value) -> Result<Value, String> {

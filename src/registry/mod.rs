@@ -16,6 +16,7 @@ mod built_in;
 mod computed;
 mod own_conditions;
 mod list;
+mod mutated;
 mod patch;
 mod policy;
 mod escalation;

@@ -9,9 +9,9 @@ use crate::cel::ast::{
     Ast, Call, Comprehension, Constant, Expr, ExprId, ExprKind, List, Location, MapEntry, Select, SourceInfo, Struct,
     operators,
 };
+use crate::cel::declared::ObjectType;
 use crate::cel::env::{Env, FunctionDecl, OverloadDecl};
 use crate::cel::error::{Issue, Issues};
-use crate::cel::declared::ObjectType;
 use crate::cel::mutation;
 use crate::cel::types::Type;
 use crate::cel::wellknown;
@@ -57,6 +57,11 @@ impl CheckedExpr {
     /// The type of the whole.
     pub fn result_type(&self) -> &Type {
         self.ty(self.ast.expr.id)
+    }
+
+    /// Whether any node is of the type `ty`.
+    pub fn has_type(&self, ty: &Type) -> bool {
+        self.types.iter().flatten().any(|found| found == ty)
     }
 
     /// What an identifier, a call or a struct refers to.
@@ -258,7 +263,7 @@ impl Checker<'_> {
 
     fn declared_field(&self, object: &ObjectType, field: &str) -> Option<Type> {
         match self.env.mutation(&object.name) {
-            Some(_) => mutation::field(&object.name, field),
+            Some(_) => Some(mutation::field(&object.name, field)),
             None => object.field(field).map(|field| field.decl.ty.clone()),
         }
     }

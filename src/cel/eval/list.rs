@@ -70,6 +70,11 @@ impl<'a> List<'a> {
         matches!(self, List::Host { .. })
     }
 
+    /// Whether it is the sum of two lists of the expression.
+    pub fn is_sum(&self) -> bool {
+        self.kind() == Kind::Sum
+    }
+
     /// The item at `index`, if there is one; an error if the host's item does not fit its schema.
     pub fn get(&self, index: usize) -> Option<Result<Value<'a>, EvalError>> {
         match self {

@@ -17,8 +17,8 @@ use crate::cel::checker::{CheckedExpr, Reference};
 use crate::cel::cost::{call_cost, model};
 use crate::cel::env::{Env, OverloadDecl};
 use crate::cel::escape::unescape;
-use crate::cel::{library, mutation};
 use crate::cel::types::Type;
+use crate::cel::{library, mutation};
 use crate::meta::pattern::Pattern;
 use crate::work;
 

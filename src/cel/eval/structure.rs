@@ -32,9 +32,14 @@ impl<'a> Struct<'a> {
     pub(super) fn new(ty: &Type, fields: Vec<(&str, Value<'a>)>) -> Result<Self, EvalError> {
         let mut set: Vec<(Arc<str>, Value<'a>)> = Vec::with_capacity(fields.len());
         for (name, value) in fields {
-            if ty.runtime_name() == mutation::JSON_PATCH && name != "value" && value.as_str().is_none() {
+            if ty.runtime_name() == mutation::JSON_PATCH && !is_member(name, &value) {
                 let got = native_type(&value);
-                return Err(EvalError::new(format!("unexpected type {got} for JSONPatchType '{name}' field")));
+                return Err(match name {
+                    "op" | "path" | "from" => {
+                        EvalError::new(format!("unexpected type {got} for JSONPatchType '{name}' field"))
+                    }
+                    _ => EvalError::new(format!("unexpected JSONPatchType field: {name}")),
+                });
             }
             match set.iter_mut().find(|(known, _)| **known == *name) {
                 Some((_, known)) => *known = value,
@@ -107,7 +112,8 @@ impl<'a> Struct<'a> {
         if !self.is_json_patch() || !other.is_json_patch() {
             return Ok(self.is_identical(other));
         }
-        let text = |side: &Struct<'a>, name: &str| side.field(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text =
+            |side: &Struct<'a>, name: &str| side.field(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         if ["op", "path", "from"].iter().any(|name| text(self, name) != text(other, name)) {
             return Ok(false);
         }
@@ -130,6 +136,15 @@ impl<'a> Struct<'a> {
     pub(super) fn into_static(self) -> Struct<'static> {
         let fields = self.fields().map(|(name, value)| (Arc::from(name), value.clone().into_static())).collect();
         Struct(Arc::new(Parts { ty: self.0.ty.clone(), fields }))
+    }
+}
+
+/// Whether an operation of a JSON patch has a field `name` that takes `value`.
+fn is_member(name: &str, value: &Value<'_>) -> bool {
+    match name {
+        "op" | "path" | "from" => matches!(value, Value::String(_) | Value::Type(_)),
+        "value" => true,
+        _ => false,
     }
 }
 

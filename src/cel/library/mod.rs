@@ -4,4 +4,4 @@ pub mod declarations;
 pub mod functions;
 
 pub use declarations::functions as kubernetes;
-pub use functions::{implementation, timestamp_text};
+pub use functions::{duration_text, implementation, timestamp_text};

@@ -29,7 +29,7 @@ mod urls;
 #[cfg(test)]
 mod tests;
 
-pub use time::timestamp_text;
+pub use time::{duration_text, timestamp_text};
 
 use crate::cel::eval::Function;
 

@@ -1,0 +1,3 @@
+//! Policies of admission.
+
+pub mod mutation;
