@@ -12,7 +12,7 @@ const LAYERS: [&[&str]; 8] = [
     &["work"],
     &["value", "meta"],
     &["cel", "schema", "crd", "patch", "apply", "types", "protobuf"],
-    &["kinds", "author"],
+    &["policy", "kinds", "author"],
     &["memory", "processor"],
     &["store", "webhook", "admission", "auth", "audit"],
     &["registry", "controllers"],
@@ -20,7 +20,7 @@ const LAYERS: [&[&str]; 8] = [
 ];
 
 /// Edges within a layer.
-const BESIDE: [(&str, &str); 18] = [
+const BESIDE: [(&str, &str); 19] = [
     ("meta", "value"),
     ("value", "meta"),
     ("crd", "cel"),
@@ -31,6 +31,7 @@ const BESIDE: [(&str, &str); 18] = [
     ("patch", "types"),
     ("types", "schema"),
     ("protobuf", "types"),
+    ("kinds", "policy"),
     ("admission", "auth"),
     ("admission", "webhook"),
     ("audit", "auth"),

@@ -3,6 +3,9 @@
 //! Every write passes [`Admission::mutate`] after defaulting, inside the loop that repeats a write after a conflict, and
 //! [`Admission::validate`] right before the commit.
 
+mod asking;
+pub mod concern;
+mod figures;
 mod namespace_lifecycle;
 mod objects;
 mod owner_references;
@@ -10,6 +13,7 @@ pub mod plugins;
 mod pods;
 mod reinvocation;
 mod pod_security;
+pub mod policies;
 pub mod webhooks;
 
 use std::borrow::Cow;
@@ -23,9 +27,12 @@ use crate::auth::UserInfo;
 use crate::crd::ServedVersion;
 use crate::kinds;
 use crate::meta::Status;
+use crate::meta::selector::LabelSelector;
 use crate::policy::mutation::Mutated;
+use crate::policy::request::{Name, Request};
 use crate::value::Value;
 
+pub use figures::{Figures, Outcome, WebhookCall};
 pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces, Phase};
 pub use objects::{Objects, Place};
 pub use owner_references::OwnerReferences;
@@ -34,24 +41,7 @@ pub use pods::{DefaultTolerationSeconds, NodeDeclaredFeatureValidator, PodResize
 pub use reinvocation::{Invocations, Reinvocation};
 pub use webhooks::Webhooks;
 
-/// What a write does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    Create,
-    Update,
-    Delete,
-}
-
-impl Operation {
-    /// As rules of webhooks write it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Operation::Create => "CREATE",
-            Operation::Update => "UPDATE",
-            Operation::Delete => "DELETE",
-        }
-    }
-}
+pub use crate::policy::Operation;
 
 /// All that is known of a write beside the new object.
 #[derive(Clone, Copy)]
@@ -94,12 +84,49 @@ impl Attributes<'_> {
         }
     }
 
+    /// The AdmissionRequest without uid and objects, with the version that rules matched.
+    pub fn request(&self, matched: &ServedVersion) -> Value {
+        let kind = |version| {
+            let GroupVersionKind { group, version, kind } = self.kind_in(version);
+            Name { group, version, name: kind }
+        };
+        Request {
+            kind: kind(matched),
+            resource: resource(matched),
+            request_kind: kind(self.version),
+            request_resource: resource(self.version),
+            subresource: self.subresource,
+            name: self.name,
+            namespace: self.namespace_or_own(),
+            operation: self.operation,
+            user: &self.user.encode(),
+            dry_run: self.dry_run,
+            options: self.options,
+        }
+        .encode()
+    }
+
     /// The namespace; of a namespace its own name, as paths have it.
     pub fn namespace_or_own(&self) -> &str {
         match self.version.group.is_empty() && self.version.names.plural == "namespaces" {
             true => self.name,
             false => self.namespace,
         }
+    }
+}
+
+fn resource(version: &ServedVersion) -> Name<'_> {
+    Name { group: &version.group, version: &version.version, name: &version.names.plural }
+}
+
+/// What a refusal calls the object, whose name may still have to be generated.
+fn denied_name<'n>(attributes: &Attributes<'n>, object: &'n Value) -> &'n str {
+    let in_metadata = |name: &str| object.str_at(&["metadata", name]);
+    match (attributes.name, in_metadata("name"), in_metadata("generateName")) {
+        ("", "", "") if object.is_null() || object.get("metadata").is_some() => "Unknown",
+        ("", "", "") => "Unknown/errorGettingName",
+        ("", "", generated) => generated,
+        ("", name, _) | (name, ..) => name,
     }
 }
 
@@ -125,6 +152,17 @@ pub trait Forms: Send + Sync {
     /// Reads what a policy made of `before`, with the defaults of its version.
     fn read(&self, before: &Value, mutated: Mutated) -> Result<Value, Misread>;
 
+    /// The object of a name in another resource, in `version`; `None` where there is none.
+    async fn find(&self, version: &ServedVersion, namespace: &str, name: &str) -> Result<Option<Value>, Status>;
+
+    /// The objects in another resource that have the labels, in `version` and in the order of their names.
+    async fn select(
+        &self,
+        version: &ServedVersion,
+        namespace: &str,
+        labels: &LabelSelector,
+    ) -> Result<Vec<Value>, Status>;
+
     /// Brings an object that was changed into the form that is stored: what the schema does not know is gone.
     fn settle(&self, object: Value) -> Result<Value, String>;
 }
@@ -136,6 +174,14 @@ pub enum Misread {
     Fault(String),
     /// The request fails with 500.
     Broken(String),
+}
+
+impl Misread {
+    pub fn text(&self) -> &str {
+        match self {
+            Misread::Fault(text) | Misread::Broken(text) => text,
+        }
+    }
 }
 
 /// What admission tells beside its verdict.
@@ -173,6 +219,16 @@ pub trait Admission: Send + Sync {
 
     /// May refuse the write.
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status>;
+
+    /// What it counts.
+    fn figures(&self) -> Option<Arc<Figures>> {
+        None
+    }
+
+    /// Whether it is asked about connections, which write nothing.
+    fn takes_connections(&self) -> bool {
+        false
+    }
 }
 
 /// The steps of admission in their order.
@@ -180,8 +236,13 @@ pub trait Admission: Send + Sync {
 pub struct Chain(pub Vec<Box<dyn Admission>>);
 
 impl Chain {
+    fn asked<'c>(&'c self, attributes: &Attributes<'_>) -> impl Iterator<Item = &'c dyn Admission> {
+        let connects = attributes.operation == Operation::Connect;
+        self.0.iter().map(|step| &**step).filter(move |step| !connects || step.takes_connections())
+    }
+
     async fn mutate_once(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
-        for step in &self.0 {
+        for step in self.asked(attributes) {
             step.mutate(attributes, object).await?;
         }
         Ok(())
@@ -199,9 +260,13 @@ impl Admission for Chain {
     }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
-        for step in &self.0 {
+        for step in self.asked(attributes) {
             step.validate(attributes, object).await?;
         }
         Ok(())
+    }
+
+    fn figures(&self) -> Option<Arc<Figures>> {
+        self.0.iter().find_map(|step| step.figures())
     }
 }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use crate::auth::{Attributes, Decision, ResourceAttributes};
 use crate::crd::ServedVersion;
-use crate::kinds::pod_object::connect::LogOptions;
+use crate::kinds::pod_object::connect::{self, LogOptions};
 use crate::kinds::{self, Action, Kind, Part, Review};
 use crate::memory::Full;
 use crate::meta::selector::{FieldSelector, LabelSelector};
@@ -178,9 +178,7 @@ async fn dispatch(
         (Subresource::Main, Verb::Delete) => delete(app, exchange, &target, body).await,
         (Subresource::Main, Verb::DeleteCollection) => delete_collection(app, exchange, &target, body).await,
         (Subresource::Part(name), verb) => match part(&target.version, name).map(|part| (part.action, verb)) {
-            Some((Action::IssueToken, Verb::Create)) => {
-                create_token(app, exchange, &as_token_request(&target), body).await
-            }
+            Some((Action::IssueToken, Verb::Create)) => create_token(app, exchange, &target, body).await,
             Some((action @ (Action::Bind | Action::Evict), Verb::Create)) => {
                 act(app, exchange, (&target, action), body).await
             }
@@ -674,15 +672,16 @@ async fn settled(app: &App, target: &Target, written: Result<Written, Status>) -
 }
 
 async fn create_token(app: &App, exchange: &Exchange, target: &Target, body: Body) -> Result<Response<Body>, Refusal> {
-    let (format, shape) = negotiate(exchange, target)?;
+    let answered = as_token_request(target);
+    let (format, shape) = negotiate(exchange, &answered)?;
     let request = create_request(app, exchange, body).await?;
     let mut warnings = Warnings::default();
     let Some(Issuing { issuer, .. }) = &app.issuing else { return Err(Status::not_found_generic().into()) };
-    let result = app.registry.create_token(issuer, target, &request, &mut warnings).await;
+    let result = app.registry.create_token(issuer, (target, &exchange.user), &request, &mut warnings).await;
     exchange.warn(warnings);
     let IssuedToken { request, credential_id } = result?;
     exchange.observe(|observed| observed.annotate("authentication.kubernetes.io/issued-credential-id", &credential_id));
-    object(exchange, target, 201, format, &shape, Content::Value(request))
+    object(exchange, &answered, 201, format, &shape, Content::Value(request))
 }
 
 /// Does something to an object, of which the answer only says that it is done.
@@ -717,6 +716,13 @@ async fn connect(
     let query = |name: &str| exchange.query.first(name).unwrap_or_default();
     let number = |name: &str| exchange.query.first(name).and_then(|text| text.parse().ok());
     let registry = &app.registry;
+    if action != Action::Log {
+        let mut warnings = Warnings::default();
+        let options = connect_options(exchange, target);
+        let admitted = registry.admit_connection(target, &exchange.user, options, &mut warnings).await;
+        exchange.warn(warnings);
+        admitted?;
+    }
     match action {
         Action::Log => {
             let options = LogOptions {
@@ -736,6 +742,14 @@ async fn connect(
         }
     }
     Ok(answer::text(exchange, 204, ""))
+}
+
+/// What a client says of a connection, as the object that admission sees.
+fn connect_options(exchange: &Exchange, target: &Target) -> Value {
+    let kind = part(&target.version, target.subresource.name()).and_then(|part| part.kind);
+    let texts = |name: &str| -> Vec<String> { exchange.query.all(name).map(str::to_owned).collect() };
+    let first = |name: &str| exchange.query.first(name).unwrap_or_default().to_owned();
+    kind.map_or(Value::Null, |kind| connect::options(kind.kind, &first, &texts))
 }
 
 async fn create_request(app: &App, exchange: &Exchange, body: Body) -> Result<CreateRequest, Refusal> {

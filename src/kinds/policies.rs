@@ -2,9 +2,8 @@
 //!
 //! Source: `pkg/apis/admissionregistration/validation`, release 1.36.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use crate::cel::declared::{DeclField, DeclType, ObjectType};
 use crate::cel::env::{Env, Expressions};
 use crate::cel::escape;
 use crate::cel::types::Type;
@@ -14,11 +13,13 @@ use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::meta::selector::LabelSelector;
 use crate::object;
+use crate::policy::environment::{Declarations, no_variables};
+use crate::policy::expression;
 use crate::policy::mutation::{CompileError, PatchType};
 use crate::value::Value;
 
 use super::strategy::{Cell, Table};
-use super::{defaults, match_conditions, webhooks};
+use super::{defaults, webhooks};
 
 pub const GROUP: &str = "admissionregistration.k8s.io";
 const POLICIES: [&str; 2] = ["Fail", "Ignore"];
@@ -240,9 +241,7 @@ pub fn binding_table() -> Table {
 
 /// Compiles the expressions of one policy: variables are known to those that come after them.
 pub struct Compiler {
-    variables: BTreeMap<String, DeclField>,
-    has_params: bool,
-    has_variables: bool,
+    declared: Declarations,
     known: BTreeSet<String>,
 }
 
@@ -264,35 +263,25 @@ impl Compiler {
         }
         // Policies that mutate always have variables, others where they name some.
         let has_variables = !spec.field("variables").is_empty() || spec.field("mutations").is_set();
-        let has_params = spec.field("paramKind").is_set();
-        Compiler { variables: BTreeMap::new(), has_params, has_variables, known }
+        let declared = Declarations {
+            params: spec.field("paramKind").is_set().then_some(Type::Dyn),
+            variables: has_variables.then(no_variables),
+            ..Declarations::default()
+        };
+        Compiler { declared, known }
     }
 
     fn env(&self, expression: &str) -> Env {
-        let expressions = if self.known.contains(expression) { Expressions::Stored } else { Expressions::New };
-        let mut env = match_conditions::environment(expressions);
-        if self.has_params {
-            env = env.with_variable("params", Type::Dyn);
-        }
-        if self.has_variables {
-            let variables = ObjectType { name: "variables".to_owned(), fields: self.variables.clone() };
-            env = env.with_variable("variables", DeclType::object(variables, 0).ty);
-        }
-        env
+        self.declared.environment(self.expressions(expression))
+    }
+
+    fn expressions(&self, expression: &str) -> Expressions {
+        if self.known.contains(expression) { Expressions::Stored } else { Expressions::New }
     }
 
     /// The type that an expression has; it must be one of `wanted`, if there are any.
     fn check(&self, expression: &str, wanted: &[Type]) -> Result<Type, String> {
-        let env = self.env(expression);
-        let checked = env.compile(expression).map_err(|issues| format!("compilation failed: {issues}"))?;
-        let found = checked.result_type().clone();
-        let names: Vec<String> = wanted.iter().map(ToString::to_string).collect();
-        match names.as_slice() {
-            [] => Ok(found),
-            _ if wanted.contains(&found) => Ok(found),
-            [only] => Err(format!("must evaluate to {only} but got {found}")),
-            several => Err(format!("must evaluate to one of [{}] but got {found}", several.join(" "))),
-        }
+        expression::compile(&self.env(expression), expression, wanted).map(|(_, ty)| ty)
     }
 
     /// What is wrong with an expression that gives one of `wanted`.
@@ -324,20 +313,22 @@ impl Compiler {
                 continue;
             }
             match self.check(expression.text(), &[]) {
-                Ok(ty) => {
-                    let decl = DeclType::scalar(ty, 0, 0);
-                    self.variables.insert(name.text().to_owned(), DeclField { decl, required: true });
-                }
+                Ok(ty) => self.declared.add_variable(name.text(), Some(&ty)),
                 Err(why) => errors.push(expression.invalid(why)),
             }
         }
         errors
     }
 
-    /// The conditions of a policy, unless they are as they were.
+    /// The conditions of a policy, which see parameters, and no variables.
     pub fn conditions(&self, list: &FieldRef<'_>) -> ErrorList {
         let conditions = list.value().and_then(Value::as_array).unwrap_or_default();
-        webhooks::validate_match_conditions(conditions, &self.known, list.path())
+        let declared = Declarations { variables: None, ..self.declared.clone() };
+        let fault = |text: &str| {
+            let env = declared.environment(self.expressions(text));
+            expression::compile(&env, text, &[Type::Bool]).err()
+        };
+        webhooks::validate_match_conditions(conditions, &fault, list.path())
     }
 }
 

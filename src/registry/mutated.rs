@@ -57,10 +57,29 @@ impl<'a> Place<'a> {
                 if kind.is_empty() {
                     return Err(Misread::Broken(missing_kind(json::encode_to_string(&object).as_bytes())));
                 }
+                self.check_version(&object, &kind)?;
                 object
             }
         };
         self.resource.strategy.set_defaults(object, &self.resource.versions).map_err(Misread::Fault)
+    }
+
+    /// Checks that a custom object can be converted back to what the request has.
+    fn check_version(&self, object: &Value, kind: &str) -> Result<(), Misread> {
+        let (api_version, wanted) = (object.str_at(&["apiVersion"]), self.version.api_version());
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let why = match self.resource.version_of(api_version) {
+            Some(_) => return Ok(()),
+            None if group == self.version.group => {
+                format!("request to convert CR from an invalid group/version: {api_version}")
+            }
+            None => {
+                let group_version = if group.is_empty() { format!("/{api_version}") } else { api_version.to_owned() };
+                let found = format!("{group_version}, Kind={kind}");
+                format!("{found} is unstructured and is not suitable for converting to \"{wanted}\"")
+            }
+        };
+        Err(Misread::Broken(format!("failed to convert object: {why}")))
     }
 
     fn read_built_in(&self, before: &Value, mutated: Mutated) -> Result<Value, Misread> {

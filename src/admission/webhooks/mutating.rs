@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::configuration::{Configuration, Kind};
 use super::{CallError, Sent, Source, Verdict, Webhook, Webhooks, review};
 use crate::admission::Attributes;
+use crate::admission::concern::Concern;
 use crate::crd::ServedVersion;
 use crate::kinds::layout;
 use crate::meta::{OBJECT_BYTES_MAX, Status};
@@ -56,9 +57,10 @@ impl<S: Source> Webhooks<S> {
         let (round, asked) = (attributes.reinvocation, &attributes.reinvocation.webhooks);
         let webhooks = configurations.iter().flat_map(|configuration| &configuration.webhooks);
         let mut versioned: Option<Versioned> = None;
+        let concern = Concern::new(attributes);
         for (index, webhook) in webhooks.enumerate() {
             let seen = versioned.as_ref().map_or(&*object, |versioned| &versioned.object);
-            let Some(version) = self.concerned(webhook, attributes, seen).await? else { continue };
+            let Some(version) = self.concerned(webhook, &concern, seen).await? else { continue };
             let name = format!("{}/{}", webhook.configuration, webhook.name);
             // Conditions are asked of who will not be called again, too: they may refuse the request.
             let asks = !webhook.conditions.is_empty();
@@ -105,7 +107,7 @@ impl<S: Source> Webhooks<S> {
         attributes: &Attributes<'_>,
         versioned: &mut Versioned,
     ) -> Result<bool, CallError> {
-        let verdict = self.call(webhook, Kind::Mutating, attributes, versioned.sent()).await?;
+        let verdict = self.counted_call(webhook, Kind::Mutating, attributes, versioned.sent()).await?;
         let Some(patch) = decode_patch(&verdict)? else { return Ok(false) };
         if versioned.object.is_null() {
             let name = go_quote(&webhook.name);

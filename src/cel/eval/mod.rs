@@ -36,7 +36,7 @@ mod dispatch;
 mod message;
 
 pub use error::EvalError;
-pub use machine::Binding;
+pub use machine::{Binding, Compose};
 pub use plan::{Evaluation, Program};
 pub use value::{Function, Scope, Value};
 

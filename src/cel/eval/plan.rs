@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::error::EvalError;
-use super::machine::{Binding, Machine};
+use super::machine::{Binding, Compose, Machine};
 use super::node::{
     Append, Attribute, Call, Conditional, ConstantSet, Element, Entry, Fold, Insert, Key, Membership, Merge, Message,
     Mismatch, Node, Overload, Qualifier, Quantifier, Root, Shortcut,
@@ -61,7 +61,19 @@ impl Program {
     /// Evaluates the expression with the variables of its environment, in their order, until it costs more than
     /// `cost_limit`.
     pub fn evaluate<'a>(&'a self, variables: &[Binding<'a>], cost_limit: u64) -> Evaluation<'a> {
-        let mut machine = Machine::new(&self.variables, variables, self.slots, cost_limit);
+        self.evaluate_composed(variables, None, cost_limit)
+    }
+
+    /// [`Program::evaluate`] where one of the variables stands for others that are `composed`. What these cost is theirs to
+    /// count.
+    pub fn evaluate_composed<'a>(
+        &'a self,
+        variables: &[Binding<'a>],
+        composed: Option<&dyn Compose<'a>>,
+        cost_limit: u64,
+    ) -> Evaluation<'a> {
+        let machine = Machine::new(&self.variables, variables, self.slots, cost_limit);
+        let mut machine = machine.with_composed(composed);
         let result = machine.evaluate(&self.root);
         Evaluation { result, cost: machine.cost() }
     }

@@ -170,6 +170,19 @@ impl<'a> Value<'a> {
         Value::List(List::owned(items))
     }
 
+    /// JSON that no schema describes, read in place: maps, lists and scalars as a literal would have them.
+    pub fn json(json: &'a Json) -> Self {
+        match json {
+            Json::Null => Value::Null,
+            Json::Bool(truth) => Value::Bool(*truth),
+            Json::Int(number) => Value::Int(*number),
+            Json::Float(number) => Value::Double(*number),
+            Json::String(text) => Value::borrowed(text),
+            Json::Array(items) => Value::List(List::Json(items)),
+            Json::Object(fields) => Value::Map(Map::Json(fields)),
+        }
+    }
+
     pub fn ty(ty: Type) -> Self {
         Value::Type(Arc::new(ty))
     }

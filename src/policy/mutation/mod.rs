@@ -10,6 +10,7 @@ pub mod apply_configuration;
 pub mod json_patch;
 mod native;
 
+use super::expression::go_name;
 use crate::cel::env::Env;
 use crate::cel::eval::Program;
 use crate::cel::mutation;
@@ -73,7 +74,7 @@ impl PatchType {
         let checked = env.compile(expression).map_err(invalid)?;
         let (wanted, found) = (self.result_type(), checked.result_type());
         if *found != wanted {
-            let found = if *found == Type::Null { "null_type".to_owned() } else { found.to_string() };
+            let (wanted, found) = (go_name(&wanted), go_name(found));
             return Err(CompileError::Invalid(format!("must evaluate to {wanted} but got {found}")));
         }
         if checked.has_type(&Type::opaque("", Vec::new())) {

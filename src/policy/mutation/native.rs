@@ -37,6 +37,9 @@ struct Walk {
     write: fn(&Cel<'_>) -> Option<Value>,
 }
 
+/// No double below it is out of the range of integers.
+const LARGEST_INTEGER: f64 = 9e18;
+
 /// What stands in a list for what is not JSON's.
 const FOREIGN_ITEM: Value = Value::Bool(false);
 
@@ -106,6 +109,10 @@ impl Walk {
         Ok(Some(match value {
             Cel::Bool(truth) => Value::Bool(*truth),
             Cel::Int(number) => Value::Int(*number),
+            // Go prints it without a fraction, and takes it for an integer then.
+            Cel::Double(number) if number.fract() == 0.0 && number.abs() < LARGEST_INTEGER => {
+                Value::Int(*number as i64)
+            }
             Cel::Double(number) => Value::Float(*number),
             Cel::String(text) => Value::String(text.as_str().to_owned()),
             Cel::Type(ty) => Value::String(type_name(ty)),

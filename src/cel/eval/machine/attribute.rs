@@ -73,6 +73,7 @@ impl<'a> Machine<'a, '_> {
     ) -> Result<Option<Value<'a>>, EvalError> {
         match &qualifier.key {
             Key::Field { written, property } => match (value, property) {
+                (Value::Map(Map::Variables), _) => self.composed(written, may_miss),
                 (Value::Map(map @ Map::Host { .. }), Some(property)) => match map.property(property, written)? {
                     None if !may_miss => Err(attribute::no_such_key(written)),
                     found => Ok(found),
@@ -80,12 +81,24 @@ impl<'a> Machine<'a, '_> {
                 _ => attribute::qualify(value, written, may_miss),
             },
             Key::Part(name) => part(value, name, may_miss),
+            Key::Constant(key) if matches!(value, Value::Map(Map::Variables)) => self.composed(key, may_miss),
             Key::Constant(key) => attribute::qualify(value, key, may_miss),
             Key::Dynamic(dynamic) => {
                 let key = self.resolve(dynamic)?;
                 attribute::check_key(&key)?;
-                attribute::qualify(value, &key, may_miss)
+                match value {
+                    Value::Map(Map::Variables) => self.composed(&key, may_miss),
+                    _ => attribute::qualify(value, &key, may_miss),
+                }
             }
+        }
+    }
+
+    fn composed(&self, name: &Value<'_>, may_miss: bool) -> Result<Option<Value<'a>>, EvalError> {
+        let composed = || self.composed?.value(name.as_str()?);
+        match composed().transpose()? {
+            None if !may_miss => Err(attribute::no_such_key(name)),
+            found => Ok(found),
         }
     }
 }
