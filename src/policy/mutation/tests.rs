@@ -283,21 +283,21 @@ fn built_in_kinds_have_types() {
 
 #[test]
 fn entries_that_stand_twice_become_one_where_they_are_changed() {
-    let object = "{apiVersion: v1, kind: Pod, spec: {containers: [{name: n, env: [{name: t, value: a}, {name: t, value: b}, \
+    let object = "{apiVersion: v1, kind: Pod, spec: {containers: [{name: c, env: [{name: t, value: a}, {name: t, value: b}, \
                   {name: f, value: g}]}]}}";
     check(
         PatchType::ApplyConfiguration,
         object,
-        "Object{spec: Object.spec{containers: [Object.spec.containers{name: 'n', env: [Object.spec.containers.env{name: 't', \
+        "Object{spec: Object.spec{containers: [Object.spec.containers{name: 'c', env: [Object.spec.containers.env{name: 't', \
          value: 'c'}]}]}}",
-        Ok("{containers: [{name: n, env: [{name: t, value: c}, {name: f, value: g}]}]}"),
+        Ok("{containers: [{name: c, env: [{name: t, value: c}, {name: f, value: g}]}]}"),
     );
     check(
         PatchType::ApplyConfiguration,
         object,
         "Object{spec: Object.spec{hostNetwork: true}}",
         Ok(
-            "{hostNetwork: true, containers: [{name: n, env: [{name: t, value: a}, {name: t, value: b}, {name: f, value: g}]}]}",
+            "{hostNetwork: true, containers: [{name: c, env: [{name: t, value: a}, {name: t, value: b}, {name: f, value: g}]}]}",
         ),
     );
 }
@@ -385,8 +385,8 @@ fn operations_are_applied_in_order() {
     done("[JSONPatch{op: 'add', path: '/spec', value: {'l': [[1], [2]], 'm': [[3]]}}]", "{l: [[1], [2]], m: [[3]]}");
     done("[JSONPatch{op: 'add', path: '/spec', value: {'b': b'abc'}}]", "{b: YWJj}");
     done("[JSONPatch{op: 'add', path: '/spec', value: {'d': duration('1h0.5s')}}]", "{d: 3600.5s}");
-    done("[JSONPatch{op: 'add', path: '/spec', value: {'n': 9007199254740993}}]", "{n: '9007199254740993'}");
-    done("[JSONPatch{op: 'add', path: '/spec', value: Object.spec{n: 9007199254740993}}]", "{n: 9007199254740992}");
+    done("[JSONPatch{op: 'add', path: '/spec', value: {'k': 9007199254740993}}]", "{k: '9007199254740993'}");
+    done("[JSONPatch{op: 'add', path: '/spec', value: Object.spec{k: 9007199254740993}}]", "{k: 9007199254740992}");
 }
 
 #[test]
