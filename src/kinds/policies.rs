@@ -288,6 +288,12 @@ impl Compiler {
         self.check(field.text(), wanted).err().map(|why| field.invalid(why))
     }
 
+    /// What is wrong with an expression that makes a message: it may not ask who may do what.
+    pub fn message_fault(&self, field: &FieldRef<'_>) -> Option<Error> {
+        let env = self.declared.without_authorizer().environment(self.expressions(field.text()));
+        expression::compile(&env, field.text(), &[Type::String]).err().map(|why| field.invalid(why))
+    }
+
     /// The fault of an expression that makes a patch. Its own types are not declared here: where it names them, only its
     /// form is checked.
     pub fn patch_fault(&self, field: &FieldRef<'_>) -> Option<Error> {
@@ -300,7 +306,7 @@ impl Compiler {
         fault.map(|why| Error::invalid(field.path(), text, why))
     }
 
-    /// The variables of a policy; those that compile are known from then on.
+    /// The variables of a policy, which are known from then on; of one that does not compile the type is not.
     pub fn variables(&mut self, list: &FieldRef<'_>) -> ErrorList {
         let mut errors = ErrorList::new();
         for variable in list.items() {
@@ -316,7 +322,10 @@ impl Compiler {
             }
             match self.check(expression.text(), &[]) {
                 Ok(ty) => self.declared.add_variable(name.text(), Some(&ty)),
-                Err(why) => errors.push(expression.invalid(why)),
+                Err(why) => {
+                    self.declared.add_variable(name.text(), None);
+                    errors.push(expression.invalid(why));
+                }
             }
         }
         errors

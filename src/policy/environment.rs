@@ -10,9 +10,6 @@ use crate::cel::library::functions::authorizer;
 use crate::cel::types::Type;
 use crate::work;
 
-/// The name of the type of the variable `variables`.
-const VARIABLES_TYPE: &str = "kubernetes.variables";
-
 static REQUEST: LazyLock<Type> = LazyLock::new(|| work::essential(|| request().ty));
 static NAMESPACE: LazyLock<Type> = LazyLock::new(|| work::essential(|| namespace().ty));
 
@@ -75,7 +72,7 @@ impl Declarations {
 
 /// The type of `variables` before there are any.
 pub fn no_variables() -> Arc<ObjectType> {
-    Arc::new(ObjectType::new(VARIABLES_TYPE))
+    Arc::new(ObjectType::new(ObjectType::VARIABLES))
 }
 
 /// What is known of a variable's type: of objects and of the libraries' types nothing.
