@@ -8,9 +8,6 @@ use super::escape;
 use super::types::Type;
 use crate::work;
 
-/// The type of the variables of a policy: its fields are known, also where there are none.
-pub const VARIABLES: &str = "kubernetes.variables";
-
 /// The declared type of a node of a schema.
 #[derive(Clone, Debug)]
 pub struct DeclType {
@@ -50,6 +47,9 @@ pub struct DeclField {
 }
 
 impl ObjectType {
+    /// The name of the type of a policy's variables, which may have no fields yet.
+    pub const VARIABLES: &str = "kubernetes.variables";
+
     /// An object type without fields.
     pub fn new(name: &str) -> Self {
         ObjectType { name: name.to_owned(), fields: BTreeMap::new() }
@@ -65,7 +65,7 @@ impl ObjectType {
 
     /// Whether this is a type of a library, of which nobody declares fields.
     pub fn is_of_library(&self) -> bool {
-        self.fields.is_empty() && self.name.starts_with("kubernetes.") && self.name != VARIABLES
+        self.fields.is_empty() && self.name.starts_with("kubernetes.") && self.name != ObjectType::VARIABLES
     }
 }
 

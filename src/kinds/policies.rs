@@ -289,6 +289,12 @@ impl Compiler {
         self.check(field.text(), wanted).err().map(|why| field.invalid(why))
     }
 
+    /// What is wrong with an expression that makes a message: it may not ask who may do what.
+    pub fn message_fault(&self, field: &FieldRef<'_>) -> Option<Error> {
+        let env = self.declared.without_authorizer().environment(self.expressions(field.text()));
+        expression::compile(&env, field.text(), &[Type::String]).err().map(|why| field.invalid(why))
+    }
+
     /// The fault of an expression that makes a patch.
     pub fn patch_fault(&self, field: &FieldRef<'_>, patch: PatchType) -> Option<Error> {
         let text = field.text().trim();
@@ -298,7 +304,7 @@ impl Compiler {
         }
     }
 
-    /// The variables of a policy; those that compile are known from then on.
+    /// The variables of a policy, which are known from then on; of one that does not compile the type is not.
     pub fn variables(&mut self, list: &FieldRef<'_>) -> ErrorList {
         let mut errors = ErrorList::new();
         for variable in list.items() {
@@ -314,7 +320,10 @@ impl Compiler {
             }
             match self.check(expression.text(), &[]) {
                 Ok(ty) => self.declared.add_variable(name.text(), Some(&ty)),
-                Err(why) => errors.push(expression.invalid(why)),
+                Err(why) => {
+                    self.declared.add_variable(name.text(), None);
+                    errors.push(expression.invalid(why));
+                }
             }
         }
         errors

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use crate::cel::declared::{DeclField, DeclType, ObjectType, VARIABLES};
+use crate::cel::declared::{DeclField, DeclType, ObjectType};
 use crate::cel::env::{Env, Expressions};
 use crate::cel::library::functions::authorizer;
 use crate::cel::types::Type;
@@ -72,7 +72,7 @@ impl Declarations {
 
 /// The type of `variables` before there are any.
 pub fn no_variables() -> Arc<ObjectType> {
-    Arc::new(ObjectType::new(VARIABLES))
+    Arc::new(ObjectType::new(ObjectType::VARIABLES))
 }
 
 /// What is known of a variable's type: of objects and of the libraries' types nothing.
