@@ -4,7 +4,7 @@
 //! words to edges, stand in `ARCHITECTURE.md`; `tests/tidy.rs` holds the table of allowed imports.
 
 pub use kubeskiff_engine::{
-    apply, author, cel, crd, kinds, meta, object, patch, protobuf, schema, types, value, work, write,
+    apply, author, cel, crd, kinds, meta, object, patch, policy, protobuf, schema, types, value, work, write,
 };
 
 pub mod processor;

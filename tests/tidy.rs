@@ -12,7 +12,7 @@ const LAYERS: [&[&str]; 8] = [
     &["work"],
     &["value", "meta"],
     &["cel", "schema", "crd", "patch", "apply", "types", "protobuf"],
-    &["kinds", "write", "author"],
+    &["policy", "kinds", "write", "author"],
     &["memory", "processor"],
     &["store", "webhook", "admission", "auth", "audit"],
     &["registry", "controllers"],
@@ -20,7 +20,7 @@ const LAYERS: [&[&str]; 8] = [
 ];
 
 /// Edges within a layer.
-const BESIDE: [(&str, &str); 20] = [
+const BESIDE: [(&str, &str); 21] = [
     ("meta", "value"),
     ("value", "meta"),
     ("crd", "cel"),
@@ -34,6 +34,7 @@ const BESIDE: [(&str, &str); 20] = [
     ("write", "kinds"),
     ("author", "kinds"),
     ("author", "write"),
+    ("kinds", "policy"),
     ("admission", "auth"),
     ("admission", "webhook"),
     ("audit", "auth"),

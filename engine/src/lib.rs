@@ -136,6 +136,7 @@ pub mod apply;
 pub mod types;
 pub mod protobuf;
 
+pub mod policy;
 pub mod kinds;
 pub mod write;
 pub mod author;

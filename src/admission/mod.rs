@@ -3,50 +3,45 @@
 //! Every write passes [`Admission::mutate`] after defaulting, inside the loop that repeats a write after a conflict, and
 //! [`Admission::validate`] right before the commit.
 
+mod asking;
+pub mod concern;
+mod figures;
 mod namespace_lifecycle;
 mod objects;
 mod owner_references;
 pub mod plugins;
 mod pods;
+mod reinvocation;
 mod pod_security;
+pub mod policies;
 pub mod webhooks;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 
+use crate::apply::TypeSchema;
 use crate::auth::UserInfo;
 use crate::crd::ServedVersion;
 use crate::kinds;
 use crate::meta::Status;
+use crate::meta::selector::LabelSelector;
+use crate::policy::mutation::Mutated;
+use crate::policy::request::{Name, Request};
 use crate::value::Value;
 
+pub use figures::{Figures, Outcome, WebhookCall};
 pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces, Phase};
 pub use objects::{Objects, Place};
 pub use owner_references::OwnerReferences;
 pub use pod_security::PodSecurity;
 pub use pods::{DefaultTolerationSeconds, NodeDeclaredFeatureValidator, PodResizeValidator, Priority, RuntimeClass};
+pub use reinvocation::{Invocations, Reinvocation};
 pub use webhooks::Webhooks;
 
-/// What a write does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    Create,
-    Update,
-    Delete,
-}
-
-impl Operation {
-    /// As rules of webhooks write it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Operation::Create => "CREATE",
-            Operation::Update => "UPDATE",
-            Operation::Delete => "DELETE",
-        }
-    }
-}
+pub use crate::policy::Operation;
 
 /// All that is known of a write beside the new object.
 #[derive(Clone, Copy)]
@@ -66,6 +61,7 @@ pub struct Attributes<'a> {
     pub options: &'a Value,
     pub forms: &'a dyn Forms,
     pub told: &'a Told,
+    pub reinvocation: &'a Reinvocation,
 }
 
 /// What a kind is called.
@@ -88,12 +84,49 @@ impl Attributes<'_> {
         }
     }
 
+    /// The AdmissionRequest without uid and objects, with the version that rules matched.
+    pub fn request(&self, matched: &ServedVersion) -> Value {
+        let kind = |version| {
+            let GroupVersionKind { group, version, kind } = self.kind_in(version);
+            Name { group, version, name: kind }
+        };
+        Request {
+            kind: kind(matched),
+            resource: resource(matched),
+            request_kind: kind(self.version),
+            request_resource: resource(self.version),
+            subresource: self.subresource,
+            name: self.name,
+            namespace: self.namespace_or_own(),
+            operation: self.operation,
+            user: &self.user.encode(),
+            dry_run: self.dry_run,
+            options: self.options,
+        }
+        .encode()
+    }
+
     /// The namespace; of a namespace its own name, as paths have it.
     pub fn namespace_or_own(&self) -> &str {
         match self.version.group.is_empty() && self.version.names.plural == "namespaces" {
             true => self.name,
             false => self.namespace,
         }
+    }
+}
+
+fn resource(version: &ServedVersion) -> Name<'_> {
+    Name { group: &version.group, version: &version.version, name: &version.names.plural }
+}
+
+/// What a refusal calls the object, whose name may still have to be generated.
+fn denied_name<'n>(attributes: &Attributes<'n>, object: &'n Value) -> &'n str {
+    let in_metadata = |name: &str| object.str_at(&["metadata", name]);
+    match (attributes.name, in_metadata("name"), in_metadata("generateName")) {
+        ("", "", "") if object.is_null() || object.get("metadata").is_some() => "Unknown",
+        ("", "", "") => "Unknown/errorGettingName",
+        ("", "", generated) => generated,
+        ("", name, _) | (name, ..) => name,
     }
 }
 
@@ -113,8 +146,42 @@ pub trait Forms: Send + Sync {
     /// The version in which objects of another kind are served; `None` where there is none.
     async fn version_of(&self, group: &str, version: &str, kind: &str) -> Result<Option<Arc<ServedVersion>>, Status>;
 
+    /// The types that an `object` in `version` is merged by; `None` where none are published.
+    fn types(&self, object: &Value, version: &ServedVersion) -> Option<Cow<'_, TypeSchema>>;
+
+    /// Reads what a policy made of `before`, with the defaults of its version.
+    fn read(&self, before: &Value, mutated: Mutated) -> Result<Value, Misread>;
+
+    /// The object of a name in another resource, in `version`; `None` where there is none.
+    async fn find(&self, version: &ServedVersion, namespace: &str, name: &str) -> Result<Option<Value>, Status>;
+
+    /// The objects in another resource that have the labels, in `version` and in the order of their names.
+    async fn select(
+        &self,
+        version: &ServedVersion,
+        namespace: &str,
+        labels: &LabelSelector,
+    ) -> Result<Vec<Value>, Status>;
+
     /// Brings an object that was changed into the form that is stored: what the schema does not know is gone.
     fn settle(&self, object: Value) -> Result<Value, String>;
+}
+
+/// Why a changed object can't be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Misread {
+    /// What becomes of the request is the policy's to say.
+    Fault(String),
+    /// The request fails with 500.
+    Broken(String),
+}
+
+impl Misread {
+    pub fn text(&self) -> &str {
+        match self {
+            Misread::Fault(text) | Misread::Broken(text) => text,
+        }
+    }
 }
 
 /// What admission tells beside its verdict.
@@ -152,25 +219,54 @@ pub trait Admission: Send + Sync {
 
     /// May refuse the write.
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status>;
+
+    /// What it counts.
+    fn figures(&self) -> Option<Arc<Figures>> {
+        None
+    }
+
+    /// Whether it is asked about connections, which write nothing.
+    fn takes_connections(&self) -> bool {
+        false
+    }
 }
 
 /// The steps of admission in their order.
 #[derive(Default)]
 pub struct Chain(pub Vec<Box<dyn Admission>>);
 
-#[async_trait]
-impl Admission for Chain {
-    async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
-        for step in &self.0 {
+impl Chain {
+    fn asked<'c>(&'c self, attributes: &Attributes<'_>) -> impl Iterator<Item = &'c dyn Admission> {
+        let connects = attributes.operation == Operation::Connect;
+        self.0.iter().map(|step| &**step).filter(move |step| !connects || step.takes_connections())
+    }
+
+    async fn mutate_once(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
+        for step in self.asked(attributes) {
             step.mutate(attributes, object).await?;
         }
         Ok(())
     }
+}
+
+#[async_trait]
+impl Admission for Chain {
+    async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
+        self.mutate_once(attributes, object).await?;
+        match attributes.reinvocation.begin() {
+            true => self.mutate_once(attributes, object).await,
+            false => Ok(()),
+        }
+    }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
-        for step in &self.0 {
+        for step in self.asked(attributes) {
             step.validate(attributes, object).await?;
         }
         Ok(())
+    }
+
+    fn figures(&self) -> Option<Arc<Figures>> {
+        self.0.iter().find_map(|step| step.figures())
     }
 }

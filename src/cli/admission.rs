@@ -11,12 +11,14 @@ use std::sync::Arc;
 use clap::Args;
 use ipnet::IpNet;
 
+use crate::admission::policies::{MutatingPolicies, ValidatingPolicies};
 use crate::admission::{
-    Admission as Step, Chain, DefaultTolerationSeconds, NamespaceLifecycle, NodeDeclaredFeatureValidator, Objects,
-    OwnerReferences, PodResizeValidator, PodSecurity, Priority, RuntimeClass, Webhooks, plugins,
+    Admission as Step, Chain, DefaultTolerationSeconds, Figures, NamespaceLifecycle, NodeDeclaredFeatureValidator,
+    Objects, OwnerReferences, PodResizeValidator, PodSecurity, Priority, RuntimeClass, Webhooks, plugins,
 };
 use crate::auth::Authorizer;
-use crate::registry::{StoredNamespaces, StoredObjects, StoredWebhooks};
+use crate::policy::{Mutating, Validating};
+use crate::registry::{StoredNamespaces, StoredObjects, StoredPolicies, StoredWebhooks};
 use crate::store::Storage;
 use crate::webhook::{Client, ServiceAddress};
 
@@ -28,6 +30,7 @@ struct Parts {
     objects: Arc<dyn Objects>,
     authorizer: Arc<dyn Authorizer>,
     client: Arc<Client>,
+    figures: Arc<Figures>,
 }
 
 impl Parts {
@@ -36,6 +39,7 @@ impl Parts {
             source: StoredWebhooks::new(self.storage.clone()),
             client: Arc::clone(&self.client),
             authorizer: Arc::clone(&self.authorizer),
+            figures: Arc::clone(&self.figures),
             mutating,
             validating: !mutating,
         })
@@ -46,7 +50,7 @@ impl Parts {
 type Plugin = (&'static str, bool, fn(&Parts) -> Box<dyn Step>);
 
 /// Every admission plugin, in the order in which they are asked.
-const PLUGINS: [Plugin; 22] = [
+const PLUGINS: [Plugin; 24] = [
     (NAMESPACE_LIFECYCLE, true, |parts| {
         Box::new(NamespaceLifecycle { namespaces: StoredNamespaces(parts.storage.clone()) })
     }),
@@ -84,13 +88,27 @@ const PLUGINS: [Plugin; 22] = [
         Box::new(NodeDeclaredFeatureValidator { objects: Arc::clone(&parts.objects) })
     }),
     ("PodResizeValidator", true, |parts| Box::new(PodResizeValidator { objects: Arc::clone(&parts.objects) })),
+    ("MutatingAdmissionPolicy", true, |parts| {
+        Box::new(MutatingPolicies {
+            source: StoredPolicies::<Mutating>::new(parts.storage.clone()),
+            authorizer: Arc::clone(&parts.authorizer),
+            figures: Arc::clone(&parts.figures),
+        })
+    }),
     ("MutatingAdmissionWebhook", true, |parts| parts.webhooks(true)),
+    ("ValidatingAdmissionPolicy", true, |parts| {
+        Box::new(ValidatingPolicies {
+            source: StoredPolicies::<Validating>::new(parts.storage.clone()),
+            authorizer: Arc::clone(&parts.authorizer),
+            figures: Arc::clone(&parts.figures),
+        })
+    }),
     ("ValidatingAdmissionWebhook", true, |parts| parts.webhooks(false)),
     ("ResourceQuota", true, |parts| Box::new(plugins::ResourceQuota { objects: Arc::clone(&parts.objects) })),
 ];
 
 /// kube-apiserver's other plugins: what they do is not done here, so that they may be off and on as one likes.
-const OTHERS: [&str; 20] = [
+const OTHERS: [&str; 18] = [
     "AlwaysAdmit",
     "AlwaysDeny",
     "AlwaysPullImages",
@@ -100,7 +118,6 @@ const OTHERS: [&str; 20] = [
     "ImagePolicyWebhook",
     "JobValidation",
     "LimitPodHardAntiAffinityTopology",
-    "MutatingAdmissionPolicy",
     "NamespaceAutoProvision",
     "NamespaceExists",
     "PersistentVolumeLabel",
@@ -110,7 +127,6 @@ const OTHERS: [&str; 20] = [
     "PodTolerationRestriction",
     "PodTopologyLabels",
     "ServiceAccount",
-    "ValidatingAdmissionPolicy",
 ];
 
 #[derive(Args)]
@@ -173,6 +189,7 @@ impl Admission {
             objects: Arc::new(StoredObjects(storage.clone())),
             authorizer,
             client: Arc::clone(client),
+            figures: Arc::default(),
         };
         let wanted = PLUGINS.iter().filter(|(name, ..)| self.is_on(name));
         Chain(wanted.map(|(_, _, make)| make(&parts)).collect())

@@ -199,14 +199,13 @@ fn fitting(texts: &[String]) -> Vec<&str> {
 pub(super) fn add_warnings(exchange: &Exchange, headers: &mut axum::http::HeaderMap) {
     const WARNING: HeaderName = header::WARNING;
     let warnings = exchange.warnings.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    for text in fitting(warnings.texts()) {
+    // Line breaks and other controls can't stand in a header: who sends them is not heard.
+    for text in fitting(warnings.texts()).into_iter().filter(|text| !text.contains(char::is_control)) {
         let mut quoted = String::with_capacity(text.len() + 10);
         quoted.push_str("299 - \"");
         for character in text.chars() {
             match character {
                 '"' | '\\' => quoted.extend(['\\', character]),
-                // Line breaks and other controls can't stand in a header.
-                character if character.is_control() => {}
                 character => quoted.push(character),
             }
         }

@@ -53,7 +53,11 @@ impl App {
         limits: Limits,
         logs: impl IntoIterator<Item = audit::Log>,
     ) -> Self {
-        let metrics = Arc::new(Metrics::new());
+        let mut metrics = Metrics::new();
+        if let Some(figures) = registry.admission.figures() {
+            metrics.show_admission(&figures);
+        }
+        let metrics = Arc::new(metrics);
         let places = Places::new(&limits, &metrics);
         let observer = Observer { metrics, logs: logs.into_iter().collect() };
         let (documents, impersonations) = (Documents::default(), LastModes::default());

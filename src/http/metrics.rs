@@ -15,6 +15,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+use crate::admission::Figures;
 use crate::store::Storage;
 
 use super::SERVER_VERSION;
@@ -192,6 +193,11 @@ impl Metrics {
         self
     }
 
+    /// Shows what admission counts as well.
+    pub fn show_admission(&mut self, figures: &Figures) {
+        figures.register(&mut self.registry);
+    }
+
     /// Counts an answer.
     pub fn answered(&self, route: Route, dry_run: &'static str, code: u16, took: Duration, size_bytes: Option<u64>) {
         if let (Some(size), "GET" | "LIST") = (size_bytes, route.verb) {
@@ -261,6 +267,9 @@ fn resident_bytes() -> Option<u64> {
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib << 10)
 }
 
+/// Counters of Kubernetes whose names end so have no other suffix.
+const COUNT: &str = "_count";
+
 /// OpenMetrics as Prometheus' older text format, which differs in the names of counters and in the end.
 fn as_prometheus(open_metrics: &str) -> String {
     let mut out = String::with_capacity(open_metrics.len() + 256);
@@ -272,10 +281,13 @@ fn as_prometheus(open_metrics: &str) -> String {
         }
         if let Some((name, help)) = named("# HELP ") {
             let counts = lines.peek().is_some_and(|next| *next == format!("# TYPE {name} counter"));
-            let suffix = if counts { "_total" } else { "" };
+            let suffix = if counts && !name.ends_with(COUNT) { "_total" } else { "" };
             out.push_str(&format!("# HELP {name}{suffix} {help}\n"));
         } else if let Some((name, "counter")) = named("# TYPE ") {
-            out.push_str(&format!("# TYPE {name}_total counter\n"));
+            let suffix = if name.ends_with(COUNT) { "" } else { "_total" };
+            out.push_str(&format!("# TYPE {name}{suffix} counter\n"));
+        } else if let Some((name, rest)) = line.split_once("_count_total") {
+            out.push_str(&format!("{name}{COUNT}{rest}\n"));
         } else {
             out.push_str(line);
             out.push('\n');

@@ -1,23 +1,30 @@
 //! How a write passes admission: what admission asks of the resource, and where it learns of webhooks.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 
+use crate::admission::concern::NamespaceLabels;
 use crate::admission::webhooks::{Configuration, Kind, Source};
-use crate::admission::{Attributes, Forms, Operation, Told};
-use crate::apply::validate_managed_fields;
+use crate::admission::{Attributes, Forms, Misread, Operation, Reinvocation, Told};
+use crate::apply::{TypeSchema, validate_managed_fields};
 use crate::auth::UserInfo;
 use crate::crd::ServedVersion;
+use crate::meta::selector::LabelSelector;
 use crate::meta::{Revision, Status};
 use crate::object;
+use crate::policy::matching;
+use crate::policy::mutation::Mutated;
 use crate::store::{At, Collection, SnapshotError, Storage, Stored};
 use crate::value::{Value, json};
+use crate::work;
 use crate::write::metadata::metadata_mut;
 
 use super::decode::{missing_kind, type_meta};
 use super::derive::Undecodable;
+use super::mutated::Place;
 use super::{Registry, Resource, Subresource, Target, Warnings, store_failed};
 
 /// A write on its way through admission.
@@ -36,7 +43,7 @@ pub(super) struct Admitted<'a> {
 impl Admitted<'_> {
     fn subresource(&self) -> Subresource {
         match self.operation {
-            Operation::Update | Operation::Create => self.target.subresource,
+            Operation::Update | Operation::Create | Operation::Connect => self.target.subresource,
             Operation::Delete => Subresource::Main,
         }
     }
@@ -47,6 +54,7 @@ impl Admitted<'_> {
             Operation::Create => "CreateOptions",
             Operation::Update => "UpdateOptions",
             Operation::Delete => "DeleteOptions",
+            Operation::Connect => return Value::Null,
         };
         let mut options = object! { "kind" => kind, "apiVersion" => "meta.k8s.io/v1" };
         let fields = self.options.as_object().into_iter().flat_map(|fields| fields.iter());
@@ -66,7 +74,9 @@ impl Registry {
         let told = Told::default();
         let (options, forms) = (write.options(), self.forms(write));
         let owners = object.at(&["metadata", "managedFields"]).cloned();
-        let outcome = self.admission.mutate(&attributes(write, &options, &forms, &told), object).await;
+        let reinvocation = Reinvocation::default();
+        let attributes = attributes(write, &options, &forms, &told, &reinvocation);
+        let outcome = self.admission.mutate(&attributes, object).await;
         warnings.absorb(told.into_notes());
         outcome?;
         restore_broken_owners(object, owners, warnings);
@@ -82,13 +92,20 @@ impl Registry {
     ) -> Result<(), Status> {
         let told = Told::default();
         let (options, forms) = (write.options(), self.forms(write));
-        let outcome = self.admission.validate(&attributes(write, &options, &forms, &told), object).await;
+        let reinvocation = Reinvocation::default();
+        let attributes = attributes(write, &options, &forms, &told, &reinvocation);
+        let outcome = self.admission.validate(&attributes, object).await;
         warnings.absorb(told.into_notes());
         outcome
     }
 
     fn forms<'a>(&'a self, write: &Admitted<'a>) -> ResourceForms<'a> {
-        ResourceForms { registry: self, resource: &write.target.resource, subresource: write.subresource() }
+        ResourceForms {
+            registry: self,
+            resource: &write.target.resource,
+            subresource: write.subresource(),
+            version: &write.target.version,
+        }
     }
 }
 
@@ -97,6 +114,7 @@ fn attributes<'a>(
     options: &'a Value,
     forms: &'a ResourceForms<'_>,
     told: &'a Told,
+    reinvocation: &'a Reinvocation,
 ) -> Attributes<'a> {
     Attributes {
         operation: write.operation,
@@ -110,6 +128,7 @@ fn attributes<'a>(
         options,
         forms,
         told,
+        reinvocation,
     }
 }
 
@@ -137,6 +156,13 @@ struct ResourceForms<'a> {
     registry: &'a Registry,
     resource: &'a Resource,
     subresource: Subresource,
+    version: &'a ServedVersion,
+}
+
+impl ResourceForms<'_> {
+    fn place(&self) -> Place<'_> {
+        Place { resource: self.resource, subresource: self.subresource, version: self.version }
+    }
 }
 
 #[async_trait]
@@ -174,11 +200,63 @@ impl Forms for ResourceForms<'_> {
         Ok(resource.and_then(|resource| resource.served(version).cloned()))
     }
 
+    fn types(&self, object: &Value, version: &ServedVersion) -> Option<Cow<'_, TypeSchema>> {
+        self.place().types(object, version)
+    }
+
+    fn read(&self, before: &Value, mutated: Mutated) -> Result<Value, Misread> {
+        self.place().read(before, mutated)
+    }
+
+    async fn find(&self, version: &ServedVersion, namespace: &str, name: &str) -> Result<Option<Value>, Status> {
+        let Some(target) = self.other(version, namespace, name).await? else { return Ok(None) };
+        match self.registry.stored(&target).await? {
+            Some(stored) => self.registry.read_stored(&target, &stored).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn select(
+        &self,
+        version: &ServedVersion,
+        namespace: &str,
+        labels: &LabelSelector,
+    ) -> Result<Vec<Value>, Status> {
+        let Some(target) = self.other(version, namespace, "").await? else { return Ok(Vec::new()) };
+        let collection = &target.resource.collection;
+        let snapshot = self.registry.storage.snapshot(collection, At::Newest).await;
+        let snapshot = snapshot.map_err(|error| match error {
+            SnapshotError::Expired { .. } => Status::internal_error("the newest state has expired"),
+            SnapshotError::Store(error) => store_failed(collection, "list", error),
+        })?;
+        let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
+        let mut selected = Vec::new();
+        for stored in snapshot.range(&prefix, None) {
+            work::step();
+            let object = self.registry.read_stored(&target, stored).await?;
+            if matching::matches(labels, object.at(&["metadata", "labels"])) {
+                selected.push(object);
+            }
+        }
+        Ok(selected)
+    }
+
     fn settle(&self, object: Value) -> Result<Value, String> {
         match self.subresource {
             Subresource::Scale => Ok(object),
             _ => self.resource.strategy.settle(object, &self.resource.versions),
         }
+    }
+}
+
+impl ResourceForms<'_> {
+    /// Where objects of another resource are; `None` where it is gone.
+    async fn other(&self, version: &ServedVersion, namespace: &str, name: &str) -> Result<Option<Target>, Status> {
+        let resource = self.registry.resolve(&version.group, &version.names.plural).await?;
+        let Some(resource) = resource else { return Ok(None) };
+        let Some(version) = resource.served(&version.version).cloned() else { return Ok(None) };
+        let (namespace, name) = (namespace.to_owned(), name.to_owned());
+        Ok(Some(Target { resource, version, subresource: Subresource::Main, namespace, name }))
     }
 }
 
@@ -237,7 +315,10 @@ impl Source for StoredWebhooks {
         self.forget_others(kind, &stored);
         Ok(configurations)
     }
+}
 
+#[async_trait]
+impl NamespaceLabels for StoredWebhooks {
     async fn namespace_labels(&self, name: &str) -> Result<Option<Value>, Status> {
         let collection = Collection::new("", "namespaces");
         let stored = self.storage.get(&collection, name).await;

@@ -2,14 +2,39 @@
 //!
 //! Source: `LogREST`, `ExecREST` and others of `pkg/registry/core/pod/rest`, release 1.36.
 
+use crate::admission::Operation;
+use crate::auth::UserInfo;
 use crate::kinds::pod_object::connect::{self, LogOptions};
 use crate::meta::Status;
 use crate::store::Collection;
 use crate::value::{Value, json};
 
-use super::{Registry, Target, store_failed};
+use super::admit::Admitted;
+use super::{Registry, Target, Warnings, store_failed};
 
 impl Registry {
+    /// Asks admission about a connection; `options` are what the client says of it.
+    pub async fn admit_connection(
+        &self,
+        target: &Target,
+        user: &UserInfo,
+        options: Value,
+        warnings: &mut Warnings,
+    ) -> Result<(), Status> {
+        let write = Admitted {
+            operation: Operation::Connect,
+            target,
+            name: &target.name,
+            old: None,
+            user,
+            dry_run: false,
+            options: &Value::Null,
+        };
+        let mut options = options;
+        self.admit_mutating(&write, &mut options, warnings).await?;
+        self.admit_validating(&write, &options, warnings).await
+    }
+
     /// What a container of the pod wrote: nothing, while the pod has no node.
     ///
     /// Errors: 400 for a container that is not there, 404, 422 for options that contradict themselves, 500 where the kubelet

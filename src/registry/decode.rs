@@ -247,6 +247,11 @@ fn not_registered_for(wanted: &ServedVersion, kind: &str, api_version: &str) -> 
     not_registered_in(if is_built_in { BUILT_IN_SCHEME } else { SCHEME }, kind, api_version)
 }
 
+/// [`not_registered`] where an object of a built-in kind was to be.
+pub fn not_registered_in_built_in(kind: &str, api_version: &str) -> String {
+    not_registered_in(BUILT_IN_SCHEME, kind, api_version)
+}
+
 fn not_registered_in(scheme: &str, kind: &str, api_version: &str) -> String {
     format!(
         "no kind {} is registered for version {} in scheme {}",

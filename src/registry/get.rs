@@ -37,12 +37,17 @@ impl Registry {
     pub async fn get_value(&self, target: &Target, resource_version: Option<Revision>) -> Result<Value, Status> {
         self.wait_for(&target.resource.collection, resource_version).await?;
         let stored = self.stored(target).await?.ok_or_else(|| target.not_found())?;
-        let object = self.derive(&target.resource, &target.version, &stored).await;
-        let object = object.map_err(|error| error.refuse_read(&target.resource.collection, &stored))?;
+        let object = self.read_stored(target, &stored).await?;
         match target.subresource {
             Subresource::Scale => scale::read(target, &object),
             _ => Ok(object),
         }
+    }
+
+    /// The object that is `stored`, in the version of `target`.
+    pub(super) async fn read_stored(&self, target: &Target, stored: &Arc<Stored>) -> Result<Value, Status> {
+        let object = self.derive(&target.resource, &target.version, stored).await;
+        object.map_err(|error| error.refuse_read(&target.resource.collection, stored))
     }
 
     /// The object of `target`, if there is one. A name that no object can have is a 400.

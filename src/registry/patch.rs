@@ -243,7 +243,7 @@ fn apply_to_json(live: &Value, request: &PatchRequest) -> Result<(String, Vec<St
     let failed = |error: PatchError| match error {
         PatchError::Decode(message) => Status::bad_request(&message),
         PatchError::TooManyOperations(message) => Status::request_entity_too_large(&message),
-        PatchError::Apply(_) => Status::unprocessable(),
+        PatchError::Apply(_) | PatchError::Test(_) => Status::unprocessable(),
     };
     match request.patch_type {
         PatchType::Json => {

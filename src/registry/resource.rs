@@ -96,6 +96,11 @@ impl Resource {
         Resource::new(collection, versions, types, strategy)
     }
 
+    /// Whether a definition makes it.
+    pub(super) fn is_custom(&self) -> bool {
+        self.definition.is_some()
+    }
+
     /// What records who owns the fields of objects of `version`.
     pub(super) fn field_manager<'a>(
         &'a self,

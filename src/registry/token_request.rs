@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use super::admit::Admitted;
 use super::built_in::TOKEN_REQUEST;
 use super::decode::decode_object;
 use super::{CreateRequest, Registry, Target, Warnings, store_failed};
-use crate::auth::{About, Claims, Named, TokenIssuer};
+use crate::admission::Operation;
+use crate::auth::{About, Claims, Named, TokenIssuer, UserInfo};
 use crate::meta::field::{Error, Path};
 use crate::meta::{Status, time};
 use crate::object;
@@ -36,15 +38,25 @@ impl Registry {
     pub async fn create_token(
         &self,
         issuer: &TokenIssuer,
-        target: &Target,
+        (account_target, user): (&Target, &UserInfo),
         request: &CreateRequest,
         warnings: &mut Warnings,
     ) -> Result<IssuedToken, Status> {
-        let target = as_token_request(target);
+        let target = as_token_request(account_target);
         let mut object = decode_object(&request.body, &target, request.field_validation, warnings)?;
         ensure_namespace(&mut object, &target.namespace)?;
         let (manager, now) = (&request.manager, self.now());
         let mut object = self.manage_fields(&target, |fields| fields.update(None, object.clone(), manager, &now)).await;
+        let write = Admitted {
+            operation: Operation::Create,
+            target: account_target,
+            name: &target.name,
+            old: None,
+            user,
+            dry_run: request.dry_run,
+            options: &request.options,
+        };
+        self.admit_mutating(&write, &mut object, warnings).await?;
         let own_name = object.str_at(&["metadata", "name"]);
         if !own_name.is_empty() && own_name != target.name {
             let path = Path::new("metadata");
@@ -69,6 +81,7 @@ impl Registry {
         if !errors.is_empty() {
             return Err(Status::invalid(GROUP, KIND, "", &errors));
         }
+        self.admit_validating(&write, &object, warnings).await?;
         let mut about = About { namespace: target.namespace.clone(), serviceaccount: account, ..About::default() };
         if let Some(reference) = object.at(&["spec", "boundObjectRef"]).filter(|reference| !reference.is_null()) {
             self.bind(&mut about, reference).await?;
@@ -81,7 +94,7 @@ impl Registry {
             issued_at_s,
             not_before_s: issued_at_s,
             id: Uuid::new_v4().to_string(),
-            subject: crate::auth::UserInfo::account_name(&target.namespace, &target.name),
+            subject: UserInfo::account_name(&target.namespace, &target.name),
             about,
             ..Claims::default()
         };

@@ -43,6 +43,7 @@ mod core_kinds;
 mod every_kind;
 mod kinds_kubectl;
 mod reviews;
+mod policies;
 mod core_kubectl;
 mod namespaces;
 mod garbage;

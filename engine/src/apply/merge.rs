@@ -14,7 +14,7 @@ impl TypeSchema {
     /// `live` with what `applied` sets. Nothing is removed. Both conform; only `live` may hold an item twice.
     ///
     /// Lists come in the order of `live` where `applied` agrees with it, else in the order of `applied`.
-    pub(super) fn merge(&self, live: &Value, applied: &Value) -> Value {
+    pub fn merge(&self, live: &Value, applied: &Value) -> Value {
         self.merge_values(self.root(), Some(live), Some(applied)).unwrap_or(Value::Null)
     }
 

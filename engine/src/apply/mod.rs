@@ -26,10 +26,12 @@
 //! Source: structured-merge-diff v6.4.2; apimachinery 1.37, `util/managedfields`; answers recorded from
 //! apiextensions-apiserver 1.37.
 
+mod atomic;
 mod compare;
 mod conflict;
 mod field_set;
 mod fields;
+mod foreign;
 mod item;
 mod last_applied;
 mod managed_fields;
@@ -52,6 +54,7 @@ use crate::value::{Map, Value};
 
 pub use conflict::{ApplyError, Conflict, Conflicts};
 pub use field_set::FieldSet;
+pub use foreign::{Foreign, Step};
 pub use managed_fields::{DecodeError, ManagerId, Operation, validate as validate_managed_fields};
 pub use path::{KeyField, PathElement};
 pub use scale::ScaleFields;

@@ -47,6 +47,9 @@ pub struct DeclField {
 }
 
 impl ObjectType {
+    /// The name of the type of a policy's variables, which may have no fields yet.
+    pub const VARIABLES: &str = "kubernetes.variables";
+
     /// An object type without fields.
     pub fn new(name: &str) -> Self {
         ObjectType { name: name.to_owned(), fields: BTreeMap::new() }
@@ -62,7 +65,7 @@ impl ObjectType {
 
     /// Whether this is a type of a library, of which nobody declares fields.
     pub fn is_of_library(&self) -> bool {
-        self.fields.is_empty() && self.name.starts_with("kubernetes.")
+        self.fields.is_empty() && self.name.starts_with("kubernetes.") && self.name != ObjectType::VARIABLES
     }
 }
 

@@ -8,7 +8,7 @@ use super::checker::CheckedExpr;
 use super::error::Issues;
 use super::function::{Function, Minor};
 use super::types::Type;
-use super::{checker, library, parser, wellknown};
+use super::{checker, library, mutation, parser, wellknown};
 use crate::work;
 
 /// A set of functions and macros with the rules of the language that go with it.
@@ -25,6 +25,8 @@ pub struct Library {
     pub sort_by: bool,
     /// The checks of literals that Kubernetes adds: durations, timestamps, regular expressions.
     pub literal_validators: bool,
+    /// The types of mutations: `Object{…}` and `JSONPatch{…}`.
+    pub mutations: bool,
 }
 
 /// Which functions an expression may use.
@@ -77,6 +79,7 @@ impl Library {
             two_variable_comprehensions: true,
             sort_by: true,
             literal_validators: true,
+            mutations: false,
         }
     }
 
@@ -88,6 +91,7 @@ impl Library {
             two_variable_comprehensions: false,
             sort_by: false,
             literal_validators: false,
+            mutations: false,
         }
     }
 
@@ -160,6 +164,26 @@ impl Env {
         self
     }
 
+    /// The same with the types of mutations, and what goes with them.
+    ///
+    /// ```
+    /// use kubeskiff_engine::cel::env::{Env, Expressions};
+    ///
+    /// let env = Env::kubernetes(Expressions::New).with_mutations();
+    /// let patch = "[JSONPatch{op: 'remove', path: '/metadata/labels/' + jsonpatch.escapeKey('a/b')}]";
+    /// assert_eq!(env.compile(patch)?.result_type().to_string(), "list(JSONPatch)");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_mutations(mut self) -> Env {
+        let library = Arc::make_mut(&mut self.library);
+        library.mutations = true;
+        library::json_patch::functions()
+            .into_iter()
+            .for_each(|function| declare(&mut library.functions, function));
+        self
+    }
+
     /// The type of a variable, of a constant, or of what names a type.
     pub fn global(&self, name: &str) -> Option<Type> {
         if let Some(variable) = self.variables.iter().find(|variable| variable.name == name) {
@@ -174,9 +198,25 @@ impl Env {
     /// The type that the checker knows by `name`. Kubernetes declares `duration` and `timestamp` there, which are undefined
     /// all the same once the expression is to run.
     pub fn declared_type(&self, name: &str) -> Option<Type> {
+        if let Some(ty) = self.mutation(name) {
+            return Some(ty);
+        }
         match name {
             "duration" | "timestamp" if self.library.function("quantity").is_some() => wellknown::message(name),
             _ => self.type_named(name),
+        }
+    }
+
+    /// The type called `name` of which mutations are made.
+    pub fn mutation(&self, name: &str) -> Option<Type> {
+        mutation::named(name).filter(|_| self.library.mutations)
+    }
+
+    /// The type of a field of messages of the type `message`, which is called `name`.
+    pub fn message_field(&self, message: &Type, name: &str, field: &str) -> Option<Type> {
+        match self.mutation(name) {
+            Some(_) => Some(mutation::field(name, field)),
+            None => wellknown::field(message, field),
         }
     }
 

@@ -79,6 +79,7 @@ pub mod declared;
 pub mod error;
 pub mod types;
 pub mod wellknown;
+pub mod mutation;
 pub mod escape;
 
 pub mod lexer;

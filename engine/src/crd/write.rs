@@ -30,6 +30,8 @@ const REPLICAS_MAX: i64 = i32::MAX as i64;
 pub enum Origin {
     /// A client: metadata of a wrong type is an error.
     Request,
+    /// Admission: malformed metadata is dropped, nulls stay.
+    Admission,
     /// The store: malformed metadata from before it was checked is dropped, a missing generation repaired.
     Store,
 }
@@ -72,7 +74,7 @@ pub fn coerce(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origi
                 unknown = fields.iter().map(|path| format!("metadata.{path}")).collect();
                 Some(metadata)
             }
-            Err(_) if origin == Origin::Store => Some(object_meta::decode_leniently(metadata)),
+            Err(_) if origin != Origin::Request => Some(object_meta::decode_leniently(metadata)),
             Err(error) => return Err(error.to_string()),
         },
     };
@@ -84,9 +86,11 @@ pub fn coerce(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origi
         let schema = version.map_or(&nothing_specified, |version| &version.structural);
         if !version.is_some_and(|version| version.preserve_unknown_fields) {
             unknown.extend(prune::prune(object, schema, true));
-            default::prune_non_nullable_nulls(object, schema);
+            if origin != Origin::Admission {
+                default::prune_non_nullable_nulls(object, schema);
+            }
         }
-        let drop_invalid = origin == Origin::Store;
+        let drop_invalid = origin != Origin::Request;
         let embedded = coerce::coerce(&Path::ROOT, object, schema, false, drop_invalid);
         unknown.extend(embedded.map_err(|error| error.to_string())?);
         if let (Origin::Store, Some(Value::Object(metadata))) = (origin, &mut metadata)

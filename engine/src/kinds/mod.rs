@@ -54,7 +54,6 @@ pub mod pod_object;
 pub mod webhooks;
 pub mod network;
 pub mod services;
-pub mod match_conditions;
 pub mod default_roles;
 mod token_request;
 pub mod layout;

@@ -2,9 +2,8 @@
 //!
 //! Source: `pkg/apis/admissionregistration/validation`, release 1.36.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use crate::cel::declared::{DeclField, DeclType, ObjectType};
 use crate::cel::env::{Env, Expressions};
 use crate::cel::escape;
 use crate::cel::types::Type;
@@ -14,10 +13,13 @@ use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::meta::selector::LabelSelector;
 use crate::object;
+use crate::policy::environment::{Declarations, no_variables};
+use crate::policy::expression;
+use crate::policy::mutation::{CompileError, PatchType};
 use crate::value::Value;
 
 use super::strategy::{Cell, Table};
-use super::{defaults, match_conditions, webhooks};
+use super::{defaults, webhooks};
 
 pub const GROUP: &str = "admissionregistration.k8s.io";
 const POLICIES: [&str; 2] = ["Fail", "Ignore"];
@@ -239,9 +241,7 @@ pub fn binding_table() -> Table {
 
 /// Compiles the expressions of one policy: variables are known to those that come after them.
 pub struct Compiler {
-    variables: BTreeMap<String, DeclField>,
-    has_params: bool,
-    has_variables: bool,
+    declared: Declarations,
     known: BTreeSet<String>,
 }
 
@@ -263,35 +263,25 @@ impl Compiler {
         }
         // Policies that mutate always have variables, others where they name some.
         let has_variables = !spec.field("variables").is_empty() || spec.field("mutations").is_set();
-        let has_params = spec.field("paramKind").is_set();
-        Compiler { variables: BTreeMap::new(), has_params, has_variables, known }
+        let declared = Declarations {
+            params: spec.field("paramKind").is_set().then_some(Type::Dyn),
+            variables: has_variables.then(no_variables),
+            ..Declarations::default()
+        };
+        Compiler { declared, known }
     }
 
     fn env(&self, expression: &str) -> Env {
-        let expressions = if self.known.contains(expression) { Expressions::Stored } else { Expressions::New };
-        let mut env = match_conditions::environment(expressions);
-        if self.has_params {
-            env = env.with_variable("params", Type::Dyn);
-        }
-        if self.has_variables {
-            let variables = ObjectType { name: "variables".to_owned(), fields: self.variables.clone() };
-            env = env.with_variable("variables", DeclType::object(variables, 0).ty);
-        }
-        env
+        self.declared.environment(self.expressions(expression))
+    }
+
+    fn expressions(&self, expression: &str) -> Expressions {
+        if self.known.contains(expression) { Expressions::Stored } else { Expressions::New }
     }
 
     /// The type that an expression has; it must be one of `wanted`, if there are any.
     fn check(&self, expression: &str, wanted: &[Type]) -> Result<Type, String> {
-        let env = self.env(expression);
-        let checked = env.compile(expression).map_err(|issues| format!("compilation failed: {issues}"))?;
-        let found = checked.result_type().clone();
-        let names: Vec<String> = wanted.iter().map(ToString::to_string).collect();
-        match names.as_slice() {
-            [] => Ok(found),
-            _ if wanted.contains(&found) => Ok(found),
-            [only] => Err(format!("must evaluate to {only} but got {found}")),
-            several => Err(format!("must evaluate to one of [{}] but got {found}", several.join(" "))),
-        }
+        expression::compile(&self.env(expression), expression, wanted).map(|(_, ty)| ty)
     }
 
     /// What is wrong with an expression that gives one of `wanted`.
@@ -299,19 +289,22 @@ impl Compiler {
         self.check(field.text(), wanted).err().map(|why| field.invalid(why))
     }
 
-    /// The fault of an expression that makes a patch. Its own types are not declared here: where it names them, only its
-    /// form is checked.
-    pub fn patch_fault(&self, field: &FieldRef<'_>) -> Option<Error> {
-        let text = field.text().trim();
-        let names_types = text.contains("Object") || text.contains("JSONPatch");
-        let fault = match names_types {
-            true => self.env(text).parse(text).err().map(|issues| format!("compilation failed: {issues}")),
-            false => self.check(text, &[]).err(),
-        };
-        fault.map(|why| Error::invalid(field.path(), text, why))
+    /// What is wrong with an expression that makes a message: it may not ask who may do what.
+    pub fn message_fault(&self, field: &FieldRef<'_>) -> Option<Error> {
+        let env = self.declared.without_authorizer().environment(self.expressions(field.text()));
+        expression::compile(&env, field.text(), &[Type::String]).err().map(|why| field.invalid(why))
     }
 
-    /// The variables of a policy, which are known from then on: one that does not compile is of any type.
+    /// The fault of an expression that makes a patch.
+    pub fn patch_fault(&self, field: &FieldRef<'_>, patch: PatchType) -> Option<Error> {
+        let text = field.text().trim();
+        match patch.compile(text, &self.env(text).with_mutations()).err()? {
+            CompileError::Invalid(why) => Some(Error::invalid(field.path(), text, why)),
+            CompileError::Internal(why) => Some(Error::internal(field.path(), why)),
+        }
+    }
+
+    /// The variables of a policy, which are known from then on; of one that does not compile the type is not.
     pub fn variables(&mut self, list: &FieldRef<'_>) -> ErrorList {
         let mut errors = ErrorList::new();
         for variable in list.items() {
@@ -325,20 +318,26 @@ impl Compiler {
                 errors.push(expression.required("expression is not specified"));
                 continue;
             }
-            let ty = self.check(expression.text(), &[]).unwrap_or_else(|why| {
-                errors.push(expression.invalid(why));
-                Type::Dyn
-            });
-            let decl = DeclType::scalar(ty, 0, 0);
-            self.variables.insert(name.text().to_owned(), DeclField { decl, required: true });
+            match self.check(expression.text(), &[]) {
+                Ok(ty) => self.declared.add_variable(name.text(), Some(&ty)),
+                Err(why) => {
+                    self.declared.add_variable(name.text(), None);
+                    errors.push(expression.invalid(why));
+                }
+            }
         }
         errors
     }
 
-    /// The conditions of a policy, unless they are as they were.
+    /// The conditions of a policy, which see parameters, and no variables.
     pub fn conditions(&self, list: &FieldRef<'_>) -> ErrorList {
         let conditions = list.value().and_then(Value::as_array).unwrap_or_default();
-        webhooks::validate_match_conditions(conditions, &self.known, list.path())
+        let declared = Declarations { variables: None, ..self.declared.clone() };
+        let fault = |text: &str| {
+            let env = declared.environment(self.expressions(text));
+            expression::compile(&env, text, &[Type::Bool]).err()
+        };
+        webhooks::validate_match_conditions(conditions, &fault, list.path())
     }
 }
 

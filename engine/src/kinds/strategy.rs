@@ -377,7 +377,7 @@ impl Strategy for Custom {
     }
 
     fn settle(&self, mut object: Value, versions: &[Arc<ServedVersion>]) -> Result<Value, String> {
-        write::coerce(&mut object, versions, write::Origin::Request)?;
+        write::coerce(&mut object, versions, write::Origin::Admission)?;
         Ok(object)
     }
 

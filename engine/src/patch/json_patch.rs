@@ -86,7 +86,7 @@ impl Patch {
         let mut copied_bytes = 0;
         for operation in &self.operations {
             work::step();
-            operation.apply(&self.text, &mut document, &mut copied_bytes).map_err(PatchError::Apply)?;
+            operation.apply(&self.text, &mut document, &mut copied_bytes)?;
         }
         Ok(document.to_text())
     }
@@ -128,6 +128,27 @@ fn check_fields(
     Ok(())
 }
 
+/// Why an operation was not applied.
+enum Failure {
+    Test(String),
+    Other(String),
+}
+
+impl From<String> for Failure {
+    fn from(why: String) -> Self {
+        Failure::Other(why)
+    }
+}
+
+impl From<Failure> for PatchError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Test(why) => PatchError::Test(why),
+            Failure::Other(why) => PatchError::Apply(why),
+        }
+    }
+}
+
 /// A key in a container.
 enum Place<'n, 'p> {
     Field(&'n mut BTreeMap<String, Node<'p>>, String),
@@ -162,22 +183,22 @@ impl Operation {
         self.from.as_deref().ok_or_else(missing)
     }
 
-    fn apply<'p>(&'p self, text: &'p str, document: &mut Node<'p>, copied_bytes: &mut usize) -> Result<(), String> {
+    fn apply<'p>(&'p self, text: &'p str, document: &mut Node<'p>, copied_bytes: &mut usize) -> Result<(), Failure> {
         let value = || self.value.as_ref().map(|value| Node::written(text, value));
         let or_null = || value().unwrap_or(Node::Null);
         match self.name.as_deref().unwrap_or("unknown") {
             "add" => {
                 let path = self.path("add")?;
                 let place = find(document, path).ok_or_else(|| unreachable("add", "doc is", "path", &quoted(path)))?;
-                place.add(or_null()).map_err(|why| format!("error in add for path: '{path}': {why}"))
+                Ok(place.add(or_null()).map_err(|why| format!("error in add for path: '{path}': {why}"))?)
             }
             "remove" => {
                 let path = self.path("remove")?;
                 let place =
                     find(document, path).ok_or_else(|| unreachable("remove", "doc is", "path", &quoted(path)))?;
-                place.remove().map(drop).map_err(|why| format!("error in remove for path: '{path}': {why}"))
+                Ok(place.remove().map(drop).map_err(|why| format!("error in remove for path: '{path}': {why}"))?)
             }
-            "replace" => self.replace(value(), document),
+            "replace" => Ok(self.replace(value(), document)?),
             "move" => {
                 let from = self.from("move")?;
                 let place = find(document, from).ok_or_else(|| unreachable("move", "doc is", "from path", from))?;
@@ -186,7 +207,7 @@ impl Operation {
                 let path = self.path("move")?;
                 let place =
                     find(document, path).ok_or_else(|| unreachable("move", "doc is", "destination path", path))?;
-                place.add(moved).map_err(|why| format!("error in move for path: '{path}': {why}"))
+                Ok(place.add(moved).map_err(|why| format!("error in move for path: '{path}': {why}"))?)
             }
             "copy" => {
                 let from = self.from("copy")?;
@@ -200,12 +221,12 @@ impl Operation {
                 let place =
                     find(document, path).ok_or_else(|| unreachable("copy", "doc is", "destination path", path))?;
                 if *copied_bytes > COPIED_BYTES_MAX {
-                    return Err(format!(
+                    return Err(Failure::Other(format!(
                         "Unable to complete the copy, the accumulated size increase of copy is {copied_bytes}, exceeding \
                          the limit {COPIED_BYTES_MAX}"
-                    ));
+                    )));
                 }
-                place.add(copied).map_err(|why| format!("error while adding value during copy: {why}"))
+                Ok(place.add(copied).map_err(|why| format!("error while adding value during copy: {why}"))?)
             }
             "test" => {
                 let path = self.path("test")?;
@@ -221,9 +242,12 @@ impl Operation {
                         }
                     }
                 };
-                if is_equal { Ok(()) } else { Err(format!("testing value {path} failed: test failed")) }
+                match is_equal {
+                    true => Ok(()),
+                    false => Err(Failure::Test(format!("testing value {path} failed: test failed"))),
+                }
             }
-            other => Err(format!("Unexpected kind: {other}")),
+            other => Err(Failure::Other(format!("Unexpected kind: {other}"))),
         }
     }
 

@@ -23,6 +23,8 @@ pub enum PatchError {
     TooManyOperations(String),
     /// 422: it does not apply to the object. To clients the reference does not tell why, of the patches of webhooks it does.
     Apply(String),
+    /// The same, as a test of it failed.
+    Test(String),
 }
 
 impl PatchError {
@@ -34,9 +36,10 @@ impl PatchError {
 impl fmt::Display for PatchError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PatchError::Decode(text) | PatchError::TooManyOperations(text) | PatchError::Apply(text) => {
-                out.write_str(text)
-            }
+            PatchError::Decode(text)
+            | PatchError::TooManyOperations(text)
+            | PatchError::Apply(text)
+            | PatchError::Test(text) => out.write_str(text),
         }
     }
 }

@@ -219,7 +219,7 @@ fn slice_fault(node: &str, attributes: &Attributes<'_>, object: &Value) -> Optio
     let (slice, verb) = match attributes.operation {
         Operation::Create => (object, "create"),
         Operation::Delete => (attributes.old?, "delete"),
-        Operation::Update => return None,
+        Operation::Update | Operation::Connect => return None,
     };
     let why = format!("can only {verb} ResourceSlice with the same NodeName as the requesting node");
     (slice.str_at(&["spec", "nodeName"]) != node).then_some(why)

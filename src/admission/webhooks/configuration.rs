@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use super::review::ReviewVersion;
-use super::rules::Rule;
-use crate::kinds::match_conditions::Condition;
-use crate::meta::selector::LabelSelector;
+use crate::policy::expression::Expression;
+use crate::policy::{Criteria, conditions};
 use crate::value::{Value, base64};
 use crate::webhook::{Address, Endpoint, SERVICE_PORT};
 
@@ -35,13 +34,9 @@ pub struct Configuration {
 pub struct Webhook {
     pub configuration: String,
     pub name: String,
-    pub rules: Vec<Rule>,
+    pub criteria: Criteria,
     /// Whether requests go on where the webhook fails.
     pub is_ignored: bool,
-    /// Whether rules also mean other versions of what they name.
-    pub takes_equivalents: bool,
-    pub namespace_selector: Result<LabelSelector, String>,
-    pub object_selector: Result<LabelSelector, String>,
     /// Whether it may be called for a dry run.
     pub side_effects: SideEffects,
     pub timeout: Duration,
@@ -49,7 +44,7 @@ pub struct Webhook {
     pub review_version: Option<ReviewVersion>,
     /// Whether it is called again where others have changed the object since.
     pub is_reinvoked: bool,
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<Expression>,
     pub endpoint: Endpoint,
 }
 
@@ -75,18 +70,12 @@ impl Webhook {
         /// What a configuration that names no timeout was given.
         const TIMEOUT_SECONDS: u64 = 10;
         let is = |name: &str, wanted: &str| webhook.str_at(&[name]) == wanted;
-        let selector =
-            |name: &str| webhook.get(name).map_or_else(|| Ok(LabelSelector::default()), LabelSelector::decode);
         let seconds = webhook.get("timeoutSeconds").and_then(Value::as_i64).and_then(|seconds| seconds.try_into().ok());
-        let conditions = webhook.items_at(&["matchConditions"]).iter();
         Webhook {
             configuration: configuration.to_owned(),
             name: webhook.str_at(&["name"]).to_owned(),
-            rules: webhook.items_at(&["rules"]).iter().map(Rule::decode).collect(),
+            criteria: Criteria::of_webhook(webhook),
             is_ignored: is("failurePolicy", "Ignore"),
-            takes_equivalents: is("matchPolicy", "Equivalent"),
-            namespace_selector: selector("namespaceSelector"),
-            object_selector: selector("objectSelector"),
             side_effects: match webhook.get("sideEffects").and_then(Value::as_str) {
                 None => SideEffects::Unsaid,
                 Some("None" | "NoneOnDryRun") => SideEffects::NoneOnDryRun,
@@ -95,7 +84,7 @@ impl Webhook {
             timeout: Duration::from_secs(seconds.unwrap_or(TIMEOUT_SECONDS)),
             review_version: ReviewVersion::choose(webhook.items_at(&["admissionReviewVersions"])),
             is_reinvoked: is("reinvocationPolicy", "IfNeeded"),
-            conditions: conditions.map(|condition| Condition::stored(condition.str_at(&["expression"]))).collect(),
+            conditions: conditions::of_webhook(webhook),
             endpoint: endpoint(webhook.get("clientConfig").unwrap_or(&Value::Null)),
         }
     }

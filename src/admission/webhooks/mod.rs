@@ -24,18 +24,18 @@ mod configuration;
 mod invocation;
 mod mutating;
 mod review;
-mod rules;
 mod validating;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use uuid::Uuid;
 
-use super::{Admission, Attributes};
-use crate::auth::{self, ResourceAttributes, UserInfo};
-use crate::cel::library::authorizer::{self as cel, Check, Decision};
+use super::concern::NamespaceLabels;
+use super::{Admission, Attributes, Figures, Outcome, WebhookCall};
+use crate::auth;
 use crate::crd::ServedVersion;
 use crate::meta::Status;
 use crate::value::{Value, go_quote};
@@ -59,14 +59,11 @@ const EXEMPT: [&str; 6] = [
     "MutatingAdmissionPolicyBinding",
 ];
 
-/// Where the step learns of configurations and namespaces.
+/// Where the step learns of configurations.
 #[async_trait]
-pub trait Source: Send + Sync {
+pub trait Source: NamespaceLabels {
     /// The configurations of a kind as they are now, by their names.
     async fn configurations(&self, kind: Kind) -> Result<Vec<Arc<Configuration>>, Status>;
-
-    /// The labels of a namespace; `None` where there is no such namespace.
-    async fn namespace_labels(&self, name: &str) -> Result<Option<Value>, Status>;
 }
 
 /// The step of admission that calls webhooks.
@@ -75,6 +72,7 @@ pub struct Webhooks<S> {
     pub client: Arc<Client>,
     /// Whom the variable `authorizer` of match conditions asks.
     pub authorizer: Arc<dyn auth::Authorizer>,
+    pub figures: Arc<Figures>,
     pub mutating: bool,
     pub validating: bool,
 }
@@ -101,6 +99,14 @@ impl<S: Source> Admission for Webhooks<S> {
             true => Ok(()),
             false => self.call_validating(&configurations, attributes, object).await,
         }
+    }
+
+    fn figures(&self) -> Option<Arc<Figures>> {
+        Some(Arc::clone(&self.figures))
+    }
+
+    fn takes_connections(&self) -> bool {
+        true
     }
 }
 
@@ -138,6 +144,33 @@ struct Sent<'s> {
 }
 
 impl<S: Source> Webhooks<S> {
+    /// Calls a webhook, and counts what comes of it.
+    async fn counted_call(
+        &self,
+        webhook: &Webhook,
+        kind: Kind,
+        attributes: &Attributes<'_>,
+        sent: Sent<'_>,
+    ) -> Result<Verdict, CallError> {
+        let began = Instant::now();
+        let called = self.call(webhook, kind, attributes, sent).await;
+        let (code, outcome) = match &called {
+            Ok(_) => (200, Outcome::Allowed),
+            Err(CallError::Refused(status)) => (status.code, Outcome::Refused),
+            Err(CallError::Failed(_)) if webhook.is_ignored => (500, Outcome::PassedOver),
+            Err(CallError::Failed(_)) => (500, Outcome::Failed),
+        };
+        self.figures.called(&WebhookCall {
+            name: &webhook.name,
+            step: if kind == Kind::Mutating { "admit" } else { "validating" },
+            operation: attributes.operation,
+            took: began.elapsed(),
+            code,
+            outcome,
+        });
+        called
+    }
+
     /// Calls a webhook: its verdict, unless that is a refusal.
     async fn call(
         &self,
@@ -166,7 +199,7 @@ impl<S: Source> Webhooks<S> {
             return Err(CallError::Refused(Status::too_many_requests(patience::CROWDED, 1)));
         }
         let uid = Uuid::new_v4().to_string();
-        let request = review::request(attributes, sent.version);
+        let request = attributes.request(sent.version);
         let body = review::encode(version, &uid, request, sent.object, sent.old);
         let manner = Manner::of_admission(webhook.timeout);
         let answer = self.client.post(&webhook.endpoint, Bytes::from(body), manner).await;
@@ -193,48 +226,4 @@ fn tell(webhook: &Webhook, attributes: &Attributes<'_>, verdict: &Verdict) {
         }
     }
     verdict.warnings.iter().for_each(|text| attributes.told.warn(text));
-}
-
-/// What a user may do, as match conditions ask it.
-#[derive(Clone)]
-struct Asking {
-    authorizer: Arc<dyn auth::Authorizer>,
-    user: UserInfo,
-}
-
-impl std::fmt::Debug for Asking {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "Asking({})", self.user.name)
-    }
-}
-
-impl cel::Authorizer for Asking {
-    fn decide(&self, check: &Check) -> Decision {
-        let decision = match check {
-            Check::Path { verb, path } => self.authorizer.authorize(&self.user, &auth::Attributes::Path { verb, path }),
-            Check::Resource { verb, resource } => {
-                let attributes = ResourceAttributes {
-                    verb,
-                    group: &resource.group,
-                    version: "*",
-                    resource: &resource.resource,
-                    subresource: &resource.subresource,
-                    namespace: &resource.namespace,
-                    name: &resource.name,
-                };
-                self.authorizer.authorize(&self.user, &auth::Attributes::Resource(attributes))
-            }
-        };
-        match decision {
-            auth::Decision::Allow { reason } => Decision { allowed: true, reason },
-            auth::Decision::Deny { reason } => Decision { allowed: false, reason },
-        }
-    }
-
-    fn service_account(&self, namespace: &str, name: &str) -> Arc<dyn cel::Authorizer> {
-        let groups = vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
-        let name = format!("system:serviceaccount:{namespace}:{name}");
-        let user = UserInfo { name, groups, ..UserInfo::default() };
-        Arc::new(Asking { authorizer: Arc::clone(&self.authorizer), user })
-    }
 }

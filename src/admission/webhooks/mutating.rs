@@ -1,11 +1,11 @@
 //! Mutating webhooks: one after the other, each sees what those before it made of the object.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::configuration::{Configuration, Kind};
 use super::{CallError, Sent, Source, Verdict, Webhook, Webhooks, review};
 use crate::admission::Attributes;
+use crate::admission::concern::Concern;
 use crate::crd::ServedVersion;
 use crate::kinds::layout;
 use crate::meta::{OBJECT_BYTES_MAX, Status};
@@ -15,16 +15,6 @@ use crate::value::{Value, go_quote, json};
 
 /// The annotation of the audit log that says what a webhook did.
 const MUTATION: &str = "mutation.webhook.admission.k8s.io";
-
-/// Which webhooks were called, and which are to be called again. A webhook is told by its place among all.
-#[derive(Default)]
-struct Reinvocation {
-    /// Whether any webhook changed the object.
-    is_required: bool,
-    /// Called since the last change, if they want to be called again.
-    called: HashSet<usize>,
-    again: HashSet<usize>,
-}
 
 /// The objects of the request in the version that the last webhook took.
 struct Versioned {
@@ -42,37 +32,39 @@ impl Versioned {
 }
 
 impl<S: Source> Webhooks<S> {
-    /// Calls all that are concerned; then those again that ask for it, if the object was changed after them.
+    /// Calls all that are concerned; in the second round those that ask for it, if the object was changed after them.
     pub(super) async fn call_mutating(
         &self,
         configurations: &[Arc<Configuration>],
         attributes: &Attributes<'_>,
         object: &mut Value,
     ) -> Result<(), Status> {
-        let webhooks: Vec<_> = configurations.iter().flat_map(|configuration| &configuration.webhooks).collect();
-        let mut reinvocation = Reinvocation::default();
-        self.call_round(&webhooks, attributes, object, 0, &mut reinvocation).await?;
-        if reinvocation.is_required {
-            self.call_round(&webhooks, attributes, object, 1, &mut reinvocation).await?;
+        let (round, asked) = (attributes.reinvocation, &attributes.reinvocation.webhooks);
+        if round.is_second() {
+            asked.require_if_changed(object);
         }
-        Ok(())
+        let outcome = self.call_round(configurations, attributes, object).await;
+        asked.leave(object);
+        outcome
     }
 
     async fn call_round(
         &self,
-        webhooks: &[&Webhook],
+        configurations: &[Arc<Configuration>],
         attributes: &Attributes<'_>,
         object: &mut Value,
-        round: u8,
-        reinvocation: &mut Reinvocation,
     ) -> Result<(), Status> {
+        let (round, asked) = (attributes.reinvocation, &attributes.reinvocation.webhooks);
+        let webhooks = configurations.iter().flat_map(|configuration| &configuration.webhooks);
         let mut versioned: Option<Versioned> = None;
-        for (index, webhook) in webhooks.iter().enumerate() {
+        let concern = Concern::new(attributes);
+        for (index, webhook) in webhooks.enumerate() {
             let seen = versioned.as_ref().map_or(&*object, |versioned| &versioned.object);
-            let Some(version) = self.concerned(webhook, attributes, seen).await? else { continue };
+            let Some(version) = self.concerned(webhook, &concern, seen).await? else { continue };
+            let name = format!("{}/{}", webhook.configuration, webhook.name);
             // Conditions are asked of who will not be called again, too: they may refuse the request.
             let asks = !webhook.conditions.is_empty();
-            let is_called = round == 0 || reinvocation.again.contains(&index);
+            let is_called = asked.asks(&name, round);
             if !asks && !is_called {
                 continue;
             }
@@ -81,17 +73,17 @@ impl<S: Source> Webhooks<S> {
             if !self.fulfils(webhook, attributes, now.sent())? || !is_called {
                 continue;
             }
-            let place = format!("round_{round}_index_{index}");
+            let place = format!("round_{}_index_{index}", u8::from(round.is_second()));
             let called = self.call_and_patch(webhook, attributes, now).await;
             let has_changed = matches!(called, Ok(true));
             let mutation = review::mutation(&webhook.configuration, &webhook.name, has_changed);
             attributes.told.annotate(format!("{MUTATION}/{place}"), &mutation);
             if has_changed {
-                reinvocation.again.extend(reinvocation.called.drain());
-                reinvocation.is_required = true;
+                asked.require();
+                round.require();
             }
             if webhook.is_reinvoked {
-                reinvocation.called.insert(index);
+                asked.note(&name);
             }
             match called {
                 Ok(_) => {}
@@ -115,7 +107,7 @@ impl<S: Source> Webhooks<S> {
         attributes: &Attributes<'_>,
         versioned: &mut Versioned,
     ) -> Result<bool, CallError> {
-        let verdict = self.call(webhook, Kind::Mutating, attributes, versioned.sent()).await?;
+        let verdict = self.counted_call(webhook, Kind::Mutating, attributes, versioned.sent()).await?;
         let Some(patch) = decode_patch(&verdict)? else { return Ok(false) };
         if versioned.object.is_null() {
             let name = go_quote(&webhook.name);

@@ -7,8 +7,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::admission::{Attributes, GroupVersionKind};
-use crate::crd::ServedVersion;
 use crate::crd::review_answer::{self, Wanted};
 use crate::meta::Status;
 use crate::object;
@@ -41,42 +39,6 @@ impl ReviewVersion {
             ReviewVersion::V1Beta1 => "v1beta1",
         }
     }
-}
-
-/// The AdmissionRequest without uid and objects, with the version that the webhook's rules matched.
-pub fn request(attributes: &Attributes<'_>, matched: &ServedVersion) -> Value {
-    let mut request = object! {
-        "kind" => kind(&attributes.kind_in(matched)),
-        "resource" => resource(matched),
-        "requestKind" => kind(&attributes.kind_in(attributes.version)),
-        "requestResource" => resource(attributes.version),
-        "operation" => attributes.operation.as_str(),
-        "userInfo" => attributes.user.encode(),
-        "object" => Value::Null,
-        "oldObject" => Value::Null,
-        "dryRun" => attributes.dry_run,
-        "options" => attributes.options.clone(),
-    };
-    let texts = [
-        ("subResource", attributes.subresource),
-        ("requestSubResource", attributes.subresource),
-        ("name", attributes.name),
-        ("namespace", attributes.namespace_or_own()),
-    ];
-    for (name, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
-        request.make_object().insert(name, Value::from(text));
-    }
-    request
-}
-
-fn kind(of: &GroupVersionKind<'_>) -> Value {
-    object! { "group" => of.group, "version" => of.version, "kind" => of.kind }
-}
-
-fn resource(of: &ServedVersion) -> Value {
-    let texts = [of.group.as_str(), of.version.as_str(), of.names.plural.as_str()];
-    let [group, version, resource] = texts;
-    object! { "group" => group, "version" => version, "resource" => resource }
 }
 
 /// The body of a call: compact JSON.

@@ -8,6 +8,7 @@ use super::configuration::{Configuration, Kind};
 use super::mutating::convert;
 use super::{CallError, Sent, Source, Webhook, Webhooks};
 use crate::admission::Attributes;
+use crate::admission::concern::Concern;
 use crate::crd::ServedVersion;
 use crate::meta::Status;
 use crate::value::Value;
@@ -32,8 +33,9 @@ impl<S: Source> Webhooks<S> {
     ) -> Result<(), Status> {
         let mut forms: Vec<Versioned> = Vec::new();
         let mut calls: Vec<(&Webhook, usize)> = Vec::new();
+        let concern = Concern::new(attributes);
         for webhook in configurations.iter().flat_map(|configuration| &configuration.webhooks) {
-            let Some(version) = self.concerned(webhook, attributes, object).await? else { continue };
+            let Some(version) = self.concerned(webhook, &concern, object).await? else { continue };
             let known = forms.iter().position(|form| Arc::ptr_eq(&form.version, &version));
             let at = match known {
                 Some(at) => at,
@@ -73,7 +75,7 @@ impl<S: Source> Webhooks<S> {
         attributes: &Attributes<'_>,
         sent: Sent<'_>,
     ) -> Result<(), Status> {
-        match self.call(webhook, Kind::Validating, attributes, sent).await {
+        match self.counted_call(webhook, Kind::Validating, attributes, sent).await {
             Ok(_) => Ok(()),
             Err(CallError::Failed(why)) if webhook.is_ignored => {
                 tracing::warn!(webhook = webhook.name, why, "a webhook failed, and is passed over");

@@ -4,12 +4,14 @@ use axum::body::Body;
 use axum::http::Response;
 
 use crate::kinds::Action;
-use crate::kinds::pod_object::connect::LogOptions;
-use crate::registry::Target;
+use crate::kinds::pod_object::connect::{self, LogOptions};
+use crate::registry::{Target, Warnings};
+use crate::value::Value;
 
 use super::super::answer;
 use super::super::app::App;
 use super::super::exchange::Exchange;
+use super::part;
 use super::refusal::Refusal;
 
 /// Speaks with what an object stands for, which nothing here does: an empty answer is all that can come of it.
@@ -21,6 +23,13 @@ pub(super) async fn connect(
     let query = |name: &str| exchange.query.first(name).unwrap_or_default();
     let number = |name: &str| exchange.query.first(name).and_then(|text| text.parse().ok());
     let registry = &app.registry;
+    if action != Action::Log {
+        let mut warnings = Warnings::default();
+        let options = connect_options(exchange, target);
+        let admitted = registry.admit_connection(target, &exchange.user, options, &mut warnings).await;
+        exchange.warn(warnings);
+        admitted?;
+    }
     match action {
         Action::Log => {
             let options = LogOptions {
@@ -41,4 +50,12 @@ pub(super) async fn connect(
         }
     }
     Ok(answer::text(exchange, 204, ""))
+}
+
+/// What a client says of a connection, as the object that admission sees.
+fn connect_options(exchange: &Exchange, target: &Target) -> Value {
+    let kind = part(&target.version, target.subresource.name()).and_then(|part| part.kind);
+    let texts = |name: &str| -> Vec<String> { exchange.query.all(name).map(str::to_owned).collect() };
+    let first = |name: &str| exchange.query.first(name).unwrap_or_default().to_owned();
+    kind.map_or(Value::Null, |kind| connect::options(kind.kind, &first, &texts))
 }

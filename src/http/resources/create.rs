@@ -6,7 +6,7 @@ use axum::http::Response;
 use crate::kinds::{Action, Review};
 use crate::meta::Status;
 use crate::object;
-use crate::registry::{CreateRequest, IssuedToken, Reviewers, Target, Warnings};
+use crate::registry::{CreateRequest, IssuedToken, Reviewers, Target, Warnings, as_token_request};
 
 use super::super::answer::{self, Content};
 use super::super::app::{App, Issuing};
@@ -50,15 +50,16 @@ pub(super) async fn create_token(
     target: &Target,
     body: Body,
 ) -> Result<Response<Body>, Refusal> {
-    let (format, shape) = negotiate(exchange, target)?;
+    let answered = as_token_request(target);
+    let (format, shape) = negotiate(exchange, &answered)?;
     let request = create_request(app, exchange, body).await?;
     let mut warnings = Warnings::default();
     let Some(Issuing { issuer, .. }) = &app.issuing else { return Err(Status::not_found_generic().into()) };
-    let result = app.registry.create_token(issuer, target, &request, &mut warnings).await;
+    let result = app.registry.create_token(issuer, (target, &exchange.user), &request, &mut warnings).await;
     exchange.warn(warnings);
     let IssuedToken { request, credential_id } = result?;
     exchange.observe(|observed| observed.annotate("authentication.kubernetes.io/issued-credential-id", &credential_id));
-    object(exchange, target, 201, format, &shape, Content::Value(request))
+    object(exchange, &answered, 201, format, &shape, Content::Value(request))
 }
 
 /// Does something to an object, of which the answer only says that it is done.

@@ -23,7 +23,7 @@ use crate::auth::Decision;
 use crate::crd::ServedVersion;
 use crate::kinds::{self, Action, Kind, Part};
 use crate::meta::Status;
-use crate::registry::{Subresource, Target, Warnings, as_token_request};
+use crate::registry::{Subresource, Target, Warnings};
 use crate::value::json;
 
 use super::answer::{self, Content};
@@ -162,9 +162,7 @@ async fn dispatch(
             delete_collection::delete_collection(app, exchange, &target, body).await
         }
         (Subresource::Part(name), verb) => match part(&target.version, name).map(|part| (part.action, verb)) {
-            Some((Action::IssueToken, Verb::Create)) => {
-                create::create_token(app, exchange, &as_token_request(&target), body).await
-            }
+            Some((Action::IssueToken, Verb::Create)) => create::create_token(app, exchange, &target, body).await,
             Some((action @ (Action::Bind | Action::Evict), Verb::Create)) => {
                 create::act(app, exchange, (&target, action), body).await
             }

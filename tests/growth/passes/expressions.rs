@@ -9,7 +9,7 @@ use kubeskiff::cel::eval::{Program, Value as Cel};
 use kubeskiff::cel::parser::parse_keeping_macros;
 use kubeskiff::cel::print::print;
 use kubeskiff::cel::types::Type;
-use kubeskiff::kinds::match_conditions;
+use kubeskiff::policy::conditions;
 use kubeskiff::schema::declare;
 use kubeskiff::schema::json_schema::ValidationRule;
 use kubeskiff::schema::rules::Rules;
@@ -89,7 +89,7 @@ pub fn passes() -> Vec<Pass> {
                 Some(estimate(&ENV.compile(text).ok()?, &declared))
             }),
             pass("match condition", shape, size, text, |text| {
-                match_conditions::compile(text, Expressions::New).is_ok()
+                conditions::fault(text, Expressions::New).is_none()
             }),
         ]);
     }

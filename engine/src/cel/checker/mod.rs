@@ -9,9 +9,11 @@ use crate::cel::ast::{
     Ast, Call, Comprehension, Constant, Expr, ExprId, ExprKind, List, Location, MapEntry, Select, SourceInfo, Struct,
     operators,
 };
+use crate::cel::declared::ObjectType;
 use crate::cel::env::Env;
 use crate::cel::error::{Issue, Issues};
 use crate::cel::function::{Function, Overload};
+use crate::cel::mutation;
 use crate::cel::types::Type;
 use crate::cel::wellknown;
 use crate::work;
@@ -56,6 +58,11 @@ impl CheckedExpr {
     /// The type of the whole.
     pub fn result_type(&self) -> &Type {
         self.ty(self.ast.expr.id)
+    }
+
+    /// Whether any node is of the type `ty`.
+    pub fn has_type(&self, ty: &Type) -> bool {
+        self.types.iter().flatten().any(|found| found == ty)
     }
 
     /// What an identifier, a call or a struct refers to.
@@ -234,8 +241,8 @@ impl Checker<'_> {
                 self.report(id, format!("unexpected failed resolution of '{}'", object.name));
                 Type::Error
             }
-            Type::Object(object) => match object.field(field) {
-                Some(field) => field.decl.ty.clone(),
+            Type::Object(object) => match self.declared_field(object, field) {
+                Some(ty) => ty,
                 None => {
                     self.report(id, format!("undefined field '{field}'"));
                     Type::Error
@@ -253,6 +260,13 @@ impl Checker<'_> {
             }
         };
         if optional || content.is_some() { Type::optional(result) } else { result }
+    }
+
+    fn declared_field(&self, object: &ObjectType, field: &str) -> Option<Type> {
+        match self.env.mutation(&object.name) {
+            Some(_) => Some(mutation::field(&object.name, field)),
+            None => object.field(field).map(|field| field.decl.ty.clone()),
+        }
     }
 
     fn check_optional_select(&mut self, id: ExprId, call: &mut Call) {
@@ -421,7 +435,7 @@ impl Checker<'_> {
         self.set_type(id, Type::map(key, value));
     }
 
-    /// Messages: there are none but those that the language takes for values of its own.
+    /// Messages: there are none but those that the language takes for values of its own, and those of mutations.
     fn check_struct(&mut self, id: ExprId, message: &mut Struct) {
         let Struct { type_name, fields } = message;
         let name = type_name.strip_prefix('.').unwrap_or(type_name).to_owned();
@@ -429,7 +443,7 @@ impl Checker<'_> {
             self.set_type(id, Type::Error);
             return self.report_undeclared(id, type_name);
         }
-        let message = wellknown::message(&name);
+        let message = self.env.mutation(&name).or_else(|| wellknown::message(&name));
         if message.is_none() {
             self.report(id, format!("'{name}' is not a message type"));
         }
@@ -438,7 +452,7 @@ impl Checker<'_> {
         self.set_type(id, message.clone().unwrap_or(Type::Error));
         for field in fields {
             self.check(&mut field.value);
-            let declared = message.as_ref().and_then(|message| wellknown::field(message, &field.name));
+            let declared = message.as_ref().and_then(|message| self.env.message_field(message, &name, &field.name));
             if declared.is_none() {
                 self.report_no_field(field.id, &name, &field.name);
             }

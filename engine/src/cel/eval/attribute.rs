@@ -23,6 +23,7 @@ pub(super) fn qualify<'a>(value: &Value<'a>, key: &Value<'_>, may_miss: bool) ->
                 None => Err(EvalError::new(format!("index out of bounds: {}", show(key)))),
             }
         }
+        Value::Struct(operation) if operation.is_json_patch() => operation.member(key, may_miss),
         Value::Opaque(message) if message.is_message() => Err(EvalError::new(format!("no such field '{}'", show(key)))),
         _ if may_miss => Ok(None),
         _ => Err(no_such_key(key)),

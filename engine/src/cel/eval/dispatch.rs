@@ -121,6 +121,7 @@ fn fits(ty: &Type, value: &Value<'_>) -> bool {
             fits(&entry.0, &key) && value.is_ok_and(|value| fits(&entry.1, &value))
         }
         (Type::Opaque(opaque), Value::Optional(_)) => opaque.name == Type::OPTIONAL,
+        (Type::Object(_), Value::Struct(value)) => ty == value.ty(),
         (Type::Object(_) | Type::Opaque(_), Value::Opaque(value)) => type_name(ty) == type_name(&value.ty()),
         _ => false,
     }
@@ -185,6 +186,8 @@ pub(super) fn go_type(value: &Value<'_>) -> &'static str {
         Value::Map(_) => "*types.baseMap",
         Value::Type(_) => "*types.Type",
         Value::Optional(_) => "*types.Optional",
+        Value::Struct(value) if value.is_json_patch() => "*mutation.JSONPatchVal",
+        Value::Struct(_) => "*dynamic.ObjectVal",
         Value::Opaque(value) => value.go_type(),
         Value::Preserved(_) => "*common.unknownPreserved",
     }

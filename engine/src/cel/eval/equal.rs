@@ -50,6 +50,7 @@ impl<'a> Value<'a> {
                 (Some(left), Some(right)) => return left.equals(right),
                 (left, right) => left.is_none() && right.is_none(),
             },
+            (Value::Struct(left), Value::Struct(right)) => return left.equals(right),
             (Value::Opaque(left), Value::Opaque(right)) if left.is_message() => {
                 left.equals(right.as_ref()).unwrap_or(false)
             }

@@ -14,6 +14,8 @@ use crate::value::Value as Json;
 pub enum List<'a> {
     /// A list of the host's object.
     Host { items: &'a Vec<Json>, form: &'a ListForm },
+    /// A list of JSON without a schema: as if the expression had made it.
+    Json(&'a [Json]),
     /// A list that the expression made.
     Owned(Arc<OwnedList<'a>>),
     /// A list that is part of the program.
@@ -56,6 +58,7 @@ impl<'a> List<'a> {
     pub fn len(&self) -> usize {
         match self {
             List::Host { items, .. } => items.len(),
+            List::Json(items) => items.len(),
             List::Owned(list) => list.items.len(),
             List::Lent(list) => list.items.len(),
         }
@@ -70,10 +73,16 @@ impl<'a> List<'a> {
         matches!(self, List::Host { .. })
     }
 
+    /// Whether it is the sum of two lists of the expression.
+    pub fn is_sum(&self) -> bool {
+        self.kind() == Kind::Sum
+    }
+
     /// The item at `index`, if there is one; an error if the host's item does not fit its schema.
     pub fn get(&self, index: usize) -> Option<Result<Value<'a>, EvalError>> {
         match self {
             List::Host { items, form } => items.get(index).map(|item| Value::host(item, &form.item)),
+            List::Json(items) => items.get(index).map(|item| Ok(Value::json(item))),
             List::Owned(list) => list.items.get(index).cloned().map(Ok),
             List::Lent(list) => list.items.get(index).map(|item| Ok(item.lend())),
         }
@@ -84,6 +93,7 @@ impl<'a> List<'a> {
         let none = || Err(EvalError::new(format!("index out of bounds: {index}")));
         match self {
             List::Host { items, form } => items.get(index).map_or_else(none, |item| Value::host(item, &form.item)),
+            List::Json(items) => items.get(index).map_or_else(none, |item| Ok(Value::json(item))),
             List::Owned(list) => list.items.get(index).map_or_else(none, |item| Ok(item.clone())),
             List::Lent(list) => list.items.get(index).map_or_else(none, |item| Ok(item.lend())),
         }
@@ -125,6 +135,7 @@ impl<'a> List<'a> {
     fn kind(&self) -> Kind<'a> {
         match self {
             List::Host { form, .. } => Kind::of(&form.kind),
+            List::Json(_) => Kind::Atomic,
             List::Owned(list) => list.kind,
             List::Lent(list) => list.kind,
         }
@@ -194,7 +205,7 @@ impl<'a> List<'a> {
         for item in self.iter() {
             let equal = match self {
                 List::Host { .. } => item.and_then(|item| item.equals(value)),
-                List::Owned(_) | List::Lent(_) => item.and_then(|item| value.equals(&item)),
+                List::Json(_) | List::Owned(_) | List::Lent(_) => item.and_then(|item| value.equals(&item)),
             };
             match equal {
                 Ok(true) => return Ok(true),
@@ -372,7 +383,9 @@ fn entry_key<'v>(item: &'v Value<'_>, keys: &[String], raw: bool) -> EntryKey<'v
     let Value::Map(map) = item else { return vec![Key::Other(std::ptr::from_ref(item).addr())] };
     match map {
         Map::Host { fields, .. } => keys.iter().map(|key| fields.get(key).map_or(Key::Null, Key::raw)).collect(),
-        Map::Owned(_) | Map::Lent(_) if raw => vec![Key::Other(std::ptr::from_ref(item).addr())],
+        Map::Json(_) | Map::Owned(_) | Map::Lent(_) if raw => vec![Key::Other(std::ptr::from_ref(item).addr())],
+        Map::Json(fields) => keys.iter().map(|key| fields.get(key).map_or(Key::Null, Key::raw)).collect(),
+        Map::Variables => Vec::new(),
         Map::Owned(entries) => keys.iter().map(|key| entries.text_key(key).map_or(Key::Null, Key::scalar)).collect(),
         Map::Lent(entries) => keys.iter().map(|key| entries.text_key(key).map_or(Key::Null, Key::scalar)).collect(),
     }

@@ -16,6 +16,10 @@ use crate::value::Map as JsonMap;
 pub enum Map<'a> {
     /// An object or a map of the host's object.
     Host { fields: &'a JsonMap, form: &'a MapForm },
+    /// An object of JSON without a schema: as if the expression had made it.
+    Json(&'a JsonMap),
+    /// The variables of a policy, which are evaluated as they are asked for. Only a step to one of them gives a value.
+    Variables,
     /// A map that the expression made.
     Owned(Arc<OwnedMap<'a>>),
     /// A map that is part of the program.
@@ -186,6 +190,8 @@ impl<'a> Map<'a> {
     pub fn len(&self) -> usize {
         match self {
             Map::Host { fields, .. } => fields.len(),
+            Map::Json(fields) => fields.len(),
+            Map::Variables => 0,
             Map::Owned(map) => map.entries.len(),
             Map::Lent(map) => map.entries.len(),
         }
@@ -205,6 +211,8 @@ impl<'a> Map<'a> {
                 Value::String(name) => self.find_text(name.as_str()),
                 _ => Err(EvalError::no_such_overload()),
             },
+            Map::Json(fields) => Ok(key.as_str().and_then(|name| fields.get(name)).map(Value::json)),
+            Map::Variables => Ok(None),
             Map::Owned(map) => Ok(map.find(key).cloned()),
             Map::Lent(map) => Ok(map.find(key).map(Value::lend)),
         }
@@ -224,6 +232,8 @@ impl<'a> Map<'a> {
                 MapForm::Values(form) => fields.get(name).map(|value| Value::host(value, form)).transpose(),
                 MapForm::Bare => Ok(None),
             },
+            Map::Json(fields) => Ok(fields.get(name).map(Value::json)),
+            Map::Variables => Ok(None),
             Map::Owned(map) => Ok(map.text_key(name).cloned()),
             Map::Lent(map) => Ok(map.text_key(name).map(Value::lend)),
         }
@@ -260,6 +270,10 @@ impl<'a> Map<'a> {
                 };
                 self.keys().into_iter().map(entry).collect()
             }
+            Map::Json(fields) => {
+                fields.iter().map(|(name, value)| (Value::borrowed(name), Ok(Value::json(value)))).collect()
+            }
+            Map::Variables => Vec::new(),
             Map::Owned(map) => map.entries.iter().map(|(key, value)| (key.clone(), Ok(value.clone()))).collect(),
             Map::Lent(map) => map.entries.iter().map(|(key, value)| (key.lend(), Ok(value.lend()))).collect(),
         }
@@ -291,6 +305,8 @@ impl<'a> Map<'a> {
                 let unknown = fields.len() - known.len();
                 known.into_iter().chain(std::iter::repeat_n(Value::Null, unknown)).collect()
             }
+            Map::Json(fields) => fields.keys().map(Value::borrowed).collect(),
+            Map::Variables => Vec::new(),
             Map::Owned(map) => map.entries.iter().map(|(key, _)| key.clone()).collect(),
             Map::Lent(map) => map.entries.iter().map(|(key, _)| key.lend()).collect(),
         }
@@ -325,7 +341,7 @@ impl<'a> Map<'a> {
         Ok(match self {
             Map::Owned(map) => map,
             Map::Lent(map) => Arc::new(map.clone()),
-            Map::Host { .. } => {
+            Map::Host { .. } | Map::Json(_) | Map::Variables => {
                 let mut map = OwnedMap::default();
                 for (key, value) in self.entries() {
                     map.insert(key, value?);

@@ -22,6 +22,7 @@ pub mod value;
 pub mod list;
 pub mod map;
 pub mod host;
+pub mod structure;
 mod strfmt;
 mod equal;
 mod measure;
@@ -35,7 +36,7 @@ mod dispatch;
 mod message;
 
 pub use error::EvalError;
-pub use machine::Binding;
+pub use machine::{Binding, Compose};
 pub use plan::{Evaluation, Program};
 pub use value::{Scope, Value};
 

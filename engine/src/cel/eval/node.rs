@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::value::Value;
 use crate::cel::cost::Cost;
 use crate::cel::function::{Implementation, Mismatch, Overload};
+use crate::cel::types::Type;
 use crate::meta::pattern::Pattern;
 
 /// A step of the evaluation.
@@ -81,6 +82,8 @@ pub(super) enum Key {
         written: Value<'static>,
         property: Option<Box<str>>,
     },
+    /// A field of what the checker knows to be part of an object.
+    Part(Box<str>),
     Constant(Value<'static>),
     Dynamic(Attribute),
 }
@@ -154,11 +157,13 @@ pub(super) struct Entry {
     pub optional: bool,
 }
 
-/// A message of `google.protobuf` that stands for a value of the language.
+/// A message of `google.protobuf` that stands for a value of the language, or a struct of which a mutation is made.
 #[derive(Debug)]
 pub(super) struct Message {
     /// As `google.protobuf.Duration`.
     pub name: String,
+    /// The type of the struct.
+    pub mutation: Option<Type>,
     pub fields: Vec<(String, Element)>,
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::error::EvalError;
-use super::machine::{Binding, Machine};
+use super::machine::{Binding, Compose, Machine};
 use super::node::{
     Append, Attribute, Call, Candidate, Conditional, ConstantSet, Element, Entry, Fold, Insert, Key, Membership, Merge,
     Message, Node, Qualifier, Quantifier, Root, Shortcut,
@@ -18,6 +18,7 @@ use crate::cel::cost::{Cost, model};
 use crate::cel::env::Env;
 use crate::cel::escape::unescape;
 use crate::cel::function::{Calling, Mismatch, Overload, Run};
+use crate::cel::mutation;
 use crate::cel::types::Type;
 use crate::meta::pattern::Pattern;
 use crate::work;
@@ -61,7 +62,19 @@ impl Program {
     /// Evaluates the expression with the variables of its environment, in their order, until it costs more than
     /// `cost_limit`.
     pub fn evaluate<'a>(&'a self, variables: &[Binding<'a>], cost_limit: u64) -> Evaluation<'a> {
-        let mut machine = Machine::new(&self.variables, variables, self.slots, cost_limit);
+        self.evaluate_composed(variables, None, cost_limit)
+    }
+
+    /// [`Program::evaluate`] where one of the variables stands for others that are `composed`. What these cost is theirs to
+    /// count.
+    pub fn evaluate_composed<'a>(
+        &'a self,
+        variables: &[Binding<'a>],
+        composed: Option<&dyn Compose<'a>>,
+        cost_limit: u64,
+    ) -> Evaluation<'a> {
+        let machine = Machine::new(&self.variables, variables, self.slots, cost_limit);
+        let mut machine = machine.with_composed(composed);
         let result = machine.evaluate(&self.root);
         Evaluation { result, cost: machine.cost() }
     }
@@ -124,9 +137,17 @@ impl<'p> Planner<'p> {
 
     fn plan_select(&mut self, select: &'p ast::Select) -> Result<Node, EvalError> {
         let mut attribute = into_attribute(self.plan(&select.operand)?);
-        let key = field(&select.field);
+        let key = self.key_of(&select.operand, &select.field);
         attribute.qualifiers.push(Qualifier { key, optional: false, presence: select.test_only });
         Ok(Node::Attribute(Box::new(attribute)))
+    }
+
+    /// The field that an expression calls `name`, of `operand`.
+    fn key_of(&self, operand: &Expr, name: &str) -> Key {
+        match self.expr.ty(operand.id) {
+            Type::Object(object) if mutation::is_object(&object.name) => Key::Part(name.into()),
+            _ => field(name),
+        }
     }
 
     fn plan_call(&mut self, expr: &'p Expr, call: &'p ast::Call) -> Result<Node, EvalError> {
@@ -163,7 +184,8 @@ impl<'p> Planner<'p> {
             operators::EQUALS => Ok(Node::Equal(Box::new(arguments))),
             operators::NOT_EQUALS => Ok(Node::NotEqual(Box::new(arguments))),
             operators::INDEX => index(arguments, false),
-            operators::OPTIONAL_INDEX | operators::OPTIONAL_SELECT => index(arguments, true),
+            operators::OPTIONAL_SELECT => self.plan_optional_select(expr, arguments),
+            operators::OPTIONAL_INDEX => index(arguments, true),
             "or" if self.calls(expr, "optional_or_optional") => Ok(Node::OptionalOr(Box::new(arguments))),
             "orValue" if self.calls(expr, "optional_orValue_value") => Ok(Node::OptionalOrValue(Box::new(arguments))),
             operators::IN if self.calls_only(expr, "in_list") => match membership(arguments) {
@@ -171,6 +193,18 @@ impl<'p> Planner<'p> {
                 Err(arguments) => self.plan_function(expr, function, arguments.into()),
             },
             _ => self.plan_function(expr, function, arguments.into()),
+        }
+    }
+
+    fn plan_optional_select(&self, expr: &'p Expr, [operand, key]: [Node; 2]) -> Result<Node, EvalError> {
+        match (&expr.kind, &key) {
+            (ExprKind::Call(call), Node::Constant(Value::String(name))) if !call.args.is_empty() => {
+                let mut attribute = into_attribute(operand);
+                let key = self.key_of(&call.args[0], name);
+                attribute.qualifiers.push(Qualifier { key, optional: true, presence: false });
+                Ok(Node::Attribute(Box::new(attribute)))
+            }
+            _ => index([operand, key], true),
         }
     }
 
@@ -244,7 +278,8 @@ impl<'p> Planner<'p> {
         for field in &message.fields {
             fields.push((field.name.clone(), Element { value: self.plan(&field.value)?, optional: field.optional }));
         }
-        Ok(Node::Message(Box::new(Message { name: message.type_name.clone(), fields })))
+        let mutation = self.env.mutation(&message.type_name);
+        Ok(Node::Message(Box::new(Message { name: message.type_name.clone(), mutation, fields })))
     }
 
     fn plan_comprehension(&mut self, fold: &'p ast::Comprehension) -> Result<Node, EvalError> {

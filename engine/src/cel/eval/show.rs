@@ -44,6 +44,7 @@ pub fn show(value: &Value<'_>) -> String {
         Value::Optional(None) => "optional.none()".to_owned(),
         Value::Optional(Some(value)) => format!("optional({})", show(value)),
         Value::Timestamp(timestamp) => show_timestamp(*timestamp),
+        Value::Struct(value) => value.name().to_owned(),
         Value::Opaque(value) => value.shown(),
         Value::Preserved(json) => go_print(json),
     }

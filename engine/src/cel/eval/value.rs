@@ -12,6 +12,7 @@ use std::sync::Arc;
 use super::error::EvalError;
 use super::list::List;
 use super::map::Map;
+use super::structure::Struct;
 use crate::cel::types::Type;
 use crate::meta::pattern::{self, Pattern};
 use crate::meta::time::Moment;
@@ -37,6 +38,8 @@ pub enum Value<'a> {
     Type(Arc<Type>),
     /// `optional.of(…)`, or `optional.none()`.
     Optional(Option<Arc<Value<'a>>>),
+    /// What a mutation is made of.
+    Struct(Struct<'a>),
     /// A value of a library's own type.
     Opaque(Arc<dyn Opaque>),
     /// What no schema describes: equal or not, but nothing else.
@@ -163,6 +166,19 @@ impl<'a> Value<'a> {
         Value::List(List::owned(items))
     }
 
+    /// JSON that no schema describes, read in place: maps, lists and scalars as a literal would have them.
+    pub fn json(json: &'a Json) -> Self {
+        match json {
+            Json::Null => Value::Null,
+            Json::Bool(truth) => Value::Bool(*truth),
+            Json::Int(number) => Value::Int(*number),
+            Json::Float(number) => Value::Double(*number),
+            Json::String(text) => Value::borrowed(text),
+            Json::Array(items) => Value::List(List::Json(items)),
+            Json::Object(fields) => Value::Map(Map::Json(fields)),
+        }
+    }
+
     pub fn ty(ty: Type) -> Self {
         Value::Type(Arc::new(ty))
     }
@@ -238,6 +254,7 @@ impl<'a> Value<'a> {
             Value::Map(_) => Type::map(Type::Dyn, Type::Dyn),
             Value::Type(_) => Type::Type(None),
             Value::Optional(_) => Type::optional(Type::Dyn),
+            Value::Struct(value) => value.ty().clone(),
             Value::Opaque(value) => value.ty(),
             Value::Preserved(_) => Type::opaque("unknown", Vec::new()),
         }
@@ -272,6 +289,7 @@ impl<'a> Value<'a> {
             Value::Optional(content) => {
                 Value::Optional(content.map(|content| Arc::new((*content).clone().into_static())))
             }
+            Value::Struct(value) => Value::Struct(value.into_static()),
             Value::Opaque(value) => Value::Opaque(value),
         }
     }

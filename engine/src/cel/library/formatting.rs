@@ -253,7 +253,7 @@ fn literal(value: &Value<'_>) -> Result<String, String> {
         Value::Double(number) => go_quote(&double(*number)),
         Value::Duration(length) => format!("duration({})", go_quote(&duration_text(*length))),
         Value::Timestamp(timestamp) => format!("timestamp({})", go_quote(&timestamp_text(*timestamp))),
-        Value::Optional(_) | Value::Opaque(_) | Value::Preserved(_) => {
+        Value::Optional(_) | Value::Struct(_) | Value::Opaque(_) | Value::Preserved(_) => {
             return Err(format!("no formatting function for {}", value.type_name()));
         }
         other => to_string(other)?,

@@ -18,6 +18,7 @@ mod comparison;
 mod comprehensions;
 mod containers;
 mod conversion;
+pub(in crate::cel) mod json_patch;
 mod list_extensions;
 mod lists;
 mod logic;
@@ -40,7 +41,7 @@ mod sort;
 #[cfg(test)]
 mod tests;
 
-pub use time::timestamp_text;
+pub use time::{duration_text, timestamp_text};
 
 use std::sync::Arc;
 

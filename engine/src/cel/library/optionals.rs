@@ -176,6 +176,7 @@ fn is_zero(value: &Value<'_>) -> bool {
         Value::List(List::Host { .. }) | Value::Map(Map::Host { .. }) => false,
         Value::List(list) => list.is_empty(),
         Value::Map(map) => map.is_empty(),
+        Value::Struct(value) => !value.is_json_patch() && value.is_empty(),
         Value::Opaque(value) => value.is_message(),
         Value::Type(_) | Value::Optional(_) | Value::Preserved(_) => false,
     }

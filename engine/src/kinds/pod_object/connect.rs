@@ -7,6 +7,7 @@ use std::net::IpAddr;
 
 use crate::meta::Status;
 use crate::meta::field::{Error, ErrorList, Path};
+use crate::object;
 use crate::value::{Value, go_quote};
 
 use super::{CONTAINER_LISTS, ips};
@@ -35,6 +36,42 @@ pub fn container<'p>(pod: &'p Value, asked: &'p str) -> Result<&'p str, Status> 
             Err(Status::bad_request(&format!("{why}, choose one of: [{}]", names.join(" "))))
         }
     }
+}
+
+/// The options of a connection as an object of `kind`, from what a client says in its query: the first value of a name, or
+/// all of them.
+pub fn options(kind: &str, first: &dyn Fn(&str) -> String, all: &dyn Fn(&str) -> Vec<String>) -> Value {
+    let mut options = object! { "apiVersion" => "v1", "kind" => kind };
+    let mut set = |name: &str, value: Value| _ = options.make_object().insert(name, value);
+    let is_true = |name: &str| matches!(first(name).as_str(), "1" | "t" | "T" | "true" | "TRUE" | "True");
+    let texts = |texts: Vec<String>| Value::Array(texts.into_iter().map(Value::from).collect());
+    match kind {
+        "PodExecOptions" | "PodAttachOptions" => {
+            for name in ["stdin", "stdout", "stderr", "tty"] {
+                if is_true(name) {
+                    set(name, Value::Bool(true));
+                }
+            }
+            if !first("container").is_empty() {
+                set("container", Value::from(first("container")));
+            }
+            if kind == "PodExecOptions" && !all("command").is_empty() {
+                set("command", texts(all("command")));
+            }
+        }
+        "PodPortForwardOptions" => {
+            let ports: Vec<Value> = all("ports").iter().filter_map(|port| port.parse().ok()).map(Value::Int).collect();
+            if !ports.is_empty() {
+                set("ports", Value::Array(ports));
+            }
+        }
+        _ => {
+            if !first("path").is_empty() {
+                set("path", Value::from(first("path")));
+            }
+        }
+    }
+    options
 }
 
 /// The node that the pod is on, for what can't be done without one.

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use super::metadata;
 use super::strategy::{Cell, Strategy, Subresource, Table};
-use super::{match_conditions, metadata};
 use crate::cel::env::Expressions;
 use crate::crd::definition::ServiceReference;
 use crate::crd::validate::conversion::{
@@ -16,6 +16,7 @@ use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::selector::LabelSelector;
 use crate::meta::{names, object_meta};
 use crate::object;
+use crate::policy::conditions;
 use crate::value::Value;
 
 pub const GROUP: &str = "admissionregistration.k8s.io";
@@ -237,7 +238,11 @@ fn validate_webhook(webhook: &Value, required: &Requirements, path: &Path<'_>) -
     errors.extend(validate_client_config(webhook, &path.child("clientConfig")));
     if required.match_conditions {
         let conditions = webhook.items_at(&["matchConditions"]);
-        errors.extend(validate_match_conditions(conditions, &required.expressions, &path.child("matchConditions")));
+        let fault = |text: &str| {
+            let is_known = required.expressions.contains(text);
+            conditions::fault(text, if is_known { Expressions::Stored } else { Expressions::New })
+        };
+        errors.extend(validate_match_conditions(conditions, &fault, &path.child("matchConditions")));
     }
     errors
 }
@@ -347,7 +352,7 @@ fn validate_client_config(webhook: &Value, path: &Path<'_>) -> ErrorList {
 
 pub(super) fn validate_match_conditions(
     conditions: &[Value],
-    preexisting: &BTreeSet<String>,
+    fault: &dyn Fn(&str) -> Option<String>,
     path: &Path<'_>,
 ) -> ErrorList {
     let mut errors = ErrorList::new();
@@ -358,15 +363,10 @@ pub(super) fn validate_match_conditions(
     for (index, condition) in conditions.iter().enumerate() {
         let path = path.index(index);
         let (expression, at) = (condition.str_at(&["expression"]).trim(), path.child("expression"));
-        let expressions = match preexisting.contains(expression) {
-            true => Expressions::Stored,
-            false => Expressions::New,
-        };
         match expression {
             "" => errors.push(Error::required(&at, "")),
             _ => {
-                let fault = match_conditions::compile(expression, expressions).err();
-                errors.extend(fault.map(|why| Error::invalid(&at, expression, why)));
+                errors.extend(fault(expression).map(|why| Error::invalid(&at, expression, why)));
             }
         }
         let (name, at) = (condition.str_at(&["name"]), path.child("name"));

@@ -73,18 +73,41 @@ impl<'a> Machine<'a, '_> {
     ) -> Result<Option<Value<'a>>, EvalError> {
         match &qualifier.key {
             Key::Field { written, property } => match (value, property) {
+                (Value::Map(Map::Variables), _) => self.composed(written, may_miss),
                 (Value::Map(map @ Map::Host { .. }), Some(property)) => match map.property(property, written)? {
                     None if !may_miss => Err(attribute::no_such_key(written)),
                     found => Ok(found),
                 },
                 _ => attribute::qualify(value, written, may_miss),
             },
+            Key::Part(name) => part(value, name, may_miss),
+            Key::Constant(key) if matches!(value, Value::Map(Map::Variables)) => self.composed(key, may_miss),
             Key::Constant(key) => attribute::qualify(value, key, may_miss),
             Key::Dynamic(dynamic) => {
                 let key = self.resolve(dynamic)?;
                 attribute::check_key(&key)?;
-                attribute::qualify(value, &key, may_miss)
+                match value {
+                    Value::Map(Map::Variables) => self.composed(&key, may_miss),
+                    _ => attribute::qualify(value, &key, may_miss),
+                }
             }
         }
     }
+
+    fn composed(&self, name: &Value<'_>, may_miss: bool) -> Result<Option<Value<'a>>, EvalError> {
+        let composed = || self.composed?.value(name.as_str()?);
+        match composed().transpose()? {
+            None if !may_miss => Err(attribute::no_such_key(name)),
+            found => Ok(found),
+        }
+    }
+}
+
+/// The field `name` of what is part of an object; one that was not set is null.
+fn part<'a>(value: &Value<'a>, name: &str, may_miss: bool) -> Result<Option<Value<'a>>, EvalError> {
+    let found = match value {
+        Value::Struct(object) => object.select(name),
+        _ => Err(EvalError::new(format!("cannot get field \"{name}\""))),
+    };
+    if may_miss { Ok(found.ok().flatten()) } else { found.map(|found| Some(found.unwrap_or_default())) }
 }

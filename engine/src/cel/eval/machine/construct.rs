@@ -6,6 +6,7 @@ use crate::cel::eval::map::Map;
 use crate::cel::eval::message;
 use crate::cel::eval::node::{Element, Entry, Message};
 use crate::cel::eval::show::show;
+use crate::cel::eval::structure::Struct;
 use crate::cel::eval::value::Value;
 
 impl<'a> Machine<'a, '_> {
@@ -51,7 +52,10 @@ impl<'a> Machine<'a, '_> {
                 (value, true) => return Err(no_optional_entry(name, &value)),
             }
         }
-        message::value(&message.name, fields)
+        match &message.mutation {
+            Some(ty) => Struct::new(ty, fields).map(Value::Struct),
+            None => message::value(&message.name, fields),
+        }
     }
 }
 

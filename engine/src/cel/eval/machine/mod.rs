@@ -24,10 +24,17 @@ pub(super) type Outcome<'a> = Result<Value<'a>, EvalError>;
 /// What a variable is: nothing, if the activation has none of it; an error, if the host's value does not fit its form.
 pub type Binding<'a> = Option<Result<Value<'a>, EvalError>>;
 
+/// Variables that are evaluated as they are asked for: what [`Map::Variables`](super::map::Map) stands for.
+pub trait Compose<'a> {
+    /// The value of the variable `name`; `None` where there is none of the name.
+    fn value(&self, name: &str) -> Option<Result<Value<'a>, EvalError>>;
+}
+
 /// The state of an evaluation.
 pub(super) struct Machine<'a, 'm> {
     names: &'a [String],
     variables: &'m [Binding<'a>],
+    composed: Option<&'m dyn Compose<'a>>,
     locals: Vec<Local<'a>>,
     scope: Scope<'a>,
     cost: u64,
@@ -70,7 +77,13 @@ impl<'a, 'm> Machine<'a, 'm> {
     /// `names` are those of `variables`.
     pub(super) fn new(names: &'a [String], variables: &'m [Binding<'a>], slots: usize, limit: u64) -> Self {
         let locals = std::iter::repeat_with(Local::default).take(slots).collect();
-        Machine { names, variables, locals, scope: Scope::default(), cost: 0, limit }
+        Machine { names, variables, composed: None, locals, scope: Scope::default(), cost: 0, limit }
+    }
+
+    /// The same with variables that are evaluated as they are asked for.
+    pub(super) fn with_composed(mut self, composed: Option<&'m dyn Compose<'a>>) -> Self {
+        self.composed = composed;
+        self
     }
 
     pub(super) fn cost(&self) -> u64 {

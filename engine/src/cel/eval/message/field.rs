@@ -74,6 +74,10 @@ fn convert<'a>(value: Value<'a>, go_type: &str) -> Result<Value<'a>, String> {
         (Value::Duration(_), _) => return cannot("'Duration'"),
         (Value::Timestamp(_), _) => return cannot("'Timestamp'"),
         (Value::Type(_), _) => return Err("type conversion not supported for 'type'".to_owned()),
+        (Value::Struct(structure), _) if structure.is_json_patch() => {
+            return Err(format!("cannot convert to native type: {go_type}"));
+        }
+        (Value::Struct(_), _) => return Err(format!("unable to convert to {go_type}")),
         (Value::Opaque(message), _) if message.is_message() => return cannot("'*dynamicpb.Message'"),
         (Value::Opaque(format), _) if format.format_regex_size().is_some() => return cannot("'Format'"),
         (Value::Opaque(opaque), "string") => return Ok(Value::string(opaque.shown())),

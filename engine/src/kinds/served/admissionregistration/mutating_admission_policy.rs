@@ -9,11 +9,12 @@ use crate::kinds::{Kind, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
+use crate::policy::mutation::PatchType;
 use crate::value::Value;
 
 const REINVOCATION: [&str; 2] = ["IfNeeded", "Never"];
 /// The ways to change, each with where its expression is.
-const PATCHES: [(&str, &str); 2] = [("ApplyConfiguration", "applyConfiguration"), ("JSONPatch", "jsonPatch")];
+const PATCHES: [&str; 2] = ["ApplyConfiguration", "JSONPatch"];
 
 pub static KINDS: [&Kind; 3] = [&V1, &V1BETA1, &V1ALPHA1];
 
@@ -101,27 +102,27 @@ fn validate_mutation(compiler: &Compiler, mutation: &FieldRef<'_>) -> ErrorList 
         errors.push(kind.required(""));
         return errors;
     }
-    if !PATCHES.iter().any(|(name, _)| *name == kind.text()) {
-        errors.push(kind.not_supported(&PATCHES.map(|(name, _)| name)));
+    let Some(patch_type) = PatchType::named(kind.text()) else {
+        errors.push(kind.not_supported(&PATCHES));
         return errors;
+    };
+    let patch = mutation.field(patch_type.field());
+    let expression = patch.field("expression");
+    if !patch.is_set() {
+        errors.push(patch.required(format!("must be specified when patchType is {}", kind.text())));
+    } else if expression.text().trim().is_empty() {
+        errors.push(expression.required(""));
+    } else {
+        errors.extend(compiler.patch_fault(&expression, patch_type));
     }
-    for (name, field) in PATCHES.iter().filter(|(name, _)| *name == kind.text()) {
-        let patch = mutation.field(field);
-        let expression = patch.field("expression");
-        if !patch.is_set() {
-            errors.push(patch.required(format!("must be specified when patchType is {name}")));
-        } else if expression.text().trim().is_empty() {
-            errors.push(expression.required(""));
-        } else {
-            errors.extend(compiler.patch_fault(&expression));
-        }
-    }
-    for (_, field) in PATCHES.iter().filter(|(name, _)| *name != kind.text()) {
-        let patch = mutation.field(field);
-        if patch.is_set() {
-            let why = format!("must not be specified when patchType is {}", kind.text());
-            errors.push(Error::invalid(patch.path(), format!("{{{field}}}"), why));
-        }
+    let other = match patch_type {
+        PatchType::ApplyConfiguration => PatchType::JsonPatch,
+        PatchType::JsonPatch => PatchType::ApplyConfiguration,
+    };
+    let patch = mutation.field(other.field());
+    if patch.is_set() {
+        let why = format!("must not be specified when patchType is {}", kind.text());
+        errors.push(Error::invalid(patch.path(), format!("{{{}}}", other.field()), why));
     }
     errors
 }

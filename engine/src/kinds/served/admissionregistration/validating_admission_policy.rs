@@ -118,7 +118,7 @@ fn validate_validation(compiler: &Compiler, validation: &FieldRef<'_>) -> ErrorL
     match (told.text().is_empty(), told.text().trim().is_empty()) {
         (true, _) => {}
         (false, true) => errors.push(told.invalid("must be non-empty if specified")),
-        (false, false) => errors.extend(compiler.fault(&told, &[Type::String])),
+        (false, false) => errors.extend(compiler.message_fault(&told)),
     }
     let trimmed = message.text().trim();
     if !message.text().is_empty() && trimmed.is_empty() {

@@ -1,11 +1,31 @@
-//! What a webhook is called for.
+//! What a webhook or a policy is asked about.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules`, release 1.37.
 
-use crate::admission::Operation;
 use crate::value::Value;
 
-/// One rule of a webhook.
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    Create,
+    Update,
+    Delete,
+    Connect,
+}
+
+impl Operation {
+    /// As rules write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Operation::Create => "CREATE",
+            Operation::Update => "UPDATE",
+            Operation::Delete => "DELETE",
+            Operation::Connect => "CONNECT",
+        }
+    }
+}
+
+/// One rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     operations: Vec<String>,

@@ -1,0 +1,71 @@
+//! Values that JSON does not have, where an object was to be made of them.
+//!
+//! Source: structured-merge-diff v6.4.2, package `typed`; texts recorded from kube-apiserver 1.37.
+
+use super::type_schema::{Items, Scalar, TypeSchema};
+use super::typed::{Candidates, Kind};
+use crate::value::Value;
+use crate::work;
+
+/// A value of Go that is not one of JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Foreign {
+    /// Where it was to be. A field is absent there; an item is `false`.
+    pub path: Vec<Step>,
+    /// As Go's `%T` has it.
+    pub go_type: String,
+    /// As Go's `%v` has it.
+    pub printed: String,
+    /// As Go's `%#v` has it.
+    pub syntax: String,
+}
+
+/// A step from a value to what is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    Field(String),
+    Item(usize),
+}
+
+impl TypeSchema {
+    /// Why `foreign` can't be in `object`; `None` where its type has nothing to say.
+    pub fn foreign_fault(&self, object: &Value, foreign: &Foreign) -> Option<String> {
+        let (mut id, mut value, mut at) = (self.root(), object, String::new());
+        for step in &foreign.path {
+            work::step();
+            let type_ = self.get(id);
+            match step {
+                Step::Field(name) => {
+                    at.push('.');
+                    at.push_str(name);
+                    let Some(field) = type_.map.as_ref()?.value(name) else {
+                        return Some(format!("{at}: field not declared in schema"));
+                    };
+                    (id, value) = (field, value.get(name).unwrap_or(&Value::Null));
+                }
+                Step::Item(index) => {
+                    let list = type_.list.as_ref()?;
+                    value = value.as_array()?.get(*index)?;
+                    id = list.element;
+                    match (&list.items, list.item(value)) {
+                        (Items::Atomic, _) => at.push_str(&format!("[{index}]")),
+                        (Items::Set, _) => at.push_str("[={{undefined}}]"),
+                        (Items::Map { .. }, Ok(item)) => at.push_str(&item.element().to_string()),
+                        (Items::Map { .. }, Err(why)) => return Some(format!("{at}: element {index}: {why}")),
+                    }
+                }
+            }
+        }
+        let type_ = self.get(id);
+        let Foreign { go_type, printed, syntax, .. } = foreign;
+        let why = match Candidates::of(type_, None).first(type_)? {
+            Kind::Map(_) => format!("expected map, got &{{{printed}}}"),
+            Kind::List(_) => format!("expected list, got &{{{printed}}}"),
+            Kind::Scalar(Scalar::Numeric) => format!("expected numeric (int or float), got {go_type}"),
+            Kind::Scalar(Scalar::String) => format!("expected string, got &value.valueUnstructured{{Value:{syntax}}}"),
+            Kind::Scalar(Scalar::Boolean) => format!("expected boolean, got &{{{printed}}}"),
+            Kind::Scalar(Scalar::Untyped) => format!("expected any scalar, got &{{{printed}}}"),
+        };
+        Some(format!("{at}: {why}"))
+    }
+}

@@ -1,0 +1,20 @@
+//! Paths of JSON patches: `jsonpatch.escapeKey(…)`, known where mutations are made.
+
+use super::arguments::text;
+use crate::cel::cost::Cost;
+use crate::cel::eval::Value;
+use crate::cel::function::{Function, Overload};
+use crate::cel::types::Type::String;
+
+pub(in crate::cel) fn functions() -> Vec<Function> {
+    let id = "string_jsonpatch_escapeKey_string";
+    let escape_key = Overload::global(id, [String], String, Cost::One, |_, arguments| {
+        Ok(Value::string(escape(text(arguments, 0)?)))
+    });
+    vec![Function::new("jsonpatch.escapeKey", [escape_key])]
+}
+
+/// `key` as a step of a JSON pointer.
+fn escape(key: &str) -> std::string::String {
+    key.replace('~', "~0").replace('/', "~1")
+}

@@ -1,0 +1,90 @@
+//! A binding of a policy: where it acts, with which parameters, and what becomes of its refusals.
+
+use super::matching::Criteria;
+use crate::meta::selector::LabelSelector;
+use crate::value::Value;
+
+/// A binding as it is stored.
+#[derive(Debug)]
+pub struct Binding {
+    pub name: String,
+    /// The name of the policy.
+    pub policy: String,
+    pub params: Option<ParamRef>,
+    /// `None` where it acts wherever its policy does.
+    pub criteria: Option<Criteria>,
+    /// What is done about a refusal; a mutating policy has none.
+    pub actions: Vec<Action>,
+}
+
+/// Which objects are the parameters.
+#[derive(Debug)]
+pub struct ParamRef {
+    /// Empty where they are selected.
+    pub name: String,
+    /// Empty for that of the request.
+    pub namespace: String,
+    pub selector: Option<Result<LabelSelector, String>>,
+    /// Whether a request is refused where there are none.
+    pub denies_missing: bool,
+}
+
+/// What is done about a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Deny,
+    Warn,
+    Audit,
+}
+
+impl Action {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Action::Deny => "Deny",
+            Action::Warn => "Warn",
+            Action::Audit => "Audit",
+        }
+    }
+
+    /// As figures name it.
+    pub const fn enforced(self) -> &'static str {
+        match self {
+            Action::Deny => "deny",
+            Action::Warn => "warn",
+            Action::Audit => "audit",
+        }
+    }
+}
+
+impl Binding {
+    /// Reads a binding that has been validated.
+    pub fn decode(binding: &Value) -> Self {
+        let spec = binding.get("spec").unwrap_or(&Value::Null);
+        let present = |name: &str| spec.get(name).filter(|value| !value.is_null());
+        let action = |action: &Value| match action.as_str()? {
+            "Deny" => Some(Action::Deny),
+            "Warn" => Some(Action::Warn),
+            "Audit" => Some(Action::Audit),
+            _ => None,
+        };
+        Binding {
+            name: binding.str_at(&["metadata", "name"]).to_owned(),
+            policy: spec.str_at(&["policyName"]).to_owned(),
+            params: present("paramRef").map(ParamRef::decode),
+            criteria: present("matchResources").map(Criteria::decode),
+            actions: spec.items_at(&["validationActions"]).iter().filter_map(action).collect(),
+        }
+    }
+}
+
+impl ParamRef {
+    fn decode(reference: &Value) -> Self {
+        let selector = reference.get("selector").filter(|selector| !selector.is_null());
+        ParamRef {
+            name: reference.str_at(&["name"]).to_owned(),
+            namespace: reference.str_at(&["namespace"]).to_owned(),
+            selector: selector.map(LabelSelector::decode),
+            denies_missing: reference.str_at(&["parameterNotFoundAction"]) == "Deny",
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What validating and mutating policies have in common.
+
+use super::conditions;
+use super::environment::{self, Declarations};
+use super::evaluation::{Activation, CONDITIONS_BUDGET, Input, Variables};
+use super::expression::{self, Expression};
+use super::matching::Criteria;
+use crate::cel::env::{Env, Expressions};
+use crate::cel::types::Type;
+use crate::value::Value;
+
+/// A policy without what it decides.
+#[derive(Debug)]
+pub struct Head {
+    pub name: String,
+    /// Whether requests go on where the policy fails.
+    pub ignores_failures: bool,
+    pub param_kind: Option<ParamKind>,
+    pub criteria: Criteria,
+    /// What its expressions may name.
+    pub declared: Declarations,
+    variables: Variables,
+    conditions: Vec<Expression>,
+}
+
+/// The kind of a policy's parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParamKind {
+    pub api_version: String,
+    pub kind: String,
+}
+
+impl ParamKind {
+    pub fn group(&self) -> &str {
+        self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+
+    pub fn version(&self) -> &str {
+        self.api_version.split_once('/').map_or(&self.api_version, |(_, version)| version)
+    }
+}
+
+impl Head {
+    /// Reads a policy that has been validated.
+    pub fn decode(policy: &Value) -> Self {
+        let spec = policy.get("spec").unwrap_or(&Value::Null);
+        let param_kind = spec.get("paramKind").filter(|kind| !kind.is_null()).map(|kind| ParamKind {
+            api_version: kind.str_at(&["apiVersion"]).to_owned(),
+            kind: kind.str_at(&["kind"]).to_owned(),
+        });
+        let mut declared = Declarations {
+            params: param_kind.as_ref().map(|_| Type::Dyn),
+            variables: Some(environment::no_variables()),
+            ..Declarations::default()
+        };
+        let variables = decode_variables(spec, &mut declared);
+        Head {
+            name: policy.str_at(&["metadata", "name"]).to_owned(),
+            ignores_failures: spec.str_at(&["failurePolicy"]) == "Ignore",
+            param_kind,
+            criteria: Criteria::decode(spec.get("matchConstraints").unwrap_or(&Value::Null)),
+            conditions: conditions::decode(spec, &declared.environment(Expressions::Stored)),
+            declared,
+            variables,
+        }
+    }
+
+    /// The environment of the policy's expressions.
+    pub fn environment(&self) -> Env {
+        self.declared.environment(Expressions::Stored)
+    }
+
+    /// Evaluates a group of expressions for a request, which together may cost `budget`.
+    pub fn activation<'a>(&'a self, input: &Input<'a>, budget: u64) -> Activation<'a> {
+        Activation::new(input, &self.declared, Some(&self.variables), budget)
+    }
+
+    /// Whether the policy is asked about a request. Its match conditions never see the namespace.
+    ///
+    /// # Errors
+    /// Why that can't be told; the failure policy decides then.
+    pub fn conditions_hold(&self, input: &Input<'_>) -> Result<bool, String> {
+        if self.conditions.is_empty() {
+            return Ok(true);
+        }
+        let input = Input { namespace: &Value::Null, ..input.clone() };
+        conditions::hold(&self.conditions, &mut self.activation(&input, CONDITIONS_BUDGET))
+    }
+}
+
+/// Each variable is known to those after it.
+fn decode_variables(spec: &Value, declared: &mut Declarations) -> Variables {
+    let mut variables = Variables::default();
+    for variable in spec.items_at(&["variables"]) {
+        let (name, text) = (variable.str_at(&["name"]), variable.str_at(&["expression"]));
+        let compiled = expression::compile(&declared.environment(Expressions::Stored), text, &[]);
+        declared.add_variable(name, compiled.as_ref().ok().map(|(_, ty)| ty));
+        let program = compiled.map(|(program, _)| program);
+        variables.add(name, Expression { text: text.to_owned(), program });
+    }
+    variables
+}

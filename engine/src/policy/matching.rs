@@ -1,0 +1,145 @@
+//! What a webhook, a policy or a binding is about: rules, and labels of objects and namespaces.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/matching`, release 1.37.
+
+use std::sync::Arc;
+
+use super::rule::{Operation, Rule, Subject};
+use crate::crd::ServedVersion;
+use crate::meta::selector::LabelSelector;
+use crate::value::Value;
+
+/// The conditions under which something is about a request.
+#[derive(Clone, Debug)]
+pub struct Criteria {
+    /// `None` where everything is meant.
+    rules: Option<Vec<NamedRule>>,
+    excluded: Vec<NamedRule>,
+    /// Whether rules also mean other versions of what they name.
+    takes_equivalents: bool,
+    namespaces: Result<LabelSelector, String>,
+    objects: Result<LabelSelector, String>,
+}
+
+/// A rule for objects of these names; for all if there are none.
+#[derive(Clone, Debug)]
+struct NamedRule {
+    rule: Rule,
+    names: Vec<String>,
+}
+
+/// What is known of a request before its objects are looked at.
+#[derive(Clone, Copy)]
+pub struct Asked<'r> {
+    pub operation: Operation,
+    pub version: &'r ServedVersion,
+    /// Every version of the resource that has the subresource.
+    pub versions: &'r [Arc<ServedVersion>],
+    pub subresource: &'r str,
+    /// That of the object; of a namespace its own name.
+    pub namespace: &'r str,
+    /// Empty where it is still to be generated.
+    pub name: &'r str,
+}
+
+impl Criteria {
+    /// Reads the `MatchResources` of a policy or of a binding. Where they name no rules, they mean everything.
+    pub fn decode(resources: &Value) -> Self {
+        let rules = NamedRule::decode(resources.items_at(&["resourceRules"]));
+        Criteria { rules: Some(rules).filter(|rules| !rules.is_empty()), ..Criteria::of(resources) }
+    }
+
+    /// Reads what stands in a webhook. One without rules is never called.
+    pub fn of_webhook(webhook: &Value) -> Self {
+        Criteria { rules: Some(NamedRule::decode(webhook.items_at(&["rules"]))), ..Criteria::of(webhook) }
+    }
+
+    fn of(resources: &Value) -> Self {
+        let selector =
+            |name: &str| resources.get(name).map_or_else(|| Ok(LabelSelector::default()), LabelSelector::decode);
+        Criteria {
+            rules: None,
+            excluded: NamedRule::decode(resources.items_at(&["excludeResourceRules"])),
+            takes_equivalents: resources.str_at(&["matchPolicy"]) == "Equivalent",
+            namespaces: selector("namespaceSelector"),
+            objects: selector("objectSelector"),
+        }
+    }
+
+    /// The version in which a request is seen; `None` where the rules are not about it.
+    pub fn version(&self, asked: &Asked<'_>) -> Option<Arc<ServedVersion>> {
+        if self.find(&self.excluded, asked).is_some() {
+            return None;
+        }
+        match &self.rules {
+            None => asked.own(),
+            Some(rules) => self.find(rules, asked),
+        }
+    }
+
+    /// The version of the request where a rule names it; else the first of the others that one names, rule by rule.
+    fn find(&self, rules: &[NamedRule], asked: &Asked<'_>) -> Option<Arc<ServedVersion>> {
+        if rules.iter().any(|rule| rule.matches(asked, asked.version)) {
+            return asked.own();
+        }
+        if !self.takes_equivalents {
+            return None;
+        }
+        let others = || asked.versions.iter().filter(|version| !asked.is_own(version));
+        rules.iter().find_map(|rule| others().find(|version| rule.matches(asked, version))).cloned()
+    }
+
+    /// Whether the object or what it was has the labels that are asked for.
+    ///
+    /// # Errors
+    /// Why the selector is none.
+    pub fn selects_object(&self, object: &Value, old: Option<&Value>) -> Result<bool, &str> {
+        let selector = self.objects.as_ref().map_err(String::as_str)?;
+        let selects = |object: &Value| !object.is_null() && matches(selector, object.at(&["metadata", "labels"]));
+        Ok(selector.is_empty() || selects(object) || old.is_some_and(selects))
+    }
+
+    /// The labels that are asked of the namespace.
+    ///
+    /// # Errors
+    /// Why the selector is none.
+    pub fn namespaces(&self) -> Result<&LabelSelector, &str> {
+        self.namespaces.as_ref().map_err(String::as_str)
+    }
+}
+
+/// Whether `labels`, those of an object, are what `selector` asks for.
+pub fn matches(selector: &LabelSelector, labels: Option<&Value>) -> bool {
+    selector.matches(|name| labels?.get(name)?.as_str())
+}
+
+impl NamedRule {
+    fn decode(rules: &[Value]) -> Vec<Self> {
+        let names = |rule: &Value| {
+            rule.items_at(&["resourceNames"]).iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        rules.iter().map(|rule| NamedRule { rule: Rule::decode(rule), names: names(rule) }).collect()
+    }
+
+    fn matches(&self, asked: &Asked<'_>, version: &ServedVersion) -> bool {
+        let subject = Subject {
+            operation: asked.operation,
+            group: &version.group,
+            version: &version.version,
+            resource: &version.names.plural,
+            subresource: asked.subresource,
+            namespace: asked.namespace,
+        };
+        self.rule.matches(&subject) && (self.names.is_empty() || self.names.iter().any(|name| name == asked.name))
+    }
+}
+
+impl Asked<'_> {
+    fn is_own(&self, version: &ServedVersion) -> bool {
+        (&version.group, &version.version) == (&self.version.group, &self.version.version)
+    }
+
+    fn own(&self) -> Option<Arc<ServedVersion>> {
+        self.versions.iter().find(|version| self.is_own(version)).cloned()
+    }
+}

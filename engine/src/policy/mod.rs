@@ -1,0 +1,62 @@
+//! Policies of admission: what they match, and what their expressions say of a request.
+//!
+//! In: policies and bindings as they are stored, and a request with its objects, its parameters, its namespace and who may
+//! do what. Out: decisions. Nothing here does I/O: who knows parameters and namespaces brings them, and offline tools ask
+//! the same as a server.
+//!
+//! # Where what is done
+//!
+//! - **What a policy decides is pure** (`policy`): what it matches, its compiled expressions, its variables and
+//!   budgets. A server and offline tools bring the objects, the parameters, the namespace and who may do what, and
+//!   get decisions. Webhooks share its rules, selectors and match conditions.
+//! - **What needs the store stands in `admission::policies`**: a `Round` is one request on its way past all policies,
+//!   and finds parameters, the namespace and other versions of the objects once for all of them.
+//! - **A mutation is a value first.** What an expression gives (`Object{…}`, `JSONPatch{…}`) is a `cel` value,
+//!   `policy::mutation` makes a tree or JSON of it and the object, and the registry reads that as Go would
+//!   (`registry::mutated`). What a plugin has to know in the second round stands in `admission::Reinvocation`, which
+//!   lives as long as the request.
+//! - **Nothing is told of changes.** `registry::StoredPolicies` compares two snapshots by pointer, as roles do; a
+//!   policy is compiled once for each version that is written.
+//! - **Expressions read JSON in place** (`cel::Value::json`): what has no schema is a list or a map as a literal
+//!   would be. `variables` is a marker that the interpreter resolves, so that a value never holds what evaluates it.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/policy` and `plugin/cel`, release 1.37.
+
+pub mod rule;
+pub mod matching;
+pub mod request;
+pub mod environment;
+pub mod expression;
+pub mod evaluation;
+pub mod conditions;
+pub mod head;
+pub mod binding;
+pub mod validating;
+pub mod mutation;
+pub mod mutating;
+
+pub use binding::{Binding, ParamRef};
+pub use evaluation::Input;
+pub use head::{Head, ParamKind};
+pub use matching::Criteria;
+pub use mutating::Mutating;
+pub use rule::Operation;
+pub use validating::Validating;
+
+use crate::value::Value;
+
+/// A kind of policies: what is stored of one, made ready to be asked.
+pub trait Policy: Sized + Send + Sync + 'static {
+    /// The resource of the policies.
+    const POLICIES: &'static str;
+    /// The resource of their bindings.
+    const BINDINGS: &'static str;
+
+    /// Reads a policy that has been validated. What does not compile says so when it is asked.
+    fn decode(policy: &Value) -> Self;
+
+    fn head(&self) -> &Head;
+}
+
+#[cfg(test)]
+mod tests;

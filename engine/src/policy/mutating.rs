@@ -1,0 +1,90 @@
+//! A MutatingAdmissionPolicy: what it makes of an object.
+//!
+//! A mutation sees what those before it made of the object, and has a budget and variables of its own. Where one fails, the
+//! others are made all the same; what becomes of the request is the failure policy's to say.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/mutating`, release 1.37.
+
+use super::evaluation::{BUDGET, Input, OUT_OF_BUDGET};
+use super::expression::Expression;
+use super::mutation::{Mutated, PatchType, apply_configuration, json_patch};
+use super::{Head, Policy};
+use crate::apply::TypeSchema;
+use crate::cel::env::Env;
+use crate::value::Value;
+use crate::value::json::Layout;
+
+/// A policy, compiled.
+#[derive(Debug)]
+pub struct Mutating {
+    pub head: Head,
+    pub mutations: Vec<Mutation>,
+    /// Whether it is asked again where others have changed the object since.
+    pub is_reinvoked: bool,
+}
+
+/// One mutation of a policy.
+#[derive(Debug)]
+pub struct Mutation {
+    patch_type: PatchType,
+    expression: Expression,
+}
+
+/// How an object is merged, and printed.
+#[derive(Clone, Copy)]
+pub struct Form<'f> {
+    /// The types of the object's kind; `None` where none are published.
+    pub types: Option<&'f TypeSchema>,
+    pub layout: Layout,
+}
+
+impl Policy for Mutating {
+    const POLICIES: &'static str = "mutatingadmissionpolicies";
+    const BINDINGS: &'static str = "mutatingadmissionpolicybindings";
+
+    fn decode(policy: &Value) -> Self {
+        let head = Head::decode(policy);
+        let env = head.environment().with_mutations();
+        let mutations = policy.items_at(&["spec", "mutations"]).iter();
+        Mutating {
+            mutations: mutations.filter_map(|mutation| Mutation::decode(mutation, &env)).collect(),
+            is_reinvoked: policy.str_at(&["spec", "reinvocationPolicy"]) == "IfNeeded",
+            head,
+        }
+    }
+
+    fn head(&self) -> &Head {
+        &self.head
+    }
+}
+
+impl Mutation {
+    fn decode(mutation: &Value, env: &Env) -> Option<Self> {
+        let patch_type = PatchType::named(mutation.str_at(&["patchType"]))?;
+        let text = mutation.str_at(&[patch_type.field(), "expression"]).to_owned();
+        let program = patch_type.compile(&text, env).map_err(|error| error.text().to_owned());
+        Some(Mutation { patch_type, expression: Expression { text, program } })
+    }
+}
+
+impl Mutating {
+    /// What `mutation`, one of the policy, makes of the object of `input`; `None` where it leaves it as it is.
+    ///
+    /// # Errors
+    /// Why it does not apply, in the words of Kubernetes.
+    pub fn mutate(&self, mutation: &Mutation, input: &Input<'_>, form: Form<'_>) -> Result<Option<Mutated>, String> {
+        if let Err(why) = &mutation.expression.program {
+            return Err(why.clone());
+        }
+        let mut activation = self.head.activation(input, BUDGET);
+        let value = activation.evaluate(&mutation.expression).map_err(|_| OUT_OF_BUDGET.to_owned())??;
+        match mutation.patch_type {
+            PatchType::ApplyConfiguration => {
+                apply_configuration::merge(&value, input.object, form.types).map(|object| Some(Mutated::Merged(object)))
+            }
+            PatchType::JsonPatch => {
+                json_patch::apply(&value, input.object, form.layout).map(|patched| patched.map(Mutated::Patched))
+            }
+        }
+    }
+}

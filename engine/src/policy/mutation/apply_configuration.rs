@@ -1,0 +1,114 @@
+//! Apply configurations: `Object{…}`, merged into the object by the types of its kind.
+//!
+//! Nothing is removed, and nobody comes to own a field. What can't be merged but only be replaced is refused, as an author
+//! who sets one field of it hardly means to remove the others.
+
+use super::native::{self, Native};
+use crate::apply::{TypeErrors, TypeSchema};
+use crate::cel::eval::Value as Cel;
+use crate::cel::eval::list::List;
+use crate::cel::eval::map::Map as CelMap;
+use crate::value::{Value, go_quote};
+use crate::work;
+
+/// `object` with what `configuration` sets, by the `types` of its kind; `None` where the kind has none that are published.
+///
+/// # Errors
+/// If the configuration does not fit the types, in the words of Kubernetes.
+///
+/// ```
+/// use kubeskiff_engine::apply::TypeSchema;
+/// use kubeskiff_engine::cel::env::{Env, Expressions};
+/// use kubeskiff_engine::kinds;
+/// use kubeskiff_engine::object;
+/// use kubeskiff_engine::policy::mutation::{PatchType, apply_configuration};
+///
+/// let env = Env::kubernetes(Expressions::New).with_mutations();
+/// let expression = "Object{metadata: Object.metadata{labels: {'team': 'a'}}}";
+/// let program = PatchType::ApplyConfiguration.compile(expression, &env).expect("it compiles");
+/// let value = program.evaluate(&[], 1_000).result?;
+///
+/// let types = kinds::type_of("v1", "ConfigMap").map(TypeSchema::of_message);
+/// let config_map = object! { "apiVersion" => "v1", "kind" => "ConfigMap" };
+/// let labelled = apply_configuration::merge(&value, &config_map, types.as_ref()).expect("it fits");
+/// assert_eq!(labelled.str_at(&["metadata", "labels", "team"]), "a");
+/// # Ok::<(), kubeskiff_engine::cel::eval::EvalError>(())
+/// ```
+pub fn merge(configuration: &Cel<'_>, object: &Value, types: Option<&TypeSchema>) -> Result<Value, String> {
+    let Cel::Struct(whole) = configuration else {
+        let found = configuration.type_name();
+        return Err(format!("unsupported return type from ApplyConfiguration expression: {found}"));
+    };
+    check_names(configuration, whole.name())?;
+    let native =
+        native::of_struct(whole, |_| None).map_err(|_| "invalid return type: *dynamic.ObjectVal".to_owned())?;
+    merge_native(native, object, types).map_err(|why| format!("error applying patch: {why}"))
+}
+
+fn merge_native(native: Native, object: &Value, types: Option<&TypeSchema>) -> Result<Value, String> {
+    let Native { object: mut patch, foreign } = native;
+    for name in ["apiVersion", "kind"] {
+        patch
+            .make_object()
+            .insert(name.to_owned(), object.get(name).cloned().unwrap_or_else(|| Value::String(String::new())));
+    }
+    let unfit = |why: String| format!("failed to convert patch object to typed object: {why}");
+    let types = types.ok_or_else(|| unfit(format!("no corresponding type for {}", kind_of(object))))?;
+    let faults: Vec<String> = foreign.iter().filter_map(|foreign| types.foreign_fault(&patch, foreign)).collect();
+    match faults.as_slice() {
+        [] => types.validate(&patch, false).map_err(|errors: TypeErrors| unfit(errors.to_string()))?,
+        [only] => return Err(unfit(only.clone())),
+        several => return Err(unfit(format!("errors:\n  {}", several.join("\n  ")))),
+    }
+    let atomics = types.atomics(&patch);
+    if !atomics.is_empty() {
+        let paths = atomics.join(", ");
+        return Err(format!("invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {paths}"));
+    }
+    types
+        .validate(object, true)
+        .map_err(|errors| format!("failed to convert original object to typed object: {errors}"))?;
+    Ok(types.merge(object, &patch))
+}
+
+/// The kind of an object, as Go prints it: `apps/v1, Kind=Deployment`.
+fn kind_of(object: &Value) -> String {
+    let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
+    let group_version = if api_version.contains('/') { api_version.to_owned() } else { format!("/{api_version}") };
+    format!("{group_version}, Kind={kind}")
+}
+
+/// Checks that the parts of `value`, which is called `name`, are called by where they are.
+///
+/// # Errors
+/// All that are not.
+pub(super) fn check_names(value: &Cel<'_>, name: &str) -> Result<(), String> {
+    let mut faults = Vec::new();
+    note_names(value, name, &mut faults);
+    if faults.is_empty() { Ok(()) } else { Err(format!("type mismatch: {}", faults.join("\n"))) }
+}
+
+fn note_names(value: &Cel<'_>, name: &str, faults: &mut Vec<String>) {
+    work::step();
+    match value {
+        Cel::Struct(part) if !part.is_json_patch() => {
+            if part.name() != name {
+                let (found, expected) = (go_quote(part.name()), go_quote(name));
+                faults.push(format!(
+                    "unexpected type name {found}, expected {expected}, which matches field name path from root Object \
+                     type"
+                ));
+            }
+            for (field, value) in part.fields() {
+                note_names(value, &format!("{name}.{field}"), faults);
+            }
+        }
+        Cel::List(list @ (List::Owned(_) | List::Lent(_))) if !list.is_sum() => {
+            list.iter().for_each(|item| note_names(&item.unwrap_or_default(), name, faults));
+        }
+        Cel::Map(map @ (CelMap::Owned(_) | CelMap::Lent(_))) => {
+            map.entries().into_iter().for_each(|(_, value)| note_names(&value.unwrap_or_default(), name, faults));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,203 @@
+//! Values of expressions as Go has them outside of the language.
+//!
+//! Go does not look into lists and maps that an expression writes down within others of the same: they stay what the
+//! evaluator made of them, which no object can hold.
+
+use crate::apply::{Foreign, Step};
+use crate::cel::eval::Value as Cel;
+use crate::cel::eval::list::List;
+use crate::cel::eval::map::Map as CelMap;
+use crate::cel::eval::show::show;
+use crate::cel::eval::structure::{Struct, not_a_string};
+use crate::cel::eval::value::type_name;
+use crate::value::{Map, Value, go_quote};
+use crate::work;
+
+/// What an object has that an expression made.
+#[derive(Debug, Default)]
+pub struct Native {
+    pub object: Value,
+    /// What is missing there, as JSON does not have it.
+    pub foreign: Vec<Foreign>,
+}
+
+/// `object` as Go has it; `write` may know JSON for what JSON does not have.
+///
+/// # Errors
+/// If a map has keys that are not strings.
+pub fn of_struct(object: &Struct<'_>, write: fn(&Cel<'_>) -> Option<Value>) -> Result<Native, String> {
+    let mut walk = Walk { path: Vec::new(), foreign: Vec::new(), write };
+    let fields = walk.fields(object)?;
+    Ok(Native { object: Value::Object(fields), foreign: walk.foreign })
+}
+
+struct Walk {
+    path: Vec<Step>,
+    foreign: Vec<Foreign>,
+    write: fn(&Cel<'_>) -> Option<Value>,
+}
+
+/// No double below it is out of the range of integers.
+const LARGEST_INTEGER: f64 = 9e18;
+
+/// What stands in a list for what is not JSON's.
+const FOREIGN_ITEM: Value = Value::Bool(false);
+
+impl Walk {
+    fn fields(&mut self, object: &Struct<'_>) -> Result<Map, String> {
+        let mut fields = Map::new();
+        for (name, value) in object.fields() {
+            let value = self.within(Step::Field(name.to_owned()), |walk| walk.field(value));
+            let value = value.map_err(|why| format!("fail to convert field {}: {why}", go_quote(name)))?;
+            value.into_iter().for_each(|value| _ = fields.insert(name.to_owned(), value));
+        }
+        Ok(fields)
+    }
+
+    fn within<T>(&mut self, step: Step, walk: impl FnOnce(&mut Self) -> T) -> T {
+        self.path.push(step);
+        let result = walk(self);
+        self.path.pop();
+        result
+    }
+
+    /// A value in the field of an object. Of lists and maps that an expression writes down, what they hold is taken as it
+    /// is; others are looked into all the way.
+    fn field(&mut self, value: &Cel<'_>) -> Result<Option<Value>, String> {
+        work::step();
+        match value {
+            Cel::List(list) if is_literal(list) => self.items(list, Self::raw).map(Some),
+            Cel::List(list) => self.items(list, Self::field).map(Some),
+            Cel::Map(map) if is_literal_map(map) => self.entries(map, Self::raw).map(Some),
+            Cel::Map(map) => self.entries(map, Self::field).map(Some),
+            other => self.raw(other),
+        }
+    }
+
+    fn items(
+        &mut self,
+        list: &List<'_>,
+        convert: fn(&mut Self, &Cel<'_>) -> Result<Option<Value>, String>,
+    ) -> Result<Value, String> {
+        let mut items = Vec::with_capacity(list.len());
+        for (index, item) in list.iter().enumerate() {
+            let item = item.map_err(|error| error.to_string())?;
+            let item = self.within(Step::Item(index), |walk| convert(walk, &item))?;
+            items.push(item.unwrap_or(FOREIGN_ITEM));
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn entries(
+        &mut self,
+        map: &CelMap<'_>,
+        convert: fn(&mut Self, &Cel<'_>) -> Result<Option<Value>, String>,
+    ) -> Result<Value, String> {
+        let mut fields = Map::new();
+        for (key, value) in map.entries() {
+            let Some(name) = key.as_str() else { return Err(not_a_string(&key)) };
+            let value = value.map_err(|error| error.to_string())?;
+            let value = self.within(Step::Field(name.to_owned()), |walk| convert(walk, &value))?;
+            value.into_iter().for_each(|value| _ = fields.insert(name.to_owned(), value));
+        }
+        Ok(Value::Object(fields))
+    }
+
+    /// A value as Go takes it out of the language; `None` where JSON does not have it.
+    fn raw(&mut self, value: &Cel<'_>) -> Result<Option<Value>, String> {
+        work::step();
+        Ok(Some(match value {
+            Cel::Bool(truth) => Value::Bool(*truth),
+            Cel::Int(number) => Value::Int(*number),
+            // Go prints it without a fraction, and takes it for an integer then.
+            Cel::Double(number) if number.fract() == 0.0 && number.abs() < LARGEST_INTEGER => {
+                Value::Int(*number as i64)
+            }
+            Cel::Double(number) => Value::Float(*number),
+            Cel::String(text) => Value::String(text.as_str().to_owned()),
+            Cel::Type(ty) => Value::String(type_name(ty)),
+            Cel::Optional(Some(content)) => return self.raw(content),
+            Cel::Optional(None) => Value::Null,
+            Cel::List(list) if !is_literal(list) => self.items(list, Self::raw)?,
+            Cel::Map(map) if !is_literal_map(map) => self.entries(map, Self::field)?,
+            Cel::Struct(object) if !object.is_json_patch() => match self.fields(object) {
+                Ok(fields) => Value::Object(fields),
+                Err(why) => return Ok(self.is_foreign("*types.Err", why.clone(), why)),
+            },
+            foreign => match (self.write)(foreign) {
+                Some(json) => json,
+                None => {
+                    let (go_type, printed, syntax) = go_form(foreign);
+                    return Ok(self.is_foreign(go_type, printed, syntax));
+                }
+            },
+        }))
+    }
+
+    fn is_foreign(&mut self, go_type: &str, printed: String, syntax: String) -> Option<Value> {
+        let foreign = Foreign { path: self.path.clone(), go_type: go_type.to_owned(), printed, syntax };
+        self.foreign.push(foreign);
+        None
+    }
+}
+
+/// Whether an expression writes the list down as a whole.
+fn is_literal(list: &List<'_>) -> bool {
+    matches!(list, List::Owned(_) | List::Lent(_)) && !list.is_sum()
+}
+
+fn is_literal_map(map: &CelMap<'_>) -> bool {
+    matches!(map, CelMap::Owned(_) | CelMap::Lent(_))
+}
+
+/// A value that is not JSON's by its type in Go, as `%v` and as `%#v` have it.
+fn go_form(value: &Cel<'_>) -> (&'static str, String, String) {
+    match value {
+        Cel::Null => ("structpb.NullValue", "NULL_VALUE".to_owned(), "0".to_owned()),
+        Cel::Uint(number) => ("uint64", number.to_string(), format!("{number:#x}")),
+        Cel::Bytes(bytes) => {
+            let syntax: Vec<String> = bytes.iter().map(|byte| format!("{byte:#x}")).collect();
+            ("[]uint8", show(value), format!("[]uint8{{{}}}", syntax.join(", ")))
+        }
+        Cel::Duration(length) => ("time.Duration", show(value), length.0.to_string()),
+        Cel::Timestamp(_) => ("time.Time", show(value), show(value)),
+        Cel::List(list) => {
+            let items = |form: fn(&Cel<'_>) -> String, separator: &str| {
+                let items: Vec<String> = list.iter().map(|item| form(&item.unwrap_or_default())).collect();
+                items.join(separator)
+            };
+            let (printed, syntax) = (items(printed, " "), items(syntax, ", "));
+            ("[]ref.Val", format!("[{printed}]"), format!("[]ref.Val{{{syntax}}}"))
+        }
+        Cel::Map(map) => {
+            let entries = |form: fn(&Cel<'_>) -> String, separator: &str| {
+                let mut entries: Vec<String> = map
+                    .entries()
+                    .into_iter()
+                    .map(|(key, value)| format!("{}:{}", form(&key), form(&value.unwrap_or_default())))
+                    .collect();
+                entries.sort_unstable();
+                entries.join(separator)
+            };
+            let (printed, syntax) = (entries(printed, " "), entries(syntax, ", "));
+            ("map[ref.Val]ref.Val", format!("map[{printed}]"), format!("map[ref.Val]ref.Val{{{syntax}}}"))
+        }
+        other => ("ref.Val", show(other), show(other)),
+    }
+}
+
+/// `%v` of a value within another one.
+fn printed(value: &Cel<'_>) -> String {
+    match value {
+        Cel::List(_) | Cel::Map(_) => go_form(value).1,
+        other => show(other),
+    }
+}
+
+/// `%#v` of a value within another one.
+fn syntax(value: &Cel<'_>) -> String {
+    match value {
+        Cel::String(text) => go_quote(text),
+        other => show(other),
+    }
+}

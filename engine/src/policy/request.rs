@@ -1,0 +1,71 @@
+//! The `AdmissionRequest`, as webhooks and expressions see it.
+
+use super::rule::Operation;
+use crate::object;
+use crate::value::Value;
+
+/// A group, a version, and the name of a kind or of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Name<'n> {
+    pub group: &'n str,
+    pub version: &'n str,
+    pub name: &'n str,
+}
+
+/// What is known of a request beside its objects.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'r> {
+    /// As rules matched them.
+    pub kind: Name<'r>,
+    pub resource: Name<'r>,
+    /// As the client named them.
+    pub request_kind: Name<'r>,
+    pub request_resource: Name<'r>,
+    pub subresource: &'r str,
+    /// Empty while one is still to be generated.
+    pub name: &'r str,
+    /// Empty for cluster scope; of a namespace its own name.
+    pub namespace: &'r str,
+    pub operation: Operation,
+    /// A UserInfo of `authentication.k8s.io/v1`.
+    pub user: &'r Value,
+    pub dry_run: bool,
+    /// The CreateOptions, UpdateOptions or DeleteOptions.
+    pub options: &'r Value,
+}
+
+impl Request<'_> {
+    /// The AdmissionRequest without uid and objects.
+    pub fn encode(&self) -> Value {
+        let mut request = object! {
+            "kind" => kind(self.kind),
+            "resource" => resource(self.resource),
+            "requestKind" => kind(self.request_kind),
+            "requestResource" => resource(self.request_resource),
+            "operation" => self.operation.as_str(),
+            "userInfo" => self.user.clone(),
+            "object" => Value::Null,
+            "oldObject" => Value::Null,
+            "dryRun" => self.dry_run,
+            "options" => self.options.clone(),
+        };
+        let texts = [
+            ("subResource", self.subresource),
+            ("requestSubResource", self.subresource),
+            ("name", self.name),
+            ("namespace", self.namespace),
+        ];
+        for (name, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
+            request.make_object().insert(name, Value::from(text));
+        }
+        request
+    }
+}
+
+fn kind(name: Name<'_>) -> Value {
+    object! { "group" => name.group, "version" => name.version, "kind" => name.name }
+}
+
+fn resource(name: Name<'_>) -> Value {
+    object! { "group" => name.group, "version" => name.version, "resource" => name.name }
+}

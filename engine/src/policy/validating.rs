@@ -1,0 +1,181 @@
+//! A ValidatingAdmissionPolicy: what it decides about a request.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/validating/{plugin,validator}.go`, release 1.37.
+
+use super::evaluation::{Activation, BUDGET, Input, OUT_OF_BUDGET, OutOfBudget};
+use super::expression::Expression;
+use super::{Head, Policy};
+use crate::cel::env::Expressions;
+use crate::cel::eval::Value as Cel;
+use crate::cel::types::Type;
+use crate::value::Value;
+
+/// The longest message that an expression may make, in bytes.
+const MESSAGE_BYTES_MAX: usize = 5 * 1024;
+/// What a refusal says of itself unless a validation names something else.
+const INVALID: &str = "Invalid";
+
+/// A policy, compiled.
+#[derive(Debug)]
+pub struct Validating {
+    pub head: Head,
+    validations: Vec<Validation>,
+    annotations: Vec<Annotation>,
+}
+
+#[derive(Debug)]
+struct Validation {
+    expression: Expression,
+    message: String,
+    message_expression: Option<Expression>,
+    reason: String,
+}
+
+#[derive(Debug)]
+struct Annotation {
+    key: String,
+    value: Expression,
+}
+
+/// What a policy says of a request, with one parameter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// One for each validation in their order; or one that says why they were not evaluated.
+    pub decisions: Vec<Decision>,
+    pub annotations: Vec<Annotated>,
+}
+
+/// What one validation comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    Admitted,
+    Denied {
+        message: String,
+        /// `Invalid` unless the validation says another.
+        reason: String,
+    },
+    /// It failed. Whether that refuses the request is the failure policy's to say.
+    Failed {
+        message: String,
+        denies: bool,
+    },
+}
+
+/// What one audit annotation comes to; nothing where its value is null or blank, or its failure is ignored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Annotated {
+    Value { key: String, value: String },
+    Failed { message: String },
+}
+
+impl Policy for Validating {
+    const POLICIES: &'static str = "validatingadmissionpolicies";
+    const BINDINGS: &'static str = "validatingadmissionpolicybindings";
+
+    fn decode(policy: &Value) -> Self {
+        let head = Head::decode(policy);
+        let env = head.environment();
+        let message_env = head.declared.without_authorizer().environment(Expressions::Stored);
+        let text = |value: &Value, name: &str| value.str_at(&[name]).to_owned();
+        let validation = |validation: &Value| Validation {
+            expression: Expression::new(&text(validation, "expression"), &env, &[Type::Bool]),
+            message: text(validation, "message"),
+            message_expression: Some(text(validation, "messageExpression"))
+                .filter(|text| !text.is_empty())
+                .map(|text| Expression::new(&text, &message_env, &[Type::String])),
+            reason: Some(text(validation, "reason"))
+                .filter(|text| !text.is_empty())
+                .unwrap_or_else(|| INVALID.to_owned()),
+        };
+        let annotation = |annotation: &Value| Annotation {
+            key: text(annotation, "key"),
+            value: Expression::new(&text(annotation, "valueExpression"), &env, &[Type::String, Type::Null]),
+        };
+        Validating {
+            validations: policy.items_at(&["spec", "validations"]).iter().map(validation).collect(),
+            annotations: policy.items_at(&["spec", "auditAnnotations"]).iter().map(annotation).collect(),
+            head,
+        }
+    }
+
+    fn head(&self) -> &Head {
+        &self.head
+    }
+}
+
+impl Validating {
+    /// What the policy decides about a request, with one parameter (or none).
+    pub fn evaluate(&self, input: &Input<'_>) -> Verdict {
+        match self.head.conditions_hold(input) {
+            Ok(true) => {}
+            Ok(false) => return Verdict::default(),
+            Err(why) => return self.failed(why),
+        }
+        let mut activation = self.head.activation(input, BUDGET);
+        let outcomes: Result<Vec<_>, OutOfBudget> =
+            self.validations.iter().map(|validation| activation.evaluate(&validation.expression)).collect();
+        let Ok(outcomes) = outcomes else { return self.failed(OUT_OF_BUDGET.to_owned()) };
+        let unauthorized = Input { authorizer: None, ..input.clone() };
+        let messages = self.messages(&mut self.head.activation(&unauthorized, activation.left()));
+        let decide =
+            |(at, (validation, outcome)): (usize, (&Validation, Result<Cel<'_>, String>))| match (outcome, &messages) {
+                (Err(why), _) => self.failure(why),
+                (Ok(_), Err(OutOfBudget)) => self.failure(format!("failed messageExpression: {OUT_OF_BUDGET}")),
+                (Ok(Cel::Bool(true)), Ok(_)) => Decision::Admitted,
+                (Ok(_), Ok(messages)) => Decision::Denied {
+                    message: validation.message(messages.get(at).and_then(Option::as_ref)),
+                    reason: validation.reason.clone(),
+                },
+            };
+        let decisions = self.validations.iter().zip(outcomes).enumerate().map(decide).collect();
+        match self.annotate(&mut self.head.activation(&unauthorized, BUDGET)) {
+            Ok(annotations) => Verdict { decisions, annotations },
+            Err(OutOfBudget) => self.failed(OUT_OF_BUDGET.to_owned()),
+        }
+    }
+
+    /// What the message expressions say; those that fail say nothing.
+    fn messages<'a>(&'a self, activation: &mut Activation<'a>) -> Result<Vec<Option<Cel<'a>>>, OutOfBudget> {
+        let message = |validation: &'a Validation| match &validation.message_expression {
+            None => Ok(None),
+            Some(expression) => activation.evaluate(expression).map(Result::ok),
+        };
+        self.validations.iter().map(message).collect()
+    }
+
+    fn annotate<'a>(&'a self, activation: &mut Activation<'a>) -> Result<Vec<Annotated>, OutOfBudget> {
+        let mut annotated = Vec::new();
+        for Annotation { key, value } in &self.annotations {
+            match activation.evaluate(value)? {
+                Ok(Cel::String(text)) if !text.trim().is_empty() => {
+                    annotated.push(Annotated::Value { key: key.clone(), value: text.trim().to_owned() });
+                }
+                Ok(_) => {}
+                Err(_) if self.head.ignores_failures => {}
+                Err(message) => annotated.push(Annotated::Failed { message }),
+            }
+        }
+        Ok(annotated)
+    }
+
+    fn failure(&self, message: String) -> Decision {
+        Decision::Failed { message, denies: !self.head.ignores_failures }
+    }
+
+    fn failed(&self, message: String) -> Verdict {
+        Verdict { decisions: vec![self.failure(message)], annotations: Vec::new() }
+    }
+}
+
+impl Validation {
+    /// What a refusal says: what the message expression made, unless that is blank, too long or has several lines.
+    fn message(&self, computed: Option<&Cel<'_>>) -> String {
+        let is_fit = |text: &&str| !text.is_empty() && text.len() <= MESSAGE_BYTES_MAX && !text.contains('\n');
+        let computed = computed.and_then(Cel::as_str).map(str::trim).filter(is_fit);
+        match (computed, self.message.trim()) {
+            (Some(message), _) => message.to_owned(),
+            (None, "") => format!("failed expression: {}", self.expression.text.trim()),
+            (None, message) => message.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Whether something is about a request: its rules, and the labels of the object and of its namespace.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/webhook/predicates`, release 1.37.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{Attributes, Operation};
+use crate::crd::ServedVersion;
+use crate::meta::Status;
+use crate::policy::Criteria;
+use crate::policy::matching::{self, Asked};
+use crate::value::Value;
+
+/// Where the labels of namespaces are looked up.
+#[async_trait]
+pub trait NamespaceLabels: Send + Sync {
+    /// The labels of a namespace; `None` where there is no such namespace.
+    async fn namespace_labels(&self, name: &str) -> Result<Option<Value>, Status>;
+}
+
+/// A request whose versions are at hand.
+pub struct Concern<'c> {
+    attributes: &'c Attributes<'c>,
+    versions: Vec<Arc<ServedVersion>>,
+}
+
+/// Why it can't be told whether something is about a request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fault {
+    /// A selector is none.
+    Selector(String),
+    /// The namespace is not there, or can't be read.
+    Namespace(Status),
+}
+
+impl Fault {
+    pub fn into_text(self) -> String {
+        match self {
+            Fault::Selector(why) => why,
+            Fault::Namespace(status) => status.message,
+        }
+    }
+
+    pub fn into_status(self) -> Status {
+        match self {
+            Fault::Selector(why) => Status::internal_error(&why),
+            Fault::Namespace(status) => status,
+        }
+    }
+}
+
+impl<'c> Concern<'c> {
+    pub fn new(attributes: &'c Attributes<'c>) -> Self {
+        Concern { attributes, versions: attributes.forms.versions() }
+    }
+
+    /// The version in which the request is seen by what has these criteria; `None` where they are not about it.
+    ///
+    /// What is wrong with selectors matters to requests alone that the rules are about.
+    pub async fn version(
+        &self,
+        criteria: &Criteria,
+        object: &Value,
+        namespaces: &dyn NamespaceLabels,
+    ) -> Result<Option<Arc<ServedVersion>>, Fault> {
+        let attributes = self.attributes;
+        let asked = Asked {
+            operation: attributes.operation,
+            version: attributes.version,
+            versions: &self.versions,
+            subresource: attributes.subresource,
+            namespace: attributes.namespace_or_own(),
+            name: attributes.name,
+        };
+        let Some(version) = criteria.version(&asked) else { return Ok(None) };
+        let selected = criteria.selects_object(object, attributes.old);
+        if selected == Ok(false) || !self.selects_namespace(criteria, object, namespaces).await? {
+            return Ok(None);
+        }
+        selected.map_err(|why| Fault::Selector(why.to_owned()))?;
+        Ok(Some(version))
+    }
+
+    async fn selects_namespace(
+        &self,
+        criteria: &Criteria,
+        object: &Value,
+        namespaces: &dyn NamespaceLabels,
+    ) -> Result<bool, Fault> {
+        let attributes = self.attributes;
+        let namespace = attributes.namespace_or_own();
+        // The reference looks at the plural alone.
+        let is_namespaces = attributes.version.names.plural == "namespaces";
+        if namespace.is_empty() && !is_namespaces {
+            return Ok(true);
+        }
+        let selector = criteria.namespaces().map_err(|why| Fault::Selector(why.to_owned()))?;
+        if selector.is_empty() {
+            return Ok(true);
+        }
+        // The labels that a namespace is to have count, not those that it has.
+        if is_namespaces && attributes.subresource.is_empty() && attributes.operation != Operation::Delete {
+            return Ok(matching::matches(selector, object.at(&["metadata", "labels"])));
+        }
+        match namespaces.namespace_labels(namespace).await.map_err(Fault::Namespace)? {
+            Some(labels) => Ok(matching::matches(selector, Some(&labels))),
+            None => Err(Fault::Namespace(Status::not_found("", "namespaces", namespace))),
+        }
+    }
+}

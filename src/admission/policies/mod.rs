@@ -1,0 +1,98 @@
+//! `ValidatingAdmissionPolicy`: policies that are stored, and what they say of a write.
+//!
+//! In: a write, and the policies and bindings as they are stored at that moment. Out: nothing, or the refusal of the first
+//! policy that denies it, with the warnings and audit annotations of all. What policies decide is pure (`crate::policy`);
+//! here parameters, namespaces and other versions of the objects are found for them.
+//!
+//! Policies are asked in the order of their names, and so are the bindings of each: the reference has no order.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/policy`, release 1.37.
+
+mod mutating;
+mod params;
+mod round;
+mod validating;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{Admission, Attributes, Figures};
+use crate::auth::Authorizer;
+use crate::meta::Status;
+use crate::policy::{Binding, Validating};
+use crate::value::Value;
+
+pub use mutating::MutatingPolicies;
+pub use round::{Round, Seen};
+
+/// The group of the policies.
+const GROUP: &str = "admissionregistration.k8s.io";
+
+/// Resources that no policy is asked about: one that refuses everything could not be removed any more.
+const EXEMPT: [&str; 4] = [
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
+    "mutatingadmissionpolicies",
+    "mutatingadmissionpolicybindings",
+];
+
+/// A policy with what binds it.
+pub struct Hook<P> {
+    pub policy: Arc<P>,
+    /// In the order of their names.
+    pub bindings: Vec<Arc<Binding>>,
+}
+
+/// Where the step learns of policies.
+#[async_trait]
+pub trait Source<P>: Namespaces {
+    /// The policies that are bound, as they are now, in the order of their names.
+    async fn hooks(&self) -> Result<Arc<[Hook<P>]>, Status>;
+}
+
+/// Where namespaces are looked up.
+#[async_trait]
+pub trait Namespaces: Send + Sync {
+    /// A namespace as expressions see it; `None` where there is no such namespace.
+    async fn namespace(&self, name: &str) -> Result<Option<Arc<Value>>, Status>;
+}
+
+/// The step of admission that asks validating policies.
+pub struct ValidatingPolicies<S> {
+    pub source: S,
+    /// Whom the variable `authorizer` asks.
+    pub authorizer: Arc<dyn Authorizer>,
+    pub figures: Arc<Figures>,
+}
+
+#[async_trait]
+impl<S: Source<Validating>> Admission for ValidatingPolicies<S> {
+    async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
+        Ok(())
+    }
+
+    async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+        if is_exempt(attributes) {
+            return Ok(());
+        }
+        let hooks = self.source.hooks().await?;
+        match hooks.is_empty() {
+            true => Ok(()),
+            false => self.ask(&hooks, attributes, object).await,
+        }
+    }
+
+    fn figures(&self) -> Option<Arc<Figures>> {
+        Some(Arc::clone(&self.figures))
+    }
+
+    fn takes_connections(&self) -> bool {
+        true
+    }
+}
+
+/// Whether no policy is asked about the request.
+pub fn is_exempt(attributes: &Attributes<'_>) -> bool {
+    attributes.version.group == GROUP && EXEMPT.contains(&attributes.version.names.plural.as_str())
+}

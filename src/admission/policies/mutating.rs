@@ -1,0 +1,313 @@
+//! Mutating policies: they change an object, one after the other.
+//!
+//! Which of them act is found out before the first one does. Each sees what those before it made of the object, read anew as
+//! if a client had sent it, with the defaults of its version. Policies that match another version of the resource share an
+//! object in that version; the one that the last policy acted on counts.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/{generic,mutating}`, release 1.37.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Instant;
+
+use async_trait::async_trait;
+
+use super::{Hook, Round, Seen, Source, is_exempt};
+use crate::admission::{Admission, Attributes, Figures, Misread, Operation, denied_name};
+use crate::auth::Authorizer;
+use crate::crd::ServedVersion;
+use crate::kinds::layout;
+use crate::meta::{Cause, Status};
+use crate::policy::mutating::{Form, Mutating, Mutation};
+use crate::policy::{Binding, Head};
+use crate::value::{Value, go_quote};
+
+/// The step of admission that asks mutating policies.
+pub struct MutatingPolicies<S> {
+    pub source: S,
+    /// Whom the variable `authorizer` asks.
+    pub authorizer: Arc<dyn Authorizer>,
+    pub figures: Arc<Figures>,
+}
+
+#[async_trait]
+impl<S: Source<Mutating>> Admission for MutatingPolicies<S> {
+    async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
+        // There is nothing to change in a deletion.
+        if attributes.operation == Operation::Delete || is_exempt(attributes) {
+            return Ok(());
+        }
+        let hooks = self.source.hooks().await?;
+        match hooks.is_empty() {
+            true => Ok(()),
+            false => self.act(&hooks, attributes, object).await,
+        }
+    }
+
+    async fn validate(&self, _: &Attributes<'_>, _: &Value) -> Result<(), Status> {
+        Ok(())
+    }
+
+    fn figures(&self) -> Option<Arc<Figures>> {
+        Some(Arc::clone(&self.figures))
+    }
+
+    fn takes_connections(&self) -> bool {
+        true
+    }
+}
+
+/// A policy that acts, as a binding has it, with one of its parameters.
+struct Invocation<'h> {
+    policy: &'h Mutating,
+    binding: &'h Binding,
+    version: Arc<ServedVersion>,
+    /// Null where it takes none.
+    params: Value,
+}
+
+impl Invocation<'_> {
+    /// What tells it from others in the second round.
+    fn key(&self) -> String {
+        let [namespace, name] = ["namespace", "name"].map(|field| self.params.str_at(&["metadata", field]));
+        format!("{}/{}/{namespace}/{name}", self.policy.head.name, self.binding.name)
+    }
+}
+
+/// What went wrong, as far as it refuses the request.
+#[derive(Default)]
+struct Failures(Vec<Failure>);
+
+struct Failure {
+    message: String,
+    /// The reason that the request is told; `None` for that of what is forbidden.
+    reason: Option<&'static str>,
+}
+
+impl Failures {
+    /// A policy, or a binding of it, that can't be asked.
+    fn misconfigured(&mut self, head: &Head, binding: Option<&Binding>, why: &str) {
+        let what = if binding.is_some() { "binding" } else { "policy" };
+        self.push(head, binding, &format!("failed to configure {what}: {why}"), None);
+    }
+
+    /// A policy that failed.
+    fn failed(&mut self, invocation: &Invocation<'_>, why: &str) {
+        self.push(&invocation.policy.head, Some(invocation.binding), why, Some("Invalid"));
+    }
+
+    fn push(&mut self, head: &Head, binding: Option<&Binding>, why: &str, reason: Option<&'static str>) {
+        if head.ignores_failures {
+            return;
+        }
+        let message = match binding {
+            Some(binding) => format!("policy '{}' with binding '{}' denied request: {why}", head.name, binding.name),
+            None => format!("policy {} denied request: {why}", go_quote(&head.name)),
+        };
+        self.0.push(Failure { message, reason });
+    }
+
+    /// The first one is the answer, all are its causes.
+    fn tell(self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+        let Some(first) = self.0.first() else { return Ok(()) };
+        let version = attributes.version;
+        let name = denied_name(attributes, object);
+        let mut status = Status::forbidden(&version.group, &version.names.plural, name, "");
+        status.message.clone_from(&first.message);
+        if let Some(reason) = first.reason {
+            reason.clone_into(&mut status.reason);
+        }
+        let causes = self.0.into_iter().map(|failure| Cause { message: failure.message, ..Cause::default() });
+        status.details.get_or_insert_default().causes.extend(causes);
+        Err(status)
+    }
+}
+
+impl<S: Source<Mutating>> MutatingPolicies<S> {
+    async fn act(
+        &self,
+        hooks: &[Hook<Mutating>],
+        attributes: &Attributes<'_>,
+        object: &mut Value,
+    ) -> Result<(), Status> {
+        let round = Round::new(attributes, &self.source, &self.authorizer);
+        let mut failures = Failures::default();
+        let mut forms: Vec<Seen<'static>> = Vec::new();
+        let invocations = self.collect(&round, hooks, object, &mut forms, &mut failures).await;
+        if !invocations.is_empty() {
+            let again = attributes.reinvocation;
+            if again.is_second() {
+                again.policies.require_if_changed(object);
+            }
+            let outcome = self.invoke(&round, &invocations, forms, object, &mut failures).await;
+            again.policies.leave(object);
+            outcome?;
+        }
+        failures.tell(attributes, object)
+    }
+
+    /// Who acts on the request, and the object in the versions that they see.
+    async fn collect<'h>(
+        &self,
+        round: &Round<'_>,
+        hooks: &'h [Hook<Mutating>],
+        object: &Value,
+        forms: &mut Vec<Seen<'static>>,
+        failures: &mut Failures,
+    ) -> Vec<Invocation<'h>> {
+        let mut invocations = Vec::new();
+        for hook in hooks {
+            let head = &hook.policy.head;
+            let version = match round.version(&head.criteria, object).await {
+                Ok(None) => continue,
+                Ok(Some(version)) => version,
+                Err(why) => {
+                    failures.misconfigured(head, None, &why);
+                    continue;
+                }
+            };
+            let param_version = match round.param_version(head).await {
+                Ok(version) => version,
+                Err(why) => {
+                    failures.misconfigured(head, None, &why);
+                    continue;
+                }
+            };
+            for binding in &hook.bindings {
+                let bound = match &binding.criteria {
+                    None => Ok(true),
+                    Some(criteria) => round.version(criteria, object).await.map(|version| version.is_some()),
+                };
+                match bound {
+                    Ok(false) => continue,
+                    Ok(true) => {}
+                    Err(why) => {
+                        failures.misconfigured(head, Some(binding), &why);
+                        continue;
+                    }
+                }
+                if let Err(why) = bring(round, &version, object, forms).await {
+                    failures.misconfigured(head, None, &why);
+                    continue;
+                }
+                match round.params(param_version.as_ref(), binding.params.as_ref()).await {
+                    Ok(params) => invocations.extend(params.into_iter().map(|params| Invocation {
+                        policy: &hook.policy,
+                        binding,
+                        version: Arc::clone(&version),
+                        params,
+                    })),
+                    Err(why) => failures.misconfigured(head, Some(binding), &why),
+                }
+            }
+        }
+        invocations
+    }
+
+    /// Lets all act, those of the second round that ask for it.
+    async fn invoke(
+        &self,
+        round: &Round<'_>,
+        invocations: &[Invocation<'_>],
+        mut forms: Vec<Seen<'static>>,
+        object: &mut Value,
+        failures: &mut Failures,
+    ) -> Result<(), Status> {
+        let again = round.attributes.reinvocation;
+        let namespace = round.namespace_object().await?;
+        let mut changed = vec![false; forms.len()];
+        let mut last = None;
+        for invocation in invocations {
+            let place = forms.iter().position(|seen| Arc::ptr_eq(&seen.version, &invocation.version));
+            let Some((place, seen)) = place.and_then(|place| Some((place, forms.get_mut(place)?))) else { continue };
+            let head = &invocation.policy.head;
+            match head.conditions_hold(&round.input(seen, &namespace, &invocation.params)) {
+                Ok(true) => {}
+                Ok(false) => continue,
+                Err(why) => {
+                    failures.failed(invocation, &why);
+                    continue;
+                }
+            }
+            let key = invocation.key();
+            if !again.policies.asks(&key, again) {
+                continue;
+            }
+            last = Some(place);
+            for mutation in &invocation.policy.mutations {
+                if seen.object.is_null() {
+                    continue;
+                }
+                let began = Instant::now();
+                let outcome = mutate(round, invocation, mutation, seen, &namespace);
+                let failure = outcome.as_ref().err().map(Misread::text);
+                self.figures.mutated(&head.name, &invocation.binding.name, failure, began.elapsed());
+                match outcome {
+                    Ok(mutated) => {
+                        if let Some(mutated) = mutated {
+                            seen.object = Cow::Owned(mutated);
+                        }
+                        // Also where nothing came of it.
+                        changed[place] = true;
+                    }
+                    Err(Misread::Fault(why)) => failures.failed(invocation, &why),
+                    Err(Misread::Broken(why)) => return Err(Status::internal_error(&why)),
+                }
+            }
+            if invocation.policy.is_reinvoked {
+                again.policies.note(&key);
+            }
+        }
+        let Some(place) = last.filter(|place| changed[*place]) else { return Ok(()) };
+        again.policies.require();
+        again.require();
+        *object = settle(round.attributes, forms.swap_remove(place).object.into_owned()).await?;
+        Ok(())
+    }
+}
+
+/// Adds the object in `version`, unless it is there.
+async fn bring(
+    round: &Round<'_>,
+    version: &Arc<ServedVersion>,
+    object: &Value,
+    forms: &mut Vec<Seen<'static>>,
+) -> Result<(), String> {
+    if forms.iter().any(|seen| Arc::ptr_eq(&seen.version, version)) {
+        return Ok(());
+    }
+    let seen = round.seen(Arc::clone(version), object).await?;
+    forms.push(Seen {
+        version: seen.version,
+        object: Cow::Owned(seen.object.into_owned()),
+        old: Cow::Owned(seen.old.into_owned()),
+        request: seen.request,
+    });
+    Ok(())
+}
+
+/// The object after one mutation; `None` where it stays as it is.
+fn mutate(
+    round: &Round<'_>,
+    invocation: &Invocation<'_>,
+    mutation: &Mutation,
+    seen: &Seen<'_>,
+    namespace: &Value,
+) -> Result<Option<Value>, Misread> {
+    let forms = round.attributes.forms;
+    let types = forms.types(&seen.object, &seen.version);
+    let form = Form { types: types.as_deref(), layout: layout::of(&seen.object) };
+    let input = round.input(seen, namespace, &invocation.params);
+    let mutated = invocation.policy.mutate(mutation, &input, form).map_err(Misread::Fault)?;
+    mutated.map(|mutated| forms.read(&seen.object, mutated)).transpose()
+}
+
+/// What policies made of the object, in the version of the request.
+async fn settle(attributes: &Attributes<'_>, object: Value) -> Result<Value, Status> {
+    let broken = |why: String| Status::internal_error(&format!("failed to convert object: {why}"));
+    let object = match attributes.subresource {
+        "scale" => object,
+        _ => attributes.forms.convert(object, attributes.version).await.map_err(broken)?,
+    };
+    attributes.forms.settle(object).map_err(|why| Status::internal_error(&why))
+}

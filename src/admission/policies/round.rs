@@ -1,0 +1,129 @@
+//! One request on its way past all policies: what several of them ask for is found once.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::OnceCell;
+
+use super::Namespaces;
+use crate::admission::Attributes;
+use crate::admission::asking::{Asking, request_resource};
+use crate::admission::concern::{Concern, Fault, NamespaceLabels};
+use crate::auth::Authorizer;
+use crate::cel::library::authorizer::Resource;
+use crate::crd::ServedVersion;
+use crate::meta::Status;
+use crate::policy::{Criteria, Input};
+use crate::value::Value;
+
+/// A request, and what was found for it.
+pub struct Round<'r> {
+    pub attributes: &'r Attributes<'r>,
+    concern: Concern<'r>,
+    namespaces: &'r dyn Namespaces,
+    namespace: OnceCell<Option<Arc<Value>>>,
+    asking: Arc<Asking>,
+    request_resource: Resource,
+}
+
+/// The objects of a request in the version that rules matched.
+pub struct Seen<'s> {
+    pub version: Arc<ServedVersion>,
+    pub object: Cow<'s, Value>,
+    pub old: Cow<'s, Value>,
+    pub request: Value,
+}
+
+impl<'r> Round<'r> {
+    pub fn new(
+        attributes: &'r Attributes<'r>,
+        namespaces: &'r dyn Namespaces,
+        authorizer: &Arc<dyn Authorizer>,
+    ) -> Self {
+        Round {
+            attributes,
+            concern: Concern::new(attributes),
+            namespaces,
+            namespace: OnceCell::new(),
+            asking: Arc::new(Asking::new(authorizer, attributes.user)),
+            request_resource: request_resource(attributes),
+        }
+    }
+
+    /// The version in which a policy or a binding sees the request; `None` where it is not about it.
+    ///
+    /// # Errors
+    /// Why that can't be told.
+    pub async fn version(&self, criteria: &Criteria, object: &Value) -> Result<Option<Arc<ServedVersion>>, String> {
+        self.concern.version(criteria, object, self).await.map_err(Fault::into_text)
+    }
+
+    /// The objects of the request in `version`.
+    ///
+    /// # Errors
+    /// Why they can't be converted.
+    pub async fn seen<'o>(&self, version: Arc<ServedVersion>, object: &'o Value) -> Result<Seen<'o>, String>
+    where
+        'r: 'o,
+    {
+        const NONE: &Value = &Value::Null;
+        let old = self.attributes.old.unwrap_or(NONE);
+        let (object, old) = match self.is_converted(&version) {
+            false => (Cow::Borrowed(object), Cow::Borrowed(old)),
+            true => (Cow::Owned(self.convert(object, &version).await?), Cow::Owned(self.convert(old, &version).await?)),
+        };
+        Ok(Seen { request: self.attributes.request(&version), version, object, old })
+    }
+
+    fn is_converted(&self, version: &ServedVersion) -> bool {
+        let own = self.attributes.version;
+        self.attributes.subresource != "scale" && (&own.group, &own.version) != (&version.group, &version.version)
+    }
+
+    async fn convert(&self, object: &Value, version: &ServedVersion) -> Result<Value, String> {
+        match object.is_null() {
+            true => Ok(Value::Null),
+            false => self.attributes.forms.convert(object.clone(), version).await,
+        }
+    }
+
+    /// The namespace of the request as expressions see it; null for cluster scope and for namespaces themselves.
+    ///
+    /// # Errors
+    /// 404 where there is no such namespace.
+    pub async fn namespace_object(&self) -> Result<Arc<Value>, Status> {
+        let kind = self.attributes.kind_in(self.attributes.version);
+        let name = self.attributes.namespace_or_own();
+        if name.is_empty() || (kind.group, kind.version, kind.kind) == ("", "v1", "Namespace") {
+            return Ok(Arc::default());
+        }
+        self.find_namespace(name).await?.ok_or_else(|| Status::not_found("", "namespaces", name))
+    }
+
+    async fn find_namespace(&self, name: &str) -> Result<Option<Arc<Value>>, Status> {
+        self.namespace.get_or_try_init(|| self.namespaces.namespace(name)).await.cloned()
+    }
+
+    /// What the expressions of a policy see.
+    pub fn input<'i>(&'i self, seen: &'i Seen<'_>, namespace: &'i Value, params: &'i Value) -> Input<'i> {
+        Input {
+            object: &seen.object,
+            old_object: &seen.old,
+            request: &seen.request,
+            namespace,
+            params,
+            authorizer: Some(self.asking.clone()),
+            request_resource: &self.request_resource,
+        }
+    }
+}
+
+#[async_trait]
+impl NamespaceLabels for Round<'_> {
+    /// A request is in one namespace: no other is asked for.
+    async fn namespace_labels(&self, name: &str) -> Result<Option<Value>, Status> {
+        let namespace = self.find_namespace(name).await?;
+        Ok(namespace.map(|namespace| namespace.at(&["metadata", "labels"]).cloned().unwrap_or_default()))
+    }
+}

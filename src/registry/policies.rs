@@ -1,0 +1,174 @@
+//! The policies and bindings that are stored, as admission has them in memory.
+//!
+//! Each write first compares the two collections with those that were taken in: two pointers. Where one differs, the bindings
+//! are read again, and of the policies those that are new. So a policy counts from the answer to the write that made it, on
+//! every server of a database.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex as SyncMutex, PoisonError, RwLock};
+
+use async_trait::async_trait;
+use futures_util::future::try_join_all;
+use tokio::sync::Mutex;
+
+use super::derive::set_resource_version;
+use super::store_failed;
+use crate::admission::policies::{Hook, Namespaces, Source};
+use crate::meta::{Revision, Status};
+use crate::policy::{Binding, Policy};
+use crate::store::{At, Collection, Snapshot, SnapshotError, Storage, Stored};
+use crate::value::{Value, json};
+use crate::work;
+
+/// How many namespaces are kept decoded.
+const NAMESPACES_MAX: usize = 1024;
+
+/// The policies of a kind in a database.
+pub struct StoredPolicies<P> {
+    storage: Storage,
+    /// Policies, then bindings.
+    collections: [Collection; 2],
+    seen: RwLock<Arc<Seen<P>>>,
+    /// Held by the one that takes in changes.
+    refreshing: Mutex<()>,
+    /// Namespaces by their names, each with the revision that it was read at.
+    namespaces: SyncMutex<HashMap<Arc<str>, (Revision, Arc<Value>)>>,
+}
+
+/// What was taken in.
+struct Seen<P> {
+    /// One for each collection; none before the first time.
+    snapshots: Vec<Snapshot>,
+    /// Policies that are bound, by their names.
+    compiled: HashMap<Arc<str>, (Revision, Arc<P>)>,
+    hooks: Arc<[Hook<P>]>,
+}
+
+impl<P: Policy> StoredPolicies<P> {
+    pub fn new(storage: Storage) -> Self {
+        let collections =
+            [P::POLICIES, P::BINDINGS].map(|plural| Collection::new("admissionregistration.k8s.io", plural));
+        let seen = Seen { snapshots: Vec::new(), compiled: HashMap::new(), hooks: Arc::default() };
+        StoredPolicies {
+            storage,
+            collections,
+            seen: RwLock::new(Arc::new(seen)),
+            refreshing: Mutex::default(),
+            namespaces: SyncMutex::default(),
+        }
+    }
+
+    async fn snapshots(&self) -> Result<Vec<Snapshot>, Status> {
+        let failed = |collection: &Collection, error| match error {
+            SnapshotError::Store(error) => store_failed(collection, "list", error),
+            SnapshotError::Expired { .. } => Status::internal_error("the newest state has expired"),
+        };
+        try_join_all(self.collections.iter().map(async |collection| {
+            let snapshot = self.storage.snapshot(collection, At::Newest).await;
+            snapshot.map_err(|error| failed(collection, error))
+        }))
+        .await
+    }
+
+    fn current(&self) -> Arc<Seen<P>> {
+        Arc::clone(&self.seen.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What was taken in, if that is what `snapshots` hold.
+    fn known(&self, snapshots: &[Snapshot]) -> Option<Arc<[Hook<P>]>> {
+        let current = self.current();
+        let seen = &current.snapshots;
+        let is_same = seen.len() == snapshots.len() && seen.iter().zip(snapshots).all(|(seen, now)| seen.is_same(now));
+        is_same.then(|| Arc::clone(&current.hooks))
+    }
+}
+
+impl<P: Policy> Seen<P> {
+    /// Reads bindings, and those policies that are bound and were not read before.
+    fn take_in(&self, snapshots: Vec<Snapshot>) -> Seen<P> {
+        let [policies, bindings] = snapshots.as_slice() else {
+            return Seen { snapshots, compiled: HashMap::new(), hooks: Arc::default() };
+        };
+        let mut bound: BTreeMap<String, Vec<Arc<Binding>>> = BTreeMap::new();
+        for stored in bindings.range("", None) {
+            work::step();
+            if let Ok(object) = json::decode(&stored.bytes) {
+                let binding = Binding::decode(&object);
+                bound.entry(binding.policy.clone()).or_default().push(Arc::new(binding));
+            }
+        }
+        let mut compiled = HashMap::new();
+        let mut hooks = Vec::new();
+        for stored in policies.range("", None) {
+            work::step();
+            let Some(bindings) = bound.remove(&*stored.key) else { continue };
+            let Some(policy) = self.compiled(stored) else { continue };
+            compiled.insert(Arc::clone(&stored.key), (stored.revision, Arc::clone(&policy)));
+            hooks.push(Hook { policy, bindings });
+        }
+        Seen { compiled, hooks: hooks.into(), snapshots }
+    }
+
+    /// A policy that can't be read decides nothing.
+    fn compiled(&self, stored: &Stored) -> Option<Arc<P>> {
+        match self.compiled.get(&stored.key) {
+            Some((revision, policy)) if *revision == stored.revision => Some(Arc::clone(policy)),
+            _ => json::decode(&stored.bytes).ok().map(|policy| Arc::new(P::decode(&policy))),
+        }
+    }
+}
+
+#[async_trait]
+impl<P: Policy> Source<P> for StoredPolicies<P> {
+    async fn hooks(&self) -> Result<Arc<[Hook<P>]>, Status> {
+        if let Some(hooks) = self.known(&self.snapshots().await?) {
+            return Ok(hooks);
+        }
+        let _refreshing = self.refreshing.lock().await;
+        // Read while nobody else takes in anything: they are not older than what was taken in.
+        let snapshots = self.snapshots().await?;
+        if let Some(hooks) = self.known(&snapshots) {
+            return Ok(hooks);
+        }
+        let seen = Arc::new(self.current().take_in(snapshots));
+        *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&seen);
+        Ok(Arc::clone(&seen.hooks))
+    }
+}
+
+#[async_trait]
+impl<P: Policy> Namespaces for StoredPolicies<P> {
+    async fn namespace(&self, name: &str) -> Result<Option<Arc<Value>>, Status> {
+        let collection = Collection::new("", "namespaces");
+        let stored = self.storage.get(&collection, name).await;
+        let Some(stored) = stored.map_err(|error| store_failed(&collection, "get", error))? else { return Ok(None) };
+        let known = || self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((revision, namespace)) = known().get(&stored.key)
+            && *revision == stored.revision
+        {
+            return Ok(Some(Arc::clone(namespace)));
+        }
+        let mut namespace = json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))?;
+        set_resource_version(&mut namespace, stored.revision);
+        show(&mut namespace);
+        let namespace = Arc::new(namespace);
+        let mut known = known();
+        if known.len() >= NAMESPACES_MAX {
+            known.clear();
+        }
+        known.insert(Arc::clone(&stored.key), (stored.revision, Arc::clone(&namespace)));
+        Ok(Some(namespace))
+    }
+}
+
+/// Leaves out what expressions don't see of a namespace.
+fn show(namespace: &mut Value) {
+    let fields = namespace.make_object();
+    for hidden in ["apiVersion", "kind"] {
+        fields.remove(hidden);
+    }
+    let metadata = fields.entry("metadata").make_object();
+    for hidden in ["managedFields", "ownerReferences", "selfLink"] {
+        metadata.remove(hidden);
+    }
+}

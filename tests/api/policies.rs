@@ -1,0 +1,183 @@
+//! Validating policies at work: the real server, from the write of a policy to the requests that it refuses.
+
+use serde_json::{Value, json};
+
+use super::{CRONTABS, crontab, serve_crontabs};
+use crate::server::{Answer, Folder, Server};
+
+const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1";
+const JSON: (&str, &str) = ("Content-Type", "application/json");
+const MERGE: (&str, &str) = ("Content-Type", "application/merge-patch+json");
+
+fn start() -> (Server, Folder) {
+    let folder = Folder::for_test();
+    let server = serve_crontabs(&folder, &["--store", "memory"]);
+    (server, folder)
+}
+
+#[track_caller]
+fn make(server: &Server, path: &str, object: &Value) {
+    let answer = server.send("POST", path, &[JSON], Some(object.to_string().as_bytes()));
+    assert_eq!(answer.status, 201, "{}", answer.json());
+}
+
+fn rules(group: &str, resources: &[&str], operations: &[&str]) -> Value {
+    json!({"resourceRules": [{
+        "apiGroups": [group], "apiVersions": ["*"], "operations": operations, "resources": resources,
+    }]})
+}
+
+/// Makes a policy with these fields of its spec, and binds it with those of the binding's.
+#[track_caller]
+fn enforce(server: &Server, name: &str, spec: Value, binding: Value) {
+    let policy = json!({"metadata": {"name": name}, "spec": spec});
+    make(server, &format!("{POLICIES}/validatingadmissionpolicies"), &policy);
+    bind(server, name, name, binding);
+}
+
+#[track_caller]
+fn bind(server: &Server, name: &str, policy: &str, mut spec: Value) {
+    spec["policyName"] = json!(policy);
+    if spec.get("validationActions").is_none() {
+        spec["validationActions"] = json!(["Deny"]);
+    }
+    let binding = json!({"metadata": {"name": name}, "spec": spec});
+    make(server, &format!("{POLICIES}/validatingadmissionpolicybindings"), &binding);
+}
+
+fn create(server: &Server, path: &str, object: &Value) -> Answer {
+    server.send("POST", path, &[JSON], Some(object.to_string().as_bytes()))
+}
+
+/// That a policy refuses with this message.
+#[track_caller]
+fn check_denied(answer: &Answer, policy: &str, why: &str) {
+    let status = answer.json();
+    let message = status["details"]["causes"][0]["message"].as_str().unwrap_or_default();
+    let bound = format!("ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: {why}");
+    let whole = format!("ValidatingAdmissionPolicy '{policy}' denied request: {why}");
+    assert!(message == bound || message == whole, "{status}");
+    assert_eq!((answer.status, status["reason"].as_str()), (422, Some("Invalid")));
+    assert!(status["message"].as_str().is_some_and(|text| text.ends_with(message)), "{status}");
+}
+
+#[test]
+fn a_policy_acts_from_the_answer_to_the_write_that_bound_it_until_it_is_gone() {
+    let (server, _folder) = start();
+    let constraints = rules("stable.example.com", &["crontabs"], &["CREATE"]);
+    let spec = json!({"matchConstraints": constraints, "validations": [{"expression": "false", "message": "never"}]});
+    enforce(&server, "p", spec, json!({}));
+    check_denied(&create(&server, CRONTABS, &crontab("a")), "p", "never");
+    let path = format!("{POLICIES}/validatingadmissionpolicies/p");
+    let patch = json!({"spec": {"validations": [{"expression": "object.metadata.name != 'a'"}]}});
+    assert_eq!(server.send("PATCH", &path, &[MERGE], Some(patch.to_string().as_bytes())).status, 200);
+    check_denied(&create(&server, CRONTABS, &crontab("a")), "p", "failed expression: object.metadata.name != 'a'");
+    assert_eq!(create(&server, CRONTABS, &crontab("b")).status, 201);
+    let binding = format!("{POLICIES}/validatingadmissionpolicybindings/p");
+    assert_eq!(server.send("DELETE", &binding, &[], None).status, 200);
+    assert_eq!(create(&server, CRONTABS, &crontab("a")).status, 201);
+}
+
+#[test]
+fn subresources_connections_and_collections_are_asked_about() {
+    let (server, _folder) = start();
+    let policy = |name: &str, group: &str, resources: &[&str], operations: &[&str], expression: &str| {
+        let constraints = rules(group, resources, operations);
+        let spec = json!({"matchConstraints": constraints, "validations": [{"expression": expression}]});
+        enforce(&server, name, spec, json!({}));
+    };
+    policy("scale", "stable.example.com", &["crontabs/scale"], &["UPDATE"], "object.spec.replicas < 3");
+    policy(
+        "delete",
+        "stable.example.com",
+        &["crontabs"],
+        &["DELETE"],
+        "object == null && oldObject.metadata.name != 'a'",
+    );
+    let exec = "object.kind == 'PodExecOptions' && object.command != ['rm'] && request.operation == 'CONNECT'";
+    policy("exec", "", &["pods/exec"], &["CONNECT"], exec);
+    policy("token", "", &["serviceaccounts/token"], &["CREATE"], "object.spec.expirationSeconds > 700");
+    assert_eq!(create(&server, CRONTABS, &crontab("a")).status, 201);
+    let scale = json!({"spec": {"replicas": 3}}).to_string();
+    let answer = server.send("PATCH", &format!("{CRONTABS}/a/scale"), &[MERGE], Some(scale.as_bytes()));
+    check_denied(&answer, "scale", "failed expression: object.spec.replicas < 3");
+    let why = "failed expression: object == null && oldObject.metadata.name != 'a'";
+    check_denied(&server.send("DELETE", CRONTABS, &[], None), "delete", why);
+    check_denied(&server.send("DELETE", &format!("{CRONTABS}/a"), &[], None), "delete", why);
+    let pods = "/api/v1/namespaces/default/pods";
+    check_denied(
+        &server.send("POST", &format!("{pods}/x/exec?command=rm"), &[], None),
+        "exec",
+        &format!("failed expression: {exec}"),
+    );
+    assert_eq!(server.send("POST", &format!("{pods}/x/exec?command=ls"), &[], None).status, 404);
+    let account = "/api/v1/namespaces/default/serviceaccounts";
+    make(&server, account, &json!({"metadata": {"name": "x"}}));
+    let token =
+        |seconds: u32| create(&server, &format!("{account}/x/token"), &json!({"spec": {"expirationSeconds": seconds}}));
+    check_denied(&token(600), "token", "failed expression: object.spec.expirationSeconds > 700");
+    assert_eq!(token(800).status, 201);
+}
+
+#[test]
+fn parameters_of_a_kind_are_looked_up_as_they_are_now() {
+    let (server, _folder) = start();
+    let constraints = rules("", &["configmaps"], &["CREATE"]);
+    let spec = json!({
+        "paramKind": {"apiVersion": "stable.example.com/v1", "kind": "CronTab"},
+        "matchConstraints": constraints,
+        "validations": [{"expression": "object.metadata.name != params.metadata.name",
+                         "messageExpression": "params.apiVersion + ' ' + params.kind + ' ' + params.metadata.name"}],
+    });
+    let selected = json!({"paramRef": {"selector": {}, "parameterNotFoundAction": "Deny"}});
+    enforce(&server, "p", spec, selected);
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let map = |name: &str| create(&server, maps, &json!({"metadata": {"name": name}}));
+    let none = "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction";
+    check_denied(&map("x"), "p", none);
+    for name in ["a", "b"] {
+        make(&server, CRONTABS, &crontab(name));
+    }
+    check_denied(&map("b"), "p", "stable.example.com/v1 CronTab b");
+    assert_eq!(map("x").status, 201);
+    let cluster = json!({"metadata": {"name": "n"}});
+    assert_eq!(create(&server, "/api/v1/namespaces", &cluster).status, 201);
+}
+
+#[test]
+fn a_parameter_kind_may_become_known_later() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let spec = json!({
+        "paramKind": {"apiVersion": "stable.example.com/v1", "kind": "CronTab"},
+        "matchConstraints": rules("", &["configmaps"], &["CREATE"]),
+        "validations": [{"expression": "params == null"}],
+    });
+    enforce(&server, "p", spec, json!({}));
+    let map =
+        |name: &str| create(&server, "/api/v1/namespaces/default/configmaps", &json!({"metadata": {"name": name}}));
+    let unknown = "failed to configure policy: failed to find resource referenced by paramKind: 'stable.example.com/v1, \
+                   Kind=CronTab'";
+    check_denied(&map("x"), "p", unknown);
+    let definition = std::fs::read(super::crontabs_file()).expect("the definition is there");
+    let yaml = ("Content-Type", "application/yaml");
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    assert_eq!(server.send("POST", definitions, &[yaml], Some(&definition)).status, 201);
+    super::wait_for(&server, CRONTABS, |answer| answer.status == 200);
+    assert_eq!(map("x").status, 201);
+}
+
+#[test]
+fn nothing_is_asked_about_policies_themselves() {
+    let (server, _folder) = start();
+    let spec = json!({
+        "matchConstraints": rules("*", &["*"], &["*"]), "validations": [{"expression": "false", "message": "never"}],
+    });
+    enforce(&server, "p", spec, json!({}));
+    check_denied(&create(&server, "/api/v1/namespaces", &json!({"metadata": {"name": "n"}})), "p", "never");
+    let review = json!({"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}});
+    assert_eq!(create(&server, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", &review).status, 201);
+    let path = format!("{POLICIES}/validatingadmissionpolicybindings/p");
+    assert_eq!(server.send("DELETE", &path, &[], None).status, 200);
+    assert_eq!(create(&server, "/api/v1/namespaces", &json!({"metadata": {"name": "n"}})).status, 201);
+}
