@@ -1,6 +1,6 @@
 //! Runs vectors and shows where our answers differ from Kubernetes'.
 //!
-//!     cargo run --release --no-default-features --example vectors -- FOLDER…
+//!     cargo run --release --example vectors -- FOLDER…
 //!
 //! Prints each case that differs with both answers, and closes with `N passed, M failed` per file and in all. Exit code 1
 //! if any case failed, 2 if a file can't be read.

@@ -3,6 +3,18 @@
 //! In: how much something will take, before it is begun. Out: a [`Reservation`], in the order in which they were asked for,
 //! or the word that there is none. What is reserved is an estimate; how much the process really has is looked at beside it,
 //! and while that is too much, only one thing at a time is begun. Nothing here allocates or frees: it only counts.
+//!
+//! It hands out what there is, `--memory-limit` or what the system gives: a quarter for objects that are kept to be
+//! read, a quarter for requests at work and answers made as a whole, a thirty-second for bodies that are being read,
+//! half for watches; together they are more than all, as they are never all used up. What a request takes is
+//! estimated before it is begun, from the bytes and values in its body. A request that finds none waits in a queue,
+//! first come, first served, for five seconds; then it is a 429. What is larger than all runs alone. Two pools for
+//! bodies, one to be read and one to be worked on, so that nothing that waits for memory holds what others wait for.
+//! Beside the estimates stands what the process really has: near the limit one request begins at a time, the view
+//! forgets what nobody watches, and compiled definitions go.
+//!
+//! Lists of custom objects beyond 128 KiB go out piece by piece from the snapshot; tables, YAML, protobuf and lists
+//! of built-in kinds are made as a whole, and reserved for.
 
 use std::fs;
 use std::sync::Arc;

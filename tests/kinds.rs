@@ -17,7 +17,7 @@ Every built-in kind that the server knows, with its versions; the stored one is 
 default are asked for with `--runtime-config`, as `--runtime-config=api/all=true`.
 
 Objects of every kind are decoded with the types of Kubernetes 1.37, which is checked by unknown and doubled fields, and get
-their defaults. Then the kind's own rules in `src/kinds/served` check them when they are created and updated. *Questions* are
+their defaults. Then the kind's own rules in `engine/src/kinds/served` check them when they are created and updated. *Questions* are
 checked by what answers them, and not stored.
 
 [What is checked](what-is-checked.md) tells by kind what these rules look at, and what nobody does here.

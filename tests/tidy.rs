@@ -1,13 +1,13 @@
 //! What no compiler checks: which module may import which, and what must not stand in the source.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use kubeskiff::kinds::{self, Kind};
 
 /// The layers, from words to edges. A module imports what stands in a layer above its own, or beside it where the table
-/// below says so.
+/// below says so. The first four are the engine: the compiler holds the border between it and the server.
 const LAYERS: [&[&str]; 8] = [
     &["work"],
     &["value", "meta"],
@@ -20,7 +20,7 @@ const LAYERS: [&[&str]; 8] = [
 ];
 
 /// Edges within a layer.
-const BESIDE: [(&str, &str); 19] = [
+const BESIDE: [(&str, &str); 18] = [
     ("meta", "value"),
     ("value", "meta"),
     ("crd", "cel"),
@@ -39,18 +39,39 @@ const BESIDE: [(&str, &str); 19] = [
     ("server", "http"),
     ("cli", "http"),
     ("cli", "server"),
-    ("registry", "registry"),
 ];
+
+/// What tests import beside: theirs go over the types and the bytes of every kind.
+const IN_TESTS: [(&str, &str); 2] = [("types", "kinds"), ("protobuf", "kinds")];
+
+/// Where there is source of ours.
+const FOLDERS: [&str; 9] = [
+    "engine/src",
+    "engine/benches",
+    "engine/examples",
+    "src",
+    "tests",
+    "examples",
+    "benches",
+    "fuzz/targets",
+    "fuzz/fuzz_targets",
+];
+/// The two packages.
+const PACKAGES: [&str; 2] = ["engine/src", "src"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
 
 fn sources(folder: &str) -> Vec<(PathBuf, String)> {
     let mut files = Vec::new();
-    collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut files);
+    collect(&root().join(folder), &mut files);
+    assert!(!files.is_empty(), "{folder} has no source");
     files
 }
 
 fn collect(folder: &Path, files: &mut Vec<(PathBuf, String)>) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries {
+    for entry in fs::read_dir(folder).expect("the folder is readable") {
         let path = entry.expect("the folder is readable").path();
         if path.is_dir() {
             collect(&path, files);
@@ -66,21 +87,26 @@ fn modules_import_only_what_stands_above_them() {
     let layer_of: BTreeMap<&str, usize> =
         LAYERS.iter().enumerate().flat_map(|(at, modules)| modules.iter().map(move |module| (*module, at))).collect();
     let mut faults = Vec::new();
-    for (path, text) in sources("src") {
-        let relative = path.strip_prefix(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).expect("it is below src");
+    for (package, (path, text)) in
+        PACKAGES.iter().flat_map(|package| sources(package).into_iter().map(move |it| (package, it)))
+    {
+        let relative = path.strip_prefix(root().join(package)).expect("it is in the package");
         let module = relative.components().next().and_then(|part| part.as_os_str().to_str()).unwrap_or_default();
         let module = module.strip_suffix(".rs").unwrap_or(module);
-        let is_test = path.file_name().is_some_and(|name| name == "tests.rs" || name == "wire_tests.rs");
-        if ["lib", "main"].contains(&module) || is_test {
+        if ["lib", "main"].contains(&module) {
             continue;
         }
         let Some(layer) = layer_of.get(module) else {
             faults.push(format!("{}: {module} has no layer", relative.display()));
             continue;
         };
-        for imported in imports(&text) {
+        let (code, tests) = text.split_once("#[cfg(test)]\nmod tests {").unwrap_or((&text, ""));
+        let is_test = path.file_name().is_some_and(|name| name == "tests.rs");
+        let in_code = imports(code).into_iter().map(|imported| (imported, is_test));
+        for (imported, in_test) in in_code.chain(imports(tests).into_iter().map(|imported| (imported, true))) {
             let Some(other) = layer_of.get(imported.as_str()) else { continue };
-            let beside = BESIDE.contains(&(module, imported.as_str()));
+            let edge = (module, imported.as_str());
+            let beside = BESIDE.contains(&edge) || in_test && IN_TESTS.contains(&edge);
             if imported != module && other >= layer && !beside {
                 faults.push(format!("{}: {module} must not import {imported}", relative.display()));
             }
@@ -89,26 +115,43 @@ fn modules_import_only_what_stands_above_them() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// The modules that a source names behind `crate::`, outside of its tests.
-fn imports(text: &str) -> Vec<String> {
-    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-    let mut found = Vec::new();
-    for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
-        for rest in line.split("crate::").skip(1) {
-            let rest = rest.trim_start_matches('{');
-            let name: String =
-                rest.chars().take_while(|character| character.is_alphanumeric() || *character == '_').collect();
-            found.push(name);
+/// The modules that a source names behind `crate::`, in its tests, too.
+fn imports(text: &str) -> BTreeSet<String> {
+    let code = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+    let name = |text: &str| text.chars().take_while(|it| it.is_alphanumeric() || *it == '_').collect::<String>();
+    let mut found = BTreeSet::new();
+    for rest in code.split("crate::").skip(1) {
+        match rest.strip_prefix('{') {
+            Some(group) => found.extend(heads(group).into_iter().map(|head| name(head.trim_start()))),
+            None => _ = found.insert(name(rest)),
         }
     }
-    found.sort();
-    found.dedup();
     found
+}
+
+/// The parts of a group of imports, up to the brace that closes it.
+fn heads(group: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut parts) = (0_usize, 0, Vec::new());
+    for (at, character) in group.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' | '}' if depth == 0 => {
+                parts.push(&group[start..at]);
+                start = at + 1;
+                if character == '}' {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    parts
 }
 
 #[test]
 fn every_file_says_what_it_is() {
-    for folder in ["src", "tests", "examples", "benches", "fuzz"] {
+    for folder in FOLDERS {
         for (path, text) in sources(folder) {
             assert!(text.starts_with("//!"), "{} has no module documentation", path.display());
         }
@@ -119,7 +162,7 @@ fn every_file_says_what_it_is() {
 fn nothing_is_left_for_later() {
     let forbidden =
         [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("/wo", "rk/"), concat!("todo", "!("), concat!("dbg", "!(")];
-    for folder in ["src", "tests", "examples", "benches", "fuzz"] {
+    for folder in FOLDERS {
         for (path, text) in sources(folder) {
             for word in forbidden {
                 assert!(!text.contains(word), "{} contains `{word}`", path.display());
@@ -132,7 +175,7 @@ fn nothing_is_left_for_later() {
 fn nothing_panics_where_nobody_reads() {
     // The macros for output panic where it can't be written; `cli::print` says what stands in their place.
     let macros = [concat!("print", "!("), concat!("println", "!(")];
-    for (path, text) in sources("src") {
+    for (path, text) in PACKAGES.into_iter().flat_map(sources) {
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
         for line in lines {
@@ -143,7 +186,7 @@ fn nothing_panics_where_nobody_reads() {
 
 #[test]
 fn the_page_of_kinds_has_a_row_for_each_kind() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/what-is-checked.md");
+    let page = root().join("docs/what-is-checked.md");
     let page = fs::read_to_string(page).expect("the page is there");
     let missing: Vec<String> =
         kinds::all().map(row_of).filter(|(group, row)| !has_row(&page, group, row)).map(|(_, row)| row).collect();

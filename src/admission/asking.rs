@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Attributes;
 use crate::auth::{self, ResourceAttributes, UserInfo};
-use crate::cel::library::functions::authorizer::{self as cel, Check, Decision, Resource};
+use crate::cel::library::authorizer::{self as cel, Check, Decision, Resource};
 
 /// What `authorizer.requestResource` stands for.
 pub fn request_resource(attributes: &Attributes<'_>) -> Resource {

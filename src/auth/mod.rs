@@ -3,6 +3,13 @@
 //! In: a client certificate that our CA signed, or a bearer token: from a file, or one that was issued here for a service
 //! account. Out: a [`UserInfo`], or nothing, which is a 401. An [`Authorizer`] then allows or denies the user's
 //! [`Attributes`]. Nothing here reads a request's body, or the database: who does hands in what is stored.
+//!
+//! - **Identities** are found in one place (`server::gate`) by a chain (`auth::Tokens`): the token file, then the
+//!   issuer of service accounts' tokens. What a token says is pure (`auth::jwt`); whether its account, and what it is
+//!   bound to, are still there is read from the view (`registry::accounts`), and once more from the newest where they
+//!   are not. So nothing is revoked: what is deleted is gone. A verified signature is remembered by the digest of its
+//!   token, as checking it takes longer than all the rest; times and objects are checked each time. The key is in the
+//!   main database beside the CA.
 
 mod authorize;
 mod certificate;

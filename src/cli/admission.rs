@@ -1,4 +1,10 @@
 //! The arguments of `skiff serve` about admission: which plugins are asked, and where webhooks may be.
+//!
+//! The table has each plugin by kube-apiserver's name, whether it is on by default, and how it is made, in the order
+//! in which they are asked. Names that kube-apiserver has and this table does not have are taken and do nothing. A
+//! plugin decides by pure functions of `kinds` (`limits`, `quota`, `pod_object::priority`) and learns of other
+//! objects by `admission::Objects`, behind which stands the view. A quota's usage is written before the object is, as
+//! in the reference.
 
 use std::sync::Arc;
 

@@ -1,6 +1,13 @@
 //! Controllers: they watch, compare, and write what is missing. Each is idempotent and starts anew from what is stored.
 //!
 //! They run in one process at a time, under a lease row.
+//!
+//! All of them are one loop (`controllers::changes`): take in every change of every collection from the store's feed,
+//! in order, and look at the keys that it is about; a key that is being looked at is not looked at twice, one that
+//! failed waits 5 ms, then twice as long each time up to a minute, one that waits for others (a namespace for its
+//! content, a definition for its objects, a dependent for the kind of its owner) is woken by their changes and not by
+//! a clock. The feed (`store::feed`) loads nothing: the newest changes are in memory once for all, older ones are
+//! read from the log, and a reader that falls behind what the log keeps starts anew.
 
 mod queue;
 mod changes;

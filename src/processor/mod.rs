@@ -6,6 +6,32 @@
 //! its thread's sockets and tasks to another thread ([`attend`]), and goes on when it is its user's turn ([`turns`]): as
 //! many of those run as there are processors, a while each. What was long the last time waits for a turn before it begins,
 //! without holding a thread ([`record`]).
+//!
+//! # Why so
+//!
+//! Work that a client can make long must not hold the threads that serve everybody. Most requests take a fraction of
+//! a millisecond, and a change of threads would cost each of them a tenth of that. So a request begins where it came
+//! in, and only what turns out to be long moves.
+//!
+//! - **Loops count.** Passes call `work::steps` as they go; it decrements a number of the thread. About every 1,000
+//!   steps, some 50 to 100 µs, the overseer of the work looks at it: whether anybody still wants it, its deadline,
+//!   its budget of processor time (10 s). The count is the one state in the pure layers that is not an argument. It
+//!   changes no result, and a parameter in every function of every pass would hide what they are about.
+//! - **Work is ended by unwinding** (`resume_unwind`, no panic hook), caught where the request is answered
+//!   (`processor::metered`). No pass has to carry an error for it, and nothing half made is ever seen, stored or
+//!   cached: what is made once for all is made outside of locks, or is `work::essential` and is then neither ended
+//!   nor made to wait. So release builds unwind; a panic is the end of one request (500) and not of the process.
+//! - **After a millisecond a request is long.** It hands the sockets and tasks of its thread to another thread
+//!   (`block_in_place`) and waits for a turn: there are as many as processors, a slice of 50 ms each, given in
+//!   rotation to the users who wait (`processor::turns`). The system's scheduler does the rest: a thread that wakes
+//!   for a small request goes before one that computes.
+//! - **What was long the last time, or has a body of 32 KiB, waits for its turn before it begins**
+//!   (`processor::record`), as a task without a thread, and in a place apart from those of small requests. A thousand
+//!   of them hold a thousand tasks.
+//! - A request that changes something runs in a task of its own, which is told when its client goes.
+//! - Tried and left: a pool of threads for all requests costs each a change of threads; deciding by size alone misses
+//!   rules and patterns, which are long over small bodies; running long work again from its start elsewhere needs
+//!   every step before it to be repeatable.
 
 mod attend;
 mod metered;

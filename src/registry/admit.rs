@@ -169,7 +169,7 @@ impl Forms for ResourceForms<'_> {
             Subresource::Part(_) if self.resource.versions.iter().all(|version| version.names.kind != kind) => {
                 Ok(object)
             }
-            _ => self.resource.strategy.set_defaults(object, &self.resource.versions),
+            _ => self.resource.strategy.set_defaults(object, &self.resource.versions).map(|decoded| decoded.object),
         }
     }
 

@@ -1,4 +1,10 @@
 //! Conversion between the versions of a resource: by its apiVersion alone, or by the webhook of its definition.
+//!
+//! This asks the webhook of a definition for one object at a time; `crd::conversion_review`, which is pure, writes
+//! the review and judges the answer, and `webhook` carries both. What computes field ownership needs conversions,
+//! too, but is pure: what it lacks is noted, converted outside, and the computation runs again. What a webhook made
+//! of an object is kept with the row, as Kubernetes' watch cache keeps it, so lists and watches outlive the webhook;
+//! a plain GET asks again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

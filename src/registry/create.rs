@@ -90,7 +90,7 @@ impl Registry {
     ) -> Result<Written, Status> {
         let mut target = target.clone();
         loop {
-            let mut noted = Warnings::default();
+            let mut noted = warnings.for_next_try();
             let attempt = self.create_once(&target, creation, object.clone(), &mut noted).await;
             if let Some(outcome) = attempt.transpose() {
                 warnings.absorb(noted.into_notes());
@@ -130,7 +130,7 @@ impl Registry {
         let claims = self.allocate(target, &mut object, None, dry_run).await?;
         warnings.extend(strategy.early_warnings(&object));
         strategy.prepare_create_by(version, &mut object, &|| user.encode());
-        let mut errors = strategy.validate_create(version, &object);
+        let mut errors = warnings.validated(&object, |object| strategy.validate_create(version, object));
         if errors.is_empty() {
             let metadata = object.get("metadata").unwrap_or(&Value::Null);
             let path = Path::new("metadata");

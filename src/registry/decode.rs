@@ -124,6 +124,7 @@ pub fn decode_object(
         FieldValidation::Strict if strict.is_empty() => {}
         FieldValidation::Strict => return Err(cannot_be_handled(&strict_error(&strict))),
     }
+    warnings.note_empty(decoded.findings.empty);
     let expected = wanted.api_version();
     if api_version != expected {
         return Err(Status::bad_request(&format!(

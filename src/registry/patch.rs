@@ -11,6 +11,7 @@ use crate::meta::{Cause, Status};
 use crate::object;
 use crate::patch::strategic_merge::{self, MergeError};
 use crate::patch::{PatchError, json_patch, merge_patch};
+use crate::schema::strict::in_document_order;
 use crate::types::Message;
 use crate::value::{Value, json, json_type, yaml};
 
@@ -76,7 +77,7 @@ impl Registry {
                     let merged = fields.apply(live, &applied, &request.manager, request.force, &now);
                     let merged = merged.map_err(|error| apply_failed(&error))?;
                     note_strict_apply(request, warnings)?;
-                    set_defaults(target, &applied, merged)?
+                    set_defaults(target, &applied, merged, warnings)?
                 }
                 PatchType::StrategicMerge => {
                     let patched = merge_strategically(target, live, request, warnings)?;
@@ -133,13 +134,17 @@ pub(super) fn patch_object(
     }
     let decoded =
         target.resource.strategy.decode(patched, &target.resource.versions).map_err(|error| invalid(&error))?;
-    strict.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field \"{path}\"")));
+    match decoded.is_typed {
+        true => strict = in_document_order(text.as_bytes(), strict, &decoded.findings),
+        false => strict.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field \"{path}\""))),
+    }
     match request.field_validation {
         FieldValidation::Ignore => {}
         FieldValidation::Warn => strict.iter().for_each(|error| add_strict_warning(error, warnings)),
         FieldValidation::Strict if strict.is_empty() => {}
         FieldValidation::Strict => return Err(invalid(&strict_error(&strict))),
     }
+    warnings.note_empty(decoded.findings.empty);
     Ok(decoded.object)
 }
 
@@ -191,6 +196,7 @@ pub(super) fn merge_strategically(
         FieldValidation::Warn => errors.iter().for_each(|error| add_strict_warning(error, warnings)),
         FieldValidation::Ignore | FieldValidation::Strict => {}
     }
+    warnings.note_empty(decoded.findings.empty);
     Ok(decoded.object)
 }
 
@@ -266,7 +272,12 @@ fn restored(mut tree: Value, message: Option<&'static Message>) -> Value {
 }
 
 /// A changed object gets the defaults of its version, which belong to nobody.
-pub(super) fn set_defaults(target: &Target, applied: &Value, merged: Applied) -> Result<Value, Status> {
+pub(super) fn set_defaults(
+    target: &Target,
+    applied: &Value,
+    merged: Applied,
+    warnings: &mut Warnings,
+) -> Result<Value, Status> {
     if !merged.is_changed {
         return Ok(merged.object);
     }
@@ -276,7 +287,7 @@ pub(super) fn set_defaults(target: &Target, applied: &Value, merged: Applied) ->
     let unfit = message.and_then(|message| message.restore_error(&merged.object));
     let object = restored(merged.object, message);
     let defaulted = unfit.map_or_else(|| strategy.set_defaults(object, &target.resource.versions), Err);
-    defaulted.map_err(|error| match message {
+    let decoded = defaulted.map_err(|error| match message {
         None => Status::plain(500, &error),
         Some(_) => {
             let (namespace, name) = (applied.str_at(&["metadata", "namespace"]), applied.str_at(&["metadata", "name"]));
@@ -287,7 +298,9 @@ pub(super) fn set_defaults(target: &Target, applied: &Value, merged: Applied) ->
             let why = format!("unable to convert unstructured object to {group_version}, Kind={kind}: {error}");
             Status::plain(500, &format!("{what}: {why}"))
         }
-    })
+    })?;
+    warnings.note_empty(decoded.findings.empty);
+    Ok(decoded.object)
 }
 
 /// What a failed apply is answered with.

@@ -98,7 +98,7 @@ fn validate_access(object: &Value, review: Review) -> ErrorList {
         }
         (None, None) => {
             let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-            errors.push(Error::invalid(&spec.child("resourceAttributes"), "null", why));
+            errors.push(Error::invalid(&spec.child("resourceAttributes"), Value::Null, why));
         }
         _ => {}
     }
@@ -106,6 +106,9 @@ fn validate_access(object: &Value, review: Review) -> ErrorList {
     let groups = of("groups").and_then(Value::as_array).unwrap_or_default();
     if !is_own && object.str_at(&["spec", "user"]).is_empty() && groups.is_empty() {
         errors.push(Error::invalid(&spec.child("user"), "", "at least one of user or group must be specified"));
+    }
+    for name in ["fieldSelector", "labelSelector"] {
+        errors.extend(validate_selector(object, name));
     }
     let is_local = review == Review::LocalSubjectAccess;
     let mut metadata = object.at(&["metadata"]).and_then(Value::as_object).cloned().unwrap_or_default();
@@ -133,6 +136,25 @@ fn validate_access(object: &Value, review: Review) -> ErrorList {
         }
     }
     errors
+}
+
+/// A selector is told as a text or by requirements.
+fn validate_selector(object: &Value, name: &str) -> Option<Error> {
+    let selector = object.at(&["spec", "resourceAttributes", name]).filter(|selector| !selector.is_null())?;
+    let outer = Path::new("spec.resourceAttributes");
+    let path = outer.child(name);
+    let (text, requirements) = (selector.str_at(&["rawSelector"]), selector.items_at(&["requirements"]));
+    match (text.is_empty(), requirements.is_empty()) {
+        (false, false) => {
+            let why = "may not specified at the same time as requirements";
+            Some(Error::invalid(&path.child("rawSelector"), text, why))
+        }
+        (true, true) => {
+            let why = format!("when {path} is specified, requirements or rawSelector is required");
+            Some(Error::required(&path.child("requirements"), why))
+        }
+        _ => None,
+    }
 }
 
 /// As Go's internal type has its fields.

@@ -270,7 +270,7 @@ fn make_scale(
             let merged = fields.apply(Some(present), &applied, &request.manager, request.force, now);
             let merged = merged.map_err(|error| apply_failed(&error))?;
             note_strict_apply(request, warnings)?;
-            set_defaults(target, &applied, merged)?
+            set_defaults(target, &applied, merged, warnings)?
         }
         PatchType::StrategicMerge => {
             let patched = merge_strategically(target, present, request, warnings)?;

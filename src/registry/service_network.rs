@@ -4,6 +4,17 @@
 //! serves. Both are written in the transaction that writes the service, under guards, and given back in the one that deletes
 //! it: so nothing is taken twice, nor lost, whoever else writes to the database. Where another was faster the request starts
 //! over, and finds other ones. A dry run takes nothing.
+//!
+//! - What a service takes is decided by `kinds::services::allocate`, which is pure: in go the service, the one before
+//!   it, the ranges and what is taken; out come the service and what is now its own or no longer.
+//! - An address is taken by the IPAddress of its name, a node port by an entry in one of 32 objects that nobody
+//!   serves. Their writes are **joined** to that of the service (`Guard::Joined`, `Storage::write_together`): the
+//!   store makes all of them in one transaction, or none. Where another server was faster, a guard fails and the
+//!   request finds other ones. So there is no bitmap, and nothing to repair after a kill.
+//! - Where `--store-override` puts them into different databases, what is taken is written before the service and
+//!   what is given back after it; a process that ends between leaves something taken, never something taken twice.
+//! - `registry::service_repair` looks every ten seconds whether the two agree, since addresses can be deleted by
+//!   anybody. It goes through nothing while the newest states are those that it looked at last.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;

@@ -117,7 +117,7 @@ impl Registry {
     ) -> Result<Written, Status> {
         let mut target = target.clone();
         loop {
-            let mut noted = Warnings::default();
+            let mut noted = warnings.for_next_try();
             let attempt = self.attempt_change(&target, change, make, &mut noted).await;
             if let Some(outcome) = attempt.transpose() {
                 warnings.absorb(noted.into_notes());
@@ -205,7 +205,10 @@ impl Registry {
         strategy.prepare_update_at(version, target.subresource, &mut new, &old, &self.now());
         keep_system_fields(&mut new, &old);
         let mut forgiven = Vec::new();
-        let errors = validate(target, &new, &old, &mut forgiven);
+        let errors = warnings.validated(&new, |new| {
+            forgiven.clear();
+            validate(target, new, &old, &mut forgiven)
+        });
         warnings.extend(forgiven);
         if !errors.is_empty() {
             let name = new.str_at(&["metadata", "name"]);

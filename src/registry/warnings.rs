@@ -9,6 +9,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
 use crate::admission::Notes;
+use crate::meta::field::ErrorList;
+use crate::schema::typed::Empty;
+use crate::value::Value;
 use crate::work;
 
 /// How many characters of warnings are sent in full.
@@ -26,6 +29,8 @@ pub struct Warnings {
     characters: usize,
     /// How many characters there are where each text is cut.
     cut_characters: usize,
+    /// Lists and maps that the object came with empty. Go keeps them until it writes the object: errors show them.
+    sent_empty: Vec<Empty>,
 }
 
 impl Warnings {
@@ -68,6 +73,33 @@ impl Warnings {
 
     pub fn into_notes(self) -> Notes {
         self.notes
+    }
+
+    /// Those of another try at the same request.
+    pub fn for_next_try(&self) -> Self {
+        Warnings { sent_empty: self.sent_empty.clone(), ..Warnings::default() }
+    }
+
+    /// Remembers what the object of the request came with empty.
+    pub fn note_empty(&mut self, empty: Vec<Empty>) {
+        self.sent_empty = empty;
+    }
+
+    /// The errors that `validate` finds in `object`, which show what came empty and is left out of `object`.
+    pub fn validated(&self, object: &Value, mut validate: impl FnMut(&Value) -> ErrorList) -> ErrorList {
+        let errors = validate(object);
+        if errors.is_empty() || self.sent_empty.is_empty() {
+            return errors;
+        }
+        let mut sent = object.clone();
+        self.sent_empty.iter().for_each(|empty| empty.restore(&mut sent));
+        let shown = validate(&sent);
+        let is_same = shown.len() == errors.len()
+            && shown
+                .iter()
+                .zip(errors.iter())
+                .all(|(shown, error)| (shown.kind, &shown.field) == (error.kind, &error.field));
+        if is_same { shown } else { errors }
     }
 }
 

@@ -1,6 +1,15 @@
 //! A client that no longer reads is cut off.
 //!
 //! What is to be sent waits for the client, in buffers of bounded size; without an end it would wait for ever.
+//!
+//! A watch holds no queue: it reads on in the log from where it is. One that reads slowly costs a position and some 8
+//! KiB of events, as a large object is sent from where it is stored, and delays nobody. What is handed to a
+//! connection is bounded by what its client takes (`server::pace`, `server::stall`): 16 KiB at a time, and 64 KiB
+//! that the system has not sent. That makes some 25 KiB a slow watch on plain HTTP/1.1; a TLS connection of its own
+//! costs about 40 KiB more, half of it already when it is idle. A connection on which nothing is read for 30 s is cut
+//! (`server::stall`), and so is a stream of HTTP/2 beside others that are read (`server::pace`); a watch that falls
+//! behind the log ends, and its client starts over. A stream's task can't see that its client grants nothing, but its
+//! body can see that the next part is not asked for.
 
 use std::io;
 use std::pin::Pin;

@@ -6,6 +6,38 @@
 //! [`Storage`] is what the registry talks to: one [`database`], or several that share the collections. In each, one task
 //! commits what is waiting in batches ([`writer`]), each collection has its present state and its recent changes in memory
 //! ([`view`]), older changes are read from the [`log`], and a [`sql::Store`] keeps everything on disk.
+//!
+//! # How it is kept
+//!
+//! - `changes` holds every change with its bytes, `objects` points at the newest one of each live key, `meta` at the
+//!   newest and the oldest readable revision. Keys are `namespace/name`, compared byte by byte, since Kubernetes
+//!   lists in that order.
+//! - The stored JSON is compact, sorted, and without resourceVersion: that is the row's. `store::encoded` splices it
+//!   in while an answer is copied.
+//! - The view keeps, per collection, a persistent map from key to bytes, and the recent changes. A snapshot is
+//!   another handle on the map, so a list and its pages cost no copy of it. Collections load when they are first
+//!   asked for, and the least read go beyond a quarter of the memory, if nobody watches them.
+//! - An exact revision is the pinned snapshot of a page, or the present minus the log after it, or 410.
+//! - A watch reads from the recent changes, or from the log where it is behind. It is woken by commits and never
+//!   depends on being woken.
+//! - Derived bytes are kept with the row, by served version and schema generation; where deriving changes nothing,
+//!   they are the stored bytes themselves.
+//! - Compaction removes, in small steps between writes, rows superseded more than five minutes ago. Older watches and
+//!   tokens get 410. What is free beyond a quarter of the file is given back (`auto_vacuum = INCREMENTAL`).
+//! - A batch is decided against the view, where that has the collections it touches (`View::foresee`), and is then
+//!   one message that begins, writes and commits. It holds a condition: nothing is made unless the newest revision of
+//!   the database is the view's. Otherwise the batch is begun anew, and what it is decided against is read.
+//! - A row that is not what was written is known without its bytes: it can't be read, others can. A start looks over
+//!   the file as far as some milliseconds go; once SQLite calls it damaged nothing is written any more. A reserve of
+//!   2 MiB beside the file is given up where a full disk refuses deletions. `/readyz` fails while the last write
+//!   failed, and tries one itself.
+//! - Each row has a CRC-32 of its revision, key and bytes. SQLite checks the frames of its log, but not the pages of
+//!   the file: without it, a flipped bit would be served.
+//! - A database that is out of reach is `ServerTimeout` with Retry-After, which client-go and others try again by
+//!   themselves; the reference has that answer for a store that is unreachable, though etcd's client never says so.
+//! - `leases` that end later than a lease can are from before a clock was set back, and are over.
+//! - `store::copy` saves, restores and checks. The file is the SQLite database of `migrations/sqlite`, so that there
+//!   is one format; a restore is made beside its place, or in one transaction.
 
 mod batch;
 mod compact;

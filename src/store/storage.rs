@@ -2,6 +2,17 @@
 //!
 //! Revisions compare within a database. So whatever is about a revision is about one collection, and what belongs to all of
 //! them, secrets and leases, is in the main database.
+//!
+//! - `store::storage` sends collections to databases (`--store-override`); each of them (`store::database`) has its
+//!   log, its view, its writer and its compaction, and knows of no other. No transaction spans two. So a guard on an
+//!   object in another database is read at the newest before the write, and again after it. An object that was
+//!   created while its definition or namespace changed is deleted again, and the request runs anew; watchers may see
+//!   it come and go, and where the process is killed between the two it stays, as it can with kube-apiserver, whose
+//!   admission reads a cache. An update that overtakes a change of its definition stays: it is as if it had come just
+//!   before. Definitions and namespaces themselves stay in the main database, and so do secrets and leases.
+//! - A `Moment` is the revision of each database. Controllers take in a feed of all of them, in order within each.
+//!   With a change, the other databases are polled: all comes along that any process had acknowledged there before
+//!   it.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -13,11 +13,13 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use kubeskiff::cel::env::{Env, Expressions, FunctionDecl, OverloadDecl};
+use kubeskiff::cel::cost::Cost;
+use kubeskiff::cel::env::{Env, Expressions};
 use kubeskiff::cel::eval::map::Map;
 use kubeskiff::cel::eval::show::literal;
 use kubeskiff::cel::eval::value::{Duration, Timestamp};
-use kubeskiff::cel::eval::{Program, Value};
+use kubeskiff::cel::eval::{EvalError, Program, Value};
+use kubeskiff::cel::function::{Function, Overload};
 use kubeskiff::cel::types::{Scalar, Type};
 use serde_json::Value as Json;
 
@@ -247,10 +249,12 @@ fn declared(env: Env, declaration: &Json) -> Option<Env> {
     let overload = |overload: &Json| {
         let params = items(overload, "params").iter().map(type_of).collect::<Option<Vec<Type>>>()?;
         let id = word(overload, "overloadId").to_owned().leak();
-        Some(OverloadDecl::global(id, params, type_of(&overload["resultType"])?))
+        // These cases are about types alone.
+        let result = type_of(&overload["resultType"])?;
+        Some(Overload::global(id, params, result, Cost::One, |_, _| Err(EvalError::no_such_overload())))
     };
     let overloads = items(function, "overloads").iter().map(overload).collect::<Option<Vec<_>>>()?;
-    Some(env.with_function(FunctionDecl::new(name.to_owned().leak(), overloads)))
+    Some(env.with_function(Function::new(name.to_owned().leak(), overloads)))
 }
 
 /// The value as an expression would have it, or the type where there is no more, or the error.

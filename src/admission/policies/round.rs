@@ -11,7 +11,7 @@ use crate::admission::Attributes;
 use crate::admission::asking::{Asking, request_resource};
 use crate::admission::concern::{Concern, Fault, NamespaceLabels};
 use crate::auth::Authorizer;
-use crate::cel::library::functions::authorizer::Resource;
+use crate::cel::library::authorizer::Resource;
 use crate::crd::ServedVersion;
 use crate::meta::Status;
 use crate::policy::{Criteria, Input};

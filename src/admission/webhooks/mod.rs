@@ -4,6 +4,20 @@
 //! refusal of one of them. No lock is held and nothing is queued while a webhook is waited for: whoever waits is the
 //! request alone that it was called for.
 //!
+//! - `admission::webhooks` is the step; `review` (what is said and what an answer is worth) is pure, and so are the rules,
+//!   selectors and match conditions that webhooks share with policies (`policy`). What it needs of a resource (its versions, conversion, defaults, pruning) it
+//!   asks of `Forms`, what is stored of `Source`; the registry is behind both, so the layers stay.
+//! - Configurations are read from the view for each write and kept decoded by their revision, expressions compiled.
+//!   So they take effect with the write that changes them, and nobody has to be told.
+//! - Mutating webhooks run inside the loop that repeats a write: after a lost race they see the object as it is then,
+//!   as in the reference. An object in the version of a webhook is only defaulted between webhooks; it is pruned
+//!   once, when it goes back.
+//! - No lock is held, and nothing is queued, over a call. What a request holds that others need is its place among
+//!   those at work. It gives that up for one aside (`webhook::patience`, `http::limits`): there are as many of these,
+//!   so that a webhook that hangs bounds memory and stops nobody but those who wait for it.
+//! - What a webhook sets is nobody's: ownership is computed before admission, and only mended after it where it was
+//!   broken.
+//!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/webhook`, release 1.37.
 
 mod configuration;

@@ -4,6 +4,16 @@
 //! do with an object is decided from what is stored at that moment ([`decide()`]), and written under its uid and
 //! resourceVersion: doing it again does nothing, and whoever starts anew finds everything that was left.
 //!
+//! The graph is an index of the objects that have owners, by their owners' uids, and of those that wait for
+//! dependents; nothing of any other object. At the start it is read from the rows whose bytes contain
+//! `"ownerReferences"` or one of the two finalizers, which the database picks out; later it follows the feed.
+//! References and finalizers are cut out of the stored bytes, and the rest is not decoded. What to do with an object
+//! is a pure function of its state and that of its owners at that moment (`decide`), read row by row where a
+//! collection is not in memory, and written under uid and resourceVersion: doing it twice, or in two replicas, does
+//! it once. An owner's finalizer is acted on only when its change has come by in the feed, so every older dependent
+//! of any kind is in the index. (Collections in a database of their own have revisions of their own: a change comes
+//! with all that was visible in the others then.)
+//!
 //! Source: the garbage collector of Kubernetes 1.37.
 
 mod decide;

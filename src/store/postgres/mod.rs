@@ -8,6 +8,35 @@
 //! A process that stops in the middle can't stop the others: the server ends its session once it has been idle in a
 //! transaction for [`IDLE_MAX`], while the others wait for the lock up to [`LOCK_WAIT`]. A COMMIT whose answer is lost is
 //! looked up, under the lock and behind a new fence, so that it can't take place afterwards.
+//!
+//! # How a batch is committed
+//!
+//! - On Postgres (`store::postgres`) transactions follow one another, so what a snapshot of the database shows is a
+//!   prefix of the log. A writer updates the counter's row under the condition above. One statement does that and all
+//!   the rest, in one round trip and as a transaction of its own: it may read a snapshot from before it waited for
+//!   the row, but where the counter is still the one that it was sent with, that snapshot lacks nothing. A process
+//!   that is frozen holds nothing then.
+//! - Where others write as well, the condition would fail as a rule. A process that found it so sends batches of four
+//!   messages: BEGIN with the counter's lock, first and alone; what is there, in a later statement, since a statement
+//!   reads a snapshot from before it waited; the writing statement; COMMIT. Once it finds that nobody else has
+//!   written since its last, it goes back to one. A session that is idle in a transaction for 5 s is ended by the
+//!   server; the others wait for the lock up to 10 s.
+//! - Where the answer is lost, the batch is looked up in `writers`, under the counter's lock: a session that still
+//!   has it ends first. The one message may yet be on its way, or wait for the lock: so a look-up that finds nothing
+//!   raises `fence`, which is part of the condition.
+//! - On Postgres, the plans of what writes are made once (`plan_cache_mode`): planning anew took as long as doing it.
+//!   What reads the end of the log is planned for where that is, or a poll would go through a third of the table. The
+//!   bytes are compressed by lz4 where the server has it, several times faster than by pglz; pages of `objects` are
+//!   half empty, so that an update leaves the index alone.
+//! - A process that shares its database polls the log when it is told of a write (NOTIFY), and each second. A request
+//!   at the newest, and one whose guard failed, polls first (`Storage::catch_up`); those that come meanwhile share
+//!   the next poll. A read that names a revision does not ask. Where the log no longer reaches back to the view, as
+//!   the process was frozen or cut off for longer than states are kept, a deletion may be missing: the view starts
+//!   over, and watches end. So it does where the log ends before the view, as the database lost what it acknowledged
+//!   (`--durability relaxed`, or a standby that was behind). Another process that writes as much again before that is
+//!   seen hides it: revisions have no other identity than their number.
+//! - The compacted revision has a row of its own there, not the counter's: compaction and writers never wait for one
+//!   another.
 
 mod commit;
 mod session;

@@ -1,0 +1,357 @@
+//! Server-side apply, and the ownership of fields that every write records in `metadata.managedFields`.
+//!
+//! In: the live object, what a request makes of it, and who asks. Out: the object to store, with its managedFields, or
+//! why the apply is refused. Pure: the time comes in as text, conversion as a trait. It neither defaults nor validates
+//! beyond types; the caller does, on what comes out.
+//!
+//! # How it is kept small
+//!
+//! - `apply::TypeSchema` is made once per version: which lists are atomic, sets or maps, and their keys. Values are
+//!   walked along it; nothing else knows a schema.
+//! - A `FieldSet` is a tree of steps. It is made only of what has changed: the managers of an object stay in the JSON
+//!   that they came in (`Fields::Encoded`) until their sets must change, so that a write pays for its own manager and
+//!   for those it takes something from. That text is used again only where it is what we would write ourselves.
+//! - Items of lists are found and compared by borrowed keys (`apply::item`), of which the first is looked up once; a
+//!   path is written out for what differs.
+//! - Objects of built-in kinds are structs in the reference. So one that is not there yet is not empty but has its
+//!   type's zero values (`Versions::empty`), which nobody owns, and a required key of a list map counts as `""` when
+//!   it is absent.
+//! - `Updater` has the two operations of structured-merge-diff, on versions behind a trait. It is pure, so a
+//!   conversion that a webhook has to make is noted, made outside, and the operation runs again
+//!   (`registry::convert::Conversions`).
+//! - An apply tells whether it changes more than ownership: only then is there a new time, and only then are defaults
+//!   set.
+//! - The managedFields of the object itself are passed over, not copied: often they are the larger part of it.
+//!
+//! Source: structured-merge-diff v6.4.2; apimachinery 1.37, `util/managedfields`; answers recorded from
+//! apiextensions-apiserver 1.37.
+
+mod compare;
+mod conflict;
+mod field_set;
+mod fields;
+mod item;
+mod last_applied;
+mod managed_fields;
+mod merge;
+mod path;
+mod reconcile;
+mod scale;
+mod times;
+mod of_message;
+mod type_schema;
+mod typed;
+mod updater;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::object;
+use crate::value::{Map, Value};
+
+pub use conflict::{ApplyError, Conflict, Conflicts};
+pub use field_set::FieldSet;
+pub use managed_fields::{DecodeError, ManagerId, Operation, validate as validate_managed_fields};
+pub use path::{KeyField, PathElement};
+pub use scale::ScaleFields;
+pub use times::keep_times;
+pub use type_schema::TypeSchema;
+pub use typed::TypeErrors;
+
+use fields::Fields;
+use managed_fields::{Entry, Managers, Time, without_identity};
+use updater::{Typed, Updater};
+
+/// The manager of an update that names none.
+const UNKNOWN_MANAGER: &str = "unknown";
+/// The manager of what an object had before ownership was recorded.
+const BEFORE_FIRST_APPLY: &str = "before-first-apply";
+
+/// The versions of a resource: their types, and conversion between them.
+pub trait Versions {
+    /// The types of `api_version` (`group/version`); `None` where it is no version of this resource.
+    fn types(&self, api_version: &str) -> Option<&TypeSchema>;
+
+    /// What an object of `api_version` is before anything is set: for a built-in kind, its type's zero value.
+    fn empty(&self, api_version: &str, kind: &str) -> Value {
+        object! { "apiVersion" => api_version, "kind" => kind }
+    }
+
+    /// `object` in `api_version`, which is not its own.
+    ///
+    /// For a custom resource, a version that its definition does not declare is no [`ConvertError::MissingVersion`] but
+    /// fails: `request to convert CR to an invalid group/version: example.com/v0`.
+    fn convert(&self, object: &Value, api_version: &str) -> Result<Value, ConvertError>;
+}
+
+/// Why an object can't be converted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConvertError {
+    /// The version is gone: what is owned in it is forgotten. Built-in kinds only.
+    MissingVersion,
+    /// With Kubernetes' text.
+    Failed(String),
+}
+
+/// Fields that a request can't set, by the version they are in: `status` at the main resource, `metadata` and `spec` at
+/// `/status`. They are never owned.
+#[derive(Clone, Debug, Default)]
+pub struct ResetFields(Arc<HashMap<String, FieldSet>>);
+
+impl ResetFields {
+    pub fn new(by_version: Vec<(String, FieldSet)>) -> Self {
+        ResetFields(Arc::new(by_version.into_iter().collect()))
+    }
+
+    fn get(&self, version: &str) -> Option<&FieldSet> {
+        self.0.get(version)
+    }
+}
+
+/// What an apply makes of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Applied {
+    pub object: Value,
+    /// Whether more than ownership changes. The object then still lacks the defaults of its version.
+    pub is_changed: bool,
+}
+
+/// Records who owns which fields of objects of one version of a resource.
+pub struct FieldManager<'a> {
+    pub versions: &'a dyn Versions,
+    /// The version of the request: `group/version`.
+    pub version: &'a str,
+    pub kind: &'a str,
+    /// Empty for the main resource.
+    pub subresource: &'a str,
+    pub reset_fields: &'a ResetFields,
+}
+
+impl FieldManager<'_> {
+    /// What to store after POST, PUT, JSON patch or merge patch by `manager`: `new` with its managedFields.
+    ///
+    /// `live` is the stored object in the version of the request, `None` on create. `now` is RFC 3339 in UTC and whole
+    /// seconds. Where a conversion fails, the owners of `live` stay; where `new` does not fit its types,
+    /// nobody owns anything.
+    pub fn update(&self, live: Option<&Value>, mut new: Value, manager: &str, now: &str) -> Value {
+        let empty = self.empty_object();
+        let live = live.unwrap_or(&empty);
+        let requested = take_managed_fields(&mut new);
+        let managed = self.managers_of_request(live, requested.as_ref());
+        match self.managers_after_update(live, &new, managed, manager, now) {
+            Ok(managers) => set_managed_fields(&mut new, managers.encode()),
+            Err(_) if self.typed(&new, true).is_err() => set_managed_fields(&mut new, None),
+            Err(_) => {
+                let kept = live.at(&["metadata", "managedFields"]);
+                let kept = kept.filter(|list| managed_fields::read(Some(list)).is_some());
+                set_managed_fields(&mut new, kept.cloned());
+            }
+        }
+        new
+    }
+
+    /// What to store after an apply of `applied` by `manager`.
+    ///
+    /// `live` and `now` are as for [`FieldManager::update`]. With `force`, fields are taken from other managers.
+    pub fn apply(
+        &self,
+        live: Option<&Value>,
+        applied: &Value,
+        manager: &str,
+        force: bool,
+        now: &str,
+    ) -> Result<Applied, ApplyError> {
+        let empty = self.empty_object();
+        let live = live.unwrap_or(&empty);
+        let entries = managed_fields::read(live.at(&["metadata", "managedFields"])).unwrap_or_default();
+        let managers = Managers::decode(&entries)
+            .map_err(|error| ApplyError::Failed(format!("failed to decode managed fields: {error}")))?;
+        if (applied.str_at(&["apiVersion"]), applied.str_at(&["kind"])) != (self.version, self.kind) {
+            return Err(ApplyError::BadRequest(format!("invalid object type: {}", gvk_of(applied))));
+        }
+        let mut outcome = self.merge(live, applied, managers.clone(), manager, force, now);
+        if manager == last_applied::MANAGER
+            && let Err(ApplyError::Conflicts(conflicts)) = &outcome
+            && let Some(types) = self.versions.types(self.version)
+            && let Some(allowed) = last_applied::owned_fields(live, types, self.version)
+        {
+            let rest = conflicts.outside(&allowed);
+            outcome = match rest.is_empty() {
+                true => self.merge(live, applied, managers, manager, true, now),
+                false => Err(ApplyError::Conflicts(rest)),
+            };
+        }
+        let (mut merged, managers) = outcome?;
+        if manager == last_applied::MANAGER {
+            last_applied::refresh(&mut merged.object, applied);
+        }
+        set_managed_fields(&mut merged.object, managers.encode());
+        Ok(merged)
+    }
+
+    /// What an object is before it is created.
+    fn empty_object(&self) -> Value {
+        self.versions.empty(self.version, self.kind)
+    }
+
+    /// The managers that an update starts from: those that the request sends, if they make sense, else the live ones.
+    fn managers_of_request<'v>(&self, live: &'v Value, requested: Option<&'v Value>) -> Managers<'v> {
+        let of_live = || {
+            let entries = managed_fields::read(live.at(&["metadata", "managedFields"])).unwrap_or_default();
+            Managers::decode(&entries).unwrap_or_default()
+        };
+        // A subresource can't set managedFields.
+        if !self.subresource.is_empty() {
+            return of_live();
+        }
+        let entries = managed_fields::read(requested);
+        if managed_fields::is_reset(entries.as_deref()) {
+            return Managers::default();
+        }
+        match Managers::decode(&entries.unwrap_or_default()) {
+            Ok(managers) if !managers.entries.is_empty() => managers,
+            _ => of_live(),
+        }
+    }
+
+    fn managers_after_update<'v>(
+        &self,
+        live: &Value,
+        new: &Value,
+        managers: Managers<'v>,
+        manager: &str,
+        now: &str,
+    ) -> Result<Managers<'v>, ApplyError> {
+        // Nothing is recorded for an object whose ownership was reset, until the next apply.
+        let is_create = live.str_at(&["metadata", "uid"]).is_empty();
+        if managers.entries.is_empty() && !is_create {
+            return Ok(managers);
+        }
+        self.record_update(live, new, managers, manager, now)
+    }
+
+    fn record_update<'v>(
+        &self,
+        live: &Value,
+        new: &Value,
+        mut managers: Managers<'v>,
+        manager: &str,
+        now: &str,
+    ) -> Result<Managers<'v>, ApplyError> {
+        let untyped = |which: &str, object: &Value, error: String| {
+            ApplyError::Failed(format!("failed to convert {which} object ({}) to smd typed: {error}", describe(object)))
+        };
+        let new = self.typed(new, true).map_err(|error| untyped("new", new, error))?;
+        let live = self.typed(live, true).map_err(|error| untyped("live", live, error))?;
+        let set = self.updater().update(live, new, &mut managers)?;
+        let set = without_identity(set);
+        if !set.is_empty() {
+            let manager = self.manager_id(manager, Operation::Update);
+            let set = match managers.get(&manager) {
+                Some(previous) => set.union(&previous.fields.set()),
+                None => set,
+            };
+            let fields = Fields::Set(set);
+            managers.put(Entry { manager, api_version: self.version.to_owned(), fields, time: Time::parse(now) });
+        }
+        managers.cap();
+        Ok(managers)
+    }
+
+    /// The merged object without its managedFields, and its managers.
+    fn merge<'v>(
+        &self,
+        live: &Value,
+        applied: &Value,
+        mut managers: Managers<'v>,
+        manager: &str,
+        force: bool,
+        now: &str,
+    ) -> Result<(Applied, Managers<'v>), ApplyError> {
+        if managers.entries.is_empty() {
+            managers =
+                self.record_update(&self.empty_object(), live, managers, BEFORE_FIRST_APPLY, now).map_err(|error| {
+                    ApplyError::Failed(format!("failed to create manager for existing fields: {error}"))
+                })?;
+        }
+        if managed_fields::read(applied.at(&["metadata", "managedFields"])).is_some() {
+            return Err(ApplyError::BadRequest("metadata.managedFields must be nil".to_owned()));
+        }
+        let untyped = |which: &str, object: &Value, error: String| {
+            ApplyError::Failed(format!("failed to create typed {which} object ({}): {error}", describe(object)))
+        };
+        let applied = self.typed(applied, false).map_err(|error| untyped("patch", applied, error))?;
+        let typed_live = self.typed(live, true).map_err(|error| untyped("live", live, error))?;
+        let manager = self.manager_id(manager, Operation::Apply);
+        let (object, is_changed) = self.updater().apply(typed_live, applied, &mut managers, &manager, force)?;
+        // Where nothing but ownership changes, the time of the entry stays, or is not set.
+        if is_changed && let Some(entry) = managers.get_mut(&manager) {
+            entry.time = Time::parse(now);
+        }
+        Ok((Applied { object, is_changed }, managers))
+    }
+
+    fn updater(&self) -> Updater<'_> {
+        Updater { versions: self.versions, version: self.version, reset_fields: self.reset_fields }
+    }
+
+    fn typed<'o>(&'o self, object: &'o Value, allow_duplicates: bool) -> Result<Typed<'o>, String> {
+        let types =
+            self.versions.types(self.version).ok_or_else(|| format!("no corresponding type for {}", gvk_of(object)))?;
+        types.validate(object, allow_duplicates).map_err(|errors| errors.to_string())?;
+        Ok(Typed { object: Cow::Borrowed(object), types })
+    }
+
+    fn manager_id(&self, name: &str, operation: Operation) -> ManagerId {
+        ManagerId {
+            name: if name.is_empty() { UNKNOWN_MANAGER.to_owned() } else { name.to_owned() },
+            operation,
+            api_version: match operation {
+                Operation::Apply => String::new(),
+                Operation::Update => self.version.to_owned(),
+            },
+            subresource: self.subresource.to_owned(),
+        }
+    }
+}
+
+/// `namespace/name; group/version, Kind=kind`, as messages name an object.
+fn describe(object: &Value) -> String {
+    let namespace = object.str_at(&["metadata", "namespace"]);
+    let name = object.str_at(&["metadata", "name"]);
+    format!("{namespace}/{name}; {}", gvk_of(object))
+}
+
+/// `group/version, Kind=kind`, as messages name a type.
+fn gvk_of(object: &Value) -> String {
+    let (version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
+    match version.matches('/').count() {
+        // The core group, and a version that is not given.
+        0 => format!("/{version}, Kind={kind}"),
+        1 => format!("{version}, Kind={kind}"),
+        _ => "/, Kind=".to_owned(),
+    }
+}
+
+fn take_managed_fields(object: &mut Value) -> Option<Value> {
+    object.get_mut("metadata")?.as_object_mut()?.remove("managedFields")
+}
+
+fn set_managed_fields(object: &mut Value, list: Option<Value>) {
+    let Some(list) = list else {
+        take_managed_fields(object);
+        return;
+    };
+    let Some(fields) = object.as_object_mut() else { return };
+    let metadata = fields.entry("metadata");
+    if metadata.is_null() {
+        *metadata = Value::Object(Map::new());
+    }
+    if let Some(metadata) = metadata.as_object_mut() {
+        metadata.insert("managedFields", list);
+    }
+}
+
+#[cfg(test)]
+mod tests;

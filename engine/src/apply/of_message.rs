@@ -1,0 +1,142 @@
+//! The types of built-in kinds, from the tables of their Go types.
+//!
+//! A struct is made once, however many fields hold it, and may hold itself.
+//!
+//! Source: kube-openapi's `schemaconv` over the OpenAPI documents of Kubernetes 1.37.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::type_schema::{
+    ATOMIC, BOOLEAN, Builder, DEDUCED, Items, ListKey, ListType, MapType, NUMERIC, OBJECT_META, OWN_METADATA, SCALAR,
+    STRING, Type, TypeId, keyed_by,
+};
+use crate::types::{Codec, Field, Kind, Message, Shape};
+use crate::value::{Value, json};
+use crate::work;
+
+/// What makes types of messages.
+pub(super) struct Structs {
+    builder: Builder,
+    /// By the message and whether it is owned whole.
+    known: HashMap<(*const Message, bool), TypeId>,
+}
+
+impl Structs {
+    pub fn new(builder: Builder) -> Self {
+        Structs { builder, known: HashMap::new() }
+    }
+
+    pub fn finish(self) -> Builder {
+        self.builder
+    }
+
+    /// The type of a whole object.
+    pub fn root(&mut self, message: &'static Message) -> TypeId {
+        let map = self.map(message, OWN_METADATA, false);
+        self.builder.add(Type { map: Some(map), ..Type::default() })
+    }
+
+    fn message(&mut self, message: &'static Message, is_atomic: bool) -> TypeId {
+        work::step();
+        match message.codec {
+            Codec::Object if message.is_object_meta() => OBJECT_META,
+            Codec::Object => self.structure(message, is_atomic),
+            Codec::Time | Codec::MicroTime | Codec::Quantity | Codec::IntOrString => SCALAR,
+            Codec::Duration => STRING,
+            Codec::List => {
+                let element = message.fields.first().map_or(ATOMIC, |field| self.one(field, false));
+                let list = Some(ListType { element, items: Items::Atomic });
+                self.builder.add(Type { list, ..Type::default() })
+            }
+            // Go does not look into it.
+            Codec::Json if message.name == "RawExtension" => ATOMIC,
+            _ => {
+                let map = Some(MapType { element: Some(DEDUCED), ..MapType::default() });
+                self.builder.add(Type { map, ..Type::default() })
+            }
+        }
+    }
+
+    fn structure(&mut self, message: &'static Message, is_atomic: bool) -> TypeId {
+        let key = (std::ptr::from_ref(message), is_atomic);
+        if let Some(id) = self.known.get(&key) {
+            return *id;
+        }
+        let id = self.builder.add(Type::default());
+        self.known.insert(key, id);
+        let map = Some(self.map(message, OBJECT_META, is_atomic));
+        self.builder.set(id, Type { map, ..Type::default() });
+        id
+    }
+
+    fn map(&mut self, message: &'static Message, metadata: TypeId, is_atomic: bool) -> MapType {
+        let mut fields: Vec<(Arc<str>, TypeId)> = Vec::new();
+        for field in message.members() {
+            let is_metadata = matches!(field.kind, Kind::Message(inner) if inner.is_object_meta());
+            let id = if is_metadata { metadata } else { self.field(field) };
+            fields.push((field.json.into(), id));
+        }
+        fields.sort_by(|a, b| a.0.cmp(&b.0));
+        let element = fields.is_empty().then_some(DEDUCED);
+        MapType { fields, element, atomic: is_atomic || message.is_atomic, is_own_metadata: false }
+    }
+
+    fn field(&mut self, field: &'static Field) -> TypeId {
+        let is_atomic = field.items.map_type == Some("atomic");
+        match field.shape {
+            Shape::Value | Shape::Pointer | Shape::Inline => self.one(field, is_atomic),
+            Shape::List => {
+                let element = self.one(field, false);
+                let list = Some(ListType { element, items: items(field) });
+                self.builder.add(Type { list, ..Type::default() })
+            }
+            Shape::Map | Shape::Extensions => {
+                let element = Some(self.one(field, false));
+                let map = Some(MapType { element, atomic: is_atomic, ..MapType::default() });
+                self.builder.add(Type { map, ..Type::default() })
+            }
+        }
+    }
+
+    /// The type of one of what a field holds.
+    fn one(&mut self, field: &'static Field, is_atomic: bool) -> TypeId {
+        match field.kind {
+            Kind::Bool => BOOLEAN,
+            Kind::Int32 | Kind::Int64 | Kind::Double => NUMERIC,
+            Kind::String | Kind::Bytes => STRING,
+            Kind::Message(message) => self.message(message.get(), is_atomic),
+        }
+    }
+}
+
+/// How the items of a list are told apart.
+fn items(field: &'static Field) -> Items {
+    match field.items.list_type {
+        Some("set") => Items::Set,
+        Some("map") => {
+            let names: Vec<String> = field.items.map_keys.iter().map(|&name| name.to_owned()).collect();
+            let of = match field.kind {
+                Kind::Message(message) => Some(message.get()),
+                _ => None,
+            };
+            let key = |name: &String| ListKey { name: name.as_str().into(), default: default_of(of, name) };
+            keyed_by(&names, names.iter().map(key).collect(), of.is_some())
+        }
+        _ => Items::Atomic,
+    }
+}
+
+/// What a key field counts as when it is absent. A struct always has those of its fields that are not optional.
+fn default_of(item: Option<&'static Message>, name: &str) -> Option<Value> {
+    let key = item?.member(name)?;
+    if let Some(default) = key.default.and_then(|text| json::decode(text.as_bytes()).ok()) {
+        return Some(default);
+    }
+    match key.kind {
+        _ if !key.is_required => None,
+        Kind::String => Some(Value::from("")),
+        Kind::Int32 | Kind::Int64 => Some(Value::Int(0)),
+        _ => None,
+    }
+}

@@ -1,0 +1,26 @@
+//! The tools of those who write definitions, without their input and output.
+//!
+//! In: definitions and objects. Out: what the server would say to them, and why. Nothing here reads a file or a clock: the
+//! command line does that.
+//!
+//! - **A lint tells facts, not guesses.** `author::lint::decide` walks a rule with what its schema promises: bounds,
+//!   enums, what is required or has a default, and which `has()` was asked before. It knows little of functions, so
+//!   it may tell too much of what a rule can come to, and never too little. The tests hold that against every rule
+//!   that runs over the corpus, and over made-up objects.
+//! - **A fix is proved.** `author::fix` edits the text at the places of nodes and reads it again: what comes out must
+//!   be the document that was meant, or the edit is left out. So it needs no writer of YAML that keeps comments.
+//! - **Which of two rules is tighter** is told by form alone (`author::diff::rules`): more operands of `&&`, fewer of
+//!   `||`, a narrower bound or list. What can't be seen counts as breaking.
+//! - **`--from-cluster` has a client of its own** (`cli::cluster`, some 400 lines) on the hyper and rustls that
+//!   webhooks use: two lists are all it asks for. kube-rs would bring a hundred crates into the program for them.
+
+pub mod catalog;
+pub mod check;
+pub mod diff;
+pub mod explain;
+pub mod fix;
+pub mod lint;
+pub mod suite;
+
+pub use catalog::{Catalog, Kind};
+pub use check::{Checked, Options, Rejected, RuleRun, create, define, update};

@@ -1,0 +1,123 @@
+//! What a call costs apart from its arguments, as a value: a formula over sizes that are ranges, and the same over values.
+//!
+//! A formula stands beside the function that it prices. Here are those that functions of several families share.
+
+use super::actual::{self, Called};
+use super::estimate::{Estimate, Sizes};
+use super::model;
+use super::range::Range;
+
+/// The price of a call.
+#[derive(Clone, Copy, Debug)]
+pub enum Cost {
+    /// One step, whatever the arguments: the standard.
+    One,
+    /// By the sizes of the arguments and the result.
+    BySize(Formula),
+}
+
+/// The two sides of a price, and what goes with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Formula {
+    estimate: fn(&Sizes<'_, '_>) -> Estimate,
+    actual: fn(&Called<'_, '_>) -> u64,
+    /// Kubernetes prices its functions by their names, cel-go its own by their overloads. So only a price by name is known
+    /// where the evaluation has to find the overload.
+    is_of_name: bool,
+    pub(in crate::cel) wants: Wants,
+    /// Elements are compared with each other, which may take long before it is priced.
+    pub(in crate::cel) compares_pairs: bool,
+}
+
+/// What the reference insists on to price a call at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wants {
+    Anything,
+    /// That the argument there is a list.
+    List(usize),
+    /// That the argument there is an integer.
+    Int(usize),
+}
+
+impl Cost {
+    /// A price that goes with one overload.
+    pub const fn of_overload(estimate: fn(&Sizes<'_, '_>) -> Estimate, actual: fn(&Called<'_, '_>) -> u64) -> Cost {
+        Cost::BySize(Formula { estimate, actual, is_of_name: false, wants: Wants::Anything, compares_pairs: false })
+    }
+
+    /// A price that goes with the name of the function, whichever overload is called.
+    pub const fn of_name(estimate: fn(&Sizes<'_, '_>) -> Estimate, actual: fn(&Called<'_, '_>) -> u64) -> Cost {
+        Cost::BySize(Formula { estimate, actual, is_of_name: true, wants: Wants::Anything, compares_pairs: false })
+    }
+
+    /// The same, where such an argument is wanted.
+    #[must_use]
+    pub(in crate::cel) const fn wanting(self, wants: Wants) -> Cost {
+        match self {
+            Cost::One => Cost::One,
+            Cost::BySize(formula) => Cost::BySize(Formula { wants, ..formula }),
+        }
+    }
+
+    /// The same of what compares elements with each other: where these are too many, the call is not made.
+    #[must_use]
+    pub(in crate::cel) const fn comparing_pairs(self) -> Cost {
+        match self {
+            Cost::One => Cost::One,
+            Cost::BySize(formula) => Cost::BySize(Formula { compares_pairs: true, ..formula }),
+        }
+    }
+
+    pub(in crate::cel) const fn is_of_name(&self) -> bool {
+        matches!(self, Cost::BySize(Formula { is_of_name: true, .. }))
+    }
+
+    /// What a call costs by what is known of the sizes of its arguments.
+    pub(in crate::cel) fn estimate(&self, sizes: &Sizes<'_, '_>) -> Estimate {
+        match self {
+            Cost::BySize(formula) if !sizes.is_empty() => (formula.estimate)(sizes),
+            _ => Estimate::ONE,
+        }
+    }
+}
+
+impl Formula {
+    /// What a call cost that was made.
+    pub(in crate::cel) fn actual(&self, called: &Called<'_, '_>) -> u64 {
+        if called.arguments.is_empty() { model::CALL } else { (self.actual)(called) }
+    }
+}
+
+/// A text is gone through, and the result is as large: `trim`.
+pub const TRAVERSE: Cost = Cost::of_name(
+    |sizes| Estimate::of(sizes.size(0).scale(model::TRAVERSAL)).with_result(sizes.size(0)),
+    |called| actual::scale(called.size(0), model::TRAVERSAL),
+);
+
+/// A text is parsed, and nothing is known of the size of the result: `quantity`.
+pub const PARSE: Cost = Cost::of_name(
+    |sizes| Estimate::of(sizes.size(0).scale(model::TRAVERSAL)),
+    |called| actual::scale(called.size(0), model::TRAVERSAL),
+);
+
+/// The shorter operand is gone through: `!=`, and comparisons of strings and bytes.
+pub const COMPARE: Cost = Cost::of_overload(
+    |sizes| Estimate::of(sizes.comparison()),
+    |called| actual::comparison(called.content_size(0), called.content_size(1)),
+);
+
+/// Every element once: `sum`, `min`, `indexOf` and their kin.
+pub const EACH_ELEMENT: Cost = Cost::of_name(
+    |sizes| Estimate::of(sizes.each_element().unwrap_or_else(|| sizes.size(0).scale(model::TRAVERSAL))),
+    |called| actual::traverse(called.first()),
+);
+
+/// What applying a regular expression costs by the estimate. An empty text is not free: its expression may be dear.
+pub fn match_regex(text: Range, regex: Range) -> Range {
+    text.plus(Range::fixed(1)).scale(model::TRAVERSAL).times(regex.scale(model::REGEX))
+}
+
+/// What making a list costs by the estimate, which has the size of the result.
+pub fn allocate_list(factor: f64, size: Range) -> Estimate {
+    Estimate::of(size.scale(factor).plus(Range::fixed(model::CALL + model::MAKE_LIST))).with_result(size)
+}

@@ -1,0 +1,31 @@
+//! The constants of the cost model that are no function's own.
+
+/// Reading a variable, or a field of a map or an object.
+pub const SELECT: u64 = 1;
+/// Making a list, apart from its elements.
+pub const MAKE_LIST: u64 = 10;
+/// Making a map, apart from its entries.
+pub const MAKE_MAP: u64 = 30;
+/// Making a struct, apart from its fields.
+pub const MAKE_STRUCT: u64 = 40;
+/// A call, where no formula says more.
+pub const CALL: u64 = 1;
+/// Going through a text once, per character (of bytes: per byte).
+pub const TRAVERSAL: f64 = 0.1;
+/// Going through a text twice: to read it and to write the result.
+pub const TRAVERSAL_AND_COPY: f64 = 2.0 * TRAVERSAL;
+/// Applying a regular expression, per character of the expression and unit of the text's cost.
+pub const REGEX: f64 = 0.25;
+/// Comparing elements with each other, per pair.
+pub const COMPARE_PAIR: f64 = 2.0;
+
+/// The largest request, in bytes.
+pub const REQUEST_SIZE_BYTES_MAX: u64 = 3 * 1024 * 1024;
+/// What an expression may cost by the estimate, times its cardinality.
+pub const EXPRESSION_ESTIMATE_MAX: u64 = 10_000_000;
+/// What the expressions of a schema may cost by the estimate.
+pub const SCHEMA_ESTIMATE_MAX: u64 = 100_000_000;
+/// What one evaluation of an expression may cost.
+pub const CALL_LIMIT: u64 = 1_000_000;
+/// What the expressions of an object may cost, each as often as it is evaluated.
+pub const OBJECT_BUDGET: u64 = 10_000_000;

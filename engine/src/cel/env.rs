@@ -1,0 +1,227 @@
+//! What an expression may name: variables, functions, macros.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use super::ast::{Ast, SourceInfo};
+use super::checker::CheckedExpr;
+use super::error::Issues;
+use super::function::{Function, Minor};
+use super::types::Type;
+use super::{checker, library, parser, wellknown};
+use crate::work;
+
+/// A set of functions and macros with the rules of the language that go with it.
+#[derive(Clone, Debug)]
+pub struct Library {
+    functions: HashMap<&'static str, Arc<Function>>,
+    /// Literals of lists and maps have elements of one type.
+    pub homogeneous_literals: bool,
+    /// `?.`, `[?]`, optional entries and the macros of optionals.
+    pub optionals: bool,
+    /// `all(k, v, …)` and its kin.
+    pub two_variable_comprehensions: bool,
+    /// The macro `list.sortBy(x, key)`.
+    pub sort_by: bool,
+    /// The checks of literals that Kubernetes adds: durations, timestamps, regular expressions.
+    pub literal_validators: bool,
+}
+
+/// Which functions an expression may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expressions {
+    /// Those that a server one minor version older would accept (compatibility version 1.36).
+    New,
+    /// Those of any version: expressions that are stored already.
+    Stored,
+}
+
+/// A library and declared variables.
+#[derive(Clone, Debug)]
+pub struct Env {
+    pub library: Arc<Library>,
+    pub variables: Vec<Variable>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Variable {
+    pub name: String,
+    pub ty: Type,
+}
+
+impl Expressions {
+    /// The version of Kubernetes whose functions these are.
+    pub fn version(self) -> Minor {
+        match self {
+            Expressions::New => 36,
+            Expressions::Stored => 37,
+        }
+    }
+}
+
+static NEW: LazyLock<Arc<Library>> = LazyLock::new(|| library(|| Library::kubernetes(Expressions::New)));
+static STORED: LazyLock<Arc<Library>> = LazyLock::new(|| library(|| Library::kubernetes(Expressions::Stored)));
+static STANDARD: LazyLock<Arc<Library>> = LazyLock::new(|| library(Library::standard));
+
+/// A library that others wait for while it is made.
+fn library(make: impl FnOnce() -> Library) -> Arc<Library> {
+    Arc::new(work::essential(make))
+}
+
+impl Library {
+    fn kubernetes(expressions: Expressions) -> Library {
+        Library {
+            functions: by_name(library::kubernetes(expressions.version())),
+            homogeneous_literals: true,
+            optionals: true,
+            two_variable_comprehensions: true,
+            sort_by: true,
+            literal_validators: true,
+        }
+    }
+
+    fn standard() -> Library {
+        Library {
+            functions: by_name(library::standard()),
+            homogeneous_literals: false,
+            optionals: false,
+            two_variable_comprehensions: false,
+            sort_by: false,
+            literal_validators: false,
+        }
+    }
+
+    /// The function `name`, if there is one.
+    pub fn function(&self, name: &str) -> Option<&Arc<Function>> {
+        self.functions.get(name)
+    }
+}
+
+fn by_name(declarations: Vec<Function>) -> HashMap<&'static str, Arc<Function>> {
+    let mut functions = HashMap::new();
+    declarations.into_iter().for_each(|declaration| declare(&mut functions, declaration));
+    functions
+}
+
+/// Adds a declaration. Where there is one of the name, its overloads come after those.
+fn declare(functions: &mut HashMap<&'static str, Arc<Function>>, declaration: Function) {
+    match functions.get_mut(declaration.name) {
+        Some(function) => Arc::make_mut(function).overloads.extend(declaration.overloads),
+        None => _ = functions.insert(declaration.name, Arc::new(declaration)),
+    }
+}
+
+impl Env {
+    /// The language of CustomResourceDefinitions, without variables.
+    pub fn kubernetes(expressions: Expressions) -> Env {
+        let library = match expressions {
+            Expressions::New => NEW.clone(),
+            Expressions::Stored => STORED.clone(),
+        };
+        Env { library, variables: Vec::new() }
+    }
+
+    /// The language as the CEL standard has it, without variables and extensions.
+    pub fn standard() -> Env {
+        Env { library: STANDARD.clone(), variables: Vec::new() }
+    }
+
+    /// The same with one more variable.
+    #[must_use]
+    pub fn with_variable(mut self, name: &str, ty: Type) -> Env {
+        self.variables.push(Variable { name: name.to_owned(), ty });
+        self
+    }
+
+    /// The same with one more function, or with more overloads of one. Each says what a call costs and does.
+    ///
+    /// ```
+    /// use kubeskiff_engine::cel::cost::Cost;
+    /// use kubeskiff_engine::cel::env::Env;
+    /// use kubeskiff_engine::cel::eval::{EvalError, Program, Value};
+    /// use kubeskiff_engine::cel::function::{Function, Overload};
+    /// use kubeskiff_engine::cel::types::Type;
+    ///
+    /// let params = [Type::String, Type::Int];
+    /// let overload = Overload::member("string_shorten_int", params, Type::String, Cost::One, |_, arguments| {
+    ///     let [Value::String(text), Value::Int(length)] = arguments else { return Err(EvalError::no_such_overload()) };
+    ///     Ok(Value::string(text.chars().take(*length as usize).collect::<String>()))
+    /// });
+    /// let env = Env::standard().with_function(Function::new("shorten", [overload]));
+    /// let expression = env.compile("'abc'.shorten(2)")?;
+    /// assert_eq!(*expression.result_type(), Type::String);
+    /// let evaluation = Program::new(&expression, &env)?.evaluate(&[], 1_000).result.map(Value::into_static);
+    /// assert_eq!(evaluation?.is(&Value::borrowed("ab")), Ok(true));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_function(mut self, function: Function) -> Env {
+        declare(&mut Arc::make_mut(&mut self.library).functions, function);
+        self
+    }
+
+    /// The type of a variable, of a constant, or of what names a type.
+    pub fn global(&self, name: &str) -> Option<Type> {
+        if let Some(variable) = self.variables.iter().find(|variable| variable.name == name) {
+            return Some(variable.ty.clone());
+        }
+        match wellknown::constant(name) {
+            Some(constant) => Some(constant.ty()),
+            None => self.declared_type(name).map(Type::type_of),
+        }
+    }
+
+    /// The type that the checker knows by `name`. Kubernetes declares `duration` and `timestamp` there, which are undefined
+    /// all the same once the expression is to run.
+    pub fn declared_type(&self, name: &str) -> Option<Type> {
+        match name {
+            "duration" | "timestamp" if self.library.function("quantity").is_some() => wellknown::message(name),
+            _ => self.type_named(name),
+        }
+    }
+
+    /// The type that is called `name`.
+    pub fn type_named(&self, name: &str) -> Option<Type> {
+        match name {
+            Type::OPTIONAL if self.library.optionals => Some(Type::optional(Type::Dyn)),
+            "net.IP" if self.library.function("ip").is_some() => Some(Type::opaque(name, Vec::new())),
+            "net.CIDR" if self.library.function("cidr").is_some() => Some(Type::opaque(name, Vec::new())),
+            _ => Type::named(name),
+        }
+    }
+
+    /// Parses `text`; the errors are those of the syntax.
+    pub fn parse(&self, text: &str) -> Result<Ast, Issues> {
+        parser::parse(SourceInfo::new(text), &self.library)
+    }
+
+    /// Parses and checks `text`.
+    ///
+    /// # Errors
+    /// All faults of the syntax; if there are none, all faults of types and names.
+    pub fn compile(&self, text: &str) -> Result<CheckedExpr, Issues> {
+        checker::check(self.parse(text)?, self)
+    }
+
+    /// Parses `text` and resolves its names, but leaves all types to the evaluation, where values decide which overloads
+    /// are called. Values and errors are cel-go's of such an expression; its costs are, but for some functions of the
+    /// libraries, which it prices by overloads here.
+    ///
+    /// ```
+    /// use kubeskiff_engine::cel::env::Env;
+    /// use kubeskiff_engine::cel::eval::Program;
+    ///
+    /// let env = Env::standard();
+    /// assert!(env.compile("[1, 'a'][0] < 2 || 'a' < 2").is_err());
+    /// let expression = env.resolve("[1, 'a'][0] < 2 || 'a' < 2")?;
+    /// let program = Program::new(&expression, &env)?;
+    /// assert_eq!(program.evaluate(&[], 1_000).result?.as_bool(), Some(true));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// All faults of the syntax; nothing else is one before it is evaluated.
+    pub fn resolve(&self, text: &str) -> Result<CheckedExpr, Issues> {
+        Ok(checker::resolve(self.parse(text)?, self))
+    }
+}

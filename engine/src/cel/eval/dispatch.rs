@@ -1,0 +1,191 @@
+//! Which overload takes the arguments that a call turns out to have.
+
+use super::error::EvalError;
+use super::map::Map;
+use super::node::{Call, Candidate, Shortcut};
+use super::value::{Scope, Value, type_name};
+use crate::cel::ast::operators;
+use crate::cel::function::{Mismatch, Trait};
+use crate::cel::types::Type;
+
+impl Call {
+    /// Calls the first overload that takes `arguments`; with a constant regular expression, nobody looks at these before
+    /// what they hold is taken out.
+    pub(super) fn invoke<'a>(&'a self, scope: &mut Scope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+        let is_wrapped = |argument: &Value<'_>| matches!(argument, Value::Optional(Some(_)) | Value::Type(_));
+        if self.pattern.is_some() && arguments.iter().any(is_wrapped) {
+            let arguments: Vec<Value<'a>> = arguments.iter().map(content).collect();
+            return self.dispatch(scope, &arguments);
+        }
+        self.dispatch(scope, arguments)
+    }
+
+    fn dispatch<'a>(&'a self, scope: &mut Scope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+        let overload = self.overloads.iter().find(|overload| overload.takes(arguments)).or_else(|| {
+            // One implementation for all types finds out for itself what it was given.
+            self.overloads.first().filter(|_| self.is_for_any(arguments))
+        });
+        let overload = overload.or_else(|| self.unguarded(arguments));
+        match overload {
+            Some(overload) => (overload.implementation)(scope, arguments),
+            None => Err(self.mismatch(arguments)),
+        }
+    }
+
+    /// Whether the first of `arguments` has what all overloads of the function ask of it.
+    fn is_for_any(&self, arguments: &[Value<'_>]) -> bool {
+        match (self.mismatch, arguments.first()) {
+            (Mismatch::Trait(operation), Some(first)) => has_trait(first, operation),
+            _ => false,
+        }
+    }
+
+    /// The overload for so many arguments, where the function says itself what it does not take.
+    fn unguarded(&self, arguments: &[Value<'_>]) -> Option<&Candidate> {
+        let takes = |overload: &&Candidate| overload.declaration.params.len() == arguments.len();
+        self.overloads.iter().filter(|_| self.mismatch == Mismatch::Unguarded).find(takes)
+    }
+
+    fn mismatch(&self, arguments: &[Value<'_>]) -> EvalError {
+        let function = &self.function;
+        match (self.mismatch, arguments.first()) {
+            (Mismatch::Types, _) | (_, None) => {
+                let types: Vec<String> = arguments.iter().map(Value::type_name).collect();
+                EvalError::new(format!("no such overload: {function}({})", types.join(", ")))
+            }
+            (Mismatch::Trait(operation), Some(first)) if !has_trait(first, operation) && !is_receiver(first) => {
+                EvalError::new(format!("no such overload: {function}"))
+            }
+            (Mismatch::Bare | Mismatch::Trait(_) | Mismatch::Unguarded, Some(_)) => EvalError::no_such_overload(),
+        }
+    }
+}
+
+impl Shortcut {
+    /// The shortcut of `function`, if it has one.
+    pub(super) fn of(function: &str) -> Option<Shortcut> {
+        Some(match function {
+            operators::LESS => Shortcut::Less,
+            operators::LESS_EQUALS => Shortcut::LessEquals,
+            operators::GREATER => Shortcut::Greater,
+            operators::GREATER_EQUALS => Shortcut::GreaterEquals,
+            operators::LOGICAL_NOT => Shortcut::Not,
+            "size" => Shortcut::Size,
+            _ => return None,
+        })
+    }
+
+    /// The result of an operator on integers.
+    #[inline]
+    pub(super) fn compare(self, left: i64, right: i64) -> Option<bool> {
+        Some(match self {
+            Shortcut::Less => left < right,
+            Shortcut::LessEquals => left <= right,
+            Shortcut::Greater => left > right,
+            Shortcut::GreaterEquals => left >= right,
+            Shortcut::Not | Shortcut::Size => return None,
+        })
+    }
+}
+
+impl Candidate {
+    fn takes(&self, arguments: &[Value<'_>]) -> bool {
+        let params = &self.declaration.params;
+        params.len() == arguments.len() && params.iter().zip(arguments).all(|(param, argument)| fits(param, argument))
+    }
+}
+
+/// Whether a parameter of the type `ty` takes `value`. Of lists and maps the first entry is looked at.
+fn fits(ty: &Type, value: &Value<'_>) -> bool {
+    match (ty, value) {
+        (Type::Dyn | Type::Any | Type::Param(_), _) => true,
+        (Type::Bool, Value::Bool(_))
+        | (Type::Int, Value::Int(_))
+        | (Type::Uint, Value::Uint(_))
+        | (Type::Double, Value::Double(_))
+        | (Type::String, Value::String(_))
+        | (Type::Bytes, Value::Bytes(_))
+        | (Type::Duration, Value::Duration(_))
+        | (Type::Timestamp, Value::Timestamp(_))
+        | (Type::Type(_), Value::Type(_))
+        | (Type::Null | Type::Wrapper(_), Value::Null) => true,
+        (Type::Wrapper(scalar), value) => fits(&scalar.as_type(), value),
+        (Type::List(element), Value::List(list)) => {
+            holds_anything(element) || list.get(0).is_none_or(|first| first.is_ok_and(|first| fits(element, &first)))
+        }
+        (Type::Map(entry), Value::Map(map)) => {
+            if holds_anything(&entry.0) && holds_anything(&entry.1) {
+                return true;
+            }
+            let Some((key, value)) = map.entries().into_iter().next() else { return true };
+            fits(&entry.0, &key) && value.is_ok_and(|value| fits(&entry.1, &value))
+        }
+        (Type::Opaque(opaque), Value::Optional(_)) => opaque.name == Type::OPTIONAL,
+        (Type::Object(_) | Type::Opaque(_), Value::Opaque(value)) => type_name(ty) == type_name(&value.ty()),
+        _ => false,
+    }
+}
+
+/// What an optional holds; the name of a type; any other value itself.
+fn content<'a>(value: &Value<'a>) -> Value<'a> {
+    match value {
+        Value::Optional(Some(held)) => content(held),
+        Value::Type(ty) => Value::string(type_name(ty)),
+        other => other.clone(),
+    }
+}
+
+fn holds_anything(ty: &Type) -> bool {
+    matches!(ty, Type::Dyn | Type::Any | Type::Param(_))
+}
+
+/// Whether `+` may begin with the value.
+pub(super) fn is_adder(value: &Value<'_>) -> bool {
+    has_trait(value, Trait::Adder)
+}
+
+fn has_trait(value: &Value<'_>, operation: Trait) -> bool {
+    use Value::{Bool, Bytes, Double, Duration, Int, List, Map, String, Timestamp, Uint};
+    match operation {
+        Trait::Adder => {
+            matches!(value, Bytes(_) | Double(_) | Duration(_) | Int(_) | List(_) | String(_) | Timestamp(_) | Uint(_))
+        }
+        Trait::Comparer => {
+            matches!(value, Bool(_) | Bytes(_) | Double(_) | Duration(_) | Int(_) | String(_) | Timestamp(_) | Uint(_))
+        }
+        Trait::Divider | Trait::Multiplier => matches!(value, Double(_) | Int(_) | Uint(_)),
+        Trait::Modder => matches!(value, Int(_) | Uint(_)),
+        Trait::Negator => matches!(value, Bool(_) | Double(_) | Duration(_) | Int(_)),
+        Trait::Subtractor => matches!(value, Double(_) | Duration(_) | Int(_) | Timestamp(_) | Uint(_)),
+        Trait::Sizer => matches!(value, Bytes(_) | List(_) | Map(_) | String(_)),
+        Trait::Matcher => matches!(value, String(_)),
+        Trait::List => matches!(value, List(_)),
+    }
+}
+
+/// Whether values of the type answer calls themselves, and then say no more than that there is no such overload.
+fn is_receiver(value: &Value<'_>) -> bool {
+    matches!(value, Value::Duration(_) | Value::String(_) | Value::Timestamp(_))
+}
+
+/// The name that Go has for the type of a value, which a few errors tell.
+pub(super) fn go_type(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::Null => "types.Null",
+        Value::Bool(_) => "types.Bool",
+        Value::Int(_) => "types.Int",
+        Value::Uint(_) => "types.Uint",
+        Value::Double(_) => "types.Double",
+        Value::String(_) => "types.String",
+        Value::Bytes(_) => "types.Bytes",
+        Value::Duration(_) => "types.Duration",
+        Value::Timestamp(_) => "types.Timestamp",
+        Value::List(list) => list.go_type(),
+        Value::Map(Map::Host { .. }) => "*common.unstructuredMap",
+        Value::Map(_) => "*types.baseMap",
+        Value::Type(_) => "*types.Type",
+        Value::Optional(_) => "*types.Optional",
+        Value::Opaque(value) => value.go_type(),
+        Value::Preserved(_) => "*common.unknownPreserved",
+    }
+}

@@ -1,0 +1,271 @@
+//! The interpreter: walks the compiled form and counts what it costs.
+//!
+//! Costs are counted as the reference counts them, step by step, and whether or not a step fails: a part of an
+//! expression that is not evaluated costs nothing, and an evaluation stops as soon as it costs more than its limit.
+//! Source: cel-go 0.29, `interpreter/runtimecost.go`, with the options of Kubernetes (constants folded, presence tests free).
+
+mod attribute;
+mod call;
+mod comprehension;
+mod construct;
+
+use super::error::EvalError;
+use super::list::List;
+use super::map::check_hashable;
+use super::node::{ConstantSet, Node};
+use super::value::{Scope, Value};
+use crate::cel::cost::actual::{comparison, equality};
+use crate::cel::cost::model;
+use crate::work;
+
+/// What a step comes to.
+pub(super) type Outcome<'a> = Result<Value<'a>, EvalError>;
+
+/// What a variable is: nothing, if the activation has none of it; an error, if the host's value does not fit its form.
+pub type Binding<'a> = Option<Result<Value<'a>, EvalError>>;
+
+/// Variables that are evaluated as they are asked for: what [`Map::Variables`](super::map::Map) stands for.
+pub trait Compose<'a> {
+    /// The value of the variable `name`; `None` where there is none of the name.
+    fn value(&self, name: &str) -> Option<Result<Value<'a>, EvalError>>;
+}
+
+/// The state of an evaluation.
+pub(super) struct Machine<'a, 'm> {
+    names: &'a [String],
+    variables: &'m [Binding<'a>],
+    composed: Option<&'m dyn Compose<'a>>,
+    locals: Vec<Local<'a>>,
+    scope: Scope<'a>,
+    cost: u64,
+    limit: u64,
+}
+
+/// A variable of a comprehension.
+#[derive(Default)]
+enum Local<'a> {
+    #[default]
+    Unset,
+    /// The start of an accumulator: evaluated when it is first asked for, if ever.
+    Pending(&'a Node),
+    Set(Outcome<'a>),
+    /// An item of the range; it is read when it is asked for.
+    Item {
+        list: List<'a>,
+        index: usize,
+    },
+}
+
+/// The evaluation costs more than it may.
+struct LimitExceeded;
+
+impl From<LimitExceeded> for EvalError {
+    fn from(_: LimitExceeded) -> Self {
+        EvalError::CostLimitExceeded
+    }
+}
+
+/// Whether a step ended the evaluation: whoever is told hands it on, and charges nothing more.
+fn is_over<T>(outcome: &Result<T, EvalError>) -> bool {
+    outcome.as_ref().is_err_and(EvalError::is_final)
+}
+
+/// Steps that are counted for a cost: one that is over every limit is not taken.
+const STEPS_PER_CHARGE_MAX: usize = 1 << 20;
+
+impl<'a, 'm> Machine<'a, 'm> {
+    /// `names` are those of `variables`.
+    pub(super) fn new(names: &'a [String], variables: &'m [Binding<'a>], slots: usize, limit: u64) -> Self {
+        let locals = std::iter::repeat_with(Local::default).take(slots).collect();
+        Machine { names, variables, composed: None, locals, scope: Scope::default(), cost: 0, limit }
+    }
+
+    /// The same with variables that are evaluated as they are asked for.
+    pub(super) fn with_composed(mut self, composed: Option<&'m dyn Compose<'a>>) -> Self {
+        self.composed = composed;
+        self
+    }
+
+    pub(super) fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    fn charge(&mut self, cost: u64) -> Result<(), LimitExceeded> {
+        self.cost = self.cost.saturating_add(cost);
+        if cost > model::CALL {
+            work::steps(usize::try_from(cost).unwrap_or(usize::MAX).min(STEPS_PER_CHARGE_MAX));
+        }
+        if self.cost > self.limit { Err(LimitExceeded) } else { Ok(()) }
+    }
+
+    fn can_afford(&self, cost: u64) -> bool {
+        self.cost.saturating_add(cost) <= self.limit
+    }
+
+    /// Charges steps of cost 1, which end with the first that is too much.
+    fn charge_steps(&mut self, steps: u64) -> Result<(), LimitExceeded> {
+        self.charge(steps).inspect_err(|_| self.cost = self.limit.saturating_add(1))
+    }
+
+    /// Charges for a step with this `outcome`, which becomes the end if that is too much; an end is not charged.
+    fn charge_for(&mut self, outcome: &mut Outcome<'a>, cost: u64) {
+        if !is_over(outcome)
+            && let Err(exceeded) = self.charge(cost)
+        {
+            *outcome = Err(exceeded.into());
+        }
+    }
+
+    /// The value of `node`. This only finds out whose step it is: each step is a function of its own, never inlined, so
+    /// that none pays for the stack and the registers of another.
+    pub(super) fn evaluate(&mut self, node: &'a Node) -> Outcome<'a> {
+        work::step();
+        match node {
+            Node::Constant(value) => constant(value),
+            Node::Local(slot) => self.local(*slot, model::SELECT),
+            Node::Attribute(attribute) => self.attribute(attribute),
+            Node::And(terms) => self.logical(terms, false),
+            Node::Or(terms) => self.logical(terms, true),
+            Node::Equal(sides) => self.compare(sides, true),
+            Node::NotEqual(sides) => self.compare(sides, false),
+            Node::Call(call) => self.call(call),
+            Node::Quantifier(quantifier) => self.quantify(quantifier),
+            Node::Fold(fold) => self.fold(fold),
+            Node::Append(append) => self.append(append),
+            rare => self.evaluate_rare(rare),
+        }
+    }
+
+    #[inline(never)]
+    fn evaluate_rare(&mut self, node: &'a Node) -> Outcome<'a> {
+        match node {
+            Node::Variable(place) => {
+                self.charge(model::SELECT)?;
+                self.variable(*place)
+            }
+            Node::Undeclared(name) => Err(no_such_attribute(name)),
+            Node::NotStrictlyFalse(argument) => {
+                let mut value = self.evaluate(argument);
+                self.charge_for(&mut value, model::CALL);
+                match value {
+                    Err(error) if error.is_final() => Err(error),
+                    value => Ok(Value::Bool(!matches!(value, Ok(Value::Bool(false))))),
+                }
+            }
+            Node::OptionalOr(sides) => match self.evaluate(&sides[0])? {
+                Value::Optional(None) => self.evaluate(&sides[1]),
+                value @ Value::Optional(Some(_)) => Ok(value),
+                _ => Err(EvalError::no_such_overload()),
+            },
+            Node::OptionalOrValue(sides) => match self.evaluate(&sides[0])? {
+                Value::Optional(None) => self.evaluate(&sides[1]),
+                Value::Optional(Some(value)) => Ok((*value).clone()),
+                _ => Err(EvalError::no_such_overload()),
+            },
+            Node::Membership(membership) => {
+                let element = self.evaluate(&membership.element)?;
+                check_hashable(&element)?;
+                Ok(Value::Bool(membership.set.contains(&element)))
+            }
+            Node::List(elements) => {
+                let mut list = self.list(elements);
+                self.charge_for(&mut list, model::MAKE_LIST);
+                list
+            }
+            Node::Map(entries) => {
+                let mut map = self.map(entries);
+                self.charge_for(&mut map, model::MAKE_MAP);
+                map
+            }
+            Node::Message(message) => {
+                let mut value = self.message(message);
+                self.charge_for(&mut value, model::MAKE_STRUCT);
+                value
+            }
+            Node::Insert(insert) => self.insert(insert),
+            Node::Merge(merge) => self.merge(merge),
+            common => self.evaluate(common),
+        }
+    }
+
+    fn variable(&self, place: usize) -> Outcome<'a> {
+        match self.variables.get(place) {
+            Some(Some(value)) => value.clone(),
+            Some(None) | None => Err(no_such_attribute(self.names.get(place).map_or("", String::as_str))),
+        }
+    }
+
+    /// The variable in `slot`, for `cost`.
+    #[inline(never)]
+    fn local(&mut self, slot: usize, cost: u64) -> Outcome<'a> {
+        if let Local::Pending(init) = self.locals[slot] {
+            match self.evaluate(init) {
+                Err(error) if error.is_final() => return Err(error),
+                start => self.locals[slot] = Local::Set(start),
+            }
+        }
+        self.charge(cost)?;
+        match &self.locals[slot] {
+            Local::Item { list, index } => list.item(*index),
+            Local::Set(value) => value.clone(),
+            Local::Pending(_) | Local::Unset => Err(no_such_attribute("")),
+        }
+    }
+
+    /// `&&`, which `false` decides, or `||`, which `true` does. Errors count only if nothing decides.
+    #[inline(never)]
+    fn logical(&mut self, terms: &'a [Node; 2], decisive: bool) -> Outcome<'a> {
+        let mut failed = None;
+        for term in terms {
+            match self.evaluate(term) {
+                Ok(Value::Bool(truth)) if truth == decisive => return Ok(Value::Bool(decisive)),
+                Ok(Value::Bool(_)) => {}
+                Ok(_) => _ = failed.get_or_insert_with(EvalError::no_such_overload),
+                Err(error) if error.is_final() => return Err(error),
+                Err(error) => _ = failed.get_or_insert(error),
+            }
+        }
+        failed.map_or(Ok(Value::Bool(!decisive)), Err)
+    }
+
+    #[inline(never)]
+    fn compare(&mut self, sides: &'a [Node; 2], is_equals: bool) -> Outcome<'a> {
+        let left = self.evaluate(&sides[0]);
+        if is_over(&left) {
+            return left;
+        }
+        let right = self.evaluate(&sides[1]);
+        if is_over(&right) {
+            return right;
+        }
+        // A side that failed counts as a scalar.
+        let [first, second] = [&left, &right].map(|side| side.as_ref().unwrap_or(&Value::Null));
+        let size = second.content_size();
+        self.charge(if is_equals { equality(first, size) } else { comparison(first.content_size(), size) })?;
+        let equal = left?.is(&right?);
+        // What can't be compared is not equal.
+        if is_equals { equal.map(Value::Bool) } else { Ok(Value::Bool(equal != Ok(true))) }
+    }
+}
+
+fn no_such_attribute(name: &str) -> EvalError {
+    EvalError::new(format!("no such attribute(s): {name}"))
+}
+
+#[inline(never)]
+fn constant<'a>(value: &'a Value<'static>) -> Outcome<'a> {
+    Ok(value.lend())
+}
+
+impl ConstantSet {
+    fn contains(&self, value: &Value<'_>) -> bool {
+        match value {
+            Value::Bool(truth) => self.bools[usize::from(*truth)],
+            Value::Int(number) => self.ints.contains(number),
+            Value::Uint(number) => self.uints.contains(number),
+            Value::Double(number) => !number.is_nan() && self.doubles.contains(&(number + 0.0).to_bits()),
+            Value::String(text) => self.strings.contains(text.as_str()),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The compiled form of an expression: no names are left to look up.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::value::Value;
+use crate::cel::cost::Cost;
+use crate::cel::function::{Implementation, Mismatch, Overload};
+use crate::meta::pattern::Pattern;
+
+/// A step of the evaluation.
+#[derive(Debug)]
+pub(super) enum Node {
+    Constant(Value<'static>),
+    /// A variable of the activation, by its place.
+    Variable(usize),
+    /// A name that there is not.
+    Undeclared(String),
+    /// A variable of a comprehension, by its slot.
+    Local(usize),
+    Attribute(Box<Attribute>),
+    And(Box<[Node; 2]>),
+    Or(Box<[Node; 2]>),
+    Equal(Box<[Node; 2]>),
+    NotEqual(Box<[Node; 2]>),
+    NotStrictlyFalse(Box<Node>),
+    OptionalOr(Box<[Node; 2]>),
+    OptionalOrValue(Box<[Node; 2]>),
+    Call(Box<Call>),
+    Membership(Box<Membership>),
+    List(Vec<Element>),
+    Map(Vec<Entry>),
+    Message(Box<Message>),
+    Fold(Box<Fold>),
+    Quantifier(Box<Quantifier>),
+    /// `accumulator + [element]` in the step of a comprehension.
+    Append(Box<Append>),
+    /// `cel.@mapInsert(accumulator, key, value)` in the step of a comprehension.
+    Insert(Box<Insert>),
+    /// `cel.@mapInsert(accumulator, entries)` in the step of a comprehension.
+    Merge(Box<Merge>),
+}
+
+/// A value, and the way from there to what is asked for.
+#[derive(Debug)]
+pub(super) struct Attribute {
+    pub root: Root,
+    pub qualifiers: Vec<Qualifier>,
+}
+
+#[derive(Debug)]
+pub(super) enum Root {
+    Variable(usize),
+    Local(usize),
+    Node(Node),
+    Conditional(Box<Conditional>),
+}
+
+/// `condition ? truthy : falsy`.
+#[derive(Debug)]
+pub(super) struct Conditional {
+    pub condition: Node,
+    pub truthy: Attribute,
+    pub falsy: Attribute,
+}
+
+/// A step to a field, an entry or an item.
+#[derive(Debug)]
+pub(super) struct Qualifier {
+    pub key: Key,
+    /// Written `.?` or `[?]`.
+    pub optional: bool,
+    /// Only whether it is there is asked for: `has()`.
+    pub presence: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum Key {
+    /// A name as the expression has it, and the property that it stands for.
+    Field {
+        written: Value<'static>,
+        property: Option<Box<str>>,
+    },
+    Constant(Value<'static>),
+    Dynamic(Attribute),
+}
+
+/// A call of a function.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub function: String,
+    pub arguments: Vec<Node>,
+    /// What may be called, in the order in which it is tried.
+    pub overloads: Vec<Candidate>,
+    pub cost: Cost,
+    /// What the evaluator knows to do itself where the arguments are of the commonest types.
+    pub shortcut: Option<Shortcut>,
+    /// Whether an argument that fails ends the call, without the arguments after it and without a cost.
+    pub stops_at_failure: bool,
+    /// The argument that is a regular expression, where it is a constant.
+    pub pattern: Option<Arc<Pattern>>,
+    /// How a call is answered that no overload takes.
+    pub mismatch: Mismatch,
+}
+
+/// What is done often enough to be done without looking for an overload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shortcut {
+    Less,
+    LessEquals,
+    Greater,
+    GreaterEquals,
+    Not,
+    Size,
+}
+
+/// What an overload takes and does.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    pub declaration: Arc<Overload>,
+    pub implementation: Implementation,
+}
+
+/// `element in [constants]`.
+#[derive(Debug)]
+pub(super) struct Membership {
+    pub element: Node,
+    pub set: ConstantSet,
+}
+
+/// Scalars. A number is in it in each type that can hold it.
+#[derive(Debug, Default)]
+pub(super) struct ConstantSet {
+    pub bools: [bool; 2],
+    pub ints: HashSet<i64>,
+    pub uints: HashSet<u64>,
+    /// By their bits.
+    pub doubles: HashSet<u64>,
+    pub strings: HashSet<Box<str>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Element {
+    pub value: Node,
+    /// Written `?value`.
+    pub optional: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub key: Node,
+    pub value: Node,
+    /// Written `?key: value`.
+    pub optional: bool,
+}
+
+/// A message of `google.protobuf` that stands for a value of the language.
+#[derive(Debug)]
+pub(super) struct Message {
+    /// As `google.protobuf.Duration`.
+    pub name: String,
+    pub fields: Vec<(String, Element)>,
+}
+
+/// A comprehension. The variables live in slots.
+#[derive(Debug)]
+pub(super) struct Fold {
+    pub range: Node,
+    pub first: usize,
+    pub second: Option<usize>,
+    pub accumulator: usize,
+    pub init: Node,
+    pub condition: Node,
+    pub step: Node,
+    pub result: Node,
+}
+
+/// A comprehension that is `all` or `exists`: its accumulator is a truth value, which needs no slot.
+#[derive(Debug)]
+pub(super) struct Quantifier {
+    pub range: Node,
+    pub first: usize,
+    pub second: Option<usize>,
+    pub predicate: Node,
+    /// What the predicate must be once to decide: false for `all`, true for `exists`.
+    pub decisive: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Append {
+    pub accumulator: usize,
+    pub element: Node,
+    /// Of the list of one element that it stands for.
+    pub cost: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Insert {
+    pub accumulator: usize,
+    pub key: Node,
+    pub value: Node,
+}
+
+#[derive(Debug)]
+pub(super) struct Merge {
+    pub accumulator: usize,
+    pub entries: Node,
+}

@@ -1,0 +1,459 @@
+//! From a checked expression to its compiled form.
+//!
+//! Names become places, calls are bound to what they do and cost, constant parts are evaluated. What an expression does
+//! wrong with constants alone shows here, before it is ever evaluated.
+
+use std::sync::Arc;
+
+use super::error::EvalError;
+use super::machine::{Binding, Compose, Machine};
+use super::node::{
+    Append, Attribute, Call, Candidate, Conditional, ConstantSet, Element, Entry, Fold, Insert, Key, Membership, Merge,
+    Message, Node, Qualifier, Quantifier, Root, Shortcut,
+};
+use super::value::Value;
+use crate::cel::ast::{self, Constant, Expr, ExprKind, operators};
+use crate::cel::checker::{CheckedExpr, Reference};
+use crate::cel::cost::{Cost, model};
+use crate::cel::env::Env;
+use crate::cel::escape::unescape;
+use crate::cel::function::{Calling, Mismatch, Overload, Run};
+use crate::cel::types::Type;
+use crate::meta::pattern::Pattern;
+use crate::work;
+
+/// An expression that is ready to run, any number of times and on any thread.
+#[derive(Debug)]
+pub struct Program {
+    root: Node,
+    slots: usize,
+    variables: Vec<String>,
+}
+
+/// What an evaluation came to.
+#[derive(Clone, Debug)]
+pub struct Evaluation<'a> {
+    pub result: Result<Value<'a>, EvalError>,
+    /// What it cost, also where it failed.
+    pub cost: u64,
+}
+
+impl Program {
+    /// Compiles `expr`, which was checked, or at least resolved, in `env`.
+    ///
+    /// # Errors
+    /// If a constant part of the expression can't be evaluated, or a regular expression is none.
+    pub fn new(expr: &CheckedExpr, env: &Env) -> Result<Program, EvalError> {
+        Program::part(expr, env, &expr.ast.expr)
+    }
+
+    /// Compiles `part`, a part of `expr` outside of its comprehensions.
+    ///
+    /// # Errors
+    /// As [`Program::new`].
+    pub fn part(expr: &CheckedExpr, env: &Env, part: &Expr) -> Result<Program, EvalError> {
+        let mut planner = Planner { expr, env, scope: Vec::new(), slots: 0 };
+        let root = planner.plan(part)?;
+        let variables = env.variables.iter().map(|variable| variable.name.clone()).collect();
+        Ok(Program { root, slots: planner.slots, variables })
+    }
+
+    /// Evaluates the expression with the variables of its environment, in their order, until it costs more than
+    /// `cost_limit`.
+    pub fn evaluate<'a>(&'a self, variables: &[Binding<'a>], cost_limit: u64) -> Evaluation<'a> {
+        self.evaluate_composed(variables, None, cost_limit)
+    }
+
+    /// [`Program::evaluate`] where one of the variables stands for others that are `composed`. What these cost is theirs to
+    /// count.
+    pub fn evaluate_composed<'a>(
+        &'a self,
+        variables: &[Binding<'a>],
+        composed: Option<&dyn Compose<'a>>,
+        cost_limit: u64,
+    ) -> Evaluation<'a> {
+        let machine = Machine::new(&self.variables, variables, self.slots, cost_limit);
+        let mut machine = machine.with_composed(composed);
+        let result = machine.evaluate(&self.root);
+        Evaluation { result, cost: machine.cost() }
+    }
+}
+
+/// Evaluates a part that depends on nothing.
+fn fold(node: &Node) -> Result<Value<'_>, EvalError> {
+    Machine::new(&[], &[], 0, u64::MAX).evaluate(node)
+}
+
+struct Planner<'p> {
+    expr: &'p CheckedExpr,
+    env: &'p Env,
+    /// The variables of the comprehensions around, the innermost last, with their slots.
+    scope: Vec<(&'p str, usize)>,
+    slots: usize,
+}
+
+impl<'p> Planner<'p> {
+    fn plan(&mut self, expr: &'p Expr) -> Result<Node, EvalError> {
+        work::steps(2);
+        match &expr.kind {
+            ExprKind::Constant(constant) => Ok(Node::Constant(constant_value(constant))),
+            ExprKind::Ident(name) => self.plan_name(expr, name),
+            ExprKind::Select(select) => match self.expr.reference(expr.id) {
+                Some(Reference::Ident { name, .. }) => self.plan_name(expr, name),
+                _ => self.plan_select(select),
+            },
+            ExprKind::Call(call) => self.plan_call(expr, call),
+            ExprKind::List(list) => self.plan_list(list),
+            ExprKind::Map(entries) => self.plan_map(entries),
+            ExprKind::Struct(message) => self.plan_message(message),
+            ExprKind::Comprehension(comprehension) => self.plan_comprehension(comprehension),
+        }
+    }
+
+    fn plan_name(&self, expr: &'p Expr, name: &str) -> Result<Node, EvalError> {
+        let reference = self.expr.reference(expr.id);
+        if let Some(Reference::Ident { value: Some(value), .. }) = reference {
+            return Ok(Node::Constant(constant_value(value)));
+        }
+        let name = match reference {
+            Some(Reference::Ident { name, .. }) => name.as_str(),
+            _ => name,
+        };
+        if let Type::Type(_) = self.expr.ty(expr.id) {
+            // A variable that holds a type is taken for the name of one.
+            let named = self.env.type_named(name.strip_prefix('.').unwrap_or(name));
+            let undefined = || EvalError::new(format!("reference to undefined type: {name}"));
+            return named.map(|ty| Node::Constant(Value::ty(ty))).ok_or_else(undefined);
+        }
+        if let Some((_, slot)) = self.scope.iter().rev().find(|(local, _)| *local == name) {
+            return Ok(Node::Local(*slot));
+        }
+        let name = name.strip_prefix('.').unwrap_or(name);
+        let place = self.env.variables.iter().position(|variable| variable.name == name);
+        // Of what was checked, each name is declared.
+        Ok(place.map_or_else(|| Node::Undeclared(name.to_owned()), Node::Variable))
+    }
+
+    fn plan_select(&mut self, select: &'p ast::Select) -> Result<Node, EvalError> {
+        let mut attribute = into_attribute(self.plan(&select.operand)?);
+        let key = field(&select.field);
+        attribute.qualifiers.push(Qualifier { key, optional: false, presence: select.test_only });
+        Ok(Node::Attribute(Box::new(attribute)))
+    }
+
+    fn plan_call(&mut self, expr: &'p Expr, call: &'p ast::Call) -> Result<Node, EvalError> {
+        let function = call.function.as_str();
+        if let [argument] = call.args.as_slice()
+            && call.target.is_none()
+            && function == operators::NOT_STRICTLY_FALSE
+        {
+            return Ok(Node::NotStrictlyFalse(Box::new(self.plan(argument)?)));
+        }
+        let mut arguments = Vec::with_capacity(call.args.len() + 1);
+        for argument in call.target.iter().chain(&call.args) {
+            arguments.push(self.plan(argument)?);
+        }
+        match <[Node; 2]>::try_from(arguments) {
+            Ok(two) => self.plan_operator(expr, function, two),
+            Err(mut arguments) => match (function, arguments.len()) {
+                (operators::CONDITIONAL, 3) => {
+                    let falsy = into_attribute(arguments.remove(2));
+                    let truthy = into_attribute(arguments.remove(1));
+                    let conditional = Conditional { condition: arguments.remove(0), truthy, falsy };
+                    let root = Root::Conditional(Box::new(conditional));
+                    Ok(Node::Attribute(Box::new(Attribute { root, qualifiers: Vec::new() })))
+                }
+                _ => self.plan_function(expr, function, arguments),
+            },
+        }
+    }
+
+    fn plan_operator(&self, expr: &'p Expr, function: &str, arguments: [Node; 2]) -> Result<Node, EvalError> {
+        match function {
+            operators::LOGICAL_AND => Ok(Node::And(Box::new(arguments))),
+            operators::LOGICAL_OR => Ok(Node::Or(Box::new(arguments))),
+            operators::EQUALS => Ok(Node::Equal(Box::new(arguments))),
+            operators::NOT_EQUALS => Ok(Node::NotEqual(Box::new(arguments))),
+            operators::INDEX => index(arguments, false),
+            operators::OPTIONAL_INDEX | operators::OPTIONAL_SELECT => index(arguments, true),
+            "or" if self.calls(expr, "optional_or_optional") => Ok(Node::OptionalOr(Box::new(arguments))),
+            "orValue" if self.calls(expr, "optional_orValue_value") => Ok(Node::OptionalOrValue(Box::new(arguments))),
+            operators::IN if self.calls_only(expr, "in_list") => match membership(arguments) {
+                Ok(node) => Ok(node),
+                Err(arguments) => self.plan_function(expr, function, arguments.into()),
+            },
+            _ => self.plan_function(expr, function, arguments.into()),
+        }
+    }
+
+    /// Whether a call may be one of the overload `id`.
+    fn calls(&self, expr: &Expr, id: &str) -> bool {
+        match self.expr.overloads(expr.id) {
+            [only] => only.id == id,
+            _ => true,
+        }
+    }
+
+    fn calls_only(&self, expr: &Expr, id: &str) -> bool {
+        matches!(self.expr.overloads(expr.id), [only] if only.id == id)
+    }
+
+    fn plan_function(&self, expr: &'p Expr, function: &str, arguments: Vec<Node>) -> Result<Node, EvalError> {
+        let declared = self.env.library.function(function);
+        let calling = declared.map_or(Calling::USUAL, |function| function.calling);
+        let pattern = if calling.has_pattern { constant_pattern(&arguments)? } else { None };
+        // Where the types of the arguments leave more than one, they decide while evaluating, and then among all overloads.
+        let (overloads, cost, is_resolved) = match self.expr.overloads(expr.id) {
+            [only] => (bind([only]), only.cost, true),
+            _ => {
+                let all = declared.map_or_else(Vec::new, |function| bind(&function.overloads));
+                (all, declared.map_or(Cost::One, |function| function.unresolved_cost()), false)
+            }
+        };
+        let dispatches = !is_resolved && !calling.is_single;
+        let call = Call {
+            function: function.to_owned(),
+            cost,
+            shortcut: Shortcut::of(function),
+            // So are all functions that the reference gives a list of arguments.
+            stops_at_failure: arguments.len() > 2 || calling.stops_at_failure || dispatches || pattern.is_some(),
+            mismatch: if pattern.is_some() { Mismatch::Bare } else { calling.mismatch },
+            arguments,
+            overloads,
+            pattern,
+        };
+        let is_constant = matches!(call.arguments.as_slice(), [Node::Constant(_)]);
+        let node = Node::Call(Box::new(call));
+        if is_constant && calling.is_folded {
+            return Ok(Node::Constant(fold(&node)?.into_static()));
+        }
+        Ok(node)
+    }
+
+    fn plan_list(&mut self, list: &'p ast::List) -> Result<Node, EvalError> {
+        let mut elements = Vec::with_capacity(list.elements.len());
+        for (place, element) in list.elements.iter().enumerate() {
+            elements.push(Element { value: self.plan(element)?, optional: list.optional.contains(&place) });
+        }
+        let is_constant = elements.iter().all(|element| is_constant(&element.value));
+        let node = Node::List(elements);
+        if is_constant { Ok(Node::Constant(fold(&node)?.into_static())) } else { Ok(node) }
+    }
+
+    fn plan_map(&mut self, map: &'p [ast::MapEntry]) -> Result<Node, EvalError> {
+        let mut entries = Vec::with_capacity(map.len());
+        for entry in map {
+            let (key, value) = (self.plan(&entry.key)?, self.plan(&entry.value)?);
+            entries.push(Entry { key, value, optional: entry.optional });
+        }
+        let is_constant = entries.iter().all(|entry| is_constant(&entry.key) && is_constant(&entry.value));
+        let node = Node::Map(entries);
+        if is_constant { Ok(Node::Constant(fold(&node)?.into_static())) } else { Ok(node) }
+    }
+
+    fn plan_message(&mut self, message: &'p ast::Struct) -> Result<Node, EvalError> {
+        let mut fields = Vec::with_capacity(message.fields.len());
+        for field in &message.fields {
+            fields.push((field.name.clone(), Element { value: self.plan(&field.value)?, optional: field.optional }));
+        }
+        Ok(Node::Message(Box::new(Message { name: message.type_name.clone(), fields })))
+    }
+
+    fn plan_comprehension(&mut self, fold: &'p ast::Comprehension) -> Result<Node, EvalError> {
+        let init = self.plan(&fold.accu_init)?;
+        let range = self.plan(&fold.iter_range)?;
+        let outside = self.scope.len();
+        let accumulator = self.declare(&fold.accu_var);
+        let first = self.declare(&fold.iter_var);
+        let second = fold.iter_var2.as_deref().map(|name| self.declare(name));
+        let condition = self.plan(&fold.loop_condition)?;
+        let step = collect(self.plan(&fold.loop_step)?, accumulator);
+        self.scope.truncate(outside + 1);
+        let result = self.plan(&fold.result)?;
+        self.scope.truncate(outside);
+        Ok(quantifier(Fold { range, first, second, accumulator, init, condition, step, result }))
+    }
+
+    fn declare(&mut self, name: &'p str) -> usize {
+        let slot = self.slots;
+        self.slots += 1;
+        self.scope.push((name, slot));
+        slot
+    }
+}
+
+fn bind<'d>(declarations: impl IntoIterator<Item = &'d Arc<Overload>>) -> Vec<Candidate> {
+    let bound = declarations.into_iter().filter_map(|declaration| match declaration.run {
+        Run::Function(implementation) => Some(Candidate { declaration: declaration.clone(), implementation }),
+        Run::Evaluator => None,
+    });
+    bound.collect()
+}
+
+/// The compiled regular expression of a call that has a constant one.
+fn constant_pattern(arguments: &[Node]) -> Result<Option<Arc<Pattern>>, EvalError> {
+    match arguments {
+        [_, Node::Constant(Value::String(source)), ..] => Pattern::new(source.as_str())
+            .map(|pattern| Some(Arc::new(pattern)))
+            .map_err(|error| EvalError::new(error.to_string())),
+        _ => Ok(None),
+    }
+}
+
+fn is_constant(node: &Node) -> bool {
+    matches!(node, Node::Constant(_))
+}
+
+fn field(name: &str) -> Key {
+    Key::Field { written: Value::string(name), property: unescape(name).map(Into::into) }
+}
+
+/// The node as something to go on from.
+fn into_attribute(node: Node) -> Attribute {
+    let root = match node {
+        Node::Attribute(attribute) => return *attribute,
+        Node::Variable(place) => Root::Variable(place),
+        Node::Local(slot) => Root::Local(slot),
+        node => Root::Node(node),
+    };
+    Attribute { root, qualifiers: Vec::new() }
+}
+
+fn index([operand, key]: [Node; 2], optional: bool) -> Result<Node, EvalError> {
+    let mut attribute = into_attribute(operand);
+    let key = match key {
+        Node::Constant(Value::String(name)) => field(name.as_str()),
+        Node::Constant(key) => {
+            super::attribute::check_key(&key)?;
+            Key::Constant(key)
+        }
+        key => Key::Dynamic(into_attribute(key)),
+    };
+    attribute.qualifiers.push(Qualifier { key, optional, presence: false });
+    Ok(Node::Attribute(Box::new(attribute)))
+}
+
+/// `element in [constants]` as a look-up in a set; the arguments again where that can't be.
+fn membership([element, list]: [Node; 2]) -> Result<Node, [Node; 2]> {
+    let Node::Constant(Value::List(constants)) = &list else { return Err([element, list]) };
+    if constants.is_empty() {
+        return Ok(Node::Constant(Value::Bool(false)));
+    }
+    let mut set = ConstantSet::default();
+    let only_scalars = constants.iter().all(|constant| constant.is_ok_and(|constant| set.insert(&constant)));
+    match only_scalars {
+        true => Ok(Node::Membership(Box::new(Membership { element, set }))),
+        false => Err([element, list]),
+    }
+}
+
+impl ConstantSet {
+    /// Adds `value`, and the numbers of other types that it equals; false for what is no scalar.
+    fn insert(&mut self, value: &Value<'_>) -> bool {
+        let bits = |number: f64| (number + 0.0).to_bits();
+        match value {
+            Value::Bool(truth) => self.bools[usize::from(*truth)] = true,
+            Value::Int(number) => {
+                self.ints.insert(*number);
+                self.doubles.insert(bits(*number as f64));
+                self.uints.extend(u64::try_from(*number).ok());
+            }
+            Value::Uint(number) => {
+                self.uints.insert(*number);
+                self.doubles.insert(bits(*number as f64));
+                self.ints.extend(i64::try_from(*number).ok());
+            }
+            Value::Double(number) => {
+                self.doubles.insert(bits(*number));
+                let (int, uint) = (*number as i64, *number as u64);
+                self.ints.extend((int as f64 == *number && int != i64::MAX).then_some(int));
+                self.uints.extend((uint as f64 == *number && uint != u64::MAX).then_some(uint));
+            }
+            Value::String(text) => _ = self.strings.insert(text.as_str().into()),
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// A comprehension, as a quantifier if it is one.
+fn quantifier(fold: Fold) -> Node {
+    let is_accumulator = |node: &Node| matches!(node, Node::Local(slot) if *slot == fold.accumulator);
+    let Node::Constant(Value::Bool(start)) = fold.init else { return Node::Fold(Box::new(fold)) };
+    let goes_on = match &fold.condition {
+        Node::NotStrictlyFalse(condition) => match (condition.as_ref(), start) {
+            (Node::Call(call), false) => {
+                call.function == operators::LOGICAL_NOT && call.arguments.iter().all(is_accumulator)
+            }
+            (condition, start) => start && is_accumulator(condition),
+        },
+        _ => false,
+    };
+    let steps = match (&fold.step, start) {
+        (Node::And(terms), true) | (Node::Or(terms), false) => is_accumulator(&terms[0]),
+        _ => false,
+    };
+    if !goes_on || !steps || !is_accumulator(&fold.result) {
+        return Node::Fold(Box::new(fold));
+    }
+    let Fold { range, first, second, step: Node::And(terms) | Node::Or(terms), .. } = fold else {
+        unreachable!("the step is what was looked at");
+    };
+    let [_, predicate] = *terms;
+    Node::Quantifier(Box::new(Quantifier { range, first, second, predicate, decisive: !start }))
+}
+
+/// The step of a comprehension that only adds to its accumulator as one that adds in place.
+fn collect(step: Node, accumulator: usize) -> Node {
+    match step {
+        Node::Attribute(mut attribute) => {
+            if let Root::Conditional(conditional) = &mut attribute.root
+                && attribute.qualifiers.is_empty()
+            {
+                for branch in [&mut conditional.truthy, &mut conditional.falsy] {
+                    if let Root::Node(node) = &mut branch.root {
+                        let added = std::mem::replace(node, Node::Local(accumulator));
+                        *node = collect(added, accumulator);
+                    }
+                }
+            }
+            Node::Attribute(attribute)
+        }
+        Node::Call(mut call) => match (call.function.as_str(), call.arguments.as_mut_slice()) {
+            (operators::ADD, [Node::Local(slot), Node::List(elements)])
+                if *slot == accumulator && matches!(elements.as_slice(), [Element { optional: false, .. }]) =>
+            {
+                let element = elements.remove(0).value;
+                Node::Append(Box::new(Append { accumulator, element, cost: model::MAKE_LIST }))
+            }
+            (operators::ADD, [Node::Local(slot), Node::Constant(Value::List(list))])
+                if *slot == accumulator && list.len() == 1 =>
+            {
+                let element = Node::Constant(list.get(0).and_then(Result::ok).unwrap_or_default().into_static());
+                Node::Append(Box::new(Append { accumulator, element, cost: 0 }))
+            }
+            ("cel.@mapInsert", [Node::Local(slot), _, _]) if *slot == accumulator => {
+                let value = call.arguments.remove(2);
+                let key = call.arguments.remove(1);
+                Node::Insert(Box::new(Insert { accumulator, key, value }))
+            }
+            ("cel.@mapInsert", [Node::Local(slot), _]) if *slot == accumulator => {
+                Node::Merge(Box::new(Merge { accumulator, entries: call.arguments.remove(1) }))
+            }
+            _ => Node::Call(call),
+        },
+        step => step,
+    }
+}
+
+fn constant_value(constant: &Constant) -> Value<'static> {
+    match constant {
+        Constant::Null => Value::Null,
+        Constant::Bool(truth) => Value::Bool(*truth),
+        Constant::Int(number) => Value::Int(*number),
+        Constant::Uint(number) => Value::Uint(*number),
+        Constant::Double(number) => Value::Double(*number),
+        Constant::String(text) => Value::string(text.as_str()),
+        Constant::Bytes(bytes) => Value::bytes(bytes.as_slice()),
+    }
+}

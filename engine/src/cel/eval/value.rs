@@ -1,0 +1,391 @@
+//! Values of expressions.
+//!
+//! A [`Value`] borrows where it can: strings, lists and maps of the object under validation are read in place, through
+//! the [`Form`](super::host::Form) that its schema gives them; only what an expression makes itself is owned. Clones
+//! are cheap. Errors are no values: what may fail is a `Result`.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::error::EvalError;
+use super::list::List;
+use super::map::Map;
+use crate::cel::types::Type;
+use crate::meta::pattern::{self, Pattern};
+use crate::meta::time::Moment;
+use crate::value::Value as Json;
+
+/// The value of an expression, for the lifetime of the object, the program and the forms that it reads.
+#[derive(Clone, Debug, Default)]
+pub enum Value<'a> {
+    #[default]
+    Null,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Double(f64),
+    String(Text<'a>),
+    Bytes(Arc<[u8]>),
+    Duration(Duration),
+    Timestamp(Timestamp),
+    List(List<'a>),
+    /// A map, or an object of the host: at run time that is the same.
+    Map(Map<'a>),
+    /// A type, such as `int`.
+    Type(Arc<Type>),
+    /// `optional.of(…)`, or `optional.none()`.
+    Optional(Option<Arc<Value<'a>>>),
+    /// A value of a library's own type.
+    Opaque(Arc<dyn Opaque>),
+    /// What no schema describes: equal or not, but nothing else.
+    Preserved(&'a Json),
+}
+
+/// A string: part of the host's object or of the program, or made by the expression.
+#[derive(Clone)]
+pub enum Text<'a> {
+    Borrowed(&'a str),
+    Shared(Arc<str>),
+}
+
+/// A span of time in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Duration(pub i64);
+
+/// A point in time, and the zone in which it prints and is taken apart. Equality and order pass over the zone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timestamp {
+    /// Seconds since 1970-01-01T00:00:00Z.
+    pub seconds: i64,
+    /// 0 to 999,999,999.
+    pub nanos: u32,
+    /// Seconds east of Greenwich.
+    pub offset_seconds: i32,
+}
+
+/// A value of a type that the language does not know itself: a quantity, a URL, a named format.
+pub trait Opaque: fmt::Debug + Any + Send + Sync {
+    /// Its type, as `type()` gives it.
+    fn ty(&self) -> Type;
+
+    /// Whether `other` is the same value; `None` if there is no such comparison, as with another type.
+    fn equals(&self, other: &dyn Opaque) -> Option<bool>;
+
+    /// The name that Go has for its type, which a few errors tell.
+    fn go_type(&self) -> &'static str;
+
+    /// The value in a message.
+    fn shown(&self) -> String {
+        type_name(&self.ty())
+    }
+
+    /// How the value is told from others as a key of a map.
+    fn as_key(&self) -> KeyKind {
+        KeyKind::Identity
+    }
+
+    /// Whether it is a message, which has no fields: it differs from what is none, and says so of each field.
+    fn is_message(&self) -> bool {
+        false
+    }
+
+    /// What the cost model takes for its size.
+    fn size(&self) -> u64 {
+        1
+    }
+
+    /// The longest regular expression behind a format of texts, in characters; `None` for what is no format.
+    fn format_regex_size(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// What makes a value the same key of a map as another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyKind {
+    /// That it is shown alike.
+    Content,
+    /// Nothing: it is the same as no other.
+    Identity,
+    /// It can't be a key: the reference fails.
+    Unhashable,
+}
+
+/// What a function may use beside its arguments.
+#[derive(Debug, Default)]
+pub struct Scope<'p> {
+    /// The argument of the present call that is a regular expression, where it is a constant.
+    pub(super) constant_pattern: Option<&'p Arc<Pattern>>,
+    /// The regular expressions that were not known before.
+    patterns: HashMap<String, Arc<Pattern>>,
+}
+
+impl Scope<'_> {
+    /// The regular expression `source`, compiled once: a constant with the program, any other for the evaluation.
+    ///
+    /// # Errors
+    /// In Go's words.
+    pub fn pattern(&mut self, source: &str) -> Result<Arc<Pattern>, pattern::Error> {
+        const PATTERNS_MAX: usize = 64;
+        if let Some(constant) = self.constant_pattern.filter(|constant| constant.source() == source) {
+            return Ok(constant.clone());
+        }
+        if let Some(known) = self.patterns.get(source) {
+            return Ok(known.clone());
+        }
+        let pattern = Arc::new(Pattern::new(source)?);
+        if self.patterns.len() >= PATTERNS_MAX {
+            self.patterns.clear();
+        }
+        self.patterns.insert(source.to_owned(), pattern.clone());
+        Ok(pattern)
+    }
+}
+
+impl<'a> Value<'a> {
+    /// A string that the expression makes.
+    pub fn string(text: impl Into<Arc<str>>) -> Self {
+        Value::String(Text::Shared(text.into()))
+    }
+
+    /// A string that stands somewhere already.
+    pub fn borrowed(text: &'a str) -> Self {
+        Value::String(Text::Borrowed(text))
+    }
+
+    pub fn bytes(bytes: impl Into<Arc<[u8]>>) -> Self {
+        Value::Bytes(bytes.into())
+    }
+
+    pub fn list(items: Vec<Value<'a>>) -> Self {
+        Value::List(List::owned(items))
+    }
+
+    /// JSON that no schema describes, read in place: maps, lists and scalars as a literal would have them.
+    pub fn json(json: &'a Json) -> Self {
+        match json {
+            Json::Null => Value::Null,
+            Json::Bool(truth) => Value::Bool(*truth),
+            Json::Int(number) => Value::Int(*number),
+            Json::Float(number) => Value::Double(*number),
+            Json::String(text) => Value::borrowed(text),
+            Json::Array(items) => Value::List(List::Json(items)),
+            Json::Object(fields) => Value::Map(Map::Json(fields)),
+        }
+    }
+
+    pub fn ty(ty: Type) -> Self {
+        Value::Type(Arc::new(ty))
+    }
+
+    /// `optional.of(value)`.
+    pub fn optional_of(value: Value<'a>) -> Self {
+        Value::Optional(Some(Arc::new(value)))
+    }
+
+    /// `optional.none()`.
+    pub const OPTIONAL_NONE: Value<'static> = Value::Optional(None);
+
+    pub fn opaque(value: impl Opaque) -> Self {
+        Value::Opaque(Arc::new(value))
+    }
+
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Value::Bool(truth) => Some(*truth),
+            _ => None,
+        }
+    }
+
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Value::Int(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Value::String(text) => Some(text.as_str()),
+            _ => None,
+        }
+    }
+
+    pub fn as_list(&self) -> Option<&List<'a>> {
+        match self {
+            Value::List(list) => Some(list),
+            _ => None,
+        }
+    }
+
+    pub fn as_map(&self) -> Option<&Map<'a>> {
+        match self {
+            Value::Map(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    /// The value of a library's type `T`.
+    pub fn as_opaque<T: Opaque>(&self) -> Option<&T> {
+        match self {
+            Value::Opaque(value) => (value.as_ref() as &dyn Any).downcast_ref(),
+            _ => None,
+        }
+    }
+
+    /// The type, as `type()` gives it: of lists and maps not what they hold.
+    pub fn type_of(&self) -> Type {
+        match self {
+            Value::Null => Type::Null,
+            Value::Bool(_) => Type::Bool,
+            Value::Int(_) => Type::Int,
+            Value::Uint(_) => Type::Uint,
+            Value::Double(_) => Type::Double,
+            Value::String(_) => Type::String,
+            Value::Bytes(_) => Type::Bytes,
+            Value::Duration(_) => Type::Duration,
+            Value::Timestamp(_) => Type::Timestamp,
+            Value::List(_) => Type::list(Type::Dyn),
+            Value::Map(_) => Type::map(Type::Dyn, Type::Dyn),
+            Value::Type(_) => Type::Type(None),
+            Value::Optional(_) => Type::optional(Type::Dyn),
+            Value::Opaque(value) => value.ty(),
+            Value::Preserved(_) => Type::opaque("unknown", Vec::new()),
+        }
+    }
+
+    /// The name of the type, without what it holds: `list`, `google.protobuf.Duration`.
+    pub fn type_name(&self) -> String {
+        type_name(&self.type_of())
+    }
+
+    /// The same value without anything borrowed. What no schema describes, or does not fit its schema, becomes null.
+    pub fn into_static(self) -> Value<'static> {
+        match self {
+            Value::Null | Value::Preserved(_) => Value::Null,
+            Value::Bool(truth) => Value::Bool(truth),
+            Value::Int(number) => Value::Int(number),
+            Value::Uint(number) => Value::Uint(number),
+            Value::Double(number) => Value::Double(number),
+            Value::String(Text::Shared(text)) => Value::String(Text::Shared(text)),
+            Value::String(Text::Borrowed(text)) => Value::string(text),
+            Value::Bytes(bytes) => Value::Bytes(bytes),
+            Value::Duration(duration) => Value::Duration(duration),
+            Value::Timestamp(timestamp) => Value::Timestamp(timestamp),
+            Value::List(list) => Value::list(list.iter().map(|item| item.unwrap_or_default().into_static()).collect()),
+            Value::Map(map) => {
+                let entry = |(key, value): (Value<'a>, Result<Value<'a>, EvalError>)| {
+                    (key.into_static(), value.unwrap_or_default().into_static())
+                };
+                Value::Map(Map::owned(map.entries().into_iter().map(entry)))
+            }
+            Value::Type(ty) => Value::Type(ty),
+            Value::Optional(content) => {
+                Value::Optional(content.map(|content| Arc::new((*content).clone().into_static())))
+            }
+            Value::Opaque(value) => Value::Opaque(value),
+        }
+    }
+
+    /// The same value as it lies in `self`, without a count of references to keep.
+    pub(crate) fn lend(&'a self) -> Value<'a> {
+        match self {
+            Value::String(text) => Value::String(Text::Borrowed(text.as_str())),
+            Value::List(list) => Value::List(list.lend()),
+            Value::Map(map) => Value::Map(map.lend()),
+            other => other.clone(),
+        }
+    }
+}
+
+/// The name of a type at run time, where parameters are not known.
+pub fn type_name(ty: &Type) -> String {
+    match ty {
+        Type::Null => "null_type".to_owned(),
+        Type::List(_) => "list".to_owned(),
+        Type::Map(_) => "map".to_owned(),
+        Type::Any => "google.protobuf.Any".to_owned(),
+        Type::Duration => "google.protobuf.Duration".to_owned(),
+        Type::Timestamp => "google.protobuf.Timestamp".to_owned(),
+        Type::Type(_) => "type".to_owned(),
+        Type::Wrapper(scalar) => type_name(&scalar.as_type()),
+        Type::Opaque(opaque) => opaque.name.clone(),
+        other => other.to_string(),
+    }
+}
+
+impl<'a> Text<'a> {
+    pub fn as_str(&self) -> &str {
+        match self {
+            Text::Borrowed(text) => text,
+            Text::Shared(text) => text,
+        }
+    }
+
+    /// How many characters it has.
+    pub fn characters(&self) -> u64 {
+        self.as_str().chars().count() as u64
+    }
+}
+
+impl std::ops::Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl fmt::Debug for Text<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(formatter)
+    }
+}
+
+impl From<Moment> for Timestamp {
+    fn from(moment: Moment) -> Self {
+        let Moment { unix_seconds, nanos, offset_seconds } = moment;
+        Timestamp { seconds: unix_seconds, nanos, offset_seconds }
+    }
+}
+
+impl Timestamp {
+    /// The moment, whatever the zone.
+    fn moment(self) -> (i64, u32) {
+        (self.seconds, self.nanos)
+    }
+}
+
+impl PartialEq for Timestamp {
+    fn eq(&self, other: &Self) -> bool {
+        self.moment() == other.moment()
+    }
+}
+
+impl Eq for Timestamp {}
+
+impl PartialOrd for Timestamp {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Timestamp {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.moment().cmp(&other.moment())
+    }
+}
+
+impl From<bool> for Value<'_> {
+    fn from(truth: bool) -> Self {
+        Value::Bool(truth)
+    }
+}
+
+impl From<i64> for Value<'_> {
+    fn from(number: i64) -> Self {
+        Value::Int(number)
+    }
+}

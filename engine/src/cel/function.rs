@@ -1,0 +1,198 @@
+//! A function of the language: what it takes and gives, what a call costs, and what it does. All of it stands here once.
+
+use std::sync::Arc;
+
+use super::cost::Cost;
+use super::eval::{EvalError, Scope, Value};
+use super::types::Type;
+
+/// A function with all its overloads, in the order in which they are tried.
+#[derive(Clone, Debug)]
+pub struct Function {
+    pub name: &'static str,
+    pub overloads: Vec<Arc<Overload>>,
+    pub calling: Calling,
+}
+
+/// One signature of a function.
+#[derive(Clone, Debug)]
+pub struct Overload {
+    pub id: &'static str,
+    /// `target.function(…)`: `params[0]` is the target.
+    pub is_member: bool,
+    pub params: Vec<Type>,
+    pub result: Type,
+    /// Names of the type parameters in `params` and `result`.
+    pub type_params: Vec<Arc<str>>,
+    /// What a call costs, before it is made and after.
+    pub cost: Cost,
+    /// What a call does.
+    pub run: Run,
+    /// The first version of Kubernetes that knows it.
+    pub since: Minor,
+}
+
+/// A minor version of Kubernetes: 36 for 1.36.
+pub type Minor = u16;
+
+/// What an overload does. `arguments` agree with its parameters, of which lists and maps are known to be such, not what
+/// they hold; the target of a member function is the first.
+pub type Implementation = for<'a> fn(&mut Scope<'_>, &[Value<'a>]) -> Result<Value<'a>, EvalError>;
+
+/// Who makes a call.
+#[derive(Clone, Copy, Debug)]
+pub enum Run {
+    /// This function, with the values of the arguments.
+    Function(Implementation),
+    /// The evaluator itself: it may leave an argument unevaluated, or goes on from what an argument names.
+    Evaluator,
+}
+
+/// How calls of a function are made. What is not said is as with most functions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calling {
+    /// How a call is answered that no overload takes.
+    pub mismatch: Mismatch,
+    /// All overloads are one to the reference, which finds out for itself what it was given.
+    pub is_single: bool,
+    /// The second argument is a regular expression. A constant one is compiled with the program.
+    pub has_pattern: bool,
+    /// A call with a constant is made when the program is compiled.
+    pub is_folded: bool,
+    /// The first argument that fails ends the call, whatever the number of arguments, as where there are three of them.
+    pub stops_at_failure: bool,
+}
+
+/// What an error says of a call that no overload takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mismatch {
+    /// The function and the types of the arguments.
+    #[default]
+    Types,
+    /// Nothing.
+    Bare,
+    /// What the function itself says: nobody looks at the arguments before.
+    Unguarded,
+    /// Nothing if the first argument takes part in such operations at all, else the function.
+    Trait(Trait),
+}
+
+/// Operations that values of some types take part in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trait {
+    Adder,
+    Comparer,
+    Divider,
+    List,
+    Matcher,
+    Modder,
+    Multiplier,
+    Negator,
+    Sizer,
+    Subtractor,
+}
+
+impl Function {
+    pub fn new(name: &'static str, overloads: impl IntoIterator<Item = Overload>) -> Self {
+        let overloads = overloads.into_iter().map(Arc::new).collect();
+        Function { name, overloads, calling: Calling::default() }
+    }
+
+    /// The same, with calls that are made like this.
+    #[must_use]
+    pub fn calling(self, calling: Calling) -> Self {
+        Function { calling, ..self }
+    }
+
+    /// What a call costs where the types of the arguments leave more than one overload, so that only the evaluation finds
+    /// it: the price that goes with the name, or one step.
+    pub fn unresolved_cost(&self) -> Cost {
+        let of_name = self.overloads.iter().find(|overload| overload.cost.is_of_name());
+        of_name.map_or(Cost::One, |overload| overload.cost)
+    }
+}
+
+impl Calling {
+    /// One implementation for all values that take part in such operations.
+    pub const fn by_trait(operation: Trait) -> Calling {
+        Calling { mismatch: Mismatch::Trait(operation), is_single: true, ..Calling::USUAL }
+    }
+
+    /// Calls whose mismatches are told without any detail.
+    pub const BARE: Calling = Calling { mismatch: Mismatch::Bare, ..Calling::USUAL };
+
+    pub const USUAL: Calling = Calling {
+        mismatch: Mismatch::Types,
+        is_single: false,
+        has_pattern: false,
+        is_folded: false,
+        stops_at_failure: false,
+    };
+}
+
+impl Overload {
+    /// `function(params) -> result`.
+    pub fn global(
+        id: &'static str,
+        params: impl Into<Vec<Type>>,
+        result: Type,
+        cost: Cost,
+        run: Implementation,
+    ) -> Self {
+        Overload::declare(id, false, params.into(), result, cost, Run::Function(run))
+    }
+
+    /// `params[0].function(params[1..]) -> result`.
+    pub fn member(
+        id: &'static str,
+        params: impl Into<Vec<Type>>,
+        result: Type,
+        cost: Cost,
+        run: Implementation,
+    ) -> Self {
+        Overload::declare(id, true, params.into(), result, cost, Run::Function(run))
+    }
+
+    /// The same as [`Overload::global`], but the evaluator makes the calls.
+    pub(in crate::cel) fn evaluated(id: &'static str, params: impl Into<Vec<Type>>, result: Type, cost: Cost) -> Self {
+        Overload::declare(id, false, params.into(), result, cost, Run::Evaluator)
+    }
+
+    /// The same as [`Overload::member`], but the evaluator makes the calls.
+    pub(in crate::cel) fn evaluated_member(
+        id: &'static str,
+        params: impl Into<Vec<Type>>,
+        result: Type,
+        cost: Cost,
+    ) -> Self {
+        Overload::declare(id, true, params.into(), result, cost, Run::Evaluator)
+    }
+
+    /// The same, known since that version.
+    #[must_use]
+    pub fn since(self, since: Minor) -> Self {
+        Overload { since, ..self }
+    }
+
+    fn declare(id: &'static str, is_member: bool, params: Vec<Type>, result: Type, cost: Cost, run: Run) -> Self {
+        let mut type_params = Vec::new();
+        for ty in params.iter().chain([&result]) {
+            collect_type_params(ty, &mut type_params);
+        }
+        Overload { id, is_member, params, result, type_params, cost, run, since: 0 }
+    }
+}
+
+fn collect_type_params(ty: &Type, names: &mut Vec<Arc<str>>) {
+    match ty {
+        Type::Param(name) if !names.contains(name) => names.push(name.clone()),
+        Type::List(element) => collect_type_params(element, names),
+        Type::Map(entry) => {
+            collect_type_params(&entry.0, names);
+            collect_type_params(&entry.1, names);
+        }
+        Type::Opaque(opaque) => opaque.params.iter().for_each(|param| collect_type_params(param, names)),
+        Type::Type(Some(of)) => collect_type_params(of, names),
+        _ => {}
+    }
+}

@@ -1,0 +1,353 @@
+//! Authorization: what somebody may do, asked of the host.
+//!
+//! Source: `k8s.io/apiserver/pkg/cel/library/authz.go`, release 1.37. Selectors of fields and labels narrow no check: no
+//! authoriser here looks at them.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use super::arguments::{opaque, text, value};
+use super::since;
+use crate::cel::cost::{Cost, Estimate, Range, actual, model};
+use crate::cel::eval::value::Opaque;
+use crate::cel::eval::{EvalError, Value};
+use crate::cel::function::{Function, Implementation, Overload};
+use crate::cel::types::Type::{self, Bool};
+use crate::meta::names;
+
+/// Who knows what somebody may do.
+pub trait Authorizer: Debug + Send + Sync {
+    /// Whether the user of this authoriser may do it.
+    fn decide(&self, check: &Check) -> Decision;
+
+    /// The authoriser of a service account.
+    fn service_account(&self, namespace: &str, name: &str) -> Arc<dyn Authorizer>;
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Check {
+    Path { verb: String, path: String },
+    Resource { verb: String, resource: Resource },
+}
+
+/// A resource that something may be done with; what is not named is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resource {
+    pub group: String,
+    pub resource: String,
+    pub subresource: String,
+    pub namespace: String,
+    pub name: String,
+}
+
+/// An answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decision {
+    pub allowed: bool,
+    pub reason: String,
+}
+
+/// The value of the variable `authorizer`.
+pub fn authorizer<'a>(authorizer: Arc<dyn Authorizer>) -> Value<'a> {
+    Value::opaque(Whole(authorizer))
+}
+
+/// The value of the variable `authorizer.requestResource`.
+pub fn request_resource<'a>(authorizer: Arc<dyn Authorizer>, resource: Resource) -> Value<'a> {
+    Value::opaque(ResourceCheck { authorizer, resource })
+}
+
+/// `kubernetes.authorization.NAME`
+pub fn type_of(name: &str) -> Type {
+    Type::object(&format!("kubernetes.authorization.{name}"))
+}
+
+/// An authorization check, which must not happen often.
+const CHECK: Cost = Cost::of_name(|_| Estimate::of(Range::fixed(CHECK_COST)), |_| CHECK_COST);
+const CHECK_COST: u64 = 350_000;
+
+/// A selector is parsed into a list of its requirements.
+const SELECTOR: Cost = Cost::of_name(
+    |sizes| {
+        let size = sizes.size(1);
+        let requirements = size.scale(REQUIREMENTS_PER_CHARACTER).scale(REQUIREMENT);
+        let parsed = size.scale(model::TRAVERSAL);
+        Estimate::of(requirements.plus(parsed).plus(Range::fixed(model::MAKE_LIST)))
+    },
+    |called| {
+        let size = called.size(1);
+        let requirements = actual::scale(size, REQUIREMENTS_PER_CHARACTER);
+        let parsed = actual::scale(size, model::TRAVERSAL);
+        actual::scale(requirements, REQUIREMENT).saturating_add(parsed).saturating_add(model::MAKE_LIST)
+    },
+);
+const REQUIREMENTS_PER_CHARACTER: f64 = 0.5;
+const REQUIREMENT: f64 = (model::MAKE_LIST + model::MAKE_STRUCT) as f64;
+
+pub(super) fn functions() -> Vec<Function> {
+    let checks = vec![
+        Function::new(
+            "allowed",
+            [Overload::member("decision_allowed", [type_of("Decision")], Bool, Cost::One, |_, arguments| {
+                Ok(Value::Bool(decided(arguments)?.allowed))
+            })],
+        ),
+        Function::new(
+            "check",
+            [
+                Overload::member(
+                    "pathcheck_check",
+                    [type_of("PathCheck"), Type::String],
+                    type_of("Decision"),
+                    CHECK,
+                    |_, arguments| {
+                        let (of, verb) = (opaque::<PathCheck>(arguments, 0)?, text(arguments, 1)?.to_string());
+                        let decision = of.authorizer.decide(&Check::Path { verb, path: of.path.clone() });
+                        Ok(Value::opaque(Decided(decision)))
+                    },
+                ),
+                Overload::member(
+                    "resourcecheck_check",
+                    [type_of("ResourceCheck"), Type::String],
+                    type_of("Decision"),
+                    CHECK,
+                    |_, arguments| {
+                        let (of, verb) = (opaque::<ResourceCheck>(arguments, 0)?, text(arguments, 1)?.to_string());
+                        let decision = of.authorizer.decide(&Check::Resource { verb, resource: of.resource.clone() });
+                        Ok(Value::opaque(Decided(decision)))
+                    },
+                ),
+            ],
+        ),
+        // Authorisers here answer from memory, and don't fail.
+        Function::new(
+            "error",
+            [Overload::member("decision_error", [type_of("Decision")], Type::String, Cost::One, |_, arguments| {
+                decided(arguments).map(|_| Value::string(""))
+            })],
+        ),
+        Function::new(
+            "errored",
+            [Overload::member("decision_errored", [type_of("Decision")], Bool, Cost::One, |_, arguments| {
+                decided(arguments).map(|_| Value::Bool(false))
+            })],
+        ),
+        Function::new(
+            "group",
+            [Overload::member(
+                "authorizer_group",
+                [type_of("Authorizer"), Type::String],
+                type_of("GroupCheck"),
+                Cost::One,
+                |_, arguments| {
+                    let (Whole(authorizer), group) = (opaque(arguments, 0)?, text(arguments, 1)?.to_string());
+                    Ok(Value::opaque(GroupCheck { authorizer: Arc::clone(authorizer), group }))
+                },
+            )],
+        ),
+        narrowing("name", "resourcecheck_name", |_, arguments| narrow(arguments, |resource| &mut resource.name)),
+        narrowing("namespace", "resourcecheck_namespace", |_, arguments| {
+            narrow(arguments, |resource| &mut resource.namespace)
+        }),
+        Function::new(
+            "path",
+            [Overload::member(
+                "authorizer_path",
+                [type_of("Authorizer"), Type::String],
+                type_of("PathCheck"),
+                Cost::One,
+                |_, arguments| {
+                    let (Whole(authorizer), path) = (opaque(arguments, 0)?, text(arguments, 1)?);
+                    let path = not_blank(path, "path must not be empty")?;
+                    Ok(Value::opaque(PathCheck { authorizer: Arc::clone(authorizer), path }))
+                },
+            )],
+        ),
+        Function::new(
+            "reason",
+            [Overload::member("decision_reason", [type_of("Decision")], Type::String, Cost::One, |_, arguments| {
+                Ok(Value::string(decided(arguments)?.reason.as_str()))
+            })],
+        ),
+        Function::new(
+            "resource",
+            [Overload::member(
+                "groupcheck_resource",
+                [type_of("GroupCheck"), Type::String],
+                type_of("ResourceCheck"),
+                Cost::One,
+                |_, arguments| {
+                    let of: &GroupCheck = opaque(arguments, 0)?;
+                    let resource = not_blank(text(arguments, 1)?, "resource must not be empty")?;
+                    let resource = Resource { group: of.group.clone(), resource, ..Resource::default() };
+                    Ok(request_resource(Arc::clone(&of.authorizer), resource))
+                },
+            )],
+        ),
+        Function::new(
+            "serviceAccount",
+            [Overload::member(
+                "authorizer_serviceaccount",
+                [type_of("Authorizer"), Type::String, Type::String],
+                type_of("Authorizer"),
+                Cost::One,
+                |_, arguments| {
+                    let (namespace, name) = (text(arguments, 1)?, text(arguments, 2)?);
+                    if !names::is_dns1123_subdomain(name).is_empty() {
+                        return Err(EvalError::new("Invalid service account name"));
+                    }
+                    if !names::is_dns1123_label(namespace).is_empty() {
+                        return Err(EvalError::new("Invalid service account namespace"));
+                    }
+                    let Whole(all) = opaque(arguments, 0)?;
+                    Ok(authorizer(all.service_account(namespace, name)))
+                },
+            )],
+        ),
+        narrowing("subresource", "resourcecheck_subresource", |_, arguments| {
+            narrow(arguments, |resource| &mut resource.subresource)
+        }),
+    ];
+    let selectors = vec![
+        selecting("fieldSelector", "authorizer_fieldselector"),
+        selecting("labelSelector", "authorizer_labelselector"),
+    ];
+    [since(27, checks), since(31, selectors)].concat()
+}
+
+/// A function that names a part of the resource of a check.
+fn narrowing(name: &'static str, id: &'static str, run: Implementation) -> Function {
+    let check = || type_of("ResourceCheck");
+    Function::new(name, [Overload::member(id, [check(), Type::String], check(), Cost::One, run)])
+}
+
+fn selecting(name: &'static str, id: &'static str) -> Function {
+    let check = || type_of("ResourceCheck");
+    let overload = Overload::member(id, [check(), Type::String], check(), SELECTOR, |_, arguments| {
+        opaque::<ResourceCheck>(arguments, 0)?;
+        value(arguments, 0).cloned()
+    });
+    Function::new(name, [overload])
+}
+
+fn not_blank(text: &str, why: &'static str) -> Result<String, EvalError> {
+    match text.trim().is_empty() {
+        true => Err(EvalError::new(why)),
+        false => Ok(text.to_owned()),
+    }
+}
+
+/// The check of the first argument with the second in one of its places.
+fn narrow<'a>(
+    arguments: &[Value<'a>],
+    place: impl FnOnce(&mut Resource) -> &mut String,
+) -> Result<Value<'a>, EvalError> {
+    let of: &ResourceCheck = opaque(arguments, 0)?;
+    let mut resource = of.resource.clone();
+    *place(&mut resource) = text(arguments, 1)?.to_string();
+    Ok(request_resource(Arc::clone(&of.authorizer), resource))
+}
+
+fn decided<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Decision, EvalError> {
+    opaque::<Decided>(arguments, 0).map(|Decided(decision)| decision)
+}
+
+/// `kubernetes.authorization.Authorizer`
+#[derive(Debug)]
+struct Whole(Arc<dyn Authorizer>);
+
+/// `kubernetes.authorization.PathCheck`
+#[derive(Debug)]
+struct PathCheck {
+    authorizer: Arc<dyn Authorizer>,
+    path: String,
+}
+
+/// `kubernetes.authorization.GroupCheck`
+#[derive(Debug)]
+struct GroupCheck {
+    authorizer: Arc<dyn Authorizer>,
+    group: String,
+}
+
+/// `kubernetes.authorization.ResourceCheck`
+#[derive(Debug)]
+struct ResourceCheck {
+    authorizer: Arc<dyn Authorizer>,
+    resource: Resource,
+}
+
+/// `kubernetes.authorization.Decision`
+#[derive(Debug)]
+struct Decided(Decision);
+
+impl Opaque for Whole {
+    fn ty(&self) -> Type {
+        type_of("Authorizer")
+    }
+
+    fn equals(&self, _: &dyn Opaque) -> Option<bool> {
+        None
+    }
+
+    fn go_type(&self) -> &'static str {
+        "library.authorizerVal"
+    }
+}
+
+impl Opaque for PathCheck {
+    fn ty(&self) -> Type {
+        type_of("PathCheck")
+    }
+
+    fn equals(&self, _: &dyn Opaque) -> Option<bool> {
+        None
+    }
+
+    fn go_type(&self) -> &'static str {
+        "library.pathCheckVal"
+    }
+}
+
+impl Opaque for GroupCheck {
+    fn ty(&self) -> Type {
+        type_of("GroupCheck")
+    }
+
+    fn equals(&self, _: &dyn Opaque) -> Option<bool> {
+        None
+    }
+
+    fn go_type(&self) -> &'static str {
+        "library.groupCheckVal"
+    }
+}
+
+impl Opaque for ResourceCheck {
+    fn ty(&self) -> Type {
+        type_of("ResourceCheck")
+    }
+
+    fn equals(&self, _: &dyn Opaque) -> Option<bool> {
+        None
+    }
+
+    fn go_type(&self) -> &'static str {
+        "library.resourceCheckVal"
+    }
+}
+
+impl Opaque for Decided {
+    fn ty(&self) -> Type {
+        type_of("Decision")
+    }
+
+    fn equals(&self, _: &dyn Opaque) -> Option<bool> {
+        None
+    }
+
+    fn go_type(&self) -> &'static str {
+        "library.decisionVal"
+    }
+}

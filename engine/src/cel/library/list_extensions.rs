@@ -1,0 +1,284 @@
+//! Lists, as version 3 of cel-go's extension has them.
+
+use super::arguments::{int, list};
+use super::comparison::{compare, is_ordered};
+use super::since;
+use super::sort::sort_indices;
+use crate::cel::cost::formula::{Wants, allocate_list};
+use crate::cel::cost::{Called, Cost, Estimate, Range, Sizes, actual, model};
+use crate::cel::eval::list::List;
+use crate::cel::eval::show::show;
+use crate::cel::eval::{EvalError, Value};
+use crate::cel::function::{Calling, Function, Mismatch, Overload, Trait};
+use crate::cel::types::Type::{self, Bool, Bytes, Double, Duration, Dyn, Int, Timestamp, Uint};
+
+/// The longest list that `lists.range` makes.
+const RANGE_MAX: i64 = 1_000_000;
+
+/// A list as long as the part.
+const SLICE: Cost = Cost::of_overload(
+    |sizes| {
+        let (start, end) = (sizes.unsigned(1, 0), sizes.unsigned(2, sizes.size(0).max));
+        allocate_list(1.0, Range::fixed(end.wrapping_sub(start)))
+    },
+    |called| actual::allocate_list(1.0, called.result.size()),
+);
+
+/// A list as long as the number says.
+const RANGE: Cost = Cost::of_overload(
+    |sizes| allocate_list(1.0, Range::fixed(sizes.unsigned(0, u64::MAX))),
+    |called| actual::allocate_list(1.0, called.result.size()),
+);
+
+/// A list of the same length.
+const REVERSE: Cost = Cost::of_overload(
+    |sizes| allocate_list(1.0, sizes.size(0)),
+    |called| actual::allocate_list(1.0, called.result.size()),
+);
+
+/// A list, the first one gone through.
+const FLATTEN: Cost =
+    Cost::of_overload(|sizes| allocate_list(1.0, sizes.size(0)), |called| actual::allocate_list(1.0, called.size(0)));
+
+/// A list, the first one gone through as often as it is deep.
+const FLATTEN_DEEP: Cost = Cost::of_overload(
+    |sizes| allocate_list(sizes.unsigned(1, u64::MAX) as f64, sizes.size(0)),
+    |called| {
+        let depth = called.arguments.get(1).map_or(1.0, |depth| depth.as_int().unwrap_or(1) as f64);
+        actual::allocate_list(if depth < 0.0 { 1.0 } else { depth }, called.size(0))
+    },
+)
+.wanting(Wants::Int(1));
+
+/// A list, each element compared with each other.
+const DISTINCT: Cost = Cost::of_overload(|sizes| compare_all(sizes, 0, 0.0), |called| compare_pairs(called, 0))
+    .wanting(Wants::List(0))
+    .comparing_pairs();
+
+/// The same, the elements in order; dearer for texts.
+const SORT: Cost = Cost::of_overload(|sizes| compare_all(sizes, 0, 0.0), |called| compare_pairs(called, 0))
+    .wanting(Wants::List(0))
+    .comparing_pairs();
+const SORT_TEXTS: Cost =
+    Cost::of_overload(|sizes| compare_all(sizes, 0, model::TRAVERSAL), |called| compare_pairs(called, 0))
+        .wanting(Wants::List(0))
+        .comparing_pairs();
+
+/// A list, each key compared with each other; dearer for texts.
+const SORT_BY: Cost = Cost::of_overload(|sizes| compare_all(sizes, 1, 0.0), |called| compare_pairs(called, 1))
+    .wanting(Wants::List(1))
+    .comparing_pairs();
+const SORT_BY_TEXTS: Cost =
+    Cost::of_overload(|sizes| compare_all(sizes, 1, model::TRAVERSAL), |called| compare_pairs(called, 1))
+        .wanting(Wants::List(1))
+        .comparing_pairs();
+
+pub(super) fn functions() -> Vec<Function> {
+    let items = || Type::list(Type::param("T"));
+    let of_lists = Calling::by_trait(Trait::List);
+    let functions =
+        vec![
+            Function::new(
+                "@sortByAssociatedKeys",
+                [
+                    sort_by_keys("list_int_sortByAssociatedKeys", Int, SORT_BY),
+                    sort_by_keys("list_uint_sortByAssociatedKeys", Uint, SORT_BY),
+                    sort_by_keys("list_double_sortByAssociatedKeys", Double, SORT_BY),
+                    sort_by_keys("list_bool_sortByAssociatedKeys", Bool, SORT_BY),
+                    sort_by_keys("list_google.protobuf.Duration_sortByAssociatedKeys", Duration, SORT_BY),
+                    sort_by_keys("list_google.protobuf.Timestamp_sortByAssociatedKeys", Timestamp, SORT_BY),
+                    sort_by_keys("list_string_sortByAssociatedKeys", Type::String, SORT_BY_TEXTS),
+                    sort_by_keys("list_bytes_sortByAssociatedKeys", Bytes, SORT_BY_TEXTS),
+                ],
+            )
+            .calling(of_lists),
+            Function::new(
+                "distinct",
+                [Overload::member("list_distinct", [items()], items(), DISTINCT, |_, arguments| {
+                    distinct(list(arguments, 0)?)
+                })],
+            ),
+            Function::new(
+                "flatten",
+                [
+                    Overload::member("list_flatten", [Type::list(items())], items(), FLATTEN, |_, arguments| {
+                        match arguments {
+                            [Value::List(list)] => flatten(list, 1),
+                            _ => Err(cannot_flatten(arguments)),
+                        }
+                    }),
+                    Overload::member(
+                        "list_flatten_int",
+                        [Type::list(Dyn), Int],
+                        Type::list(Dyn),
+                        FLATTEN_DEEP,
+                        |_, arguments| match arguments {
+                            [Value::List(list), Value::Int(depth)] => flatten(list, *depth),
+                            _ => Err(cannot_flatten(arguments)),
+                        },
+                    ),
+                ],
+            )
+            .calling(Calling { mismatch: Mismatch::Unguarded, ..Calling::USUAL }),
+            Function::new(
+                "lists.range",
+                [Overload::global("lists_range", [Int], Type::list(Int), RANGE, |_, arguments| {
+                    range(int(arguments, 0)?)
+                })],
+            ),
+            Function::new(
+                "reverse",
+                [Overload::member("list_reverse", [items()], items(), REVERSE, |_, arguments| {
+                    let mut items = list(arguments, 0)?.to_vec()?;
+                    items.reverse();
+                    Ok(Value::list(items))
+                })],
+            ),
+            Function::new(
+                "slice",
+                [Overload::member("list_slice", [items(), Int, Int], items(), SLICE, |_, arguments| {
+                    slice(list(arguments, 0)?, int(arguments, 1)?, int(arguments, 2)?)
+                })],
+            ),
+            Function::new(
+                "sort",
+                [
+                    sort("list_int_sort", Int, SORT),
+                    sort("list_uint_sort", Uint, SORT),
+                    sort("list_double_sort", Double, SORT),
+                    sort("list_bool_sort", Bool, SORT),
+                    sort("list_google.protobuf.Duration_sort", Duration, SORT),
+                    sort("list_google.protobuf.Timestamp_sort", Timestamp, SORT),
+                    sort("list_string_sort", Type::String, SORT_TEXTS),
+                    sort("list_bytes_sort", Bytes, SORT_TEXTS),
+                ],
+            )
+            .calling(of_lists),
+        ];
+    since(34, functions)
+}
+
+fn sort(id: &'static str, of: Type, cost: Cost) -> Overload {
+    Overload::member(id, [Type::list(of.clone())], Type::list(of), cost, |_, arguments| {
+        let list = list(arguments, 0)?;
+        sort_by(list, list)
+    })
+}
+
+fn sort_by_keys(id: &'static str, of: Type, cost: Cost) -> Overload {
+    let items = || Type::list(Type::param("T"));
+    Overload::member(id, [items(), Type::list(of)], items(), cost, |_, arguments| {
+        sort_by(list(arguments, 0)?, list(arguments, 1)?)
+    })
+}
+
+/// What comparing the elements of the argument at `at` costs, and the list that is made of them.
+fn compare_all(sizes: &Sizes<'_, '_>, at: usize, text_factor: f64) -> Estimate {
+    let size = sizes.size(at);
+    allocate_list(model::COMPARE_PAIR + text_factor, size.times(size))
+}
+
+fn compare_pairs(called: &Called<'_, '_>, at: usize) -> u64 {
+    let list = called.arguments.get(at).unwrap_or_else(|| called.first());
+    let begins_with_text = match list {
+        Value::List(list) => matches!(list.get(0), Some(Ok(Value::String(_) | Value::Bytes(_)))),
+        _ => false,
+    };
+    let text_factor = if begins_with_text { model::TRAVERSAL } else { 0.0 };
+    let size = list.size();
+    actual::allocate_list(model::COMPARE_PAIR + text_factor, size.saturating_mul(size))
+}
+
+fn slice<'a>(list: &List<'a>, start: i64, end: i64) -> Result<Value<'a>, EvalError> {
+    let refused = |why: &str| Err(EvalError::new(format!("cannot slice({start}, {end}), {why}")));
+    let (Ok(first), Ok(last)) = (usize::try_from(start), usize::try_from(end)) else {
+        return refused("negative indexes not supported");
+    };
+    if start > end {
+        return refused("start index must be less than or equal to end index");
+    }
+    if list.len() < last {
+        return refused(&format!("list is length {}", list.len()));
+    }
+    let items: Result<Vec<_>, _> = (first..last).filter_map(|at| list.get(at)).collect();
+    items.map(Value::list)
+}
+
+fn cannot_flatten(arguments: &[Value<'_>]) -> EvalError {
+    let types: Vec<String> = arguments.iter().map(|argument| show(&Value::ty(argument.type_of()))).collect();
+    let (target, depth) =
+        types.split_first().map_or(("", ""), |(target, depth)| (target, depth.first().map_or("", String::as_str)));
+    EvalError::new(format!("no such overload: {target}.flatten({depth})"))
+}
+
+fn flatten<'a>(list: &List<'a>, depth: i64) -> Result<Value<'a>, EvalError> {
+    if depth < 0 {
+        return Err(EvalError::new("level must be non-negative"));
+    }
+    let mut items = Vec::with_capacity(list.len());
+    collect_flat(list, depth, &mut items)?;
+    Ok(Value::list(items))
+}
+
+fn collect_flat<'a>(list: &List<'a>, depth: i64, items: &mut Vec<Value<'a>>) -> Result<(), EvalError> {
+    for item in list.iter() {
+        match item? {
+            Value::List(inner) if depth > 0 => collect_flat(&inner, depth - 1, items)?,
+            item => items.push(item),
+        }
+    }
+    Ok(())
+}
+
+fn range<'a>(count: i64) -> Result<Value<'a>, EvalError> {
+    if count < 0 {
+        return Err(EvalError::new(format!("lists.range: size must be non-negative, got {count}")));
+    }
+    if count > RANGE_MAX {
+        return Err(EvalError::new(format!("lists.range: size {count} exceeds maximum allowed ({RANGE_MAX})")));
+    }
+    Ok(Value::list((0..count).map(Value::Int).collect()))
+}
+
+fn distinct<'a>(list: &List<'a>) -> Result<Value<'a>, EvalError> {
+    if list.is_empty() {
+        return Ok(Value::List(list.clone()));
+    }
+    let mut unique: Vec<Value<'a>> = Vec::new();
+    for item in list.iter() {
+        let item = item?;
+        if !unique.iter().any(|known| item.is(known) == Ok(true)) {
+            unique.push(item);
+        }
+    }
+    Ok(Value::list(unique))
+}
+
+/// `list` in the order of `keys`; equal keys come as Go's sort leaves them.
+fn sort_by<'a>(list: &List<'a>, keys: &List<'a>) -> Result<Value<'a>, EvalError> {
+    if list.len() != keys.len() {
+        return Err(EvalError::new(format!(
+            "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, but got {} and {} \
+             elements respectively",
+            list.len(),
+            keys.len()
+        )));
+    }
+    // Of nothing, the reference gives the keys back.
+    let nothing = keys;
+    let keys = keys.to_vec()?;
+    let Some(first) = keys.first() else { return Ok(Value::List(nothing.clone())) };
+    if !is_ordered(first) {
+        return Err(EvalError::new("list elements must be comparable"));
+    }
+    let kind = std::mem::discriminant(first);
+    if keys.len() > 1 && keys.iter().any(|key| std::mem::discriminant(key) != kind) {
+        return Err(EvalError::new("list elements must have the same type"));
+    }
+    let indices = sort_indices(keys.len(), |left, right| {
+        let order = keys.get(left).zip(keys.get(right)).and_then(|(left, right)| compare(left, right).ok());
+        order.is_some_and(std::cmp::Ordering::is_lt)
+    });
+    let items: Result<Vec<_>, _> = indices.into_iter().filter_map(|at| list.get(at)).collect();
+    items.map(Value::list)
+}

@@ -1,0 +1,107 @@
+//! The functions that expressions may call, one family a file. What a function takes and gives, what it costs and what it
+//! does stand there together, in one [`Overload`](super::function::Overload) a signature.
+//!
+//! A function is added to the file of its family, and nowhere else. A family is added as a file with
+//! `pub(super) fn functions() -> Vec<Function>` and a line in [`KUBERNETES`], whose order matters: of the functions of one
+//! name, overloads are tried in that order. Prices that several families share stand in
+//! [`cost::formula`](super::cost::formula). What an expression must not use before a version of Kubernetes knows it says so
+//! by `since`.
+//!
+//! The ids, results and texts of errors are those of cel-go 0.29 and the Kubernetes libraries 1.37. What the evaluator
+//! does itself is declared as such: `&&`, `||`, `?:`, `==`, `!=`, selection, indices, and `or` and `orValue` of
+//! optionals, whose right side may stay unevaluated.
+
+pub mod authorizer;
+
+mod arithmetic;
+mod comparison;
+mod comprehensions;
+mod containers;
+mod conversion;
+mod list_extensions;
+mod lists;
+mod logic;
+mod named_format;
+mod network;
+mod optionals;
+mod quantity;
+mod regex;
+mod semver;
+mod sets;
+mod strings;
+mod texts;
+pub(in crate::cel) mod time;
+mod urls;
+
+mod arguments;
+mod formatting;
+mod sort;
+
+#[cfg(test)]
+mod tests;
+
+pub use time::timestamp_text;
+
+use std::sync::Arc;
+
+use super::function::{Function, Minor};
+
+type Family = fn() -> Vec<Function>;
+
+/// The CEL standard.
+const STANDARD: [Family; 7] = [
+    logic::functions,
+    comparison::functions,
+    arithmetic::functions,
+    containers::functions,
+    conversion::functions,
+    texts::functions,
+    time::functions,
+];
+
+/// What Kubernetes adds to it, without [`lists`].
+const KUBERNETES: [Family; 12] = [
+    urls::functions,
+    regex::functions,
+    authorizer::functions,
+    optionals::functions,
+    quantity::functions,
+    strings::functions,
+    sets::functions,
+    network::functions,
+    named_format::functions,
+    comprehensions::functions,
+    semver::functions,
+    list_extensions::functions,
+];
+
+/// The version of Kubernetes whose library of lists stands behind all others; before, it stood in front of them.
+const LISTS_LAST: Minor = 37;
+
+/// All functions that the CEL standard has.
+pub fn standard() -> Vec<Function> {
+    STANDARD.iter().flat_map(|family| family()).collect()
+}
+
+/// All functions that an expression of Kubernetes may call that is to be understood by `version`.
+pub fn kubernetes(version: Minor) -> Vec<Function> {
+    let lists: Family = lists::functions;
+    let (first, last) = if version < LISTS_LAST { (Some(lists), None) } else { (None, Some(lists)) };
+    let families = STANDARD.into_iter().chain(first).chain(KUBERNETES).chain(last);
+    let known = families.flat_map(|family| family()).map(|mut function| {
+        function.overloads.retain(|overload| overload.since <= version);
+        function
+    });
+    known.filter(|function| !function.overloads.is_empty()).collect()
+}
+
+/// `functions`, known since that version.
+fn since(version: Minor, functions: Vec<Function>) -> Vec<Function> {
+    let dated = functions.into_iter().map(|mut function| {
+        for overload in &mut function.overloads {
+            Arc::make_mut(overload).since = version;
+        }
+        function
+    });
+    dated.collect()
+}

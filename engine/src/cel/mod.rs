@@ -1,0 +1,170 @@
+//! The Common Expression Language, as Kubernetes 1.37 speaks it.
+//!
+//! Text becomes an [`ast::Ast`], an [`env::Env`] of declared variables and functions turns that into a
+//! [`checker::CheckedExpr`], and this is priced by [`cost`] and run by [`eval`]. Nothing here does I/O, reads a clock or
+//! needs the server. Texts, positions and costs are those of cel-go 0.29 with the Kubernetes libraries. A function, with what
+//! it takes, gives, costs and does, stands once: in [`library`], one family a file.
+//!
+//! A rule such as
+//!
+//! ```yaml
+//! x-kubernetes-validations:
+//! - rule: self.replicas <= self.maxReplicas
+//! ```
+//!
+//! is an expression over one variable:
+//!
+//! ```
+//! use kubeskiff_engine::cel::env::{Env, Expressions};
+//! use kubeskiff_engine::cel::eval::map::Map;
+//! use kubeskiff_engine::cel::eval::{Program, Value};
+//! use kubeskiff_engine::cel::types::Type;
+//!
+//! let env = Env::kubernetes(Expressions::Stored).with_variable("self", Type::map(Type::String, Type::Int));
+//! let checked = env.compile("self.replicas <= self.maxReplicas")?;
+//! assert_eq!(*checked.result_type(), Type::Bool);
+//!
+//! let program = Program::new(&checked, &env)?;
+//! let entries = [("replicas", 3), ("maxReplicas", 2)].map(|(name, count)| (Value::string(name), Value::Int(count)));
+//! let object = Value::Map(Map::owned(entries));
+//!
+//! let evaluation = program.evaluate(&[Some(Ok(object))], 1_000);
+//! assert_eq!(evaluation.result?.as_bool(), Some(false));
+//! assert_eq!(evaluation.cost, 5);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! JSON is read where it lies, through an [`eval::host::Form`]; [`cost::estimate`] tells beforehand what an expression may
+//! cost. The example `rule` does all of that with a schema.
+//!
+//! What is wrong with an expression is told as `kubectl` shows it:
+//!
+//! ```
+//! use kubeskiff_engine::cel::env::{Env, Expressions};
+//! use kubeskiff_engine::cel::types::Type;
+//!
+//! let env = Env::kubernetes(Expressions::New).with_variable("self", Type::String);
+//! let issues = env.compile("self.size() > '3'").unwrap_err();
+//! assert_eq!(
+//!     issues.to_string(),
+//!     "ERROR: <input>:1:13: found no matching overload for '_>_' applied to '(int, string)'\n \
+//!      | self.size() > '3'\n \
+//!      | ............^",
+//! );
+//! ```
+//!
+//! # The way of an expression
+//!
+//! `cel` knows nothing of Kubernetes' objects; `schema::declare` and `schema::rules` bring the two together.
+//!
+//! - **Text to tree** (`lexer`, `syntax`, `parser`, `macros`): recursive descent, bounded in depth as cel-go is, with
+//!   the recovery and the messages of its generated parser. Ids are given in cel-go's order, as errors and costs
+//!   refer to them.
+//! - **Tree to types** (`checker`): declarations come from the structural schema, one object type a position. Every
+//!   function of every library is declared in `library/declarations`, for new and for stored expressions apart.
+//!   `checker::resolve` gives names their meaning and leaves types to the evaluation, for expressions that nobody
+//!   checks.
+//! - **Types to a price** (`cost`): one table of calls, by overload, for the estimate and for what a run really
+//!   costs. Paths are kept as the reference keeps them, shared memory and all, since the estimate depends on it.
+//! - **Types to a program** (`eval`): names become slots, overloads functions, constants values. Objects are read
+//!   where they lie, through a form that tells what a place in the JSON is to the expression; nothing is converted
+//!   that is not looked at. The steps of `eval::machine` are functions that are never inlined into the one that tells
+//!   them apart, and hand values on where they lie: a copy of a value right after it was written stalls the
+//!   processor, and once doubled the time of a rule over a list.
+//! - Programs are compiled when a version is first written to, and kept with it. Definitions are compiled and priced
+//!   when they are written, against what is new or stored in them.
+
+pub mod ast;
+pub mod declared;
+pub mod error;
+pub mod types;
+pub mod wellknown;
+pub mod escape;
+
+pub mod lexer;
+pub mod syntax;
+pub mod literal;
+pub mod macros;
+pub mod parser;
+pub mod print;
+
+pub mod checker;
+pub mod cost;
+pub mod env;
+pub mod function;
+pub mod eval;
+pub mod library;
+
+#[cfg(test)]
+mod tests {
+    use super::cost::estimate;
+    use super::declared::DeclType;
+    use super::env::{Env, Expressions};
+    use super::eval::{Program, Value};
+    use super::types::Type;
+
+    /// What all steps get along with; without optimization, calls take several times the space.
+    const STACK_BYTES: usize = if cfg!(debug_assertions) { 8 << 20 } else { 1 << 20 };
+
+    fn on_a_small_stack(test: fn()) {
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(test).expect("a thread can be made");
+        thread.join().expect("it does not panic");
+    }
+
+    /// Takes `text` through all steps; whether it got to the end does not matter.
+    fn run(text: &str) {
+        let env = Env::kubernetes(Expressions::Stored).with_variable("self", Type::Bool);
+        let Ok(checked) = env.compile(text) else { return };
+        estimate(&checked, &DeclType::scalar(Type::Bool, 0, 4));
+        let Ok(program) = Program::new(&checked, &env) else { return };
+        // The result does not matter, only that there is one.
+        let _ = program.evaluate(&[Some(Ok(Value::Bool(true)))], 1_000_000);
+    }
+
+    #[test]
+    fn no_depth_overflows_the_stack() {
+        on_a_small_stack(go_deep);
+    }
+
+    fn go_deep() {
+        let nested = |open: &str, inner: &str, close: &str| {
+            for depth in [60, 120, 124, 240, 249] {
+                run(&format!("{}{inner}{}", open.repeat(depth), close.repeat(depth)));
+            }
+        };
+        nested("(", "1", ")");
+        nested("[", "1", "]");
+        nested("{1: ", "1", "}");
+        nested("self || self && !dyn(", "self", ")");
+        nested("self == (self && (self || ", "self", "))");
+        nested("[1].all(x, ", "self", ")");
+        nested("[1].map(x, self, ", "self", ")");
+        nested("[1].exists(x, self && x > 0 || !", "self", ")");
+        nested("{'a': 1}.transformMap(k, v, ", "self", ")");
+        nested("optional.of(", "self", ")");
+        nested("[?optional.of(", "self", ")]");
+        nested("self ? self : (", "self", ")");
+        nested("self ? ", "self", " : self");
+        nested("{1: true}[", "1", "] ? 1 : 2");
+        nested("-(", "1", ")");
+        nested("'%s'.format([", "1", "])");
+    }
+
+    #[test]
+    fn no_length_overflows_the_stack() {
+        on_a_small_stack(go_far);
+    }
+
+    fn go_far() {
+        for count in [100, 248, 1_000, 9_000] {
+            run(&vec!["self"; count].join(" && "));
+            run(&vec!["1"; count].join(" + "));
+            run(&format!("self{}", ".a".repeat(count)));
+            run(&format!("[{}]", vec!["1"; count].join(", ")));
+            run(&format!("{}self", "!".repeat(count)));
+            run(&format!("[[1]]{}", ".map(x, x)".repeat(count.min(248))));
+            run(&format!("[[1]]{}", ".flatten()".repeat(count.min(248))));
+            run(&format!("optional.of(1){}", ".optMap(x, x)".repeat(count.min(8))));
+        }
+    }
+}

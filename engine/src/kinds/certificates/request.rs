@@ -1,0 +1,151 @@
+//! Requests for certificates by PKCS#10, and certificates.
+//!
+//! A signature is checked where the server's cryptography is built in; offline tools take it as it is.
+
+use x509_parser::certificate::X509Certificate;
+use x509_parser::certification_request::X509CertificationRequest;
+use x509_parser::prelude::FromDer;
+
+use super::pem::{Block, blocks};
+
+/// What a request says of its subject.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The subject's organizations: groups of the user that it will be.
+    pub organizations: Vec<String>,
+}
+
+impl Request {
+    /// Reads a PEM block of type `CERTIFICATE REQUEST` without a look at its signature.
+    ///
+    /// # Errors
+    ///
+    /// The text of Go's error.
+    pub fn parse(pem: &[u8]) -> Result<Self, String> {
+        let block = first(pem)?;
+        let (_, request) = X509CertificationRequest::from_der(&block.bytes).map_err(|_| malformed(&block.bytes))?;
+        let organizations = request.certification_request_info.subject.iter_organization();
+        let texts = organizations.filter_map(|name| name.as_str().ok().map(str::to_owned));
+        Ok(Request { organizations: texts.collect() })
+    }
+
+    /// [`Request::parse`], and whether who asks has the key.
+    ///
+    /// # Errors
+    ///
+    /// The text of Go's error.
+    pub fn verify(pem: &[u8]) -> Result<(), String> {
+        let block = first(pem)?;
+        let (_, request) = X509CertificationRequest::from_der(&block.bytes).map_err(|_| malformed(&block.bytes))?;
+        signature::verify(&request)
+    }
+}
+
+/// Whether `der` is a certificate.
+pub fn is_certificate(der: &[u8]) -> bool {
+    X509Certificate::from_der(der).is_ok_and(|(rest, _)| rest.is_empty())
+}
+
+/// Whether `der` is the certificate of an authority.
+pub fn is_authority(der: &[u8]) -> bool {
+    X509Certificate::from_der(der).is_ok_and(|(_, certificate)| certificate.is_ca())
+}
+
+fn first(pem: &[u8]) -> Result<Block, String> {
+    let first = blocks(pem).into_iter().next().filter(|block| block.label == "CERTIFICATE REQUEST");
+    first.ok_or_else(|| "PEM block type must be CERTIFICATE REQUEST".to_owned())
+}
+
+/// What Go says of bytes that are not a request, as far as can be told from the outermost element.
+fn malformed(der: &[u8]) -> String {
+    const SEQUENCE: u8 = 0x30;
+    match der.first() {
+        Some(&SEQUENCE) | None => "asn1: syntax error: data truncated".to_owned(),
+        Some(_) => "asn1: structure error: tags don't match".to_owned(),
+    }
+}
+
+#[cfg(feature = "signatures")]
+mod signature {
+    use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
+    use x509_parser::certification_request::X509CertificationRequest;
+
+    const RSA: &str = "1.2.840.113549.1.1.";
+    const ECDSA: &str = "1.2.840.10045.4.3.";
+    const ED25519: &str = "1.3.101.112";
+    const P384_BITS: usize = 384;
+
+    /// Whether the request is signed by its own key; an algorithm that is not known here passes.
+    pub(super) fn verify(request: &X509CertificationRequest<'_>) -> Result<(), String> {
+        let algorithm = request.signature_algorithm.algorithm.to_id_string();
+        let key = &request.certification_request_info.subject_pki;
+        let bits = key.parsed().map(|key| key.key_size()).unwrap_or_default();
+        let Some((verification, failure)) = verification(&algorithm, bits) else { return Ok(()) };
+        let key = UnparsedPublicKey::new(verification, key.subject_public_key.data.as_ref());
+        let signed = key.verify(request.certification_request_info.raw, &request.signature_value.data);
+        signed.map_err(|_| failure.to_owned())
+    }
+
+    fn verification(algorithm: &str, key_bits: usize) -> Option<(&'static dyn VerificationAlgorithm, &'static str)> {
+        if let Some(hash) = algorithm.strip_prefix(RSA) {
+            let verification: &'static dyn VerificationAlgorithm = match hash {
+                "11" => &signature::RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY,
+                "12" => &signature::RSA_PKCS1_2048_8192_SHA384,
+                "13" => &signature::RSA_PKCS1_1024_8192_SHA512_FOR_LEGACY_USE_ONLY,
+                _ => return None,
+            };
+            return Some((verification, "crypto/rsa: verification error"));
+        }
+        if let Some(hash) = algorithm.strip_prefix(ECDSA) {
+            let verification: &'static dyn VerificationAlgorithm = match (hash, key_bits >= P384_BITS) {
+                ("2", false) => &signature::ECDSA_P256_SHA256_ASN1,
+                ("2", true) => &signature::ECDSA_P384_SHA256_ASN1,
+                ("3", false) => &signature::ECDSA_P256_SHA384_ASN1,
+                ("3", true) => &signature::ECDSA_P384_SHA384_ASN1,
+                _ => return None,
+            };
+            return Some((verification, "x509: ECDSA verification failure"));
+        }
+        (algorithm == ED25519).then_some((
+            &signature::ED25519 as &'static dyn VerificationAlgorithm,
+            "x509: Ed25519 verification failure",
+        ))
+    }
+}
+
+#[cfg(not(feature = "signatures"))]
+mod signature {
+    use x509_parser::certification_request::X509CertificationRequest;
+
+    /// Nothing is known against it.
+    pub(super) const fn verify(_: &X509CertificationRequest<'_>) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_request_is_told_in_gos_words() {
+        let wrong_type = Err("PEM block type must be CERTIFICATE REQUEST".to_owned());
+        assert_eq!(Request::verify(b""), wrong_type);
+        assert_eq!(Request::verify(b"-----BEGIN X-----\nAQID\n-----END X-----\n"), wrong_type);
+        let garbage = b"-----BEGIN CERTIFICATE REQUEST-----\nMAID\n-----END CERTIFICATE REQUEST-----\n";
+        assert_eq!(Request::verify(garbage), Err("asn1: syntax error: data truncated".to_owned()));
+    }
+
+    #[cfg(feature = "signatures")]
+    #[test]
+    fn a_request_is_signed_by_its_own_key() {
+        let params = rcgen::CertificateParams::default();
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let mut request = params.serialize_request(&key).expect("a request").pem().expect("as text");
+        assert_eq!(Request::verify(request.as_bytes()), Ok(()));
+        let at = request.len() - 60;
+        let other = if request.as_bytes()[at] == b'A' { "B" } else { "A" };
+        request.replace_range(at..=at, other);
+        assert_eq!(Request::verify(request.as_bytes()), Err("x509: ECDSA verification failure".to_owned()));
+    }
+}

@@ -1,0 +1,405 @@
+//! The built-in kinds.
+//!
+//! A kind is one file in `served/GROUP`, which `build.rs` finds: a table `KINDS` of [`Kind`]s, each with its names and its
+//! [`Strategy`] (defaults, validation, columns). Its type, from which JSON, protobuf, patches, apply and OpenAPI follow, is
+//! data: [`crate::types`]. Nothing else names a kind. What the files share stands beside them.
+//!
+//! Like the layers above it, this one is pure. The registry makes a resource of a kind when it is first asked for.
+//!
+//! # What a kind says
+//!
+//! - **A subresource** is a `Part`: its name, its verbs, the kind that is sent where it is not the object's, and an
+//!   `Action`. `Action::Write` reads and writes the object, and the strategy knows the part (`approval`, `resize`);
+//!   the others (`Bind`, `Evict`, `Scale`, `Connect` and so on) are a function of the registry each.
+//! - **Forms of one kind** (versions, or the two Events) name each other in `forms`. The first is stored;
+//!   `Strategy::convert` makes the others of it.
+//! - **Which versions are served** is decided by `kinds::runtime_config` from `is_default` and `--runtime-config`.
+//! - **Strategies work on the decoded form**: a JSON tree as Go would write it, with nothing where Go has a zero
+//!   value that it omits. They read it by `FieldRef`, a value with its path, so that an error knows where it is, and
+//!   set defaults by the few words of `kinds::defaults`. Rust structs for the Go types would be a second copy of
+//!   every object. Where Go's internal type differs from the version's, `internalize` does what the round trip does.
+//! - **Errors come in the order of the reference**, all of them. Every loop over a client's list counts its steps,
+//!   and duplicates are found by sets.
+//! - Definitions with the name of a built-in kind are stored and stay without effect, as in kube-apiserver: they are
+//!   never compiled, and deleting one deletes nothing but itself. Else who may write definitions could take
+//!   admission, roles or leases away from everybody. (The corpus was recorded from a server of definitions alone,
+//!   which serves them; `tests/spec/KNOWN-CORPUS` names those answers.)
+//! - `cargo fmt` does not see files that a build script finds; `tests/run` formats the folder by name.
+
+pub mod strategy;
+mod metadata;
+pub mod checks;
+pub mod conditions;
+pub mod defaults;
+pub mod prepare;
+pub mod certificates;
+pub mod flow_control;
+pub mod devices;
+pub mod policies;
+mod data;
+mod rbac;
+pub mod diff;
+pub mod semantic;
+pub mod resources;
+pub mod node_selector;
+pub mod pod;
+pub mod workloads;
+mod jobs;
+mod autoscaling;
+pub mod limits;
+pub mod quota;
+pub mod signers;
+pub mod storage;
+pub mod pod_object;
+pub mod webhooks;
+pub mod network;
+pub mod services;
+pub mod default_roles;
+mod token_request;
+pub mod layout;
+pub mod runtime_config;
+/// A file each.
+mod served {
+    include!(concat!(env!("OUT_DIR"), "/served.rs"));
+}
+
+use std::sync::Arc;
+
+use crate::crd::{Names, Scale, Scope, SelectorForm, ServedVersion};
+use crate::protobuf;
+use crate::types;
+use crate::types::Message;
+use crate::value::Value;
+use strategy::Strategy;
+
+pub use crate::types::show_internal;
+pub use rbac::GROUP as RBAC_GROUP;
+pub use served::apiregistration::api_service::{available_here, local as local_api_service};
+pub use served::core::binding::BINDING;
+pub use served::core::config_map::root_authority;
+pub use served::core::namespace::{FINALIZE, INITIAL as INITIAL_NAMESPACES, new as new_namespace};
+pub use served::core::service_account::default as default_service_account;
+pub use served::networking::ingress_class::set_default_class;
+pub use served::networking::ip_address::{
+    is_managed as is_managed_address, is_of_service as is_address_of_service, of_service as address_of_service,
+};
+pub use served::networking::service_cidr::{
+    DEFAULT as DEFAULT_SERVICE_RANGE, is_ready as is_ready_range, ranges as ranges_of,
+};
+pub use token_request::TOKEN_REQUEST;
+
+/// What is known of a built-in kind.
+pub struct Kind {
+    /// Empty for the core group.
+    pub group: &'static str,
+    pub version: &'static str,
+    pub plural: &'static str,
+    pub singular: &'static str,
+    pub kind: &'static str,
+    pub short_names: &'static [&'static str],
+    pub categories: &'static [&'static str],
+    pub scope: Scope,
+    /// Whether `/status` is a subresource.
+    pub status: bool,
+    /// Its other subresources.
+    pub parts: &'static [Part],
+    /// JSON paths, each with its leading dot.
+    pub selectable_fields: &'static [&'static str],
+    pub form: Form,
+    /// What can be done, sorted.
+    pub verbs: &'static [&'static str],
+    /// Of a question: who answers it. Questions are not stored.
+    pub review: Option<Review>,
+    pub strategy: &'static dyn Strategy,
+    /// Some of its objects are made of what is served, each time somebody asks, until somebody changes them.
+    pub is_computed: bool,
+    /// A small valid object, in YAML: what the kind is for, and what the tests create.
+    pub example: &'static str,
+    /// Every form of the same objects, in other versions or groups: they are stored in the first. Empty for a kind that has
+    /// one.
+    pub forms: &'static [&'static Kind],
+    /// Whether it is served unless somebody asks for something else: beta and alpha versions are not.
+    pub is_default: bool,
+    /// What everybody is warned of who uses it.
+    pub deprecation: Option<&'static str>,
+}
+
+/// Where the schema of a kind comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// From its message.
+    Typed,
+    /// Of CustomResourceDefinition: recursive, so not structural. [`crate::crd::definition`] is the schema.
+    Definition,
+}
+
+/// A subresource of a kind, beside `/status`.
+pub struct Part {
+    /// As in paths.
+    pub name: &'static str,
+    /// What can be done, sorted.
+    pub verbs: &'static [&'static str],
+    /// What is sent and answered, where it is not the object itself.
+    pub kind: Option<&'static Kind>,
+    pub action: Action,
+}
+
+impl Part {
+    /// `/scale` of a kind that has `.spec.replicas`, `.status.replicas` and `.spec.selector`.
+    const fn scale(selector: SelectorForm) -> Self {
+        Part { name: "scale", verbs: &["get", "patch", "update"], kind: Some(&SCALE), action: Action::Scale(selector) }
+    }
+}
+
+/// What a request to a subresource does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It reads and writes the object, and the kind's strategy knows the part.
+    Write,
+    /// It issues a token for the object.
+    IssueToken,
+    /// It gives the object, a pod, its node.
+    Bind,
+    /// It deletes the object, a pod, if its budgets allow it.
+    Evict,
+    /// It reads what a container wrote.
+    Log,
+    /// It speaks with a container.
+    Connect,
+    /// It passes a request on to the object.
+    Proxy,
+    /// It reads and writes the number of replicas, beside which stands a selector.
+    Scale(SelectorForm),
+    /// It is sent on to one of the endpoints of the service.
+    ConnectService,
+}
+
+/// What is asked by creating an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Review {
+    /// Whose token is this?
+    Token,
+    /// Who am I?
+    SelfSubject,
+    /// May somebody do something?
+    SubjectAccess,
+    /// As [`Review::SubjectAccess`], within a namespace.
+    LocalSubjectAccess,
+    /// May I do something?
+    SelfSubjectAccess,
+    /// What may I do?
+    SelfSubjectRules,
+    /// No question, but a pod that is to get its node.
+    Binding,
+}
+
+/// Everything that can be done with an object.
+const VERBS: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+/// Of objects that are not deleted together.
+const SINGLE_VERBS: &[&str] = &["create", "delete", "get", "list", "patch", "update", "watch"];
+/// Of questions.
+const CREATING_VERBS: &[&str] = &["create"];
+
+impl Kind {
+    /// What most kinds have in common: in namespaces, and nothing that has to be said.
+    const fn new(
+        group: &'static str,
+        version: &'static str,
+        kind: &'static str,
+        strategy: &'static dyn Strategy,
+    ) -> Self {
+        Kind {
+            group,
+            version,
+            plural: "",
+            singular: "",
+            kind,
+            short_names: &[],
+            categories: &[],
+            scope: Scope::Namespaced,
+            status: false,
+            parts: &[],
+            selectable_fields: &[],
+            form: Form::Typed,
+            verbs: VERBS,
+            review: None,
+            strategy,
+            is_computed: false,
+            example: "",
+            forms: &[],
+            is_default: true,
+            deprecation: None,
+        }
+    }
+
+    /// A question, which is created and not stored.
+    const fn question(group: &'static str, review: Review, kind: &'static str) -> Self {
+        Kind {
+            scope: Scope::Cluster,
+            verbs: CREATING_VERBS,
+            review: Some(review),
+            ..Kind::new(group, "v1", kind, &strategy::Unchecked)
+        }
+    }
+
+    /// Its type.
+    pub fn message(&self) -> &'static Message {
+        types::message_of_kind(self.group, self.version, self.kind)
+    }
+
+    /// The type of a list of its objects; a kind that nobody lists has none.
+    pub fn list(&self) -> Option<&'static Message> {
+        let named = types::of_kind(self.group, self.version, &format!("{}List", self.kind));
+        named.filter(|_| self.can("list")).map(types::Named::message)
+    }
+
+    /// Whether `verb` can be done with objects of the kind.
+    pub fn can(&self, verb: &str) -> bool {
+        self.verbs.contains(&verb)
+    }
+
+    /// Its subresource `name`, beside `/status`.
+    pub fn part(&self, name: &str) -> Option<&'static Part> {
+        self.parts.iter().find(|part| part.name == name)
+    }
+
+    /// What `/scale` reads and writes.
+    fn scale(&self) -> Option<Scale> {
+        let form = |part: &Part| match part.action {
+            Action::Scale(form) => Some(form),
+            _ => None,
+        };
+        self.parts.iter().find_map(form).map(|selector_form| Scale {
+            spec_replicas_path: ".spec.replicas".to_owned(),
+            status_replicas_path: ".status.replicas".to_owned(),
+            label_selector_path: Some(".spec.selector".to_owned()),
+            selector_form,
+        })
+    }
+
+    /// Whether `version` is this kind in this version.
+    pub fn is_form(&self, version: &ServedVersion) -> bool {
+        (self.group, self.version, self.plural) == (&version.group, &version.version, &version.names.plural)
+    }
+
+    /// `v1`, `events.k8s.io/v1`.
+    pub fn api_version(&self) -> String {
+        match self.group {
+            "" => self.version.to_owned(),
+            group => format!("{group}/{}", self.version),
+        }
+    }
+
+    /// The kind in all of its forms, itself first.
+    pub fn forms(&'static self) -> impl Iterator<Item = &'static Kind> {
+        std::iter::once(self).chain(self.forms.iter().copied().filter(move |form| !std::ptr::eq(*form, self)))
+    }
+
+    /// Whether objects are stored in this form.
+    pub fn is_stored(&self) -> bool {
+        self.forms.first().is_none_or(|first| std::ptr::eq(*first, self))
+    }
+
+    /// The kind in the form that custom kinds have.
+    pub fn served_version(&self) -> ServedVersion {
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        ServedVersion {
+            group: self.group.to_owned(),
+            version: self.version.to_owned(),
+            names: Arc::new(Names {
+                plural: self.plural.to_owned(),
+                singular: self.singular.to_owned(),
+                kind: self.kind.to_owned(),
+                list_kind: format!("{}List", self.kind),
+                short_names: texts(self.short_names),
+                categories: texts(self.categories),
+            }),
+            scope: self.scope,
+            schema_generation: 0,
+            served: true,
+            storage: self.is_stored() && self.review.is_none(),
+            structural: Arc::default(),
+            rules: Default::default(),
+            preserve_unknown_fields: self.form == Form::Definition,
+            status: self.status,
+            scale: self.scale(),
+            columns: Vec::new(),
+            selectable_fields: texts(self.selectable_fields),
+            deprecation_warning: self.deprecation.map(str::to_owned),
+        }
+    }
+}
+
+/// What `/scale` of a custom resource reads and writes. It has no path of its own, and the resource behind it is validated in
+/// its place.
+pub static SCALE: Kind =
+    Kind { plural: "scales", singular: "scale", ..Kind::new("autoscaling", "v1", "Scale", &strategy::Unchecked) };
+
+/// Every built-in kind.
+pub fn all() -> impl Iterator<Item = &'static Kind> {
+    served::KINDS.iter().flat_map(|kinds| kinds.iter()).copied()
+}
+
+/// The built-in kind that is served as `plural` in `group`.
+pub fn find(group: &str, plural: &str) -> Option<&'static Kind> {
+    all().find(|kind| kind.group == group && kind.plural == plural)
+}
+
+/// Whether a built-in kind has the name of a definition, `PLURAL.GROUP`: such a definition is stored and has no effect.
+pub fn has_name(definition: &str) -> bool {
+    definition.split_once('.').is_some_and(|(plural, group)| find(group, plural).is_some())
+}
+
+/// The type of a built-in kind, if its message is its schema.
+pub fn type_of(api_version: &str, kind: &str) -> Option<&'static Message> {
+    let found = message_of(api_version, kind).filter(|message| message.is_object);
+    found.filter(|_| (api_version, kind) != ("apiextensions.k8s.io/v1", "CustomResourceDefinition"))
+}
+
+/// Annotations of a kind's objects that stand for fields of Go's internal type: metadata on its own does not have them.
+pub fn internal_annotations(api_version: &str, kind: &str) -> &'static [&'static str] {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let found = all().find(|known| (known.kind, known.version, known.group) == (kind, version, group));
+    found.map_or(&[], |kind| kind.strategy.internal_annotations())
+}
+
+/// The message of anything that goes out in protobuf: a kind, its list, a Status; `None` for what has none, as all custom
+/// kinds.
+pub fn message_of(api_version: &str, kind: &str) -> Option<&'static Message> {
+    if matches!((api_version, kind), ("v1", "Table")) {
+        return None;
+    }
+    types::of_api_version(api_version, kind).map(types::Named::message)
+}
+
+/// The type of the options of a deletion.
+pub fn delete_options() -> &'static Message {
+    types::message_named("meta.v1", "DeleteOptions")
+}
+
+/// The objects that a server makes at its start where they are missing, each with its group and plural.
+pub fn initial_objects() -> impl Iterator<Item = (&'static str, &'static str, Value)> {
+    let classes = served::scheduling::priority_class::initial();
+    let flow_control = flow_control::INITIAL.iter().map(|object| match object.str_at(&["kind"]) {
+        "FlowSchema" => (flow_control::GROUP, "flowschemas", object.clone()),
+        _ => (flow_control::GROUP, "prioritylevelconfigurations", object.clone()),
+    });
+    classes.map(|class| ("scheduling.k8s.io", "priorityclasses", class)).chain(flow_control)
+}
+
+/// Brings an object into the form that the store of Kubernetes gives back; one of a custom kind stays as it is.
+pub fn settle_stored(object: &mut Value) {
+    let message = type_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
+    if let Some(message) = message {
+        message.settle(object);
+    }
+}
+
+/// The body that an object goes out in as protobuf; `None` for a kind that has no message.
+pub fn seal(object: &Value) -> Option<Vec<u8>> {
+    let message = message_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"]))?;
+    Some(protobuf::seal(message, object))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,187 @@
+//! Namespace, core/v1.
+//!
+//! A namespace is never gone at once: its deletion marks it as terminating, and a controller empties it.
+
+use crate::crd::{Column, Scope, ServedVersion};
+use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::{names, object_meta};
+use crate::object;
+use crate::value::Value;
+
+use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
+use crate::kinds::{Action, Kind, Part, SINGLE_VERBS, metadata};
+
+/// Namespaces that are there from the start.
+pub const INITIAL: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// The finalizer in the spec: the namespace's content goes first.
+const FINALIZER: &str = "kubernetes";
+
+/// The subresource by which a finalizer in the spec is taken away.
+pub const FINALIZE: &str = "finalize";
+
+/// A namespace to be created.
+pub fn new(name: &str) -> Value {
+    object! { "apiVersion" => "v1", "kind" => "Namespace", "metadata" => object! { "name" => name } }
+}
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "namespaces",
+    singular: "namespace",
+    short_names: &["ns"],
+    scope: Scope::Cluster,
+    status: true,
+    parts: &[Part { name: FINALIZE, verbs: &["update"], kind: None, action: Action::Write }],
+    verbs: SINGLE_VERBS,
+    selectable_fields: &[".status.phase", ".name"],
+    example: "metadata: {name: example}",
+    ..Kind::new("", "v1", "Namespace", &Namespace)
+}];
+
+struct Namespace;
+
+impl Strategy for Namespace {
+    fn set_typed_defaults(&self, object: &mut Value) {
+        label_with_name(object);
+    }
+
+    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+        let fields = object.make_object();
+        fields.insert("status", object! { "phase" => "Active" });
+        let spec = fields.entry("spec").make_object();
+        let finalizers = spec.entry("finalizers");
+        if !matches!(finalizers, Value::Array(_)) {
+            *finalizers = Value::Array(Vec::new());
+        }
+        if let Value::Array(finalizers) = finalizers
+            && !finalizers.iter().any(|name| name.as_str() == Some(FINALIZER))
+        {
+            finalizers.push(Value::from(FINALIZER));
+        }
+        label_with_name(object);
+    }
+
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        let mut errors = metadata::validate(object, false, names::name_is_dns1123_label);
+        let spec = Path::new("spec");
+        let path = spec.child("finalizers");
+        for name in finalizers(object) {
+            errors.extend(check_finalizer(name.as_str().unwrap_or_default(), &path));
+        }
+        errors
+    }
+
+    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+        let kept: &[&str] = match subresource {
+            Subresource::Status => &["spec"],
+            Subresource::Part(FINALIZE) => &["status"],
+            _ => &["spec", "status"],
+        };
+        let fields = new.make_object();
+        for name in kept {
+            match old.get(name) {
+                Some(value) => _ = fields.insert(*name, value.clone()),
+                None => _ = fields.remove(name),
+            }
+        }
+        label_with_name(new);
+    }
+
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
+        let of_metadata = metadata::validate_update(new, old);
+        let others = match subresource {
+            Subresource::Main | Subresource::Scale => {
+                let mut errors = self.validate_create(version, new);
+                errors.extend(of_metadata);
+                return errors;
+            }
+            Subresource::Part(_) => {
+                let spec = Path::new("spec");
+                let path = spec.child("finalizers");
+                let mut errors = ErrorList::new();
+                for (index, name) in finalizers(new).iter().enumerate() {
+                    errors.extend(check_finalizer(name.as_str().unwrap_or_default(), &path.index(index)));
+                }
+                errors
+            }
+            Subresource::Status => {
+                let (wanted, deletion) = match new.at(&["metadata", "deletionTimestamp"]).is_some() {
+                    true => ("Terminating", "is not empty"),
+                    false => ("Active", "is empty"),
+                };
+                let phase = new.str_at(&["status", "phase"]);
+                let status = Path::new("status");
+                let why = format!("may only be '{wanted}' if `deletionTimestamp` {deletion}");
+                let unfit = (phase != wanted).then(|| Error::invalid(&status.child("Phase"), phase, why));
+                unfit.into_iter().collect()
+            }
+        };
+        let mut errors = of_metadata;
+        errors.extend(others);
+        errors
+    }
+
+    fn unknown_field_label(&self, _: &ServedVersion, field: &str) -> String {
+        format!("field label not supported: {field}")
+    }
+
+    fn knows_namespace_label(&self) -> bool {
+        false
+    }
+
+    fn select(&self, object: &Value, field: &str) -> Option<String> {
+        (field == "name").then(|| object.str_at(&["metadata", "name"]).to_owned())
+    }
+
+    fn table(&self) -> Option<Table> {
+        Some(Table::named(vec![Column::string("Status", "The status of the namespace")], |object| {
+            Cell::named(object, vec![Cell::text(object.str_at(&["status", "phase"]))])
+        }))
+    }
+
+    fn precondition_failed(&self) -> Option<&'static str> {
+        Some("Precondition failed")
+    }
+
+    fn begin_delete(&self, object: &Value, now: &str) -> Option<Value> {
+        if object.at(&["metadata", "deletionTimestamp"]).is_some() {
+            return None;
+        }
+        let mut marked = object.clone();
+        object_meta::mark_deleted(&mut marked, now);
+        marked.make_object().entry("metadata").make_object().remove("deletionGracePeriodSeconds");
+        marked.make_object().entry("status").make_object().insert("phase", Value::from("Terminating"));
+        Some(marked)
+    }
+
+    fn must_stay(&self, object: &Value) -> bool {
+        !finalizers(object).is_empty()
+    }
+}
+
+/// Every namespace has its name among its labels, for selectors.
+fn label_with_name(object: &mut Value) {
+    let name = object.str_at(&["metadata", "name"]).to_owned();
+    if !name.is_empty() {
+        let metadata = object.make_object().entry("metadata").make_object();
+        metadata.entry("labels").make_object().insert("kubernetes.io/metadata.name", Value::from(name));
+    }
+}
+
+/// Those who must agree before the namespace goes.
+fn finalizers(object: &Value) -> &[Value] {
+    object.at(&["spec", "finalizers"]).and_then(Value::as_array).unwrap_or_default()
+}
+
+fn check_finalizer(name: &str, path: &Path<'_>) -> ErrorList {
+    let faults = names::is_qualified_name(name).into_iter();
+    let mut errors: ErrorList = faults.map(|fault| Error::invalid(path, name, fault)).collect();
+    errors.extend(metadata::check_finalizer(name, path));
+    errors
+}

@@ -1,0 +1,374 @@
+//! Node, core/v1.
+//!
+//! Source: the types of `k8s.io/api/core/v1`, defaults, validation and columns of Kubernetes 1.37.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use crate::crd::{Column, Scope, ServedVersion};
+use crate::meta::address::Prefix;
+use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::names;
+use crate::meta::quantity::Quantity;
+use crate::value::{Value, go_quote, json};
+
+use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
+use crate::kinds::{Kind, metadata};
+
+/// How long the name of a feature may be.
+const FEATURE_BYTES_MAX: usize = 253;
+const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "nodes",
+    singular: "node",
+    short_names: &["no"],
+    scope: Scope::Cluster,
+    status: true,
+    selectable_fields: &[".spec.unschedulable"],
+    example: r"
+metadata: {name: example}
+spec: {podCIDR: 10.0.0.0/24, podCIDRs: [10.0.0.0/24], taints: [{key: dedicated, value: tests, effect: NoSchedule}]}
+status: {capacity: {cpu: '2', memory: 4Gi}, allocatable: {cpu: '2', memory: 4Gi}}
+",
+    ..Kind::new("", "v1", "Node", &Node)
+}];
+
+struct Node;
+
+impl Strategy for Node {
+    fn set_typed_defaults(&self, object: &mut Value) {
+        set_addresses(object);
+        let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) else { return };
+        if let Some(capacity) = status.get("capacity").filter(|_| !status.contains_key("allocatable")) {
+            let capacity = capacity.clone();
+            status.insert("allocatable", capacity);
+        }
+    }
+
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
+        errors.extend(validate_taints(object));
+        for name in ["capacity", "allocatable"] {
+            errors.extend(validate_quantities(object, name));
+        }
+        errors.extend(validate_swap(object));
+        errors.extend(validate_features(object));
+        errors.extend(validate_ranges(object));
+        errors
+    }
+
+    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+        let kept = if subresource == Subresource::Status { "spec" } else { "status" };
+        match old.get(kept) {
+            Some(value) => _ = new.make_object().insert(kept, value.clone()),
+            None => _ = new.make_object().remove(kept),
+        }
+    }
+
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
+        // As the reference has it, what an update checks is checked after all that a create does.
+        let mut errors = match subresource {
+            Subresource::Status => ErrorList::new(),
+            _ => self.validate_create(version, new),
+        };
+        errors.extend(metadata::validate_update(new, old));
+        for name in ["capacity", "allocatable"] {
+            errors.extend(validate_quantities(new, name));
+        }
+        errors.extend(validate_features(new));
+        errors.extend(validate_addresses(new));
+        errors.extend(validate_kept(new, old));
+        errors.extend(validate_taints(new));
+        errors.extend(validate_external_id(new, old));
+        errors
+    }
+
+    fn unknown_field_label(&self, _: &ServedVersion, field: &str) -> String {
+        format!("field label not supported: {field}")
+    }
+
+    fn select(&self, object: &Value, field: &str) -> Option<String> {
+        let is_unschedulable = object.at(&["spec", "unschedulable"]).and_then(Value::as_bool).unwrap_or_default();
+        (field == "spec.unschedulable").then(|| is_unschedulable.to_string())
+    }
+
+    fn table(&self) -> Option<Table> {
+        Some(table())
+    }
+}
+
+/// One range of addresses and a list of them say the same; where they differ, the one counts.
+fn set_addresses(node: &mut Value) {
+    let Some(spec) = node.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    let first = spec.get("podCIDRs").and_then(Value::as_array).and_then(|ranges| ranges.first()).cloned();
+    let only = spec.get("podCIDR").filter(|range| range.as_str().is_some_and(|range| !range.is_empty())).cloned();
+    match (first, only) {
+        (first, Some(only)) if first.as_ref() != Some(&only) => {
+            spec.insert("podCIDRs", Value::Array(vec![only]));
+        }
+        (Some(first), None) => _ = spec.insert("podCIDR", first),
+        _ => {}
+    }
+}
+
+fn validate_taints(node: &Value) -> ErrorList {
+    let mut errors = ErrorList::new();
+    // As the reference has it.
+    let metadata = Path::new("metadata");
+    let taints = metadata.child("taints");
+    let mut seen = BTreeSet::new();
+    for (index, taint) in node.items_at(&["spec", "taints"]).iter().enumerate() {
+        let path = taints.index(index);
+        let text = |name: &str| taint.str_at(&[name]);
+        let (key, value, effect) = (text("key"), text("value"), text("effect"));
+        let faults = names::is_qualified_name(key).into_iter();
+        errors.extend(faults.map(|fault| Error::invalid(&path.child("key"), key, fault)));
+        let faults = names::is_valid_label_value(value);
+        if !faults.is_empty() {
+            errors.push(Error::invalid(&path.child("value"), value, faults.join(";")));
+        }
+        match effect {
+            "" => errors.push(Error::required(&path.child("effect"), "")),
+            _ if !EFFECTS.contains(&effect) => {
+                errors.push(Error::not_supported(&path.child("effect"), effect, &EFFECTS));
+            }
+            _ => {}
+        }
+        if !seen.insert((effect, key)) {
+            let added = taint.get("timeAdded").unwrap_or(&Value::Null);
+            let shown = show(&[
+                ("Key", Value::from(key)),
+                ("Value", Value::from(value)),
+                ("Effect", Value::from(effect)),
+                ("TimeAdded", added.clone()),
+            ]);
+            let mut error = Error::duplicate(&path, Value::Null).shown_as(shown);
+            error.detail = "taints must be unique by key and effect pair".to_owned();
+            errors.push(error);
+        }
+    }
+    errors
+}
+
+/// A struct as field errors show it: with the names of Go's internal types.
+fn show(fields: &[(&str, Value)]) -> String {
+    let fields = fields.iter().map(|(name, value)| format!("\"{name}\":{}", json::encode_to_string(value)));
+    format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+}
+
+/// Amounts are not negative.
+fn validate_quantities(node: &Value, name: &str) -> ErrorList {
+    let status = Path::new("status");
+    let path = status.child(name);
+    let amounts = node.at(&["status", name]).and_then(Value::as_object);
+    let negative = amounts.into_iter().flat_map(|amounts| amounts.iter()).filter(|(_, amount)| {
+        let amount = Quantity::parse(amount.as_str().unwrap_or_default());
+        amount.is_ok_and(|amount| amount.signum() < 0)
+    });
+    let error = |(key, amount): (&str, &Value)| {
+        Error::invalid(&path.key(key), amount.clone(), "must be greater than or equal to 0")
+    };
+    negative.map(error).collect()
+}
+
+fn validate_swap(node: &Value) -> Option<Error> {
+    let capacity = node.at(&["status", "nodeInfo", "swap", "capacity"]).and_then(Value::as_i64)?;
+    // As the reference has it.
+    let metadata = Path::new("metadata");
+    let path = metadata.child("nodeSwapStatus");
+    (capacity <= 0).then(|| Error::invalid(&path.child("capacity"), capacity, "must be greater than zero"))
+}
+
+/// The features that a node declares have names of a form, and are sorted.
+fn validate_features(node: &Value) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let status = Path::new("status");
+    let path = status.child("declaredFeatures");
+    let names: Vec<&str> = node.items_at(&["status", "declaredFeatures"]).iter().filter_map(Value::as_str).collect();
+    for (index, name) in names.iter().enumerate() {
+        errors.extend(feature_fault(name).map(|fault| Error::invalid(&path.index(index), *name, fault)));
+        let Some(next) = names.get(index + 1) else { continue };
+        let at = path.index(index + 1);
+        match name.cmp(next) {
+            Ordering::Less => {}
+            Ordering::Equal => errors.push(Error::duplicate(&at, *next)),
+            Ordering::Greater => errors.push(Error::invalid(&at, *next, "list must be sorted alphabetically")),
+        }
+    }
+    errors
+}
+
+fn feature_fault(name: &str) -> Option<String> {
+    let quoted = go_quote(name);
+    if name.len() > FEATURE_BYTES_MAX {
+        return Some(format!("invalid feature name {quoted}: must be no more than {FEATURE_BYTES_MAX} characters"));
+    }
+    let is_fit = |segment: &str| {
+        segment.starts_with(|first: char| first.is_ascii_alphabetic())
+            && segment.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    let is_named = name.starts_with(|first: char| first.is_ascii_uppercase()) && name.split('/').all(is_fit);
+    (!is_named).then(|| {
+        format!(
+            "invalid feature name {quoted}: must start with an UpperCamelCase segment, with subsequent segments separated by \
+             '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+        )
+    })
+}
+
+/// At most one range of addresses for each family.
+fn validate_ranges(node: &Value) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let spec = Path::new("spec");
+    let path = spec.child("podCIDRs");
+    let ranges = node.items_at(&["spec", "podCIDRs"]);
+    let mut families = Vec::new();
+    for (index, range) in ranges.iter().enumerate() {
+        let text = range.as_str().unwrap_or_default();
+        match Prefix::parse(text) {
+            Ok(range) => families.push(range.ip.is_ipv4()),
+            Err(_) => {
+                let why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+                errors.push(Error::invalid(&path.index(index), text, why));
+            }
+        }
+    }
+    let is_pair = ranges.len() == 2 && families.len() == 2 && families[0] != families[1];
+    if ranges.len() > 1 && !is_pair {
+        let why = "may specify no more than one CIDR for each IP family";
+        errors.push(Error::invalid(&path, ranges.to_vec(), why));
+    }
+    errors
+}
+
+fn validate_addresses(node: &Value) -> ErrorList {
+    let status = Path::new("status");
+    let path = status.child("addresses");
+    let addresses = node.items_at(&["status", "addresses"]).iter().enumerate();
+    let mut seen = Vec::new();
+    let repeated = addresses.filter(|(_, address)| {
+        let is_known = seen.contains(address);
+        seen.push(*address);
+        is_known
+    });
+    let error = |(index, address): (usize, &Value)| {
+        let text = |name: &str| Value::from(address.str_at(&[name]));
+        let shown = show(&[("Type", text("type")), ("Address", text("address"))]);
+        Error::duplicate(&path.index(index), Value::Null).shown_as(shown)
+    };
+    repeated.map(error).collect()
+}
+
+/// Where a node is, and who made it, does not change.
+fn validate_kept(new: &Value, old: &Value) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let spec = Path::new("spec");
+    let ranges = |node: &Value| node.items_at(&["spec", "podCIDRs"]).to_vec();
+    let (kept, given) = (ranges(old), ranges(new));
+    let changes = match kept.len() {
+        0 => 0,
+        length if length != given.len() => 1,
+        _ => kept.iter().zip(&given).filter(|(old, new)| old != new).count(),
+    };
+    for _ in 0..changes {
+        let why = "node updates may not change podCIDR except from \"\" to valid";
+        errors.push(Error::forbidden(&spec.child("podCIDRs"), why));
+    }
+    let provider = |node: &Value| node.str_at(&["spec", "providerID"]).to_owned();
+    if !provider(old).is_empty() && provider(old) != provider(new) {
+        let why = "node updates may not change providerID except from \"\" to valid";
+        errors.push(Error::forbidden(&spec.child("providerID"), why));
+    }
+    errors
+}
+
+fn validate_external_id(new: &Value, old: &Value) -> Option<Error> {
+    let id = |node: &Value| node.str_at(&["spec", "externalID"]).to_owned();
+    let spec = Path::new("spec");
+    (id(new) != id(old)).then(|| Error::forbidden(&spec.child("externalID"), "may not be updated"))
+}
+
+fn table() -> Table {
+    let wide = |name, description| Column { priority: 1, ..Column::string(name, description) };
+    const VERSION: &str = "Kubelet Version reported by the node.";
+    const ADDRESSES: &str = "List of addresses reachable to the node. Queried from cloud provider, if available. More info: \
+                             https://kubernetes.io/docs/reference/node/node-status/#addresses Note: This field is declared as \
+                             mergeable, but the merge key is not sufficiently unique, which can cause data corruption when it \
+                             is merged. Callers should instead use a full-replacement patch. See https://pr.k8s.io/79391 for \
+                             an example. Consumers should assume that addresses can change during the lifetime of a Node. \
+                             However, there are some exceptions where this may not be possible, such as Pods that inherit a \
+                             Node's address in its own status or consumers of the downward API (status.hostIP).";
+    const IMAGE: &str = "OS Image reported by the node from /etc/os-release (e.g. Debian GNU/Linux 7 (wheezy)).";
+    const KERNEL: &str = "Kernel Version reported by the node from 'uname -r' (e.g. 3.16.0-0.bpo.4-amd64).";
+    const RUNTIME: &str =
+        "ContainerRuntime Version reported by the node through runtime remote API (e.g. containerd://1.4.2).";
+    Table {
+        columns: vec![
+            Column { format: "name".to_owned(), ..Column::string("Name", "") },
+            Column::string("Status", "The status of the node"),
+            Column::string("Roles", "The roles of the node"),
+            Column::string("Age", ""),
+            Column::string("Version", VERSION),
+            wide("Internal-IP", ADDRESSES),
+            wide("External-IP", ADDRESSES),
+            wide("OS-Image", IMAGE),
+            wide("Kernel-Version", KERNEL),
+            wide("Container-Runtime", RUNTIME),
+        ],
+        cells,
+    }
+}
+
+fn cells(node: &Value) -> Vec<Cell> {
+    let or = |text: &str, otherwise: &str| Cell::text(if text.is_empty() { otherwise } else { text });
+    let info = |name: &str| node.str_at(&["status", "nodeInfo", name]);
+    let address = |type_: &str| {
+        let addresses = node.items_at(&["status", "addresses"]);
+        let found = addresses.iter().find(|address| address.str_at(&["type"]) == type_);
+        or(found.map_or("", |address| address.str_at(&["address"])), "<none>")
+    };
+    let mut cells = Cell::named(node, vec![Cell::text(&state(node)), or(&roles(node).join(","), "<none>")]);
+    cells.extend([
+        Cell::text(info("kubeletVersion")),
+        address("InternalIP"),
+        address("ExternalIP"),
+        or(info("osImage"), "<unknown>"),
+        or(info("kernelVersion"), "<unknown>"),
+        or(info("containerRuntimeVersion"), "<unknown>"),
+    ]);
+    cells
+}
+
+fn state(node: &Value) -> String {
+    let conditions = node.items_at(&["status", "conditions"]);
+    let ready = conditions.iter().rev().find(|condition| condition.str_at(&["type"]) == "Ready");
+    let mut state = match ready.map(|condition| condition.str_at(&["status"])) {
+        None => "Unknown".to_owned(),
+        Some("True") => "Ready".to_owned(),
+        Some(_) => "NotReady".to_owned(),
+    };
+    if node.at(&["spec", "unschedulable"]).and_then(Value::as_bool) == Some(true) {
+        state.push_str(",SchedulingDisabled");
+    }
+    state
+}
+
+fn roles(node: &Value) -> Vec<String> {
+    const PREFIX: &str = "node-role.kubernetes.io/";
+    let labels = node.at(&["metadata", "labels"]).and_then(Value::as_object);
+    let roles = labels.into_iter().flat_map(|labels| labels.iter()).filter_map(|(label, value)| {
+        let role = match label {
+            "kubernetes.io/role" => value.as_str()?,
+            _ => label.strip_prefix(PREFIX)?,
+        };
+        (!role.is_empty()).then(|| role.to_owned())
+    });
+    roles.collect::<BTreeSet<_>>().into_iter().collect()
+}

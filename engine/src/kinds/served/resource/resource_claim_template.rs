@@ -1,0 +1,58 @@
+//! ResourceClaimTemplate, resource.k8s.io/v1: what the claims of pods are made from.
+//!
+//! Source: `pkg/apis/resource/validation` and `pkg/registry/resource/resourceclaimtemplate`, release 1.37.
+
+use crate::crd::ServedVersion;
+use crate::kinds::devices::request;
+use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
+use crate::kinds::{Kind, defaults, metadata};
+use crate::meta::field::ErrorList;
+use crate::meta::field_ref::FieldRef;
+use crate::meta::names;
+use crate::value::Value;
+
+use super::resource_claim::immutable_spec;
+
+pub static KINDS: [&Kind; 1] = [&Kind {
+    plural: "resourceclaimtemplates",
+    singular: "resourceclaimtemplate",
+    example: "metadata: {name: example}\nspec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.example.com}}]}}}",
+    ..Kind::new("resource.k8s.io", "v1", "ResourceClaimTemplate", &ResourceClaimTemplate)
+}];
+
+struct ResourceClaimTemplate;
+
+impl Strategy for ResourceClaimTemplate {
+    fn set_typed_defaults(&self, object: &mut Value) {
+        let template = defaults::field(object, "spec");
+        let spec = template.and_then(|template| defaults::field(template, "spec"));
+        if let Some(devices) = spec.and_then(|spec| defaults::field(spec, "devices")) {
+            request::set_defaults(devices);
+        }
+    }
+
+    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
+        let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
+        let root = FieldRef::root(object);
+        let template = root.field("spec");
+        errors.extend(metadata::validate_of_template(&template.field("metadata")));
+        let spec = template.field("spec");
+        errors.extend(request::validate(&spec.field("devices")));
+        errors
+    }
+
+    fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
+        let mut errors = self.validate_create(version, new);
+        errors.extend(metadata::validate_update(new, old));
+        errors.extend(immutable_spec(new, old, "resource.v1.ResourceClaimTemplateSpec"));
+        errors
+    }
+
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+
+    fn table(&self) -> Option<Table> {
+        Some(Table::named(Vec::new(), |object| Cell::named(object, Vec::new())))
+    }
+}

@@ -1,0 +1,434 @@
+//! What a kind does differently: how its objects are read, prepared and checked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::crd::{Column, ServedVersion, write};
+use crate::meta::field::ErrorList;
+use crate::object;
+use crate::schema::typed::Findings;
+use crate::types::Message;
+use crate::value::{Value, go_quote};
+
+/// The part of an object that a request is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subresource {
+    Main,
+    Status,
+    Scale,
+    /// Another part, by its name: a `kinds::Part` of the kind.
+    Part(&'static str),
+}
+
+impl Subresource {
+    /// As paths and `managedFields` name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Subresource::Main => "",
+            Subresource::Status => "status",
+            Subresource::Scale => "scale",
+            Subresource::Part(name) => name,
+        }
+    }
+}
+
+/// An object in the form of its version, and the paths of what was not specified.
+pub struct Decoded {
+    pub object: Value,
+    pub findings: Findings,
+    /// Whether Go has a type for the kind: it then reads strictly in one go, errors come in the order of the text.
+    pub is_typed: bool,
+}
+
+impl Decoded {
+    /// Unknown fields of a kind that is unstructured in Go, too.
+    pub fn unstructured(object: Value, unknown: Vec<String>) -> Self {
+        Decoded { object, findings: Findings { unknown, ..Findings::default() }, is_typed: false }
+    }
+}
+
+/// A cell of a Table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    Value(Value),
+    /// How long ago this RFC 3339 time was; empty for a time that is not known.
+    Since(String),
+    /// A text, and in brackets how long ago this RFC 3339 time was: `3 (5m ago)`.
+    Ago {
+        text: String,
+        since: String,
+    },
+    /// So many seconds.
+    Lasting(i64),
+}
+
+/// The columns of a built-in kind, and the cells of one object. What is said of the columns of names (with the format
+/// `name`) and ages is the same for all kinds, and left out.
+pub struct Table {
+    pub columns: Vec<Column>,
+    pub cells: fn(&Value) -> Vec<Cell>,
+}
+
+impl Table {
+    /// The object's name, some columns, its age.
+    pub fn named(columns: Vec<Column>, cells: fn(&Value) -> Vec<Cell>) -> Self {
+        let name = Column { format: "name".to_owned(), ..Column::string("Name", "") };
+        let columns = [vec![name], columns, vec![Column::string("Age", "")]].concat();
+        Table { columns, cells }
+    }
+}
+
+impl Cell {
+    pub fn text(text: &str) -> Self {
+        Cell::Value(Value::from(text))
+    }
+
+    /// How many there are.
+    pub fn count(count: usize) -> Self {
+        Cell::Value(Value::Int(i64::try_from(count).unwrap_or(i64::MAX)))
+    }
+
+    /// The cells of [`Table::named`].
+    pub fn named(object: &Value, cells: Vec<Cell>) -> Vec<Cell> {
+        let name = Cell::text(object.str_at(&["metadata", "name"]));
+        let age = Cell::Since(object.str_at(&["metadata", "creationTimestamp"]).to_owned());
+        [vec![name], cells, vec![age]].concat()
+    }
+}
+
+/// A kind's own ways. Everything else is the same for all kinds and stands in the verbs' files.
+pub trait Strategy: Send + Sync {
+    /// Brings `object`, as a client sent it, into the form of the version it names. Errors are Go's texts.
+    fn decode(&self, object: Value, _versions: &[Arc<ServedVersion>]) -> Result<Decoded, String> {
+        let Some(message) = super::type_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"])) else {
+            return Ok(Decoded::unstructured(object, Vec::new()));
+        };
+        let (mut decoded, findings) = message.decode(&object)?;
+        self.set_typed_defaults(&mut decoded);
+        self.internalize(&mut decoded)?;
+        self.keep_empty(&object, &mut decoded);
+        Ok(Decoded { object: decoded, findings, is_typed: true })
+    }
+
+    /// Sets what Go sets in an object that it has read.
+    fn set_typed_defaults(&self, _object: &mut Value) {}
+
+    /// What comes of an object that was read and defaulted when Go converts it to its internal type and back: fields that only
+    /// the one of them has stand in annotations of the other.
+    ///
+    /// # Errors
+    ///
+    /// Go's text.
+    fn internalize(&self, _object: &mut Value) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Under what name the reference stores objects, where that is not the resource's: messages show it.
+    fn stored_as(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Annotations that stand for fields of Go's internal type.
+    fn internal_annotations(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Keeps in `decoded` what is empty in `sent` and would be left out, where an error will show it.
+    fn keep_empty(&self, _sent: &Value, _decoded: &mut Value) {}
+
+    /// Sets defaults in what apply has merged; what conflicts with the schema is left for validation to tell.
+    fn set_defaults(&self, object: Value, versions: &[Arc<ServedVersion>]) -> Result<Decoded, String> {
+        self.decode(object, versions)
+    }
+
+    /// Takes what the schema does not know out of an object that webhooks have changed.
+    fn settle(&self, object: Value, _versions: &[Arc<ServedVersion>]) -> Result<Value, String> {
+        Ok(object)
+    }
+
+    /// What Go has before it reads an object of the kind: fields that it always writes. Their owner is nobody.
+    fn zero(&self, version: &ServedVersion) -> Value {
+        super::type_of(&version.api_version(), &version.names.kind).map_or_else(|| object! {}, Message::zero)
+    }
+
+    /// Whether a body may leave apiVersion and kind out, as typed kinds allow.
+    fn may_leave_type_out(&self) -> bool {
+        true
+    }
+
+    /// The object in another version of the kind, where that is more than another `apiVersion`.
+    fn convert(&self, _object: &Value, _api_version: &str) -> Option<Value> {
+        None
+    }
+
+    /// Warnings of a new object as it was sent, which are told even if it is refused.
+    fn early_warnings(&self, _object: &Value) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn prepare_create(&self, _version: &ServedVersion, _object: &mut Value) {}
+
+    /// [`Strategy::prepare_create`] of a kind that notes who makes an object: `user` gives the UserInfo of
+    /// `authentication.k8s.io/v1`.
+    fn prepare_create_by(&self, version: &ServedVersion, object: &mut Value, _user: &dyn Fn() -> Value) {
+        self.prepare_create(version, object);
+    }
+
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList;
+
+    fn prepare_update(&self, _version: &ServedVersion, _subresource: Subresource, _new: &mut Value, _old: &Value) {}
+
+    /// [`Strategy::prepare_update`] of a kind that notes times; `now` is RFC 3339.
+    fn prepare_update_at(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &mut Value,
+        old: &Value,
+        _now: &str,
+    ) {
+        self.prepare_update(version, subresource, new, old);
+    }
+
+    fn validate_update(&self, version: &ServedVersion, subresource: Subresource, new: &Value, old: &Value)
+    -> ErrorList;
+
+    /// [`Strategy::validate_update`], with `warnings` of what is only forgiven because `new` left it alone.
+    fn validate_update_and_warn(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+        _warnings: &mut Vec<String>,
+    ) -> ErrorList {
+        self.validate_update(version, subresource, new, old)
+    }
+
+    /// Warnings for the client that wrote `new`.
+    fn warnings(
+        &self,
+        _version: &ServedVersion,
+        _subresource: Subresource,
+        _new: &Value,
+        _old: Option<&Value>,
+    ) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Why nobody may delete the object `name` by itself.
+    fn kept_for(&self, _name: &str) -> Option<&'static str> {
+        None
+    }
+
+    /// What is said of a field selector on `field`, which can't be selected by.
+    fn unknown_field_label(&self, _version: &ServedVersion, field: &str) -> String {
+        format!("{} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"", go_quote(field))
+    }
+
+    /// Whether `metadata.namespace` may be selected by where objects have none, as by default in Go.
+    fn knows_namespace_label(&self) -> bool {
+        true
+    }
+
+    /// The value of a selectable field that does not stand under its own path.
+    fn select(&self, _object: &Value, _field: &str) -> Option<String> {
+        None
+    }
+
+    /// The columns of a Table; `None` where the version has them.
+    fn table(&self) -> Option<Table> {
+        None
+    }
+
+    /// How a kind that checks the preconditions of a deletion itself begins to tell of one that failed.
+    fn precondition_failed(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether an update may leave the resourceVersion out.
+    fn allows_unconditional_update(&self) -> bool {
+        true
+    }
+
+    /// Whether a PUT makes an object that is not there.
+    fn creates_on_update(&self) -> bool {
+        false
+    }
+
+    /// Sets what follows from a valid object, and is not the client's to say: as the object is to be read.
+    fn complete(&self, _object: &mut Value) {}
+
+    /// Whether a deletion answers the object that is gone, and not a status.
+    fn returns_deleted(&self) -> bool {
+        false
+    }
+
+    /// Whether a deletion may wait for the garbage collector.
+    fn collects_garbage(&self) -> bool {
+        true
+    }
+
+    /// Whether a deletion that does not say what becomes of the dependents leaves them behind.
+    fn orphans_dependents(&self) -> bool {
+        false
+    }
+
+    /// The warning for who deletes an object and does not say what becomes of its dependents.
+    fn deletion_warning(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// How long an object stays after it was last written; `None` for as long as nobody deletes it.
+    fn lifetime(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Fields that a write to `subresource` resets, which its manager therefore does not own: by default the status where it
+    /// is a subresource, and there the spec.
+    fn reset_fields(&self, version: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
+        match subresource {
+            _ if !version.status => &[],
+            Subresource::Status => &[&["spec"]],
+            _ => &[&["status"]],
+        }
+    }
+
+    /// What a row of a Table says of an object that has ended: a reason and a message.
+    fn completion(&self, _object: &Value) -> Option<(&'static str, &'static str)> {
+        None
+    }
+
+    /// The seconds that an object has to end once it is deleted, of which `asked` were asked for; `None` for a kind whose
+    /// objects don't need any.
+    fn grace_period(&self, _object: &Value, _asked: Option<i64>) -> Option<i64> {
+        None
+    }
+
+    /// What the first deletion of an object does before its finalizers are looked at: an object that stays, or nothing.
+    ///
+    /// `now` is RFC 3339.
+    fn begin_delete(&self, _object: &Value, _now: &str) -> Option<Value> {
+        None
+    }
+
+    /// Whether the object, its finalizers gone, must stay for another reason (a namespace with content).
+    fn must_stay(&self, _object: &Value) -> bool {
+        false
+    }
+}
+
+/// [`Strategy::reset_fields`] of kinds whose `/status` leaves metadata alone, too.
+pub const fn reset_beside_status(subresource: Subresource) -> &'static [&'static [&'static str]] {
+    match subresource {
+        Subresource::Status => &[&["metadata"], &["spec"]],
+        _ => &[&["status"]],
+    }
+}
+
+/// The strategy of kinds that others check: questions, by who answers them, and Scale, by the resource behind it.
+pub struct Unchecked;
+
+impl Strategy for Unchecked {
+    fn validate_create(&self, _: &ServedVersion, _: &Value) -> ErrorList {
+        ErrorList::new()
+    }
+
+    fn validate_update(&self, _: &ServedVersion, _: Subresource, _: &Value, _: &Value) -> ErrorList {
+        ErrorList::new()
+    }
+}
+
+/// The strategy of every custom resource.
+pub struct Custom;
+
+impl Strategy for Custom {
+    fn decode(&self, mut object: Value, versions: &[Arc<ServedVersion>]) -> Result<Decoded, String> {
+        let unknown_fields = write::decode(&mut object, versions, write::Origin::Request)?;
+        Ok(Decoded::unstructured(object, unknown_fields))
+    }
+
+    fn set_defaults(&self, mut object: Value, versions: &[Arc<ServedVersion>]) -> Result<Decoded, String> {
+        write::set_defaults(&mut object, versions)?;
+        Ok(Decoded::unstructured(object, Vec::new()))
+    }
+
+    fn settle(&self, mut object: Value, versions: &[Arc<ServedVersion>]) -> Result<Value, String> {
+        write::coerce(&mut object, versions, write::Origin::Request)?;
+        Ok(object)
+    }
+
+    fn zero(&self, _: &ServedVersion) -> Value {
+        object! {}
+    }
+
+    fn may_leave_type_out(&self) -> bool {
+        false
+    }
+
+    fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
+        write::prepare_create(version, object);
+    }
+
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
+        write::validate_create(version, object)
+    }
+
+    fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+        match subresource {
+            Subresource::Status => write::prepare_status_update(new, old),
+            _ => write::prepare_update(version, new, old),
+        }
+    }
+
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
+        self.validate_update_and_warn(version, subresource, new, old, &mut Vec::new())
+    }
+
+    fn validate_update_and_warn(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+        warnings: &mut Vec<String>,
+    ) -> ErrorList {
+        match subresource {
+            Subresource::Status => write::validate_status_update(version, new, old, warnings),
+            _ => write::validate_update(version, new, old, warnings),
+        }
+    }
+
+    fn warnings(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: Option<&Value>) -> Vec<String> {
+        match subresource {
+            Subresource::Status => Vec::new(),
+            _ => write::warnings(new, old),
+        }
+    }
+
+    fn unknown_field_label(&self, _: &ServedVersion, field: &str) -> String {
+        format!("field label not supported: {field}")
+    }
+
+    fn knows_namespace_label(&self) -> bool {
+        false
+    }
+
+    fn allows_unconditional_update(&self) -> bool {
+        false
+    }
+
+    fn reset_fields(&self, version: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
+        match subresource {
+            Subresource::Main if version.status => &[&["status"]],
+            Subresource::Status => &[&["metadata"], &["spec"]],
+            _ => &[],
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Match conditions: expressions that must all be true for a webhook to be called, or a policy to be asked.
+//!
+//! In: conditions, and a request as expressions see it. Out: what is wrong with a condition when it is written; later,
+//! whether all hold. Whom `authorizer` asks comes with the request.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/cel` and `plugin/webhook/matchconditions`, release 1.37.
+
+use std::sync::LazyLock;
+
+use super::environment::Declarations;
+use super::evaluation::{Activation, OUT_OF_BUDGET};
+use super::expression::{self, Expression};
+use crate::cel::env::{Env, Expressions};
+use crate::cel::types::Type;
+use crate::value::Value;
+use crate::work;
+
+static NEW: LazyLock<Env> = LazyLock::new(|| work::essential(|| environment(Expressions::New)));
+static STORED: LazyLock<Env> = LazyLock::new(|| work::essential(|| environment(Expressions::Stored)));
+
+fn environment(expressions: Expressions) -> Env {
+    Declarations::default().environment(expressions)
+}
+
+/// What is wrong with a condition of a webhook, in Kubernetes' words.
+pub fn fault(text: &str, expressions: Expressions) -> Option<String> {
+    let env = match expressions {
+        Expressions::New => &*NEW,
+        Expressions::Stored => &*STORED,
+    };
+    expression::compile(env, text, &[Type::Bool]).err()
+}
+
+/// The conditions of a webhook as they are stored.
+pub fn of_webhook(webhook: &Value) -> Vec<Expression> {
+    decode(webhook, &STORED)
+}
+
+/// The conditions in `spec`, compiled in `env`.
+pub fn decode(spec: &Value, env: &Env) -> Vec<Expression> {
+    let conditions = spec.items_at(&["matchConditions"]).iter();
+    conditions.map(|condition| Expression::new(condition.str_at(&["expression"]), env, &[Type::Bool])).collect()
+}
+
+/// Whether all of `conditions` hold. One that is false decides, whatever the others are.
+///
+/// # Errors
+/// Why that can't be told: every condition that failed, or that they cost too much.
+pub fn hold<'a>(conditions: &'a [Expression], activation: &mut Activation<'a>) -> Result<bool, String> {
+    let mut outcomes = Vec::with_capacity(conditions.len());
+    for condition in conditions {
+        let outcome = activation.evaluate(condition).map_err(|_| OUT_OF_BUDGET.to_owned())?;
+        outcomes.push(outcome.map(|value| value.as_bool() == Some(true)));
+    }
+    if outcomes.contains(&Ok(false)) {
+        return Ok(false);
+    }
+    let mut errors: Vec<String> = Vec::new();
+    for error in outcomes.into_iter().filter_map(Result::err) {
+        if !errors.contains(&error) {
+            errors.push(error);
+        }
+    }
+    match errors.as_slice() {
+        [] => Ok(true),
+        [only] => Err(only.clone()),
+        several => Err(format!("[{}]", several.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::cel::library::authorizer::{Authorizer, Check, Decision, Resource};
+    use crate::policy::evaluation::{CONDITIONS_BUDGET, Input};
+    use crate::value::yaml;
+
+    /// Lets Jane read.
+    #[derive(Debug)]
+    struct OnlyReading(&'static str);
+
+    impl Authorizer for OnlyReading {
+        fn decide(&self, check: &Check) -> Decision {
+            let (Check::Path { verb, .. } | Check::Resource { verb, .. }) = check;
+            Decision { allowed: verb == "get" && self.0 == "jane", reason: format!("{} asked", self.0) }
+        }
+
+        fn service_account(&self, _: &str, _: &str) -> Arc<dyn Authorizer> {
+            Arc::new(OnlyReading("account"))
+        }
+    }
+
+    fn evaluate(expressions: &[&str]) -> Result<bool, String> {
+        let read = |text: &str| yaml::decode(text.as_bytes()).expect("the test is YAML");
+        let (object, request) = (
+            read("{metadata: {name: a, labels: {team: x}}, spec: {count: 3, f: 1.5, list: [1, 2]}}"),
+            read("{name: a, operation: CREATE, userInfo: {username: jane, groups: [dev]}, dryRun: false}"),
+        );
+        let input = Input {
+            object: &object,
+            old_object: &Value::Null,
+            request: &request,
+            namespace: &Value::Null,
+            params: &Value::Null,
+            authorizer: Some(Arc::new(OnlyReading("jane"))),
+            request_resource: &Resource { resource: "widgets".to_owned(), ..Resource::default() },
+        };
+        let compile = |text: &&str| Expression::new(text, &STORED, &[Type::Bool]);
+        let conditions: Vec<_> = expressions.iter().map(compile).collect();
+        let mut activation = Activation::new(&input, &Declarations::default(), None, CONDITIONS_BUDGET);
+        hold(&conditions, &mut activation)
+    }
+
+    #[track_caller]
+    fn check(expression: &str, expected: Result<bool, &str>) {
+        assert_eq!(evaluate(&[expression]), expected.map_err(str::to_owned), "{expression}");
+    }
+
+    #[test]
+    fn conditions_see_the_request_and_its_objects() {
+        check("object.metadata.labels.team == 'x' && object.spec.count + 1 == 4 && object.spec.f < 2.0", Ok(true));
+        check("oldObject == null && namespaceObject == null", Ok(true));
+        check("request.operation == 'CREATE' && 'dev' in request.userInfo.groups && !request.dryRun", Ok(true));
+        check("has(request.namespace)", Ok(false));
+        check("object.spec.list.all(x, x > 1)", Ok(false));
+    }
+
+    #[test]
+    fn conditions_ask_what_somebody_may_do() {
+        check("authorizer.group('g').resource('widgets').namespace('n').check('get').allowed()", Ok(true));
+        check("authorizer.requestResource.check('delete').allowed()", Ok(false));
+        check("authorizer.path('/healthz').check('get').reason() == 'jane asked'", Ok(true));
+        check("authorizer.serviceAccount('n', 'a').path('/x').check('get').allowed()", Ok(false));
+        check(
+            "authorizer.serviceAccount('n', 'A').path('/x').check('get').errored()",
+            Err(
+                "expression 'authorizer.serviceAccount('n', 'A').path('/x').check('get').errored()' resulted in error: \
+                 Invalid service account name",
+            ),
+        );
+        let checks = vec!["authorizer.path('/x').check('get').allowed()"; 8];
+        assert_eq!(
+            evaluate(&checks),
+            Err("validation failed due to running out of cost budget, no further validation rules will be run"
+                .to_owned())
+        );
+    }
+
+    #[test]
+    fn what_is_false_decides_and_errors_are_told_together() {
+        let missing = "object.metadata.missing == 'x'";
+        assert_eq!(evaluate(&[missing, "false"]), Ok(false));
+        let why = format!("expression '{missing}' resulted in error: no such key: missing");
+        assert_eq!(evaluate(&[missing, "true", missing]), Err(why.clone()));
+        let other = "object.other";
+        let found = evaluate(&[missing, &format!("{other} == 1")]);
+        assert_eq!(
+            found,
+            Err(format!("[{why}, expression 'object.other == 1' resulted in error: no such key: other]"))
+        );
+    }
+
+    #[test]
+    fn an_expression_must_compile_to_a_bool() {
+        let check = |expression: &str, expected: &str| {
+            assert_eq!(fault(expression, Expressions::New).as_deref(), Some(expected));
+        };
+        check("request.name", "must evaluate to bool but got string");
+        check(
+            "request.object == null",
+            "compilation failed: ERROR: <input>:1:8: undefined field 'object'\n | request.object == null\n | .......^",
+        );
+        check(
+            "params.x",
+            "compilation failed: ERROR: <input>:1:1: undeclared reference to 'params' (in container '')\n | params.x\n | ^",
+        );
+    }
+}

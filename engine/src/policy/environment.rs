@@ -1,0 +1,175 @@
+//! What expressions of policies and match conditions may name.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/cel/{compile,composition}.go`, release 1.37.
+
+use std::sync::{Arc, LazyLock};
+
+use crate::cel::declared::{DeclField, DeclType, ObjectType};
+use crate::cel::env::{Env, Expressions};
+use crate::cel::library::authorizer;
+use crate::cel::types::Type;
+use crate::work;
+
+static REQUEST: LazyLock<Type> = LazyLock::new(|| work::essential(|| request().ty));
+static NAMESPACE: LazyLock<Type> = LazyLock::new(|| work::essential(|| namespace().ty));
+
+/// What there is beside `namespaceObject` and `request`.
+#[derive(Clone, Debug)]
+pub struct Declarations {
+    /// The type of `object` and `oldObject`: it is known to those who check an expression for a kind.
+    pub object: Type,
+    /// The type of `params`, where there are any.
+    pub params: Option<Type>,
+    /// The type of `variables`, where there is that.
+    pub variables: Option<Arc<ObjectType>>,
+    /// Whether an expression may ask who may do what.
+    pub authorizer: bool,
+}
+
+impl Default for Declarations {
+    /// As match conditions of webhooks have it.
+    fn default() -> Self {
+        Declarations { object: Type::Dyn, params: None, variables: None, authorizer: true }
+    }
+}
+
+impl Declarations {
+    /// The environment. The order of its variables is that of an activation; what some expressions lack comes last.
+    pub fn environment(&self, expressions: Expressions) -> Env {
+        let mut env = Env::kubernetes(expressions)
+            .with_variable("object", self.object.clone())
+            .with_variable("oldObject", self.object.clone())
+            .with_variable("namespaceObject", NAMESPACE.clone())
+            .with_variable("request", REQUEST.clone());
+        if let Some(variables) = &self.variables {
+            env = env.with_variable("variables", Type::Object(Arc::clone(variables)));
+        }
+        if let Some(params) = &self.params {
+            env = env.with_variable("params", params.clone());
+        }
+        if self.authorizer {
+            env = env
+                .with_variable("authorizer", authorizer::type_of("Authorizer"))
+                .with_variable("authorizer.requestResource", authorizer::type_of("ResourceCheck"));
+        }
+        env
+    }
+
+    /// The same for expressions that may not ask who may do what.
+    #[must_use]
+    pub fn without_authorizer(&self) -> Self {
+        Declarations { authorizer: false, ..self.clone() }
+    }
+
+    /// Makes a variable known to the expressions after it: `None` for one that does not compile.
+    pub fn add_variable(&mut self, name: &str, ty: Option<&Type>) {
+        let decl = DeclType::scalar(ty.map_or(Type::Dyn, composed_type), 0, 0);
+        let variables = self.variables.get_or_insert_with(no_variables);
+        // Nobody else has it once the expression before is compiled: it is not copied.
+        Arc::make_mut(variables).fields.insert(name.to_owned(), DeclField { decl, required: true });
+    }
+}
+
+/// The type of `variables` before there are any.
+pub fn no_variables() -> Arc<ObjectType> {
+    Arc::new(ObjectType::new(ObjectType::VARIABLES))
+}
+
+/// What is known of a variable's type: of objects and of the libraries' types nothing.
+fn composed_type(ty: &Type) -> Type {
+    match ty {
+        Type::Any
+        | Type::Bool
+        | Type::Bytes
+        | Type::Double
+        | Type::Duration
+        | Type::Int
+        | Type::Null
+        | Type::String
+        | Type::Timestamp
+        | Type::Uint => ty.clone(),
+        Type::List(element) => Type::list(composed_type(element)),
+        Type::Map(entry) => Type::map(composed_type(&entry.0), composed_type(&entry.1)),
+        _ => Type::Dyn,
+    }
+}
+
+fn object(name: &str, fields: &[(&str, DeclType)]) -> DeclType {
+    let declared =
+        |(field, decl): &(&str, DeclType)| ((*field).to_owned(), DeclField { decl: decl.clone(), required: false });
+    DeclType::object(ObjectType { name: name.to_owned(), fields: fields.iter().map(declared).collect() }, 0)
+}
+
+fn scalar(ty: Type) -> DeclType {
+    DeclType::scalar(ty, 0, 0)
+}
+
+fn texts() -> DeclType {
+    DeclType::list(scalar(Type::String), 0)
+}
+
+fn request() -> DeclType {
+    let text = || scalar(Type::String);
+    let kind = object("kubernetes.GroupVersionKind", &[("group", text()), ("version", text()), ("kind", text())]);
+    let resource =
+        object("kubernetes.GroupVersionResource", &[("group", text()), ("version", text()), ("resource", text())]);
+    let user = object(
+        "kubernetes.UserInfo",
+        &[("username", text()), ("uid", text()), ("groups", texts()), ("extra", DeclType::map(text(), texts(), 0))],
+    );
+    object(
+        "kubernetes.AdmissionRequest",
+        &[
+            ("kind", kind.clone()),
+            ("resource", resource.clone()),
+            ("subResource", text()),
+            ("requestKind", kind),
+            ("requestResource", resource),
+            ("requestSubResource", text()),
+            ("name", text()),
+            ("namespace", text()),
+            ("operation", text()),
+            ("userInfo", user),
+            ("dryRun", scalar(Type::Bool)),
+            ("options", scalar(Type::Dyn)),
+        ],
+    )
+}
+
+/// The fields of a namespace that are shown.
+fn namespace() -> DeclType {
+    let text = || scalar(Type::String);
+    let time = || scalar(Type::Timestamp);
+    let labels = || DeclType::map(text(), text(), 0);
+    let condition = object(
+        "kubernetes.NamespaceCondition",
+        &[
+            ("status", text()),
+            ("type", text()),
+            ("lastTransitionTime", time()),
+            ("message", text()),
+            ("reason", text()),
+        ],
+    );
+    let metadata = object(
+        "kubernetes.NamespaceMetadata",
+        &[
+            ("name", text()),
+            ("generateName", text()),
+            ("namespace", text()),
+            ("labels", labels()),
+            ("annotations", labels()),
+            ("UID", text()),
+            ("creationTimestamp", time()),
+            ("deletionGracePeriodSeconds", scalar(Type::Int)),
+            ("deletionTimestamp", time()),
+            ("generation", scalar(Type::Int)),
+            ("resourceVersion", text()),
+            ("finalizers", texts()),
+        ],
+    );
+    let status =
+        object("kubernetes.NamespaceStatus", &[("conditions", DeclType::list(condition, 0)), ("phase", text())]);
+    let spec = object("kubernetes.NamespaceSpec", &[("finalizers", texts())]);
+    object("kubernetes.Namespace", &[("metadata", metadata), ("spec", spec), ("status", status)])
+}

@@ -1,0 +1,167 @@
+//! Evaluates expressions of policies: what they see of a request, their variables, and what they may cost.
+//!
+//! Variables are evaluated when they are first asked for, once in each group of expressions; what they cost is taken from
+//! the budget of the group.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/cel/{activation,composition,condition}.go`, release 1.37.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::environment::Declarations;
+use super::expression::Expression;
+use crate::cel::cost::model::CALL_LIMIT;
+use crate::cel::eval::map::Map as CelMap;
+use crate::cel::eval::{Binding, Compose, EvalError, Value as Cel};
+use crate::cel::library::authorizer::{self, Authorizer, Resource};
+use crate::value::{Value, go_quote};
+
+/// What all expressions of a group may cost together.
+pub const BUDGET: u64 = 10_000_000;
+/// What all match conditions of a webhook or a policy may cost together.
+pub const CONDITIONS_BUDGET: u64 = 2_500_000;
+/// What is said where they cost more.
+pub const OUT_OF_BUDGET: &str =
+    "validation failed due to running out of cost budget, no further validation rules will be run";
+/// How many variables may wait for each other: each takes a stack of its own.
+const VARIABLE_DEPTH_MAX: usize = 40;
+
+/// What expressions see of a request. What there is not, is null.
+#[derive(Clone)]
+pub struct Input<'v> {
+    /// In the version that rules matched, as is `old_object`.
+    pub object: &'v Value,
+    pub old_object: &'v Value,
+    /// The AdmissionRequest without its objects.
+    pub request: &'v Value,
+    pub namespace: &'v Value,
+    pub params: &'v Value,
+    /// Whom `authorizer` asks; `None` for expressions that may not ask.
+    pub authorizer: Option<Arc<dyn Authorizer>>,
+    pub request_resource: &'v Resource,
+}
+
+/// The variables of a policy.
+#[derive(Debug, Default)]
+pub struct Variables {
+    all: Vec<(String, Expression)>,
+    /// Of several variables of a name, the last one counts.
+    places: HashMap<String, usize>,
+}
+
+impl Variables {
+    pub fn add(&mut self, name: &str, expression: Expression) {
+        self.places.insert(name.to_owned(), self.all.len());
+        self.all.push((name.to_owned(), expression));
+    }
+}
+
+/// The expressions of a group together cost too much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfBudget;
+
+/// The variables of a group of expressions, and what is left of its budget.
+pub struct Activation<'a> {
+    bindings: Vec<Binding<'a>>,
+    variables: Option<&'a Variables>,
+    /// Those that were asked for.
+    values: RefCell<Vec<State<'a>>>,
+    /// How many variables are being evaluated.
+    depth: Cell<usize>,
+    /// What variables have cost since the last expression.
+    composed_cost: Cell<u64>,
+    left: u64,
+}
+
+#[derive(Clone)]
+enum State<'a> {
+    Unknown,
+    Pending,
+    Known(Result<Cel<'a>, EvalError>),
+}
+
+impl<'a> Activation<'a> {
+    /// For expressions that were compiled with `declared`, or with less than that.
+    pub fn new(input: &Input<'a>, declared: &Declarations, variables: Option<&'a Variables>, budget: u64) -> Self {
+        let known = |value: Cel<'a>| Some(Ok(value));
+        let mut bindings = vec![
+            known(Cel::json(input.object)),
+            known(Cel::json(input.old_object)),
+            known(Cel::json(input.namespace)),
+            known(Cel::json(input.request)),
+        ];
+        if declared.variables.is_some() {
+            bindings.push(known(Cel::Map(CelMap::Variables)));
+        }
+        if declared.params.is_some() {
+            bindings.push(known(Cel::json(input.params)));
+        }
+        if let Some(asked) = &input.authorizer {
+            bindings.push(known(authorizer::authorizer(Arc::clone(asked))));
+            bindings.push(known(authorizer::request_resource(Arc::clone(asked), input.request_resource.clone())));
+        }
+        Activation {
+            bindings,
+            variables,
+            values: RefCell::new(vec![State::Unknown; variables.map_or(0, |variables| variables.all.len())]),
+            depth: Cell::new(0),
+            composed_cost: Cell::new(0),
+            left: budget,
+        }
+    }
+
+    /// What is left of the budget.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// The value of an expression, or what went wrong.
+    ///
+    /// # Errors
+    /// If the budget has run out: nothing more is to be evaluated.
+    pub fn evaluate(&mut self, expression: &'a Expression) -> Result<Result<Cel<'a>, String>, OutOfBudget> {
+        let program = match &expression.program {
+            Ok(program) => program,
+            Err(why) => return Ok(Err(format!("compilation error: {why}"))),
+        };
+        let evaluation = program.evaluate_composed(&self.bindings, Some(&*self), CALL_LIMIT);
+        let cost = self.composed_cost.take().saturating_add(evaluation.cost);
+        self.left = self.left.checked_sub(cost).ok_or(OutOfBudget)?;
+        let failed = |error: EvalError| format!("expression '{}' resulted in error: {error}", expression.text);
+        Ok(evaluation.result.map_err(failed))
+    }
+
+    fn compose(&self, (name, expression): &'a (String, Expression)) -> Result<Cel<'a>, EvalError> {
+        let name = go_quote(name);
+        let program = match &expression.program {
+            Ok(program) => program,
+            Err(why) => return Err(EvalError::new(format!("composited variable {name} fails to compile: {why}"))),
+        };
+        if self.depth.get() >= VARIABLE_DEPTH_MAX {
+            return Err(EvalError::new(format!("composited variable {name} needs too many others")));
+        }
+        self.depth.set(self.depth.get() + 1);
+        let evaluation = program.evaluate_composed(&self.bindings, Some(self), CALL_LIMIT);
+        self.depth.set(self.depth.get() - 1);
+        self.composed_cost.set(self.composed_cost.get().saturating_add(evaluation.cost));
+        let failed =
+            |error: EvalError| EvalError::new(format!("composited variable {name} fails to evaluate: {error}"));
+        evaluation.result.map_err(failed)
+    }
+}
+
+impl<'a> Compose<'a> for Activation<'a> {
+    fn value(&self, name: &str) -> Option<Result<Cel<'a>, EvalError>> {
+        let variables = self.variables?;
+        let place = *variables.places.get(name)?;
+        let state = std::mem::replace(&mut self.values.borrow_mut()[place], State::Pending);
+        let value = match state {
+            State::Known(value) => value,
+            State::Unknown => self.compose(variables.all.get(place)?),
+            State::Pending => Err(EvalError::new(format!("composited variable {} needs itself", go_quote(name)))),
+        };
+        self.values.borrow_mut()[place] = State::Known(value.clone());
+        Some(value)
+    }
+}

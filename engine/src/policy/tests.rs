@@ -1,0 +1,211 @@
+//! Policies from their text to what they decide.
+
+use std::sync::Arc;
+
+use super::validating::{Annotated, Decision, Verdict};
+use super::{Input, Policy as _, Validating};
+use crate::cel::library::authorizer::{Authorizer, Check, Decision as Asked, Resource};
+use crate::value::{Value, yaml};
+
+/// Lets everybody read.
+#[derive(Debug)]
+struct OnlyReading;
+
+impl Authorizer for OnlyReading {
+    fn decide(&self, check: &Check) -> Asked {
+        let (Check::Path { verb, .. } | Check::Resource { verb, .. }) = check;
+        Asked { allowed: verb == "get", reason: String::new() }
+    }
+
+    fn service_account(&self, _: &str, _: &str) -> Arc<dyn Authorizer> {
+        Arc::new(OnlyReading)
+    }
+}
+
+fn read(text: &str) -> Value {
+    yaml::decode(text.as_bytes()).expect("the test is YAML")
+}
+
+/// What the policy of this spec says of a small object.
+fn evaluate(spec: &str) -> Verdict {
+    let mut policy = read("{metadata: {name: p}}");
+    policy.make_object().insert("spec", read(spec));
+    let (object, params) = (read("{metadata: {name: a}, spec: {size: 3, words: [x, z]}}"), read("{data: {max: '5'}}"));
+    let namespace = read("{metadata: {name: default, labels: {env: test}}}");
+    let input = Input {
+        object: &object,
+        old_object: &Value::Null,
+        request: &read("{operation: CREATE, name: a, namespace: default}"),
+        namespace: &namespace,
+        params: &params,
+        authorizer: Some(Arc::new(OnlyReading)),
+        request_resource: &Resource::default(),
+    };
+    Validating::decode(&policy).evaluate(&input)
+}
+
+fn denied(message: &str) -> Decision {
+    Decision::Denied { message: message.to_owned(), reason: "Invalid".to_owned() }
+}
+
+fn failed(message: &str) -> Decision {
+    Decision::Failed { message: message.to_owned(), denies: true }
+}
+
+#[track_caller]
+fn check(spec: &str, expected: &[Decision]) {
+    assert_eq!(evaluate(spec).decisions, expected, "{spec}");
+}
+
+#[test]
+fn a_validation_that_is_false_denies_with_its_message() {
+    check("{validations: [{expression: object.spec.size < 5}]}", &[Decision::Admitted]);
+    check(
+        "{validations: [{expression: ' object.spec.size > 5 '}]}",
+        &[denied("failed expression: object.spec.size > 5")],
+    );
+    check(
+        "{validations: [{expression: 'false', message: ' no '}, {expression: 'true'}]}",
+        &[denied("no"), Decision::Admitted],
+    );
+    let reason = Decision::Denied { message: "never".to_owned(), reason: "Forbidden".to_owned() };
+    check("{validations: [{expression: 'false', message: never, reason: Forbidden}]}", &[reason]);
+}
+
+#[test]
+fn a_message_expression_goes_before_the_message_where_it_says_something() {
+    let told = |expression: &str| {
+        format!("{{validations: [{{expression: 'false', message: plain, messageExpression: \"{expression}\"}}]}}")
+    };
+    check(&told("'size ' + string(object.spec.size) + ' '"), &[denied("size 3")]);
+    check(&told("object.spec.missing"), &[denied("plain")]);
+    check(&told("'  '"), &[denied("plain")]);
+    check(&told(r"'a\\nb'"), &[denied("plain")]);
+    check(&told("namespaceObject.metadata.labels.env"), &[denied("test")]);
+    // It may not ask who may do what.
+    check(&told("string(authorizer.path('/x').check('get').allowed())"), &[denied("plain")]);
+}
+
+#[test]
+fn variables_are_evaluated_when_they_are_asked_for() {
+    let with = |variables: &str, expression: &str| {
+        format!("{{variables: [{variables}], validations: [{{expression: \"{expression}\"}}]}}")
+    };
+    let variables = "{name: size, expression: object.spec.size}, {name: bad, expression: object.missing}, \
+                     {name: m, expression: 'variables.size + 1'}";
+    check(&with(variables, "variables.m == 4 && has(variables.size)"), &[Decision::Admitted]);
+    check(
+        &with(variables, "variables.bad == 1"),
+        &[failed(
+            "expression 'variables.bad == 1' resulted in error: composited variable \"bad\" fails to evaluate: no such key: \
+             missing",
+        )],
+    );
+    check(
+        &with("{name: a, expression: '1 +'}", "variables.a == 1"),
+        &[failed(
+            "expression 'variables.a == 1' resulted in error: composited variable \"a\" fails to compile: compilation \
+             failed: ERROR: <input>:1:4: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', \
+             'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}\n | 1 +\n | ...^",
+        )],
+    );
+    // A variable that is named twice and needs the other one would never end in the reference.
+    let again = "{name: a, expression: '1'}, {name: a, expression: 'variables.a + 1'}";
+    assert!(matches!(evaluate(&with(again, "variables.a == 2")).decisions[0], Decision::Failed { .. }));
+}
+
+#[test]
+fn a_long_chain_of_variables_ends() {
+    let chain: Vec<String> =
+        (1..500).map(|at| format!("{{name: v{at}, expression: 'variables.v{} + 1'}}", at - 1)).collect();
+    let spec = format!(
+        "{{variables: [{{name: v0, expression: '1'}}, {}], validations: [{{expression: variables.v499 > 1}}]}}",
+        chain.join(", ")
+    );
+    assert!(matches!(evaluate(&spec).decisions[0], Decision::Failed { .. }));
+}
+
+#[test]
+fn parameters_and_the_authorizer_are_seen() {
+    let kind = "paramKind: {apiVersion: v1, kind: ConfigMap}";
+    let spec = |expression: &str| format!("{{{kind}, validations: [{{expression: \"{expression}\"}}]}}");
+    check(&spec("object.spec.size < int(params.data.max)"), &[Decision::Admitted]);
+    check(&spec("authorizer.requestResource.check('get').allowed()"), &[Decision::Admitted]);
+    check(
+        "{validations: [{expression: params == null}]}",
+        &[failed(
+            "compilation error: compilation failed: ERROR: <input>:1:1: undeclared reference to 'params' (in container \
+             '')\n | params == null\n | ^",
+        )],
+    );
+}
+
+#[test]
+fn a_failure_is_the_failure_policys_to_judge() {
+    let ignored = |message: &str| Decision::Failed { message: message.to_owned(), denies: false };
+    let why = "expression 'object.x == 1' resulted in error: no such key: x";
+    check(
+        "{validations: [{expression: object.x == 1}, {expression: 'false'}]}",
+        &[failed(why), denied("failed expression: false")],
+    );
+    check(
+        "{failurePolicy: Ignore, validations: [{expression: object.x == 1}, {expression: 'false'}]}",
+        &[ignored(why), denied("failed expression: false")],
+    );
+}
+
+#[test]
+fn match_conditions_decide_whether_a_policy_is_asked() {
+    let spec = |expression: &str| {
+        format!(
+            "{{matchConditions: [{{name: c, expression: \"{expression}\"}}], validations: [{{expression: 'false'}}]}}"
+        )
+    };
+    check(&spec("object.spec.size == 3 && namespaceObject == null"), &[denied("failed expression: false")]);
+    check(&spec("object.spec.size == 4"), &[]);
+    check(&spec("object.x == 1"), &[failed("expression 'object.x == 1' resulted in error: no such key: x")]);
+}
+
+#[test]
+fn what_costs_too_much_denies() {
+    const OUT: &str = "validation failed due to running out of cost budget, no further validation rules will be run";
+    // Each check costs 350,000: two are within a call's limit, and those of all calls are counted together.
+    let asks = "{expression: \"authorizer.path('/a').check('get').allowed() && authorizer.path('/b').check('get').allowed()\"}";
+    let calls = |count: usize| vec![asks; count].join(", ");
+    check(&format!("{{validations: [{}]}}", calls(14)), &vec![Decision::Admitted; 14]);
+    check(&format!("{{validations: [{}]}}", calls(15)), &[failed(OUT)]);
+    let thrice = "[1, 2, 3].all(x, authorizer.path('/a').check('get').allowed())";
+    check(
+        &format!("{{validations: [{{expression: \"{thrice}\"}}]}}"),
+        &[failed(&format!("expression '{thrice}' resulted in error: operation cancelled: actual cost limit exceeded"))],
+    );
+    // A variable costs where it is first asked for.
+    let variables: Vec<String> = (0..15)
+        .map(|at| {
+            format!(
+                "{{name: v{at}, expression: \"authorizer.path('/a').check('get').allowed() && \
+                            authorizer.path('/b').check('get').allowed()\"}}"
+            )
+        })
+        .collect();
+    let asked: Vec<String> = (0..15).map(|at| format!("variables.v{at}")).collect();
+    let spec =
+        format!("{{variables: [{}], validations: [{{expression: {}}}]}}", variables.join(", "), asked.join(" && "));
+    check(&spec, &[failed(OUT)]);
+}
+
+#[test]
+fn audit_annotations_are_values_or_nothing() {
+    let annotated = |rest: &str, expression: &str| {
+        let annotation = format!("{{key: k, valueExpression: \"{expression}\"}}");
+        evaluate(&format!("{{{rest} validations: [{{expression: 'true'}}], auditAnnotations: [{annotation}]}}"))
+            .annotations
+    };
+    let value = |value: &str| vec![Annotated::Value { key: "k".to_owned(), value: value.to_owned() }];
+    assert_eq!(annotated("", "' ' + object.metadata.name"), value("a"));
+    assert_eq!(annotated("", "null"), []);
+    assert_eq!(annotated("", "'  '"), []);
+    let message = "expression 'string(object.x)' resulted in error: no such key: x".to_owned();
+    assert_eq!(annotated("", "string(object.x)"), [Annotated::Failed { message }]);
+    assert_eq!(annotated("failurePolicy: Ignore,", "string(object.x)"), []);
+}

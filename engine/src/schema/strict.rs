@@ -1,0 +1,244 @@
+//! What a strict reader minds about a typed kind, in the order of the text.
+//!
+//! In: the text, and what decoding it found, which knows no order. Out: Go's strict errors as its decoder meets them.
+//!
+//! Source: `sigs.k8s.io/json`; answers recorded from apiextensions-apiserver 1.37.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use super::typed::{Fault, Findings};
+use crate::value::{Value, go_quote, json};
+use crate::work;
+
+/// Strict errors are told up to here and no further.
+const ERRORS_MAX: usize = 100;
+
+/// `unknown field "spec.x"` for what `findings` has, and the `duplicate field "spec.y"` of `duplicates`, in the order that
+/// `text` has them. `text` is well-formed JSON.
+///
+/// Fields given twice don't count where Go does not look: inside unknown fields and inside values that it keeps raw.
+pub fn in_document_order(text: &[u8], duplicates: Vec<String>, findings: &Findings) -> Vec<String> {
+    let mut wanted: BTreeMap<String, Wanted> = BTreeMap::new();
+    for path in &findings.unknown {
+        wanted.entry(path.clone()).or_default().unknown = true;
+    }
+    let unknown: BTreeSet<&str> = findings.unknown.iter().map(String::as_str).collect();
+    let opaque: BTreeSet<&str> = findings.opaque.iter().map(String::as_str).collect();
+    let mut elsewhere = Vec::new();
+    for error in duplicates {
+        match error.strip_prefix("duplicate field ").and_then(unquote) {
+            // Not an error of this form: it has no place in the text.
+            None => elsewhere.push(error),
+            Some(path) => {
+                let is_hidden =
+                    unknown.contains(path.as_str()) || is_within(&path, &unknown) || is_within(&path, &opaque);
+                if !is_hidden {
+                    wanted.entry(path).or_default().duplicate = Some(error);
+                }
+            }
+        }
+    }
+    let mut walk = Walk { text, at: 0, path: String::new(), wanted, errors: elsewhere };
+    walk.value();
+    walk.errors.truncate(ERRORS_MAX);
+    walk.errors
+}
+
+/// The error that Go tells of `faults`: the first in `text` after which it does not read on, or else the first at all.
+pub fn first_in_document_order(text: &[u8], faults: Vec<Fault>) -> Option<String> {
+    let mut wanted: BTreeMap<String, Wanted> = BTreeMap::new();
+    for fault in &faults {
+        wanted.entry(fault.path.clone()).or_default().unknown = true;
+    }
+    let mut walk = Walk { text, at: 0, path: String::new(), wanted, errors: Vec::new() };
+    walk.value();
+    let told = walk.errors.iter().enumerate();
+    let ranks: BTreeMap<&str, usize> = told.map(|(rank, error)| (error.as_str(), rank)).collect();
+    let rank = |fault: &Fault| {
+        let rank = ranks.get(unknown_field(&fault.path).as_str()).copied();
+        (!fault.stops, rank.unwrap_or(usize::MAX))
+    };
+    faults.into_iter().min_by_key(rank).map(|fault| fault.text)
+}
+
+fn unknown_field(path: &str) -> String {
+    format!("unknown field {}", go_quote(path))
+}
+
+/// What is to be told of a path.
+#[derive(Default)]
+struct Wanted {
+    unknown: bool,
+    duplicate: Option<String>,
+    is_seen: bool,
+}
+
+/// Whether `path` lies below one of `outer`.
+fn is_within(path: &str, outer: &BTreeSet<&str>) -> bool {
+    work::bytes(path.len());
+    path.match_indices(['.', '[']).any(|(at, _)| outer.contains(&path[..at]))
+}
+
+/// Go quotes as JSON does, but for characters that field names hardly have.
+fn unquote(quoted: &str) -> Option<String> {
+    match json::decode(quoted.as_bytes()) {
+        Ok(Value::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// Goes through a well-formed text; anything else ends the walk early, which only loses errors.
+struct Walk<'t> {
+    text: &'t [u8],
+    at: usize,
+    path: String,
+    wanted: BTreeMap<String, Wanted>,
+    errors: Vec<String>,
+}
+
+impl Walk<'_> {
+    fn value(&mut self) {
+        match self.next() {
+            Some(b'{') => self.object(),
+            Some(b'[') => self.array(),
+            Some(b'"') => self.skip_string(),
+            _ => {
+                let rest = self.text.get(self.at..).unwrap_or_default();
+                self.at += rest.iter().position(|byte| matches!(byte, b',' | b']' | b'}')).unwrap_or(rest.len());
+            }
+        }
+    }
+
+    fn object(&mut self) {
+        let length = self.path.len();
+        self.at += 1;
+        while self.next() == Some(b'"') {
+            let start = self.at;
+            self.skip_string();
+            if let Ok(Value::String(name)) = json::decode(&self.text[start..self.at]) {
+                if !self.path.is_empty() {
+                    self.path.push('.');
+                }
+                self.path.push_str(&name);
+            }
+            self.meet();
+            if self.next() == Some(b':') {
+                self.at += 1;
+            }
+            self.value();
+            self.path.truncate(length);
+            if self.next() == Some(b',') {
+                self.at += 1;
+            }
+        }
+        self.at += 1;
+    }
+
+    fn array(&mut self) {
+        let length = self.path.len();
+        self.at += 1;
+        let mut index = 0;
+        while self.next().is_some_and(|byte| byte != b']') {
+            // Writing to a String can't fail.
+            let _ = write!(self.path, "[{index}]");
+            self.meet();
+            self.value();
+            self.path.truncate(length);
+            index += 1;
+            if self.next() == Some(b',') {
+                self.at += 1;
+            } else {
+                break;
+            }
+        }
+        self.at += 1;
+    }
+
+    /// Tells what is wanted of the field at hand.
+    fn meet(&mut self) {
+        work::bytes(self.path.len());
+        let Some(wanted) = self.wanted.get_mut(&self.path) else { return };
+        if std::mem::take(&mut wanted.unknown) {
+            self.errors.push(unknown_field(&self.path));
+        }
+        if std::mem::replace(&mut wanted.is_seen, true) {
+            self.errors.extend(wanted.duplicate.take());
+        }
+    }
+
+    /// The next byte that is not white space.
+    fn next(&mut self) -> Option<u8> {
+        while let Some(byte) = self.text.get(self.at) {
+            if !byte.is_ascii_whitespace() {
+                return Some(*byte);
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    fn skip_string(&mut self) {
+        self.at += 1;
+        while let Some(byte) = self.text.get(self.at) {
+            self.at += 1;
+            match byte {
+                b'\\' => self.at += 1,
+                b'"' => return,
+                _ => {}
+            }
+        }
+        self.at = self.text.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, unknown: &[&str], opaque: &[&str], expected: &[&str]) {
+        let (_, duplicates) = json::decode_strict(text.as_bytes()).expect("the text is JSON");
+        let owned = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
+        let findings = Findings { unknown: owned(unknown), opaque: owned(opaque), ..Findings::default() };
+        assert_eq!(in_document_order(text.as_bytes(), duplicates, &findings), expected);
+    }
+
+    #[test]
+    fn errors_come_in_the_order_of_the_text() {
+        check(
+            r#"{"z": [{"b": 1, "x": 2}], "a": 1, "c": 1, "c": "}", "a": 3}"#,
+            &["a", "z[0].x"],
+            &[],
+            &[r#"unknown field "z[0].x""#, r#"unknown field "a""#, r#"duplicate field "c""#],
+        );
+    }
+
+    #[test]
+    fn the_first_error_in_the_text_is_told_unless_another_stops() {
+        let fault = |path: &str, stops| Fault { path: path.to_owned(), text: path.to_uppercase(), stops };
+        let text = br#"{"type": true, "data": {"a": 1, "b": [2, 3]}}"#;
+        let told = |faults: &[Fault]| first_in_document_order(text, faults.to_vec());
+        assert_eq!(told(&[fault("data.a", false), fault("type", false)]), Some("TYPE".to_owned()));
+        assert_eq!(told(&[fault("data.b[1]", true), fault("type", false)]), Some("DATA.B[1]".to_owned()));
+        assert_eq!(told(&[fault("data.b[1]", true), fault("data.b[0]", true)]), Some("DATA.B[0]".to_owned()));
+        assert_eq!(told(&[]), None);
+    }
+
+    #[test]
+    fn what_go_keeps_raw_may_repeat_fields() {
+        check(
+            r#"{"default": {"a": 1, "a": 2}, "default": 1, "unknown": {"b": 1, "b": 2}}"#,
+            &["unknown"],
+            &["default"],
+            &[r#"duplicate field "default""#, r#"unknown field "unknown""#],
+        );
+    }
+
+    #[test]
+    fn an_unfinished_text_ends_the_walk() {
+        for text in ["{", "[", "{\"a", "{\"a\"", "{\"a\":", "[1", "\"\\", "{\"a\" 1", "[}", "]"] {
+            let findings = Findings::default();
+            assert!(in_document_order(text.as_bytes(), Vec::new(), &findings).is_empty());
+        }
+    }
+}

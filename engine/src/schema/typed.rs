@@ -1,0 +1,463 @@
+//! Decoding of a [`Value`] into typed fields, as Go's `encoding/json` does it for structs.
+//!
+//! In: a value and, per type, what its fields are. Out: the fields, the unknown ones by path, or Go's own error text. A
+//! value of the wrong type does not stop the decoding; the first such error is told at the end. `null` leaves a field as
+//! it was. Unknown fields and values that Go keeps raw are remembered by path, for strict decoding.
+//!
+//! Source: `sigs.k8s.io/json`, answers recorded from apiextensions-apiserver 1.37.
+
+use std::fmt::Write;
+
+use crate::value::{Map, Value};
+use crate::work;
+
+/// Bytes of the paths that are remembered of a value: what nests deeply has paths that are longer than itself. Of what is
+/// unknown, no more than a hundred are told in any case.
+const PATHS_BYTES_MAX: usize = 32 << 20;
+
+/// An error that ends decoding at once, in Go's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stop(pub String);
+
+/// Errors of one value that are remembered; Go tells one of them, and which depends on the order of the text.
+const FAULTS_MAX: usize = 64;
+
+/// An error, and where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// `spec.versions[0].name`.
+    pub path: String,
+    pub text: String,
+    /// Whether Go reads nothing more after it, as it is of a type that reads itself: then it is told before all others.
+    pub stops: bool,
+}
+
+/// A decoding under way: where it stands and what it found so far.
+#[derive(Debug, Default)]
+pub struct Typed<'v> {
+    steps: Vec<Step<'v>>,
+    struct_name: &'v str,
+    /// Inside a type that decodes itself Go forgets its position: the struct and the steps of the way in.
+    frozen: Option<(&'v str, usize)>,
+    saved: Option<String>,
+    faults: Vec<Fault>,
+    unknown: Vec<String>,
+    opaque: Vec<String>,
+    empty: Vec<Empty>,
+    /// Of the paths in `unknown` and `opaque`.
+    path_bytes: usize,
+}
+
+/// What decoding leaves behind besides the fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// Paths of fields that the types don't have, in the order of the walk: `spec.versions[0].colour`.
+    pub unknown: Vec<String>,
+    /// Paths of values that Go decodes on their own: nothing strict is told about what is inside.
+    pub opaque: Vec<String>,
+    /// Lists and maps that came empty, up to a bound.
+    pub empty: Vec<Empty>,
+}
+
+/// How many empty lists and maps are remembered of a value.
+const EMPTY_MAX: usize = 64;
+
+/// A list or a map that came empty: Go keeps it apart from none, and does not write it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Empty {
+    way: Vec<Way>,
+    is_list: bool,
+}
+
+/// A step to a part of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Way {
+    Name(String),
+    Index(usize),
+}
+
+impl Empty {
+    /// Puts it back into `object`, which it was left out of, unless what it stands in is gone.
+    pub fn restore(&self, object: &mut Value) {
+        let Some((Way::Name(last), way)) = self.way.split_last() else { return };
+        let mut at = Some(object);
+        for step in way {
+            at = match (at, step) {
+                (Some(Value::Object(fields)), Way::Name(name)) => fields.get_mut(name),
+                (Some(Value::Array(items)), Way::Index(index)) => items.get_mut(*index),
+                _ => None,
+            };
+        }
+        if let Some(Value::Object(fields)) = at
+            && !fields.contains_key(last)
+        {
+            let empty = if self.is_list { Value::Array(Vec::new()) } else { Value::Object(Map::new()) };
+            fields.insert(last, empty);
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step<'v> {
+    Field(&'v str),
+    /// A struct that is embedded in the one at hand, by its Go name: only errors name it.
+    Embedded(&'static str),
+    Key(&'v str),
+    Index(usize),
+}
+
+impl Step<'_> {
+    fn way(&self) -> Option<Way> {
+        match self {
+            Step::Field(name) | Step::Key(name) => Some(Way::Name((*name).to_owned())),
+            Step::Index(index) => Some(Way::Index(*index)),
+            Step::Embedded(_) => None,
+        }
+    }
+}
+
+impl Way {
+    fn len(&self) -> usize {
+        match self {
+            Way::Name(name) => name.len(),
+            Way::Index(_) => size_of::<usize>(),
+        }
+    }
+}
+
+impl<'v> Typed<'v> {
+    /// Runs `decode` and tells what it found, or the error that Go would tell.
+    pub fn run<T>(decode: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Result<(T, Findings), String> {
+        let mut typed = Typed::default();
+        let value = decode(&mut typed).map_err(|Stop(text)| text)?;
+        match (typed.faults.iter().find(|fault| fault.stops), typed.saved) {
+            (Some(fault), _) => Err(fault.text.clone()),
+            (None, Some(text)) => Err(text),
+            (None, None) => Ok((value, Findings { unknown: typed.unknown, opaque: typed.opaque, empty: typed.empty })),
+        }
+    }
+
+    /// The errors that `decode` meets, up to a bound, in the order of the walk.
+    pub fn faults<T>(decode: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Vec<Fault> {
+        let mut typed = Typed::default();
+        // What stops it is among them, or is told without a place.
+        let _ = decode(&mut typed);
+        typed.faults
+    }
+
+    /// Decodes the fields of `value` into a struct `name` of a package `v1`; `field` says whether it knows a field.
+    pub fn structure(
+        &mut self,
+        value: &'v Value,
+        name: &'v str,
+        field: impl FnMut(&mut Self, &'v str, &'v Value) -> Result<bool, Stop>,
+    ) -> Result<(), Stop> {
+        self.structure_in("v1", value, name, field)
+    }
+
+    /// As [`Typed::structure`], for a struct of any package.
+    pub fn structure_in(
+        &mut self,
+        package: &str,
+        value: &'v Value,
+        name: &'v str,
+        mut field: impl FnMut(&mut Self, &'v str, &'v Value) -> Result<bool, Stop>,
+    ) -> Result<(), Stop> {
+        let Value::Object(fields) = value else {
+            self.mismatch::<()>(value, &format!("{package}.{name}"));
+            return Ok(());
+        };
+        let outer = self.struct_name;
+        for (key, value) in fields.iter() {
+            work::step();
+            self.steps.push(Step::Field(key));
+            self.struct_name = name;
+            let known = field(self, key, value)?;
+            if !known && self.frozen.is_none() {
+                let path = self.noted_path();
+                self.unknown.extend(path);
+            }
+            self.steps.pop();
+            self.struct_name = outer;
+        }
+        Ok(())
+    }
+
+    /// Decodes the items of an array; `null` is no list at all.
+    pub fn list<T>(
+        &mut self,
+        value: &'v Value,
+        go_type: &str,
+        mut item: impl FnMut(&mut Self, &'v Value) -> Result<T, Stop>,
+    ) -> Result<Option<Vec<T>>, Stop> {
+        let Value::Array(items) = value else {
+            return Ok(self.mismatch(value, go_type));
+        };
+        let mut list = Vec::with_capacity(items.len());
+        for (index, value) in items.iter().enumerate() {
+            work::step();
+            self.steps.push(Step::Index(index));
+            list.push(item(self, value)?);
+            self.steps.pop();
+        }
+        Ok(Some(list))
+    }
+
+    /// Decodes the entries of a map from strings.
+    pub fn map<T, M: FromIterator<(String, T)>>(
+        &mut self,
+        value: &'v Value,
+        go_type: &str,
+        mut entry: impl FnMut(&mut Self, &'v Value) -> Result<T, Stop>,
+    ) -> Result<Option<M>, Stop> {
+        let Value::Object(fields) = value else {
+            return Ok(self.mismatch(value, go_type));
+        };
+        let mut entries = Vec::with_capacity(fields.len());
+        for (key, value) in fields.iter() {
+            work::step();
+            self.steps.push(Step::Key(key));
+            entries.push((key.to_owned(), entry(self, value)?));
+            self.steps.pop();
+        }
+        Ok(Some(entries.into_iter().collect()))
+    }
+
+    /// Decodes a field of a struct that is embedded in the one at hand, by the Go names of the structs on the way to it.
+    pub fn embedded<T>(
+        &mut self,
+        structs: &[&'static str],
+        decode: impl FnOnce(&mut Self) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        let field = self.steps.pop();
+        let length = self.steps.len();
+        self.steps.extend(structs.iter().map(|name| Step::Embedded(name)));
+        self.steps.extend(field);
+        let outcome = decode(self)?;
+        self.steps.truncate(length);
+        self.steps.extend(field);
+        Ok(outcome)
+    }
+
+    /// Decodes inside a type that Go lets decode itself: its errors stop everything, and strictness ends here.
+    pub fn own<T>(&mut self, decode: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Result<T, Stop> {
+        self.opaque();
+        let outer_frozen = self.frozen;
+        let outer_saved = self.saved.take();
+        self.frozen = outer_frozen.or(Some((self.struct_name, self.steps.len())));
+        let value = decode(self)?;
+        self.frozen = outer_frozen;
+        match std::mem::replace(&mut self.saved, outer_saved) {
+            Some(text) => Err(Stop(text)),
+            None => Ok(value),
+        }
+    }
+
+    /// Marks the value at hand as one that is kept as it came.
+    pub fn opaque(&mut self) {
+        if self.frozen.is_none() {
+            let path = self.noted_path();
+            self.opaque.extend(path);
+        }
+    }
+
+    /// Marks the list or map at hand as one that came empty.
+    pub fn empty(&mut self, is_list: bool) {
+        if self.empty.len() >= EMPTY_MAX || self.path_bytes >= PATHS_BYTES_MAX {
+            return;
+        }
+        let way: Vec<Way> = self.steps.iter().filter_map(Step::way).collect();
+        self.path_bytes = self.path_bytes.saturating_add(way.iter().map(Way::len).sum());
+        self.empty.push(Empty { way, is_list });
+    }
+
+    /// A string, under the name that its Go type has.
+    pub fn string_as(&mut self, value: &Value, go_type: &str) -> Option<String> {
+        match value {
+            Value::String(text) => {
+                work::bytes(text.len());
+                Some(text.clone())
+            }
+            _ => self.mismatch(value, go_type),
+        }
+    }
+
+    pub fn string(&mut self, value: &Value) -> Option<String> {
+        self.string_as(value, "string")
+    }
+
+    pub fn strings(&mut self, value: &'v Value) -> Result<Option<Vec<String>>, Stop> {
+        self.list(value, "[]string", |typed, item| Ok(typed.string(item).unwrap_or_default()))
+    }
+
+    pub fn boolean(&mut self, value: &Value) -> Option<bool> {
+        match value {
+            Value::Bool(truth) => Some(*truth),
+            _ => self.mismatch(value, "bool"),
+        }
+    }
+
+    pub fn int64(&mut self, value: &Value) -> Option<i64> {
+        match value {
+            Value::Int(number) => Some(*number),
+            Value::Float(_) => self.unfit_number(value, "int64"),
+            _ => self.mismatch(value, "int64"),
+        }
+    }
+
+    pub fn uint8(&mut self, value: &Value) -> Option<u8> {
+        match value {
+            Value::Int(number) => match u8::try_from(*number) {
+                Ok(number) => Some(number),
+                Err(_) => self.unfit_number(value, "uint8"),
+            },
+            Value::Float(_) => self.unfit_number(value, "uint8"),
+            _ => self.mismatch(value, "uint8"),
+        }
+    }
+
+    pub fn int32(&mut self, value: &Value) -> Option<i32> {
+        match value {
+            Value::Int(number) => match i32::try_from(*number) {
+                Ok(number) => Some(number),
+                Err(_) => self.unfit_number(value, "int32"),
+            },
+            Value::Float(_) => self.unfit_number(value, "int32"),
+            _ => self.mismatch(value, "int32"),
+        }
+    }
+
+    pub fn float64(&mut self, value: &Value) -> Option<f64> {
+        match value {
+            Value::Int(number) => Some(*number as f64),
+            Value::Float(number) => Some(*number),
+            _ => self.mismatch(value, "float64"),
+        }
+    }
+
+    /// Remembers an error that is no mismatch of types; Go shows it without a position.
+    pub fn save(&mut self, text: String) {
+        self.note(&text, false);
+        self.saved.get_or_insert(text);
+    }
+
+    /// Remembers an error with its place.
+    fn note(&mut self, text: &str, stops: bool) {
+        if self.faults.len() < FAULTS_MAX && self.frozen.is_none() {
+            let path = self.noted_path();
+            self.faults.extend(path.map(|path| Fault { path, text: text.to_owned(), stops }));
+        }
+    }
+
+    /// Takes over what another decoder said about the value at hand: unknown fields below it, or its error.
+    pub fn adopt<T>(&mut self, outcome: Result<(T, Vec<String>), String>) -> Option<T> {
+        match outcome {
+            Ok((value, unknown)) => {
+                let path = self.path();
+                for field in unknown {
+                    let path = format!("{path}.{field}");
+                    if self.has_room(&path) {
+                        self.unknown.push(path);
+                    }
+                }
+                Some(value)
+            }
+            Err(text) => {
+                // The fields of metadata are those of a struct; any other type reads itself.
+                let stops = !text.contains("into Go struct field ObjectMeta.");
+                let text = self.place(&text);
+                self.note(&text, stops);
+                self.saved.get_or_insert(text);
+                None
+            }
+        }
+    }
+
+    /// Puts the position at hand before the one that `text` names; `Go value` becomes the field at hand.
+    fn place(&self, text: &str) -> String {
+        let (name, fields) = self.position();
+        if let Some((before, after)) = text.split_once("into Go struct field ")
+            && let Some((inner, field)) = after.split_once('.')
+        {
+            return format!("{before}into Go struct field {inner}.{fields}.{field}");
+        }
+        text.replacen("into Go value", &format!("into Go struct field {name}.{fields}"), 1)
+    }
+
+    fn unfit_number<T>(&mut self, value: &Value, go_type: &str) -> Option<T> {
+        self.save_mismatch(&format!("number {}", crate::value::go_display(value)), go_type);
+        None
+    }
+
+    /// Remembers that `value` is not of `go_type`, unless it is null.
+    fn mismatch<T>(&mut self, value: &Value, go_type: &str) -> Option<T> {
+        let word = match value {
+            Value::Null => return None,
+            Value::Bool(_) => "bool",
+            Value::Int(_) | Value::Float(_) => "number",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        };
+        self.save_mismatch(word, go_type);
+        None
+    }
+
+    fn save_mismatch(&mut self, word: &str, go_type: &str) {
+        if self.saved.is_some() && self.faults.len() >= FAULTS_MAX {
+            return;
+        }
+        let (name, fields) = self.position();
+        let text = match name.is_empty() && fields.is_empty() {
+            true => format!("json: cannot unmarshal {word} into Go value of type {go_type}"),
+            false => format!("json: cannot unmarshal {word} into Go struct field {name}.{fields} of type {go_type}"),
+        };
+        self.save(text);
+    }
+
+    /// The innermost struct and the fields on the way, without keys and indices.
+    fn position(&self) -> (&'v str, String) {
+        let (name, depth) = self.frozen.unwrap_or((self.struct_name, self.steps.len()));
+        let fields: Vec<&str> = self.steps[..depth]
+            .iter()
+            .filter_map(|step| match step {
+                Step::Field(field) | Step::Embedded(field) => Some(*field),
+                Step::Key(_) | Step::Index(_) => None,
+            })
+            .collect();
+        (name, fields.join("."))
+    }
+
+    /// The path at hand, if there is room for it.
+    fn noted_path(&mut self) -> Option<String> {
+        if self.path_bytes >= PATHS_BYTES_MAX {
+            return None;
+        }
+        Some(self.path()).filter(|path| self.has_room(path))
+    }
+
+    fn has_room(&mut self, path: &str) -> bool {
+        work::bytes(path.len());
+        self.path_bytes = self.path_bytes.saturating_add(path.len());
+        self.path_bytes <= PATHS_BYTES_MAX
+    }
+
+    fn path(&self) -> String {
+        let mut path = String::new();
+        for step in &self.steps {
+            match step {
+                Step::Field(name) | Step::Key(name) if path.is_empty() => path.push_str(name),
+                Step::Field(name) | Step::Key(name) => {
+                    path.push('.');
+                    path.push_str(name);
+                }
+                Step::Index(index) => {
+                    // Writing to a String can't fail.
+                    let _ = write!(path, "[{index}]");
+                }
+                Step::Embedded(_) => {}
+            }
+        }
+        path
+    }
+}

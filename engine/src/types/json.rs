@@ -1,0 +1,538 @@
+//! JSON of a type, as Go reads and writes it.
+//!
+//! In: a value. Out: the value in the form that Go writes it in after it has read it, and Go's words for what does not fit.
+//!
+//! Source: `encoding/json` and `sigs.k8s.io/json`, as Kubernetes 1.37 uses them.
+
+use std::borrow::Cow;
+
+use super::{Codec, Field, Kind, Message, Shape, find};
+use crate::meta::quantity::Quantity;
+use crate::meta::{duration, object_meta, time};
+use crate::schema::typed::{Fault, Findings, Stop, Typed};
+use crate::value::{Map, Value, base64};
+use crate::work;
+
+impl Message {
+    /// `object` as Go writes it after it has read it, and what strict reading minds.
+    ///
+    /// # Errors
+    ///
+    /// Go's text: `json: cannot unmarshal number into Go struct field ConfigMap.data of type string`.
+    pub fn decode(&'static self, object: &Value) -> Result<(Value, Findings), String> {
+        Typed::run(|typed| self.decode_at(typed, object))
+    }
+
+    /// Every error that reading `object` meets, up to a bound, in the order of its fields' names.
+    pub fn faults(&'static self, object: &Value) -> Vec<Fault> {
+        Typed::faults(|typed| self.decode_at(typed, object))
+    }
+
+    /// Why a tree that was patched can't be restored as an object of this type, where that is not read from text. Go then has
+    /// other words than for text: `cannot restore map from slice`.
+    pub fn restore_error(&'static self, object: &Value) -> Option<String> {
+        let mut fields = object.as_object()?.iter();
+        fields.find_map(|(name, value)| self.member(name)?.restore_error(value))
+    }
+
+    /// Cuts numbers that are too large for their fields to their lower bits, as Go does where it restores an object from a tree.
+    pub fn truncate_numbers(&'static self, object: &mut Value) {
+        let Value::Object(fields) = object else { return };
+        for (name, value) in fields.iter_mut() {
+            work::step();
+            if let Some(field) = self.member(name) {
+                field.truncate_numbers(value);
+            }
+        }
+    }
+
+    /// What Go writes of an object that nothing was read into.
+    pub fn zero(&self) -> Value {
+        let fields = self.members().filter_map(|field| Some((field.json.to_owned(), field.zero()?)));
+        Value::Object(Map::from_fields(fields.collect()))
+    }
+
+    fn decode_at<'v>(&'static self, typed: &mut Typed<'v>, value: &'v Value) -> Result<Value, Stop> {
+        let mut read = Map::new();
+        typed.structure_in(self.package, value, self.name, |typed, name, value| {
+            let Some(field) = self.member(name) else { return Ok(false) };
+            let way = self.way_to(field);
+            let decoded = match way.is_empty() {
+                true => field.decode(typed, value)?,
+                false => typed.embedded(&way, |typed| field.decode(typed, value))?,
+            };
+            if let Some(value) = decoded {
+                if field.is_left_out_empty(&value) && !self.is_of_meta() {
+                    typed.empty(field.shape == Shape::List);
+                }
+                read.insert(name, value);
+            }
+            Ok(true)
+        })?;
+        let fields = self.members().filter_map(|field| {
+            let value = match read.remove(field.json) {
+                Some(value) if field.keeps(&value) => value,
+                _ => field.zero()?,
+            };
+            Some((field.json.to_owned(), value))
+        });
+        Ok(Value::Object(Map::from_fields(fields.collect())))
+    }
+
+    /// Whether the type is one of apimachinery, which errors show as JSON shows it.
+    fn is_of_meta(&'static self) -> bool {
+        find("meta.v1", self.name).is_some_and(|named| std::ptr::eq(named.message(), self))
+    }
+
+    pub(crate) fn is_object_meta(&self) -> bool {
+        self.name == "ObjectMeta"
+    }
+}
+
+impl Field {
+    fn truncate_numbers(&'static self, value: &mut Value) {
+        match (self.shape, value) {
+            (Shape::List, Value::Array(items)) => items.iter_mut().for_each(|item| self.kind.truncate_numbers(item)),
+            (Shape::Map, Value::Object(entries)) => entries.values_mut().for_each(|it| self.kind.truncate_numbers(it)),
+            (Shape::Value | Shape::Pointer | Shape::Inline, value) => self.kind.truncate_numbers(value),
+            _ => {}
+        }
+    }
+
+    /// What Go writes of a field that nothing was read into.
+    fn zero(&self) -> Option<Value> {
+        match self.shape {
+            _ if !self.always => None,
+            Shape::Value | Shape::Inline => Some(self.kind.zero()),
+            Shape::Pointer | Shape::List | Shape::Map | Shape::Extensions => Some(Value::Null),
+        }
+    }
+
+    /// Whether a value that was read is an empty list or map that is not written.
+    fn is_left_out_empty(&self, value: &Value) -> bool {
+        matches!(self.shape, Shape::List | Shape::Map) && !self.keeps(value)
+    }
+
+    /// Whether a value that was read is written.
+    fn keeps(&self, value: &Value) -> bool {
+        match value {
+            _ if self.always || self.shape == Shape::Pointer => true,
+            Value::Null | Value::Bool(false) | Value::Int(0) => false,
+            Value::String(text) => !text.is_empty(),
+            Value::Array(items) => !items.is_empty(),
+            Value::Object(fields) => !fields.is_empty(),
+            _ => true,
+        }
+    }
+
+    /// The value as Go writes it; `None` for one that leaves the field as it was.
+    fn decode<'v>(&'static self, typed: &mut Typed<'v>, value: &'v Value) -> Result<Option<Value>, Stop> {
+        let one = |typed: &mut Typed<'v>, value: &'v Value| {
+            Ok(self.kind.decode(self.go_type, typed, value)?.unwrap_or_else(|| self.kind.zero()))
+        };
+        match self.shape {
+            // A pointer to nothing, which a type with a way of its own to read null does not see.
+            Shape::Pointer if value.is_null() => Ok(None),
+            Shape::Value | Shape::Pointer | Shape::Inline => self.kind.decode(self.go_type, typed, value),
+            Shape::List => Ok(typed.list(value, &self.container(), one)?.map(Value::Array)),
+            Shape::Map | Shape::Extensions => {
+                let entries: Option<Map> = typed.map(value, &self.container(), one)?;
+                Ok(entries.map(Value::Object))
+            }
+        }
+    }
+
+    /// What Go calls the type of a list or a map.
+    fn container(&self) -> Cow<'static, str> {
+        match (self.container_type, self.shape) {
+            (Some(name), _) => name.into(),
+            (None, Shape::List) => format!("[]{}", self.kind.go_type(self.go_type)).into(),
+            (None, _) => format!("map[string]{}", self.kind.go_type(self.go_type)).into(),
+        }
+    }
+
+    fn restore_error(&'static self, value: &Value) -> Option<String> {
+        let one = |value| self.kind.restore_error(self.go_type, value);
+        match (self.shape, value) {
+            (_, Value::Null) => None,
+            (Shape::Value | Shape::Pointer | Shape::Inline, _) => one(value),
+            (Shape::List, Value::Array(items)) => items.iter().find_map(one),
+            (Shape::Map | Shape::Extensions, Value::Object(entries)) => entries.values().find_map(one),
+            (Shape::List, _) => Some(format!("cannot restore slice from {}", kind_of(value))),
+            (Shape::Map | Shape::Extensions, _) => Some(format!("cannot restore map from {}", kind_of(value))),
+        }
+    }
+}
+
+impl Kind {
+    fn truncate_numbers(self, value: &mut Value) {
+        match (self, value) {
+            (Kind::Int32, Value::Int(number)) => *number = i64::from(*number as i32),
+            (Kind::Message(message), value) if matches!(message.codec, Codec::Object) => {
+                message.get().truncate_numbers(value)
+            }
+            _ => {}
+        }
+    }
+
+    /// What Go calls the type, if it has no `name` of its own.
+    pub(super) fn go_type(self, name: Option<&'static str>) -> Cow<'static, str> {
+        match self {
+            Kind::String => name.unwrap_or("string").into(),
+            Kind::Bool => "bool".into(),
+            Kind::Int32 => "int32".into(),
+            Kind::Int64 => "int64".into(),
+            Kind::Double => "float64".into(),
+            Kind::Bytes => "[]uint8".into(),
+            Kind::Message(message) => match (name, message.codec) {
+                (Some(name), _) => name.into(),
+                (None, _) => message.go_type().into(),
+            },
+        }
+    }
+
+    /// What is written of a value that nothing was read into.
+    fn zero(self) -> Value {
+        match self {
+            Kind::String => Value::from(""),
+            Kind::Bool => Value::Bool(false),
+            Kind::Int32 | Kind::Int64 | Kind::Double => Value::Int(0),
+            Kind::Bytes => Value::Null,
+            Kind::Message(message) => match message.codec {
+                Codec::Quantity => Value::from("0"),
+                Codec::IntOrString => Value::Int(0),
+                Codec::Duration => Value::from("0s"),
+                Codec::List => Value::Null,
+                Codec::Object if message.is_object_meta() => Value::Object(Map::new()),
+                Codec::Object => message.get().zero(),
+                _ => Value::Null,
+            },
+        }
+    }
+
+    fn restore_error(self, go_type: Option<&'static str>, value: &Value) -> Option<String> {
+        match (self, value) {
+            (_, Value::Null) | (Kind::String, Value::String(_)) | (Kind::Bool, Value::Bool(_)) => None,
+            (Kind::Int32 | Kind::Int64, Value::Int(_)) => None,
+            (Kind::String, Value::Int(_)) => Some(format!("cannot convert int64 to {}", self.go_type(go_type))),
+            (Kind::Int32 | Kind::Int64, Value::Float(_)) => {
+                Some(format!("cannot convert float64 to {}", self.go_type(go_type)))
+            }
+            (Kind::String, _) => Some("unrecognized type: string".to_owned()),
+            (Kind::Bool | Kind::Int32 | Kind::Int64 | Kind::Double, _) => {
+                Some(format!("unrecognized type: {}", self.go_type(go_type)))
+            }
+            (Kind::Bytes, Value::String(text)) => {
+                base64::decode(text).err().map(|error| format!("error decoding from json: {error}"))
+            }
+            (Kind::Bytes, _) => Some(format!("cannot restore slice from {}", kind_of(value))),
+            (Kind::Message(message), _) => restore_error_of(message.get(), value),
+        }
+    }
+
+    /// The value as Go writes it; `None` for one that leaves the field as it was.
+    fn decode<'v>(
+        self,
+        go_type: Option<&'static str>,
+        typed: &mut Typed<'v>,
+        value: &'v Value,
+    ) -> Result<Option<Value>, Stop> {
+        Ok(match self {
+            Kind::String => typed.string_as(value, go_type.unwrap_or("string")).map(Value::String),
+            Kind::Bool => typed.boolean(value).map(Value::Bool),
+            Kind::Int32 => typed.int32(value).map(|number| Value::Int(number.into())),
+            Kind::Int64 => typed.int64(value).map(Value::Int),
+            Kind::Double => typed.float64(value).map(Value::Float),
+            Kind::Bytes => decode_bytes(typed, value)?,
+            Kind::Message(message) => match message.codec {
+                Codec::Time => decode_time(typed, value, time::normalize),
+                Codec::MicroTime => decode_time(typed, value, time::normalize_micro),
+                Codec::Quantity => decode_quantity(typed, value),
+                Codec::IntOrString => decode_int_or_string(typed, value),
+                Codec::Duration => decode_duration(typed, value),
+                _ if value.is_null() => None,
+                Codec::Object if message.is_object_meta() => decode_metadata(typed, value)?,
+                Codec::Object => Some(message.get().decode_at(typed, value)?),
+                Codec::List => {
+                    let items = &message.get().fields[0];
+                    let go_type = self.go_type(go_type);
+                    let item = |typed: &mut Typed<'v>, value: &'v Value| {
+                        let read = items.kind.decode(items.go_type, typed, value)?;
+                        Ok(read.unwrap_or_else(|| items.kind.zero()))
+                    };
+                    typed.list(value, &go_type, item)?.map(Value::Array)
+                }
+                _ => {
+                    typed.opaque();
+                    Some(value.clone())
+                }
+            },
+        })
+    }
+}
+
+fn restore_error_of(message: &'static Message, value: &Value) -> Option<String> {
+    match (message.codec, value) {
+        (Codec::Time, Value::String(text)) => time::normalize(text).err(),
+        (Codec::MicroTime, Value::String(text)) => time::normalize_micro(text).err(),
+        (Codec::Time | Codec::MicroTime, _) => object_meta::time_field(value).err(),
+        (Codec::Quantity, Value::String(text)) => Quantity::parse(text).err().map(|error| error.to_string()),
+        (Codec::IntOrString, Value::String(_)) => None,
+        (Codec::IntOrString, Value::Int(number)) if i32::try_from(*number).is_ok() => None,
+        (Codec::IntOrString, _) => Some(unfit_on_its_own(value, "int32")),
+        (Codec::Object, Value::Object(_)) => message.restore_error(value),
+        (Codec::Object, _) => Some(format!("cannot restore struct from: {}", kind_of(value))),
+        (Codec::List, Value::Array(items)) => {
+            let field = &message.fields[0];
+            items.iter().find_map(|item| field.kind.restore_error(field.go_type, item))
+        }
+        (Codec::List, _) => Some(format!("cannot restore slice from {}", kind_of(value))),
+        _ => None,
+    }
+}
+
+/// What Go's reflection calls a value that was read without a type.
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nil",
+        Value::Bool(_) => "bool",
+        Value::Int(_) => "int64",
+        Value::Float(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "slice",
+        Value::Object(_) => "map",
+    }
+}
+
+fn decode_metadata<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Option<Value>, Stop> {
+    if matches!(value, Value::Object(_)) {
+        return Ok(typed.adopt(object_meta::decode(value)));
+    }
+    typed.structure(value, "ObjectMeta", |_, _, _| Ok(true))?;
+    Ok(None)
+}
+
+/// Bytes: a text in base64, or a list of numbers.
+fn decode_bytes<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Option<Value>, Stop> {
+    if matches!(value, Value::Array(_)) {
+        let bytes = typed.list(value, "[]uint8", |typed, item| Ok(typed.uint8(item).unwrap_or_default()))?;
+        return Ok(bytes.map(|bytes: Vec<u8>| Value::String(base64::encode(&bytes))));
+    }
+    Ok(decode_text(typed, value))
+}
+
+fn decode_text(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
+    let text = typed.string_as(value, "[]uint8")?;
+    match base64::decode(&text) {
+        Ok(bytes) => Some(Value::String(base64::encode(&bytes))),
+        Err(error) => {
+            typed.save(error);
+            None
+        }
+    }
+}
+
+/// A time; the zero time is null.
+fn decode_time(
+    typed: &mut Typed<'_>,
+    value: &Value,
+    normalize: fn(&str) -> Result<Option<String>, String>,
+) -> Option<Value> {
+    let outcome = match value {
+        Value::Null => return None,
+        Value::String(text) => normalize(text).map(|time| time.map_or(Value::Null, Value::String)),
+        // The type reads itself: the error is that of a string on its own.
+        other => object_meta::time_field(other).map(Option::unwrap_or_default),
+    };
+    typed.adopt(outcome.map(|time| (time, Vec::new())))
+}
+
+/// A quantity in its canonical form; a number is one, too, and null is none at all.
+fn decode_quantity(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
+    let text = match value {
+        Value::Null => return Some(Value::from("0")),
+        Value::String(text) => text.clone(),
+        other => crate::value::json::encode_to_string(other),
+    };
+    let quantity = Quantity::parse(text.trim()).map(|quantity| Value::String(quantity.to_string()));
+    typed.adopt(quantity.map(|text| (text, Vec::new())).map_err(|error| error.to_string()))
+}
+
+/// A number or a text, as `intstr` reads it.
+fn decode_int_or_string(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
+    let read = match value {
+        Value::Null => Ok(Value::Int(0)),
+        Value::String(_) => Ok(value.clone()),
+        Value::Int(number) if i32::try_from(*number).is_ok() => Ok(value.clone()),
+        other => Err(unfit_on_its_own(other, "int32")),
+    };
+    typed.adopt(read.map(|value| (value, Vec::new())))
+}
+
+/// A duration, as Go prints it.
+fn decode_duration(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
+    let read = match value {
+        Value::Null => return None,
+        Value::String(text) => duration::parse_go(text),
+        other => Err(unfit_on_its_own(other, "string")),
+    };
+    typed.adopt(read.map(|nanoseconds| (Value::String(duration::print_go(nanoseconds)), Vec::new())))
+}
+
+/// What Go says of a value that a type which reads itself can't take.
+fn unfit_on_its_own(value: &Value, go_type: &str) -> String {
+    let what = match value {
+        Value::Int(_) | Value::Float(_) if go_type != "string" => format!("number {}", crate::value::go_display(value)),
+        Value::Int(_) | Value::Float(_) => "number".to_owned(),
+        Value::Bool(_) => "bool".to_owned(),
+        Value::Array(_) => "array".to_owned(),
+        _ => "object".to_owned(),
+    };
+    format!("json: cannot unmarshal {what} into Go value of type {go_type}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds;
+    use crate::value::json;
+
+    fn message(kind: &str) -> &'static Message {
+        let api_version = match kind {
+            "Lease" => "coordination.k8s.io/v1",
+            "NewEvent" => "events.k8s.io/v1",
+            _ => "v1",
+        };
+        kinds::type_of(api_version, kind.trim_start_matches("New")).expect("the kind is built in")
+    }
+
+    /// What is written after `text` was read, or the error. Expectations come from `k8s.io/api` 0.37.2.
+    #[track_caller]
+    fn check(kind: &str, text: &str, expected: &str) {
+        let object = json::decode(text.as_bytes()).expect("the test is JSON");
+        let found = match message(kind).decode(&object) {
+            Ok((object, findings)) if findings.unknown.is_empty() => json::encode_to_string(&object),
+            Ok((object, findings)) => {
+                format!("{} unknown {}", json::encode_to_string(&object), findings.unknown.join(" "))
+            }
+            Err(error) => error,
+        };
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn zero_values_are_written_as_go_writes_them() {
+        check("ConfigMap", "{}", r#"{"metadata":{}}"#);
+        check("ConfigMap", r#"{"data":{},"immutable":false}"#, r#"{"immutable":false,"metadata":{}}"#);
+        check("Secret", r#"{"type":"","stringData":{"x":null}}"#, r#"{"metadata":{},"stringData":{"x":""}}"#);
+        check(
+            "NewEvent",
+            r#"{"series":{}}"#,
+            r#"{"deprecatedFirstTimestamp":null,"deprecatedLastTimestamp":null,"deprecatedSource":{},"eventTime":null,"metadata":{},"regarding":{},"series":{"count":0,"lastObservedTime":null}}"#,
+        );
+        check(
+            "Lease",
+            r#"{"spec":{"holderIdentity":"","leaseDurationSeconds":0,"acquireTime":null,"renewTime":"0001-01-01T00:00:00.000000Z"}}"#,
+            r#"{"metadata":{},"spec":{"holderIdentity":"","leaseDurationSeconds":0,"renewTime":null}}"#,
+        );
+        check("Namespace", r#"{"spec":null}"#, r#"{"metadata":{},"spec":{},"status":{}}"#);
+    }
+
+    #[test]
+    fn nulls_in_lists_and_maps_are_zero_values() {
+        check(
+            "ConfigMap",
+            r#"{"data":{"a":null},"binaryData":{"x":null,"y":"aGk=","z":""}}"#,
+            r#"{"binaryData":{"x":null,"y":"aGk=","z":""},"data":{"a":""},"metadata":{}}"#,
+        );
+        check(
+            "ServiceAccount",
+            r#"{"secrets":[null,{"name":"x","foo":1,"uid":""}],"imagePullSecrets":[]}"#,
+            r#"{"metadata":{},"secrets":[{},{"name":"x"}]} unknown secrets[1].foo"#,
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told_in_the_words_of_go() {
+        let unfit = |what: &str| format!("json: cannot unmarshal {what}");
+        for (kind, text, expected) in [
+            ("ConfigMap", r#"{"data":{"a":1}}"#, "number into Go struct field ConfigMap.data of type string"),
+            ("ConfigMap", r#"{"data":[]}"#, "array into Go struct field ConfigMap.data of type map[string]string"),
+            (
+                "ConfigMap",
+                r#"{"binaryData":{"x":3}}"#,
+                "number into Go struct field ConfigMap.binaryData of type []uint8",
+            ),
+            ("ConfigMap", r#"{"metadata":3}"#, "number into Go struct field ConfigMap.metadata of type v1.ObjectMeta"),
+            ("Secret", r#"{"type":3}"#, "number into Go struct field Secret.type of type v1.SecretType"),
+            (
+                "ServiceAccount",
+                r#"{"secrets":[{"name":3}]}"#,
+                "number into Go struct field ObjectReference.secrets.name of type string",
+            ),
+            (
+                "ServiceAccount",
+                r#"{"secrets":{"a":1}}"#,
+                "object into Go struct field ServiceAccount.secrets of type []v1.ObjectReference",
+            ),
+            (
+                "ServiceAccount",
+                r#"{"secrets":["a"]}"#,
+                "string into Go struct field ServiceAccount.secrets of type v1.ObjectReference",
+            ),
+            ("Namespace", r#"{"spec":[]}"#, "array into Go struct field Namespace.spec of type v1.NamespaceSpec"),
+            ("Event", r#"{"count":1.5}"#, "number 1.5 into Go struct field Event.count of type int32"),
+            (
+                "Lease",
+                r#"{"spec":{"strategy":3}}"#,
+                "number into Go struct field LeaseSpec.spec.strategy of type v1.CoordinatedLeaseStrategy",
+            ),
+        ] {
+            check(kind, text, &unfit(expected));
+        }
+        check("Secret", r#"{"data":{"x":"!!!"}}"#, "illegal base64 data at input byte 0");
+    }
+
+    #[test]
+    fn what_can_not_be_restored_is_told_in_the_words_of_go() {
+        for (kind, text, expected) in [
+            ("ConfigMap", r#"{"data":[1]}"#, "cannot restore map from slice"),
+            ("ConfigMap", r#"{"data":{"a":1}}"#, "cannot convert int64 to string"),
+            ("ConfigMap", r#"{"data":{"a":true}}"#, "unrecognized type: string"),
+            ("ConfigMap", r#"{"immutable":1}"#, "unrecognized type: bool"),
+            (
+                "ConfigMap",
+                r#"{"binaryData":{"a":"??"}}"#,
+                "error decoding from json: illegal base64 data at input byte 0",
+            ),
+            ("ConfigMap", r#"{"binaryData":{"a":1}}"#, "cannot restore slice from int64"),
+            ("ConfigMap", r#"{"metadata":1}"#, "cannot restore struct from: int64"),
+            ("Secret", r#"{"type":1}"#, "cannot convert int64 to v1.SecretType"),
+            ("ServiceAccount", r#"{"secrets":["x",null]}"#, "cannot restore struct from: string"),
+            ("Event", r#"{"count":1.5}"#, "cannot convert float64 to int32"),
+            ("Event", r#"{"firstTimestamp":3}"#, "json: cannot unmarshal number into Go value of type string"),
+        ] {
+            let object = json::decode(text.as_bytes()).expect("the test is JSON");
+            assert_eq!(message(kind).restore_error(&object).as_deref(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn micro_times_have_six_digits() {
+        let parsing = |text: &str, rest: &str, element: &str| {
+            format!(
+                r#"parsing time "{text}" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "{rest}" as "{element}""#
+            )
+        };
+        let event = |time: &str| format!(r#"{{"spec":{{"renewTime":"{time}"}}}}"#);
+        let time = "2026-01-01T00:00:00Z";
+        check("Lease", &event(time), &parsing(time, "Z", ".000000"));
+        let time = "2026-01-01T00:00:00.123456789+02:00";
+        check("Lease", &event(time), &parsing(time, "789+02:00", "Z07:00"));
+        check(
+            "Lease",
+            &event("2026-01-01T00:00:00.123450+02:00"),
+            r#"{"metadata":{},"spec":{"renewTime":"2025-12-31T22:00:00.123450Z"}}"#,
+        );
+    }
+}

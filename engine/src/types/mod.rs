@@ -1,0 +1,122 @@
+//! Types of Kubernetes' own kinds, as Go declares them: one table says how a type is read, written, patched and published.
+//!
+//! A [`Message`] is a Go struct: its fields in the order of their declaration, each with its JSON name, its number in
+//! protobuf, and what Go does with a zero value. From it follow the JSON that Go writes and its words for what does not
+//! fit ([`json`]), the order of the fields in that text ([`layout`]), the published definitions ([`openapi`]), what apply and
+//! strategic merge patches look at, and the bytes ([`crate::protobuf`]).
+//!
+//! The published types are data, made from the Go modules: `schemas/types`, read by [`source`] when they are first used.
+//!
+//! # Why data
+//!
+//! - `types::Message` is a type read from there. All that depends on the type comes from it: the JSON that Go writes
+//!   and its errors (`types::json`), the order of fields (`layout`), the bytes (`protobuf`), what apply and strategic
+//!   merge patches look at, the OpenAPI documents (`openapi`), how an error shows a struct of Go's internal types
+//!   (`internal`), what is left of an object once it was stored (`stored`). Nothing is said twice.
+//! - A package is looked through when one of its types is first asked for, and a type is read when it is first looked
+//!   at. What is read is leaked: a type is a `&'static` and lives as long as the process. A server that never sees a
+//!   pod never reads its type.
+//! - This was chosen over code made by `build.rs`. As code, some 1,500 types would be compiled in every build, and
+//!   would be tables of pointers that are relocated at every start. As text they cost no build time, no relocations
+//!   and nothing at a start.
+//! - The next minor is another version in `schemas/generate/go.mod`, and a difference in text that can be read.
+//! - What our own code says of a type stands in Rust beside it: what reads and writes itself in Go (`own`), and
+//!   descriptions in our words (`descriptions`).
+//!
+//! Source: the Go types and `generated.proto` files of `k8s.io/api` and `k8s.io/apimachinery`, release 1.37.
+
+mod table;
+mod source;
+mod own;
+mod descriptions;
+mod internal;
+pub mod json;
+pub mod layout;
+mod stored;
+pub mod openapi;
+
+use descriptions::description;
+
+pub use internal::show as show_internal;
+pub use source::{Named, find, objects, packages};
+pub use table::{
+    Codec, Field, Items, Kind, Message, Ref, Shape, boolean, bytes, double, int32, int64, message, string,
+};
+
+/// The groups of Kubernetes, with the first part of their packages' names.
+const GROUPS: [(&str, &str); 26] = [
+    ("", "core"),
+    ("admission.k8s.io", "admission"),
+    ("admissionregistration.k8s.io", "admissionregistration"),
+    ("apidiscovery.k8s.io", "apidiscovery"),
+    ("apiextensions.k8s.io", "apiextensions"),
+    ("apiregistration.k8s.io", "apiregistration"),
+    ("apps", "apps"),
+    ("authentication.k8s.io", "authentication"),
+    ("authorization.k8s.io", "authorization"),
+    ("autoscaling", "autoscaling"),
+    ("batch", "batch"),
+    ("certificates.k8s.io", "certificates"),
+    ("coordination.k8s.io", "coordination"),
+    ("discovery.k8s.io", "discovery"),
+    ("events.k8s.io", "events"),
+    ("extensions", "extensions"),
+    ("flowcontrol.apiserver.k8s.io", "flowcontrol"),
+    ("internal.apiserver.k8s.io", "apiserverinternal"),
+    ("networking.k8s.io", "networking"),
+    ("node.k8s.io", "node"),
+    ("policy", "policy"),
+    ("rbac.authorization.k8s.io", "rbac"),
+    ("resource.k8s.io", "resource"),
+    ("scheduling.k8s.io", "scheduling"),
+    ("storage.k8s.io", "storage"),
+    ("storagemigration.k8s.io", "storagemigration"),
+];
+
+/// A type that the data does not hold, which a test rules out.
+static NOTHING: Message = Message::new("", &[]);
+
+/// The metadata of any object.
+pub fn object_meta() -> &'static Message {
+    message_named("meta.v1", "ObjectMeta")
+}
+
+/// A struct by its package and its name.
+pub fn message_named(package: &str, name: &str) -> &'static Message {
+    find(package, name).map_or(&NOTHING, Named::message)
+}
+
+/// The type of a kind, or of a list of its objects.
+pub fn of_kind(group: &str, version: &str, kind: &str) -> Option<&'static Named> {
+    let (_, package) = GROUPS.iter().find(|(known, _)| *known == group)?;
+    find(&format!("{package}.{version}"), kind)
+}
+
+/// As [`of_kind`], of a kind that is known to be there.
+pub fn message_of_kind(group: &str, version: &str, kind: &str) -> &'static Message {
+    of_kind(group, version, kind).map_or(&NOTHING, Named::message)
+}
+
+/// The type that JSON names by `apiVersion` and `kind`.
+pub fn of_api_version(api_version: &str, kind: &str) -> Option<&'static Named> {
+    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    match (group, version) {
+        // The messages about what is served are in no group.
+        ("", "") => find("meta.v1", kind).filter(|_| kind == "APIVersions"),
+        ("", "v1") => find("core.v1", kind).or_else(|| find("meta.v1", kind)),
+        ("meta.k8s.io", "v1") => find("meta.v1", kind),
+        ("meta.k8s.io", "v1beta1") => find("meta.v1beta1", kind).or_else(|| find("meta.v1", kind)),
+        _ => of_kind(group, version, kind),
+    }
+}
+
+/// Whether there are published types of an `apiVersion`.
+pub fn knows_api_version(api_version: &str) -> bool {
+    let (group, _) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    group == "meta.k8s.io" || knows_group(group)
+}
+
+/// Whether a group is one of Kubernetes' own.
+pub fn knows_group(group: &str) -> bool {
+    GROUPS.iter().any(|(known, _)| *known == group)
+}

@@ -1,0 +1,281 @@
+//! The types of the published Go modules, as `schemas/types` holds them.
+//!
+//! A file is a package; `schemas/generate/README.md` tells its form. A package is looked through when one of its types is
+//! first asked for, and a type is read when it is first looked at: a server that never sees a Pod never reads its type.
+//! What is read stays for the life of the process, so a type is a `&'static` like those that are written in Rust.
+
+use std::collections::HashMap;
+use std::sync::{LazyLock, OnceLock};
+
+use super::table::{Field, Kind, Message, Ref, Shape, field};
+use super::{Codec, own};
+
+include!(concat!(env!("OUT_DIR"), "/types.rs"));
+
+/// The packages by their names: `core.v1`.
+static PACKAGES: LazyLock<HashMap<&str, Package>> = LazyLock::new(|| {
+    let package = |&(name, text): &(&'static str, &'static str)| (name, Package { name, text, types: OnceLock::new() });
+    FILES.iter().map(package).collect()
+});
+
+/// A Go package.
+struct Package {
+    name: &'static str,
+    text: &'static str,
+    types: OnceLock<HashMap<&'static str, Named>>,
+}
+
+/// A type by its name.
+pub struct Named {
+    package: &'static Package,
+    name: &'static str,
+    /// What follows its name in its first line.
+    head: &'static str,
+    /// The lines of its fields.
+    fields: &'static str,
+    message: OnceLock<Message>,
+}
+
+/// The struct `name` of a package.
+pub fn find(package: &str, name: &str) -> Option<&'static Named> {
+    PACKAGES.get(package)?.types().get(name)
+}
+
+/// The names of all packages.
+pub fn packages() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|(name, _)| *name)
+}
+
+/// The structs of a package that stand on their own, in no order.
+pub fn objects(package: &str) -> impl Iterator<Item = &'static Named> {
+    let package = PACKAGES.get(package);
+    let types = package.into_iter().flat_map(|package| package.types().values());
+    types.filter(|named| named.words().any(|word| word == "object"))
+}
+
+impl Package {
+    fn types(&'static self) -> &'static HashMap<&'static str, Named> {
+        self.types.get_or_init(|| {
+            let types = self.text.split("\ntype ").skip(1);
+            types.map(|text| self.named(text)).map(|named| (named.name, named)).collect()
+        })
+    }
+
+    fn named(&'static self, text: &'static str) -> Named {
+        let (head, fields) = text.split_once('\n').unwrap_or((text, ""));
+        let (name, head) = head.split_once(' ').unwrap_or((head, ""));
+        Named { package: self, name, head, fields, message: OnceLock::new() }
+    }
+
+    /// What Go calls the package in errors: the last element of its path.
+    fn go_name(&self) -> &'static str {
+        match self.name.rsplit_once('.') {
+            Some((_, version)) => version,
+            None if self.name == "quantity" => "resource",
+            None => self.name,
+        }
+    }
+
+    /// The type that a text in this package names: `PodSpec`, `meta.v1.Time`.
+    fn resolve(&'static self, name: &str) -> Option<&'static Named> {
+        match name.rsplit_once('.') {
+            Some((package, name)) => find(package, name),
+            None => self.types().get(name),
+        }
+    }
+}
+
+impl Named {
+    /// The package that the type is of: `core.v1`.
+    pub(super) const fn package(&self) -> &'static str {
+        self.package.name
+    }
+
+    /// The name of the type, without its package.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The type, if it is a struct or is a message of its own.
+    pub fn message(&'static self) -> &'static Message {
+        self.message.get_or_init(|| self.read())
+    }
+
+    /// The words of its first line.
+    fn words(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.head.split(' ').filter(|word| !word.is_empty())
+    }
+
+    /// What the type is in Go, if it is not a struct: `string`, `[]string`, `map[ResourceName]quantity.Quantity`.
+    fn underlying(&self) -> Option<&'static str> {
+        let first = self.words().next()?;
+        let is_word = matches!(first, "object" | "message" | "cluster" | "own" | "union") || first.contains('=');
+        (!is_word && !first.starts_with('+')).then_some(first)
+    }
+
+    fn go_type(&self) -> &'static str {
+        leak(format!("{}.{}", self.package.go_name(), self.name))
+    }
+
+    fn read(&'static self) -> Message {
+        let package = self.package.go_name();
+        let own = own::find(self.package.name, self.name);
+        if let Some(own::Own { codec, fields: Some(fields) }) = own {
+            return Message { package, ..Message::new(self.name, fields).codec(codec) };
+        }
+        let has = |wanted: &str| self.words().any(|word| word == wanted);
+        let description = super::description(self.package.name, self.name, "");
+        if let Some(items) = self.underlying().filter(|_| own.is_none()) {
+            let items = self.package.type_of(items);
+            let list = Field { shape: Shape::List, go_type: items.go_type, ..field(1, "", items.kind) };
+            let fields = leak_fields(vec![Field { always: false, ..list.go("Items") }]);
+            return Message { package, ..Message::new(self.name, fields).codec(Codec::List) };
+        }
+        let lines = self.fields.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let fields = leak_fields(lines.map(|line| self.field(line)).collect());
+        let message = Message::new(self.name, fields).describe(description);
+        let is_atomic = has("struct=atomic");
+        let codec = own.map_or(Codec::Object, |own| own.codec);
+        Message { package, is_object: has("object"), is_atomic, codec, ..message }
+    }
+
+    /// A field by its line: its name, its type, its number, and what else is known of it.
+    fn field(&'static self, line: &'static str) -> Field {
+        let mut words = line.trim_start().split(' ');
+        let mut next = || words.next().unwrap_or_default();
+        let (name, go_type, number) = (next(), next(), next());
+        let json = if name == "-" { "" } else { name };
+        let found = self.package.type_of(go_type);
+        let mut made = Field {
+            shape: found.shape,
+            always: true,
+            go_type: found.go_type,
+            container_type: found.container_type,
+            enums: found.enums,
+            description: super::description(self.package.name, self.name, json),
+            ..field(number.parse().unwrap_or_default(), json, found.kind)
+        };
+        let is_struct = found.shape == Shape::Value && matches!(found.kind, Kind::Message(_));
+        let mut is_optional = false;
+        for word in words {
+            match word.split_once('=').unwrap_or((word, "")) {
+                ("omitempty", _) => (made.always, is_optional) = (is_struct, true),
+                ("omitzero", _) => (made.always, is_optional) = (false, true),
+                ("optional", _) => is_optional = true,
+                ("inline", _) => made.shape = Shape::Inline,
+                ("go", name) => made = made.go(name),
+                ("patch", strategy) => made.items.strategy = Some(strategy),
+                ("key", key) => made.items.merge_key = Some(key),
+                ("list", text) => (made.items.list_type, made.items.map_keys) = list_type(text),
+                ("map" | "struct", type_) => made.items.map_type = Some(type_),
+                ("default", json) => made.default = Some(json),
+                _ => {}
+            }
+        }
+        let has = |wanted: &str| line.split(' ').any(|word| word == wanted);
+        made.is_required = has("required") || (!is_optional && made.shape != Shape::Inline);
+        made
+    }
+}
+
+/// What a field holds.
+struct Found {
+    kind: Kind,
+    shape: Shape,
+    go_type: Option<&'static str>,
+    container_type: Option<&'static str>,
+    enums: &'static str,
+}
+
+impl Found {
+    const fn of(kind: Kind) -> Self {
+        Found { kind, shape: Shape::Value, go_type: None, container_type: None, enums: "" }
+    }
+}
+
+impl Package {
+    /// What a Go type is, as written in this package: `*int32`, `[]Container`, `map[string]meta.v1.Time`.
+    fn type_of(&'static self, text: &'static str) -> Found {
+        if let Some(inner) = text.strip_prefix('*') {
+            let found = self.type_of(inner);
+            let shape = if found.shape == Shape::Value { Shape::Pointer } else { found.shape };
+            return Found { shape, ..found };
+        }
+        if text == "[]byte" {
+            return Found::of(Kind::Bytes);
+        }
+        if let Some(items) = text.strip_prefix("[]") {
+            return Found { shape: Shape::List, ..self.type_of(items) };
+        }
+        if let Some((keys, values)) = text.strip_prefix("map[").and_then(|rest| rest.split_once(']')) {
+            let found = self.type_of(values);
+            // Lists by name are the values of some maps.
+            if found.shape == Shape::List {
+                return list_by_name(found);
+            }
+            let keys = self.resolve(keys).map(Named::go_type);
+            let container_type = keys.map(|keys| leak(format!("map[{keys}]{}", found.kind.go_type(found.go_type))));
+            return Found { shape: Shape::Map, container_type, ..found };
+        }
+        match text {
+            "string" => Found::of(Kind::String),
+            "bool" => Found::of(Kind::Bool),
+            "int32" => Found::of(Kind::Int32),
+            "int" | "int64" => Found::of(Kind::Int64),
+            "float64" => Found::of(Kind::Double),
+            name => self.resolve(name).map_or_else(|| unknown(name), Named::found),
+        }
+    }
+}
+
+impl Named {
+    fn found(&'static self) -> Found {
+        let is_message =
+            self.words().any(|word| word == "message") || own::find(self.package.name, self.name).is_some();
+        let Some(underlying) = self.underlying().filter(|_| !is_message) else {
+            let go_type = self.underlying().map(|_| self.go_type());
+            return Found { go_type, ..Found::of(Kind::Message(Ref::Named(self))) };
+        };
+        let found = self.package.type_of(underlying);
+        match found.shape {
+            // Go knows the type only by its other name.
+            _ if self.words().any(|word| word == "alias") => found,
+            Shape::List | Shape::Map => Found { container_type: Some(self.go_type()), ..found },
+            _ => {
+                let enums = self.words().find_map(|word| word.strip_prefix("enum=")).unwrap_or_default();
+                Found { go_type: Some(self.go_type()), enums, ..found }
+            }
+        }
+    }
+}
+
+/// A map whose values are lists, as one of lists that are messages.
+fn list_by_name(items: Found) -> Found {
+    let list = Field { shape: Shape::List, go_type: items.go_type, always: false, ..field(1, "", items.kind) };
+    let message = Message::new("", leak_fields(vec![list])).codec(Codec::List);
+    Found { shape: Shape::Map, ..Found::of(Kind::Message(Ref::Made(Box::leak(Box::new(message))))) }
+}
+
+/// A text type of a package that is not among the data: `types.UID`.
+fn unknown(name: &str) -> Found {
+    Found { go_type: Some(leak(name.to_owned())), ..Found::of(Kind::String) }
+}
+
+/// `set`, `map(a,b)`: the type of a list, and what tells its items apart.
+fn list_type(text: &'static str) -> (Option<&'static str>, &'static [&'static str]) {
+    match text.split_once('(') {
+        Some((type_, keys)) => {
+            let keys: Vec<&str> = keys.trim_end_matches(')').split(',').collect();
+            (Some(type_), Box::leak(keys.into_boxed_slice()))
+        }
+        None => (Some(text), &[]),
+    }
+}
+
+fn leak(text: String) -> &'static str {
+    Box::leak(text.into_boxed_str())
+}
+
+fn leak_fields(fields: Vec<Field>) -> &'static [Field] {
+    Box::leak(fields.into_boxed_slice())
+}

@@ -1,0 +1,641 @@
+//! YAML 1.1, as Kubernetes reads and writes it.
+//!
+//! In: YAML, of which JSON is a part. Out: a [`Value`]; keys that are no text become text. Scalars mean what they mean to
+//! Go's YAML library: `on`, `y`, `017` and `1_000` are no text unless they stand in quotes. Written are blocks, lines of
+//! about 80 characters, and quotes where they are needed.
+//!
+//! # Why not a crate
+//!
+//! Manifests must mean what they mean to `sigs.k8s.io/yaml`: scalars of YAML 1.1 in Go's reading (`0o17`, `1_000`,
+//! `y` as a key), merge keys, budgets for aliases, errors; and what we emit must be what Go emits. Measured against
+//! Go's library, serde-saphyr differed in these.
+//!
+//! Source: `sigs.k8s.io/yaml` and `go.yaml.in/yaml/v2`, of which the errors are the texts, and whose leniency this has:
+//! what follows the first document's node is not looked at.
+
+mod emitter;
+mod parser;
+mod place;
+mod scalar;
+mod scanner;
+mod source;
+mod tag;
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use super::json::DEPTH_MAX;
+use super::{Map, Value, go_quote, number};
+use crate::meta::field::ERRORS_BYTES_MAX;
+use crate::work;
+use parser::{Content, Document, Id, Node, ParseError, Parser};
+use scalar::{Scalar, resolve};
+use scanner::Fault;
+use tag::Tag;
+
+pub use emitter::{TooLong, encode, encode_within};
+pub use place::{Located, Place, Repeated, decode_all_located};
+
+/// Bytes of the texts that the aliases of a document may stand for: as many as a body has. The reference counts nodes alone.
+const ALIASED_BYTES_MAX: usize = 3 << 20;
+
+/// Why text is no YAML, or has no form in JSON, in Go's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(String);
+
+impl fmt::Display for Error {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Error {
+    fn yaml(text: impl fmt::Display) -> Self {
+        Error(format!("yaml: {text}"))
+    }
+}
+
+impl From<ParseError> for Error {
+    fn from(error: ParseError) -> Self {
+        match error {
+            ParseError::UnknownAnchor(name) => Error::yaml(format_args!("unknown anchor '{name}' referenced")),
+            ParseError::Syntax(Fault { problem, line, context_line, from_scanner }) => {
+                let line = match line {
+                    0 => context_line,
+                    line => line + usize::from(from_scanner),
+                };
+                match line {
+                    0 => Error::yaml(problem),
+                    line => Error::yaml(format_args!("line {line}: {problem}")),
+                }
+            }
+        }
+    }
+}
+
+/// Reads the first document; null if there is none.
+pub fn decode(bytes: &[u8]) -> Result<Value, Error> {
+    decode_strict(bytes).map(|(value, _)| value)
+}
+
+/// Reads the first document; also tells which keys stand twice, in one text as Go's library does.
+pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<String>), Error> {
+    match Parser::new(bytes).document()? {
+        Some(document) => decode_document(&document).map(|(value, repeated)| (value, strict_errors(&repeated))),
+        None => Ok((Value::Null, Vec::new())),
+    }
+}
+
+/// Reads all documents.
+pub fn decode_all(bytes: &[u8]) -> Result<Vec<Value>, Error> {
+    let mut parser = Parser::new(bytes);
+    let mut values = Vec::new();
+    while let Some(document) = parser.document()? {
+        values.push(decode_document(&document)?.0);
+    }
+    Ok(values)
+}
+
+/// What Go's library says of keys that stand twice.
+fn strict_errors(repeated: &[Repeated]) -> Vec<String> {
+    if repeated.is_empty() {
+        return Vec::new();
+    }
+    let mut text = "yaml: unmarshal errors:".to_owned();
+    for (at, key) in repeated.iter().enumerate() {
+        work::bytes(key.key.len());
+        if at > 0 && text.len() + key.key.len() > ERRORS_BYTES_MAX {
+            text.push_str(&format!("\n  and {} more errors", repeated.len() - at));
+            break;
+        }
+        text.push_str(&format!("\n  {key}"));
+    }
+    vec![text]
+}
+
+fn decode_document(document: &Document) -> Result<(Value, Vec<Repeated>), Error> {
+    let mut decoder = Decoder {
+        nodes: &document.nodes,
+        depth: 0,
+        open_aliases: HashSet::new(),
+        // The document itself is counted as well.
+        decoded: 1,
+        decoded_by_alias: 0,
+        aliased_bytes: 0,
+        repeated: Vec::new(),
+        unsupported: None,
+        has_unbounded: false,
+    };
+    let value = decoder.value(document.root)?;
+    if let Some(error) = decoder.unsupported {
+        return Err(error);
+    }
+    if decoder.has_unbounded
+        && let Some(number) = unbounded(&value)
+    {
+        return Err(Error(format!("json: unsupported value: {}", print_float(number))));
+    }
+    Ok((value, decoder.repeated))
+}
+
+/// A key of a mapping. Keys of different types are different, though JSON may have the same text for them.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    /// By its bits.
+    Float(u64),
+    Text(String),
+}
+
+/// A mapping that is being read: fields in the order they came, and where they are.
+#[derive(Default)]
+struct Fields {
+    fields: Vec<(Key, Value)>,
+    places: HashMap<Key, usize>,
+}
+
+/// Nodes to values.
+struct Decoder<'d> {
+    nodes: &'d [Node],
+    /// Sequences and mappings around what is being read.
+    depth: usize,
+    /// The aliases that are being followed.
+    open_aliases: HashSet<Id>,
+    decoded: usize,
+    decoded_by_alias: usize,
+    /// Bytes of the texts that were read by an alias.
+    aliased_bytes: usize,
+    repeated: Vec<Repeated>,
+    /// A key that JSON has no form for; told if all else is well.
+    unsupported: Option<Error>,
+    /// A number was read that is infinite or none; it may have been replaced since.
+    has_unbounded: bool,
+}
+
+impl<'d> Decoder<'d> {
+    /// Counts a node, and refuses documents that are little else than aliases.
+    fn count(&mut self) -> Result<(), Error> {
+        work::step();
+        self.decoded += 1;
+        if !self.open_aliases.is_empty() {
+            self.decoded_by_alias += 1;
+        }
+        let share = self.decoded_by_alias as f64 / self.decoded as f64;
+        if self.decoded_by_alias > 100 && self.decoded > 1000 && share > alias_share_max(self.decoded) {
+            return Err(excessive_aliasing());
+        }
+        Ok(())
+    }
+
+    /// Counts a text that is copied, and refuses documents that make much of little.
+    fn count_text(&mut self, text: &str) -> Result<(), Error> {
+        work::bytes(text.len());
+        if !self.open_aliases.is_empty() {
+            self.aliased_bytes += text.len();
+        }
+        if self.aliased_bytes > ALIASED_BYTES_MAX { Err(excessive_aliasing()) } else { Ok(()) }
+    }
+
+    /// Reads what is within a sequence or mapping. By aliases it may stand deeper than the parser lets it.
+    fn within<T>(&mut self, sign: char, read: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(Error(format!("invalid character '{sign}' exceeded max depth")));
+        }
+        let value = read(self);
+        self.depth -= 1;
+        value
+    }
+
+    fn value(&mut self, id: Id) -> Result<Value, Error> {
+        self.count()?;
+        match &self.nodes[id].content {
+            Content::Alias { name, target } => self.alias(id, name, |decoder| decoder.value(*target)),
+            Content::Scalar { text, tag, plain } => self.scalar(text, *tag, *plain),
+            Content::Sequence(items) => {
+                let read = |decoder: &mut Self| items.iter().map(|item| decoder.value(*item)).collect();
+                self.within('[', read).map(Value::Array)
+            }
+            Content::Mapping(fields) => self.within('{', |decoder| {
+                let mut read = Fields::default();
+                decoder.fields(fields, &mut read)?;
+                Ok(decoder.object(read))
+            }),
+        }
+    }
+
+    fn alias<T>(&mut self, id: Id, name: &str, follow: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        if !self.open_aliases.insert(id) {
+            return Err(Error::yaml(format_args!("anchor '{name}' value contains itself")));
+        }
+        let followed = follow(self);
+        self.open_aliases.remove(&id);
+        followed
+    }
+
+    fn fields(&mut self, fields: &'d [(Id, Id)], read: &mut Fields) -> Result<(), Error> {
+        for (key, value) in fields {
+            if is_merge(&self.nodes[*key]) {
+                self.merge(*value, read)?;
+                continue;
+            }
+            let column = self.nodes[*key].column;
+            let key = self.key(*key)?;
+            let line = self.nodes[*value].line;
+            let value = self.value(*value)?;
+            if let Some(before) = read.places.get(&key) {
+                let place = Place { line: line + 1, column: column + 1 };
+                self.repeated.push(Repeated { place, key: print_key(&key) });
+                read.fields[*before].1 = value;
+            } else {
+                read.places.insert(key.clone(), read.fields.len());
+                read.fields.push((key, value));
+            }
+        }
+        Ok(())
+    }
+
+    /// The fields of the mapping behind `<<`, or of several. They replace what has been read, as all that comes later.
+    fn merge(&mut self, id: Id, read: &mut Fields) -> Result<(), Error> {
+        let wants_map = || Err(Error::yaml("map merge requires map or sequence of maps as the value"));
+        match &self.nodes[id].content {
+            Content::Scalar { .. } => wants_map(),
+            Content::Mapping(_) | Content::Alias { .. } => self.merge_one(id, read),
+            Content::Sequence(items) => items.iter().rev().try_for_each(|item| match self.nodes[*item].content {
+                Content::Mapping(_) | Content::Alias { .. } => self.merge_one(*item, read),
+                _ => wants_map(),
+            }),
+        }
+    }
+
+    fn merge_one(&mut self, id: Id, read: &mut Fields) -> Result<(), Error> {
+        self.count()?;
+        match &self.nodes[id].content {
+            Content::Mapping(fields) => self.fields(fields, read),
+            Content::Alias { name, target } if matches!(self.nodes[*target].content, Content::Mapping(_)) => {
+                self.alias(id, name, |decoder| decoder.merge_one(*target, read))
+            }
+            _ => Err(Error::yaml("map merge requires map or sequence of maps as the value")),
+        }
+    }
+
+    fn key(&mut self, id: Id) -> Result<Key, Error> {
+        self.count()?;
+        match &self.nodes[id].content {
+            Content::Alias { name, target } => self.alias(id, name, |decoder| decoder.key(*target)),
+            Content::Scalar { text, .. } if self.count_text(text).is_err() => Err(excessive_aliasing()),
+            Content::Scalar { text, tag, plain } => Ok(match resolve_tagged(text, *tag, *plain)? {
+                (Scalar::Null, _) => Key::Null,
+                (Scalar::Bool(truth), _) => Key::Bool(truth),
+                (Scalar::Int(number), _) => Key::Int(number),
+                (Scalar::Uint(number), _) => Key::Uint(number),
+                (Scalar::Float(number), _) => Key::Float(number.to_bits()),
+                (Scalar::Time | Scalar::Text, text) => Key::Text(text),
+            }),
+            Content::Sequence(_) | Content::Mapping(_) => {
+                // It has been counted.
+                self.decoded -= 1;
+                let key = self.value(id)?;
+                Err(Error::yaml(format_args!("invalid map key: {}", print_go_syntax(&key))))
+            }
+        }
+    }
+
+    fn scalar(&mut self, text: &str, tag: Tag, plain: bool) -> Result<Value, Error> {
+        self.count_text(text)?;
+        Ok(match resolve_tagged(text, tag, plain)? {
+            (Scalar::Null, _) => Value::Null,
+            (Scalar::Bool(truth), _) => Value::Bool(truth),
+            (Scalar::Int(number), _) => Value::Int(number),
+            (Scalar::Uint(number), _) => Value::Float(number as f64),
+            (Scalar::Float(number), _) if number.is_finite() => {
+                // It comes by way of JSON, where a whole number has no point.
+                let text = number::format_float(number);
+                text.parse().map_or(Value::Float(number), Value::Int)
+            }
+            (Scalar::Float(number), _) => {
+                self.has_unbounded = true;
+                Value::Float(number)
+            }
+            (Scalar::Time | Scalar::Text, text) => Value::String(text),
+        })
+    }
+
+    /// The object of a mapping; its keys become text.
+    fn object(&mut self, read: Fields) -> Value {
+        let fields = read.fields.into_iter().filter_map(|(key, value)| {
+            let (kind, printed) = match key {
+                Key::Text(text) => return Some((text, value)),
+                Key::Bool(truth) => return Some((truth.to_string(), value)),
+                Key::Int(number) => return Some((number.to_string(), value)),
+                Key::Float(bits) => return Some((float_key(f64::from_bits(bits)), value)),
+                Key::Uint(number) => ("uint64", format!("{number:#x}")),
+                Key::Null => ("%!s(<nil>)", "<nil>".to_owned()),
+            };
+            let value = if value.is_null() { "<nil>".to_owned() } else { print_go_syntax(&value) };
+            let text = format!("unsupported map key of type: {kind}, key: {printed}, value: {value}");
+            self.unsupported = Some(Error(text));
+            None
+        });
+        Value::Object(Map::from_fields(fields.collect()))
+    }
+}
+
+/// How much of a document of `decoded` nodes may come from aliases: 99% of a small one, 10% of a large one.
+fn alias_share_max(decoded: usize) -> f64 {
+    const SMALL: f64 = 400_000.0;
+    const LARGE: f64 = 4_000_000.0;
+    0.99 - 0.89 * ((decoded as f64).clamp(SMALL, LARGE) - SMALL) / (LARGE - SMALL)
+}
+
+fn excessive_aliasing() -> Error {
+    Error::yaml("document contains excessive aliasing")
+}
+
+fn is_merge(node: &Node) -> bool {
+    matches!(&node.content, Content::Scalar { text, tag, plain }
+        if text == "<<" && (*plain || *tag == Tag::Known("merge")))
+}
+
+/// What a scalar means, and its text.
+fn resolve_tagged(text: &str, tag: Tag, plain: bool) -> Result<(Scalar, String), Error> {
+    let as_text = || Ok((Scalar::Text, text.to_owned()));
+    let wanted = match tag {
+        Tag::None if plain => return Ok((resolve(text), text.to_owned())),
+        Tag::Known("binary") => {
+            let bytes =
+                decode_base64(text).ok_or_else(|| Error::yaml("!!binary value contains invalid base64 data"))?;
+            return Ok((Scalar::Text, super::json::text_of(&bytes).into_owned()));
+        }
+        Tag::Known(wanted @ ("bool" | "int" | "float" | "null" | "timestamp")) => wanted,
+        _ => return as_text(),
+    };
+    let mut scalar = resolve(text);
+    if scalar == Scalar::Time && wanted != "timestamp" {
+        scalar = Scalar::Text;
+    }
+    let found = match scalar {
+        Scalar::Null => "null",
+        Scalar::Bool(_) => "bool",
+        Scalar::Int(_) | Scalar::Uint(_) => "int",
+        Scalar::Float(_) => "float",
+        Scalar::Time => "timestamp",
+        Scalar::Text => "str",
+    };
+    match scalar {
+        scalar if found == wanted => Ok((scalar, text.to_owned())),
+        Scalar::Int(number) if wanted == "float" => Ok((Scalar::Float(number as f64), text.to_owned())),
+        _ => Err(Error::yaml(format_args!("cannot decode !!{found} `{text}` as a !!{wanted}"))),
+    }
+}
+
+/// Standard base64 with padding; line breaks don't count.
+fn decode_base64(text: &str) -> Option<Vec<u8>> {
+    let digits: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
+    let (groups, []) = digits.as_chunks::<4>() else { return None };
+    let mut bytes = Vec::with_capacity(groups.len() * 3);
+    for (index, group) in groups.iter().enumerate() {
+        let padding = group.iter().rev().take_while(|digit| **digit == b'=').count();
+        if padding > 2 || (padding > 0 && index + 1 < groups.len()) {
+            return None;
+        }
+        let mut bits = 0_u32;
+        for digit in &group[..4 - padding] {
+            let sextet = match digit {
+                b'A'..=b'Z' => digit - b'A',
+                b'a'..=b'z' => digit - b'a' + 26,
+                b'0'..=b'9' => digit - b'0' + 52,
+                b'+' => 62,
+                b'/' => 63,
+                _ => return None,
+            };
+            bits = (bits << 6) | u32::from(sextet);
+        }
+        let [_, octets @ ..] = (bits << (6 * padding)).to_be_bytes();
+        bytes.extend_from_slice(&octets[..3 - padding]);
+    }
+    Some(bytes)
+}
+
+/// The first number within `value` that JSON has no form for.
+fn unbounded(value: &Value) -> Option<f64> {
+    match value {
+        Value::Float(number) if !number.is_finite() => Some(*number),
+        Value::Array(items) => items.iter().find_map(unbounded),
+        Value::Object(fields) => fields.values().find_map(unbounded),
+        _ => None,
+    }
+}
+
+fn print_float(number: f64) -> String {
+    match number {
+        f64::INFINITY => "+Inf".to_owned(),
+        f64::NEG_INFINITY => "-Inf".to_owned(),
+        number if number.is_nan() => "NaN".to_owned(),
+        number => number::format_float_v(number),
+    }
+}
+
+/// A number as a key: rounded to single precision.
+fn float_key(number: f64) -> String {
+    let single = number as f32;
+    match print_float(single.into()).as_str() {
+        "+Inf" => ".inf".to_owned(),
+        "-Inf" => "-.inf".to_owned(),
+        "NaN" => ".nan".to_owned(),
+        // The shortest digits of a single are those of the double nearest to them.
+        _ => number::format_float_v(single.to_string().parse().unwrap_or(number)),
+    }
+}
+
+/// A key as Go's `%#v` prints it.
+fn print_key(key: &Key) -> String {
+    match key {
+        Key::Null => "<nil>".to_owned(),
+        Key::Bool(truth) => truth.to_string(),
+        Key::Int(number) => number.to_string(),
+        Key::Uint(number) => format!("{number:#x}"),
+        Key::Float(bits) => print_float(f64::from_bits(*bits)),
+        Key::Text(text) => go_quote(text),
+    }
+}
+
+/// A value as Go's `%#v` prints what its library decodes.
+fn print_go_syntax(value: &Value) -> String {
+    let mut text = String::new();
+    push_go_syntax(&mut text, value);
+    text
+}
+
+fn push_go_syntax(text: &mut String, value: &Value) {
+    work::step();
+    match value {
+        Value::Null => text.push_str("interface {}(nil)"),
+        Value::Bool(truth) => text.push_str(if *truth { "true" } else { "false" }),
+        Value::Int(number) => text.push_str(&number.to_string()),
+        Value::Float(number) => text.push_str(&print_float(*number)),
+        Value::String(string) => text.push_str(&go_quote(string)),
+        Value::Array(items) => {
+            text.push_str("[]interface {}{");
+            for (index, item) in items.iter().enumerate() {
+                text.push_str(if index > 0 { ", " } else { "" });
+                push_go_syntax(text, item);
+            }
+            text.push('}');
+        }
+        Value::Object(fields) => {
+            text.push_str("map[interface {}]interface {}{");
+            for (index, (name, field)) in fields.iter().enumerate() {
+                text.push_str(if index > 0 { ", " } else { "" });
+                text.push_str(&go_quote(name));
+                text.push(':');
+                push_go_syntax(text, field);
+            }
+            text.push('}');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::json;
+
+    #[track_caller]
+    fn check(yaml: &str, json: &str) {
+        let value = decode(yaml.as_bytes()).expect("the test is YAML");
+        assert_eq!(json::encode_to_string(&value), json);
+    }
+
+    #[track_caller]
+    fn check_error(yaml: &str, error: &str) {
+        assert_eq!(decode(yaml.as_bytes()).expect_err("a mistake").to_string(), error);
+    }
+
+    #[test]
+    fn scalars_mean_what_they_mean_in_yaml_1_1() {
+        check(
+            "a: on\nb: 'on'\nc: 017\nd: 1_000\ne: 0x10\nf: ~\ng: 2026-01-02\nh: 18446744073709551615\n",
+            r#"{"a":true,"b":"on","c":15,"d":1000,"e":16,"f":null,"g":"2026-01-02","h":18446744073709552000}"#,
+        );
+        check("a: 1.0\nb: 1e3\nc: -0.0\nd: 1.5\n", r#"{"a":1,"b":1000,"c":0,"d":1.5}"#);
+    }
+
+    #[test]
+    fn keys_become_text() {
+        check("n: 1\n5: x\n0x10: v\n1.50: z\n1e40: w\n", r#"{".inf":"w","1.5":"z","16":"v","5":"x","false":1}"#);
+        check_error("null: 1\n", "unsupported map key of type: %!s(<nil>), key: <nil>, value: 1");
+        check_error("? [1, a]\n: x\n", r#"yaml: invalid map key: []interface {}{1, "a"}"#);
+    }
+
+    #[test]
+    fn blocks_quotes_and_folds_are_read() {
+        check(
+            "a: |\n  x\n\n  y\nb: >-\n  x\n  y\n\n  z\nc: one\n  two\nd: \"x\\\n  \\x41 \\u00e9\"\ne: 'it''s'\n",
+            r#"{"a":"x\n\ny\n","b":"x y\nz","c":"one two","d":"xA é","e":"it's"}"#,
+        );
+        check("- - 1\n  - {a: [b, c: d], e}\n- ? f\n  : - g\n", r#"[[1,{"a":["b",{"c":"d"}],"e":null}],{"f":["g"]}]"#);
+    }
+
+    #[test]
+    fn anchors_merge_keys_and_tags_are_resolved() {
+        check("a: &x {p: 1, q: 2}\nb:\n  <<: *x\n  q: 3\n", r#"{"a":{"p":1,"q":2},"b":{"p":1,"q":3}}"#);
+        check("[!!str 1, !!float 2, !!int '3', ! 4, !!binary aGk=]", r#"["1",2,3,"4","hi"]"#);
+        check_error("a: !!int x", "yaml: cannot decode !!str `x` as a !!int");
+        check_error("a: *b", "yaml: unknown anchor 'b' referenced");
+        check_error("&a [*a]", "yaml: anchor 'a' value contains itself");
+    }
+
+    #[test]
+    fn mistakes_are_told_as_go_tells_them() {
+        check_error("a: [1", "yaml: line 1: did not find expected ',' or ']'");
+        check_error("a: b\nspec: {size: 1\n", "yaml: line 2: did not find expected ',' or '}'");
+        check_error("\tx: 1\n", "yaml: found character that cannot start any token");
+        check_error("a: 1\nb\nc: 2\n", "yaml: line 3: could not find expected ':'");
+        check_error("a: b: c", "yaml: mapping values are not allowed in this context");
+        check_error("- a\nb: c\n", "yaml: line 1: did not find expected '-' indicator");
+        check_error("a: 1\n[", "yaml: line 3: could not find expected ':'");
+        check_error("a: .inf", "json: unsupported value: +Inf");
+        check_error("a: \u{1}", "yaml: control characters are not allowed");
+    }
+
+    #[test]
+    fn what_follows_the_first_document_is_not_read() {
+        check("a: 1\n---\n]: 2\n", r#"{"a":1}"#);
+        check("{a: 1} b", r#"{"a":1}"#);
+        check("# nothing\n", "null");
+        let values = decode_all(b"a: 1\n---\n---\nb: 2\n...\n").expect("the test is YAML");
+        assert_eq!(json::encode_to_string(&values.into()), r#"[{"a":1},null,{"b":2}]"#);
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_told_with_its_line() {
+        let (value, errors) =
+            decode_strict(b"a: 1\nspec:\n  size: 1\n  size: 2\na: 3\n").expect("repeated keys are no mistake");
+        assert_eq!(json::encode_to_string(&value), r#"{"a":3,"spec":{"size":2}}"#);
+        let lines = "  line 4: key \"size\" already set in map\n  line 5: key \"a\" already set in map";
+        assert_eq!(errors, [format!("yaml: unmarshal errors:\n{lines}")]);
+    }
+
+    #[test]
+    fn aliases_can_not_make_a_document_huge() {
+        let mut text = String::from("a: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
+        for level in 1..8 {
+            let previous = vec![format!("*a{}", level - 1); 10].join(",");
+            text.push_str(&format!("b{level}: &a{level} [{previous}]\n"));
+        }
+        check_error(&text, "yaml: document contains excessive aliasing");
+    }
+
+    /// A text of `bytes` that `aliases` fields have as their value.
+    fn aliased(bytes: usize, aliases: usize) -> String {
+        let fields: String = (0..aliases).map(|at| format!("k{at}: *a\n")).collect();
+        format!("a: &a {}\n{fields}", "x".repeat(bytes))
+    }
+
+    #[test]
+    fn aliases_can_not_make_a_long_text_longer_still() {
+        assert!(decode(aliased(1 << 20, 3).as_bytes()).is_ok());
+        check_error(&aliased(1 << 20, 4), "yaml: document contains excessive aliasing");
+        check_error(&aliased(1000, 4000), "yaml: document contains excessive aliasing");
+        let key = aliased(1 << 20, 0) + "b: {p: {*a : 1}, q: {*a : 1}, r: {*a : 1}, s: {*a : 1}}\n";
+        check_error(&key, "yaml: document contains excessive aliasing");
+    }
+
+    #[test]
+    fn aliases_can_not_nest_deeper_than_json_may() {
+        let nested =
+            |name: usize, inner: &str| format!("a{name}: &a{name} {}{inner}{}\n", "[".repeat(900), "]".repeat(900));
+        let mut text = nested(0, "x");
+        for level in 1..12 {
+            text.push_str(&nested(level, &format!("*a{}", level - 1)));
+        }
+        let decoded = std::thread::Builder::new().stack_size(64 << 20).spawn(move || decode(text.as_bytes()));
+        let error = decoded.expect("a thread").join().expect("no panic").expect_err("it is too deep");
+        assert_eq!(error.to_string(), "invalid character '[' exceeded max depth");
+    }
+
+    #[test]
+    fn ten_times_the_text_takes_ten_times_the_steps() {
+        let item = "- {a: [1, 'x', \"y\"], b: &c z, d: *c, ? e : f}\n- |\n  lines\n  of text # and\n";
+        let long_tags =
+            |count: usize| format!("%TAG !t! !{}\n--- [{}]", "p".repeat(10 * count), "!t!x y, ".repeat(count));
+        let repeated = |count: usize| format!("? {}\n: {{{}}}", "k".repeat(900), "a: 1, ".repeat(count));
+        check_growth(|count| item.repeat(count));
+        check_growth(|count| format!("# {}\na: 1", "c".repeat(100 * count)));
+        check_growth(long_tags);
+        check_growth(repeated);
+    }
+
+    #[track_caller]
+    fn check_growth(text: impl Fn(usize) -> String) {
+        let steps = |count| work::counted(|| decode_strict(text(count).as_bytes()).expect("the test is YAML")).1;
+        let (few, many) = (steps(300), steps(3000));
+        assert!(many < 13 * few, "{few} steps, then {many}");
+    }
+}
