@@ -30,12 +30,12 @@ fn read(text: &str) -> Value {
 fn evaluate(spec: &str) -> Verdict {
     let mut policy = read("{metadata: {name: p}}");
     policy.make_object().insert("spec", read(spec));
-    let (object, params) = (read("{metadata: {name: a}, spec: {size: 3, words: [x, y]}}"), read("{data: {max: '5'}}"));
-    let namespace = read("{metadata: {name: n, labels: {env: test}}}");
+    let (object, params) = (read("{metadata: {name: a}, spec: {size: 3, words: [x, z]}}"), read("{data: {max: '5'}}"));
+    let namespace = read("{metadata: {name: default, labels: {env: test}}}");
     let input = Input {
         object: &object,
         old_object: &Value::Null,
-        request: &read("{operation: CREATE, name: a, namespace: n}"),
+        request: &read("{operation: CREATE, name: a, namespace: default}"),
         namespace: &namespace,
         params: &params,
         authorizer: Some(Arc::new(OnlyReading)),
@@ -68,8 +68,8 @@ fn a_validation_that_is_false_denies_with_its_message() {
         "{validations: [{expression: 'false', message: ' no '}, {expression: 'true'}]}",
         &[denied("no"), Decision::Admitted],
     );
-    let reason = Decision::Denied { message: "no".to_owned(), reason: "Forbidden".to_owned() };
-    check("{validations: [{expression: 'false', message: no, reason: Forbidden}]}", &[reason]);
+    let reason = Decision::Denied { message: "never".to_owned(), reason: "Forbidden".to_owned() };
+    check("{validations: [{expression: 'false', message: never, reason: Forbidden}]}", &[reason]);
 }
 
 #[test]
@@ -91,9 +91,9 @@ fn variables_are_evaluated_when_they_are_asked_for() {
     let with = |variables: &str, expression: &str| {
         format!("{{variables: [{variables}], validations: [{{expression: \"{expression}\"}}]}}")
     };
-    let variables = "{name: n, expression: object.spec.size}, {name: bad, expression: object.missing}, \
-                     {name: m, expression: 'variables.n + 1'}";
-    check(&with(variables, "variables.m == 4 && has(variables.n)"), &[Decision::Admitted]);
+    let variables = "{name: size, expression: object.spec.size}, {name: bad, expression: object.missing}, \
+                     {name: m, expression: 'variables.size + 1'}";
+    check(&with(variables, "variables.m == 4 && has(variables.size)"), &[Decision::Admitted]);
     check(
         &with(variables, "variables.bad == 1"),
         &[failed(

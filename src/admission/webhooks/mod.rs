@@ -4,8 +4,8 @@
 //! refusal of one of them. No lock is held and nothing is queued while a webhook is waited for: whoever waits is the
 //! request alone that it was called for.
 //!
-//! - `admission::webhooks` is the step; `review` (what is said and what an answer is worth), `rules` and
-//!   `kinds::match_conditions` are pure. What it needs of a resource (its versions, conversion, defaults, pruning) it
+//! - `admission::webhooks` is the step; `review` (what is said and what an answer is worth) is pure, and so are the rules,
+//!   selectors and match conditions that webhooks share with policies (`policy`). What it needs of a resource (its versions, conversion, defaults, pruning) it
 //!   asks of `Forms`, what is stored of `Source`; the registry is behind both, so the layers stay.
 //! - Configurations are read from the view for each write and kept decoded by their revision, expressions compiled.
 //!   So they take effect with the write that changes them, and nobody has to be told.
