@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::admission::Operation;
 use crate::auth::UserInfo;
-use crate::meta::{Details, Status, object_meta, time};
+use crate::meta::{Details, Revision, Status, object_meta, time};
 use crate::store::{self, Guard, Stored, WriteError};
 use crate::value::{Value, json};
 use crate::write::metadata::metadata_mut;
@@ -165,7 +165,10 @@ impl Registry {
         }
         let may_go = finalizers(&marked).is_empty() && !strategy.must_stay(&marked);
         if may_go && graceful.is_none_or(|seconds| seconds == 0) {
-            let gone = self.delete_now(target, &stored, Vec::new(), options.dry_run).await?;
+            let gone = match graceful {
+                Some(_) if !options.dry_run => self.delete_marked(target, marked.clone(), &stored).await?,
+                _ => self.delete_now(target, &stored, Vec::new(), options.dry_run).await?,
+            };
             return Ok(gone.map(|revision| {
                 if strategy.returns_deleted() {
                     set_resource_version(&mut marked, revision);
@@ -179,6 +182,31 @@ impl Registry {
             object_meta::mark_deleted(&mut marked, &now);
         }
         self.commit_marked(target, marked, &stored, options.dry_run).await
+    }
+
+    /// Stores the object with its deletion time, and then deletes it: who watches sees both, and controllers act on the first.
+    /// `None` where it has changed before.
+    ///
+    /// Source: `Delete` of `k8s.io/apiserver/pkg/registry/generic/registry/store.go`, for objects that take their time and
+    /// have none.
+    async fn delete_marked(
+        &self,
+        target: &Target,
+        marked: Value,
+        stored: &Arc<Stored>,
+    ) -> Result<Option<Revision>, Status> {
+        if self.commit_marked(target, marked, stored, false).await?.is_none() {
+            return Ok(None);
+        }
+        // From here on it goes, whatever else is written to it, or is gone already.
+        let mut newest = stored.revision;
+        while let Some(marked) = self.stored(target).await?.filter(|marked| marked.uid == stored.uid) {
+            newest = marked.revision;
+            if let Some(revision) = self.delete_now(target, &marked, Vec::new(), false).await? {
+                return Ok(Some(revision));
+            }
+        }
+        Ok(Some(newest))
     }
 
     /// Gives an object of a kind that takes its time the time that it has; once it has some, that can only be shortened.

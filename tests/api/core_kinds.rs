@@ -367,3 +367,24 @@ fn published_schemas_say_how_lists_are_patched() {
         &document["paths"]["/api/v1/namespaces/{namespace}/configmaps/{name}"]["patch"]["requestBody"]["content"];
     assert!(patch.get("application/strategic-merge-patch+json").is_some());
 }
+
+#[test]
+fn who_watches_sees_that_a_pod_ends_before_it_is_gone() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    let pods = "/api/v1/namespaces/default/pods";
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "a", "image": "b"}]}});
+    let pod = create(&server, pods, pod);
+    let before = get(&server, &pod)["metadata"]["resourceVersion"].as_str().expect("it has one").to_owned();
+
+    let answer = server.send("DELETE", &pod, &[], None);
+    assert_eq!((answer.status, &answer.json()["metadata"]["deletionGracePeriodSeconds"]), (200, &json!(0)));
+
+    let watch = format!("{pods}?watch=1&resourceVersion={before}&timeoutSeconds=1");
+    let events = server.send("GET", &watch, &[], None).body;
+    let events: Vec<Value> = serde_json::Deserializer::from_slice(&events).into_iter().flatten().collect();
+    let seen: Vec<_> = events.iter().map(|event| (&event["type"], &event["object"]["metadata"])).collect();
+    let [(modified, ending), (deleted, last)] = seen.as_slice() else { panic!("{events:?}") };
+    assert_eq!((*modified, *deleted), (&json!("MODIFIED"), &json!("DELETED")));
+    assert!(ending["deletionTimestamp"].is_string() && ending["deletionTimestamp"] == last["deletionTimestamp"]);
+}

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crate::server::Server;
 
+mod stand_ins;
 mod go;
 mod python;
 mod node;

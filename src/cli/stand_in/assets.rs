@@ -9,8 +9,8 @@ use clap::{Args, Subcommand};
 use sha2::{Digest as _, Sha256};
 
 use super::super::print::{output, tell};
-use super::StandIn;
 use super::archive::Archive;
+use super::{StandIn, kubectl};
 
 /// Print a folder with kube-apiserver, etcd and kubectl, for envtest
 ///
@@ -33,7 +33,8 @@ impl Assets {
         if let Some(Command::Archive(archive)) = self.command {
             return archive.run();
         }
-        match make(&home()) {
+        let made = make(&home()).and_then(|folder| kubectl::note_real(&folder).map(|()| folder));
+        match made {
             Ok(folder) => output(format!("{}\n", folder.display()), ExitCode::SUCCESS),
             Err(error) => {
                 tell(format_args!("the folder of assets can't be made: {error}"));

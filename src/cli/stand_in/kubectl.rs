@@ -1,10 +1,11 @@
 //! The stand-in for kubectl: the real one where the PATH has it, else the few calls that test tools make.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Read as _;
+use std::os::unix;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::{env, fs, io};
@@ -18,6 +19,10 @@ use super::super::print::{note, output};
 use crate::http::SERVER_VERSION;
 use crate::value::{Value, json};
 
+/// A link beside this program to the real one, for those who call it without a PATH.
+const NOTED: &str = ".kubectl";
+/// Where programs are looked for without a PATH.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// The programs that were asked already whether they are the real one, between colons.
 const ASKED: &str = "SKIFF_KUBECTL_ASKED";
 const WHAT_THIS_IS: &str = "this is skiff in place of kubectl, as the PATH has none: it answers `version`, `get ns [NAME]`, \
@@ -44,15 +49,43 @@ pub async fn run(arguments: Vec<OsString>) -> ExitCode {
     }
 }
 
-/// The first kubectl on the PATH that is none of those that were asked.
+/// Links to the real kubectl in `folder`, which has this program under that name, as far as the PATH has one.
+///
+/// # Errors
+///
+/// The link can't be made.
+pub fn note_real(folder: &Path) -> io::Result<()> {
+    let asked: Vec<_> = env::current_exe().into_iter().chain([folder.join("kubectl")]).collect();
+    let found = env::var_os("PATH").and_then(|folders| find_in(&folders, &asked));
+    let Some(real) = found else { return Ok(()) };
+    let (real, link) = (path::absolute(real)?, folder.join(NOTED));
+    if fs::read_link(&link).is_ok_and(|known| known == real) {
+        return Ok(());
+    }
+    let beside = folder.join(format!("{NOTED}.{}", uuid::Uuid::new_v4()));
+    unix::fs::symlink(&real, &beside)?;
+    fs::rename(&beside, &link)
+}
+
+/// The first kubectl on the PATH that is none of those that were asked; without a PATH, the one that was noted.
 fn find(asked: &[PathBuf]) -> Option<PathBuf> {
+    if let Some(folders) = env::var_os("PATH") {
+        return find_in(&folders, asked);
+    }
+    let link = env::current_exe().ok()?.with_file_name(NOTED);
+    let noted = fs::read_link(link).ok().filter(|noted| is_other_program(noted, asked));
+    noted.or_else(|| find_in(DEFAULT_PATH.as_ref(), asked))
+}
+
+fn find_in(folders: &OsStr, asked: &[PathBuf]) -> Option<PathBuf> {
+    env::split_paths(folders).map(|folder| folder.join("kubectl")).find(|path| is_other_program(path, asked))
+}
+
+/// Whether this can be run, and is none of those that were asked.
+fn is_other_program(path: &Path, asked: &[PathBuf]) -> bool {
     let identity = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
-    let known: Vec<_> = asked.iter().filter_map(|path| identity(path)).collect();
-    let folders = env::split_paths(&env::var_os("PATH")?).collect::<Vec<_>>();
-    folders.into_iter().map(|folder| folder.join("kubectl")).find(|path| {
-        let runs = fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0);
-        runs && identity(path).is_some_and(|own| !known.contains(&own))
-    })
+    let runs = fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0);
+    runs && asked.iter().all(|known| identity(known) != identity(path))
 }
 
 /// What was asked.
@@ -82,6 +115,7 @@ impl Call {
                 "--context" => call.context = Some(value()),
                 "-n" | "--namespace" => call.namespace = Some(value()),
                 "-f" | "--filename" => call.files.push(value().into()),
+                "--cache-dir" => _ = value(),
                 "--server-side" | "--client" | "--force-conflicts" => {}
                 _ => return Err(format!("error: {argument}: {WHAT_THIS_IS}")),
             }
