@@ -178,9 +178,7 @@ impl Env {
     pub fn with_mutations(mut self) -> Env {
         let library = Arc::make_mut(&mut self.library);
         library.mutations = true;
-        library::json_patch::functions()
-            .into_iter()
-            .for_each(|function| declare(&mut library.functions, function));
+        library::json_patch::functions().into_iter().for_each(|function| declare(&mut library.functions, function));
         self
     }
 

@@ -88,9 +88,7 @@ pub fn passes() -> Vec<Pass> {
                 let declared = declare::declare(&structural(), false)?;
                 Some(estimate(&ENV.compile(text).ok()?, &declared))
             }),
-            pass("match condition", shape, size, text, |text| {
-                conditions::fault(text, Expressions::New).is_none()
-            }),
+            pass("match condition", shape, size, text, |text| conditions::fault(text, Expressions::New).is_none()),
         ]);
     }
     for (shape, rule) in RULES {

@@ -1,16 +1,15 @@
 //! Paths of JSON patches: `jsonpatch.escapeKey(…)`, known where mutations are made.
 
 use super::arguments::text;
-use crate::cel::cost::Cost;
+use crate::cel::cost::formula::TRAVERSE;
 use crate::cel::eval::Value;
 use crate::cel::function::{Function, Overload};
 use crate::cel::types::Type::String;
 
 pub(in crate::cel) fn functions() -> Vec<Function> {
     let id = "string_jsonpatch_escapeKey_string";
-    let escape_key = Overload::global(id, [String], String, Cost::One, |_, arguments| {
-        Ok(Value::string(escape(text(arguments, 0)?)))
-    });
+    let escape_key =
+        Overload::global(id, [String], String, TRAVERSE, |_, arguments| Ok(Value::string(escape(text(arguments, 0)?))));
     vec![Function::new("jsonpatch.escapeKey", [escape_key])]
 }
 

@@ -30,7 +30,7 @@ const fn form(version: &'static str, is_default: bool) -> Kind {
         scope: Scope::Cluster,
         example: "metadata: {name: example}\nspec:\n  reinvocationPolicy: Never\n  matchConstraints:\n    resourceRules:\n    - \
                   {apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}\n  mutations:\n  - \
-                  {patchType: JSONPatch, jsonPatch: {expression: '[]'}}",
+                  {patchType: JSONPatch, jsonPatch: {expression: '[JSONPatch{op: \"remove\", path: \"/spec\"}]'}}",
         forms: &KINDS,
         is_default,
         ..Kind::new(policies::GROUP, version, "MutatingAdmissionPolicy", &MutatingAdmissionPolicy)
