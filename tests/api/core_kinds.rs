@@ -294,6 +294,7 @@ fn discovery_lists_every_kind() {
     };
     let core = [
         "bindings",
+        "componentstatuses",
         "configmaps",
         "endpoints",
         "events",
@@ -302,6 +303,7 @@ fn discovery_lists_every_kind() {
         "namespaces/finalize",
         "namespaces/status",
         "nodes",
+        "nodes/proxy",
         "nodes/status",
         "persistentvolumeclaims",
         "persistentvolumeclaims/status",

@@ -79,7 +79,7 @@ fn questions_that_contradict_themselves_are_refused() {
     let folder = Folder::for_test();
     let server = memory(&folder);
     let reviews = |name: &str| format!("{ACCESS}/{name}");
-    let neither = r#".authorization.k8s.io "" is invalid: spec.resourceAttributes: Invalid value: "null": exactly one of nonResourceAttributes or resourceAttributes must be specified"#;
+    let neither = r#".authorization.k8s.io "" is invalid: spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified"#;
     check_refused(&ask(&server, &reviews("selfsubjectaccessreviews"), &json!({"spec": {}})), 422, neither);
     let nobody = r#".authorization.k8s.io "" is invalid: spec.user: Invalid value: "": at least one of user or group must be specified"#;
     let question = json!({"spec": {"resourceAttributes": {"verb": "get"}}});
