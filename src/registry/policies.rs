@@ -31,16 +31,19 @@ pub struct StoredPolicies<P> {
     seen: RwLock<Arc<Seen<P>>>,
     /// Held by the one that takes in changes.
     refreshing: Mutex<()>,
-    /// Namespaces by their names, each with the revision that it was read at.
-    namespaces: SyncMutex<HashMap<Arc<str>, (Revision, Arc<Value>)>>,
+    /// Namespaces by their names.
+    namespaces: SyncMutex<HashMap<Arc<str>, Read<Value>>>,
 }
+
+/// What was read, and the revision that it was read at.
+type Read<T> = (Revision, Arc<T>);
 
 /// What was taken in.
 struct Seen<P> {
     /// One for each collection; none before the first time.
     snapshots: Vec<Snapshot>,
     /// Policies that are bound, by their names.
-    compiled: HashMap<Arc<str>, (Revision, Arc<P>)>,
+    compiled: HashMap<Arc<str>, Read<P>>,
     hooks: Arc<[Hook<P>]>,
 }
 
