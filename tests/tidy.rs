@@ -44,8 +44,8 @@ const BESIDE: [(&str, &str); 21] = [
     ("cli", "server"),
 ];
 
-/// What tests import beside: theirs go over the types and the bytes of every kind.
-const IN_TESTS: [(&str, &str); 2] = [("types", "kinds"), ("protobuf", "kinds")];
+/// What tests import beside: theirs go over the types and the bytes of every kind, and over objects of some.
+const IN_TESTS: [(&str, &str); 3] = [("types", "kinds"), ("protobuf", "kinds"), ("policy", "kinds")];
 
 /// Where there is source of ours.
 const FOLDERS: [&str; 9] = [

@@ -23,8 +23,7 @@ const IS_CANONICAL: Cost = Cost::of_name(
 );
 
 /// The bytes of two addresses are compared.
-const CONTAINS_IP: Cost =
-    Cost::of_name(|_| Estimate::of(compare_addresses_estimate()), |called| compare_addresses(called));
+const CONTAINS_IP: Cost = Cost::of_name(|_| Estimate::of(compare_addresses_estimate()), compare_addresses);
 
 /// The same, with a text that is parsed first.
 const CONTAINS_IP_TEXT: Cost = Cost::of_overload(

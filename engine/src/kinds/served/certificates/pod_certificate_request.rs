@@ -129,8 +129,8 @@ fn cells(object: &Value) -> Vec<Cell> {
     let pair = |(name, value): (&str, &Value)| format!("{name}={}", value.as_str().unwrap_or_default());
     let pairs: Vec<String> = annotations.into_iter().flat_map(|annotations| annotations.iter().map(pair)).collect();
     let shown = if pairs.is_empty() { "<none>".to_owned() } else { pairs.join(",") };
-    let types = object.items_at(&["status", "conditions"]).iter().map(|condition| condition.str_at(&["type"]));
-    let state = types.filter(|type_| OUTCOMES.contains(type_)).next_back().unwrap_or("Pending");
+    let mut types = object.items_at(&["status", "conditions"]).iter().map(|condition| condition.str_at(&["type"]));
+    let state = types.rfind(|type_| OUTCOMES.contains(type_)).unwrap_or("Pending");
     vec![
         Cell::text(object.str_at(&["metadata", "name"])),
         spec("podName"),

@@ -58,10 +58,11 @@ impl Strategy for DeviceTaintRule {
         prepare::for_update(subresource, new, old);
         let of_taint = |object: &Value, name: &str| object.at(&["spec", "taint", name]).cloned();
         let is_same = |name: &str| of_taint(new, name) == of_taint(old, name);
-        if !is_same("effect") && is_same("timeAdded") {
-            if let Some(taint) = new.at_mut(&["spec", "taint"]) {
-                taint.make_object().insert("timeAdded", Value::from(now));
-            }
+        if !is_same("effect")
+            && is_same("timeAdded")
+            && let Some(taint) = new.at_mut(&["spec", "taint"])
+        {
+            taint.make_object().insert("timeAdded", Value::from(now));
         }
         prepare::count_generation(new, old, &["spec"]);
     }
