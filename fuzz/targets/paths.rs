@@ -22,6 +22,10 @@ fn run(data: &[u8]) {
     };
     assert_eq!(path::parse(&escaped(&unescaped(&text))), Ok(target.clone()), "escapes change nothing");
     let path::Target::Resource(path) = target else { return };
+    // A namespace is in a namespace of its own name.
+    if path.group.is_empty() && path.resource == "namespaces" {
+        return;
+    }
     for method in METHODS {
         for watch in [false, true] {
             let verb = path.verb(method, watch);
