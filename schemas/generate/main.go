@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "..", "the folder that the folders of the files are in")
+	out := flag.String("out", "../types", "the folder of the files")
 	check := flag.Bool("check", false, "write nothing, and fail where a file is not as it would be written")
 	flag.Parse()
 	if err := run(*out, *check); err != nil {
@@ -38,19 +38,14 @@ func run(out string, check bool) error {
 	if err != nil {
 		return err
 	}
-	types, err := universe.print(reached)
+	files, err := universe.print(reached)
 	if err != nil {
 		return err
 	}
-	descriptions, err := pack(universe.describe(reached))
-	if err != nil {
-		return err
-	}
-	folder, packed := filepath.Join(out, "types"), filepath.Join(out, "descriptions.txt.gz")
 	if check {
-		return errors.Join(compare(folder, types), compareFile(packed, descriptions))
+		return compare(out, files)
 	}
-	return errors.Join(write(folder, types), os.WriteFile(packed, descriptions, 0o644))
+	return write(out, files)
 }
 
 // write replaces what is in the folder.

@@ -35,8 +35,6 @@ type goType struct {
 	// Whether it has kind and apiVersion.
 	isObject bool
 	markers  markers
-	// The comment above it, as it stands there.
-	comment string
 	// Whether it reads or writes its JSON itself.
 	ownJSON bool
 	// What it says of its OpenAPI; nil where it says nothing.
@@ -53,7 +51,6 @@ type field struct {
 	is       goExpr
 	tag      tag
 	markers  markers
-	comment  string
 }
 
 // A source file, with what its import names stand for.
@@ -188,7 +185,7 @@ func (p *goPackage) readGroup(spec *ast.ValueSpec) {
 }
 
 func (s *source) readType(spec *ast.TypeSpec, at token.Pos) (*goType, error) {
-	found := &goType{isAlias: spec.Assign.IsValid(), markers: s.typeMarkers(at), comment: s.commentAbove(at)}
+	found := &goType{isAlias: spec.Assign.IsValid(), markers: s.typeMarkers(at)}
 	structure, isStruct := spec.Type.(*ast.StructType)
 	if !isStruct {
 		found.is = goExpr{s, spec.Type}
@@ -221,12 +218,7 @@ func (s *source) readField(member *ast.Field) ([]field, error) {
 	if err != nil {
 		return nil, err
 	}
-	read := field{
-		is:      goExpr{s, member.Type},
-		tag:     tag,
-		markers: s.markersAbove(member.Pos()),
-		comment: s.commentAbove(member.Pos()),
-	}
+	read := field{is: goExpr{s, member.Type}, tag: tag, markers: s.markersAbove(member.Pos())}
 	if len(member.Names) == 0 {
 		read.name = read.is.lastName()
 		read.embedded = true

@@ -21,8 +21,7 @@
 //!   and nothing at a start.
 //! - The next minor is another version in `schemas/generate/go.mod`, and a difference in text that can be read.
 //! - What our own code says of a type stands in Rust beside it: what reads and writes itself in Go (`own`).
-//! - What types and fields are, for people, is `schemas/descriptions.txt.gz`, made of the same modules. It is unpacked when
-//!   a document first shows a type (`descriptions`).
+//! - What types and fields are, for people, is said in our own words in `schemas/descriptions.txt` (`descriptions`).
 //!
 //! Source: the Go types and `generated.proto` files of `k8s.io/api` and `k8s.io/apimachinery`, release 1.37.
 

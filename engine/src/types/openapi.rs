@@ -74,16 +74,16 @@ fn structure(message: &'static Message, named: &Named, references: &mut Vec<&'st
     Value::Object(fields)
 }
 
-fn description_of(field: &Field) -> String {
+fn description_of(field: &Field) -> &'static str {
     match field.owner {
         Some(owner) => description(owner.package(), owner.name(), field.json),
-        None if field.json.is_empty() => String::new(),
+        None if field.json.is_empty() => "",
         // Kind and apiVersion, which no type has as fields of its own.
         None => description("meta.v1", "TypeMeta", field.json),
     }
 }
 
-fn describe(fields: &mut Map, description: String) {
+fn describe(fields: &mut Map, description: &str) {
     if !description.is_empty() {
         fields.insert("description", description.into());
     }
