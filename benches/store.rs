@@ -273,9 +273,10 @@ async fn memory_and_start(name: &str, location: &str, data_dir: &Path, arguments
 
 /// Where many objects are, and not for their durability.
 fn location_of(text: &str) -> Config {
-    let location = match text.starts_with("postgres:") {
-        true => Location::Postgres(PostgresUrl::new(text)),
-        false => Location::File(text.into()),
+    let location = if text.starts_with("postgres:") {
+        Location::Postgres(PostgresUrl::new(text))
+    } else {
+        Location::File(text.into())
     };
     Config { durability: Durability::Relaxed, ..Config::new(location) }
 }

@@ -9,8 +9,9 @@
 //!   when another ceases to.
 //! - `tests/apply` has the chapters of Kubernetes' page on server-side apply: operations, and the object and its
 //!   managers after each, as a Kubernetes 1.37 server answers.
-//! - `tests/spec` runs vectors through the pure layers (`examples/vectors.rs` does so for files of your own), and a
-//!   corpus of well-known definitions where there is one.
+//! - `tests/spec` runs vectors through the pure layers (`examples/vectors.rs` does so for files of your own), the CEL
+//!   standard's cases and a corpus of well-known definitions. Those two stand beside the project (`tests/beside.rs`):
+//!   under CI they must be there.
 //! - `tests/api`, `tests/kubectl.rs` and `tests/tour.rs` run the real binary with the real kubectl; `tests/store`
 //!   holds every database to one suite and to a model; `tests/faults` kills, fills and cuts. Durability is proven by
 //!   a trace: a library between the server and the system (`tests/faults/shim.c`) tells every write and sync of the
@@ -38,6 +39,7 @@
 //! - No test asserts a time. What makes it is asserted instead: syncs and statements per batch, values read and bytes
 //!   copied per answer. Times are printed by `benches/`.
 
+mod beside;
 mod cost;
 mod kinds;
 mod kubectl;

@@ -80,10 +80,7 @@ fn steps(readme: &str) -> Vec<Step> {
             };
             let mut command = format!("{command}\n");
             let is_document = command.contains("<<EOF");
-            while match is_document {
-                true => !command.ends_with("\nEOF\n"),
-                false => command.matches('\'').count() % 2 == 1,
-            } {
+            while if is_document { !command.ends_with("\nEOF\n") } else { command.matches('\'').count() % 2 == 1 } {
                 command.push_str(lines.next().expect("the command ends"));
                 command.push('\n');
             }

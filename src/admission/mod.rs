@@ -108,9 +108,10 @@ impl Attributes<'_> {
 
     /// The namespace; of a namespace its own name, as paths have it.
     pub fn namespace_or_own(&self) -> &str {
-        match self.version.group.is_empty() && self.version.names.plural == "namespaces" {
-            true => self.name,
-            false => self.namespace,
+        if self.version.group.is_empty() && self.version.names.plural == "namespaces" {
+            self.name
+        } else {
+            self.namespace
         }
     }
 }
@@ -253,10 +254,7 @@ impl Chain {
 impl Admission for Chain {
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         self.mutate_once(attributes, object).await?;
-        match attributes.reinvocation.begin() {
-            true => self.mutate_once(attributes, object).await,
-            false => Ok(()),
-        }
+        if attributes.reinvocation.begin() { self.mutate_once(attributes, object).await } else { Ok(()) }
     }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {

@@ -35,10 +35,7 @@ impl<N: Namespaces> Admission for NamespaceLifecycle<N> {
         let version = attributes.version;
         if version.group.is_empty() && version.names.plural == "namespaces" {
             let refused = attributes.operation == Operation::Delete && IMMORTAL.contains(&attributes.name);
-            return match refused {
-                true => Err(forbidden(attributes, "this namespace may not be deleted")),
-                false => Ok(()),
-            };
+            return if refused { Err(forbidden(attributes, "this namespace may not be deleted")) } else { Ok(()) };
         }
         let namespace = attributes.namespace;
         if namespace.is_empty() || attributes.operation == Operation::Delete {

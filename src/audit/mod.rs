@@ -229,9 +229,10 @@ fn micro_time(time: Timestamp) -> String {
 }
 
 fn cut(user_agent: &str) -> String {
-    match user_agent.len() > USER_AGENT_BYTES_MAX {
-        true => format!("{}...TRUNCATED", String::from_utf8_lossy(&user_agent.as_bytes()[..USER_AGENT_BYTES_MAX])),
-        false => user_agent.to_owned(),
+    if user_agent.len() > USER_AGENT_BYTES_MAX {
+        format!("{}...TRUNCATED", String::from_utf8_lossy(&user_agent.as_bytes()[..USER_AGENT_BYTES_MAX]))
+    } else {
+        user_agent.to_owned()
     }
 }
 

@@ -127,9 +127,10 @@ fn unreadable(path: &Path, error: impl fmt::Display) -> Unreadable {
 
 fn read_text(path: &Path) -> Result<String, Unreadable> {
     let mut bytes = Vec::new();
-    let read = match path.as_os_str() == "-" {
-        true => io::stdin().read_to_end(&mut bytes).map(|_| ()),
-        false => fs::read(path).map(|read| bytes = read),
+    let read = if path.as_os_str() == "-" {
+        io::stdin().read_to_end(&mut bytes).map(|_| ())
+    } else {
+        fs::read(path).map(|read| bytes = read)
     };
     read.map_err(|error| unreadable(path, error))?;
     Ok(json::text_of(&bytes).into_owned())
@@ -155,10 +156,7 @@ fn expand(argument: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Unreadable> {
         let path = path.map_err(|error| unreadable(argument, error))?;
         expand(&path, paths)?;
     }
-    match paths.len() > before {
-        true => Ok(()),
-        false => Err(unreadable(argument, "no file has such a name")),
-    }
+    if paths.len() > before { Ok(()) } else { Err(unreadable(argument, "no file has such a name")) }
 }
 
 fn expand_folder(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Unreadable> {

@@ -192,10 +192,7 @@ fn write_of(mut object: Value, kinds: &HashMap<Kind, Stored>) -> Result<Write, F
         return Err(Failure(format!("{kind} `{name}` was not exported: it has no name or no uid; apply it instead")));
     }
     let namespace = object.str_at(&["metadata", "namespace"]);
-    let key = match stored.namespaced {
-        true => format!("{namespace}/{name}"),
-        false => name,
-    };
+    let key = if stored.namespaced { format!("{namespace}/{name}") } else { name };
     // That is the row's.
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("resourceVersion");

@@ -96,9 +96,10 @@ impl Lint {
         }
         let found = parallel::map("files", &sources, |source| {
             let findings = look(source)?;
-            match self.fix {
-                true => fix_file(source, findings),
-                false => Ok(Found { file: source.name.clone(), findings, fixed: 0 }),
+            if self.fix {
+                fix_file(source, findings)
+            } else {
+                Ok(Found { file: source.name.clone(), findings, fixed: 0 })
             }
         });
         found.into_iter().collect()

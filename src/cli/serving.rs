@@ -316,10 +316,7 @@ async fn announce(registry: &Registry, url: &str, kubeconfig: &Path) {
 
 /// The address as clients reach it: one that stands for all addresses is reached on this machine.
 fn shown(address: SocketAddr) -> String {
-    match address.ip().is_unspecified() {
-        true => format!("127.0.0.1:{}", address.port()),
-        false => address.to_string(),
-    }
+    if address.ip().is_unspecified() { format!("127.0.0.1:{}", address.port()) } else { address.to_string() }
 }
 
 /// The names that the server's certificate is for.

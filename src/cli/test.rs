@@ -71,9 +71,8 @@ impl Test {
             return self.run_once();
         }
         // Definitions may lie anywhere; those beside or below the suites are watched with them.
-        let folders = self.suites.iter().map(|path| match path.is_dir() {
-            true => path.clone(),
-            false => path.parent().map(Path::to_owned).unwrap_or_default(),
+        let folders = self.suites.iter().map(|path| {
+            if path.is_dir() { path.clone() } else { path.parent().map(Path::to_owned).unwrap_or_default() }
         });
         let mut watch = Watch::new(folders.collect());
         loop {
@@ -219,9 +218,10 @@ fn read_examples(folder: &Path) -> Result<Suite, String> {
                 continue;
             }
             let before = path.with_extension("old.yaml");
-            let old = match before.is_file() {
-                true => documents::read(&[before]).map_err(|error| error.to_string())?.pop(),
-                false => None,
+            let old = if before.is_file() {
+                documents::read(&[before]).map_err(|error| error.to_string())?.pop()
+            } else {
+                None
             };
             let old = old.and_then(|mut source| source.documents.pop()).map(|document| document.value);
             let sources = documents::read(std::slice::from_ref(&path)).map_err(|error| error.to_string())?;

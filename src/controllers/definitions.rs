@@ -122,9 +122,10 @@ async fn finalize(registry: &Arc<Registry>, definition: &Definition, now: &str) 
         marked.set_condition(condition("Terminating", "True", "InstanceDeletionInProgress", message), now);
         marked = write(registry, marked).await?;
     }
-    let emptied = match definition.is_true("Established") {
-        true => delete_objects(registry, definition).await?,
-        false => Emptied::Done(condition("Terminating", "False", "NeverEstablished", "resource was never established")),
+    let emptied = if definition.is_true("Established") {
+        delete_objects(registry, definition).await?
+    } else {
+        Emptied::Done(condition("Terminating", "False", "NeverEstablished", "resource was never established"))
     };
     match emptied {
         Emptied::Done(condition) => marked.set_condition(condition, now),
@@ -178,8 +179,5 @@ async fn delete_objects(registry: &Arc<Registry>, definition: &Definition) -> Re
     if let Err(status) = deleted {
         return Ok(Emptied::Failed(format!("could not issue all deletes: {}", status.message)));
     }
-    Ok(match registry.list(&target, &everything).await?.items.is_empty() {
-        true => done,
-        false => Emptied::NotYet,
-    })
+    Ok(if registry.list(&target, &everything).await?.items.is_empty() { done } else { Emptied::NotYet })
 }

@@ -117,10 +117,8 @@ pub(super) fn text(exchange: &Exchange, code: u16, text: impl Into<String>) -> R
 pub(super) fn pieces(exchange: &Exchange, list: ListPieces) -> Response<Body> {
     let list = list.with_line_break();
     let compress = list.left_bytes() >= GZIP_THRESHOLD_BYTES && negotiate::accepts_gzip(&exchange.accept_encoding);
-    let body = match compress {
-        true => Body::from_stream(stream::iter(Compressed::new(list))),
-        false => Body::new(ListBody(list)),
-    };
+    let body =
+        if compress { Body::from_stream(stream::iter(Compressed::new(list))) } else { Body::new(ListBody(list)) };
     finish(exchange, 200, Encoding::Json.content_type(), body, compress)
 }
 

@@ -207,10 +207,7 @@ fn version_rank(version: &str) -> Option<(u8, u64, u64)> {
         (_, Some((major, minor))) => (major, 0, minor),
         _ => (rest, 2, "0"),
     };
-    let number = |text: &str| match text.bytes().all(|byte| byte.is_ascii_digit()) {
-        true => text.parse().ok(),
-        false => None,
-    };
+    let number = |text: &str| if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None };
     Some((stability, number(major)?, number(minor)?))
 }
 

@@ -135,9 +135,10 @@ fn raw_json(exchange: &Exchange, value: &Value, layout: Layout) -> Response<Body
 fn tagged(exchange: &Exchange, content_type: &str, bytes: &[u8]) -> Response<Body> {
     let tag = format!("\"{}\"", openapi::etag(bytes));
     let known = exchange.if_none_match.split(',').any(|known| known.trim() == tag);
-    let mut response = match known {
-        true => answer::body(exchange, 304, content_type, Vec::new()),
-        false => answer::body(exchange, 200, content_type, bytes.to_vec()),
+    let mut response = if known {
+        answer::body(exchange, 304, content_type, Vec::new())
+    } else {
+        answer::body(exchange, 200, content_type, bytes.to_vec())
     };
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         response.headers_mut().insert(header::ETAG, tag);

@@ -131,9 +131,10 @@ impl Exchange {
         if size_bytes == 0 && stored_bytes < BODY_UNCOUNTED_BYTES_MAX {
             return Ok(Bytes::new());
         }
-        let room = match size_bytes > BODY_UNCOUNTED_BYTES_MAX {
-            true => Some(memory.for_body(size_bytes.min(BODY_BYTES_MAX)).await.map_err(|Full| no_memory())?),
-            false => None,
+        let room = if size_bytes > BODY_UNCOUNTED_BYTES_MAX {
+            Some(memory.for_body(size_bytes.min(BODY_BYTES_MAX)).await.map_err(|Full| no_memory())?)
+        } else {
+            None
         };
         let bytes = collect(body, size_bytes.min(BODY_BYTES_MAX)).await?;
         // Before the body is looked through, which is work already.

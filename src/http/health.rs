@@ -128,10 +128,8 @@ async fn all(app: &App, exchange: &Exchange, name: &str, checks: &[(Cow<'_, str>
     if failed {
         return answer::text(exchange, 500, format!("{lines}{name} check failed\n"));
     }
-    let text = match exchange.query.contains("verbose") {
-        true => format!("{lines}{name} check passed\n"),
-        false => "ok".to_owned(),
-    };
+    let text =
+        if exchange.query.contains("verbose") { format!("{lines}{name} check passed\n") } else { "ok".to_owned() };
     let mut response = answer::text(exchange, 200, text);
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
@@ -143,10 +141,13 @@ async fn look(app: &App, exchange: &Exchange, check: Check) -> Result<(), String
         Check::Started => Ok(()),
         Check::Store => in_time(app.registry.storage.ping()).await,
         Check::OtherStore(number) => in_time(app.registry.storage.ping_other(number)).await,
-        Check::Running => match exchange.stopping.as_ref().is_some_and(super::Stopping::is_stopping) {
-            true => Err("process is shutting down".to_owned()),
-            false => Ok(()),
-        },
+        Check::Running => {
+            if exchange.stopping.as_ref().is_some_and(super::Stopping::is_stopping) {
+                Err("process is shutting down".to_owned())
+            } else {
+                Ok(())
+            }
+        }
     }
 }
 

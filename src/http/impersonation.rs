@@ -140,17 +140,14 @@ fn go_syntax(user: &UserInfo) -> String {
         let quoted: Vec<_> = texts.iter().map(|text| go_quote(text)).collect();
         quoted.join(", ")
     };
-    let groups = match user.groups.is_empty() {
-        true => "[]string(nil)".to_owned(),
-        false => format!("[]string{{{}}}", list(&user.groups)),
-    };
-    let extra = match user.extra.is_empty() {
-        true => "map[string][]string(nil)".to_owned(),
-        false => {
-            let pairs = user.extra.iter();
-            let pairs = pairs.map(|(key, values)| format!("{}:[]string{{{}}}", go_quote(key), list(values)));
-            format!("map[string][]string{{{}}}", pairs.collect::<Vec<_>>().join(", "))
-        }
+    let groups =
+        if user.groups.is_empty() { "[]string(nil)".to_owned() } else { format!("[]string{{{}}}", list(&user.groups)) };
+    let extra = if user.extra.is_empty() {
+        "map[string][]string(nil)".to_owned()
+    } else {
+        let pairs = user.extra.iter();
+        let pairs = pairs.map(|(key, values)| format!("{}:[]string{{{}}}", go_quote(key), list(values)));
+        format!("map[string][]string{{{}}}", pairs.collect::<Vec<_>>().join(", "))
     };
     let (name, uid) = (go_quote(&user.name), go_quote(&user.uid));
     format!("&user.DefaultInfo{{Name:{name}, UID:{uid}, Groups:{groups}, Extra:{extra}}}")
@@ -209,9 +206,10 @@ impl Check<'_> {
         }
         self.check_groups(&wanted.groups)?;
         self.check_extra(&wanted.extra)?;
-        let added = match user.name == ANONYMOUS {
-            true => Some(UNAUTHENTICATED),
-            false => Some(UserInfo::AUTHENTICATED).filter(|_| !user.is_in(UNAUTHENTICATED)),
+        let added = if user.name == ANONYMOUS {
+            Some(UNAUTHENTICATED)
+        } else {
+            Some(UserInfo::AUTHENTICATED).filter(|_| !user.is_in(UNAUTHENTICATED))
         };
         if let Some(added) = added.filter(|added| !user.is_in(added)) {
             user.groups.push(added.to_owned());
@@ -380,10 +378,7 @@ mod tests {
             let Attributes::Resource(of) = attributes else { return Decision::Deny { reason: String::new() } };
             let ResourceAttributes { verb, group, resource, subresource, namespace, name, .. } = of;
             let asked = format!("{verb} {group}/{resource}/{subresource} {namespace}/{name}");
-            match self.0.contains(&asked.as_str()) {
-                true => Decision::ALLOW,
-                false => Decision::Deny { reason: String::new() },
-            }
+            if self.0.contains(&asked.as_str()) { Decision::ALLOW } else { Decision::Deny { reason: String::new() } }
         }
 
         fn rules_for(&self, _: &UserInfo, _: &str) -> Rules {

@@ -124,13 +124,12 @@ pub fn format(accept: &str, user_agent: &str, query: &Query, endpoint: Endpoint)
 
 /// Checks that a watch can go out in the form chosen.
 pub fn stream(format: Format) -> Result<Format, NotAcceptable> {
-    match format.encoding.streams() {
-        true => Ok(format),
-        false => {
-            let streams = Encoding::ALL.into_iter().filter(|encoding| encoding.streams());
-            let offered = streams.map(|encoding| format!("{};stream=watch", encoding.content_type())).collect();
-            Err(NotAcceptable { offered })
-        }
+    if format.encoding.streams() {
+        Ok(format)
+    } else {
+        let streams = Encoding::ALL.into_iter().filter(|encoding| encoding.streams());
+        let offered = streams.map(|encoding| format!("{};stream=watch", encoding.content_type())).collect();
+        Err(NotAcceptable { offered })
     }
 }
 
@@ -241,9 +240,10 @@ pub mod built_in_route {
         }
         let is_offered = |media_type: &str| media_type == "*/*" || offered.iter().any(|offer| offer == media_type);
         let accepted = accept.split(',').filter_map(|media_type| media_type.split(';').next()).map(str::trim);
-        match accept.is_empty() || accepted.into_iter().any(is_offered) {
-            true => None,
-            false => Some(format!("406: Not Acceptable\n\nAvailable representations: {}", offered.join(", "))),
+        if accept.is_empty() || accepted.into_iter().any(is_offered) {
+            None
+        } else {
+            Some(format!("406: Not Acceptable\n\nAvailable representations: {}", offered.join(", ")))
         }
     }
 }

@@ -123,10 +123,7 @@ pub fn etag(document: &[u8]) -> String {
 
 /// `apis/GROUP/VERSION`, or `api/VERSION` for the core group.
 pub fn document_path(group: &str, version: &str) -> String {
-    match group.is_empty() {
-        true => format!("api/{version}"),
-        false => format!("apis/{group}/{version}"),
-    }
+    if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
 }
 
 /// Groups whose kinds come with the server; their definitions have names of their own.
@@ -469,10 +466,7 @@ impl PathWriter<'_> {
     fn consumed(&self, action: &str) -> Vec<&'static str> {
         match action {
             "patch" => {
-                let types = match is_built_in(&self.version.group) {
-                    true => PatchType::BUILT_IN,
-                    false => PatchType::CUSTOM,
-                };
+                let types = if is_built_in(&self.version.group) { PatchType::BUILT_IN } else { PatchType::CUSTOM };
                 types.iter().map(|patch_type| patch_type.content_type()).collect()
             }
             _ => JSON_AND_YAML.to_vec(),
@@ -613,9 +607,10 @@ fn identifier(text: &str, capital: bool) -> String {
     for (at, character) in text.char_indices() {
         match character {
             _ if character == '_' || character.is_alphabetic() || (at > 0 && character.is_numeric()) => {
-                match std::mem::take(&mut capital) {
-                    true => identifier.extend(character.to_uppercase()),
-                    false => identifier.push(character),
+                if std::mem::take(&mut capital) {
+                    identifier.extend(character.to_uppercase())
+                } else {
+                    identifier.push(character)
                 }
             }
             _ => capital = true,

@@ -165,9 +165,10 @@ fn parse_probe(path: &str) -> Target {
         _ => return Target::Unknown,
     };
     // A doubled slash in front, or one slash behind, is another path.
-    match path.starts_with("//") || check.as_deref() == Some("") {
-        true => Target::Unknown,
-        false => Target::Probe { probe, check },
+    if path.starts_with("//") || check.as_deref() == Some("") {
+        Target::Unknown
+    } else {
+        Target::Probe { probe, check }
     }
 }
 
@@ -183,9 +184,10 @@ fn parse_group(rest: &str) -> Target {
 
 fn parse_version(group: &str, rest: &str) -> Target {
     let Some((version, rest)) = rest.split_once('/') else {
-        return match group.is_empty() && rest.is_empty() {
-            true => Target::Unknown,
-            false => Target::GroupVersion { group: group.to_owned(), version: rest.to_owned() },
+        return if group.is_empty() && rest.is_empty() {
+            Target::Unknown
+        } else {
+            Target::GroupVersion { group: group.to_owned(), version: rest.to_owned() }
         };
     };
     let mut parts: Vec<&str> = rest.split('/').collect();
@@ -205,12 +207,11 @@ fn parse_version(group: &str, rest: &str) -> Target {
     let mut parts = parts.into_iter().map(str::to_owned);
     path.resource = parts.next().unwrap_or_default();
     path.name = parts.next().unwrap_or_default();
-    match path.verb_prefix == "proxy" {
-        true => path.rest = parts.collect(),
-        false => {
-            path.subresource = parts.next().unwrap_or_default();
-            path.rest = parts.collect();
-        }
+    if path.verb_prefix == "proxy" {
+        path.rest = parts.collect()
+    } else {
+        path.subresource = parts.next().unwrap_or_default();
+        path.rest = parts.collect();
     }
     Target::Resource(path)
 }

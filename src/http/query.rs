@@ -86,10 +86,7 @@ pub enum QueryError {
 }
 
 fn check(kind: &'static str, errors: ErrorList) -> Result<(), QueryError> {
-    match errors.is_empty() {
-        true => Ok(()),
-        false => Err(QueryError::Invalid { kind, errors }),
-    }
+    if errors.is_empty() { Ok(()) } else { Err(QueryError::Invalid { kind, errors }) }
 }
 
 /// What to list, watch, or delete as a collection.
@@ -141,10 +138,7 @@ impl ListOptions {
     /// Sets defaults and checks which options go together.
     pub fn validate(&mut self) -> Result<(), QueryError> {
         self.set_defaults();
-        let errors = match self.watch {
-            true => self.watch_errors(),
-            false => self.list_errors(),
-        };
+        let errors = if self.watch { self.watch_errors() } else { self.list_errors() };
         check("ListOptions", errors)
     }
 
@@ -308,19 +302,15 @@ pub fn default_field_manager(user_agent: &str) -> String {
         }
         manager.push(character);
     }
-    match manager.is_empty() {
-        true => "unknown".to_owned(),
-        false => manager,
-    }
+    if manager.is_empty() { "unknown".to_owned() } else { manager }
 }
 
 fn dry_run_errors(values: &[String]) -> ErrorList {
-    match values.iter().all(|value| value == "All") {
-        true => ErrorList::new(),
-        false => {
-            let shown: Vec<Value> = values.iter().map(|value| Value::from(value.as_str())).collect();
-            field::Error::not_supported(&Path::new("dryRun"), shown, &["All"]).into()
-        }
+    if values.iter().all(|value| value == "All") {
+        ErrorList::new()
+    } else {
+        let shown: Vec<Value> = values.iter().map(|value| Value::from(value.as_str())).collect();
+        field::Error::not_supported(&Path::new("dryRun"), shown, &["All"]).into()
     }
 }
 
@@ -550,9 +540,10 @@ impl IncludeObject {
 /// An integer as Go's `strconv.ParseInt` reads it in base 10; the error is its text.
 fn parse_int(text: &str) -> Result<i64, String> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let reason = match !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        true => "value out of range",
-        false => "invalid syntax",
+    let reason = if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        "value out of range"
+    } else {
+        "invalid syntax"
     };
     text.parse().map_err(|_| format!("strconv.ParseInt: parsing {}: {reason}", crate::value::go_quote(text)))
 }
@@ -583,9 +574,10 @@ fn go_duration(text: &str) -> Result<Option<Duration>, String> {
     while !rest.is_empty() {
         let number_end = rest.find(|character: char| !character.is_ascii_digit() && character != '.');
         let (number, behind) = rest.split_at(number_end.unwrap_or(rest.len()));
-        let number: f64 = match number.bytes().any(|byte| byte.is_ascii_digit()) {
-            true => number.parse().map_err(|_| invalid())?,
-            false => return Err(invalid()),
+        let number: f64 = if number.bytes().any(|byte| byte.is_ascii_digit()) {
+            number.parse().map_err(|_| invalid())?
+        } else {
+            return Err(invalid());
         };
         let unit_end = behind.find(|character: char| character.is_ascii_digit() || character == '.');
         let (unit, behind) = behind.split_at(unit_end.unwrap_or(behind.len()));

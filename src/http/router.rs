@@ -125,12 +125,13 @@ async fn within_limits(
     };
     let is_change = observed.kind() == Kind::Mutating
         && matches!(&target, Target::Resource(path) if !path.name.is_empty() || exchange.method == axum::http::Method::POST);
-    let (allowed, why) = match is_change {
-        true => (
+    let (allowed, why) = if is_change {
+        (
             allowed.min(CHANGE_TIMEOUT_MAX),
             "request did not complete within requested timeout - context deadline exceeded",
-        ),
-        false => (allowed, "request did not complete within the allotted timeout"),
+        )
+    } else {
+        (allowed, "request did not complete within the allotted timeout")
     };
     if let Some(share) = share {
         share.set_deadline(Instant::now() + allowed);

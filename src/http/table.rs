@@ -162,9 +162,10 @@ impl Columns {
 
     /// The columns of a Scale. Those of a built-in kind's are typed otherwise.
     pub fn scale(is_built_in: bool) -> Self {
-        let (name, age_type) = match is_built_in {
-            true => (ColumnDefinition::new("Name", "string", NAME_DESCRIPTION, 0), "string"),
-            false => (ColumnDefinition::name_column(), "date"),
+        let (name, age_type) = if is_built_in {
+            (ColumnDefinition::new("Name", "string", NAME_DESCRIPTION, 0), "string")
+        } else {
+            (ColumnDefinition::name_column(), "date")
         };
         let definitions = vec![
             name,
@@ -199,9 +200,10 @@ pub fn table<'a>(
     with_definitions: bool,
     now: Timestamp,
 ) -> Value {
-    let definitions = match with_definitions {
-        true => columns.definitions.iter().map(ColumnDefinition::to_value).collect::<Vec<_>>().into(),
-        false => Value::Null,
+    let definitions = if with_definitions {
+        columns.definitions.iter().map(ColumnDefinition::to_value).collect::<Vec<_>>().into()
+    } else {
+        Value::Null
     };
     let rows = objects.into_iter().map(|object| {
         work::step();

@@ -35,10 +35,8 @@ const COMPRESSED_BYTES_MAX: usize = 64 << 10;
 pub(super) fn answer(exchange: &Exchange, format: Format, frames: Frames, is_watch_list: bool) -> Response<Body> {
     let compress = is_watch_list && negotiate::accepts_gzip(&exchange.accept_encoding);
     let body = Body::from_stream(stream::unfold(frames, move |mut frames| async move {
-        let part = match compress {
-            true => gzip_part(&frames.chunk().await?).map(Bytes::from),
-            false => Ok(frames.part().await?),
-        };
+        let part =
+            if compress { gzip_part(&frames.chunk().await?).map(Bytes::from) } else { Ok(frames.part().await?) };
         Some((part, frames))
     }));
     let mut response = Response::new(body);

@@ -134,11 +134,9 @@ async fn send(on_upgrade: OnUpgrade, mut frames: impl Frames) {
         tokio::select! {
             event = frames.next() => {
                 let Some(event) = event else { break };
-                let message = match frames.is_text() {
-                    true => Message::text(String::from_utf8_lossy(&event).into_owned()),
+                let message = if frames.is_text() { Message::text(String::from_utf8_lossy(&event).into_owned()) } else {
                     // The frame has a length of its own.
-                    false => Message::binary(event.get(PROTOBUF_LENGTH_BYTES..).unwrap_or_default().to_vec()),
-                };
+                    Message::binary(event.get(PROTOBUF_LENGTH_BYTES..).unwrap_or_default().to_vec()) };
                 match timeout(SEND_MAX, socket.send(message)).await {
                     Ok(Ok(())) => {}
                     Ok(Err(_)) | Err(_) => return,

@@ -108,11 +108,13 @@ pub fn decode_object(
     if let Some(error) = unfit {
         return Err(cannot_be_handled(&error));
     }
-    let decoded =
-        strategy.decode(object, &target.resource.versions).map_err(|error| match error == TooLarge::MESSAGE {
-            true => Status::plain(500, TooLarge::MESSAGE),
-            false => cannot_be_handled(&told_of_text(body, &api_version, &kind).unwrap_or(error)),
-        })?;
+    let decoded = strategy.decode(object, &target.resource.versions).map_err(|error| {
+        if error == TooLarge::MESSAGE {
+            Status::plain(500, TooLarge::MESSAGE)
+        } else {
+            cannot_be_handled(&told_of_text(body, &api_version, &kind).unwrap_or(error))
+        }
+    })?;
     if decoded.is_typed && body.format == Format::Json {
         strict = in_document_order(&body.bytes, repeated, &decoded.findings);
     } else {

@@ -86,9 +86,10 @@ impl Registry {
         let mut target = target.clone();
         loop {
             let stored = self.stored(&target).await?.ok_or_else(|| target.not_found())?;
-            let deletion = match options.ignore_store_read_error {
-                true => self.delete_unreadable(&target, options, stored).await?,
-                false => self.delete_once((&target, requested), user, options, stored, warnings).await?,
+            let deletion = if options.ignore_store_read_error {
+                self.delete_unreadable(&target, options, stored).await?
+            } else {
+                self.delete_once((&target, requested), user, options, stored, warnings).await?
             };
             if let Some(deletion) = deletion {
                 return Ok(deletion);
@@ -429,12 +430,11 @@ fn set_policy_finalizers(object: &mut Value, options: &DeleteOptions, orphans_by
     wanted.extend(orphans.then(|| ORPHAN.to_owned()));
     wanted.extend(foreground.then(|| FOREGROUND.to_owned()));
     let metadata = metadata_mut(object);
-    match wanted.is_empty() {
-        true => _ = metadata.remove("finalizers"),
-        false => {
-            let wanted = wanted.into_iter().map(Value::String).collect();
-            metadata.insert("finalizers", Value::Array(wanted));
-        }
+    if wanted.is_empty() {
+        _ = metadata.remove("finalizers");
+    } else {
+        let wanted = wanted.into_iter().map(Value::String).collect();
+        metadata.insert("finalizers", Value::Array(wanted));
     }
 }
 

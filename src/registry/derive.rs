@@ -121,10 +121,7 @@ impl Registry {
         let generation = resource.schema_generation();
         let raw = decode_stored(stored)?;
         let derived = self.derive_value(resource, version, raw.clone()).await?;
-        let encoded = match derived == raw {
-            true => stored.raw(),
-            false => Encoded::new(compact_json(&derived)),
-        };
+        let encoded = if derived == raw { stored.raw() } else { Encoded::new(compact_json(&derived)) };
         stored.keep_derived(resource.api_version_of(version), generation, encoded.clone());
         Ok(encoded)
     }

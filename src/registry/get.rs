@@ -25,9 +25,10 @@ impl Registry {
         let stored = self.stored(target).await?.ok_or_else(|| target.not_found())?;
         let (resource, version) = (&target.resource, &target.version);
         // A read at the newest does not make do with what a webhook said before.
-        let encoded = match resource_version.is_none() && resource.is_converted_by_webhook(version, &stored) {
-            true => self.encoded_anew(resource, version, &stored).await,
-            false => self.encoded(resource, version, &stored).await,
+        let encoded = if resource_version.is_none() && resource.is_converted_by_webhook(version, &stored) {
+            self.encoded_anew(resource, version, &stored).await
+        } else {
+            self.encoded(resource, version, &stored).await
         };
         let encoded = encoded.map_err(|error| error.refuse_read(&resource.collection, &stored))?;
         Ok((stored, encoded))
@@ -80,9 +81,10 @@ impl Registry {
     /// Waits until this process has seen `revision` of a collection.
     pub(super) async fn wait_for(&self, collection: &Collection, revision: Option<Revision>) -> Result<(), Status> {
         let Some(revision) = revision else { return Ok(()) };
-        match self.storage.wait_for(collection, revision, FRESH_WAIT).await {
-            true => Ok(()),
-            false => Err(Status::too_large_resource_version(revision, self.storage.revision(collection))),
+        if self.storage.wait_for(collection, revision, FRESH_WAIT).await {
+            Ok(())
+        } else {
+            Err(Status::too_large_resource_version(revision, self.storage.revision(collection)))
         }
     }
 }

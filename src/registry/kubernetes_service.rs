@@ -170,9 +170,10 @@ impl Registry {
         change(&mut addresses);
         let addresses: Vec<Value> = addresses.into_iter().map(|ip| object! { "ip" => ip }).collect();
         let ports = vec![port(advertised.port)];
-        let subsets = match addresses.is_empty() {
-            true => Vec::new(),
-            false => vec![object! { "addresses" => addresses, "ports" => ports }],
+        let subsets = if addresses.is_empty() {
+            Vec::new()
+        } else {
+            vec![object! { "addresses" => addresses, "ports" => ports }]
         };
         let labels = object! { "endpointslice.kubernetes.io/skip-mirror" => "true" };
         self.reconcile_fields(&target, found, labels, object! { "subsets" => subsets }).await

@@ -104,13 +104,12 @@ impl Registry {
                 more = true;
                 break;
             }
-            match selects_all {
-                true => {}
-                false => match self.selects(target, request, stored).await {
+            if !selects_all {
+                match self.selects(target, request, stored).await {
                     Ok(true) => {}
                     Ok(false) => continue,
                     Err(_) => return Err(self.unreadable(target, snapshot, &prefix).await),
-                },
+                }
             }
             let Ok(encoded) = self.encoded(&target.resource, &target.version, stored).await else {
                 return Err(self.unreadable(target, snapshot, &prefix).await);
@@ -197,18 +196,16 @@ fn select_field(object: &Value, field: &str) -> String {
 
 /// What the keys of `target`'s collection begin with.
 fn key_prefix(target: &Target) -> String {
-    match target.version.is_namespaced() && !target.namespace.is_empty() {
-        true => format!("{}/", target.namespace),
-        false => String::new(),
+    if target.version.is_namespaced() && !target.namespace.is_empty() {
+        format!("{}/", target.namespace)
+    } else {
+        String::new()
     }
 }
 
 /// The namespace and the name in a key.
 pub(super) fn split_key<'k>(target: &Target, key: &'k str) -> (&'k str, &'k str) {
-    match target.version.is_namespaced() {
-        true => key.split_once('/').unwrap_or(("", key)),
-        false => ("", key),
-    }
+    if target.version.is_namespaced() { key.split_once('/').unwrap_or(("", key)) } else { ("", key) }
 }
 
 /// A token whose revision is gone: the client may go on, but no longer at that revision.

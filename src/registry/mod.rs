@@ -128,10 +128,7 @@ impl Target {
     }
 
     fn key_of(&self, name: &str) -> String {
-        match self.version.is_namespaced() {
-            true => format!("{}/{name}", self.namespace),
-            false => name.to_owned(),
-        }
+        if self.version.is_namespaced() { format!("{}/{name}", self.namespace) } else { name.to_owned() }
     }
 
     fn not_found(&self) -> Status {
@@ -156,8 +153,9 @@ impl Registry {
 /// release 1.37.
 fn store_failed(collection: &Collection, operation: &str, error: StoreError) -> Status {
     let (group, plural) = collection.names();
-    match error.may_pass() {
-        true => Status::server_timeout(group, plural, operation),
-        false => Status::internal_error(&error.to_string()),
+    if error.may_pass() {
+        Status::server_timeout(group, plural, operation)
+    } else {
+        Status::internal_error(&error.to_string())
     }
 }

@@ -39,10 +39,7 @@ impl<'a> Place<'a> {
 
     /// Reads what became of `before`.
     pub fn read(&self, before: &Value, mutated: Mutated) -> Result<Value, Misread> {
-        match self.resource.is_custom() {
-            true => self.read_custom(mutated),
-            false => self.read_built_in(before, mutated),
-        }
+        if self.resource.is_custom() { self.read_custom(mutated) } else { self.read_built_in(before, mutated) }
     }
 
     fn read_custom(&self, mutated: Mutated) -> Result<Value, Misread> {
@@ -94,9 +91,10 @@ impl<'a> Place<'a> {
         let (api_version, kind) = type_meta(&object).map_err(Misread::Broken)?;
         let message = kinds::message_of(&api_version, &kind);
         let message = message.ok_or_else(|| Misread::Broken(not_registered_in_built_in(&kind, &api_version)))?;
-        let unfit = |why: String| match is_patched {
-            true => Misread::Broken(why),
-            false => {
+        let unfit = |why: String| {
+            if is_patched {
+                Misread::Broken(why)
+            } else {
                 let group_version =
                     if api_version.contains('/') { api_version.clone() } else { format!("/{api_version}") };
                 Misread::Fault(format!("unable to convert unstructured object to {group_version}, Kind={kind}: {why}"))
@@ -109,12 +107,11 @@ impl<'a> Place<'a> {
             message.truncate_numbers(&mut object);
         }
         let is_own = self.resource.versions.iter().any(|version| version.names.kind == kind);
-        let (object, findings) = match is_own {
-            true => {
-                let decoded = self.resource.strategy.decode(object, &self.resource.versions).map_err(unfit)?;
-                (decoded.object, decoded.findings)
-            }
-            false => message.decode(&object).map_err(unfit)?,
+        let (object, findings) = if is_own {
+            let decoded = self.resource.strategy.decode(object, &self.resource.versions).map_err(unfit)?;
+            (decoded.object, decoded.findings)
+        } else {
+            message.decode(&object).map_err(unfit)?
         };
         if is_patched {
             check_strictly(&findings)?;
@@ -126,9 +123,10 @@ impl<'a> Place<'a> {
     /// Checks that the object can be converted back to what the request has.
     fn check_kind(&self, before: &Value, object: &Value) -> Result<(), Misread> {
         let text = |object: &Value, name: &str| object.str_at(&[name]).to_owned();
-        let wanted = match self.resource.versions.iter().any(|version| version.names.kind == text(before, "kind")) {
-            true => self.version.api_version(),
-            false => text(before, "apiVersion"),
+        let wanted = if self.resource.versions.iter().any(|version| version.names.kind == text(before, "kind")) {
+            self.version.api_version()
+        } else {
+            text(before, "apiVersion")
         };
         let version_of = |api_version: &str| api_version.rsplit('/').next().unwrap_or_default().to_owned();
         let (found, kind) = (text(object, "apiVersion"), text(object, "kind"));

@@ -59,9 +59,10 @@ impl Registry {
         let level = schema.str_at(&["spec", "priorityLevelConfiguration", "name"]);
         let is_there =
             MANDATORY_LEVELS.contains(&level) || self.has(FLOW, "prioritylevelconfigurations", level).await?;
-        let (status, reason, end) = match is_there {
-            true => ("False", "Found", "and it exists"),
-            false => ("True", "NotFound", "but there is no such object"),
+        let (status, reason, end) = if is_there {
+            ("False", "Found", "and it exists")
+        } else {
+            ("True", "NotFound", "but there is no such object")
         };
         let quoted = go_quote(level);
         let message = format!("This FlowSchema references the PriorityLevelConfiguration object named {quoted} {end}");

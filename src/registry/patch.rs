@@ -161,12 +161,11 @@ pub(super) fn patch_object(
     }
     let decoded =
         target.resource.strategy.decode(patched, &target.resource.versions).map_err(|error| invalid(&error))?;
-    match decoded.is_typed {
-        true => strict.extend(in_document_order(text.as_bytes(), repeated, &decoded.findings)),
-        false => {
-            strict.extend(repeated.iter().map(ToString::to_string));
-            strict.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field \"{path}\"")));
-        }
+    if decoded.is_typed {
+        strict.extend(in_document_order(text.as_bytes(), repeated, &decoded.findings))
+    } else {
+        strict.extend(repeated.iter().map(ToString::to_string));
+        strict.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field \"{path}\"")));
     }
     match request.field_validation {
         FieldValidation::Ignore => {}
@@ -185,9 +184,10 @@ fn check_registered(target: &Target, api_version: &str, kind: &str) -> Result<()
     let api_version = if api_version.is_empty() { &own } else { api_version };
     let own_kind = target.version.names.kind.as_str();
     let kind = if kind.is_empty() { own_kind } else { kind };
-    match kind == own_kind && target.resource.types_of(api_version).is_some() {
-        true => Ok(()),
-        false => Err(not_registered(kind, api_version)),
+    if kind == own_kind && target.resource.types_of(api_version).is_some() {
+        Ok(())
+    } else {
+        Err(not_registered(kind, api_version))
     }
 }
 

@@ -48,12 +48,13 @@ pub(super) enum ScaleRequest<'a> {
 pub(super) fn read(target: &Target, object: &Value) -> Result<Value, Status> {
     let scale = declared(target)?;
     let (value, found) = from_object(scale, object).map_err(|error| Status::plain(500, &error))?;
-    match found {
-        true => Ok(value),
-        false => Err(Status::internal_error(&format!(
+    if found {
+        Ok(value)
+    } else {
+        Err(Status::internal_error(&format!(
             "the spec replicas field {} does not exist",
             go_quote(&scale.spec_replicas_path)
-        ))),
+        )))
     }
 }
 

@@ -121,12 +121,11 @@ impl Addresses for Holdings<'_> {
         if self.ranges.iter().all(|range| range.refuse(ip).is_some()) {
             return Err(Refusal::OtherNetwork);
         }
-        match self.is_free(ip) {
-            true => {
-                self.taken.insert(ip);
-                Ok(())
-            }
-            false => Err(Refusal::AddressTaken),
+        if self.is_free(ip) {
+            self.taken.insert(ip);
+            Ok(())
+        } else {
+            Err(Refusal::AddressTaken)
         }
     }
 

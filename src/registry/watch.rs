@@ -205,10 +205,7 @@ impl Registry {
                     store::SnapshotError::Expired { .. } => Status::expired("too old resource version"),
                     store::SnapshotError::Store(error) => store_failed(collection, "list", error),
                 })?;
-                let prefix = match target.namespace.is_empty() {
-                    true => String::new(),
-                    false => format!("{}/", target.namespace),
-                };
+                let prefix = if target.namespace.is_empty() { String::new() } else { format!("{}/", target.namespace) };
                 let revision = snapshot.revision();
                 initial = Some(Initial::new(snapshot, prefix, request.marks_initial_end));
                 revision
@@ -343,10 +340,7 @@ impl Watch {
         if !self.concerns(&change.object) {
             return Ok(None);
         }
-        let now = match change.deleted {
-            true => None,
-            false => self.selected(&change.object).await?,
-        };
+        let now = if change.deleted { None } else { self.selected(&change.object).await? };
         let before = match &change.previous {
             Some(previous) => self.selected(previous).await?,
             None => None,
@@ -368,9 +362,10 @@ impl Watch {
     /// The object as it is sent, if the selectors select it.
     async fn selected(&self, stored: &Arc<Stored>) -> Result<Option<Encoded>, Unmade> {
         let target = self.registry.refresh(&self.target).await.map_err(Unmade::Refused)?;
-        match self.registry.selects(&target, &self.select, stored).await? {
-            true => Ok(Some(self.registry.encoded(&target.resource, &target.version, stored).await?)),
-            false => Ok(None),
+        if self.registry.selects(&target, &self.select, stored).await? {
+            Ok(Some(self.registry.encoded(&target.resource, &target.version, stored).await?))
+        } else {
+            Ok(None)
         }
     }
 

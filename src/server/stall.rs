@@ -56,10 +56,7 @@ impl Backlog {
             return Poll::Ready(());
         }
         self.0.writer.register(context.waker());
-        match self.0.is_waiting.load(Ordering::Acquire) {
-            true => Poll::Pending,
-            false => Poll::Ready(()),
-        }
+        if self.0.is_waiting.load(Ordering::Acquire) { Poll::Pending } else { Poll::Ready(()) }
     }
 
     fn set(&self, is_waiting: bool) {

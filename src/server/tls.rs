@@ -119,14 +119,15 @@ impl Believed {
         for root in &roots {
             store.add(root.clone())?;
         }
-        let signed = match roots.is_empty() {
-            true => None,
-            false => Some(
+        let signed = if roots.is_empty() {
+            None
+        } else {
+            Some(
                 WebPkiClientVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider))
                     .allow_unauthenticated()
                     .build()
                     .map_err(CertificateError::Verifier)?,
-            ),
+            )
         };
         Ok(Believed { roots, signed })
     }

@@ -67,9 +67,10 @@ pub(super) fn checksum(revision: Revision, key: &str, bytes: &[u8]) -> i64 {
 /// Errors: it is not what was written.
 pub(super) fn read_stored<'r>(row: &'r impl LogRow<'r>, at: usize) -> Result<Stored, StoreError> {
     let stored = read_unchecked(row, at)?;
-    match is_whole(&stored, read_number(row, at + 8)?) {
-        true => Ok(stored),
-        false => Err(StoreError::Garbled { key: stored.key, revision: stored.revision }),
+    if is_whole(&stored, read_number(row, at + 8)?) {
+        Ok(stored)
+    } else {
+        Err(StoreError::Garbled { key: stored.key, revision: stored.revision })
     }
 }
 
@@ -122,10 +123,7 @@ pub(super) fn read_change<'r>(row: &'r impl LogRow<'r>) -> Result<Change, StoreE
 
 /// A row of the log from its state, its collection, and whether it was looked for.
 pub(super) fn read_scanned<'r>(row: &'r impl LogRow<'r>) -> Result<Scanned, StoreError> {
-    let found = match read_number(row, 10)? != 0 {
-        true => Some((read_collection(row, 9)?, read_stored(row, 0)?)),
-        false => None,
-    };
+    let found = if read_number(row, 10)? != 0 { Some((read_collection(row, 9)?, read_stored(row, 0)?)) } else { None };
     Ok(Scanned { revision: read_revision(row, 1)?, found })
 }
 

@@ -44,12 +44,11 @@ impl Answer {
 
     fn said(&self) -> String {
         let is_text = self.content_type.as_deref().is_none_or(|media| media.trim_start().starts_with("text/"));
-        match is_text {
-            true => {
-                let quoted = &self.body[..self.body.len().min(QUOTED_BYTES_MAX)];
-                String::from_utf8_lossy(quoted).trim().to_owned()
-            }
-            false => "unknown".to_owned(),
+        if is_text {
+            let quoted = &self.body[..self.body.len().min(QUOTED_BYTES_MAX)];
+            String::from_utf8_lossy(quoted).trim().to_owned()
+        } else {
+            "unknown".to_owned()
         }
     }
 }

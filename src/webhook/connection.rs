@@ -223,9 +223,10 @@ fn unescaped(path: &str) -> Vec<u8> {
 fn escaped(path: &[u8]) -> String {
     let mut out = String::with_capacity(path.len());
     for byte in path {
-        match byte.is_ascii_alphanumeric() || b"-_.~$&+,/:;=@".contains(byte) {
-            true => out.push(char::from(*byte)),
-            false => out.push_str(&format!("%{byte:02X}")),
+        if byte.is_ascii_alphanumeric() || b"-_.~$&+,/:;=@".contains(byte) {
+            out.push(char::from(*byte))
+        } else {
+            out.push_str(&format!("%{byte:02X}"))
         }
     }
     out
@@ -238,9 +239,10 @@ fn describe_body(error: &(dyn std::error::Error + 'static)) -> String {
         let incomplete = error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message);
         incomplete || error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::UnexpectedEof)
     };
-    match chain().any(is_cut) {
-        true => "unexpected EOF".to_owned(),
-        false => chain().last().map(ToString::to_string).unwrap_or_default(),
+    if chain().any(is_cut) {
+        "unexpected EOF".to_owned()
+    } else {
+        chain().last().map(ToString::to_string).unwrap_or_default()
     }
 }
 

@@ -150,9 +150,8 @@ impl Client {
                 tries += 1;
             }
         };
-        timeout(limit, call).await.unwrap_or_else(|_| match begun.load(Ordering::Relaxed) {
-            true => Err(unreadable(within_answer)),
-            false => Err(failed(without_answer)),
+        timeout(limit, call).await.unwrap_or_else(|_| {
+            if begun.load(Ordering::Relaxed) { Err(unreadable(within_answer)) } else { Err(failed(without_answer)) }
         })
     }
 

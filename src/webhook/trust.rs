@@ -116,9 +116,10 @@ impl ServerCertVerifier for Trust {
         let (_, parsed) = parsed.map_err(|_| Error::InvalidCertificate(CertificateError::BadEncoding))?;
         let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
         let validity = parsed.validity();
-        match (validity.not_before.timestamp()..=validity.not_after.timestamp()).contains(&now) {
-            true => Ok(ServerCertVerified::assertion()),
-            false => Err(Error::InvalidCertificate(CertificateError::Expired)),
+        if (validity.not_before.timestamp()..=validity.not_after.timestamp()).contains(&now) {
+            Ok(ServerCertVerified::assertion())
+        } else {
+            Err(Error::InvalidCertificate(CertificateError::Expired))
         }
     }
 

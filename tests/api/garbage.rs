@@ -460,14 +460,16 @@ fn kubectl_cascades_as_it_is_told() {
 
         cluster.kubectl.ok(&format!("delete crontab owner --cascade={cascade} --timeout=60s"));
 
-        match gone {
-            true => cluster.kubectl.ok("wait --for=delete configmap/child --timeout=60s"),
-            false => cluster.kubectl.ok(&format!("delete configmap child --cascade={cascade} --timeout=60s")),
+        if gone {
+            cluster.kubectl.ok("wait --for=delete configmap/child --timeout=60s")
+        } else {
+            cluster.kubectl.ok(&format!("delete configmap child --cascade={cascade} --timeout=60s"))
         };
         let grandchild = of(CRONTABS, &format!("grandchild-{cascade}"));
-        match gone {
-            true => goes(&cluster.server, &grandchild),
-            false => assert_eq!(stays(&cluster.server, &grandchild)["metadata"].get("ownerReferences"), None),
+        if gone {
+            goes(&cluster.server, &grandchild)
+        } else {
+            assert_eq!(stays(&cluster.server, &grandchild)["metadata"].get("ownerReferences"), None)
         }
     }
 }

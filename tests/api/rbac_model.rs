@@ -113,18 +113,17 @@ pub fn rbac_object(random: &mut Random) -> (String, Value) {
         (false, _) => "RoleBinding",
     };
     let mut made = object!({"kind": kind, "metadata": {"name": name, "namespace": namespace}});
-    match is_role {
-        true => made["rules"] = rules(random),
-        false => {
-            let of = if namespace.is_empty() || random.below(2) == 0 { "ClusterRole" } else { "Role" };
-            let subject = |random: &mut Random| match random.below(3) {
-                0 => object!({"kind": "User", "name": random.pick(&USERS)}),
-                1 => object!({"kind": "Group", "name": random.pick(&TEAMS)}),
-                _ => object!({"kind": "ServiceAccount", "name": "ci", "namespace": random.pick(&NAMESPACES)}),
-            };
-            made["roleRef"] = object!({"kind": of, "name": format!("r{}", random.below(5))});
-            made["subjects"] = (0..random.below(3)).map(|_| subject(random)).collect();
-        }
+    if is_role {
+        made["rules"] = rules(random)
+    } else {
+        let of = if namespace.is_empty() || random.below(2) == 0 { "ClusterRole" } else { "Role" };
+        let subject = |random: &mut Random| match random.below(3) {
+            0 => object!({"kind": "User", "name": random.pick(&USERS)}),
+            1 => object!({"kind": "Group", "name": random.pick(&TEAMS)}),
+            _ => object!({"kind": "ServiceAccount", "name": "ci", "namespace": random.pick(&NAMESPACES)}),
+        };
+        made["roleRef"] = object!({"kind": of, "name": format!("r{}", random.below(5))});
+        made["subjects"] = (0..random.below(3)).map(|_| subject(random)).collect();
     }
     let key = if namespace.is_empty() { name } else { format!("{namespace}/{name}") };
     (format!("{kind} {key}"), made)

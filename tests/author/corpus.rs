@@ -1,14 +1,12 @@
 //! The corpus offline: the verdicts are those that a real server of 1.37 gave.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{BufRead as _, BufReader};
-use std::path::Path;
 
-use flate2::read::GzDecoder;
 use kubeskiff::author::{self, Checked, Kind, Options};
 use kubeskiff::value;
 use serde_json::Value;
+
+use crate::beside::{DEFINITIONS, OBJECTS};
 
 /// Real definitions and objects, with what a real server said of them.
 pub struct Corpus {
@@ -19,19 +17,15 @@ pub struct Corpus {
     pub cases: Vec<Value>,
 }
 
-/// The corpus; `None` where it is not there, which is then said.
+/// The corpus; `None` where it is not there, which is then told.
 pub fn open() -> Option<Corpus> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus");
-    if !folder.is_dir() {
-        eprintln!("left out: the corpus is not there");
-        return None;
-    }
-    let definitions = lines(&folder.join("crds.jsonl.gz")).into_iter().filter(|case| case.get("mutation").is_none());
+    let (definitions, cases) = (DEFINITIONS.read()?, OBJECTS.read()?);
+    let definitions = definitions.into_iter().filter(|case| case.get("mutation").is_none());
     let definitions: Vec<Value> = definitions.map(|mut case| case["crd"].take()).collect();
     let name = |definition: &Value| Some(definition["metadata"]["name"].as_str()?.to_owned());
     let kinds =
         definitions.iter().filter_map(|found| Some((name(found)?, Kind::new(&converted(found)).ok()?))).collect();
-    Some(Corpus { kinds, definitions, cases: lines(&folder.join("crs.jsonl.gz")) })
+    Some(Corpus { kinds, definitions, cases })
 }
 
 #[test]
@@ -55,9 +49,10 @@ fn offline_verdicts_are_those_of_the_server() {
 fn difference(kind: &Kind, case: &Value) -> Option<String> {
     let (expected, object) = (&case["expect"], converted(&case["object"]));
     let is_update = case["method"] == "PUT";
-    let checked = match is_update {
-        true => author::update(kind, &object, &converted(&case["old"]), Options::default()),
-        false => author::create(kind, &object, Options::default()),
+    let checked = if is_update {
+        author::update(kind, &object, &converted(&case["old"]), Options::default())
+    } else {
+        author::create(kind, &object, Options::default())
     };
     let is_strict = case["query"].to_string().contains("Strict");
     let unknown: Vec<String> = checked.unknown.iter().map(|path| format!("unknown field \"{path}\"")).collect();
@@ -126,17 +121,13 @@ fn difference_of_objects(kind: &Kind, wanted: &Value, checked: &Checked) -> Opti
 
 /// The name of an object's type in messages about rules holds the time of its making.
 fn without_digits(message: &str) -> String {
-    match message.contains("selfType") {
-        true => message.chars().filter(|character| !character.is_ascii_digit()).collect(),
-        false => message.to_owned(),
+    if message.contains("selfType") {
+        message.chars().filter(|character| !character.is_ascii_digit()).collect()
+    } else {
+        message.to_owned()
     }
 }
 
 pub fn converted(value: &Value) -> value::Value {
     value::json::decode(value.to_string().as_bytes()).expect("it came from JSON")
-}
-
-fn lines(path: &Path) -> Vec<Value> {
-    let lines = BufReader::new(GzDecoder::new(File::open(path).expect("the corpus is there"))).lines();
-    lines.map(|line| serde_json::from_str(&line.expect("it is text")).expect("a case is JSON")).collect()
 }

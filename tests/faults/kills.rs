@@ -30,9 +30,10 @@ async fn open(place: &str) -> Storage {
 }
 
 fn location(place: &str) -> Location {
-    match PostgresUrl::is_one(place) {
-        true => Location::Postgres(PostgresUrl::new(place)),
-        false => Location::File(Path::new(place).join("state.db")),
+    if PostgresUrl::is_one(place) {
+        Location::Postgres(PostgresUrl::new(place))
+    } else {
+        Location::File(Path::new(place).join("state.db"))
     }
 }
 

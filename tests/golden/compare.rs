@@ -72,10 +72,7 @@ impl Placeholders {
                 let mut sorted: Vec<_> = fields.iter().collect();
                 sorted.sort_by(|left, right| left.0.cmp(right.0));
                 let normal = sorted.into_iter().map(|(name, value)| {
-                    let short = match name.starts_with('/') {
-                        true => name.rsplit('/').next().unwrap_or_default(),
-                        false => name,
-                    };
+                    let short = if name.starts_with('/') { name.rsplit('/').next().unwrap_or_default() } else { name };
                     (name.clone(), self.normal(value, Some(short)))
                 });
                 Value::Object(normal.collect::<Map<_, _>>())

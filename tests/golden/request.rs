@@ -74,13 +74,12 @@ pub fn ascii_json(value: &Value) -> String {
     let text = value.to_string();
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
-        match character.is_ascii() {
-            true => out.push(character),
-            false => {
-                let mut units = [0; 2];
-                for unit in character.encode_utf16(&mut units) {
-                    out.push_str(&format!("\\u{unit:04x}"));
-                }
+        if character.is_ascii() {
+            out.push(character)
+        } else {
+            let mut units = [0; 2];
+            for unit in character.encode_utf16(&mut units) {
+                out.push_str(&format!("\\u{unit:04x}"));
             }
         }
     }
@@ -91,9 +90,10 @@ pub fn ascii_json(value: &Value) -> String {
 pub fn quote(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     for byte in path.bytes() {
-        match byte.is_ascii_alphanumeric() || b"_.-~/?&=%:,()!+*'@$;".contains(&byte) {
-            true => out.push(char::from(byte)),
-            false => out.push_str(&format!("%{byte:02X}")),
+        if byte.is_ascii_alphanumeric() || b"_.-~/?&=%:,()!+*'@$;".contains(&byte) {
+            out.push(char::from(byte))
+        } else {
+            out.push_str(&format!("%{byte:02X}"))
         }
     }
     out

@@ -314,9 +314,10 @@ fn select(step: &Value, document: &mut Value) {
 
 /// Sorts a list whose order the reference leaves to chance.
 fn sort(document: &mut Value, path: &str) {
-    let list = match document.as_object().is_some_and(|fields| fields.contains_key(path)) {
-        true => document.get_mut(path),
-        false => document.pointer_mut(path),
+    let list = if document.as_object().is_some_and(|fields| fields.contains_key(path)) {
+        document.get_mut(path)
+    } else {
+        document.pointer_mut(path)
     };
     if let Some(Value::Array(items)) = list {
         items.sort_by_key(|item| python_json(&super::webhook::sorted(item)));

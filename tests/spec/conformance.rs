@@ -1,4 +1,4 @@
-//! The conformance cases of the CEL standard, where they are at hand: `../shared/cel-spec` beside the project.
+//! The conformance cases of the CEL standard, which stand beside the project.
 //!
 //! Left out, by what they are about, are cases that no rule of a CustomResourceDefinition can stand for: messages and
 //! enums of the standard's own packages, containers, extensions or versions of them that Kubernetes does not enable. What
@@ -6,9 +6,6 @@
 //! only that they come is compared.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
 use std::sync::Arc;
 
 use base64::Engine;
@@ -22,6 +19,8 @@ use kubeskiff::cel::eval::{EvalError, Program, Value};
 use kubeskiff::cel::function::{Function, Overload};
 use kubeskiff::cel::types::{Scalar, Type};
 use serde_json::Value as Json;
+
+use crate::beside::STANDARD;
 
 /// Files and sections about what rules don't have.
 const LEFT_OUT: [(&str, &str); 10] = [
@@ -121,16 +120,9 @@ struct Tally {
 
 #[test]
 fn expressions_come_out_as_the_standard_says() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/cel-spec/cel-spec.jsonl.gz");
-    let Ok(file) = File::open(&path) else {
-        println!("{} is not there: its cases are not run", path.display());
-        return;
-    };
-    let mut text = String::new();
-    flate2::read::GzDecoder::new(file).read_to_string(&mut text).expect("the file is text under gzip");
+    let Some(cases) = STANDARD.read() else { return };
     let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
-    for line in text.lines() {
-        let case: Json = serde_json::from_str(line).expect("each line is a case");
+    for case in cases {
         let tally = tallies.entry(word(&case, "file").to_owned()).or_default();
         judge(&case, tally);
     }

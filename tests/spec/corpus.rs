@@ -1,46 +1,42 @@
 //! The corpus: definitions of well-known projects, objects of theirs, and what a real server of 1.37 answered to each.
 //!
-//! It stays outside of the project, in `../shared/corpus`, and is checked where it is there. Each definition is
-//! registered, its objects are put, and it is deleted again; the definitions take turns on two threads. Then, one after the
-//! other, those whose published documents were recorded are registered once more. `KNOWN-CORPUS` lists the answers that
+//! It stays beside the project. Each definition is registered, its objects are put, and it is deleted again; the
+//! definitions take turns on two threads. Then, one after the other, those whose published documents were recorded are registered once more. `KNOWN-CORPUS` lists the answers that
 //! differ, with the cause: the test fails when one of them begins to hold.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
-use flate2::read::GzDecoder;
 use regex::Regex;
 use serde_json::{Value, json};
 
+use crate::beside::{DEFINITIONS, DOCUMENTS, OBJECTS};
 use crate::golden::compare::first_difference;
 use crate::server::{Answer, Folder, Server};
 
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const REGISTERED: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const THREADS: usize = 2;
 /// How many differences are shown.
 const SHOWN: usize = 20;
 
 #[test]
 fn the_corpus_is_answered_as_by_a_real_server() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus");
-    if !folder.is_dir() {
-        eprintln!("left out: the corpus is not there");
+    let (Some(definitions), Some(objects), Some(documents)) = (DEFINITIONS.read(), OBJECTS.read(), DOCUMENTS.read())
+    else {
         return;
-    }
+    };
     let data = Folder::for_test();
     let arguments = ["--store", "memory", "--disable-admission-plugins", "NamespaceLifecycle"];
     let run = Run {
         server: Server::start(&data.0, &arguments),
-        objects: by_definition(lines(folder.join("crs.jsonl.gz")), "crd"),
+        objects: by_definition(objects, "crd"),
         equal: AtomicUsize::new(0),
         differences: Mutex::default(),
     };
-    let definitions = lines(folder.join("crds.jsonl.gz"));
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..THREADS {
@@ -54,7 +50,7 @@ fn the_corpus_is_answered_as_by_a_real_server() {
             });
         }
     });
-    for documents in lines(folder.join("openapi.jsonl.gz")) {
+    for documents in documents {
         if let Some(case) = definitions.iter().find(|case| case["name"] == documents["crd"]) {
             run.published(&case["crd"], &documents);
         }
@@ -95,7 +91,7 @@ impl Run {
     fn mutated(&self, case: &Value) {
         for mode in ["Strict", "Warn"] {
             let Some(expected) = case["expect"].get(mode.to_lowercase()) else { continue };
-            let path = format!("{DEFINITIONS}?dryRun=All&fieldValidation={mode}");
+            let path = format!("{REGISTERED}?dryRun=All&fieldValidation={mode}");
             let answer = self.post(&path, &case["crd"]);
             let difference = Comparison { sent: &case["crd"], owners: true, revision: false }.run(expected, &answer);
             self.tell(&format!("{}/{mode}", text(&case["name"])), difference);
@@ -107,11 +103,11 @@ impl Run {
         let comparison = Comparison { sent, owners: true, revision: true };
         let strict = expected["strict"]["code"] == 201 || expected.get("warn").is_none();
         if !strict {
-            let answer = self.post(&format!("{DEFINITIONS}?fieldValidation=Strict"), sent);
+            let answer = self.post(&format!("{REGISTERED}?fieldValidation=Strict"), sent);
             self.tell(&format!("{name}/strict"), comparison.run(&expected["strict"], &answer));
         }
         let (mode, key) = if strict { ("Strict", "strict") } else { ("Warn", "warn") };
-        let answer = self.post(&format!("{DEFINITIONS}?fieldValidation={mode}"), sent);
+        let answer = self.post(&format!("{REGISTERED}?fieldValidation={mode}"), sent);
         self.tell(name, comparison.run(&expected[key], &answer));
         let objects = self.objects.get(name).map_or(&[][..], Vec::as_slice);
         if answer.status != 201 {
@@ -122,7 +118,7 @@ impl Run {
         }
         self.wait_until_usable(sent);
         objects.iter().for_each(|object| self.object(object));
-        self.server.send("DELETE", &format!("{DEFINITIONS}/{name}"), &[], None);
+        self.server.send("DELETE", &format!("{REGISTERED}/{name}"), &[], None);
     }
 
     fn wait_until_usable(&self, definition: &Value) {
@@ -168,7 +164,7 @@ impl Run {
     /// The OpenAPI and discovery documents of a definition; what all definitions share is not among them.
     fn published(&self, definition: &Value, expected: &Value) {
         let (name, group) = (text(&expected["name"]), text(&definition["spec"]["group"]));
-        self.post(DEFINITIONS, definition);
+        self.post(REGISTERED, definition);
         self.wait_until_usable(definition);
         for (version, document) in fields(&expected["v3"]) {
             let mut found = self.get(&format!("/openapi/v3/apis/{group}/{version}"));
@@ -191,7 +187,7 @@ impl Run {
             };
             self.tell(&format!("{name}: {path}"), first_difference(document, &self.get(&path), ""));
         }
-        self.server.send("DELETE", &format!("{DEFINITIONS}/{name}"), &[], None);
+        self.server.send("DELETE", &format!("{REGISTERED}/{name}"), &[], None);
     }
 
     fn get(&self, path: &str) -> Value {
@@ -345,10 +341,4 @@ fn by_definition(cases: Vec<Value>, key: &str) -> HashMap<String, Vec<Value>> {
         grouped.entry(text(&case[key]).to_owned()).or_default().push(case);
     }
     grouped
-}
-
-fn lines(path: PathBuf) -> Vec<Value> {
-    let file = File::open(path).expect("the corpus is there");
-    let lines = BufReader::new(GzDecoder::new(file)).lines();
-    lines.map(|line| serde_json::from_str(&line.expect("it is text")).expect("a case is JSON")).collect()
 }

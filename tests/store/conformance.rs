@@ -216,9 +216,10 @@ async fn a_watch_sees_every_change_once_and_in_order(database: Database) {
         assert!(change.revision > newest, "{} after {newest}", change.revision);
         newest = change.revision;
         let previous = change.previous.as_ref().map(|previous| previous.revision);
-        let known = match change.deleted {
-            true => states.remove(&change.object.key),
-            false => states.insert(Arc::clone(&change.object.key), change.revision),
+        let known = if change.deleted {
+            states.remove(&change.object.key)
+        } else {
+            states.insert(Arc::clone(&change.object.key), change.revision)
         };
         assert_eq!(previous, known, "each change follows from the one before");
     }

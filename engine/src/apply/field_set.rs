@@ -98,10 +98,7 @@ impl FieldSet {
                 at
             }
         };
-        match rest.is_empty() {
-            true => self.nodes[at].member = true,
-            false => self.nodes[at].children.insert(rest),
-        }
+        if rest.is_empty() { self.nodes[at].member = true } else { self.nodes[at].children.insert(rest) }
     }
 
     /// Whether the field at `path` is a member.
@@ -301,10 +298,7 @@ impl FieldSet {
             sorted &= nodes.last().is_none_or(|last: &Node| last.element < element);
             nodes.push(Node { element, member, children });
         }
-        let set = match sorted {
-            true => FieldSet { nodes },
-            false => Self::from_unsorted(nodes),
-        };
+        let set = if sorted { FieldSet { nodes } } else { Self::from_unsorted(nodes) };
         let member = member || set.is_empty();
         Ok((set, member))
     }

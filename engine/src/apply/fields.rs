@@ -23,9 +23,10 @@ impl<'a> Fields<'a> {
     pub const NONE: Fields<'static> = Fields::Set(FieldSet::new());
 
     pub fn decode(fields: &'a Value) -> Result<Self, PathElementError> {
-        match is_canonical(fields)? {
-            true => Ok(Fields::Encoded(Cow::Borrowed(fields))),
-            false => FieldSet::decode(fields).map(Fields::Set),
+        if is_canonical(fields)? {
+            Ok(Fields::Encoded(Cow::Borrowed(fields)))
+        } else {
+            FieldSet::decode(fields).map(Fields::Set)
         }
     }
 

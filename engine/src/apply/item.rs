@@ -66,12 +66,13 @@ impl ListType {
             ));
         }
         let has_key = |fields: &Map| keys.iter().any(|key| fields.contains_key(&key.name) || key.default.is_some());
-        match keys.is_empty() || has_key(fields) {
-            true => Ok(()),
-            false => Err(format!(
+        if keys.is_empty() || has_key(fields) {
+            Ok(())
+        } else {
+            Err(format!(
                 "associative list with keys has an element that omits all key fields [{declared_keys}] (and doesn't have \
-                 default values for any key fields)"
-            )),
+             default values for any key fields)"
+            ))
         }
     }
 }

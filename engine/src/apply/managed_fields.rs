@@ -93,10 +93,7 @@ impl Time {
         let timestamp: Timestamp = text.parse().ok()?;
         let seconds = timestamp.as_second();
         let is_canonical = text.len() == "2006-01-02T15:04:05Z".len() && text.ends_with('Z') && text.contains('T');
-        let text = match is_canonical {
-            true => text.to_owned(),
-            false => Timestamp::from_second(seconds).ok()?.to_string(),
-        };
+        let text = if is_canonical { text.to_owned() } else { Timestamp::from_second(seconds).ok()?.to_string() };
         Some(Time { seconds, text })
     }
 }

@@ -180,9 +180,10 @@ impl FieldManager<'_> {
             && let Some(allowed) = last_applied::owned_fields(live, types, self.version)
         {
             let rest = conflicts.outside(&allowed);
-            outcome = match rest.is_empty() {
-                true => self.merge(live, applied, managers, manager, true, now),
-                false => Err(ApplyError::Conflicts(rest)),
+            outcome = if rest.is_empty() {
+                self.merge(live, applied, managers, manager, true, now)
+            } else {
+                Err(ApplyError::Conflicts(rest))
             };
         }
         let (mut merged, managers) = outcome?;

@@ -107,10 +107,7 @@ impl TypeSchema {
         let found = TypeErrors { errors: Vec::new(), bytes: 0, untold: 0 };
         let mut walk = Validation { types: self, allow_duplicates, found };
         walk.value(self.root(), object, &At::Root);
-        match walk.found.errors.is_empty() {
-            true => Ok(()),
-            false => Err(walk.found),
-        }
+        if walk.found.errors.is_empty() { Ok(()) } else { Err(walk.found) }
     }
 
     /// Every leaf and every item of `object`, which conforms.

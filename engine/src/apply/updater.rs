@@ -121,10 +121,7 @@ impl<'a> Updater<'a> {
         };
         let same = equal_but_for_managed_fields(&live.object.object, &new.object);
         let mut new = InVersions::new(new);
-        let comparison = match same {
-            true => Comparison::default(),
-            false => self.compare(&live.object, &new.object),
-        };
+        let comparison = if same { Comparison::default() } else { self.compare(&live.object, &new.object) };
         self.take_changed(&mut live, &mut new, comparison, managers, Some(manager), force)?;
         if let Some(entry) = managers.get_mut(manager) {
             entry.fields = Fields::Set(without_identity(entry.fields.take()));
@@ -177,9 +174,10 @@ impl<'a> Updater<'a> {
     }
 
     fn convert(&self, object: &Typed<'a>, version: &str) -> Result<Typed<'a>, ConvertError> {
-        match object.object.str_at(&["apiVersion"]) == version {
-            true => Ok(object.clone()),
-            false => self.convert_to_other(object, version),
+        if object.object.str_at(&["apiVersion"]) == version {
+            Ok(object.clone())
+        } else {
+            self.convert_to_other(object, version)
         }
     }
 

@@ -230,10 +230,11 @@ fn stored(kind: &Kind, object: &Value, version: &ServedVersion) -> Result<Value,
         }
     }
     object.make_object().insert("apiVersion", Value::from(version.api_version()));
-    match is_known {
+    if is_known {
         // Defaults were those of the stored version.
-        true => _ = write::coerce(&mut object, &kind.versions, Origin::Store)?,
-        false => _ = write::decode(&mut object, &kind.versions, Origin::Store)?,
+        _ = write::coerce(&mut object, &kind.versions, Origin::Store)?;
+    } else {
+        _ = write::decode(&mut object, &kind.versions, Origin::Store)?;
     }
     Ok(object)
 }
@@ -288,11 +289,12 @@ fn note(version: &ServedVersion, run: Run<'_, '_>, options: Options) -> RuleRun 
     };
     let path = run.path.to_string();
     let is_wanted = options.traces || (options.explains && truth != Some(true));
-    let parts = match is_wanted && !run.is_message {
-        true => node_at(&version.structural, &path)
+    let parts = if is_wanted && !run.is_message {
+        node_at(&version.structural, &path)
             .and_then(|(schema, is_resource)| Trace::new(run.rule, schema, is_resource))
-            .map_or_else(Vec::new, |trace| trace.values(run.variables)),
-        false => Vec::new(),
+            .map_or_else(Vec::new, |trace| trace.values(run.variables))
+    } else {
+        Vec::new()
     };
     RuleRun { path, rule: run.rule.rule.clone(), cost: run.cost, is_message: run.is_message, truth, message, parts }
 }

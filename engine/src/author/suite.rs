@@ -195,16 +195,17 @@ fn take_snapshot(checked: &Checked) -> Value {
 
 /// As `.errors` files have it: what strict decoding finds is all that the server tells.
 fn compare_lines(checked: &Checked, expected: &[String]) -> Vec<String> {
-    let found: Vec<String> = match checked.unknown.is_empty() {
-        false => checked.unknown.iter().map(|path| format!("unknown field \"{path}\"")).collect(),
-        true => checked
+    let found: Vec<String> = if !checked.unknown.is_empty() {
+        checked.unknown.iter().map(|path| format!("unknown field \"{path}\"")).collect()
+    } else {
+        checked
             .errors
             .iter()
             .map(|rejected| match rejected.error.kind {
                 ErrorType::TypeInvalid if rejected.error.bad_value.is_none() => rejected.error.detail.clone(),
                 _ => rejected.error.to_string(),
             })
-            .collect(),
+            .collect()
     };
     let mut failures: Vec<String> = Vec::new();
     for line in &found {

@@ -190,10 +190,11 @@ impl<'t> Trial<'t> {
             places.iter().filter(|place| self.is_above(place)).map(|place| bound(place, LIMIT_MIN)).collect();
         let above_matters = !above.is_empty() && self.cost(&above) < cost;
         let least = self.cost(&all(&places, LIMIT_MIN));
-        let matters = |place: &Place| match self.is_above(place) {
-            true => above_matters,
-            // With others short, a text may matter that did not before.
-            false => {
+        let matters = |place: &Place| {
+            if self.is_above(place) {
+                above_matters
+            } else {
+                // With others short, a text may matter that did not before.
                 let others = places.iter().filter(|other| *other != place);
                 let others: Vec<Bound> = others.map(|other| bound(other, LIMIT_MIN)).collect();
                 self.cost(&[bound(place, LIMIT_MIN)]) < cost || self.cost(&others) > least

@@ -62,9 +62,10 @@ fn structural(version: &Version) -> Structural {
 /// need are left.
 fn served_names(definition: &Definition) -> Names {
     let names = definition.status.accepted_names.clone();
-    match repeated_names_bytes(&names, &definition.spec.versions) > REPEATED_NAMES_BYTES_MAX {
-        true => Names { short_names: Vec::new(), categories: Vec::new(), ..names },
-        false => names,
+    if repeated_names_bytes(&names, &definition.spec.versions) > REPEATED_NAMES_BYTES_MAX {
+        Names { short_names: Vec::new(), categories: Vec::new(), ..names }
+    } else {
+        names
     }
 }
 

@@ -129,9 +129,10 @@ impl Review<'_> {
             return Err(format!("expected response.uid={expected}, got {got}"));
         }
         if response.status != SUCCESS {
-            return Err(match response.message.is_empty() {
-                false => response.message,
-                true => format!("response.result.status was '{}', not '{SUCCESS}'", response.status),
+            return Err(if !response.message.is_empty() {
+                response.message
+            } else {
+                format!("response.result.status was '{}', not '{SUCCESS}'", response.status)
             });
         }
         Ok(response.objects)
@@ -248,9 +249,10 @@ fn only_object(converted: Value) -> Result<Value, String> {
     match &converted {
         Value::Null => Err("unexpected end of JSON input".to_owned()),
         Value::Object(fields) => {
-            match !text(fields, "kind").is_empty() && split_api_version(text(fields, "apiVersion")).is_ok() {
-                true => Ok(converted),
-                false => Err(format!("Object 'Kind' is missing in '{}'", json::encode_to_string(&converted))),
+            if !text(fields, "kind").is_empty() && split_api_version(text(fields, "apiVersion")).is_ok() {
+                Ok(converted)
+            } else {
+                Err(format!("Object 'Kind' is missing in '{}'", json::encode_to_string(&converted)))
             }
         }
         other => {

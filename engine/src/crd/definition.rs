@@ -457,9 +457,10 @@ impl Spec {
         fields.set("scope", self.scope.as_str());
         fields.set(
             "versions",
-            match self.versions.is_empty() && !self.names_versions {
-                true => Value::Null,
-                false => Value::Array(self.versions.iter().map(Version::encode).collect()),
+            if self.versions.is_empty() && !self.names_versions {
+                Value::Null
+            } else {
+                Value::Array(self.versions.iter().map(Version::encode).collect())
             },
         );
         fields.option("conversion", self.conversion.as_ref().map(Conversion::encode));
@@ -588,10 +589,7 @@ impl Status {
         let mut fields = Fields::default();
         fields.set(
             "conditions",
-            match self.conditions.is_empty() {
-                true => Value::Null,
-                false => Value::Array(conditions.collect()),
-            },
+            if self.conditions.is_empty() { Value::Null } else { Value::Array(conditions.collect()) },
         );
         fields.set("acceptedNames", encode_names(&self.accepted_names));
         let stored: Vec<Value> = self.stored_versions.iter().map(|version| version.as_str().into()).collect();

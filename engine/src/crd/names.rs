@@ -25,13 +25,13 @@ pub fn accept<'d>(
     let taken = Taken::by(group);
     let mut names = accepted.clone();
     let mut fault = None;
-    let mut decide =
-        |wanted: &str, had: &str, used: &BTreeSet<String>, reason: &'static str, name: &mut String| match wanted != had
-            && used.contains(wanted)
-        {
-            true => fault = Some((reason, in_use(wanted))),
-            false => *name = wanted.to_owned(),
-        };
+    let mut decide = |wanted: &str, had: &str, used: &BTreeSet<String>, reason: &'static str, name: &mut String| {
+        if wanted != had && used.contains(wanted) {
+            fault = Some((reason, in_use(wanted)))
+        } else {
+            *name = wanted.to_owned()
+        }
+    };
     decide(&asked.plural, &accepted.plural, &taken.resources, "PluralConflict", &mut names.plural);
     decide(&asked.singular, &accepted.singular, &taken.resources, "SingularConflict", &mut names.singular);
     if asked.short_names != accepted.short_names {
@@ -45,11 +45,12 @@ pub fn accept<'d>(
             several => fault = Some(("ShortNamesConflict", format!("[{}]", several.join(", ")))),
         }
     }
-    let mut decide = |wanted: &str, had: &str, reason: &'static str, name: &mut String| match wanted != had
-        && taken.kinds.contains(wanted)
-    {
-        true => fault = Some((reason, in_use(wanted))),
-        false => *name = wanted.to_owned(),
+    let mut decide = |wanted: &str, had: &str, reason: &'static str, name: &mut String| {
+        if wanted != had && taken.kinds.contains(wanted) {
+            fault = Some((reason, in_use(wanted)))
+        } else {
+            *name = wanted.to_owned()
+        }
     };
     decide(&asked.kind, &accepted.kind, "KindConflict", &mut names.kind);
     decide(&asked.list_kind, &accepted.list_kind, "ListKindConflict", &mut names.list_kind);
@@ -87,12 +88,11 @@ pub fn establish(definition: &Definition, now: &str) -> Option<Definition> {
     if !definition.is_true("NamesAccepted") || definition.is_true("Established") {
         return None;
     }
-    let established = match has_bad_bundle(definition) {
-        true => condition("Established", "False", "InvalidCABundle", "The conversion webhook CABundle is invalid"),
-        false => {
-            let message = "the initial names have been accepted";
-            condition("Established", "True", "InitialNamesAccepted", message)
-        }
+    let established = if has_bad_bundle(definition) {
+        condition("Established", "False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
+    } else {
+        let message = "the initial names have been accepted";
+        condition("Established", "True", "InitialNamesAccepted", message)
     };
     definition.with_condition(established, now)
 }

@@ -36,9 +36,10 @@ pub fn read(body: &[u8], wanted: &Wanted<'_>) -> Result<Answered, String> {
     const TYPE: &str =
         r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
     let looks_like_json = body.trim_ascii_start().starts_with(b"{");
-    let body = match looks_like_json {
-        true => json::decode(body).map_err(|error| format!("{NO_TYPE}{error}"))?,
-        false => yaml::decode(body).map_err(|error| error.to_string())?,
+    let body = if looks_like_json {
+        json::decode(body).map_err(|error| format!("{NO_TYPE}{error}"))?
+    } else {
+        yaml::decode(body).map_err(|error| error.to_string())?
     };
     if !matches!(body, Value::Object(_) | Value::Null) {
         return Err(format!("{NO_TYPE}json: cannot unmarshal {} into Go value of type {TYPE}", json_type(&body)));

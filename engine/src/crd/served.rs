@@ -100,10 +100,7 @@ impl Column {
 impl ServedVersion {
     /// `group/version`, or `version` alone for the core group.
     pub fn api_version(&self) -> String {
-        match self.group.is_empty() {
-            true => self.version.clone(),
-            false => format!("{}/{}", self.group, self.version),
-        }
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
     /// The rules of the version, ready to run.
@@ -127,8 +124,5 @@ impl ServedVersion {
 }
 
 fn qualify(name: &str, group: &str) -> String {
-    match group.is_empty() {
-        true => name.to_owned(),
-        false => format!("{name}.{group}"),
-    }
+    if group.is_empty() { name.to_owned() } else { format!("{name}.{group}") }
 }

@@ -260,18 +260,15 @@ impl Role {
             "kind" => "ClusterRole",
             "metadata" => metadata(self.name, labels),
         };
-        match self.aggregates {
-            true => {
-                let mut labels = Map::new();
-                labels.insert(aggregation_label(self.name), Value::from("true"));
-                let selector = object! { "matchLabels" => Value::Object(labels) };
-                let rule = object! { "clusterRoleSelectors" => vec![selector] };
-                role.make_object().insert("aggregationRule", rule);
-            }
-            false => {
-                let rules: Vec<_> = self.rules.iter().map(Rule::object).collect();
-                role.make_object().insert("rules", Value::Array(rules));
-            }
+        if self.aggregates {
+            let mut labels = Map::new();
+            labels.insert(aggregation_label(self.name), Value::from("true"));
+            let selector = object! { "matchLabels" => Value::Object(labels) };
+            let rule = object! { "clusterRoleSelectors" => vec![selector] };
+            role.make_object().insert("aggregationRule", rule);
+        } else {
+            let rules: Vec<_> = self.rules.iter().map(Rule::object).collect();
+            role.make_object().insert("rules", Value::Array(rules));
         }
         role
     }

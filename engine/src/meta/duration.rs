@@ -41,10 +41,7 @@ pub fn parse(text: &str) -> Option<i64> {
             return None;
         }
     }
-    match negative {
-        true => Some((total as i64).wrapping_neg()),
-        false => i64::try_from(total).ok(),
-    }
+    if negative { Some((total as i64).wrapping_neg()) } else { i64::try_from(total).ok() }
 }
 
 /// As [`parse`].

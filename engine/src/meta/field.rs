@@ -181,10 +181,7 @@ impl Error {
 
     pub fn not_supported(path: &Path<'_>, bad_value: impl Into<Value>, supported: &[&str]) -> Self {
         let quoted: Vec<String> = supported.iter().map(|value| crate::value::go_quote(value)).collect();
-        let detail = match quoted.is_empty() {
-            true => String::new(),
-            false => format!("supported values: {}", quoted.join(", ")),
-        };
+        let detail = if quoted.is_empty() { String::new() } else { format!("supported values: {}", quoted.join(", ")) };
         Error::new(ErrorType::NotSupported, path, Some(bad_value.into()), detail)
     }
 
@@ -194,18 +191,20 @@ impl Error {
 
     /// A text or serialised value of more than `bytes_max` bytes.
     pub fn too_long(path: &Path<'_>, bytes_max: i64) -> Self {
-        let detail = match bytes_max >= 0 {
-            true => format!("may not be more than {bytes_max} byte{}", if bytes_max == 1 { "" } else { "s" }),
-            false => "value is too long".to_owned(),
+        let detail = if bytes_max >= 0 {
+            format!("may not be more than {bytes_max} byte{}", if bytes_max == 1 { "" } else { "s" })
+        } else {
+            "value is too long".to_owned()
         };
         Error::new(ErrorType::TooLong, path, Some(Value::from("<value omitted>")), detail)
     }
 
     /// A list or map of `actual` entries where at most `max` may stand.
     pub fn too_many(path: &Path<'_>, actual: i64, max: i64) -> Self {
-        let detail = match max >= 0 {
-            true => format!("must have at most {max} item{}", if max == 1 { "" } else { "s" }),
-            false => "has too many items".to_owned(),
+        let detail = if max >= 0 {
+            format!("must have at most {max} item{}", if max == 1 { "" } else { "s" })
+        } else {
+            "has too many items".to_owned()
         };
         let bad_value = if actual >= 0 { Some(Value::Int(actual)) } else { None };
         Error::new(ErrorType::TooMany, path, bad_value, detail)

@@ -48,12 +48,11 @@ impl Format {
     /// The format of texts called `name`; hyphens don't matter.
     pub fn named(name: &str) -> Option<Self> {
         let stripped;
-        let name = match name.contains('-') {
-            false => name,
-            true => {
-                stripped = name.replace('-', "");
-                &stripped
-            }
+        let name = if !name.contains('-') {
+            name
+        } else {
+            stripped = name.replace('-', "");
+            &stripped
         };
         Some(match name {
             "bsonobjectid" => Format::BsonObjectId,

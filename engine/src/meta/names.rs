@@ -19,15 +19,12 @@ pub fn is_dns1123_label(name: &str) -> Vec<String> {
     let mut faults = too_long(name, LABEL_BYTES_MAX, "characters");
     if !is_label(name) {
         // What would do as a subdomain, were it not for its length, only has dots too many.
-        faults.push(match has_labels_only(name) {
-            true => "must not contain dots".to_owned(),
-            false => mismatch(
-                "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and \
-                 end with an alphanumeric character",
-                LABEL_PATTERN,
-                &["my-name", "123-abc"],
-            ),
-        });
+        faults.push(if has_labels_only(name) { "must not contain dots".to_owned() } else { mismatch(
+            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and \
+             end with an alphanumeric character",
+            LABEL_PATTERN,
+            &["my-name", "123-abc"],
+        ) });
     }
     faults
 }
@@ -242,10 +239,7 @@ fn is_name_part(name: &str) -> bool {
 }
 
 fn too_long(name: &str, bytes_max: usize, unit: &str) -> Vec<String> {
-    match name.len() > bytes_max {
-        true => vec![format!("must be no more than {bytes_max} {unit}")],
-        false => Vec::new(),
-    }
+    if name.len() > bytes_max { vec![format!("must be no more than {bytes_max} {unit}")] } else { Vec::new() }
 }
 
 /// The reference shows its regular expression, and a comma before each further example.

@@ -302,12 +302,11 @@ pub fn validate(
         let faults = name_check(generate_name, true).into_iter();
         errors.extend(faults.map(|fault| Error::invalid(&path.child("generateName"), generate_name, fault)));
     }
-    match name.is_empty() {
-        true => errors.push(Error::required(&path.child("name"), "name or generateName is required")),
-        false => {
-            let faults = name_check(name, false).into_iter();
-            errors.extend(faults.map(|fault| Error::invalid(&path.child("name"), name, fault)));
-        }
+    if name.is_empty() {
+        errors.push(Error::required(&path.child("name"), "name or generateName is required"))
+    } else {
+        let faults = name_check(name, false).into_iter();
+        errors.extend(faults.map(|fault| Error::invalid(&path.child("name"), name, fault)));
     }
     let (namespace, namespace_path) = (text("namespace"), path.child("namespace"));
     match (namespaced, namespace.is_empty()) {

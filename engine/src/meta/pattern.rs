@@ -74,10 +74,7 @@ impl Pattern {
 
     /// Whether some part of `text` matches: the pattern is not anchored, as with Go's `MatchString`.
     pub fn is_match(&self, text: &str) -> bool {
-        match self.is_quick(text.len()) {
-            true => self.regex().is_match(text),
-            false => self.automaton().is_match(text),
-        }
+        if self.is_quick(text.len()) { self.regex().is_match(text) } else { self.automaton().is_match(text) }
     }
 
     /// The first match in `text`.
@@ -101,9 +98,10 @@ impl Pattern {
 
     /// The first match that begins at `start` or after it.
     fn find_from(&self, text: &str, start: usize) -> Option<Range<usize>> {
-        match self.is_quick(text.len() - start) {
-            true => self.regex().find(Input::new(text).range(start..)).map(|found| found.range()),
-            false => self.automaton().find(text, start, || self.parsed()),
+        if self.is_quick(text.len() - start) {
+            self.regex().find(Input::new(text).range(start..)).map(|found| found.range())
+        } else {
+            self.automaton().find(text, start, || self.parsed())
         }
     }
 
@@ -291,10 +289,7 @@ impl Kind {
 fn as_group(kind: Kind) -> Hir {
     let is_long = matches!(&kind, Kind::Concat(pieces) | Kind::Alternate(pieces) if pieces.len() > MERGED_MAX);
     let hir = kind.into_hir();
-    match is_long {
-        true => Hir::capture(Capture { index: 1, name: None, sub: Box::new(hir) }),
-        false => hir,
-    }
+    if is_long { Hir::capture(Capture { index: 1, name: None, sub: Box::new(hir) }) } else { hir }
 }
 
 /// Puts `more` behind `pieces`, moving the fewer of them.
@@ -535,10 +530,7 @@ impl<'s> Parser<'s> {
     fn count_leaf(&mut self, states: u64, ranges: u64) -> Result<(), Error> {
         self.states += states;
         self.ranges += ranges;
-        match self.states > STATES_MAX || self.ranges > RANGES_MAX {
-            true => Err(error(TOO_LARGE, self.source)),
-            false => Ok(()),
-        }
+        if self.states > STATES_MAX || self.ranges > RANGES_MAX { Err(error(TOO_LARGE, self.source)) } else { Ok(()) }
     }
 
     fn look(&mut self, look: Look) -> Result<(), Error> {

@@ -90,10 +90,7 @@ fn without_leading_zeros(part: &str) -> String {
         return part.to_owned();
     }
     let trimmed = part.trim_start_matches('0');
-    match trimmed.starts_with(|char: char| char.is_ascii_digit()) {
-        true => trimmed.to_owned(),
-        false => format!("0{trimmed}"),
-    }
+    if trimmed.starts_with(|char: char| char.is_ascii_digit()) { trimmed.to_owned() } else { format!("0{trimmed}") }
 }
 
 fn is_digits(text: &str) -> bool {

@@ -120,10 +120,7 @@ impl Status {
     /// An object with errors. The message names each error once, the causes list them all, but for those that the list
     /// does not tell.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &ErrorList) -> Self {
-        let why = match errors.is_empty() {
-            true => String::new(),
-            false => format!(": {}", errors.aggregate()),
-        };
+        let why = if errors.is_empty() { String::new() } else { format!(": {}", errors.aggregate()) };
         let message = format!("{} {} is invalid{why}", qualified(group, kind), go_quote(name));
         let mut status = Status::new(422, "Invalid", message).about(group, kind, name);
         let causes = errors.iter().map(|error| Cause {
@@ -330,10 +327,7 @@ fn insert_text(fields: &mut Map, name: &str, text: &str) {
 
 /// `plural.group`, or the plural alone for the core group.
 fn qualified(group: &str, plural: &str) -> String {
-    match group.is_empty() {
-        true => plural.to_owned(),
-        false => format!("{plural}.{group}"),
-    }
+    if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") }
 }
 
 #[cfg(test)]

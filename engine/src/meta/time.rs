@@ -174,10 +174,7 @@ impl<'t> Reader<'t> {
     fn number(&mut self, element: &str, range: std::ops::RangeInclusive<i8>, what: &str) -> Result<i8, String> {
         let Some((number, rest)) = two_digits(self.rest) else { return Err(self.mismatch(element)) };
         self.rest = rest;
-        match range.contains(&number) {
-            true => Ok(number),
-            false => Err(self.fail(&format!(": {what} out of range"))),
-        }
+        if range.contains(&number) { Ok(number) } else { Err(self.fail(&format!(": {what} out of range"))) }
     }
 
     /// One or two digits.

@@ -164,10 +164,7 @@ fn is_port(text: &str) -> bool {
 
 /// Nothing, or a colon and perhaps digits.
 fn check_port(text: &str) -> Result<(), String> {
-    match is_port(text) {
-        true => Ok(()),
-        false => Err(format!("invalid port {} after host", go_quote(text))),
-    }
+    if is_port(text) { Ok(()) } else { Err(format!("invalid port {} after host", go_quote(text))) }
 }
 
 impl Url {
@@ -224,10 +221,7 @@ impl fmt::Display for Url {
         if self.ends_in_question_mark || !self.query.is_empty() {
             write!(formatter, "?{}", self.query)?;
         }
-        match self.fragment.is_empty() {
-            true => Ok(()),
-            false => write!(formatter, "#{}", self.escaped_fragment),
-        }
+        if self.fragment.is_empty() { Ok(()) } else { write!(formatter, "#{}", self.escaped_fragment) }
     }
 }
 
@@ -260,9 +254,10 @@ fn needs_escape(byte: u8, part: Part) -> bool {
 fn escape(bytes: &[u8], part: Part) -> String {
     let mut escaped = String::with_capacity(bytes.len());
     for byte in bytes {
-        match needs_escape(*byte, part) {
-            false => escaped.push(char::from(*byte)),
-            true => escaped.push_str(&format!("%{byte:02X}")),
+        if !needs_escape(*byte, part) {
+            escaped.push(char::from(*byte))
+        } else {
+            escaped.push_str(&format!("%{byte:02X}"))
         }
     }
     escaped
@@ -271,10 +266,7 @@ fn escape(bytes: &[u8], part: Part) -> String {
 /// `written` if it has no byte that must hide, else `plain` anew.
 fn as_written(written: &str, plain: &[u8], part: Part) -> String {
     let may_stand = |byte: u8| b"!$&'()*+,;=:@[]%".contains(&byte) || !needs_escape(byte, part);
-    match written.bytes().all(may_stand) {
-        true => written.to_owned(),
-        false => escape(plain, part),
-    }
+    if written.bytes().all(may_stand) { written.to_owned() } else { escape(plain, part) }
 }
 
 fn unescape(text: &str, part: Part) -> Result<Vec<u8>, String> {

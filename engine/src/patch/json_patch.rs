@@ -40,11 +40,12 @@ impl Patch {
     /// twice.
     pub fn decode(bytes: &[u8], strict: bool) -> Result<(Patch, Vec<String>), PatchError> {
         let text = text_of(bytes)?;
-        let refuse = |what: &str, wanted: &str, loosely: &str| match strict {
-            true => {
+        let refuse = |what: &str, wanted: &str, loosely: &str| {
+            if strict {
                 Err(PatchError::decode(format_args!("json: cannot unmarshal {what} into Go value of type {wanted}")))
+            } else {
+                Err(PatchError::Decode(format!("json: cannot unmarshal {what} into Go value of type {loosely}")))
             }
-            false => Err(PatchError::Decode(format!("json: cannot unmarshal {what} into Go value of type {loosely}"))),
         };
         let items = match Written::read(&text).content {
             Content::Null => Vec::new(),
@@ -242,10 +243,7 @@ impl Operation {
                         }
                     }
                 };
-                match is_equal {
-                    true => Ok(()),
-                    false => Err(Failure::Test(format!("testing value {path} failed: test failed"))),
-                }
+                if is_equal { Ok(()) } else { Err(Failure::Test(format!("testing value {path} failed: test failed"))) }
             }
             other => Err(Failure::Other(format!("Unexpected kind: {other}"))),
         }

@@ -40,10 +40,8 @@ pub struct Patch(Map);
 impl Patch {
     /// Reads a patch; with `strict`, also tells which fields stand twice.
     pub fn decode(bytes: &[u8], strict: bool) -> Result<(Patch, Vec<String>), PatchError> {
-        let decoded = match strict {
-            true => json::decode_strict(bytes),
-            false => json::decode(bytes).map(|value| (value, Vec::new())),
-        };
+        let decoded =
+            if strict { json::decode_strict(bytes) } else { json::decode(bytes).map(|value| (value, Vec::new())) };
         let (value, repeated) = decoded.map_err(|error| PatchError::Decode(error.to_string()))?;
         let unfit = |found: &str| {
             let text = format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}");
@@ -166,9 +164,10 @@ fn merge_map(original: &mut Fields, patch: Map, types: &Types) -> Result<(), Mer
             }
             (Some(Value::Array(present)), Value::Array(change)) => {
                 let merging = types.field(&name)?;
-                Some(Value::Array(match merging.strategy == "merge" || deletes {
-                    true => merge_list(present, change, &merging, deletes)?,
-                    false => change,
+                Some(Value::Array(if merging.strategy == "merge" || deletes {
+                    merge_list(present, change, &merging, deletes)?
+                } else {
+                    change
                 }))
             }
             // What there is nothing of can't lose anything.
@@ -419,9 +418,10 @@ fn sorted_by(items: Vec<Value>, order: &[Value], key: &str, of_maps: bool) -> Re
     let place =
         |item: &Value| optional_identity(item, if of_maps { key } else { "" }).and_then(|item| places.get(&item));
     let mut placed: Vec<(Option<usize>, Value)> = kept.into_iter().map(|item| (place(&item).copied(), item)).collect();
-    match placed.len() <= SMALL_LIST && placed.iter().any(|(place, _)| place.is_none()) {
-        true => sort_with_unplaced(&mut placed),
-        false => placed.sort_by_key(|(place, _)| *place),
+    if placed.len() <= SMALL_LIST && placed.iter().any(|(place, _)| place.is_none()) {
+        sort_with_unplaced(&mut placed)
+    } else {
+        placed.sort_by_key(|(place, _)| *place)
     }
     Ok(placed.into_iter().map(|(_, item)| item).chain(deleted).collect())
 }

@@ -297,10 +297,7 @@ impl<'p> Node<'p> {
 
     /// Itself opened, without what is within it.
     fn to_opened(&self) -> Cow<'_, Node<'p>> {
-        match self.is_closed() {
-            true => Cow::Owned(self.clone().opened()),
-            false => Cow::Borrowed(self),
-        }
+        if self.is_closed() { Cow::Owned(self.clone().opened()) } else { Cow::Borrowed(self) }
     }
 
     /// How many items or fields it has at most.

@@ -76,9 +76,10 @@ fn check_invariants(path: &Path<'_>, schema: &Structural, level: Level, errors: 
 
     if extensions.embedded_resource && type_ != "object" {
         let detail = "must be object if x-kubernetes-embedded-resource is true";
-        errors.push(match type_.is_empty() {
-            true => Error::required(&type_path, detail),
-            false => Error::invalid(&type_path, type_, detail),
+        errors.push(if type_.is_empty() {
+            Error::required(&type_path, detail)
+        } else {
+            Error::invalid(&type_path, type_, detail)
         });
     } else if type_.is_empty() && !extensions.int_or_string && !extensions.preserve_unknown_fields {
         let detail = match level {

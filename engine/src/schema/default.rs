@@ -195,9 +195,10 @@ impl<'s> Pruning<'s> {
         work::step();
         if let Some(default) = default_of(schema) {
             // Only there it matters for a default what is around it; elsewhere that would be gone through for nothing.
-            let pruned = match around.is_within_meta || around.is_preserved_item || self.path.is_empty() {
-                true => prune_in_place(self.root, &self.path, default),
-                false => Some(prune_alone(schema, default)),
+            let pruned = if around.is_within_meta || around.is_preserved_item || self.path.is_empty() {
+                prune_in_place(self.root, &self.path, default)
+            } else {
+                Some(prune_alone(schema, default))
             };
             self.pruned.push(pruned);
         }

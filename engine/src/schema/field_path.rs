@@ -60,10 +60,7 @@ impl Resolved<'_> {
         let text = match &schema.additional_properties {
             _ if !schema.properties.is_empty() => {
                 self.schema = Some(schema.properties.get(name).ok_or(NOWHERE)?);
-                match self.text.is_empty() {
-                    true => name.to_owned(),
-                    false => format!(".{name}"),
-                }
+                if self.text.is_empty() { name.to_owned() } else { format!(".{name}") }
             }
             Some(values) => {
                 self.schema = StructuralOrBool::structural(values);

@@ -575,9 +575,10 @@ fn decode_map<'v>(typed: &mut Typed<'v>, value: &'v Value, go_type: &str) -> Res
 /// A double as JSON: a whole number is an integer, as it is when it is read again.
 fn number(number: f64) -> Value {
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
-    match number.fract() == 0.0 && number.abs() <= EXACT_MAX && !(number == 0.0 && number.is_sign_negative()) {
-        true => Value::Int(number as i64),
-        false => Value::Float(number),
+    if number.fract() == 0.0 && number.abs() <= EXACT_MAX && !(number == 0.0 && number.is_sign_negative()) {
+        Value::Int(number as i64)
+    } else {
+        Value::Float(number)
     }
 }
 

@@ -194,10 +194,7 @@ fn publish_structural(schema: &Structural, options: Options) -> Map {
         if let Some(validation) = &schema.value_validation {
             publish_value_validation(validation, &mut fields);
         }
-        match v2 {
-            true => reduce_to_v2(schema, hides_structure, &mut fields),
-            false => unfold_int_or_string(schema, &mut fields),
-        }
+        if v2 { reduce_to_v2(schema, hides_structure, &mut fields) } else { unfold_int_or_string(schema, &mut fields) }
     }
     if schema.extensions.embedded_resource && !(v2 && schema.extensions.preserve_unknown_fields) {
         publish_embedded(options.dialect, &mut fields);

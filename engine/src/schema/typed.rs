@@ -400,9 +400,10 @@ impl<'v> Typed<'v> {
         }
         let (name, fields) = self.position();
         let mismatch = UnmarshalError::of_type(word, go_type);
-        let text = match name.is_empty() && fields.is_empty() {
-            true => mismatch.to_string(),
-            false => mismatch.below(name, &fields).to_string(),
+        let text = if name.is_empty() && fields.is_empty() {
+            mismatch.to_string()
+        } else {
+            mismatch.below(name, &fields).to_string()
         };
         self.save(text);
     }

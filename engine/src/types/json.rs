@@ -58,9 +58,10 @@ impl Message {
         typed.structure_in(self.package, value, self.name, |typed, name, value| {
             let Some(field) = self.member(name) else { return Ok(false) };
             let way = self.way_to(field);
-            let decoded = match way.is_empty() {
-                true => field.decode(typed, value)?,
-                false => typed.embedded(&way, |typed| field.decode(typed, value))?,
+            let decoded = if way.is_empty() {
+                field.decode(typed, value)?
+            } else {
+                typed.embedded(&way, |typed| field.decode(typed, value))?
             };
             if let Some(value) = decoded {
                 if field.is_left_out_empty(&value) && !self.is_of_meta() {

@@ -43,10 +43,11 @@ pub fn go_quote_byte(byte: u8) -> String {
 
 /// Whether Go prints `char` as it is: a letter, mark, number, punctuation, symbol or the ASCII space.
 pub fn is_printable(char: char) -> bool {
-    match char.is_ascii() {
-        true => matches!(char, ' '..='~'),
+    if char.is_ascii() {
+        matches!(char, ' '..='~')
+    } else {
         // The standard library escapes exactly the others, except that a mark at the start of a text is escaped as well.
-        false => ['a', char].iter().collect::<String>().escape_debug().nth(1) == Some(char),
+        ['a', char].iter().collect::<String>().escape_debug().nth(1) == Some(char)
     }
 }
 

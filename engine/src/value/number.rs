@@ -15,10 +15,7 @@ pub fn format_float(number: f64) -> String {
 /// A double as Go's `%v` prints it: with an exponent of at least two digits below 1e-4 and from 1e6 on (`1e+06`).
 pub fn format_float_v(number: f64) -> String {
     let decimal = Decimal::of(number);
-    match number != 0.0 && !(-4..6).contains(&decimal.exponent) {
-        true => decimal.with_exponent(2),
-        false => decimal.plain(),
-    }
+    if number != 0.0 && !(-4..6).contains(&decimal.exponent) { decimal.with_exponent(2) } else { decimal.plain() }
 }
 
 /// Reads a double as Go's `strconv.ParseFloat` does: also `0x1p-2`, `1_000`, `inf` and `NaN` in any case. `None` for what
@@ -147,9 +144,10 @@ fn even_of_two(number: f64, digits: String) -> String {
     let even = (below + below % 2).to_string();
     let places = i64::try_from(even.len()).unwrap_or(0) - 1;
     let exponent: i64 = exponent.parse().expect("a double's exponent is a small integer");
-    match format!("{even}e{}", exponent - places).parse() == Ok(number) && even.len() == digits.len() {
-        true => even,
-        false => digits,
+    if format!("{even}e{}", exponent - places).parse() == Ok(number) && even.len() == digits.len() {
+        even
+    } else {
+        digits
     }
 }
 

@@ -66,9 +66,10 @@ pub fn ensure_namespace(object: &mut Value, namespace: &str) -> Result<(), Statu
         let message = "the namespace of the provided object does not match the namespace sent on the request";
         return Err(Status::bad_request(message));
     }
-    match namespace.is_empty() {
-        true => _ = metadata.remove("namespace"),
-        false => _ = metadata.insert("namespace", Value::from(namespace)),
+    if namespace.is_empty() {
+        _ = metadata.remove("namespace");
+    } else {
+        _ = metadata.insert("namespace", Value::from(namespace));
     }
     Ok(())
 }
@@ -96,9 +97,10 @@ pub fn dedup_owner_references(object: &mut Value, when: &str) -> Option<String> 
     let mut kept: Vec<Value> = Vec::with_capacity(references.len());
     let mut twice = Vec::new();
     for reference in references.drain(..) {
-        match seen.insert(json::encode(&reference)) {
-            true => kept.push(reference),
-            false => twice.push(reference.str_at(&["uid"]).to_owned()),
+        if seen.insert(json::encode(&reference)) {
+            kept.push(reference)
+        } else {
+            twice.push(reference.str_at(&["uid"]).to_owned())
         }
     }
     *references = kept;

@@ -65,9 +65,10 @@ impl Admission for CertificateApproval {
 
     async fn validate(&self, attributes: &Attributes<'_>, _: &Value) -> Result<(), Status> {
         let Some(old) = attributes.old.filter(|_| is_part(attributes, REQUESTS, "approval")) else { return Ok(()) };
-        match may(&*self.authorizer, attributes.user, "approve", signer(old)) {
-            true => Ok(()),
-            false => Err(refused(attributes, "approve requests with", signer(old))),
+        if may(&*self.authorizer, attributes.user, "approve", signer(old)) {
+            Ok(())
+        } else {
+            Err(refused(attributes, "approve requests with", signer(old)))
         }
     }
 }
@@ -89,9 +90,10 @@ impl Admission for CertificateSigning {
         if is_same("certificate") && is_same("conditions") {
             return Ok(());
         }
-        match may(&*self.authorizer, attributes.user, "sign", signer(old)) {
-            true => Ok(()),
-            false => Err(refused(attributes, "sign requests with", signer(old))),
+        if may(&*self.authorizer, attributes.user, "sign", signer(old)) {
+            Ok(())
+        } else {
+            Err(refused(attributes, "sign requests with", signer(old)))
         }
     }
 }
@@ -158,9 +160,10 @@ impl Admission for ClusterTrustBundleAttest {
         if attributes.old.is_some_and(|old| prepare::equal(old.get("spec"), object.get("spec"))) {
             return Ok(());
         }
-        match may(&*self.authorizer, attributes.user, "attest", signer) {
-            true => Ok(()),
-            false => Err(refused(attributes, "attest for", signer)),
+        if may(&*self.authorizer, attributes.user, "attest", signer) {
+            Ok(())
+        } else {
+            Err(refused(attributes, "attest for", signer))
         }
     }
 }

@@ -77,10 +77,7 @@ impl<S: Source<Validating>> Admission for ValidatingPolicies<S> {
             return Ok(());
         }
         let hooks = self.source.hooks().await?;
-        match hooks.is_empty() {
-            true => Ok(()),
-            false => self.ask(&hooks, attributes, object).await,
-        }
+        if hooks.is_empty() { Ok(()) } else { self.ask(&hooks, attributes, object).await }
     }
 
     fn figures(&self) -> Option<Arc<Figures>> {

@@ -38,10 +38,7 @@ impl<S: Source<Mutating>> Admission for MutatingPolicies<S> {
             return Ok(());
         }
         let hooks = self.source.hooks().await?;
-        match hooks.is_empty() {
-            true => Ok(()),
-            false => self.act(&hooks, attributes, object).await,
-        }
+        if hooks.is_empty() { Ok(()) } else { self.act(&hooks, attributes, object).await }
     }
 
     async fn validate(&self, _: &Attributes<'_>, _: &Value) -> Result<(), Status> {

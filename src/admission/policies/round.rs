@@ -69,9 +69,10 @@ impl<'r> Round<'r> {
     {
         const NONE: &Value = &Value::Null;
         let old = self.attributes.old.unwrap_or(NONE);
-        let (object, old) = match self.is_converted(&version) {
-            false => (Cow::Borrowed(object), Cow::Borrowed(old)),
-            true => (Cow::Owned(self.convert(object, &version).await?), Cow::Owned(self.convert(old, &version).await?)),
+        let (object, old) = if !self.is_converted(&version) {
+            (Cow::Borrowed(object), Cow::Borrowed(old))
+        } else {
+            (Cow::Owned(self.convert(object, &version).await?), Cow::Owned(self.convert(old, &version).await?))
         };
         Ok(Seen { request: self.attributes.request(&version), version, object, old })
     }
@@ -82,10 +83,7 @@ impl<'r> Round<'r> {
     }
 
     async fn convert(&self, object: &Value, version: &ServedVersion) -> Result<Value, String> {
-        match object.is_null() {
-            true => Ok(Value::Null),
-            false => self.attributes.forms.convert(object.clone(), version).await,
-        }
+        if object.is_null() { Ok(Value::Null) } else { self.attributes.forms.convert(object.clone(), version).await }
     }
 
     /// The namespace of the request as expressions see it; null for cluster scope and for namespaces themselves.

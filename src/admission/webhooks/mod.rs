@@ -84,10 +84,7 @@ impl<S: Source> Admission for Webhooks<S> {
             return Ok(());
         }
         let configurations = self.source.configurations(Kind::Mutating).await?;
-        match configurations.is_empty() {
-            true => Ok(()),
-            false => self.call_mutating(&configurations, attributes, object).await,
-        }
+        if configurations.is_empty() { Ok(()) } else { self.call_mutating(&configurations, attributes, object).await }
     }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
@@ -95,10 +92,7 @@ impl<S: Source> Admission for Webhooks<S> {
             return Ok(());
         }
         let configurations = self.source.configurations(Kind::Validating).await?;
-        match configurations.is_empty() {
-            true => Ok(()),
-            false => self.call_validating(&configurations, attributes, object).await,
-        }
+        if configurations.is_empty() { Ok(()) } else { self.call_validating(&configurations, attributes, object).await }
     }
 
     fn figures(&self) -> Option<Arc<Figures>> {
@@ -210,9 +204,10 @@ impl<S: Source> Webhooks<S> {
             Fault::Invalid(why) => CallError::Failed(format!("received invalid webhook response: {why}")),
         })?;
         tell(webhook, attributes, &verdict);
-        match verdict.allowed {
-            true => Ok(verdict),
-            false => Err(CallError::Refused(review::refusal(&webhook.name, verdict.status))),
+        if verdict.allowed {
+            Ok(verdict)
+        } else {
+            Err(CallError::Refused(review::refusal(&webhook.name, verdict.status)))
         }
     }
 }

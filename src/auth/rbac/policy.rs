@@ -135,9 +135,10 @@ impl fmt::Display for Subject {
 impl fmt::Display for Grant<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Grant { namespace, name, role, subject, .. } = self;
-        let (kind, binding) = match namespace.is_empty() {
-            true => ("ClusterRoleBinding", (*name).to_owned()),
-            false => ("RoleBinding", format!("{name}/{namespace}")),
+        let (kind, binding) = if namespace.is_empty() {
+            ("ClusterRoleBinding", (*name).to_owned())
+        } else {
+            ("RoleBinding", format!("{name}/{namespace}"))
         };
         write!(f, "{kind} {} of {} {} to {subject}", go_quote(&binding), role.kind, go_quote(&role.name))
     }

@@ -180,10 +180,7 @@ where
 }
 
 fn tls_config(config: &Config) -> Result<ClientConfig, String> {
-    let verifier = match config.is_insecure {
-        true => trust::anybody(),
-        false => trust::verifier(&config.authority_pem)?,
-    };
+    let verifier = if config.is_insecure { trust::anybody() } else { trust::verifier(&config.authority_pem)? };
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let builder = builder.with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
     let builder = builder.dangerous().with_custom_certificate_verifier(verifier);

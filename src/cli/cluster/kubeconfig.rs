@@ -117,9 +117,10 @@ impl Config {
             let pem = |name| text(name).as_bytes().to_vec();
             self.identity = Some((pem("clientCertificateData"), pem("clientKeyData")));
         }
-        match text("token").is_empty() && self.identity.is_none() {
-            true => Err("the exec plugin of the kubeconfig gave neither a token nor a certificate".to_owned()),
-            false => Ok(()),
+        if text("token").is_empty() && self.identity.is_none() {
+            Err("the exec plugin of the kubeconfig gave neither a token nor a certificate".to_owned())
+        } else {
+            Ok(())
         }
     }
 }

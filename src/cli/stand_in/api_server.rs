@@ -277,9 +277,10 @@ fn certificates(flags: &Flags, name: &str) -> Result<Vec<CertificateDer<'static>
     let Some(path) = flags.text(name) else { return Ok(Vec::new()) };
     let text = fs::read(path).map_err(|error| format!("--{name} {path}: {error}"))?;
     let found: Vec<_> = CertificateDer::pem_slice_iter(&text).filter_map(Result::ok).collect();
-    match found.is_empty() {
-        true => Err(format!("--{name} {path}: data does not contain any valid RSA or ECDSA certificates")),
-        false => Ok(found),
+    if found.is_empty() {
+        Err(format!("--{name} {path}: data does not contain any valid RSA or ECDSA certificates"))
+    } else {
+        Ok(found)
     }
 }
 

@@ -51,10 +51,8 @@ fn home() -> PathBuf {
         return folder;
     }
     let user = named("HOME").unwrap_or_else(env::temp_dir);
-    let cache = named("XDG_CACHE_HOME").unwrap_or_else(|| match cfg!(target_os = "macos") {
-        true => user.join("Library/Caches"),
-        false => user.join(".cache"),
-    });
+    let cache = named("XDG_CACHE_HOME")
+        .unwrap_or_else(|| if cfg!(target_os = "macos") { user.join("Library/Caches") } else { user.join(".cache") });
     cache.join("skiff/assets")
 }
 

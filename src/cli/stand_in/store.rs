@@ -60,11 +60,12 @@ async fn ask(url: &str, authority: Option<&str>) -> Result<Result<PathBuf, Strin
     };
     let answer = answer.map_err(|error| error.to_string())?;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
-    match head.starts_with("HTTP/1.1 200") && body.starts_with('/') {
-        true => Ok(Ok(PathBuf::from(body.trim_end()))),
-        false => Ok(Err(format!(
+    if head.starts_with("HTTP/1.1 200") && body.starts_with('/') {
+        Ok(Ok(PathBuf::from(body.trim_end())))
+    } else {
+        Ok(Err(format!(
             "etcd at {url} is not skiff's own: this kube-apiserver keeps its objects with the etcd of `skiff assets` only"
-        ))),
+        )))
     }
 }
 

@@ -112,10 +112,7 @@ mod tests {
     fn an_object_that_goes_is_held_by_its_own_dependents_only() {
         for owners in [&[][..], &[Owner::Solid], &[Owner::Absent], &[Owner::Waiting], &[Owner::Unknown]] {
             for dependents in [NONE, FREE, BLOCKING, WAITING] {
-                let foreground = match dependents.blocking {
-                    true => Action::Leave,
-                    false => Action::EndForeground,
-                };
+                let foreground = if dependents.blocking { Action::Leave } else { Action::EndForeground };
                 assert_eq!(decide(Going::Foreground, owners, dependents), foreground);
                 assert_eq!(decide(Going::Orphan, owners, dependents), Action::OrphanDependents);
                 assert_eq!(decide(Going::Otherwise, owners, dependents), Action::Leave);

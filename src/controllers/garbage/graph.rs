@@ -120,15 +120,12 @@ impl Graph {
         let Some(Owner { dependents, .. }) = self.owners.get(uid) else { return Dependents::default() };
         let blocks = |owned: &Owned| owned.links.iter().any(|link| *link.uid == *uid && link.blocks);
         // Either may be many where the other is few: thousands of dependents go one by one, and each is a reason to look.
-        let waiting = match self.waiting.len() < dependents.len() {
-            true => {
-                let mut waiting = self.waiting.values().filter(|(_, going)| *going == Going::Foreground);
-                waiting.any(|(id, _)| dependents.contains(id))
-            }
-            false => {
-                let mut owned = dependents.iter().filter_map(|id| self.owned.get(id));
-                owned.any(|owned| self.waits(&owned.uid, Going::Foreground))
-            }
+        let waiting = if self.waiting.len() < dependents.len() {
+            let mut waiting = self.waiting.values().filter(|(_, going)| *going == Going::Foreground);
+            waiting.any(|(id, _)| dependents.contains(id))
+        } else {
+            let mut owned = dependents.iter().filter_map(|id| self.owned.get(id));
+            owned.any(|owned| self.waits(&owned.uid, Going::Foreground))
         };
         Dependents {
             any: !dependents.is_empty(),

@@ -258,10 +258,7 @@ impl Garbage {
         let mut kept = references(&item);
         let before = kept.len();
         kept.retain(|reference| reference.str_at(&["uid"]) != uid);
-        match kept.len() == before {
-            true => Ok(()),
-            false => self.set_list(&target, &item, "ownerReferences", kept).await,
-        }
+        if kept.len() == before { Ok(()) } else { self.set_list(&target, &item, "ownerReferences", kept).await }
     }
 
     async fn remove_finalizer(&self, target: &Target, item: &Stored, name: &str) -> Result<(), Status> {

@@ -55,20 +55,20 @@ pub(super) async fn delete_options(
     body: Body,
 ) -> Result<query::DeleteOptions, Refusal> {
     let bytes = exchange.read_body(&app.registry.memory, body).await?;
-    let options = match bytes.is_empty() {
-        true => query::DeleteOptions::decode(&exchange.query)?,
-        false => {
-            let encoding = body_encoding(&exchange.content_type)
-                .map_err(|error| Status::unsupported_media_type(&error.to_string()))?;
-            let decoded = match encoding {
-                Encoding::Json => json::decode(&bytes)
-                    .map_err(|error| format!("couldn't get version/kind; json parse error: {error}")),
-                Encoding::Yaml => yaml::decode(&bytes).map_err(|error| error.to_string()),
-                Encoding::Protobuf => query::DeleteOptions::open(&bytes),
-            };
-            let options = decoded.and_then(|body| query::DeleteOptions::from_body(&body));
-            options.map_err(|error| Status::bad_request(&error))?
-        }
+    let options = if bytes.is_empty() {
+        query::DeleteOptions::decode(&exchange.query)?
+    } else {
+        let encoding = body_encoding(&exchange.content_type)
+            .map_err(|error| Status::unsupported_media_type(&error.to_string()))?;
+        let decoded = match encoding {
+            Encoding::Json => {
+                json::decode(&bytes).map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))
+            }
+            Encoding::Yaml => yaml::decode(&bytes).map_err(|error| error.to_string()),
+            Encoding::Protobuf => query::DeleteOptions::open(&bytes),
+        };
+        let options = decoded.and_then(|body| query::DeleteOptions::from_body(&body));
+        options.map_err(|error| Status::bad_request(&error))?
     };
     options.validate()?;
     Ok(options)

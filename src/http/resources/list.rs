@@ -80,13 +80,14 @@ pub(super) fn list_options(exchange: &Exchange, target: &Target) -> Result<(List
             );
         }
     }
-    let fields = match target.name.is_empty() {
-        true => fields,
-        false => match fields.requires_exact("metadata.name") {
+    let fields = if target.name.is_empty() {
+        fields
+    } else {
+        match fields.requires_exact("metadata.name") {
             None if fields.is_empty() => FieldSelector::exactly("metadata.name", &target.name),
             Some(name) if name == target.name => fields,
             _ => return Err(Status::bad_request("fieldSelector metadata.name doesn't match requested name").into()),
-        },
+        }
     };
     let limit = usize::try_from(options.limit).unwrap_or_default();
     Ok((options, ListRequest { at: ListAt::Newest, limit, labels, fields }))
@@ -96,9 +97,10 @@ pub(super) fn list_options(exchange: &Exchange, target: &Target) -> Result<(List
 pub(super) fn list_at(options: &ListOptions, target: &Target) -> Result<ListAt, Status> {
     let text = options.resource_version.as_str();
     if !options.continue_token.is_empty() {
-        let prefix = match target.version.is_namespaced() && !target.namespace.is_empty() {
-            true => format!("{}/", target.namespace),
-            false => String::new(),
+        let prefix = if target.version.is_namespaced() && !target.namespace.is_empty() {
+            format!("{}/", target.namespace)
+        } else {
+            String::new()
         };
         let token = ContinueToken::decode(&options.continue_token, &prefix)
             .map_err(|error| Status::bad_request(&format!("invalid continue token: {error}")))?;

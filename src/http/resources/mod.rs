@@ -68,9 +68,10 @@ async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) 
         resource = app.registry.resolve(&path.group, &path.resource).await?;
     }
     let Some(resource) = resource else {
-        return Err(match app.registry.definitions.is_built_in(&path.group) {
-            true => Status::not_found_generic().into(),
-            false => Refusal::NotFoundText,
+        return Err(if app.registry.definitions.is_built_in(&path.group) {
+            Status::not_found_generic().into()
+        } else {
+            Refusal::NotFoundText
         });
     };
     if !makes_do {
@@ -78,17 +79,11 @@ async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) 
     }
     let built_in = resource.definition.is_none();
     let Some(version) = resource.served(&path.version).cloned() else {
-        return Err(match built_in {
-            true => Status::not_found_generic().into(),
-            false => Refusal::NotFoundText,
-        });
+        return Err(if built_in { Status::not_found_generic().into() } else { Refusal::NotFoundText });
     };
     let namespaced = version.is_namespaced();
     if !path.fits_scope(namespaced, verb) {
-        return Err(match built_in {
-            true => Status::not_found_generic().into(),
-            false => Refusal::NotFoundText,
-        });
+        return Err(if built_in { Status::not_found_generic().into() } else { Refusal::NotFoundText });
     }
     if built_in {
         check_built_in_route(exchange, path, &version, verb)?;
@@ -255,10 +250,7 @@ fn built_in(version: &ServedVersion) -> Option<&'static Kind> {
 }
 
 fn endpoint(target: &Target) -> Endpoint {
-    match target.resource.definition.is_some() {
-        true => Endpoint::Custom,
-        false => Endpoint::BuiltIn,
-    }
+    if target.resource.definition.is_some() { Endpoint::Custom } else { Endpoint::BuiltIn }
 }
 
 /// The form of the answer.

@@ -21,10 +21,7 @@ pub(super) async fn patch(
     target: &Target,
     body: Body,
 ) -> Result<Response<Body>, Refusal> {
-    let supported = match target.resource.definition.is_some() {
-        true => MediaType::CUSTOM,
-        false => MediaType::BUILT_IN,
-    };
+    let supported = if target.resource.definition.is_some() { MediaType::CUSTOM } else { MediaType::BUILT_IN };
     let patch_type = MediaType::decode(&exchange.content_type, supported)
         .map_err(|error| Status::unsupported_media_type(&error.to_string()))?;
     if target.name.is_empty() {

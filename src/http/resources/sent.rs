@@ -22,9 +22,10 @@ pub(super) async fn request_body(app: &App, exchange: &Exchange, body: Body) -> 
 }
 
 pub(super) fn manager(exchange: &Exchange, options: &WriteOptions) -> String {
-    match options.field_manager.is_empty() {
-        true => default_field_manager(&exchange.user_agent),
-        false => options.field_manager.clone(),
+    if options.field_manager.is_empty() {
+        default_field_manager(&exchange.user_agent)
+    } else {
+        options.field_manager.clone()
     }
 }
 

@@ -162,9 +162,10 @@ impl Registry {
     ) -> Result<store::Op, Status> {
         let bytes = json::encode(object);
         let bytes_max = replaced.map_or(0, |stored| stored.bytes.len()).max(OBJECT_BYTES_MAX);
-        match bytes.len() <= bytes_max {
-            true => Ok(self.put_bytes(resource, object, bytes)),
-            false => Err(Status::too_large_to_store()),
+        if bytes.len() <= bytes_max {
+            Ok(self.put_bytes(resource, object, bytes))
+        } else {
+            Err(Status::too_large_to_store())
         }
     }
 

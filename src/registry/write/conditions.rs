@@ -98,8 +98,9 @@ pub(super) fn check_creatable(target: &Target, new: &Value, dry_run: bool) -> Re
     }
     // The store of the reference minds, which a dry run does not reach, and only what it can read.
     let revision = parse_uint(new.str_at(&["metadata", "resourceVersion"]));
-    match !dry_run && revision.is_ok_and(|revision| revision != 0) {
-        true => Err(Status::plain(500, "resourceVersion should not be set on objects to be created")),
-        false => Ok(()),
+    if !dry_run && revision.is_ok_and(|revision| revision != 0) {
+        Err(Status::plain(500, "resourceVersion should not be set on objects to be created"))
+    } else {
+        Ok(())
     }
 }

@@ -73,9 +73,10 @@ impl Connection {
                             (SELECT max(resource) FROM changes), (SELECT min(resource) FROM changes), \
                             (SELECT max(resource) FROM objects), (SELECT min(resource) FROM objects), \
                             (SELECT max(expires_at_ms) FROM changes WHERE expires_at_ms IS NOT NULL)";
-        let told = match self.fetch_number("PRAGMA page_count").await? <= PAGES_WHOLE_MAX {
-            true => self.fetch(sqlx::query("PRAGMA quick_check(10)"), |row| Ok(row.try_get::<String, _>(0)?)).await,
-            false => self.fetch_one(sqlx::query(ENDS)).await.map(|_| Vec::new()),
+        let told = if self.fetch_number("PRAGMA page_count").await? <= PAGES_WHOLE_MAX {
+            self.fetch(sqlx::query("PRAGMA quick_check(10)"), |row| Ok(row.try_get::<String, _>(0)?)).await
+        } else {
+            self.fetch_one(sqlx::query(ENDS)).await.map(|_| Vec::new())
         };
         match told {
             Ok(told) => Ok(told.into_iter().filter(|fault| fault != "ok").collect()),

@@ -108,9 +108,10 @@ fn look_at_definition(kind: &Kind, written: &Value, findings: &mut Vec<Finding>)
         found.tell(&Node { path: "", at: &at }, lint, error.to_string(), lint.remedy);
     }
     if let Some(preserves) = written.at(&["spec", "preserveUnknownFields"]).and_then(Value::as_bool) {
-        let (message, fix) = match preserves {
-            true => ("it keeps all unknown fields", "specify the fields, and use x-kubernetes-preserve-unknown-fields"),
-            false => ("preserveUnknownFields: false is what v1 does anyway", "remove it"),
+        let (message, fix) = if preserves {
+            ("it keeps all unknown fields", "specify the fields, and use x-kubernetes-preserve-unknown-fields")
+        } else {
+            ("preserveUnknownFields: false is what v1 does anyway", "remove it")
         };
         found.tell(&Node { path: "", at: "spec.preserveUnknownFields" }, &DEPRECATED, message, fix);
     }

@@ -162,14 +162,20 @@ impl Substitutions {
                 None if to_dyn => Type::Dyn,
                 None => ty.clone(),
             },
-            Type::List(element) => match is_closed(element) {
-                true => ty.clone(),
-                false => Type::list(self.replace(element, find, to_dyn)),
-            },
-            Type::Map(entry) => match is_closed(&entry.0) && is_closed(&entry.1) {
-                true => ty.clone(),
-                false => Type::map(self.replace(&entry.0, find, to_dyn), self.replace(&entry.1, find, to_dyn)),
-            },
+            Type::List(element) => {
+                if is_closed(element) {
+                    ty.clone()
+                } else {
+                    Type::list(self.replace(element, find, to_dyn))
+                }
+            }
+            Type::Map(entry) => {
+                if is_closed(&entry.0) && is_closed(&entry.1) {
+                    ty.clone()
+                } else {
+                    Type::map(self.replace(&entry.0, find, to_dyn), self.replace(&entry.1, find, to_dyn))
+                }
+            }
             Type::Opaque(opaque) if !opaque.params.iter().all(is_closed) => {
                 let params = opaque.params.iter().map(|param| self.replace(param, find, to_dyn)).collect();
                 Type::Opaque(Arc::new(OpaqueType { name: opaque.name.clone(), params }))

@@ -114,9 +114,10 @@ impl<'a> Value<'a> {
     /// If `json` does not fit `form`.
     pub fn host(json: &'a Json, form: &'a Form) -> Result<Value<'a>, EvalError> {
         if json.is_null() {
-            return match form.nullable {
-                true => Ok(Value::Null),
-                false => Err(EvalError::new("invalid data, got null for schema with nullable=false")),
+            return if form.nullable {
+                Ok(Value::Null)
+            } else {
+                Err(EvalError::new("invalid data, got null for schema with nullable=false"))
             };
         }
         match (&form.shape, json) {

@@ -364,10 +364,7 @@ fn membership([element, list]: [Node; 2]) -> Result<Node, [Node; 2]> {
     }
     let mut set = ConstantSet::default();
     let only_scalars = constants.iter().all(|constant| constant.is_ok_and(|constant| set.insert(&constant)));
-    match only_scalars {
-        true => Ok(Node::Membership(Box::new(Membership { element, set }))),
-        false => Err([element, list]),
-    }
+    if only_scalars { Ok(Node::Membership(Box::new(Membership { element, set }))) } else { Err([element, list]) }
 }
 
 impl ConstantSet {

@@ -88,10 +88,7 @@ impl<'a> Struct<'a> {
         match name {
             "op" | "path" | "from" => {
                 let is_empty = value.as_ref().and_then(Value::as_str).is_none_or(str::is_empty);
-                match may_miss && is_empty {
-                    true => Ok(None),
-                    false => Ok(Some(value.unwrap_or_else(|| Value::string("")))),
-                }
+                if may_miss && is_empty { Ok(None) } else { Ok(Some(value.unwrap_or_else(|| Value::string("")))) }
             }
             "value" if may_miss => Ok(value),
             "value" => Ok(Some(value.unwrap_or_default())),

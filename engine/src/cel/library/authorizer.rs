@@ -232,10 +232,7 @@ fn selecting(name: &'static str, id: &'static str) -> Function {
 }
 
 fn not_blank(text: &str, why: &'static str) -> Result<String, EvalError> {
-    match text.trim().is_empty() {
-        true => Err(EvalError::new(why)),
-        false => Ok(text.to_owned()),
-    }
+    if text.trim().is_empty() { Err(EvalError::new(why)) } else { Ok(text.to_owned()) }
 }
 
 /// The check of the first argument with the second in one of its places.

@@ -315,10 +315,7 @@ fn parse_ip(text: &str) -> Result<IpAddr, EvalError> {
 fn parse_cidr(text: &str) -> Result<Prefix, EvalError> {
     const WHERE: &str = "network address parse error during conversion from string: ";
     let prefix = Prefix::parse(text).map_err(|error| EvalError::new(format!("{WHERE}{WHERE}{error}")))?;
-    match is_mapped(prefix.ip) {
-        true => Err(EvalError::new(format!("{WHERE}{}", mapped(text)))),
-        false => Ok(prefix),
-    }
+    if is_mapped(prefix.ip) { Err(EvalError::new(format!("{WHERE}{}", mapped(text)))) } else { Ok(prefix) }
 }
 
 fn is_link_local_unicast(ip: IpAddr) -> bool {

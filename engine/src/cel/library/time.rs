@@ -108,10 +108,7 @@ fn overflow() -> EvalError {
 /// If the text is none, or the year is not 1 to 9999 in UTC.
 pub fn parse(text: &str) -> Result<Timestamp, EvalError> {
     let timestamp = time::parse(text).map(Timestamp::from).map_err(|_| unreadable("google.protobuf.Timestamp"))?;
-    match UNIX_SECONDS.contains(&timestamp.seconds) {
-        true => Ok(timestamp),
-        false => Err(overflow()),
-    }
+    if UNIX_SECONDS.contains(&timestamp.seconds) { Ok(timestamp) } else { Err(overflow()) }
 }
 
 /// The time that many seconds after the start of 1970.
@@ -119,9 +116,10 @@ pub fn parse(text: &str) -> Result<Timestamp, EvalError> {
 /// # Errors
 /// If the year is not 1 to 9999.
 pub fn from_unix(seconds: i64) -> Result<Timestamp, EvalError> {
-    match UNIX_SECONDS.contains(&seconds) {
-        true => Ok(Timestamp { seconds, nanos: 0, offset_seconds: 0 }),
-        false => Err(overflow()),
+    if UNIX_SECONDS.contains(&seconds) {
+        Ok(Timestamp { seconds, nanos: 0, offset_seconds: 0 })
+    } else {
+        Err(overflow())
     }
 }
 
@@ -133,10 +131,7 @@ pub fn later(start: Timestamp, length: Duration) -> Result<Timestamp, EvalError>
     let nanos = i64::from(start.nanos) + length.0.rem_euclid(NANOS);
     let seconds = start.seconds + length.0.div_euclid(NANOS) + nanos / NANOS;
     let nanos = u32::try_from(nanos % NANOS).unwrap_or(0);
-    match UNIX_SECONDS.contains(&seconds) {
-        true => Ok(Timestamp { seconds, nanos, ..start }),
-        false => Err(overflow()),
-    }
+    if UNIX_SECONDS.contains(&seconds) { Ok(Timestamp { seconds, nanos, ..start }) } else { Err(overflow()) }
 }
 
 /// `end - start`.
@@ -243,9 +238,10 @@ fn date_of(days: i64) -> (i64, i64, i64) {
 fn offset_in(timestamp: Timestamp, zone: &str) -> Result<i64, EvalError> {
     let Some((hours, minutes)) = zone.split_once(':') else { return named_offset(timestamp, zone) };
     let (hours, minutes) = (atoi(hours)?, atoi(minutes)?);
-    let minutes = match zone.starts_with('-') {
-        true => hours.wrapping_mul(60).wrapping_sub(minutes),
-        false => hours.wrapping_mul(60).wrapping_add(minutes),
+    let minutes = if zone.starts_with('-') {
+        hours.wrapping_mul(60).wrapping_sub(minutes)
+    } else {
+        hours.wrapping_mul(60).wrapping_add(minutes)
     };
     // Through nanoseconds, and back by way of a double.
     let nanos = minutes.wrapping_mul(60 * NANOS);

@@ -33,9 +33,10 @@ fn validate_column(column: &Column, path: &Path<'_>) -> ErrorList {
         errors.push(Error::invalid(&path.child("format"), format, one_of));
     }
     let json_path = path.child("JSONPath");
-    match column.json_path.is_empty() {
-        true => errors.push(Error::required(&json_path, "")),
-        false => errors.extend(validate_simple_path(&column.json_path, &json_path)),
+    if column.json_path.is_empty() {
+        errors.push(Error::required(&json_path, ""))
+    } else {
+        errors.extend(validate_simple_path(&column.json_path, &json_path))
     }
     errors
 }

@@ -77,9 +77,10 @@ impl Visit {
         let resource = if is_resource { Resource { schema, way: None } } else { *outer };
         if let Some(default) = schema.generic.default.as_deref().filter(|default| !default.is_null()) {
             let path = path.child("default");
-            let valid = match inside_meta {
-                true => self.check_meta_default(default, schema, &resource, &path),
-                false => self.check_default(default, schema, is_resource, &path),
+            let valid = if inside_meta {
+                self.check_meta_default(default, schema, &resource, &path)
+            } else {
+                self.check_default(default, schema, is_resource, &path)
             };
             if let Some(default) = valid {
                 self.run_rules(&default, schema, is_resource, &path)?;

@@ -149,10 +149,8 @@ pub fn show_rule(rule: &ValidationRule) -> String {
 
 /// The `items` of `schema`.
 pub fn show_items(items: &SchemaOrArray, schema: &JsonSchema) -> String {
-    let array = match schema.given_empty.contains("items") {
-        true => "[]".to_owned(),
-        false => list_or_null(items.array(), show_schema),
-    };
+    let array =
+        if schema.given_empty.contains("items") { "[]".to_owned() } else { list_or_null(items.array(), show_schema) };
     structure(&[("Schema", pointer(items.schema(), show_schema)), ("JSONSchemas", array)])
 }
 

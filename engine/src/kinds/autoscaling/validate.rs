@@ -208,14 +208,16 @@ fn identity(name: &str, source: &FieldRef<'_>, objects: References) -> ErrorList
     match name {
         "resource" => errors.extend(resource.is_empty().then(|| resource.required("must specify a resource name"))),
         "containerResource" => {
-            match resource.is_empty() {
-                true => errors.push(resource.required("must specify a resource name")),
-                false => errors.extend(resources::validate_container_name(resource.text(), resource.path())),
+            if resource.is_empty() {
+                errors.push(resource.required("must specify a resource name"))
+            } else {
+                errors.extend(resources::validate_container_name(resource.text(), resource.path()))
             }
             let container = source.field("container");
-            match container.is_empty() {
-                true => errors.push(container.required("must specify a container")),
-                false => errors.extend(checks::named(&container, names::is_dns1123_label)),
+            if container.is_empty() {
+                errors.push(container.required("must specify a container"))
+            } else {
+                errors.extend(checks::named(&container, names::is_dns1123_label))
             }
         }
         _ => {

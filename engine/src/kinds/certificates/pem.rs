@@ -46,9 +46,10 @@ fn block(label: &str, lines: &mut std::str::Lines<'_>) -> Option<Block> {
         if label_of(line, "-----BEGIN ").is_some() {
             return None;
         }
-        match line.contains(':') && body.is_empty() {
-            true => has_headers = true,
-            false => body.extend(line.chars().filter(|character| !matches!(character, ' ' | '\t'))),
+        if line.contains(':') && body.is_empty() {
+            has_headers = true
+        } else {
+            body.extend(line.chars().filter(|character| !matches!(character, ' ' | '\t')))
         }
     }
     None

@@ -166,10 +166,8 @@ fn validate_large(parallelism: &FieldRef<'_>, failed: &FieldRef<'_>) -> Vec<Erro
 
 fn check_replacement(spec: &FieldRef<'_>) -> Option<Error> {
     let policy = spec.field("podReplacementPolicy");
-    let supported: &[&str] = match spec.field("podFailurePolicy").is_set() {
-        true => &["Failed"],
-        false => &["Failed", "TerminatingOrFailed"],
-    };
+    let supported: &[&str] =
+        if spec.field("podFailurePolicy").is_set() { &["Failed"] } else { &["Failed", "TerminatingOrFailed"] };
     policy.is_set().then(|| checks::one_of(&policy, supported)).flatten()
 }
 

@@ -25,9 +25,10 @@ fn parse_as_written(text: &str) -> Option<IpAddr> {
         return parse_lenient_v4(text).map(IpAddr::V4);
     }
     let (before, last) = text.rsplit_once(':')?;
-    let parsed = match last.contains('.') {
-        true => address::parse(&format!("{before}:{}", parse_lenient_v4(last)?)).ok().map(|address| address.ip),
-        false => address::parse(text).ok().filter(|address| address.zone.is_none()).map(|address| address.ip),
+    let parsed = if last.contains('.') {
+        address::parse(&format!("{before}:{}", parse_lenient_v4(last)?)).ok().map(|address| address.ip)
+    } else {
+        address::parse(text).ok().filter(|address| address.zone.is_none()).map(|address| address.ip)
     };
     parsed.filter(IpAddr::is_ipv6)
 }
@@ -75,10 +76,7 @@ fn is_inside_v6(ip: IpAddr) -> bool {
 
 /// What is wrong with an address of an old field; nothing where it is one of `known`, which the object has already.
 pub fn check_address<'a>(path: &Path<'_>, text: &str, known: impl IntoIterator<Item = &'a str>) -> ErrorList {
-    match known.into_iter().any(|known| known == text) {
-        true => ErrorList::new(),
-        false => check_strictly(path, text),
-    }
+    if known.into_iter().any(|known| known == text) { ErrorList::new() } else { check_strictly(path, text) }
 }
 
 fn check_strictly(path: &Path<'_>, text: &str) -> ErrorList {
@@ -107,10 +105,7 @@ pub fn check_canonical_address(path: &Path<'_>, text: &str) -> ErrorList {
 
 /// What is wrong with a prefix of an old field; nothing where it is one of `known`, which the object has already.
 pub fn check_prefix<'a>(path: &Path<'_>, text: &str, known: impl IntoIterator<Item = &'a str>) -> ErrorList {
-    match known.into_iter().any(|known| known == text) {
-        true => ErrorList::new(),
-        false => check_prefix_strictly(path, text),
-    }
+    if known.into_iter().any(|known| known == text) { ErrorList::new() } else { check_prefix_strictly(path, text) }
 }
 
 fn check_prefix_strictly(path: &Path<'_>, text: &str) -> ErrorList {

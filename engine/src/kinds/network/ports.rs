@@ -32,10 +32,7 @@ pub fn check_port_or_name(port: &FieldRef<'_>) -> ErrorList {
 
 /// What is spoken on a port, where that is said.
 pub fn check_app_protocol(protocol: &FieldRef<'_>) -> ErrorList {
-    match protocol.is_set() {
-        true => named(protocol, is_qualified_name),
-        false => ErrorList::new(),
-    }
+    if protocol.is_set() { named(protocol, is_qualified_name) } else { ErrorList::new() }
 }
 
 /// A name that is a label, or must be there if `is_required`.

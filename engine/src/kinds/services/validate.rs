@@ -197,10 +197,7 @@ fn check_external_ips(spec: &FieldRef<'_>, old: Option<&Value>) -> ErrorList {
     let mut errors = ErrorList::new();
     for ip in spec.field("externalIPs").items() {
         let faults = check_address(ip.path(), ip.text(), known.get(ip.text()).copied());
-        match faults.is_empty() {
-            true => errors.extend(check_endpoint(ip.path(), ip.text())),
-            false => errors.extend(faults),
-        }
+        if faults.is_empty() { errors.extend(check_endpoint(ip.path(), ip.text())) } else { errors.extend(faults) }
     }
     errors
 }
@@ -293,9 +290,10 @@ fn check_class(service: &Value, old: Option<&Value>) -> ErrorList {
         errors.push(Error::invalid(class.path(), value, "may not change once set"));
     }
     if class.is_set() {
-        match is_balancer(service) {
-            true => errors.extend(named(&class, names::is_qualified_name)),
-            false => errors.push(class.forbidden(FOR_BALANCERS)),
+        if is_balancer(service) {
+            errors.extend(named(&class, names::is_qualified_name))
+        } else {
+            errors.push(class.forbidden(FOR_BALANCERS))
         }
     }
     errors
@@ -313,9 +311,10 @@ fn check_traffic(service: &Value, spec: &FieldRef<'_>) -> ErrorList {
     });
     errors.extend(check_health_port(service, &spec.field("healthCheckNodePort")));
     let is_known = matches!(spec.field("type").text(), "ClusterIP" | "LoadBalancer" | "NodePort");
-    errors.extend(match internal.is_set() {
-        true => one_of(&internal, &["Cluster", "Local"]),
-        false => is_known.then(|| internal.required("")),
+    errors.extend(if internal.is_set() {
+        one_of(&internal, &["Cluster", "Local"])
+    } else {
+        is_known.then(|| internal.required(""))
     });
     let distribution = spec.field("trafficDistribution");
     if distribution.is_set() {

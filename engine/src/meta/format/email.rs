@@ -110,10 +110,7 @@ impl<'t> Parser<'t> {
 
     fn local_part(&mut self) -> bool {
         self.skip_blanks();
-        match self.rest.starts_with('"') {
-            true => self.quoted().is_some_and(|empty| !empty),
-            false => self.dotted_atom(),
-        }
+        if self.rest.starts_with('"') { self.quoted().is_some_and(|empty| !empty) } else { self.dotted_atom() }
     }
 
     fn domain(&mut self) -> bool {
@@ -172,9 +169,10 @@ impl<'t> Parser<'t> {
                 // No word is no error at the end.
                 return true;
             }
-            let word = match self.rest.starts_with('"') {
-                true => self.quoted().map(|_| Word::Plain),
-                false => self.atom().map(decode_word),
+            let word = if self.rest.starts_with('"') {
+                self.quoted().map(|_| Word::Plain)
+            } else {
+                self.atom().map(decode_word)
             };
             match word {
                 Some(Word::Plain) => {

@@ -276,13 +276,14 @@ impl<'a> Evaluation<'_, 'a> {
                 }
                 Err(error) => {
                     let error = error.to_string();
-                    let detail = match error.starts_with("no such overload") {
-                        true => format!(
+                    let detail = if error.starts_with("no such overload") {
+                        format!(
                             "'{error}': call arguments did not match a supported operator, function or macro signature \
-                             for rule: {}",
+                         for rule: {}",
                             named(rule)
-                        ),
-                        false => format!("{error} evaluating rule: {}", named(rule)),
+                        )
+                    } else {
+                        format!("{error} evaluating rule: {}", named(rule))
                     };
                     self.errors.push(fault(detail));
                     continue;
@@ -293,9 +294,10 @@ impl<'a> Evaluation<'_, 'a> {
                 Ok(detail) => (refusal(rule, path, node, value, detail), Ok(())),
                 Err(error) => (error, Err(Exhausted)),
             };
-            match forgiven {
-                true => self.warnings.push(error.to_string()),
-                false => self.errors.push(error),
+            if forgiven {
+                self.warnings.push(error.to_string())
+            } else {
+                self.errors.push(error)
             }
             flow?;
         }
@@ -327,9 +329,10 @@ impl<'a> Evaluation<'_, 'a> {
         {
             return Ok(message);
         }
-        Ok(match rule.rule.message.is_empty() {
-            true => format!("failed rule: {}", named(rule)),
-            false => rule.rule.message.trim().to_owned(),
+        Ok(if rule.rule.message.is_empty() {
+            format!("failed rule: {}", named(rule))
+        } else {
+            rule.rule.message.trim().to_owned()
         })
     }
 

@@ -243,10 +243,7 @@ impl Parser {
 
     /// A node, or an empty one where one of `ends` stands.
     fn node_before(&mut self, ends: &[Kind], in_block: bool, may_be_indentless: bool, line: usize) -> Parsed<Id> {
-        match ends.contains(self.peek()?) {
-            true => Ok(self.empty_at(line)),
-            false => self.node(in_block, may_be_indentless),
-        }
+        if ends.contains(self.peek()?) { Ok(self.empty_at(line)) } else { self.node(in_block, may_be_indentless) }
     }
 
     fn block_sequence(&mut self, context_line: usize) -> Parsed<Content> {

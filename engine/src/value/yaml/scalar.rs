@@ -60,10 +60,7 @@ fn resolve_number(text: &str) -> Scalar {
             return Scalar::Uint(size);
         }
     }
-    match is_float(digits) {
-        true => finite(text).map_or(Scalar::Text, Scalar::Float),
-        false => Scalar::Text,
-    }
+    if is_float(digits) { finite(text).map_or(Scalar::Text, Scalar::Float) } else { Scalar::Text }
 }
 
 /// Digits with a base by their start: `0x`, `0o`, `0b`, and `0` for octal.

@@ -558,9 +558,10 @@ impl Scanner {
             }
             is_there = true;
         }
-        match is_there {
-            true => Ok(String::from_utf8_lossy(&uri).into_owned()),
-            false => self.fault(context, "did not find expected tag URI"),
+        if is_there {
+            Ok(String::from_utf8_lossy(&uri).into_owned())
+        } else {
+            self.fault(context, "did not find expected tag URI")
         }
     }
 
@@ -729,9 +730,10 @@ impl Scanner {
                     blanks.push(blank);
                 }
             } else if let Some(line_break) = self.source.take_break() {
-                match at_line_start {
-                    false => first_break = Some(line_break),
-                    true => more_breaks.push(line_break),
+                if !at_line_start {
+                    first_break = Some(line_break)
+                } else {
+                    more_breaks.push(line_break)
                 }
                 at_line_start = true;
                 folds = true;

@@ -129,10 +129,7 @@ fn validate_spec(cron_job: &Value, old: Option<&Value>) -> ErrorList {
         errors.extend(validate_zone(&zone));
     }
     let policy = spec.field("concurrencyPolicy");
-    errors.extend(match policy.is_empty() {
-        true => Some(policy.required("")),
-        false => checks::one_of(&policy, &POLICIES),
-    });
+    errors.extend(if policy.is_empty() { Some(policy.required("")) } else { checks::one_of(&policy, &POLICIES) });
     let options = template::Options::for_template(old.and_then(|old| old.at(&POD_TEMPLATE)));
     errors.extend(validate_job(&spec.field("jobTemplate").field("spec"), &options));
     errors.extend(checks::not_negative(&spec.field("successfulJobsHistoryLimit")));

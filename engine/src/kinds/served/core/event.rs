@@ -269,10 +269,7 @@ fn validate_always(event: &Value, version: &ServedVersion) -> ErrorList {
         }
     };
     if is_absent(event, "eventTime") {
-        check_namespace(match involved.is_empty() {
-            true => matches!(namespace, "" | "default"),
-            false => namespace == involved,
-        });
+        check_namespace(if involved.is_empty() { matches!(namespace, "" | "default") } else { namespace == involved });
     } else {
         check_namespace(!involved.is_empty() || matches!(namespace, "default" | "kube-system"));
         let controller = event.str_at(&["reportingComponent"]);

@@ -111,9 +111,10 @@ impl Strategy for Namespace {
                 errors
             }
             Subresource::Status => {
-                let (wanted, deletion) = match new.at(&["metadata", "deletionTimestamp"]).is_some() {
-                    true => ("Terminating", "is not empty"),
-                    false => ("Active", "is empty"),
+                let (wanted, deletion) = if new.at(&["metadata", "deletionTimestamp"]).is_some() {
+                    ("Terminating", "is not empty")
+                } else {
+                    ("Active", "is empty")
                 };
                 let phase = new.str_at(&["status", "phase"]);
                 let status = Path::new("status");

@@ -157,9 +157,10 @@ fn validate(object: &Value, old: Option<&Value>) -> ErrorList {
 }
 
 fn check_host(host: &FieldRef<'_>) -> ErrorList {
-    match host.text().contains('*') {
-        true => named(host, is_wildcard_subdomain),
-        false => named(host, names::is_dns1123_subdomain),
+    if host.text().contains('*') {
+        named(host, is_wildcard_subdomain)
+    } else {
+        named(host, names::is_dns1123_subdomain)
     }
 }
 

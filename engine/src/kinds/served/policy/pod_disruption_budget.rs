@@ -84,9 +84,10 @@ fn strip_beta_label(selector: &mut Value) {
         return;
     }
     let kept: Vec<Value> = expressions.iter().filter(|expression| !is_beta(expression)).cloned().collect();
-    match kept.is_empty() {
-        true => _ = fields.remove("matchExpressions"),
-        false => _ = fields.insert("matchExpressions", Value::Array(kept)),
+    if kept.is_empty() {
+        _ = fields.remove("matchExpressions");
+    } else {
+        _ = fields.insert("matchExpressions", Value::Array(kept));
     }
 }
 

@@ -45,10 +45,7 @@ impl Addresses for DryRun<'_> {
 
 impl Ports for DryRun<'_> {
     fn take(&mut self, port: i64) -> Result<(), Refusal> {
-        match (self.is_taken)(port) || !self.ports.insert(port) {
-            true => Err(Refusal::PortTaken),
-            false => Ok(()),
-        }
+        if (self.is_taken)(port) || !self.ports.insert(port) { Err(Refusal::PortTaken) } else { Ok(()) }
     }
 
     fn take_any(&mut self) -> Result<i64, Refusal> {

@@ -40,9 +40,10 @@ impl FromStr for PortRange {
             (None, None) => number(text).map(|port| (port, port)),
         };
         let (first, last) = ends.ok_or_else(|| format!("`{text}` is not a range of ports, as 30000-32767 is"))?;
-        match (0..=last).contains(&first) && last <= PORT_MAX {
-            true => Ok(PortRange { first, last }),
-            false => Err(format!("`{text}` is not a range of ports between 0 and {PORT_MAX}")),
+        if (0..=last).contains(&first) && last <= PORT_MAX {
+            Ok(PortRange { first, last })
+        } else {
+            Err(format!("`{text}` is not a range of ports between 0 and {PORT_MAX}"))
         }
     }
 }
