@@ -16,6 +16,7 @@
 mod emitter;
 mod parser;
 mod place;
+mod plain_json;
 mod scalar;
 mod scanner;
 mod source;
@@ -82,6 +83,9 @@ pub fn decode(bytes: &[u8]) -> Result<Value, Error> {
 
 /// Reads the first document; also tells which keys stand twice, in one text as Go's library does.
 pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<String>), Error> {
+    if let Some(value) = plain_json::decode(bytes) {
+        return Ok((value, Vec::new()));
+    }
     match Parser::new(bytes).document()? {
         Some(document) => decode_document(&document).map(|(value, repeated)| (value, strict_errors(&repeated))),
         None => Ok((Value::Null, Vec::new())),
