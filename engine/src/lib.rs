@@ -124,6 +124,9 @@
 //!
 //! The layers, from words to edges, stand in `ARCHITECTURE.md`; `tests/tidy.rs` holds the table of allowed imports.
 
+// Others use what is public here.
+#![warn(missing_docs)]
+
 pub mod work;
 pub mod value;
 pub mod meta;

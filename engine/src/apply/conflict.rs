@@ -38,6 +38,7 @@ pub struct Conflicts(Vec<(ManagerId, FieldSet)>);
 /// A field that an apply would take from its manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
+    /// The manager that owns the field.
     pub manager: ManagerId,
     /// `details.causes[].field`: `.spec.ports[port=80].name`, in the version of the owner.
     pub field: String,

@@ -41,6 +41,7 @@ impl Clone for FieldSet {
 }
 
 impl FieldSet {
+    /// An empty set.
     pub const fn new() -> Self {
         FieldSet { nodes: Vec::new() }
     }
@@ -75,6 +76,7 @@ impl FieldSet {
         FieldSet { nodes }
     }
 
+    /// Whether it holds no field.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }

@@ -23,7 +23,9 @@ pub struct Foreign {
 /// A step from a value to what is in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
+    /// A field of an object, by its name.
     Field(String),
+    /// An item of a list, by its index.
     Item(usize),
 }
 

@@ -21,7 +21,9 @@ const ANCIENT_CHANGES: &str = "ancient-changes";
 /// What a manager did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
+    /// Server-side apply.
     Apply,
+    /// Any other write.
     Update,
 }
 
@@ -37,7 +39,9 @@ impl Operation {
 /// What tells managers apart. One that applies in two versions is the same, one that updates in two versions is not.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ManagerId {
+    /// The name that the client goes by.
     pub name: String,
+    /// How it wrote.
     pub operation: Operation,
     /// Empty for one that applies.
     pub api_version: String,

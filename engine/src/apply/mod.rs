@@ -103,6 +103,7 @@ pub enum ConvertError {
 pub struct ResetFields(Arc<HashMap<String, FieldSet>>);
 
 impl ResetFields {
+    /// Fields by the versions that they are written in: `v1`, then the set.
     pub fn new(by_version: Vec<(String, FieldSet)>) -> Self {
         ResetFields(Arc::new(by_version.into_iter().collect()))
     }
@@ -115,6 +116,7 @@ impl ResetFields {
 /// What an apply makes of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Applied {
+    /// The object with what was applied to it.
     pub object: Value,
     /// Whether more than ownership changes. The object then still lacks the defaults of its version.
     pub is_changed: bool,
@@ -122,12 +124,15 @@ pub struct Applied {
 
 /// Records who owns which fields of objects of one version of a resource.
 pub struct FieldManager<'a> {
+    /// The versions of the kind, which convert between each other.
     pub versions: &'a dyn Versions,
     /// The version of the request: `group/version`.
     pub version: &'a str,
+    /// The kind, for messages.
     pub kind: &'a str,
     /// Empty for the main resource.
     pub subresource: &'a str,
+    /// Fields that clients never own.
     pub reset_fields: &'a ResetFields,
 }
 

@@ -25,7 +25,9 @@ pub enum PathElement {
 /// A field of a list map's key.
 #[derive(Clone, Debug)]
 pub struct KeyField {
+    /// The name of the field.
     pub name: Arc<str>,
+    /// The value that the item has there.
     pub value: Value,
 }
 
@@ -38,6 +40,7 @@ pub enum PathElementError {
 }
 
 impl PathElement {
+    /// A field of an object.
     pub fn field(name: &str) -> Self {
         PathElement::Field(Arc::from(name))
     }

@@ -10,7 +10,9 @@ use crate::value::Value;
 
 /// A kind that a definition defines.
 pub struct Kind {
+    /// The definition as it was decoded, with its defaults.
     pub definition: Definition,
+    /// Its served versions, compiled.
     pub versions: Vec<Arc<ServedVersion>>,
     /// What the server has against the definition.
     pub errors: ErrorList,
@@ -44,6 +46,7 @@ impl Catalog {
         self.kinds.get(&(group.to_owned(), object.str_at(&["kind"]).to_owned()))
     }
 
+    /// All kinds, in the order they were added.
     pub fn kinds(&self) -> impl Iterator<Item = &Kind> {
         self.kinds.values()
     }

@@ -43,6 +43,7 @@ pub struct Checked {
     pub errors: Vec<Rejected>,
     /// Paths of unknown fields.
     pub unknown: Vec<String>,
+    /// What a client is warned of.
     pub warnings: Vec<String>,
     /// Errors that are forgiven, as the update left the values alone.
     pub ratcheted: Vec<String>,
@@ -53,7 +54,9 @@ pub struct Checked {
 /// An error, and the rule it comes from, if it is one of a rule.
 #[derive(Clone, Debug)]
 pub struct Rejected {
+    /// The field error, as a server tells it.
     pub error: Error,
+    /// The rule that failed; `None` where something else is wrong.
     pub rule: Option<String>,
     /// The parts of the rule.
     pub parts: Vec<PartValue>,
@@ -64,13 +67,17 @@ pub struct Rejected {
 pub struct RuleRun {
     /// The value that the rule was about.
     pub path: String,
+    /// The rule's expression.
     pub rule: String,
+    /// What the evaluation cost.
     pub cost: u64,
+    /// Whether this is the rule's `messageExpression`.
     pub is_message: bool,
     /// What the rule came to; `None` for an error, and for a message.
     pub truth: Option<bool>,
     /// What a message came to.
     pub message: Option<String>,
+    /// Values of the parts of the expression.
     pub parts: Vec<PartValue>,
 }
 

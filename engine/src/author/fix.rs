@@ -12,6 +12,7 @@ use crate::value::yaml::{Located, Place, decode_all_located};
 
 /// A text after its edits.
 pub struct Fixed {
+    /// The whole text, with the fixes.
     pub text: String,
     /// Whether each finding was fixed, in their order.
     pub is_fixed: Vec<bool>,

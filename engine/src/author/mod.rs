@@ -14,8 +14,8 @@
 //! - **`--from-cluster` has a client of its own** (`cli::cluster`, some 400 lines) on the hyper and rustls that
 //!   webhooks use: two lists are all it asks for. kube-rs would bring a hundred crates into the program for them.
 
-pub mod catalog;
-pub mod check;
+pub(crate) mod catalog;
+pub(crate) mod check;
 pub mod diff;
 pub mod explain;
 pub mod fix;

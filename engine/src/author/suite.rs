@@ -25,16 +25,21 @@ const NOT_RUN: &str = "some validation rules were not checked";
 pub struct Suite {
     /// Files with definitions, as they are named in the suite.
     pub crds: Vec<String>,
+    /// The cases, in the order they stand.
     pub cases: Vec<Case>,
 }
 
 /// An object and what is expected of it.
 pub struct Case {
+    /// What the case is called.
     pub name: String,
+    /// The object that is created, or that replaces `old`.
     pub object: Value,
+    /// The object that is stored; `None` where one is created.
     pub old: Option<Value>,
     /// Whether the write goes to `/status`.
     pub is_status: bool,
+    /// What must come of it.
     pub expected: Expected,
 }
 
@@ -296,13 +301,16 @@ pub struct Coverage {
 pub struct RuleAt {
     /// `spec.ports[*]`.
     pub path: String,
+    /// The rule's expression.
     pub rule: String,
 }
 
 /// How often what came of a rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
+    /// Evaluations that were true.
     pub held: u64,
+    /// Evaluations that were false.
     pub failed: u64,
     /// Evaluations that ended in an error.
     pub broke: u64,

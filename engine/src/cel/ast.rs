@@ -16,26 +16,39 @@ pub struct ExprId(pub u32);
 /// A parsed expression.
 #[derive(Clone, Debug)]
 pub struct Ast {
+    /// The root of the tree.
     pub expr: Expr,
+    /// Where its nodes stand in the text.
     pub source: SourceInfo,
 }
 
+/// A node of the tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
+    /// Its number, by which types, references and positions are kept.
     pub id: ExprId,
+    /// What it is.
     pub kind: ExprKind,
 }
 
+/// What a node is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {
+    /// A literal.
     Constant(Constant),
     /// A variable, a type name or an enum value; a leading dot stands for the root of the name space.
     Ident(String),
+    /// `operand.field`, or `has(operand.field)`.
     Select(Box<Select>),
+    /// A call of a function, a method or an operator.
     Call(Box<Call>),
+    /// `[a, b]`.
     List(List),
+    /// `{a: b}`.
     Map(Vec<MapEntry>),
+    /// `Type{field: value}`.
     Struct(Box<Struct>),
+    /// A macro over a list or a map, expanded.
     Comprehension(Box<Comprehension>),
 }
 
@@ -59,16 +72,24 @@ impl Expr {
 /// A literal.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Constant {
+    /// `null`.
     Null,
+    /// `true` or `false`.
     Bool(bool),
+    /// `-1`.
     Int(i64),
+    /// `1u`.
     Uint(u64),
+    /// `1.0`.
     Double(f64),
+    /// `'text'`.
     String(String),
+    /// `b'bytes'`.
     Bytes(Vec<u8>),
 }
 
 impl Constant {
+    /// The type of the literal.
     pub fn ty(&self) -> Type {
         match self {
             Constant::Null => Type::Null,
@@ -85,30 +106,42 @@ impl Constant {
 /// `operand.field`, or `has(operand.field)` where `test_only`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Select {
+    /// What the field is selected of.
     pub operand: Expr,
+    /// The name of the field.
     pub field: String,
+    /// Whether this asks if the field is there: `has(a.b)`.
     pub test_only: bool,
 }
 
 /// `function(args)` or `target.function(args)`. Operators are functions with names as in [`operators`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
+    /// The name of the function; operators have names of their own, see [`operators`].
     pub function: String,
+    /// What the method is called on.
     pub target: Option<Expr>,
+    /// The arguments in parentheses.
     pub args: Vec<Expr>,
 }
 
+/// A list that an expression makes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct List {
+    /// The items.
     pub elements: Vec<Expr>,
     /// Indices of the elements written `?x`, rising.
     pub optional: Vec<usize>,
 }
 
+/// An entry of a map that an expression makes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MapEntry {
+    /// The number of the entry.
     pub id: ExprId,
+    /// The key.
     pub key: Expr,
+    /// The value.
     pub value: Expr,
     /// Written `?key: value`.
     pub optional: bool,
@@ -117,15 +150,22 @@ pub struct MapEntry {
 /// `type_name{field: value}`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Struct {
+    /// The name of the type.
     pub type_name: String,
+    /// The fields that are set.
     pub fields: Vec<StructField>,
 }
 
+/// A field of an object that an expression makes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StructField {
+    /// The number of the field.
     pub id: ExprId,
+    /// The name of the field.
     pub name: String,
+    /// The value.
     pub value: Expr,
+    /// Whether it is left out where the value is `optional.none()`: `?field: value`.
     pub optional: bool,
 }
 
@@ -136,38 +176,67 @@ pub struct StructField {
 /// key, and `iter_var2` the element or value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comprehension {
+    /// The list or map that is gone over.
     pub iter_range: Expr,
+    /// The variable of the item, or of the key.
     pub iter_var: String,
+    /// The variable of the value, in macros with two.
     pub iter_var2: Option<String>,
+    /// The variable that the steps add to.
     pub accu_var: String,
+    /// What it is at first.
     pub accu_init: Expr,
+    /// The steps end when this is false.
     pub loop_condition: Expr,
+    /// What it is after a step.
     pub loop_step: Expr,
+    /// What the whole is at the end.
     pub result: Expr,
 }
 
 /// Names of operators as functions.
 pub mod operators {
+    /// `a ? b : c`
     pub const CONDITIONAL: &str = "_?_:_";
+    /// `a && b`
     pub const LOGICAL_AND: &str = "_&&_";
+    /// `a || b`
     pub const LOGICAL_OR: &str = "_||_";
+    /// `!a`
     pub const LOGICAL_NOT: &str = "!_";
+    /// `a == b`
     pub const EQUALS: &str = "_==_";
+    /// `a != b`
     pub const NOT_EQUALS: &str = "_!=_";
+    /// `a < b`
     pub const LESS: &str = "_<_";
+    /// `a <= b`
     pub const LESS_EQUALS: &str = "_<=_";
+    /// `a > b`
     pub const GREATER: &str = "_>_";
+    /// `a >= b`
     pub const GREATER_EQUALS: &str = "_>=_";
+    /// `a + b`
     pub const ADD: &str = "_+_";
+    /// `a - b`
     pub const SUBTRACT: &str = "_-_";
+    /// `a * b`
     pub const MULTIPLY: &str = "_*_";
+    /// `a / b`
     pub const DIVIDE: &str = "_/_";
+    /// `a % b`
     pub const MODULO: &str = "_%_";
+    /// `-a`
     pub const NEGATE: &str = "-_";
+    /// `a[b]`
     pub const INDEX: &str = "_[_]";
+    /// `a[?b]`
     pub const OPTIONAL_INDEX: &str = "_[?_]";
+    /// `a.?b`
     pub const OPTIONAL_SELECT: &str = "_?._";
+    /// `a in b`
     pub const IN: &str = "@in";
+    /// What ends `all` and `exists` early.
     pub const NOT_STRICTLY_FALSE: &str = "@not_strictly_false";
     /// A map with an entry more, or with those of another map.
     pub const MAP_INSERT: &str = "cel.@mapInsert";
@@ -179,7 +248,9 @@ pub const ACCUMULATOR: &str = "@result";
 /// A half-open range of the source, in code points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
+    /// The first character, counted from 0.
     pub start: u32,
+    /// Behind the last character.
     pub end: u32,
 }
 
@@ -199,6 +270,7 @@ pub struct SourceInfo {
 pub struct Location {
     /// -1 where the place is not known.
     pub line: i32,
+    /// Counted from 0.
     pub column: i32,
 }
 
@@ -208,14 +280,17 @@ impl Location {
 }
 
 impl SourceInfo {
+    /// An empty table for a text.
     pub fn new(text: &str) -> Self {
         SourceInfo { text: text.chars().collect(), ..SourceInfo::default() }
     }
 
+    /// Where a node stands; `None` for those that macros made.
     pub fn range(&self, id: ExprId) -> Option<Range> {
         self.ranges.get(id.0 as usize).copied().flatten()
     }
 
+    /// Enters where a node stands.
     pub fn set_range(&mut self, id: ExprId, range: Range) {
         let at = id.0 as usize;
         if self.ranges.len() <= at {
@@ -224,6 +299,7 @@ impl SourceInfo {
         self.ranges[at] = Some(range);
     }
 
+    /// Forgets where a node stands.
     pub fn clear_range(&mut self, id: ExprId) {
         if let Some(range) = self.ranges.get_mut(id.0 as usize) {
             *range = None;

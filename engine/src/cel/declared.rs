@@ -13,6 +13,7 @@ use crate::work;
 pub struct DeclType {
     /// What the checker sees.
     pub ty: Type,
+    /// What the type has beside its bounds.
     pub shape: Shape,
     /// Bytes of a string, items of a list, entries of a map; 0 for what has no size.
     pub max_elements: u64,
@@ -23,26 +24,36 @@ pub struct DeclType {
 /// What a declared type is made of.
 #[derive(Clone, Debug)]
 pub enum Shape {
+    /// A scalar.
     Scalar,
+    /// A list of this type.
     List(Arc<DeclType>),
     /// Keys are strings.
     Map {
+        /// The type of the keys.
         key: Arc<DeclType>,
+        /// The type of the values.
         value: Arc<DeclType>,
     },
+    /// An object with known fields.
     Object(Arc<ObjectType>),
 }
 
 /// An object type: a name, which tells it from others, and fields by their (escaped) names.
 #[derive(Clone, Debug, Default)]
 pub struct ObjectType {
+    /// The name of the type, in messages.
     pub name: String,
+    /// The fields by their names in CEL.
     pub fields: BTreeMap<String, DeclField>,
 }
 
+/// A field of an object.
 #[derive(Clone, Debug)]
 pub struct DeclField {
+    /// Its type.
     pub decl: DeclType,
+    /// Whether objects always have it.
     pub required: bool,
 }
 
@@ -84,21 +95,25 @@ impl Hash for ObjectType {
 }
 
 impl DeclType {
+    /// A scalar of at most so many elements (characters, bytes), which takes at least so many bytes in JSON.
     pub fn scalar(ty: Type, max_elements: u64, min_serialized_size: u64) -> Self {
         DeclType { ty, shape: Shape::Scalar, max_elements, min_serialized_size }
     }
 
+    /// A list of at most so many items.
     pub fn list(element: DeclType, max_items: u64) -> Self {
         let ty = Type::list(element.ty.clone());
         DeclType { ty, shape: Shape::List(Arc::new(element)), max_elements: max_items, min_serialized_size: 2 }
     }
 
+    /// A map of at most so many entries.
     pub fn map(key: DeclType, value: DeclType, max_properties: u64) -> Self {
         let ty = Type::map(key.ty.clone(), value.ty.clone());
         let shape = Shape::Map { key: Arc::new(key), value: Arc::new(value) };
         DeclType { ty, shape, max_elements: max_properties, min_serialized_size: 2 }
     }
 
+    /// An object that takes at least so many bytes in JSON.
     pub fn object(object: ObjectType, min_serialized_size: u64) -> Self {
         let object = Arc::new(object);
         DeclType {

@@ -41,13 +41,18 @@ pub enum Expressions {
 /// A library and declared variables.
 #[derive(Clone, Debug)]
 pub struct Env {
+    /// The functions and macros that expressions may use.
     pub library: Arc<Library>,
+    /// The variables that expressions may use.
     pub variables: Vec<Variable>,
 }
 
+/// A variable of an environment.
 #[derive(Clone, Debug)]
 pub struct Variable {
+    /// The name in expressions.
     pub name: String,
+    /// The declared type.
     pub ty: Type,
 }
 

@@ -9,18 +9,24 @@ use super::types::Type;
 /// A function with all its overloads, in the order in which they are tried.
 #[derive(Clone, Debug)]
 pub struct Function {
+    /// The name that calls use.
     pub name: &'static str,
+    /// What it can be called with.
     pub overloads: Vec<Arc<Overload>>,
+    /// How its arguments are evaluated.
     pub calling: Calling,
 }
 
 /// One signature of a function.
 #[derive(Clone, Debug)]
 pub struct Overload {
+    /// The name of the overload, in costs and errors.
     pub id: &'static str,
     /// `target.function(…)`: `params[0]` is the target.
     pub is_member: bool,
+    /// The types of the arguments; of a method, the first is what it is called on.
     pub params: Vec<Type>,
+    /// The type of the result.
     pub result: Type,
     /// Names of the type parameters in `params` and `result`.
     pub type_params: Vec<Arc<str>>,
@@ -80,19 +86,30 @@ pub enum Mismatch {
 /// Operations that values of some types take part in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trait {
+    /// Has `+`.
     Adder,
+    /// Has an order.
     Comparer,
+    /// Has `/`.
     Divider,
+    /// Has items that can be gone over by index.
     List,
+    /// Has `matches`.
     Matcher,
+    /// Has `%`.
     Modder,
+    /// Has `*`.
     Multiplier,
+    /// Has a negative.
     Negator,
+    /// Has `size`.
     Sizer,
+    /// Has `-`.
     Subtractor,
 }
 
 impl Function {
+    /// A function of this name, called as usual.
     pub fn new(name: &'static str, overloads: impl IntoIterator<Item = Overload>) -> Self {
         let overloads = overloads.into_iter().map(Arc::new).collect();
         Function { name, overloads, calling: Calling::default() }
@@ -121,6 +138,7 @@ impl Calling {
     /// Calls whose mismatches are told without any detail.
     pub const BARE: Calling = Calling { mismatch: Mismatch::Bare, ..Calling::USUAL };
 
+    /// All arguments are evaluated before the call, and errors are passed on.
     pub const USUAL: Calling = Calling {
         mismatch: Mismatch::Types,
         is_single: false,

@@ -76,20 +76,20 @@
 
 pub mod ast;
 pub mod declared;
-pub mod error;
+pub(crate) mod error;
 pub mod types;
-pub mod wellknown;
-pub mod mutation;
-pub mod escape;
+pub(crate) mod wellknown;
+pub(crate) mod mutation;
+pub(crate) mod escape;
 
-pub mod lexer;
-pub mod syntax;
-pub mod literal;
-pub mod macros;
+pub(crate) mod lexer;
+pub(crate) mod syntax;
+pub(crate) mod literal;
+pub(crate) mod macros;
 pub mod parser;
 pub mod print;
 
-pub mod checker;
+pub(crate) mod checker;
 pub mod cost;
 pub mod env;
 pub mod function;

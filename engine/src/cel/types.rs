@@ -9,23 +9,35 @@ use super::wellknown;
 /// The type of an expression. Clones are cheap.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
+    /// Anything, known when it is evaluated.
     Dyn,
     /// The type of what failed to check; agrees with every type.
     Error,
+    /// `null_type`
     Null,
+    /// `bool`
     Bool,
+    /// `int`
     Int,
+    /// `uint`
     Uint,
+    /// `double`
     Double,
+    /// `string`
     String,
+    /// `bytes`
     Bytes,
+    /// `google.protobuf.Duration`
     Duration,
+    /// `google.protobuf.Timestamp`
     Timestamp,
     /// `google.protobuf.Any`.
     Any,
     /// A scalar or null: one of the `google.protobuf` wrappers.
     Wrapper(Scalar),
+    /// A list of this type.
     List(Arc<Type>),
+    /// A map: the types of keys and values.
     Map(Arc<(Type, Type)>),
     /// An object with declared fields. Nominal: types of the same name are the same.
     Object(Arc<ObjectType>),
@@ -40,17 +52,26 @@ pub enum Type {
 /// What a wrapper wraps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scalar {
+    /// `bool`
     Bool,
+    /// `int`
     Int,
+    /// `uint`
     Uint,
+    /// `double`
     Double,
+    /// `string`
     String,
+    /// `bytes`
     Bytes,
 }
 
+/// A type of a library: its inside is not seen by expressions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OpaqueType {
+    /// `optional_type`, `kubernetes.Quantity`.
     pub name: String,
+    /// What it is made over.
     pub params: Vec<Type>,
 }
 
@@ -58,18 +79,22 @@ impl Type {
     /// The name of `optional_type`.
     pub const OPTIONAL: &str = "optional_type";
 
+    /// A list of this type.
     pub fn list(element: Type) -> Type {
         Type::List(Arc::new(element))
     }
 
+    /// A map of these types.
     pub fn map(key: Type, value: Type) -> Type {
         Type::Map(Arc::new((key, value)))
     }
 
+    /// `optional_type(of)`.
     pub fn optional(of: Type) -> Type {
         Type::opaque(Type::OPTIONAL, vec![of])
     }
 
+    /// A type of a library.
     pub fn opaque(name: &str, params: Vec<Type>) -> Type {
         Type::Opaque(Arc::new(OpaqueType { name: name.to_owned(), params }))
     }
@@ -79,6 +104,7 @@ impl Type {
         Type::Object(Arc::new(ObjectType::new(name)))
     }
 
+    /// A type that a call decides: `T`.
     pub fn param(name: &str) -> Type {
         Type::Param(Arc::from(name))
     }
@@ -157,6 +183,7 @@ impl Type {
 }
 
 impl Scalar {
+    /// The type that is the same as this scalar.
     pub fn as_type(self) -> Type {
         match self {
             Scalar::Bool => Type::Bool,

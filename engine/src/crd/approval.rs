@@ -15,7 +15,9 @@ const CONDITION: &str = "KubernetesAPIApprovalPolicyConformant";
 /// What the annotation says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Approval {
+    /// The annotation is not there.
     Missing,
+    /// The annotation is neither a URL nor says that there is no approval.
     Invalid,
     /// By a URL.
     Approved,

@@ -26,21 +26,29 @@ pub struct Advice {
 /// A list, a map or a text, and the keyword that limits it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
+    /// The way from the schema's root.
     pub steps: Vec<Step>,
+    /// Which bound it is.
     pub keyword: Keyword,
 }
 
+/// The keywords that bound the size of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keyword {
+    /// `maxItems`
     MaxItems,
+    /// `maxProperties`
     MaxProperties,
+    /// `maxLength`
     MaxLength,
 }
 
 /// A limit, and where it would stand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
+    /// Where the bound belongs.
     pub place: Place,
+    /// The largest limit that is enough.
     pub limit: i64,
 }
 

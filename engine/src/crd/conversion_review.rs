@@ -21,7 +21,9 @@ const SUCCESS: &str = "Success";
 /// How a review is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReviewVersion {
+    /// `apiextensions.k8s.io/v1`
     V1,
+    /// `apiextensions.k8s.io/v1beta1`
     V1Beta1,
 }
 
@@ -47,10 +49,13 @@ impl ReviewVersion {
 /// One call of a webhook: `object` is wanted in `desired` (`group/version`).
 #[derive(Clone, Copy, Debug)]
 pub struct Review<'a> {
+    /// The version of the review.
     pub version: ReviewVersion,
     /// Chosen by the caller; the answer repeats it.
     pub uid: &'a str,
+    /// The `apiVersion` that objects are wanted in.
     pub desired: &'a str,
+    /// The object to convert.
     pub object: &'a Value,
 }
 

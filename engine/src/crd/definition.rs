@@ -11,6 +11,7 @@ use crate::value::{Value, base64};
 
 /// Kind and version of definitions.
 pub const KIND: &str = "CustomResourceDefinition";
+/// The apiVersion of definitions.
 pub const API_VERSION: &str = "apiextensions.k8s.io/v1";
 
 /// A definition.
@@ -18,90 +19,132 @@ pub const API_VERSION: &str = "apiextensions.k8s.io/v1";
 pub struct Definition {
     /// As [`object_meta::decode`] gives it.
     pub metadata: Value,
+    /// `spec`
     pub spec: Spec,
+    /// `status`
     pub status: Status,
 }
 
+/// `spec` of a definition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spec {
+    /// `spec.group`
     pub group: String,
+    /// `spec.names`
     pub names: Names,
     /// `Cluster` or `Namespaced`, or whatever else was sent.
     pub scope: String,
+    /// `spec.versions`
     pub versions: Vec<Version>,
     /// Whether a list of versions is given at all: messages tell `[]` from nothing.
     pub names_versions: bool,
+    /// `spec.conversion`
     pub conversion: Option<Conversion>,
+    /// `spec.preserveUnknownFields`
     pub preserve_unknown_fields: bool,
 }
 
+/// An item of `spec.versions`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Version {
+    /// `name`
     pub name: String,
+    /// `served`
     pub served: bool,
+    /// `storage`
     pub storage: bool,
+    /// `deprecated`
     pub deprecated: bool,
+    /// `deprecationWarning`
     pub deprecation_warning: Option<String>,
     /// `schema`; within it `openAPIV3Schema` may still be missing.
     pub schema: Option<Option<Arc<JsonSchema>>>,
+    /// `subresources`
     pub subresources: Option<Subresources>,
+    /// `additionalPrinterColumns`
     pub columns: Vec<super::Column>,
     /// JSON paths.
     pub selectable_fields: Vec<String>,
 }
 
+/// `subresources` of a version.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Subresources {
+    /// Whether `status` is there.
     pub status: bool,
+    /// `scale`
     pub scale: Option<super::Scale>,
 }
 
+/// `spec.conversion` of a definition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conversion {
     /// `None` or `Webhook`, or whatever else was sent.
     pub strategy: String,
+    /// `webhook`
     pub webhook: Option<Webhook>,
 }
 
+/// `webhook` of a conversion.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Webhook {
+    /// `clientConfig`
     pub client_config: Option<ClientConfig>,
+    /// `conversionReviewVersions`
     pub review_versions: Vec<String>,
 }
 
+/// Where a webhook is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClientConfig {
+    /// `url`
     pub url: Option<String>,
+    /// `service`
     pub service: Option<ServiceReference>,
     /// Base64.
     pub ca_bundle: Option<String>,
 }
 
+/// The Service that a webhook is behind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServiceReference {
+    /// `namespace`
     pub namespace: String,
+    /// `name`
     pub name: String,
+    /// `path`
     pub path: Option<String>,
+    /// `port`
     pub port: Option<i32>,
 }
 
+/// `status` of a definition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
+    /// `conditions`
     pub conditions: Vec<Condition>,
+    /// `acceptedNames`
     pub accepted_names: Names,
+    /// `storedVersions`
     pub stored_versions: Vec<String>,
+    /// `observedGeneration`
     pub observed_generation: i64,
 }
 
+/// An item of `status.conditions`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Condition {
+    /// `type`
     pub type_: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
     /// RFC 3339, or empty.
     pub last_transition_time: String,
+    /// `reason`
     pub reason: String,
+    /// `message`
     pub message: String,
+    /// `observedGeneration`
     pub observed_generation: i64,
 }
 
@@ -387,6 +430,7 @@ impl Definition {
         self.metadata.str_at(&["name"])
     }
 
+    /// Whether it has a deletionTimestamp.
     pub fn is_being_deleted(&self) -> bool {
         self.metadata.get("deletionTimestamp").is_some()
     }
@@ -396,6 +440,7 @@ impl Definition {
         self.status.conditions.iter().find(|condition| condition.type_ == type_)
     }
 
+    /// Whether the condition of this type is True.
     pub fn is_true(&self, type_: &str) -> bool {
         self.condition(type_).is_some_and(|condition| condition.status == "True")
     }

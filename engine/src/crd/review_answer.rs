@@ -12,8 +12,11 @@ use super::write::split_api_version;
 
 /// The review that was asked for.
 pub struct Wanted<'w> {
+    /// The API group of the review.
     pub group: &'w str,
+    /// The version of the review.
     pub version: &'w str,
+    /// The kind of the review.
     pub kind: &'w str,
     /// Other kinds that the reference's scheme has in the group, in v1 and v1beta1.
     pub others: &'w [&'w str],
@@ -21,8 +24,11 @@ pub struct Wanted<'w> {
 
 /// A decoded answer; type and version may be empty.
 pub struct Answered {
+    /// The apiVersion of the answer.
     pub api_version: String,
+    /// The kind of the answer.
     pub kind: String,
+    /// The whole answer.
     pub body: Value,
 }
 

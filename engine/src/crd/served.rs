@@ -8,18 +8,26 @@ use crate::schema::structural::Structural;
 /// Whether objects live in namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
+    /// Objects are in namespaces.
     Namespaced,
+    /// Objects are not in namespaces.
     Cluster,
 }
 
 /// What a resource is called.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Names {
+    /// The name in paths.
     pub plural: String,
+    /// The name of one, for kubectl.
     pub singular: String,
+    /// The name in objects.
     pub kind: String,
+    /// The name in lists.
     pub list_kind: String,
+    /// Names that kubectl takes as well.
     pub short_names: Vec<String>,
+    /// Groups that kubectl takes it by: `all`.
     pub categories: Vec<String>,
 }
 
@@ -28,9 +36,11 @@ pub struct Names {
 pub struct ServedVersion {
     /// Empty for the core group.
     pub group: String,
+    /// The version: `v1beta1`.
     pub version: String,
     /// Shared by all versions.
     pub names: Arc<Names>,
+    /// Whether objects are in namespaces.
     pub scope: Scope,
     /// Counts changes of the schema: derived bytes made under another generation are stale.
     pub schema_generation: i64,
@@ -38,6 +48,7 @@ pub struct ServedVersion {
     pub served: bool,
     /// True for the version that new objects are stored in.
     pub storage: bool,
+    /// The schema; shared with whatever was compiled of it.
     pub structural: Arc<Structural>,
     /// The rules of `structural`, compiled when they are first asked for.
     pub rules: LazyRules,
@@ -45,7 +56,9 @@ pub struct ServedVersion {
     pub preserve_unknown_fields: bool,
     /// The `/status` subresource.
     pub status: bool,
+    /// The subresource `scale`, where the version has it.
     pub scale: Option<Scale>,
+    /// Columns of tables beside the name.
     pub columns: Vec<Column>,
     /// JSON paths, each with its leading dot.
     pub selectable_fields: Vec<String>,
@@ -56,9 +69,13 @@ pub struct ServedVersion {
 /// The `/scale` subresource: where its fields live, as simple JSON paths (`.spec.replicas`).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scale {
+    /// `specReplicasPath`
     pub spec_replicas_path: String,
+    /// `statusReplicasPath`
     pub status_replicas_path: String,
+    /// `labelSelectorPath`
     pub label_selector_path: Option<String>,
+    /// How the selector is written at that path.
     pub selector_form: SelectorForm,
 }
 
@@ -77,16 +94,22 @@ pub enum SelectorForm {
 /// A column of the Table representation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Column {
+    /// The heading.
     pub name: String,
     /// `integer`, `number`, `string`, `boolean` or `date`.
     pub type_: String,
+    /// The format of its values, may be empty.
     pub format: String,
+    /// What it shows, may be empty.
     pub description: String,
+    /// 0 is always shown, others by `-o wide`.
     pub priority: i32,
+    /// Where the value is.
     pub json_path: String,
 }
 
 impl Column {
+    /// A column of texts, always shown.
     pub fn string(name: &str, description: &str) -> Self {
         Column {
             name: name.to_owned(),
@@ -118,6 +141,7 @@ impl ServedVersion {
         qualify(&self.names.kind, &self.group)
     }
 
+    /// Whether objects are in namespaces.
     pub fn is_namespaced(&self) -> bool {
         self.scope == Scope::Namespaced
     }

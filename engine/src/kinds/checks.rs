@@ -17,11 +17,6 @@ pub fn not_negative(field: &FieldRef<'_>) -> Option<Error> {
     (field.int() < 0).then(|| field.invalid("must be greater than or equal to 0"))
 }
 
-/// A number must be above zero.
-pub fn positive(field: &FieldRef<'_>) -> Option<Error> {
-    (field.int() <= 0).then(|| field.invalid("must be greater than 0"))
-}
-
 /// The field must be as it was.
 pub fn unchanged(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
     (new.value() != old.value()).then(|| new.invalid("field is immutable"))

@@ -12,6 +12,7 @@ use crate::meta::field_ref::FieldRef;
 use crate::object;
 use crate::value::Value;
 
+/// The API group of FlowSchemas and PriorityLevelConfigurations.
 pub const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 const API_VERSION: &str = "flowcontrol.apiserver.k8s.io/v1";
 /// Says that the server may bring an object up to date.

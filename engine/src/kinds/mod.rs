@@ -28,31 +28,31 @@
 
 pub mod strategy;
 mod metadata;
-pub mod checks;
-pub mod conditions;
-pub mod defaults;
+pub(crate) mod checks;
+pub(crate) mod conditions;
+pub(crate) mod defaults;
 pub mod prepare;
 pub mod certificates;
 pub mod flow_control;
-pub mod devices;
-pub mod policies;
+pub(crate) mod devices;
+pub(crate) mod policies;
 mod data;
 mod rbac;
-pub mod diff;
-pub mod semantic;
+pub(crate) mod diff;
+pub(crate) mod semantic;
 pub mod resources;
-pub mod node_selector;
-pub mod pod;
+pub(crate) mod node_selector;
+pub(crate) mod pod;
 pub mod workloads;
 mod jobs;
 mod autoscaling;
 pub mod limits;
 pub mod quota;
-pub mod signers;
+pub(crate) mod signers;
 pub mod storage;
 pub mod pod_object;
-pub mod webhooks;
-pub mod network;
+pub(crate) mod webhooks;
+pub(crate) mod network;
 pub mod services;
 pub mod default_roles;
 mod token_request;
@@ -94,12 +94,19 @@ pub use token_request::TOKEN_REQUEST;
 pub struct Kind {
     /// Empty for the core group.
     pub group: &'static str,
+    /// The version: `v1`.
     pub version: &'static str,
+    /// The name in paths.
     pub plural: &'static str,
+    /// The name of one, for kubectl.
     pub singular: &'static str,
+    /// The name in objects.
     pub kind: &'static str,
+    /// Names that kubectl takes as well.
     pub short_names: &'static [&'static str],
+    /// Groups that kubectl takes it by: `all`.
     pub categories: &'static [&'static str],
+    /// Whether objects are in namespaces.
     pub scope: Scope,
     /// Whether `/status` is a subresource.
     pub status: bool,
@@ -107,11 +114,13 @@ pub struct Kind {
     pub parts: &'static [Part],
     /// JSON paths, each with its leading dot.
     pub selectable_fields: &'static [&'static str],
+    /// How it is served.
     pub form: Form,
     /// What can be done, sorted.
     pub verbs: &'static [&'static str],
     /// Of a question: who answers it. Questions are not stored.
     pub review: Option<Review>,
+    /// What data can't say of it.
     pub strategy: &'static dyn Strategy,
     /// Some of its objects are made each time somebody asks: of what.
     pub computed: Option<Computed>,
@@ -143,6 +152,7 @@ pub struct Part {
     pub verbs: &'static [&'static str],
     /// What is sent and answered, where it is not the object itself.
     pub kind: Option<&'static Kind>,
+    /// What is done by it.
     pub action: Action,
 }
 

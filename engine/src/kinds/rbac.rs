@@ -12,6 +12,7 @@ use crate::value::Value;
 use crate::value::json;
 use crate::work;
 
+/// The API group of roles and bindings.
 pub const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// Whether a kind is in namespaces.

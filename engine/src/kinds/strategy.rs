@@ -14,8 +14,11 @@ use crate::value::{Value, go_quote};
 /// The part of an object that a request is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subresource {
+    /// The object itself.
     Main,
+    /// `status`
     Status,
+    /// `scale`
     Scale,
     /// Another part, by its name: a `kinds::Part` of the kind.
     Part(&'static str),
@@ -35,7 +38,9 @@ impl Subresource {
 
 /// An object in the form of its version, and the paths of what was not specified.
 pub struct Decoded {
+    /// The object, pruned and with its defaults.
     pub object: Value,
+    /// What strict clients want refused.
     pub findings: Findings,
     /// Whether Go has a type for the kind: it then reads strictly in one go, errors come in the order of the text.
     pub is_typed: bool,
@@ -51,12 +56,15 @@ impl Decoded {
 /// A cell of a Table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
+    /// A value as it is.
     Value(Value),
     /// How long ago this RFC 3339 time was; empty for a time that is not known.
     Since(String),
     /// A text, and in brackets how long ago this RFC 3339 time was: `3 (5m ago)`.
     Ago {
+        /// How long ago, when the table is made.
         text: String,
+        /// The time that this counts from, in RFC 3339.
         since: String,
     },
     /// So many seconds.
@@ -66,7 +74,9 @@ pub enum Cell {
 /// The columns of a built-in kind, and the cells of one object. What is said of the columns of names (with the format
 /// `name`) and ages is the same for all kinds, and left out.
 pub struct Table {
+    /// The columns.
     pub columns: Vec<Column>,
+    /// The cells of an object, as many as there are columns.
     pub cells: fn(&Value) -> Vec<Cell>,
 }
 
@@ -80,6 +90,7 @@ impl Table {
 }
 
 impl Cell {
+    /// A cell with a text.
     pub fn text(text: &str) -> Self {
         Cell::Value(Value::from(text))
     }
@@ -170,6 +181,7 @@ pub trait Strategy: Send + Sync {
     /// Sets times that Go sets in an object as it reads it, where they were left out; `now` is RFC 3339.
     fn set_times(&self, _object: &mut Value, _now: &str) {}
 
+    /// Sets what a new object begins with.
     fn prepare_create(&self, _version: &ServedVersion, _object: &mut Value) {}
 
     /// [`Strategy::prepare_create`] of a kind that notes who makes an object: `user` gives the UserInfo of
@@ -178,6 +190,7 @@ pub trait Strategy: Send + Sync {
         self.prepare_create(version, object);
     }
 
+    /// What is wrong with a new object.
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList;
 
     /// [`Strategy::validate_create`] of a kind that has rules: `observe` is told each evaluation of one.
@@ -190,6 +203,7 @@ pub trait Strategy: Send + Sync {
         self.validate_create(version, object)
     }
 
+    /// Sets what an update may not set, and what follows from it.
     fn prepare_update(&self, _version: &ServedVersion, _subresource: Subresource, _new: &mut Value, _old: &Value) {}
 
     /// [`Strategy::prepare_update`] of a kind that notes times; `now` is RFC 3339.
@@ -204,6 +218,7 @@ pub trait Strategy: Send + Sync {
         self.prepare_update(version, subresource, new, old);
     }
 
+    /// What is wrong with an update.
     fn validate_update(&self, version: &ServedVersion, subresource: Subresource, new: &Value, old: &Value)
     -> ErrorList;
 

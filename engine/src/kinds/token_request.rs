@@ -11,6 +11,7 @@ const EXPIRATION_S: i64 = 3600;
 const EXPIRATION_MIN_S: i64 = 600;
 const EXPIRATION_MAX_S: i64 = 1 << 32;
 
+/// `TokenRequest`, which is answered and never stored.
 pub static TOKEN_REQUEST: Kind = Kind {
     plural: "tokenrequests",
     singular: "tokenrequest",

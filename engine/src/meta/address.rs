@@ -8,6 +8,7 @@ use crate::value::go_quote;
 /// An address, perhaps with a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address<'t> {
+    /// The address.
     pub ip: IpAddr,
     /// `eth0` of `fe80::1%eth0`.
     pub zone: Option<&'t str>,
@@ -182,6 +183,7 @@ fn parse_v6(text: &str) -> Result<Address<'_>, Fault<'_>> {
 /// An address and how many of its leading bits are the network's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
+    /// The address before the slash.
     pub ip: IpAddr,
     /// At most 32, or 128 for IPv6.
     pub bits: u8,

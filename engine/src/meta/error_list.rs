@@ -26,6 +26,7 @@ pub struct ErrorList {
 }
 
 impl ErrorList {
+    /// No errors.
     pub const fn new() -> Self {
         ErrorList { errors: Vec::new(), bytes: 0, untold: 0, kinds: 0 }
     }

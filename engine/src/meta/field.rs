@@ -50,6 +50,7 @@ impl<'a> Path<'a> {
         Path { parent: Some(self), step: Step::Key(key) }
     }
 
+    /// Whether it has no elements.
     pub const fn is_root(&self) -> bool {
         matches!(self.step, Step::Root)
     }
@@ -76,17 +77,29 @@ impl fmt::Display for Path<'_> {
 /// What is wrong with a field; named and spelled as Kubernetes' `field.ErrorType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorType {
+    /// The value is not there.
     NotFound,
+    /// The value must be there.
     Required,
+    /// The value is there already.
     Duplicate,
+    /// The value is not allowed.
     Invalid,
+    /// The value is not one of those allowed.
     NotSupported,
+    /// The field must not be set.
     Forbidden,
+    /// The text is too long.
     TooLong,
+    /// The text is too short.
     TooShort,
+    /// There are too many items.
     TooMany,
+    /// There are too few items.
     TooFew,
+    /// The server failed.
     Internal,
+    /// The value is of another type.
     TypeInvalid,
 }
 
@@ -137,6 +150,7 @@ impl ErrorType {
 /// One thing that is wrong with one field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
+    /// What kind of error it is.
     pub kind: ErrorType,
     /// The path as text; `<nil>` at the root.
     pub field: String,
@@ -144,6 +158,7 @@ pub struct Error {
     pub bad_value: Option<Value>,
     /// How the message shows the bad value, where that is not as JSON with sorted keys: Go prints structs in their order.
     pub shown: Option<String>,
+    /// What is wrong, for people.
     pub detail: String,
 }
 
@@ -154,6 +169,7 @@ impl Error {
         Error { kind, field, bad_value, shown: None, detail: detail.into() }
     }
 
+    /// `Invalid value`
     pub fn invalid(path: &Path<'_>, bad_value: impl Into<Value>, detail: impl Into<String>) -> Self {
         Error::new(ErrorType::Invalid, path, Some(bad_value.into()), detail)
     }
@@ -163,28 +179,34 @@ impl Error {
         Error::new(ErrorType::Invalid, path, None, detail)
     }
 
+    /// `Invalid value`, as of another type.
     pub fn type_invalid(path: &Path<'_>, bad_value: impl Into<Value>, detail: impl Into<String>) -> Self {
         Error::new(ErrorType::TypeInvalid, path, Some(bad_value.into()), detail)
     }
 
+    /// `Required value`
     pub fn required(path: &Path<'_>, detail: impl Into<String>) -> Self {
         Error::new(ErrorType::Required, path, Some(Value::from("")), detail)
     }
 
+    /// `Duplicate value`
     pub fn duplicate(path: &Path<'_>, bad_value: impl Into<Value>) -> Self {
         Error::new(ErrorType::Duplicate, path, Some(bad_value.into()), "")
     }
 
+    /// `Not found`
     pub fn not_found(path: &Path<'_>, bad_value: impl Into<Value>) -> Self {
         Error::new(ErrorType::NotFound, path, Some(bad_value.into()), "")
     }
 
+    /// `Unsupported value`, with those that are.
     pub fn not_supported(path: &Path<'_>, bad_value: impl Into<Value>, supported: &[&str]) -> Self {
         let quoted: Vec<String> = supported.iter().map(|value| crate::value::go_quote(value)).collect();
         let detail = if quoted.is_empty() { String::new() } else { format!("supported values: {}", quoted.join(", ")) };
         Error::new(ErrorType::NotSupported, path, Some(bad_value.into()), detail)
     }
 
+    /// `Forbidden`
     pub fn forbidden(path: &Path<'_>, detail: impl Into<String>) -> Self {
         Error::new(ErrorType::Forbidden, path, Some(Value::from("")), detail)
     }
@@ -216,6 +238,7 @@ impl Error {
         self
     }
 
+    /// `Internal error`
     pub fn internal(path: &Path<'_>, detail: impl Into<String>) -> Self {
         Error::new(ErrorType::Internal, path, None, detail)
     }

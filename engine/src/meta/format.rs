@@ -16,31 +16,57 @@ use super::url;
 /// A format of texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
+    /// `bsonobjectid`
     BsonObjectId,
+    /// `byte`
     Byte,
+    /// `cidr`
     Cidr,
+    /// `creditcard`
     CreditCard,
+    /// `date`
     Date,
+    /// `datetime`
     DateTime,
+    /// `duration`
     Duration,
+    /// `email`
     Email,
+    /// `hexcolor`
     HexColor,
+    /// `hostname`
     Hostname,
+    /// `ipv4`
     Ipv4,
+    /// `ipv6`
     Ipv6,
+    /// `isbn`
     Isbn,
+    /// `isbn10`
     Isbn10,
+    /// `isbn13`
     Isbn13,
+    /// `k8s-long-name`
     LongName,
+    /// `mac`
     Mac,
+    /// `password`
     Password,
+    /// `rgbcolor`
     RgbColor,
+    /// `k8s-short-name`
     ShortName,
+    /// `ssn`
     Ssn,
+    /// `uri`
     Uri,
+    /// `uuid`
     Uuid,
+    /// `uuid3`
     Uuid3,
+    /// `uuid4`
     Uuid4,
+    /// `uuid5`
     Uuid5,
 }
 

@@ -2,7 +2,7 @@
 //! that its texts are written in: times, durations, quantities, versions, addresses, URLs, patterns, formats.
 
 pub mod field;
-pub mod field_ref;
+pub(crate) mod field_ref;
 mod error_list;
 pub mod json_path;
 pub mod names;
@@ -12,10 +12,10 @@ mod revision;
 pub mod selector;
 mod status;
 pub mod time;
-pub mod unmarshal;
+pub(crate) mod unmarshal;
 pub mod duration;
-pub mod time_zone;
-pub mod cron;
+pub(crate) mod time_zone;
+pub(crate) mod cron;
 pub mod quantity;
 pub mod semver;
 pub mod address;

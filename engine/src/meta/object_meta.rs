@@ -16,6 +16,7 @@ use crate::value::number::format_float;
 use crate::value::{Map, Value, go_quote, is_printable, json, json_type};
 use crate::work;
 
+/// Bytes of all annotations together, with their names.
 pub const ANNOTATIONS_BYTES_MAX: i64 = 256 << 10;
 /// How long the name of a field manager may be.
 pub const MANAGER_BYTES_MAX: usize = 128;

@@ -54,7 +54,9 @@ enum Format {
 /// Why a text is no quantity, or a sum not representable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
+    /// It is no quantity.
     Format,
+    /// Its suffix is not known.
     Suffix,
     /// No digits, or more than [`ZEROS_MAX`] zeros to write.
     Numeric,

@@ -7,10 +7,12 @@ use std::fmt;
 pub struct Revision(i64);
 
 impl Revision {
+    /// The revision of this number.
     pub const fn new(number: i64) -> Self {
         Revision(number)
     }
 
+    /// The number.
     pub const fn get(self) -> i64 {
         self.0
     }

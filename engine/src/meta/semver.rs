@@ -12,8 +12,11 @@ use crate::value::go_quote;
 /// A version. Equal are versions that differ in nothing but their build.
 #[derive(Clone, Debug)]
 pub struct Semver {
+    /// The first number.
     pub major: u64,
+    /// The second number.
     pub minor: u64,
+    /// The third number.
     pub patch: u64,
     prerelease: Vec<Identifier>,
     build: String,
@@ -27,6 +30,7 @@ enum Identifier {
 }
 
 impl Semver {
+    /// `0.0.0`
     pub const ZERO: Semver = Semver { major: 0, minor: 0, patch: 0, prerelease: Vec::new(), build: String::new() };
 
     /// Reads a version, all three numbers given.

@@ -15,7 +15,9 @@ pub struct Status {
     pub code: u16,
     /// What machines read; empty where the reference gives none.
     pub reason: String,
+    /// What is wrong, for people.
     pub message: String,
+    /// What it is about.
     pub details: Option<Box<Details>>,
     /// A token for a list that has to go on at another revision.
     pub continue_token: String,
@@ -24,10 +26,15 @@ pub struct Status {
 /// What the status is about.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Details {
+    /// The name of the object.
     pub name: String,
+    /// The API group of the object.
     pub group: String,
+    /// The kind of the object, or its name in paths.
     pub kind: String,
+    /// The uid of the object.
     pub uid: String,
+    /// What is wrong with which fields.
     pub causes: Vec<Cause>,
     /// 0 for none.
     pub retry_after_seconds: u32,
@@ -36,8 +43,11 @@ pub struct Details {
 /// One of several things that are wrong.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cause {
+    /// The reason, for programs.
     pub reason: String,
+    /// What is wrong, for people.
     pub message: String,
+    /// The path of the field.
     pub field: String,
 }
 
@@ -69,6 +79,7 @@ impl Status {
         Status::new(code, "", message)
     }
 
+    /// 404: there is no such object.
     pub fn not_found(group: &str, plural: &str, name: &str) -> Self {
         let message = format!("{} {} not found", qualified(group, plural), go_quote(name));
         Status::new(404, "NotFound", message).about(group, plural, name)
@@ -79,6 +90,7 @@ impl Status {
         Status::new(404, "NotFound", "the server could not find the requested resource").with_empty_details()
     }
 
+    /// 409: the name is taken.
     pub fn already_exists(group: &str, plural: &str, name: &str) -> Self {
         let message = format!("{} {} already exists", qualified(group, plural), go_quote(name));
         Status::new(409, "AlreadyExists", message).about(group, plural, name)
@@ -93,16 +105,19 @@ impl Status {
         status
     }
 
+    /// Whether this is [`Status::already_exists`].
     pub fn is_already_exists(&self) -> bool {
         self.reason == "AlreadyExists"
     }
 
+    /// 409: the object is not as the client takes it to be.
     pub fn conflict(group: &str, plural: &str, name: &str, why: &str) -> Self {
         let of = qualified(group, plural);
         let message = format!("Operation cannot be fulfilled on {of} {}: {why}", go_quote(name));
         Status::new(409, "Conflict", message).about(group, plural, name)
     }
 
+    /// 403: it may not be done.
     pub fn forbidden(group: &str, plural: &str, name: &str, why: &str) -> Self {
         let message = match (plural.is_empty(), name.is_empty()) {
             (true, _) => format!("forbidden: {why}"),
@@ -138,10 +153,12 @@ impl Status {
         Status::new(422, "Invalid", message).with_empty_details()
     }
 
+    /// 400: the request can't be read.
     pub fn bad_request(message: &str) -> Self {
         Status::new(400, "BadRequest", message)
     }
 
+    /// 401: nobody is authenticated.
     pub fn unauthorized() -> Self {
         Status::new(401, "Unauthorized", "Unauthorized")
     }
@@ -159,6 +176,7 @@ impl Status {
         Status::new(405, "MethodNotAllowed", message).with_empty_details()
     }
 
+    /// 406: there is no answer in the wanted form.
     pub fn not_acceptable(message: &str) -> Self {
         Status::new(406, "NotAcceptable", message)
     }
@@ -168,6 +186,7 @@ impl Status {
         Status::not_acceptable(message).with_empty_details()
     }
 
+    /// 415: the body's form is not known.
     pub fn unsupported_media_type(message: &str) -> Self {
         Status::new(415, "UnsupportedMediaType", message)
     }
@@ -177,6 +196,7 @@ impl Status {
         Status::unsupported_media_type(message).with_empty_details()
     }
 
+    /// 413: the body is too large.
     pub fn request_entity_too_large(why: &str) -> Self {
         Status::new(413, "RequestEntityTooLarge", format!("Request entity too large: {why}"))
     }
@@ -186,6 +206,7 @@ impl Status {
         Status::plain(500, "etcdserver: request is too large")
     }
 
+    /// 500: the server failed.
     pub fn internal_error(why: &str) -> Self {
         let mut status = Status::new(500, "InternalError", format!("Internal error occurred: {why}"));
         let cause = Cause { message: why.to_owned(), ..Cause::default() };
@@ -210,6 +231,7 @@ impl Status {
         Status::new(503, "ServiceUnavailable", why)
     }
 
+    /// 504: it took too long.
     pub fn timeout(why: &str) -> Self {
         Status::new(504, "Timeout", format!("Timeout: {why}")).with_empty_details()
     }
@@ -226,6 +248,7 @@ impl Status {
         status
     }
 
+    /// 429: there is too much to do; the client may try again after so long.
     pub fn too_many_requests(message: &str, retry_after_seconds: u32) -> Self {
         let mut status = Status::new(429, "TooManyRequests", message);
         status.details = Some(Box::new(Details { retry_after_seconds, ..Details::default() }));

@@ -23,6 +23,7 @@ pub struct Url {
     pub escaped_path: String,
     /// As it is written.
     pub query: String,
+    /// Behind `#`, may be empty.
     pub fragment: String,
     escaped_fragment: String,
     ends_in_question_mark: bool,

@@ -7,9 +7,11 @@ use crate::value::Value;
 /// A binding as it is stored.
 #[derive(Debug)]
 pub struct Binding {
+    /// The name of the binding.
     pub name: String,
     /// The name of the policy.
     pub policy: String,
+    /// Which parameters it binds.
     pub params: Option<ParamRef>,
     /// `None` where it acts wherever its policy does.
     pub criteria: Option<Criteria>,
@@ -24,6 +26,7 @@ pub struct ParamRef {
     pub name: String,
     /// Empty for that of the request.
     pub namespace: String,
+    /// The parameters that these labels select; an error where they can't be read.
     pub selector: Option<Result<LabelSelector, String>>,
     /// Whether a request is refused where there are none.
     pub denies_missing: bool,
@@ -32,12 +35,16 @@ pub struct ParamRef {
 /// What is done about a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
+    /// The request is refused.
     Deny,
+    /// The client is warned.
     Warn,
+    /// The audit event has it.
     Audit,
 }
 
 impl Action {
+    /// The name in the binding.
     pub const fn as_str(self) -> &'static str {
         match self {
             Action::Deny => "Deny",

@@ -32,13 +32,17 @@ const VARIABLE_DEPTH_MAX: usize = 40;
 pub struct Input<'v> {
     /// In the version that rules matched, as is `old_object`.
     pub object: &'v Value,
+    /// The object before the request; null for a new one.
     pub old_object: &'v Value,
     /// The AdmissionRequest without its objects.
     pub request: &'v Value,
+    /// The Namespace of the object; null where it has none.
     pub namespace: &'v Value,
+    /// The parameters; null where there are none.
     pub params: &'v Value,
     /// Whom `authorizer` asks; `None` for expressions that may not ask.
     pub authorizer: Option<Arc<dyn Authorizer>>,
+    /// The resource that the request named, which may be another version than the one that matched.
     pub request_resource: &'v Resource,
 }
 
@@ -51,6 +55,7 @@ pub struct Variables {
 }
 
 impl Variables {
+    /// Adds a variable that later expressions may use.
     pub fn add(&mut self, name: &str, expression: Expression) {
         self.places.insert(name.to_owned(), self.all.len());
         self.all.push((name.to_owned(), expression));

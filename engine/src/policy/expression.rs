@@ -9,11 +9,14 @@ use crate::cel::types::Type;
 /// An expression as it is stored, ready to be evaluated. What is wrong with it is told when it is evaluated.
 #[derive(Debug)]
 pub struct Expression {
+    /// The expression.
     pub text: String,
+    /// The program; an error where it does not compile.
     pub program: Result<Program, String>,
 }
 
 impl Expression {
+    /// An expression in `env` that must come to one of the `wanted` types.
     pub fn new(text: &str, env: &Env, wanted: &[Type]) -> Self {
         Expression { text: text.to_owned(), program: compile(env, text, wanted).map(|(program, _)| program) }
     }

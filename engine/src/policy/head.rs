@@ -12,10 +12,13 @@ use crate::value::Value;
 /// A policy without what it decides.
 #[derive(Debug)]
 pub struct Head {
+    /// The name of the policy.
     pub name: String,
     /// Whether requests go on where the policy fails.
     pub ignores_failures: bool,
+    /// The kind of its parameters.
     pub param_kind: Option<ParamKind>,
+    /// What it applies to.
     pub criteria: Criteria,
     /// What its expressions may name.
     pub declared: Declarations,
@@ -26,15 +29,19 @@ pub struct Head {
 /// The kind of a policy's parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamKind {
+    /// The apiVersion of the parameters.
     pub api_version: String,
+    /// The kind of the parameters.
     pub kind: String,
 }
 
 impl ParamKind {
+    /// The API group; empty for the core.
     pub fn group(&self) -> &str {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
+    /// The version without its group.
     pub fn version(&self) -> &str {
         self.api_version.split_once('/').map_or(&self.api_version, |(_, version)| version)
     }

@@ -31,10 +31,13 @@ struct NamedRule {
 /// What is known of a request before its objects are looked at.
 #[derive(Clone, Copy)]
 pub struct Asked<'r> {
+    /// What is done.
     pub operation: Operation,
+    /// The version that the request names.
     pub version: &'r ServedVersion,
     /// Every version of the resource that has the subresource.
     pub versions: &'r [Arc<ServedVersion>],
+    /// Empty for the object itself.
     pub subresource: &'r str,
     /// That of the object; of a namespace its own name.
     pub namespace: &'r str,

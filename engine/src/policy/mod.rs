@@ -22,14 +22,14 @@
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy` and `plugin/cel`, release 1.37.
 
-pub mod rule;
+pub(crate) mod rule;
 pub mod matching;
 pub mod request;
 pub mod environment;
 pub mod expression;
 pub mod evaluation;
 pub mod conditions;
-pub mod head;
+pub(crate) mod head;
 pub mod binding;
 pub mod validating;
 pub mod mutation;
@@ -55,6 +55,7 @@ pub trait Policy: Sized + Send + Sync + 'static {
     /// Reads a policy that has been validated. What does not compile says so when it is asked.
     fn decode(policy: &Value) -> Self;
 
+    /// What all policies have.
     fn head(&self) -> &Head;
 }
 

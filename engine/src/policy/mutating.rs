@@ -17,7 +17,9 @@ use crate::value::json::Layout;
 /// A policy, compiled.
 #[derive(Debug)]
 pub struct Mutating {
+    /// What all policies have.
     pub head: Head,
+    /// The mutations, in their order.
     pub mutations: Vec<Mutation>,
     /// Whether it is asked again where others have changed the object since.
     pub is_reinvoked: bool,
@@ -35,6 +37,7 @@ pub struct Mutation {
 pub struct Form<'f> {
     /// The types of the object's kind; `None` where none are published.
     pub types: Option<&'f TypeSchema>,
+    /// Fields in the order that Go has them.
     pub layout: Layout,
 }
 

@@ -7,8 +7,11 @@ use crate::value::Value;
 /// A group, a version, and the name of a kind or of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name<'n> {
+    /// The API group; empty for the core.
     pub group: &'n str,
+    /// The version without its group.
     pub version: &'n str,
+    /// The name of a kind or a resource.
     pub name: &'n str,
 }
 
@@ -17,18 +20,23 @@ pub struct Name<'n> {
 pub struct Request<'r> {
     /// As rules matched them.
     pub kind: Name<'r>,
+    /// What the policy's rule matched.
     pub resource: Name<'r>,
     /// As the client named them.
     pub request_kind: Name<'r>,
+    /// What the request named.
     pub request_resource: Name<'r>,
+    /// Empty for the object itself.
     pub subresource: &'r str,
     /// Empty while one is still to be generated.
     pub name: &'r str,
     /// Empty for cluster scope; of a namespace its own name.
     pub namespace: &'r str,
+    /// What is done.
     pub operation: Operation,
     /// A UserInfo of `authentication.k8s.io/v1`.
     pub user: &'r Value,
+    /// Whether nothing is stored.
     pub dry_run: bool,
     /// The CreateOptions, UpdateOptions or DeleteOptions.
     pub options: &'r Value,

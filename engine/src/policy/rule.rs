@@ -7,9 +7,13 @@ use crate::value::Value;
 /// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
+    /// A new object.
     Create,
+    /// A changed object.
     Update,
+    /// An object goes.
     Delete,
+    /// A connection to an object.
     Connect,
 }
 

@@ -18,6 +18,7 @@ const INVALID: &str = "Invalid";
 /// A policy, compiled.
 #[derive(Debug)]
 pub struct Validating {
+    /// What all policies have.
     pub head: Head,
     validations: Vec<Validation>,
     annotations: Vec<Annotation>,
@@ -42,21 +43,27 @@ struct Annotation {
 pub struct Verdict {
     /// One for each validation in their order; or one that says why they were not evaluated.
     pub decisions: Vec<Decision>,
+    /// Audit annotations that the policy adds.
     pub annotations: Vec<Annotated>,
 }
 
 /// What one validation comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
+    /// The validation holds.
     Admitted,
+    /// The validation does not hold.
     Denied {
+        /// Why, for people.
         message: String,
         /// `Invalid` unless the validation says another.
         reason: String,
     },
     /// It failed. Whether that refuses the request is the failure policy's to say.
     Failed {
+        /// Why, for people.
         message: String,
+        /// Whether the request is refused for it, by the failure policy.
         denies: bool,
     },
 }
@@ -64,8 +71,18 @@ pub enum Decision {
 /// What one audit annotation comes to; nothing where its value is null or blank, or its failure is ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Annotated {
-    Value { key: String, value: String },
-    Failed { message: String },
+    /// An annotation of the audit event.
+    Value {
+        /// The name, behind the policy's.
+        key: String,
+        /// Its text.
+        value: String,
+    },
+    /// The expression failed; why.
+    Failed {
+        /// Why, for people.
+        message: String,
+    },
 }
 
 impl Policy for Validating {

@@ -20,6 +20,7 @@ pub const PREFIX: &[u8; 4] = b"k8s\0";
 pub struct Envelope<'b> {
     /// Both may be empty.
     pub api_version: String,
+    /// The kind of the object inside.
     pub kind: String,
     /// The bytes of its message.
     pub raw: &'b [u8],

@@ -11,21 +11,35 @@ pub enum Error {
     NoEnvelope,
     /// Nothing follows the beginning of an envelope.
     EmptyBody,
+    /// The bytes end within a field.
     UnexpectedEnd,
+    /// A number has more than 64 bits.
     IntegerOverflow,
+    /// A length is negative.
     NegativeLength,
+    /// A group ends that did not begin.
     UnexpectedEndGroup,
+    /// A wire type that does not exist.
     IllegalWireType(u8),
+    /// A field's number is not allowed.
     IllegalTag {
+        /// The Go name of the message.
         message: &'static str,
+        /// The number.
         number: i32,
+        /// The tag as it was read.
         tag: u64,
     },
+    /// A group ends in a message.
     EndGroup {
+        /// The Go name of the message.
         message: &'static str,
     },
+    /// A field has another wire type than its message says.
     WrongWireType {
+        /// The wire type that was read.
         wire_type: u8,
+        /// The Go name of the field.
         field: String,
     },
     /// Nested deeper than JSON may be.

@@ -17,7 +17,9 @@ use crate::work;
 pub enum ConvertError {
     /// A keyword that structural schemas don't have.
     Unsupported(&'static str),
+    /// `items` is an array.
     ItemsIsArray,
+    /// `x-kubernetes-preserve-unknown-fields` is false.
     PreserveUnknownFieldsIsFalse,
 }
 

@@ -16,8 +16,11 @@ use crate::work;
 /// A value before and after an update.
 #[derive(Debug)]
 pub struct Correlated<'v> {
+    /// The new value.
     pub new: &'v Value,
+    /// The old value that belongs to it.
     pub old: &'v Value,
+    /// The schema of both.
     pub schema: &'v Structural,
     verdict: Verdict<'v>,
     /// The lists and objects that were found unchanged so far, anywhere in the whole.

@@ -12,45 +12,80 @@ use crate::work;
 /// A JSON schema. Lists and maps that are absent and those that are empty are the same here.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JsonSchema {
+    /// `description`
     pub description: String,
+    /// `type`
     pub type_: String,
+    /// `nullable`
     pub nullable: bool,
+    /// `format`
     pub format: String,
+    /// `default`
     pub default: Option<Value>,
+    /// Limits of numbers, texts, lists and maps.
     pub bounds: Rare<Bounds>,
+    /// `pattern`
     pub pattern: String,
+    /// `enum`
     pub enum_: Vec<Value>,
+    /// `required`
     pub required: Vec<String>,
+    /// `items`
     pub items: Option<SchemaOrArray>,
+    /// `allOf`, `oneOf`, `anyOf`, `not`.
     pub junctors: Rare<Junctors<JsonSchema>>,
+    /// `properties`
     pub properties: Map<JsonSchema>,
+    /// `additionalProperties`
     pub additional_properties: Option<SchemaOrBool>,
+    /// What validates nothing.
     pub annotations: Rare<Annotations>,
+    /// Keywords that a structural schema must not have.
     pub unsupported: Rare<Unsupported>,
+    /// `x-kubernetes-preserve-unknown-fields`
     pub preserve_unknown_fields: Option<bool>,
+    /// `x-kubernetes-embedded-resource`
     pub embedded_resource: bool,
+    /// `x-kubernetes-int-or-string`
     pub int_or_string: bool,
+    /// `x-kubernetes-list-map-keys`
     pub list_map_keys: Vec<String>,
+    /// `x-kubernetes-list-type`
     pub list_type: Option<String>,
+    /// `x-kubernetes-map-type`
     pub map_type: Option<String>,
+    /// `x-kubernetes-validations`
     pub validations: Vec<ValidationRule>,
+    /// Keywords that were given as empty lists or maps, which Go tells from absent ones.
     pub given_empty: EmptyKeywords,
 }
 
 /// The keywords that bound numbers and sizes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bounds {
+    /// `maximum`
     pub maximum: Option<f64>,
+    /// `exclusiveMaximum`
     pub exclusive_maximum: bool,
+    /// `minimum`
     pub minimum: Option<f64>,
+    /// `exclusiveMinimum`
     pub exclusive_minimum: bool,
+    /// `multipleOf`
     pub multiple_of: Option<f64>,
+    /// `maxLength`
     pub max_length: Option<i64>,
+    /// `minLength`
     pub min_length: Option<i64>,
+    /// `maxItems`
     pub max_items: Option<i64>,
+    /// `minItems`
     pub min_items: Option<i64>,
+    /// `uniqueItems`
     pub unique_items: bool,
+    /// `maxProperties`
     pub max_properties: Option<i64>,
+    /// `minProperties`
     pub min_properties: Option<i64>,
 }
 
@@ -64,9 +99,13 @@ impl Blank for Bounds {
 /// The keywords that combine schemas.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Junctors<S> {
+    /// `allOf`
     pub all_of: Vec<S>,
+    /// `oneOf`
     pub one_of: Vec<S>,
+    /// `anyOf`
     pub any_of: Vec<S>,
+    /// `not`
     pub not: Option<Box<S>>,
 }
 
@@ -86,8 +125,11 @@ impl Blank for Junctors<JsonSchema> {
 /// What only readers of the published schema see.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Annotations {
+    /// `title`
     pub title: String,
+    /// `externalDocs`
     pub external_docs: Option<ExternalDocs>,
+    /// `example`
     pub example: Option<Value>,
 }
 
@@ -101,12 +143,19 @@ impl Blank for Annotations {
 /// The keywords that structural schemas don't have.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Unsupported {
+    /// `id`
     pub id: String,
+    /// `$schema`
     pub schema: String,
+    /// `$ref`
     pub reference: Option<String>,
+    /// `patternProperties`
     pub pattern_properties: Map<JsonSchema>,
+    /// `dependencies`
     pub dependencies: Map<SchemaOrStrings>,
+    /// `additionalItems`
     pub additional_items: Option<SchemaOrBool>,
+    /// `definitions`
     pub definitions: Map<JsonSchema>,
 }
 
@@ -164,38 +213,53 @@ impl EmptyKeywords {
 /// `items`: one schema for all, or a schema each. An empty array stands for anything that is neither.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SchemaOrArray {
+    /// One schema for all items.
     Schema(Box<JsonSchema>),
+    /// A schema for each item.
     Array(Vec<JsonSchema>),
 }
 
 /// `additionalProperties`, `additionalItems`: a schema, or whether any is allowed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SchemaOrBool {
+    /// A schema.
     Schema(Box<JsonSchema>),
+    /// Whether anything is allowed.
     Bool(bool),
 }
 
 /// A value of `dependencies`. Empty strings stand for anything that is neither.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SchemaOrStrings {
+    /// A schema.
     Schema(Box<JsonSchema>),
+    /// Names of properties.
     Strings(Vec<String>),
 }
 
+/// `externalDocs` of a schema.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExternalDocs {
+    /// `description`
     pub description: String,
+    /// `url`
     pub url: String,
 }
 
 /// One item of `x-kubernetes-validations`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ValidationRule {
+    /// `rule`
     pub rule: String,
+    /// `message`
     pub message: String,
+    /// `messageExpression`
     pub message_expression: String,
+    /// `reason`
     pub reason: Option<String>,
+    /// `fieldPath`
     pub field_path: String,
+    /// `optionalOldSelf`
     pub optional_old_self: Option<bool>,
 }
 
@@ -410,6 +474,7 @@ impl SchemaOrBool {
         }
     }
 
+    /// The schema, if there is one.
     pub fn schema(&self) -> Option<&JsonSchema> {
         match self {
             SchemaOrBool::Schema(schema) => Some(schema),
@@ -440,6 +505,7 @@ impl SchemaOrStrings {
         }
     }
 
+    /// The schema, if there is one.
     pub fn schema(&self) -> Option<&JsonSchema> {
         match self {
             SchemaOrStrings::Schema(schema) => Some(schema),
@@ -509,28 +575,33 @@ impl ValidationRule {
 pub struct Fields(Map);
 
 impl Fields {
+    /// Sets a field.
     pub fn set(&mut self, name: &str, value: impl Into<Value>) {
         self.0.insert(name, value.into());
     }
 
+    /// Sets a field, unless the text is empty.
     pub fn text(&mut self, name: &str, text: &str) {
         if !text.is_empty() {
             self.set(name, text);
         }
     }
 
+    /// Sets a field, if it is true.
     pub fn truth(&mut self, name: &str, truth: bool) {
         if truth {
             self.set(name, true);
         }
     }
 
+    /// Sets a field, if there is a value.
     pub fn option(&mut self, name: &str, value: Option<impl Into<Value>>) {
         if let Some(value) = value {
             self.set(name, value);
         }
     }
 
+    /// Sets a field, unless there are no items.
     pub fn list(&mut self, name: &str, items: impl Iterator<Item = Value>) {
         let items: Vec<Value> = items.collect();
         if !items.is_empty() {
@@ -545,6 +616,7 @@ impl Fields {
         }
     }
 
+    /// The object.
     pub fn finish(self) -> Value {
         Value::Object(self.0)
     }

@@ -15,6 +15,7 @@ use crate::work;
 pub enum Dialect {
     /// Without junctors, `nullable`, and structure under preserved unknown fields: kubectl's v2 reader trips over them.
     V2,
+    /// OpenAPI v3.
     V3,
 }
 
@@ -44,9 +45,11 @@ impl Dialect {
 /// What is published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
+    /// Which OpenAPI it is for.
     pub dialect: Dialect,
     /// Structure only.
     pub strip_value_validation: bool,
+    /// Whether `nullable` is left out.
     pub strip_nullable: bool,
 }
 
@@ -60,10 +63,15 @@ impl Options {
 /// The kind that a definition describes.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind<'a> {
+    /// The API group; empty for the core.
     pub group: &'a str,
+    /// The version without its group.
     pub version: &'a str,
+    /// The kind of objects.
     pub kind: &'a str,
+    /// The kind of lists.
     pub list_kind: &'a str,
+    /// The name in paths.
     pub plural: &'a str,
     /// JSON paths with their leading dot.
     pub selectable_fields: &'a [String],

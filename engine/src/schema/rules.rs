@@ -3,7 +3,7 @@
 pub mod compile;
 mod tree;
 mod evaluate;
-pub mod trace;
+pub(crate) mod trace;
 
 pub use evaluate::{Findings, Limits, Run};
 pub use tree::{LazyRules, Rules};

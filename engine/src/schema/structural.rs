@@ -16,23 +16,33 @@ use crate::work;
 /// A node of a structural schema.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Structural {
+    /// `items`
     pub items: Option<Box<Structural>>,
+    /// `properties`
     pub properties: Map<Structural>,
+    /// `additionalProperties`
     pub additional_properties: Option<StructuralOrBool>,
+    /// What a schema has beside values and extensions.
     pub generic: Generic,
+    /// `x-kubernetes-*`
     pub extensions: Rare<Extensions>,
+    /// `x-kubernetes-validations`
     pub validations: Vec<ValidationRule>,
     /// `None` where no value validation is given at all.
     pub value_validation: Option<Box<ValueValidation>>,
 }
 
+/// `additionalProperties`: a schema, or whether anything is allowed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StructuralOrBool {
+    /// A schema.
     Structural(Box<Structural>),
+    /// Whether anything is allowed.
     Bool(bool),
 }
 
 impl StructuralOrBool {
+    /// The schema, if there is one.
     pub fn structural(&self) -> Option<&Structural> {
         match self {
             StructuralOrBool::Structural(schema) => Some(schema),
@@ -44,20 +54,28 @@ impl StructuralOrBool {
 /// What is not allowed under a junctor.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Generic {
+    /// `description`
     pub description: Box<str>,
     /// `object`, `array`, `string`, `integer`, `number`, `boolean`, or empty.
     pub type_: String,
+    /// `default`
     pub default: Option<Box<Value>>,
+    /// `nullable`
     pub nullable: bool,
+    /// What validates nothing.
     pub annotations: Rare<Annotations>,
 }
 
 /// The `x-kubernetes-*` extensions but for the rules.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Extensions {
+    /// `x-kubernetes-preserve-unknown-fields`
     pub preserve_unknown_fields: bool,
+    /// `x-kubernetes-embedded-resource`
     pub embedded_resource: bool,
+    /// `x-kubernetes-int-or-string`
     pub int_or_string: bool,
+    /// `x-kubernetes-list-map-keys`
     pub list_map_keys: Vec<String>,
     /// `atomic`, `set` or `map`.
     pub list_type: Option<String>,
@@ -115,25 +133,36 @@ fn bits(number: f64) -> u64 {
 /// Keywords that constrain values without adding structure.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ValueValidation {
+    /// `format`
     pub format: String,
+    /// Limits of numbers, texts, lists and maps.
     pub bounds: Rare<Bounds>,
+    /// `pattern`
     pub pattern: String,
     /// `pattern`, compiled; `None` where there is none or it does not compile.
     pub compiled_pattern: Option<Arc<Pattern>>,
+    /// `enum`
     pub enum_: Vec<Value>,
     /// Made where `enum_` is long.
     pub enum_index: Option<Arc<EnumIndex>>,
+    /// `required`
     pub required: Vec<String>,
+    /// `allOf`, `oneOf`, `anyOf`, `not`.
     pub junctors: Rare<Junctors<NestedValueValidation>>,
 }
 
 /// Value validation under a junctor.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NestedValueValidation {
+    /// What must hold of the value.
     pub value_validation: ValueValidation,
+    /// `x-kubernetes-validations`
     pub validations: Vec<ValidationRule>,
+    /// `items`
     pub items: Option<Box<NestedValueValidation>>,
+    /// `properties`
     pub properties: Map<NestedValueValidation>,
+    /// `additionalProperties`
     pub additional_properties: Option<Box<NestedValueValidation>>,
     /// `additionalProperties: false`, which structural schemas allow here and which refuses all but `properties`.
     pub forbids_additional_properties: bool,

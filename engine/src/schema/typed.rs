@@ -28,6 +28,7 @@ const FAULTS_MAX: usize = 64;
 pub struct Fault {
     /// `spec.versions[0].name`.
     pub path: String,
+    /// What Go's decoder says.
     pub text: String,
     /// Whether Go reads nothing more after it, as it is of a type that reads itself: then it is told before all others.
     pub stops: bool,
@@ -283,14 +284,17 @@ impl<'v> Typed<'v> {
         }
     }
 
+    /// A string; `None` for null and for another type, which is noted.
     pub fn string(&mut self, value: &Value) -> Option<String> {
         self.string_as(value, "string")
     }
 
+    /// A list of strings; `None` for null and for another type, which is noted.
     pub fn strings(&mut self, value: &'v Value) -> Result<Option<Vec<String>>, Stop> {
         self.list(value, "[]string", |typed, item| Ok(typed.string(item).unwrap_or_default()))
     }
 
+    /// A boolean; `None` for null and for another type, which is noted.
     pub fn boolean(&mut self, value: &Value) -> Option<bool> {
         match value {
             Value::Bool(truth) => Some(*truth),
@@ -298,6 +302,7 @@ impl<'v> Typed<'v> {
         }
     }
 
+    /// An integer of 64 bits; `None` for null and for another type, which is noted.
     pub fn int64(&mut self, value: &Value) -> Option<i64> {
         match value {
             Value::Int(number) => Some(*number),
@@ -306,6 +311,7 @@ impl<'v> Typed<'v> {
         }
     }
 
+    /// An integer from 0 to 255; `None` for null and for another type, which is noted.
     pub fn uint8(&mut self, value: &Value) -> Option<u8> {
         match value {
             Value::Int(number) => match u8::try_from(*number) {
@@ -317,6 +323,7 @@ impl<'v> Typed<'v> {
         }
     }
 
+    /// An integer of 32 bits; `None` for null and for another type, which is noted.
     pub fn int32(&mut self, value: &Value) -> Option<i32> {
         match value {
             Value::Int(number) => match i32::try_from(*number) {
@@ -328,6 +335,7 @@ impl<'v> Typed<'v> {
         }
     }
 
+    /// A number; `None` for null and for another type, which is noted.
     pub fn float64(&mut self, value: &Value) -> Option<f64> {
         match value {
             Value::Int(number) => Some(*number as f64),

@@ -30,10 +30,10 @@ mod source;
 mod own;
 mod descriptions;
 mod internal;
-pub mod json;
-pub mod layout;
+pub(crate) mod json;
+pub(crate) mod layout;
 mod stored;
-pub mod openapi;
+pub(crate) mod openapi;
 
 pub use internal::show as show_internal;
 pub use source::{Named, find, objects, packages};

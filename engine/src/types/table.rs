@@ -16,6 +16,7 @@ pub struct Message {
     pub package: &'static str,
     /// In the order of the Go type, which is that of the JSON.
     pub fields: &'static [Field],
+    /// How it is written where it is not written field by field.
     pub codec: Codec,
     /// Whether it stands on its own: its JSON has `kind` and `apiVersion`, which the bytes have not.
     pub is_object: bool,
@@ -31,11 +32,14 @@ const FIELDS_MAX: usize = 64;
 /// A message that a field holds: one of this program, or one of the published types, which is read when it is first looked at.
 #[derive(Clone, Copy)]
 pub enum Ref {
+    /// A message that our own code has.
     Made(&'static Message),
+    /// A message of the type data.
     Named(&'static Named),
 }
 
 impl Ref {
+    /// The message.
     pub fn get(self) -> &'static Message {
         match self {
             Ref::Made(message) => message,
@@ -92,11 +96,14 @@ pub enum Codec {
 /// A field of a message.
 #[derive(Clone, Copy)]
 pub struct Field {
+    /// The number in protobuf.
     pub number: u32,
     /// Its name in JSON; empty in messages that are no objects there.
     pub json: &'static str,
     pub(super) go: Option<&'static str>,
+    /// The type of its values.
     pub kind: Kind,
+    /// Whether it has one value or several.
     pub shape: Shape,
     /// Whether JSON has the field when it is zero.
     pub always: bool,
@@ -112,6 +119,7 @@ pub struct Field {
     pub enums: &'static str,
     /// The default that the published schema names, as JSON.
     pub default: Option<&'static str>,
+    /// What its items are to apply and to strategic merges.
     pub items: Items,
 }
 
@@ -138,13 +146,19 @@ impl Items {
 /// What a field holds.
 #[derive(Clone, Copy)]
 pub enum Kind {
+    /// `bool`
     Bool,
+    /// `int32`
     Int32,
+    /// `int64`
     Int64,
+    /// `double`
     Double,
+    /// `string`
     String,
     /// Base64 in JSON.
     Bytes,
+    /// A message.
     Message(Ref),
 }
 
@@ -155,6 +169,7 @@ pub enum Shape {
     Value,
     /// Once or never.
     Pointer,
+    /// A list of values.
     List,
     /// By a name.
     Map,
@@ -246,18 +261,22 @@ pub const fn string(number: u32, json: &'static str) -> Field {
     field(number, json, Kind::String)
 }
 
+/// A field of type `bool`.
 pub const fn boolean(number: u32, json: &'static str) -> Field {
     field(number, json, Kind::Bool)
 }
 
+/// A field of type `int32`.
 pub const fn int32(number: u32, json: &'static str) -> Field {
     field(number, json, Kind::Int32)
 }
 
+/// A field of type `int64`.
 pub const fn int64(number: u32, json: &'static str) -> Field {
     field(number, json, Kind::Int64)
 }
 
+/// A field of type `double`.
 pub const fn double(number: u32, json: &'static str) -> Field {
     field(number, json, Kind::Double)
 }
@@ -311,18 +330,22 @@ impl Field {
         Field { always: true, ..self }
     }
 
+    /// The field, absent where Go has a nil pointer.
     pub const fn pointer(self) -> Self {
         Field { shape: Shape::Pointer, always: false, ..self }
     }
 
+    /// The field, as a list.
     pub const fn list(self) -> Self {
         Field { shape: Shape::List, always: false, ..self }
     }
 
+    /// The field, as a map.
     pub const fn map(self) -> Self {
         Field { shape: Shape::Map, always: false, ..self }
     }
 
+    /// The field, as extensions of OpenAPI: `x-…` beside the others.
     pub const fn extensions(self) -> Self {
         Field { shape: Shape::Extensions, always: false, ..self }
     }

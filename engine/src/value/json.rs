@@ -31,7 +31,13 @@ const STRICT_ERRORS_MAX: usize = 100;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The bytes are not JSON: `invalid character 'x' looking for beginning of value`. The offset counts the bytes read.
-    Syntax { message: String, offset: usize },
+    /// It is no JSON; where the reader stopped, in bytes.
+    Syntax {
+        /// What is wrong, in Go's words.
+        message: String,
+        /// Where the reader stopped, in bytes.
+        offset: usize,
+    },
     /// A number that no double can hold, as it was written.
     Range(String),
 }

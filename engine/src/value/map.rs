@@ -12,6 +12,7 @@ pub struct Map<V = Value> {
 }
 
 impl<V> Map<V> {
+    /// An empty map.
     pub const fn new() -> Self {
         Map { fields: Vec::new() }
     }
@@ -37,22 +38,27 @@ impl<V> Map<V> {
         Map { fields }
     }
 
+    /// How many fields it has.
     pub fn len(&self) -> usize {
         self.fields.len()
     }
 
+    /// Whether it has no fields.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
 
+    /// Whether it has a field of this name.
     pub fn contains_key(&self, name: &str) -> bool {
         self.position(name).is_ok()
     }
 
+    /// The value of a field.
     pub fn get(&self, name: &str) -> Option<&V> {
         self.position(name).ok().map(|at| &self.fields[at].1)
     }
 
+    /// The value of a field, to change it.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut V> {
         self.position(name).ok().map(|at| &mut self.fields[at].1)
     }
@@ -75,32 +81,39 @@ impl<V> Map<V> {
         }
     }
 
+    /// Takes out a field.
     pub fn remove(&mut self, name: &str) -> Option<V> {
         let at = self.position(name).ok()?;
         self.count_moved(at);
         Some(self.fields.remove(at).1)
     }
 
+    /// Keeps the fields that `keep` is true for.
     pub fn retain(&mut self, mut keep: impl FnMut(&str, &mut V) -> bool) {
         self.fields.retain_mut(|(name, value)| keep(name, value));
     }
 
+    /// Fields and their values, sorted by name.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &V)> + ExactSizeIterator {
         self.fields.iter().map(|(name, value)| (name.as_str(), value))
     }
 
+    /// Fields and their values, sorted by name, to change the values.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (&str, &mut V)> + ExactSizeIterator {
         self.fields.iter_mut().map(|(name, value)| (name.as_str(), value))
     }
 
+    /// The names of the fields, sorted.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &str> + ExactSizeIterator {
         self.fields.iter().map(|(name, _)| name.as_str())
     }
 
+    /// The values, sorted by the names of their fields.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> + ExactSizeIterator {
         self.fields.iter().map(|(_, value)| value)
     }
 
+    /// The values, sorted by the names of their fields, to change them.
     pub fn values_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut V> + ExactSizeIterator {
         self.fields.iter_mut().map(|(_, value)| value)
     }

@@ -7,8 +7,8 @@ pub mod base64;
 mod go;
 pub mod json;
 mod map;
-pub mod path_text;
-pub mod number;
+pub(crate) mod path_text;
+pub(crate) mod number;
 pub mod yaml;
 
 pub use go::{go_display, go_print, go_quote, go_quote_byte, go_type, is_printable, json_type};
@@ -19,13 +19,20 @@ use crate::work;
 /// A JSON value. Integers that fit `i64` stay integers; every other number is a double, never NaN or infinite.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Value {
+    /// `null`
     #[default]
     Null,
+    /// `true` or `false`
     Bool(bool),
+    /// A number without point and exponent that fits.
     Int(i64),
+    /// Any other number.
     Float(f64),
+    /// A text.
     String(String),
+    /// A list.
     Array(Vec<Value>),
+    /// An object.
     Object(Map),
 }
 
@@ -115,6 +122,7 @@ impl Value {
             }
     }
 
+    /// Whether it is `null`.
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
     }

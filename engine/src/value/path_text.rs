@@ -81,16 +81,16 @@ impl PathText {
     }
 }
 
-/// The hash that a path of this text has.
-pub fn hash_of(text: &str) -> u128 {
-    let mut path = PathText::default();
-    path.push_str(text);
-    path.hash()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The hash that a path of this text has.
+    fn hash_of(text: &str) -> u128 {
+        let mut path = PathText::default();
+        path.push_str(text);
+        path.hash()
+    }
 
     #[test]
     fn a_path_has_the_hash_of_its_text() {

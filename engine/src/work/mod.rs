@@ -58,6 +58,7 @@ pub struct Meter {
 
 /// How a run under a meter ended without a result.
 pub enum Broken {
+    /// The work was ended from outside.
     Ended(Ended),
     /// The work panicked.
     Panicked(Box<dyn Any + Send>),
@@ -149,6 +150,7 @@ fn look(count: u64) {
 }
 
 impl Meter {
+    /// A meter that asks `overseer` whether to go on.
     pub fn new(overseer: impl Oversee + 'static) -> Self {
         Meter { overseer: Some(Box::new(overseer)) }
     }

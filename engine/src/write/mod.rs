@@ -24,8 +24,11 @@ pub type Observe<'o> = &'o mut dyn FnMut(Run<'_, '_>);
 /// The kind of an object that is written, and by whom it is.
 #[derive(Clone, Copy)]
 pub struct Write<'a> {
+    /// What data can't say of the kind.
     pub strategy: &'a dyn Strategy,
+    /// The version that is written.
     pub version: &'a ServedVersion,
+    /// Which part of the object is written.
     pub subresource: Subresource,
     /// `None` where nobody is known, as in the author's tools: fields that note the writer stay as they are.
     pub by: Option<Writer<'a>>,
@@ -45,6 +48,7 @@ pub struct Writer<'a> {
 pub struct Outcome {
     /// The object as it would be stored, but for the revision and the conversion to the storage version.
     pub object: Value,
+    /// What is wrong with the object.
     pub errors: ErrorList,
     /// Warnings of a new object as it was sent; told even if the object is refused.
     pub early_warnings: Vec<String>,

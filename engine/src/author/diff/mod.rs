@@ -25,7 +25,9 @@ pub struct Change {
     pub path: String,
     /// What kind of change: `property-removed`, …
     pub id: &'static str,
+    /// Whether stored objects or clients may break by it.
     pub breaks: bool,
+    /// What has changed, for people.
     pub detail: String,
 }
 

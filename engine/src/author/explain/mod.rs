@@ -14,11 +14,15 @@ use constraints::constraints;
 pub struct Explained {
     /// `[]Object`, `integer`, …
     pub type_: String,
+    /// Whether its parent requires it.
     pub is_required: bool,
+    /// The schema's description.
     pub description: String,
     /// What a value must be, a sentence each.
     pub constraints: Vec<String>,
+    /// Rules on it, with their costs.
     pub rules: Vec<Rule>,
+    /// Its fields, in the order of their names.
     pub fields: Vec<Field>,
 }
 
@@ -34,9 +38,13 @@ pub struct Rule {
 
 /// A field below.
 pub struct Field {
+    /// The name of the field.
     pub name: String,
+    /// The type, as `kubectl explain` writes it.
     pub type_: String,
+    /// Whether its parent requires it.
     pub is_required: bool,
+    /// The schema's description.
     pub description: String,
 }
 

@@ -5,10 +5,13 @@ use std::fmt::Write as _;
 /// Something to look for in a definition.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Lint {
+    /// The name that `skiff.dev/lint-ignore` takes.
     pub id: &'static str,
     /// What a finding says of the definition.
     pub finds: &'static str,
+    /// Why it matters.
     pub reason: &'static str,
+    /// What to do about it.
     pub remedy: &'static str,
     /// Whether [`super::super::fix`] has an edit for it that changes nothing for objects.
     pub is_fixed: bool,

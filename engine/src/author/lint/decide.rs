@@ -25,8 +25,11 @@ const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 /// What a rule can come to.
 #[derive(Debug)]
 pub struct Decision {
+    /// Whether some value makes it true.
     pub may_hold: bool,
+    /// Whether some value makes it false.
     pub may_fail: bool,
+    /// Whether some value makes it fail to evaluate.
     pub may_break: bool,
     /// Optional fields, as expressions, whose absence ends the rule in an error.
     pub absent: BTreeSet<String>,

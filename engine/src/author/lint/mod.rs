@@ -30,6 +30,7 @@ const SHARED: &str = "spec.validation.openAPIV3Schema";
 /// A finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
+    /// Which lint found it.
     pub lint: &'static Lint,
     /// Empty for what concerns all versions.
     pub version: String,
@@ -37,7 +38,9 @@ pub struct Finding {
     pub path: String,
     /// The place within the definition.
     pub at: String,
+    /// What was found.
     pub message: String,
+    /// What to write instead.
     pub fix: String,
 }
 

@@ -9,6 +9,7 @@ use crate::work;
 pub struct Called<'c, 'a> {
     /// The target of a member function is the first of these.
     pub arguments: &'c [Value<'a>],
+    /// What the call came to.
     pub result: &'c Value<'a>,
 }
 

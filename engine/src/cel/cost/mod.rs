@@ -22,9 +22,9 @@
 //! Source: cel-go 0.29 (`checker/cost.go`, `interpreter/runtimecost.go`) and `k8s.io/apiserver/pkg/cel/library/cost.go`,
 //! release 1.37.
 
-pub mod actual;
+pub(crate) mod actual;
 mod estimate;
-pub mod formula;
+pub(crate) mod formula;
 pub mod model;
 mod path;
 mod range;

@@ -3,7 +3,9 @@
 /// From `min` to `max`, both included: a size or a cost. Arithmetic saturates at `u64::MAX`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
+    /// The least.
     pub min: u64,
+    /// The most.
     pub max: u64,
 }
 
@@ -13,19 +15,23 @@ impl Range {
     /// Contains nothing: what the union of no ranges is.
     pub const EMPTY: Range = Range { min: u64::MAX, max: 0 };
 
+    /// From `min` to `max`.
     pub const fn new(min: u64, max: u64) -> Range {
         Range { min, max }
     }
 
+    /// Exactly `value`.
     pub const fn fixed(value: u64) -> Range {
         Range { min: value, max: value }
     }
 
+    /// The sum, which stays at the largest number.
     #[must_use]
     pub fn plus(self, other: Range) -> Range {
         Range { min: self.min.saturating_add(other.min), max: self.max.saturating_add(other.max) }
     }
 
+    /// The product, which stays at the largest number.
     #[must_use]
     pub fn times(self, other: Range) -> Range {
         Range { min: self.min.saturating_mul(other.min), max: self.max.saturating_mul(other.max) }

@@ -15,7 +15,13 @@ use crate::value::Map as JsonMap;
 #[derive(Clone, Debug)]
 pub enum Map<'a> {
     /// An object or a map of the host's object.
-    Host { fields: &'a JsonMap, form: &'a MapForm },
+    /// A map of a JSON object, read in place.
+    Host {
+        /// The fields of the object.
+        fields: &'a JsonMap,
+        /// What its schema says of them.
+        form: &'a MapForm,
+    },
     /// An object of JSON without a schema: as if the expression had made it.
     Json(&'a JsonMap),
     /// The variables of a policy, which are evaluated as they are asked for. Only a step to one of them gives a value.
@@ -187,6 +193,7 @@ impl<'a> Map<'a> {
         Map::Owned(Arc::new(map))
     }
 
+    /// How many entries it has.
     pub fn len(&self) -> usize {
         match self {
             Map::Host { fields, .. } => fields.len(),
@@ -197,6 +204,7 @@ impl<'a> Map<'a> {
         }
     }
 
+    /// Whether it has no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

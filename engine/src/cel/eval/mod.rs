@@ -17,12 +17,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod error;
+pub(crate) mod error;
 pub mod value;
-pub mod list;
+pub(crate) mod list;
 pub mod map;
-pub mod host;
-pub mod structure;
+pub(crate) mod host;
+pub(crate) mod structure;
 mod strfmt;
 mod equal;
 mod measure;

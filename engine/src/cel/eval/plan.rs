@@ -34,6 +34,7 @@ pub struct Program {
 /// What an evaluation came to.
 #[derive(Clone, Debug)]
 pub struct Evaluation<'a> {
+    /// The value, or why there is none.
     pub result: Result<Value<'a>, EvalError>,
     /// What it cost, also where it failed.
     pub cost: u64,

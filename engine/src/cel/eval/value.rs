@@ -21,16 +21,26 @@ use crate::value::Value as Json;
 /// The value of an expression, for the lifetime of the object, the program and the forms that it reads.
 #[derive(Clone, Debug, Default)]
 pub enum Value<'a> {
+    /// `null`
     #[default]
     Null,
+    /// `bool`
     Bool(bool),
+    /// `int`
     Int(i64),
+    /// `uint`
     Uint(u64),
+    /// `double`
     Double(f64),
+    /// `string`
     String(Text<'a>),
+    /// `bytes`
     Bytes(Arc<[u8]>),
+    /// `google.protobuf.Duration`
     Duration(Duration),
+    /// `google.protobuf.Timestamp`
     Timestamp(Timestamp),
+    /// `list`
     List(List<'a>),
     /// A map, or an object of the host: at run time that is the same.
     Map(Map<'a>),
@@ -49,7 +59,9 @@ pub enum Value<'a> {
 /// A string: part of the host's object or of the program, or made by the expression.
 #[derive(Clone)]
 pub enum Text<'a> {
+    /// Text of the object that is looked at.
     Borrowed(&'a str),
+    /// Text that the evaluation made, or that the program holds.
     Shared(Arc<str>),
 }
 
@@ -158,10 +170,12 @@ impl<'a> Value<'a> {
         Value::String(Text::Borrowed(text))
     }
 
+    /// A value of type `bytes`.
     pub fn bytes(bytes: impl Into<Arc<[u8]>>) -> Self {
         Value::Bytes(bytes.into())
     }
 
+    /// A value of type `list`.
     pub fn list(items: Vec<Value<'a>>) -> Self {
         Value::List(List::owned(items))
     }
@@ -179,6 +193,7 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// A type as a value.
     pub fn ty(ty: Type) -> Self {
         Value::Type(Arc::new(ty))
     }
@@ -191,10 +206,12 @@ impl<'a> Value<'a> {
     /// `optional.none()`.
     pub const OPTIONAL_NONE: Value<'static> = Value::Optional(None);
 
+    /// A value of a library's own type.
     pub fn opaque(value: impl Opaque) -> Self {
         Value::Opaque(Arc::new(value))
     }
 
+    /// The value, if it is a `bool`.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Value::Bool(truth) => Some(*truth),
@@ -202,6 +219,7 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// The value, if it is an `int`.
     pub fn as_int(&self) -> Option<i64> {
         match self {
             Value::Int(number) => Some(*number),
@@ -209,6 +227,7 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// The value, if it is a `string`.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Value::String(text) => Some(text.as_str()),
@@ -216,6 +235,7 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// The value, if it is a `list`.
     pub fn as_list(&self) -> Option<&List<'a>> {
         match self {
             Value::List(list) => Some(list),
@@ -223,6 +243,7 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// The value, if it is a `map`.
     pub fn as_map(&self) -> Option<&Map<'a>> {
         match self {
             Value::Map(map) => Some(map),
@@ -322,6 +343,7 @@ pub fn type_name(ty: &Type) -> String {
 }
 
 impl<'a> Text<'a> {
+    /// The text.
     pub fn as_str(&self) -> &str {
         match self {
             Text::Borrowed(text) => text,

@@ -27,24 +27,43 @@ pub trait Authorizer: Debug + Send + Sync {
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Check {
-    Path { verb: String, path: String },
-    Resource { verb: String, resource: Resource },
+    /// Of a path that is not of a resource.
+    Path {
+        /// What is to be done, in lower case: `get`.
+        verb: String,
+        /// The path: `/healthz`.
+        path: String,
+    },
+    /// Of a resource.
+    Resource {
+        /// What is to be done: `list`.
+        verb: String,
+        /// With what.
+        resource: Resource,
+    },
 }
 
 /// A resource that something may be done with; what is not named is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resource {
+    /// The API group; empty for the core.
     pub group: String,
+    /// The name in the path: `pods`.
     pub resource: String,
+    /// Empty for the object itself.
     pub subresource: String,
+    /// Empty for all, or for what has none.
     pub namespace: String,
+    /// Empty for all.
     pub name: String,
 }
 
 /// An answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
+    /// Whether the request is allowed.
     pub allowed: bool,
+    /// Why; may be empty.
     pub reason: String,
 }
 

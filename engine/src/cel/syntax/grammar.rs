@@ -195,16 +195,15 @@ impl Reader<'_> {
     /// `member: primary | member '.' '?'? name | member '.' IDENTIFIER '(' … ')' | member '[' '?'? expr ']'`
     fn member(&mut self, follow: TokenSet) -> Read<NodeId> {
         self.enter(Rule::Other, follow)?;
-        let start = self.token(0);
         self.stand(place::MEMBER);
         let mut node = self.primary(follow::MEMBER)?;
-        let outcome = self.suffixes(start, &mut node);
+        let outcome = self.suffixes(&mut node);
         self.settle(outcome)?;
         self.leave(Rule::Other);
         Ok(node)
     }
 
-    fn suffixes(&mut self, start: Token, node: &mut NodeId) -> Result<(), Fault> {
+    fn suffixes(&mut self, node: &mut NodeId) -> Result<(), Fault> {
         loop {
             self.stand(place::MEMBER);
             match self.kind(0) {
@@ -214,7 +213,7 @@ impl Reader<'_> {
                     match (self.kind(1), self.kind(2)) {
                         (TokenKind::Identifier, TokenKind::LeftParenthesis) => self.member_call(node)?,
                         (TokenKind::Identifier | TokenKind::EscapedIdentifier | TokenKind::Question, _) => {
-                            self.select(start, node)?;
+                            self.select(node)?;
                         }
                         _ => return Err(Fault::NoViable(self.at, self.at + 1)),
                     }
@@ -224,7 +223,7 @@ impl Reader<'_> {
         }
     }
 
-    fn select(&mut self, start: Token, node: &mut NodeId) -> Read<()> {
+    fn select(&mut self, node: &mut NodeId) -> Read<()> {
         let dot = self.take();
         let optional = self.kind(0) == TokenKind::Question;
         if optional {
@@ -232,7 +231,7 @@ impl Reader<'_> {
         }
         self.stand(place::SELECT_FIELD);
         let field = self.field_name(follow::MEMBER)?;
-        *node = self.tree.add(Node::Select { start, operand: *node, dot, optional, field });
+        *node = self.tree.add(Node::Select { operand: *node, dot, optional, field });
         Ok(())
     }
 

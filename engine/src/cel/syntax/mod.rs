@@ -4,10 +4,10 @@
 //! after a fault; [`tree`] is what comes out. Parts that are missing for a fault are `None` in the tree. The depth is
 //! bounded by [`DEPTH_MAX`], so no text overflows the stack.
 
-pub mod grammar;
-pub mod place;
-pub mod recovery;
-pub mod tree;
+pub(crate) mod grammar;
+pub(crate) mod place;
+pub(crate) mod recovery;
+pub(crate) mod tree;
 
 /// How deep a rule of the grammar may stand within itself.
 pub const DEPTH_MAX: u16 = 250;

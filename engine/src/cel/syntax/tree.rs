@@ -54,7 +54,6 @@ pub enum Node {
         operand: Option<NodeId>,
     },
     Select {
-        start: Token,
         operand: NodeId,
         dot: Leaf,
         optional: bool,

@@ -34,7 +34,9 @@ pub struct SchemaCosts {
 /// From a node of a schema to one below.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
+    /// A property, by its name.
     Property(String),
+    /// The items of a list.
     Items,
     /// `additionalProperties`.
     Values,
@@ -47,7 +49,9 @@ pub struct RuleCosts {
     pub path: String,
     /// The way from the root of the schema to the node of the rule.
     pub steps: Vec<Step>,
+    /// The rule as it stands in the schema.
     pub rule: ValidationRule,
+    /// The rule, compiled, with its cost.
     pub compiled: CompiledRule,
     /// How often a value of its type can stand in a request.
     pub request_cardinality: u64,
@@ -65,6 +69,7 @@ impl RuleCosts {
 }
 
 impl SchemaCosts {
+    /// Nothing priced yet, of the schema at `path`.
     pub fn new(path: &Path<'_>) -> Self {
         SchemaCosts { path: path.to_string(), rules: Vec::new(), total: 0, dearest: Vec::new() }
     }
@@ -131,10 +136,12 @@ impl<'c> Context<'c> {
         Context { schema, structural, above: None, is_within_rules, cardinality: Some(1), declared }
     }
 
+    /// The context of a property; `None` where the structural schema has none of that name.
     pub fn property(&'c self, name: &'c str, schema: &'c JsonSchema) -> Option<Context<'c>> {
         Some(self.child(schema, self.structural.properties.get(name)?, StepFrom::Property(name)))
     }
 
+    /// The context of the items; `None` where the structural schema has none.
     pub fn items(&'c self, schema: &'c JsonSchema) -> Option<Context<'c>> {
         Some(self.child(schema, self.structural.items.as_deref()?, StepFrom::Items))
     }
@@ -156,6 +163,7 @@ impl<'c> Context<'c> {
         }
     }
 
+    /// The schema it is about.
     pub fn structural(&self) -> &'c Structural {
         self.structural
     }

@@ -11,7 +11,7 @@ mod options;
 mod approval;
 pub(in crate::crd) mod ca_bundle;
 mod columns;
-pub mod conversion;
+pub(crate) mod conversion;
 mod names;
 mod selectable;
 mod versions;

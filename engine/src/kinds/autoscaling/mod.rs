@@ -2,11 +2,11 @@
 //!
 //! Source: `pkg/apis/autoscaling` of Kubernetes 1.37.
 
-pub mod behavior;
-pub mod cells;
-pub mod convert;
-pub mod metrics;
-pub mod validate;
+pub(crate) mod behavior;
+pub(crate) mod cells;
+pub(crate) mod convert;
+pub(crate) mod metrics;
+pub(crate) mod validate;
 
 use crate::object;
 use crate::value::Value;

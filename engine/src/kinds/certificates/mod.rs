@@ -3,7 +3,7 @@
 //! Source: `pkg/apis/certificates`, release 1.37.
 
 mod pem;
-pub mod pod_request;
+pub(crate) mod pod_request;
 mod request;
 
 pub use pem::{Block, blocks};

@@ -8,8 +8,11 @@ use crate::work;
 /// A block: `-----BEGIN LABEL-----`, headers, base64, `-----END LABEL-----`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
+    /// What stands behind `BEGIN`.
     pub label: String,
+    /// Whether it has headers.
     pub has_headers: bool,
+    /// The decoded contents.
     pub bytes: Vec<u8>,
 }
 

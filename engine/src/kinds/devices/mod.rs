@@ -3,13 +3,13 @@
 //! Source: `pkg/apis/resource/validation`, release 1.37.
 
 mod names;
-pub mod older;
-pub mod request;
+pub(crate) mod older;
+pub(crate) mod request;
 mod selector;
-pub mod slice;
+pub(crate) mod slice;
 mod capacity;
-pub mod status;
-pub mod taint;
+pub(crate) mod status;
+pub(crate) mod taint;
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::value::{Value, json};
 
-pub use names::{Requests, driver_name, labels, pool_name, qualified_name, request_reference, uid};
+pub use names::{driver_name, labels, pool_name, qualified_name, request_reference, uid};
 pub use selector::selectors;
 
 pub const REQUESTS_MAX: usize = 32;

@@ -4,13 +4,13 @@
 //!
 //! Source: `pkg/apis/batch/v1`, `pkg/apis/batch/validation` and `pkg/api/job` of Kubernetes 1.37.
 
-pub mod conditions;
+pub(crate) mod conditions;
 mod failure_policy;
-pub mod indexes;
-pub mod spec;
-pub mod status;
+pub(crate) mod indexes;
+pub(crate) mod spec;
+pub(crate) mod status;
 mod success_policy;
-pub mod update;
+pub(crate) mod update;
 
 use super::{defaults, pod};
 use crate::meta::field_ref::FieldRef;

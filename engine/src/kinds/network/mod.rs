@@ -2,10 +2,10 @@
 //!
 //! In: objects by their types. Out: field errors, warnings and texts of columns, as kube-apiserver 1.37 gives them.
 
-pub mod addresses;
+pub(crate) mod addresses;
 mod balancer;
 mod columns;
-pub mod names;
+pub(crate) mod names;
 mod ports;
 
 pub use balancer::{check_balancer, ingress_warnings, shown_addresses};

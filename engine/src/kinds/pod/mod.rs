@@ -7,13 +7,13 @@
 
 mod options;
 mod image;
-pub mod aggregate;
+pub(crate) mod aggregate;
 mod defaults;
 mod volume_defaults;
-pub mod volumes;
+pub(crate) mod volumes;
 mod spec;
-pub mod annotations;
-pub mod containers;
+pub(crate) mod annotations;
+pub(crate) mod containers;
 mod ports;
 mod env;
 mod mounts;
@@ -22,12 +22,12 @@ mod restart;
 mod claims;
 mod resources;
 mod security;
-pub mod profiles;
+pub(crate) mod profiles;
 mod windows;
 mod os;
 mod affinity;
 mod spread;
-pub mod tolerations;
+pub(crate) mod tolerations;
 mod dns;
 mod warnings;
 mod disabled;
@@ -41,11 +41,6 @@ use crate::value::Value;
 
 pub use options::Options;
 pub use volume_defaults::set_network_defaults;
-
-/// Sets the defaults of a pod's spec, as every object with one has them.
-pub fn set_pod_spec_defaults(spec: &mut Value) {
-    defaults::set_spec_defaults(spec);
-}
 
 /// Sets the defaults of a template: those of its spec.
 pub fn set_template_defaults(template: &mut Value) {
@@ -136,12 +131,6 @@ pub fn drop_disabled_pod_fields(new: &mut Value, old: Option<&Value>) {
 /// What is wrong with a list of tolerations.
 pub fn validate_tolerations(list: &FieldRef<'_>, options: &Options) -> ErrorList {
     tolerations::validate(list, options)
-}
-
-/// What is wrong with the annotations of a Pod that mean something for it.
-pub fn validate_pod_annotations(pod: &FieldRef<'_>, options: &Options) -> ErrorList {
-    let metadata = pod.field("metadata");
-    annotations::validate(&metadata.field("annotations"), &pod.field("spec"), options)
 }
 
 #[cfg(test)]

@@ -132,7 +132,9 @@ fn joined(host: &str, port: &str) -> String {
 /// Where `/proxy` of `[SCHEME:]NAME[:PORT]` goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proxied<'r> {
+    /// The name, without scheme and port.
     pub name: &'r str,
+    /// The port's number or name; may be empty.
     pub port: &'r str,
 }
 
@@ -190,10 +192,15 @@ pub fn refused(address: &str) -> String {
 /// The options of `/log`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogOptions {
+    /// `tailLines`
     pub tail_lines: Option<i64>,
+    /// `limitBytes`
     pub limit_bytes: Option<i64>,
+    /// `sinceSeconds`
     pub since_seconds: Option<i64>,
+    /// Whether `sinceTime` is there.
     pub since_time: bool,
+    /// Whether `stream` is there.
     pub stream: bool,
 }
 

@@ -3,27 +3,27 @@
 //! Everything here takes objects in the form of v1, with their defaults, and makes errors, objects or cells of them; nothing
 //! reads the store. Source: `pkg/registry/core/pod`, `pkg/apis/core/validation` and `pkg/api/pod` of Kubernetes, release 1.36.
 
-pub mod convert;
-pub mod prepare;
-pub mod app_armor;
+pub(crate) mod convert;
+pub(crate) mod prepare;
+pub(crate) mod app_armor;
 mod qos;
-pub mod conditions;
-pub mod create;
-pub mod update;
+pub(crate) mod conditions;
+pub(crate) mod create;
+pub(crate) mod update;
 mod gated;
-pub mod status;
+pub(crate) mod status;
 mod container_statuses;
 mod transitions;
 mod claim_statuses;
-pub mod ephemeral;
-pub mod resize;
+pub(crate) mod ephemeral;
+pub(crate) mod resize;
 pub mod binding;
 pub mod eviction;
 pub mod connect;
-pub mod deletion;
+pub(crate) mod deletion;
 mod ips;
-pub mod table;
-pub mod fields;
+pub(crate) mod table;
+pub(crate) mod fields;
 pub mod priority;
 pub mod tolerations;
 pub mod runtime_class;
@@ -39,8 +39,11 @@ pub static EVICTION: Kind =
 
 /// What a request to connect may say in its query.
 pub static ATTACH_OPTIONS: Kind = Kind::new("", "v1", "PodAttachOptions", &Unchecked);
+/// The options of `exec` and `attach`.
 pub static EXEC_OPTIONS: Kind = Kind::new("", "v1", "PodExecOptions", &Unchecked);
+/// The options of `portforward`.
 pub static PORT_FORWARD_OPTIONS: Kind = Kind::new("", "v1", "PodPortForwardOptions", &Unchecked);
+/// The options of `proxy`.
 pub static PROXY_OPTIONS: Kind = Kind::new("", "v1", "PodProxyOptions", &Unchecked);
 
 /// The lists of containers, in the order in which Kubernetes visits them.

@@ -22,7 +22,9 @@ pub use usage::Counted;
 /// A write of an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'r> {
+    /// Which resource is counted.
     pub counted: Counted<'r>,
+    /// The object that is written.
     pub object: &'r Value,
     /// What it replaces; nothing where it is made.
     pub old: Option<&'r Value>,

@@ -33,8 +33,11 @@ const BY_CLASS: &str = ".storageclass.storage.k8s.io/";
 /// The objects of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted<'c> {
+    /// The API group; empty for the core.
     pub group: &'c str,
+    /// The name in paths.
     pub plural: &'c str,
+    /// Empty for the object itself.
     pub subresource: &'c str,
 }
 

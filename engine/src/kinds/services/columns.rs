@@ -11,6 +11,7 @@ use super::{field, number, ports, text, texts};
 
 const NOTHING: &str = "<none>";
 
+/// The columns of Services.
 pub fn table() -> Table {
     let columns = vec![
         Column::string("Type", "How the service is reached."),

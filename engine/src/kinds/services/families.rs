@@ -18,11 +18,14 @@ const REQUIRE_DUAL: &str = "RequireDualStack";
 /// A family of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
+    /// IPv4
     V4,
+    /// IPv6
     V6,
 }
 
 impl Family {
+    /// `IPv4` or `IPv6`.
     pub const fn name(self) -> &'static str {
         match self {
             Family::V4 => "IPv4",
@@ -30,6 +33,7 @@ impl Family {
         }
     }
 
+    /// The family of this name.
     pub fn named(name: &str) -> Option<Self> {
         [Family::V4, Family::V6].into_iter().find(|family| family.name() == name)
     }
@@ -39,6 +43,7 @@ impl Family {
         parse_lenient(ip).map(|ip| if ip.is_ipv4() { Family::V4 } else { Family::V6 })
     }
 
+    /// The family that is not this one.
     pub const fn other(self) -> Self {
         match self {
             Family::V4 => Family::V6,
@@ -50,7 +55,9 @@ impl Family {
 /// The families that a cluster has addresses of, the one that services get by default first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Families {
+    /// The family of the first range.
     pub primary: Family,
+    /// Whether there are ranges of both.
     pub is_dual: bool,
 }
 

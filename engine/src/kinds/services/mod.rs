@@ -72,6 +72,7 @@ fn put(service: &mut Value, name: &str, value: Option<Value>) {
     }
 }
 
+/// Whether its type is `ExternalName`.
 pub fn is_external_name(service: &Value) -> bool {
     text(service, "type") == "ExternalName"
 }

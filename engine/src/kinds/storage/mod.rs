@@ -3,10 +3,10 @@
 //! Source: `pkg/apis/core/validation`, `pkg/apis/storage/validation`, `pkg/api/persistentvolume*` and `pkg/api/storage` of
 //! Kubernetes 1.36.
 
-pub mod access_modes;
-pub mod claim;
+pub(crate) mod access_modes;
+pub(crate) mod claim;
 pub mod class;
-pub mod columns;
-pub mod drivers;
-pub mod topologies;
-pub mod volume;
+pub(crate) mod columns;
+pub(crate) mod drivers;
+pub(crate) mod topologies;
+pub(crate) mod volume;

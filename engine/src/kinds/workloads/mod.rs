@@ -3,12 +3,12 @@
 //!
 //! Source: `pkg/apis/apps/validation`, `pkg/registry/apps` and `pkg/printers` of Kubernetes 1.37.
 
-pub mod cells;
-pub mod claims;
-pub mod percent;
+pub(crate) mod cells;
+pub(crate) mod claims;
+pub(crate) mod percent;
 pub mod selector;
-pub mod status;
-pub mod template;
+pub(crate) mod status;
+pub(crate) mod template;
 
 use self::template::Options;
 use super::strategy::Subresource;
@@ -35,6 +35,7 @@ pub fn copy_labels(new: &mut Value, old: &Value) {
     }
 }
 
+/// Sets an annotation.
 pub fn set_annotation(object: &mut Value, name: &str, value: &str) {
     let metadata = object.make_object().entry("metadata").make_object();
     metadata.entry("annotations").make_object().insert(name, Value::from(value));

@@ -6,8 +6,8 @@
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch`, release 1.37; texts recorded from kube-apiserver.
 
-pub mod apply_configuration;
-pub mod json_patch;
+pub(crate) mod apply_configuration;
+pub(crate) mod json_patch;
 mod native;
 
 use super::expression::go_name;
@@ -20,7 +20,9 @@ use crate::value::Value;
 /// What an expression gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatchType {
+    /// `ApplyConfiguration`
     ApplyConfiguration,
+    /// `JSONPatch`
     JsonPatch,
 }
 
@@ -87,6 +89,7 @@ impl PatchType {
 }
 
 impl CompileError {
+    /// The text for the status of the policy.
     pub fn text(&self) -> &str {
         match self {
             CompileError::Invalid(text) | CompileError::Internal(text) => text,

@@ -6,6 +6,7 @@
 use crate::types::{Codec, Field, Message, boolean, double, int64, message, string};
 use crate::value::Value;
 
+/// The document of OpenAPI v2.
 pub static OPEN_API_V2: Message = Message::new(
     "Document",
     &[

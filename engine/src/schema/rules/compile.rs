@@ -44,7 +44,9 @@ pub struct CompiledRule {
 /// An expression that is ready to run, and its price.
 #[derive(Clone, Debug)]
 pub struct Expression {
+    /// The checked expression.
     pub checked: CheckedExpr,
+    /// The program that evaluates it.
     pub program: Arc<Program>,
     /// The most that one evaluation can cost, by the estimate.
     pub cost_max: u64,

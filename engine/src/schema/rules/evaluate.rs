@@ -34,6 +34,7 @@ impl Default for Limits {
 /// What the rules have against an object.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
+    /// Rules that do not hold, and those that failed.
     pub errors: ErrorList,
     /// Errors of values that an update left alone.
     pub warnings: Vec<String>,
@@ -44,7 +45,9 @@ pub struct Findings {
 /// An evaluation of a rule or of its message.
 #[derive(Debug)]
 pub struct Run<'r, 'a> {
+    /// Where the value is.
     pub path: &'r Path<'r>,
+    /// The rule.
     pub rule: &'r ValidationRule,
     /// `self` and `oldSelf`.
     pub variables: &'r [Binding<'a>],
@@ -52,7 +55,9 @@ pub struct Run<'r, 'a> {
     pub index: usize,
     /// Whether it was the rule's message.
     pub is_message: bool,
+    /// What it came to.
     pub result: &'r Result<Cel<'a>, EvalError>,
+    /// What it cost.
     pub cost: u64,
 }
 

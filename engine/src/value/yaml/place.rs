@@ -12,20 +12,25 @@ use crate::value::{Value, go_quote};
 /// A place in a text: line and column, in characters, both from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
+    /// Counted from 1.
     pub line: usize,
+    /// Counted from 1, in characters.
     pub column: usize,
 }
 
 /// A key that stands a second time in its mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repeated {
+    /// Where the later one stands.
     pub place: Place,
+    /// What stands twice.
     pub key: RepeatedKey,
 }
 
 /// A key, which need not be a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RepeatedKey {
+    /// A text.
     Text(String),
     /// Any other, as Go prints it.
     Other(String),
@@ -43,7 +48,9 @@ impl fmt::Display for Repeated {
 
 /// A document, and where its parts stand.
 pub struct Located {
+    /// The document.
     pub value: Value,
+    /// Keys that stand twice, which count by their last value.
     pub repeated: Vec<Repeated>,
     document: Document,
 }

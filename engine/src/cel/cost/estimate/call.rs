@@ -34,6 +34,7 @@ impl Estimate {
     /// One step.
     pub const ONE: Estimate = Estimate::of(Range::fixed(model::CALL));
 
+    /// An estimate of this cost, of a result whose size is not known.
     pub const fn of(cost: Range) -> Estimate {
         Estimate { cost, arguments: None, result: None, entry: None, step: None }
     }

@@ -12,7 +12,9 @@ use crate::cel::types::{Scalar, Type};
 pub struct Entry {
     /// Whether the keys are indices.
     pub of_list: bool,
+    /// The size of the key.
     pub key: Range,
+    /// The size of the value.
     pub value: Range,
 }
 

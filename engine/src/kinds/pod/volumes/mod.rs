@@ -6,14 +6,14 @@
 //! Source: `ValidateVolumes` in `pkg/apis/core/validation` of Kubernetes 1.36, with the types of 1.37.
 
 mod claim_template;
-pub mod disks;
-pub mod downward_api;
-pub mod files;
-pub mod iscsi;
-pub mod network;
-pub mod paths;
+pub(crate) mod disks;
+pub(crate) mod downward_api;
+pub(crate) mod files;
+pub(crate) mod iscsi;
+pub(crate) mod network;
+pub(crate) mod paths;
 mod projected;
-pub mod source;
+pub(crate) mod source;
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -5,6 +5,7 @@ use crate::kinds::{Kind, Review};
 
 pub static KINDS: [&Kind; 1] = [&BINDING];
 
+/// `Binding`, which assigns a Pod to a Node and is never stored.
 pub static BINDING: Kind = Kind {
     plural: "bindings",
     singular: "binding",

@@ -34,7 +34,9 @@ pub struct IpRange {
 /// Why a range is not one of cluster IPs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RangeError {
+    /// It is no prefix; why.
     Prefix(String),
+    /// It has more addresses than a range may have; the shortest prefix that may be.
     TooLarge(u8),
 }
 
@@ -63,6 +65,7 @@ impl IpRange {
         Ok(IpRange { prefix, first: number(prefix.ip) + 1, size, lower })
     }
 
+    /// Whether its addresses are IPv4 or IPv6.
     pub fn family(&self) -> Family {
         if self.prefix.ip.is_ipv4() { Family::V4 } else { Family::V6 }
     }

@@ -40,10 +40,15 @@ pub enum AllocationError {
 /// Why an address or a port is not to be had, in Kubernetes' words.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refusal {
+    /// Nothing is left in the range.
     Full,
+    /// Another Service has the address.
     AddressTaken,
+    /// Another Service has the port.
     PortTaken,
+    /// The address is not of the range's family.
     OtherNetwork,
+    /// The address or port is not within the range, which is told.
     OutOfRange(String),
 }
 
