@@ -125,7 +125,7 @@
 //! The layers, from words to edges, stand in `ARCHITECTURE.md`; `tests/tidy.rs` holds the table of allowed imports.
 
 // Others use what is public here.
-#![warn(missing_docs)]
+#![warn(missing_docs, clippy::missing_errors_doc)]
 
 pub mod work;
 pub mod value;

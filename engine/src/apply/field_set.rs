@@ -271,6 +271,10 @@ impl FieldSet {
     }
 
     /// Reads the `fieldsV1` of a managedFields entry. Elements of unknown kinds are left out.
+    ///
+    /// # Errors
+    ///
+    /// An element that can't be read; Go's text.
     pub fn decode(fields: &Value) -> Result<FieldSet, PathElementError> {
         Self::decode_node(fields).map(|(set, _)| set)
     }

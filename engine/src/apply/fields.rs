@@ -22,6 +22,9 @@ pub(super) enum Fields<'a> {
 impl<'a> Fields<'a> {
     pub const NONE: Fields<'static> = Fields::Set(FieldSet::new());
 
+    /// # Errors
+    ///
+    /// An element that can't be read; Go's text.
     pub fn decode(fields: &'a Value) -> Result<Self, PathElementError> {
         if is_canonical(fields)? {
             Ok(Fields::Encoded(Cow::Borrowed(fields)))

@@ -271,12 +271,19 @@ pub(super) fn is_reset(entries: Option<&[RawEntry<'_>]>) -> bool {
 }
 
 /// Checks what a webhook made of `metadata.managedFields`; the message goes into the warning that says it was undone.
+///
+/// # Errors
+///
+/// What can't be decoded, in the words of the reference.
 pub fn validate(object: &Value) -> Result<(), DecodeError> {
     let entries = read(object.at(&["metadata", "managedFields"])).unwrap_or_default();
     Managers::decode(&entries).map(|_| ())
 }
 
 impl<'a> Managers<'a> {
+    /// # Errors
+    ///
+    /// What can't be decoded, in the words of the reference.
     pub fn decode(entries: &[RawEntry<'a>]) -> Result<Managers<'a>, DecodeError> {
         let mut managers = Managers::default();
         for (index, raw) in entries.iter().enumerate() {

@@ -85,6 +85,10 @@ pub trait Versions {
     ///
     /// For a custom resource, a version that its definition does not declare is no [`ConvertError::MissingVersion`] but
     /// fails: `request to convert CR to an invalid group/version: example.com/v0`.
+    ///
+    /// # Errors
+    ///
+    /// The object can't be converted.
     fn convert(&self, object: &Value, api_version: &str) -> Result<Value, ConvertError>;
 }
 
@@ -162,6 +166,10 @@ impl FieldManager<'_> {
     /// What to store after an apply of `applied` by `manager`.
     ///
     /// `live` and `now` are as for [`FieldManager::update`]. With `force`, fields are taken from other managers.
+    ///
+    /// # Errors
+    ///
+    /// Conflicts with other managers, without `force`; and what can't be merged: managedFields in what is applied, or values that are not of their types.
     pub fn apply(
         &self,
         live: Option<&Value>,

@@ -52,6 +52,10 @@ impl PathElement {
     }
 
     /// Reads `f:name`, `k:{"port":80}`, `v:"text"` or `i:0`. Numbers come out as doubles, as in the reference.
+    ///
+    /// # Errors
+    ///
+    /// A text that is none of these.
     pub fn decode(text: &str) -> Result<Self, PathElementError> {
         let malformed = |reason: String| PathElementError::Malformed(reason);
         let bytes = text.as_bytes();

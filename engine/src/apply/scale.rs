@@ -22,7 +22,9 @@ impl<'a> ScaleFields<'a> {
     /// `object` is the resource. `replicas_paths` has each of its versions (`group/version`) with where the replicas
     /// are in it, `None` for a version without `/scale`.
     ///
-    /// The error is 500 with this text.
+    /// # Errors
+    ///
+    /// managedFields that can't be decoded; the answer is 500 with this text.
     pub fn of(
         object: &'a Value,
         replicas_paths: &'a [(String, Option<Vec<PathElement>>)],
@@ -49,6 +51,10 @@ impl<'a> ScaleFields<'a> {
     }
 
     /// `metadata.managedFields` of the resource in `version`, after `scale` was written.
+    ///
+    /// # Errors
+    ///
+    /// managedFields of the Scale that can't be decoded.
     pub fn to_parent(self, scale: &Value, version: &str) -> Result<Option<Value>, DecodeError> {
         let mut of_scale = decode(scale)?;
         let replicas = [PathElement::field("spec"), PathElement::field("replicas")];

@@ -103,6 +103,10 @@ impl TypeSchema {
     }
 
     /// Whether `object` conforms. Sets and list maps may hold an item twice only if `allow_duplicates`.
+    ///
+    /// # Errors
+    ///
+    /// Every value that is of another type, and items that stand twice.
     pub fn validate(&self, object: &Value, allow_duplicates: bool) -> Result<(), TypeErrors> {
         let found = TypeErrors { errors: Vec::new(), bytes: 0, untold: 0 };
         let mut walk = Validation { types: self, allow_duplicates, found };

@@ -79,6 +79,10 @@ impl<'a> InVersions<'a> {
 impl<'a> Updater<'a> {
     /// Takes what the update changes from its owners, and returns what it sets. Both objects are in the version of the
     /// request.
+    ///
+    /// # Errors
+    ///
+    /// A conversion that fails.
     pub fn update(&self, live: Typed<'a>, new: Typed<'a>, managers: &mut Managers<'_>) -> Result<FieldSet, ApplyError> {
         let mut live = InVersions::new(live);
         self.reconcile(&mut live, managers)?;
@@ -91,6 +95,10 @@ impl<'a> Updater<'a> {
 
     /// Merges `applied` into `live`. Returns the new object without its managedFields, and whether more than ownership
     /// changes.
+    ///
+    /// # Errors
+    ///
+    /// Conflicts, and a conversion that fails.
     pub fn apply(
         &self,
         live: Typed<'a>,

@@ -234,6 +234,10 @@ impl Env {
     }
 
     /// Parses `text`; the errors are those of the syntax.
+    ///
+    /// # Errors
+    ///
+    /// The faults of the syntax, with their positions.
     pub fn parse(&self, text: &str) -> Result<Ast, Issues> {
         parser::parse(SourceInfo::new(text), &self.library)
     }

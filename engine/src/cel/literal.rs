@@ -7,6 +7,10 @@ const BAD_ESCAPE: &str = "unable to unescape string";
 const BAD_CODE_POINT: &str = "invalid unicode code point";
 
 /// The value of a token, negated where `is_negative`; else what is wrong with it.
+///
+/// # Errors
+///
+/// What is wrong with the token.
 pub fn decode(kind: TokenKind, is_negative: bool, text: &str) -> Result<Constant, &'static str> {
     match kind {
         TokenKind::Int => int(is_negative, text).map(Constant::Int).ok_or("invalid int literal"),

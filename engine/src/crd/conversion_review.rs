@@ -29,6 +29,10 @@ pub enum ReviewVersion {
 
 impl ReviewVersion {
     /// The first of a definition's `conversionReviewVersions` that this server speaks.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
     pub fn choose(versions: &[String]) -> Result<Self, String> {
         let known = versions.iter().find_map(|version| match version.as_str() {
             "v1" => Some(ReviewVersion::V1),

@@ -5,6 +5,10 @@
 use crate::value::{Map, Value, go_print, go_type};
 
 /// The integer behind `fields`; `None` where a field on the way is absent.
+///
+/// # Errors
+///
+/// A field on the way is not an object, or the last one not an integer.
 pub fn nested_int(object: &Value, fields: &[&str]) -> Result<Option<i64>, String> {
     match nested(object, fields)? {
         None => Ok(None),
@@ -14,6 +18,10 @@ pub fn nested_int(object: &Value, fields: &[&str]) -> Result<Option<i64>, String
 }
 
 /// The text behind `fields`; `None` where a field on the way is absent.
+///
+/// # Errors
+///
+/// A field on the way is not an object, or the last one not a text.
 pub fn nested_str<'v>(object: &'v Value, fields: &[&str]) -> Result<Option<&'v str>, String> {
     match nested(object, fields)? {
         None => Ok(None),
@@ -23,6 +31,10 @@ pub fn nested_str<'v>(object: &'v Value, fields: &[&str]) -> Result<Option<&'v s
 }
 
 /// Sets the field behind `fields`, making the objects on the way.
+///
+/// # Errors
+///
+/// A field on the way is not an object.
 pub fn set_nested(object: &mut Value, fields: &[&str], value: Value) -> Result<(), String> {
     let Some((last, way)) = fields.split_last() else { return Ok(()) };
     let mut at = object;

@@ -43,6 +43,10 @@ pub enum Origin {
 /// of the resource; an object of another group or kind only has its metadata read.
 ///
 /// Errors are Go's texts, for a 400.
+///
+/// # Errors
+///
+/// The version is not served, metadata can't be read, or the defaults are too many.
 pub fn decode(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origin) -> Result<Vec<String>, String> {
     let unknown = coerce(object, versions, origin)?;
     match (set_defaults(object, versions), origin) {
@@ -54,7 +58,9 @@ pub fn decode(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origi
 
 /// Sets the defaults of the version that `object` names.
 ///
-/// Errors: they are too many for an object that is stored.
+/// # Errors
+///
+/// They are too many for an object that is stored.
 pub fn set_defaults(object: &mut Value, versions: &[Arc<ServedVersion>]) -> Result<(), String> {
     match own_version(object, versions) {
         Some(version) => default::apply(object, &version.structural).map_err(|error| error.to_string()),
@@ -63,6 +69,10 @@ pub fn set_defaults(object: &mut Value, versions: &[Arc<ServedVersion>]) -> Resu
 }
 
 /// [`decode`] without the defaults: what happens to an object after conversion.
+///
+/// # Errors
+///
+/// The version is not served, or metadata can't be read.
 pub fn coerce(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origin) -> Result<Vec<String>, String> {
     let kind = nested_str(object, &["kind"])?.map(str::to_owned);
     let api_version = nested_str(object, &["apiVersion"])?.map(str::to_owned);
@@ -119,6 +129,10 @@ fn own_version<'v>(object: &Value, versions: &'v [Arc<ServedVersion>]) -> Option
 }
 
 /// The group and version of an `apiVersion`.
+///
+/// # Errors
+///
+/// It has more than one slash.
 pub fn split_api_version(api_version: &str) -> Result<(&str, &str), String> {
     match api_version.matches('/').count() {
         0 => Ok(("", api_version)),

@@ -110,7 +110,11 @@ impl Cell {
 
 /// A kind's own ways. Everything else is the same for all kinds and stands in the verbs' files.
 pub trait Strategy: Send + Sync {
-    /// Brings `object`, as a client sent it, into the form of the version it names. Errors are Go's texts.
+    /// Brings `object`, as a client sent it, into the form of the version it names.
+    ///
+    /// # Errors
+    ///
+    /// What Go's decoder says of a field that has another type.
     fn decode(&self, object: Value, _versions: &[Arc<ServedVersion>]) -> Result<Decoded, String> {
         let Some(message) = super::type_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"])) else {
             return Ok(Decoded::unstructured(object, Vec::new()));
@@ -149,11 +153,19 @@ pub trait Strategy: Send + Sync {
     fn keep_empty(&self, _sent: &Value, _decoded: &mut Value) {}
 
     /// Sets defaults in what apply has merged; what conflicts with the schema is left for validation to tell.
+    ///
+    /// # Errors
+    ///
+    /// The version is not known, or the defaults are too many.
     fn set_defaults(&self, object: Value, versions: &[Arc<ServedVersion>]) -> Result<Decoded, String> {
         self.decode(object, versions)
     }
 
     /// Takes what the schema does not know out of an object that webhooks have changed.
+    ///
+    /// # Errors
+    ///
+    /// What can't be converted.
     fn settle(&self, object: Value, _versions: &[Arc<ServedVersion>]) -> Result<Value, String> {
         Ok(object)
     }

@@ -71,11 +71,19 @@ const DEPTH_MAX: usize = 32;
 
 impl JsonPath {
     /// Reads a path. What follows a closing brace is ignored, as is all but the first action of a template.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text, in Go's words.
     pub fn parse(path: &str) -> Result<Self, ParseError> {
         Ok(JsonPath { steps: parse_steps(path, 0)? })
     }
 
     /// What the path finds in `value`.
+    ///
+    /// # Errors
+    ///
+    /// A field or an index that is not there.
     pub fn find<'v>(&self, value: &'v Value) -> Result<Vec<Cow<'v, Value>>, FindError> {
         walk(vec![Cow::Borrowed(value)], &self.steps)
     }

@@ -67,6 +67,10 @@ pub struct Pattern {
 
 impl Pattern {
     /// Parses `source`; what is wrong with it comes in Go's words.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, in Go's words; and a pattern that needs too many states.
     pub fn new(source: &str) -> Result<Self, Error> {
         let (_, states) = Parser::new(source).parse()?;
         Ok(Pattern { source: source.to_owned(), states, regex: OnceLock::new(), automaton: OnceLock::new() })

@@ -339,6 +339,10 @@ struct Term {
 
 impl FieldSelector {
     /// Reads `a=b,c!=d,e==f`; a backslash takes the meaning from a comma, an equals sign and a backslash.
+    ///
+    /// # Errors
+    ///
+    /// Kubernetes' text for what can't be read.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parts = split_terms(text);
         // The error that is told is that of the first part in byte order.

@@ -38,6 +38,10 @@ struct Operation {
 impl Patch {
     /// Reads a patch; with `strict`, types are checked, and it tells which fields of an operation are unknown or stand
     /// twice.
+    ///
+    /// # Errors
+    ///
+    /// The patch is not a list of operations.
     pub fn decode(bytes: &[u8], strict: bool) -> Result<(Patch, Vec<String>), PatchError> {
         let text = text_of(bytes)?;
         let refuse = |what: &str, wanted: &str, loosely: &str| {
@@ -82,6 +86,10 @@ impl Patch {
 
     /// The text of `object` after all operations; none of them has happened if one fails. `layout` is that of the object,
     /// which shows where no operation leads.
+    ///
+    /// # Errors
+    ///
+    /// An operation that can't be done, in Go's words.
     pub fn apply(&self, object: &Value, layout: Layout) -> Result<String, PatchError> {
         let mut document = Node::live(object, layout);
         let mut copied_bytes = 0;

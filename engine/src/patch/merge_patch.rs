@@ -17,6 +17,10 @@ pub struct Patch {
 
 impl Patch {
     /// Reads a patch; with `strict`, also tells which fields stand twice.
+    ///
+    /// # Errors
+    ///
+    /// It is not a JSON object.
     pub fn decode(bytes: &[u8], strict: bool) -> Result<(Patch, Vec<String>), PatchError> {
         let text = text_of(bytes)?;
         let written = Written::read(&text);

@@ -39,6 +39,10 @@ pub struct Patch(Map);
 
 impl Patch {
     /// Reads a patch; with `strict`, also tells which fields stand twice.
+    ///
+    /// # Errors
+    ///
+    /// It is not a JSON object.
     pub fn decode(bytes: &[u8], strict: bool) -> Result<(Patch, Vec<String>), PatchError> {
         let decoded =
             if strict { json::decode_strict(bytes) } else { json::decode(bytes).map(|value| (value, Vec::new())) };
@@ -63,6 +67,10 @@ impl Patch {
     }
 
     /// `live` with this merged into it. `message` is its type.
+    ///
+    /// # Errors
+    ///
+    /// A directive or a list that can't be merged.
     pub fn apply(&self, live: &Value, message: &'static Message) -> Result<Value, MergeError> {
         let live = live.as_object().cloned().unwrap_or_default();
         merge_fields(live, self.0.clone(), &Types::Object(message)).map(Value::Object)

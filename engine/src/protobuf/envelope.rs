@@ -27,6 +27,10 @@ pub struct Envelope<'b> {
 }
 
 /// Takes a body apart.
+///
+/// # Errors
+///
+/// The bytes are not such a body.
 pub fn open(body: &[u8]) -> Result<Envelope<'_>, Error> {
     if body.is_empty() {
         return Err(Error::Empty);

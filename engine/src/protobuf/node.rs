@@ -58,6 +58,10 @@ pub enum Part<'b> {
 
 impl<'b> Node<'b> {
     /// Reads a message.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are not a message.
     pub fn read(message: &'static Message, bytes: &'b [u8]) -> Result<Self, Error> {
         let mut node = Node::default();
         let overlapped_bytes = Cell::new(0);

@@ -31,6 +31,10 @@ impl<'b> Reader<'b> {
     }
 
     /// A number in groups of seven bits, the lowest first. Bits beyond the 64th are dropped.
+    ///
+    /// # Errors
+    ///
+    /// The bytes end, or the number has more than 64 bits.
     pub fn varint(&mut self) -> Result<u64, Error> {
         work::step();
         let mut number = 0;
@@ -46,6 +50,10 @@ impl<'b> Reader<'b> {
     }
 
     /// A double.
+    ///
+    /// # Errors
+    ///
+    /// The bytes end.
     pub fn fixed64(&mut self) -> Result<f64, Error> {
         let (bytes, _) = self.bytes[self.at..].split_first_chunk().ok_or(Error::UnexpectedEnd)?;
         self.at += bytes.len();
@@ -53,6 +61,10 @@ impl<'b> Reader<'b> {
     }
 
     /// Bytes behind their length.
+    ///
+    /// # Errors
+    ///
+    /// The bytes end, or the length is negative.
     pub fn length_delimited(&mut self) -> Result<&'b [u8], Error> {
         let end = self.length_end()?;
         let bytes = self.bytes.get(self.at..end).ok_or(Error::UnexpectedEnd)?;
@@ -68,6 +80,10 @@ impl<'b> Reader<'b> {
     }
 
     /// Skips a field, its tag included; a group ends with its own end.
+    ///
+    /// # Errors
+    ///
+    /// The bytes end, or are not a field.
     pub fn skip(&mut self) -> Result<(), Error> {
         let mut depth = 0_usize;
         while !self.is_at_end() {

@@ -30,7 +30,9 @@ impl std::fmt::Display for TooLarge {
 
 /// Sets fields that are absent, or null though not nullable, to their default; items and map values only when null.
 ///
-/// Errors: the defaults come to more than [`DEFAULTS_BYTES_MAX`]; from there on none are set.
+/// # Errors
+///
+/// The defaults come to more than [`DEFAULTS_BYTES_MAX`]; from there on none are set.
 /// Source: Kubernetes documentation, "Defaulting"; answers recorded from apiextensions-apiserver 1.37.
 pub fn apply(value: &mut Value, schema: &Structural) -> Result<(), TooLarge> {
     Defaulting { room: DEFAULTS_BYTES_MAX }.enter(value, schema)

@@ -274,6 +274,10 @@ pub fn decode(value: &Value) -> Result<(JsonSchema, Findings), String> {
 
 impl JsonSchema {
     /// Decodes a schema within something larger.
+    ///
+    /// # Errors
+    ///
+    /// What ends the decoding, as Go's decoder does.
     pub fn decode<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<JsonSchema, Stop> {
         let mut schema = JsonSchema::default();
         typed.structure(value, "JSONSchemaProps", |typed, name, value| {

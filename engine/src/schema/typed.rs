@@ -129,6 +129,10 @@ impl Way {
 
 impl<'v> Typed<'v> {
     /// Runs `decode` and tells what it found, or the error that Go would tell.
+    ///
+    /// # Errors
+    ///
+    /// What Go's decoder would tell.
     pub fn run<T>(decode: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Result<(T, Findings), String> {
         let mut typed = Typed::default();
         let value = decode(&mut typed).map_err(|Stop(text)| text)?;
@@ -140,6 +144,10 @@ impl<'v> Typed<'v> {
     }
 
     /// The errors that `decode` meets, up to a bound, in the order of the walk.
+    ///
+    /// # Errors
+    ///
+    /// What ends the decoding at once.
     pub fn faults<T>(decode: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Vec<Fault> {
         let mut typed = Typed::default();
         // What stops it is among them, or is told without a place.
@@ -148,6 +156,10 @@ impl<'v> Typed<'v> {
     }
 
     /// Decodes the fields of `value` into a struct `name` of a package `v1`; `field` says whether it knows a field.
+    ///
+    /// # Errors
+    ///
+    /// What ends the decoding at once.
     pub fn structure(
         &mut self,
         value: &'v Value,
@@ -158,6 +170,10 @@ impl<'v> Typed<'v> {
     }
 
     /// As [`Typed::structure`], for a struct of any package.
+    ///
+    /// # Errors
+    ///
+    /// What ends the decoding at once.
     pub fn structure_in(
         &mut self,
         package: &str,
@@ -186,6 +202,10 @@ impl<'v> Typed<'v> {
     }
 
     /// Decodes the items of an array; `null` is no list at all.
+    ///
+    /// # Errors
+    ///
+    /// What ends the decoding at once.
     pub fn list<T>(
         &mut self,
         value: &'v Value,
@@ -206,6 +226,10 @@ impl<'v> Typed<'v> {
     }
 
     /// Decodes the entries of a map from strings.
+    ///
+    /// # Errors
+    ///
+    /// What ends the decoding at once.
     pub fn map<T, M: FromIterator<(String, T)>>(
         &mut self,
         value: &'v Value,
@@ -226,6 +250,10 @@ impl<'v> Typed<'v> {
     }
 
     /// Decodes a field of a struct that is embedded in the one at hand, by the Go names of the structs on the way to it.
+    ///
+    /// # Errors
+    ///
+    /// What ends the decoding at once.
     pub fn embedded<T>(
         &mut self,
         structs: &[&'static str],
@@ -242,6 +270,10 @@ impl<'v> Typed<'v> {
     }
 
     /// Decodes inside a type that Go lets decode itself: its errors stop everything, and strictness ends here.
+    ///
+    /// # Errors
+    ///
+    /// What ends the decoding at once.
     pub fn own<T>(&mut self, decode: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Result<T, Stop> {
         self.opaque();
         let outer_frozen = self.frozen;
@@ -290,6 +322,10 @@ impl<'v> Typed<'v> {
     }
 
     /// A list of strings; `None` for null and for another type, which is noted.
+    ///
+    /// # Errors
+    ///
+    /// What ends the decoding at once.
     pub fn strings(&mut self, value: &'v Value) -> Result<Option<Vec<String>>, Stop> {
         self.list(value, "[]string", |typed, item| Ok(typed.string(item).unwrap_or_default()))
     }

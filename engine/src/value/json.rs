@@ -72,6 +72,10 @@ pub mod tally {
 }
 
 /// Reads one JSON value. Integers that fit `i64` and have neither point nor exponent are integers, other numbers doubles.
+///
+/// # Errors
+///
+/// It is not JSON, too deep, or has a number that no double can hold.
 pub fn decode(bytes: &[u8]) -> Result<Value, Error> {
     Decoder::new(bytes).decode()?.within_range().map(|decoded| decoded.value)
 }
@@ -91,6 +95,10 @@ impl fmt::Display for Repeated {
 
 /// Reads one JSON value and lists what strict clients want refused: fields that stand twice, each once, in the order they
 /// stand, up to 100.
+///
+/// # Errors
+///
+/// It is not JSON, too deep, or has a number that no double can hold.
 pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<Repeated>), Error> {
     let decoded = Decoder::new(bytes).decode()?.within_range()?;
     let repeated = if decoded.has_repeated_fields { repeated_fields(bytes)? } else { Vec::new() };
@@ -98,6 +106,10 @@ pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<Repeated>), Error> {
 }
 
 /// As [`decode`], with null for every number that no double can hold.
+///
+/// # Errors
+///
+/// It is not JSON, or too deep.
 pub fn decode_within_range(bytes: &[u8]) -> Result<Value, Error> {
     Decoder::new(bytes).decode().map(|decoded| decoded.value)
 }

@@ -29,6 +29,10 @@ pub trait Oversee: Send {
     /// Is called about every 1,000 steps on the thread that takes them, and may make it wait.
     ///
     /// Errors: the work is to end at once, for this reason.
+    ///
+    /// # Errors
+    ///
+    /// Why the work is to end.
     fn look(&mut self) -> Result<(), Ended>;
 
     /// The same in the midst of what others wait for: it is not to wait, and is not ended.
@@ -157,7 +161,9 @@ impl Meter {
 
     /// Runs work on this thread, watched over. What has been left half done is not to be used after an error.
     ///
-    /// Errors: it was ended, or it panicked.
+    /// # Errors
+    ///
+    /// It was ended, or it panicked.
     pub fn run<T>(&mut self, work: impl FnOnce() -> T) -> Result<T, Broken> {
         if let Some(overseer) = &mut self.overseer {
             overseer.begin();

@@ -56,6 +56,10 @@ pub fn name_suffix(mut random: u128) -> String {
 }
 
 /// The body's namespace must be that of the path, or nothing, and then becomes it.
+///
+/// # Errors
+///
+/// 400: the namespaces differ.
 pub fn ensure_namespace(object: &mut Value, namespace: &str) -> Result<(), Status> {
     let metadata = metadata_mut(object);
     let own = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
@@ -75,6 +79,10 @@ pub fn ensure_namespace(object: &mut Value, namespace: &str) -> Result<(), Statu
 }
 
 /// The body must name the object of the path. Source: `checkName` of apiserver 1.37.
+///
+/// # Errors
+///
+/// 400: the names differ.
 pub fn check_name(object: &Value, wanted: &str) -> Result<(), Status> {
     let name = object.str_at(&["metadata", "name"]);
     if name.is_empty() {

@@ -8,6 +8,10 @@ use crate::value::number::format_float_v;
 use crate::work;
 
 /// The argument at `at`.
+///
+/// # Errors
+///
+/// There are fewer arguments.
 pub fn value<'v, 'a>(arguments: &'v [Value<'a>], at: usize) -> Result<&'v Value<'a>, EvalError> {
     arguments.get(at).ok_or_else(EvalError::no_such_overload)
 }
@@ -55,6 +59,10 @@ pub fn timestamp(arguments: &[Value<'_>], at: usize) -> Result<Timestamp, EvalEr
 }
 
 /// The value of a library's own type.
+///
+/// # Errors
+///
+/// It is a value of another type.
 pub fn opaque<'v, T: Opaque>(arguments: &'v [Value<'_>], at: usize) -> Result<&'v T, EvalError> {
     value(arguments, at)?.as_opaque().ok_or_else(EvalError::no_such_overload)
 }

@@ -76,6 +76,10 @@ pub(super) mod signature {
     const P384_BITS: usize = 384;
 
     /// Whether the request is signed by its own key; an algorithm that is not known here passes.
+    ///
+    /// # Errors
+    ///
+    /// The signature does not match.
     pub fn verify(request: &X509CertificationRequest<'_>) -> Result<(), String> {
         let algorithm = request.signature_algorithm.algorithm.to_id_string();
         let key = &request.certification_request_info.subject_pki;
@@ -118,6 +122,10 @@ pub(super) mod signature {
     use x509_parser::certification_request::X509CertificationRequest;
 
     /// Nothing is known against it.
+    ///
+    /// # Errors
+    ///
+    /// The signature does not match.
     pub const fn verify(_: &X509CertificationRequest<'_>) -> Result<(), String> {
         Ok(())
     }

@@ -11,7 +11,9 @@ use super::conditions::{self, Condition};
 
 /// Checks a binding that was sent for the pod `name`.
 ///
-/// Errors: 400 for another name, 500 for a target that is no node, as the reference answers.
+/// # Errors
+///
+/// 400 for another name, 500 for a target that is no node, as the reference answers.
 pub fn check(binding: &Value, name: &str) -> Result<(), Status> {
     if binding.str_at(&["metadata", "name"]) != name {
         return Err(Status::bad_request("name in URL does not match name in Binding object"));
@@ -36,7 +38,9 @@ fn validate(binding: &Value) -> ErrorList {
 
 /// The pod, bound. `now` is RFC 3339.
 ///
-/// Errors: why it can't be bound, for a conflict on `pods/binding`.
+/// # Errors
+///
+/// Why it can't be bound, for a conflict on `pods/binding`.
 pub fn bind(pod: &Value, binding: &Value, now: &str) -> Result<Value, String> {
     let (name, node) = (pod.str_at(&["metadata", "name"]), pod.str_at(&["spec", "nodeName"]));
     if pod.at(&["metadata", "deletionTimestamp"]).is_some() {

@@ -18,7 +18,9 @@ const ADDRESSES: [&str; 5] = ["Hostname", "InternalDNS", "InternalIP", "External
 
 /// The container that is meant: the one that is named, or the only one.
 ///
-/// Errors: 400 for one that is not in the pod, or where there are several.
+/// # Errors
+///
+/// 400 for one that is not in the pod, or where there are several.
 pub fn container<'p>(pod: &'p Value, asked: &'p str) -> Result<&'p str, Status> {
     let name = pod.str_at(&["metadata", "name"]);
     let names =
@@ -76,7 +78,9 @@ pub fn options(kind: &str, first: &dyn Fn(&str) -> String, all: &dyn Fn(&str) ->
 
 /// The node that the pod is on, for what can't be done without one.
 ///
-/// Errors: 400 where it is on none.
+/// # Errors
+///
+/// 400 where it is on none.
 pub fn node(pod: &Value) -> Result<&str, Status> {
     let (name, node) = (pod.str_at(&["metadata", "name"]), pod.str_at(&["spec", "nodeName"]));
     if node.is_empty() {
@@ -87,14 +91,18 @@ pub fn node(pod: &Value) -> Result<&str, Status> {
 
 /// Where the kubelet of a node listens.
 ///
-/// Errors: why that is not known.
+/// # Errors
+///
+/// Why that is not known.
 pub fn kubelet(node: &Value) -> Result<String, Status> {
     Ok(joined(host(node)?, &kubelet_port(node).to_string()))
 }
 
 /// Where a request to a node goes: to the kubelet, where no port is named.
 ///
-/// Errors: 400 for an address that may not be asked, 500 where the node has none.
+/// # Errors
+///
+/// 400 for an address that may not be asked, 500 where the node has none.
 pub fn node_address(node: &Value, port: &str) -> Result<String, Status> {
     let host = host(node)?;
     if ips::parse(host).is_some_and(|ip| !is_global(ip)) {
@@ -140,7 +148,9 @@ pub struct Proxied<'r> {
 
 /// Reads what `/proxy` of a `kind` is asked for.
 ///
-/// Errors: 400 for a text that is none of these.
+/// # Errors
+///
+/// 400 for a text that is none of these.
 pub fn proxied<'r>(id: &'r str, kind: &str) -> Result<Proxied<'r>, Status> {
     let parts: Vec<&str> = id.split(':').collect();
     let invalid = || Err(Status::bad_request(&format!("invalid {kind} request {}", go_quote(id))));
@@ -158,7 +168,9 @@ pub fn proxied<'r>(id: &'r str, kind: &str) -> Result<Proxied<'r>, Status> {
 
 /// The address that is asked for.
 ///
-/// Errors: 400 where the pod has none that may be asked.
+/// # Errors
+///
+/// 400 where the pod has none that may be asked.
 pub fn proxy_address(pod: &Value, port: &str) -> Result<String, Status> {
     let text = pod.items_at(&["status", "podIPs"]).first().map(|ip| ip.str_at(&["ip"])).unwrap_or_default();
     if !ips::parse(text).is_some_and(is_global) {
@@ -206,7 +218,9 @@ pub struct LogOptions {
 
 /// Checks the options of `/log` of the pod `name`.
 ///
-/// Errors: 422.
+/// # Errors
+///
+/// 422.
 pub fn check_log_options(options: &LogOptions, name: &str) -> Result<(), Status> {
     let mut errors = ErrorList::new();
     let too_small = |field: &'static str, value: Option<i64>, min: i64, why: &str| {

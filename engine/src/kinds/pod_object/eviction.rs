@@ -17,7 +17,9 @@ const VIOLATES: &str = "Cannot evict pod as it would violate the pod's disruptio
 
 /// Checks an eviction that was sent for the pod `name`.
 ///
-/// Errors: 400 for another name, 422 for options that evictions can't have.
+/// # Errors
+///
+/// 400 for another name, 422 for options that evictions can't have.
 pub fn check(eviction: &Value, name: &str) -> Result<(), Status> {
     if eviction.str_at(&["metadata", "name"]) != name {
         return Err(Status::bad_request("name in URL does not match name in Eviction object"));
@@ -34,7 +36,9 @@ pub fn check(eviction: &Value, name: &str) -> Result<(), Status> {
 
 /// The options of the deletion: those of the eviction, with the request's dry run where they have none.
 ///
-/// Errors: a 500 where both have one, and another.
+/// # Errors
+///
+/// A 500 where both have one, and another.
 pub fn delete_options(eviction: &Value, dry_run: &[Value]) -> Result<Value, Status> {
     let mut options = eviction.get("deleteOptions").filter(|options| !options.is_null()).cloned().unwrap_or(object! {});
     let own = options.items_at(&["dryRun"]).to_vec();
@@ -84,7 +88,9 @@ pub enum Verdict {
 
 /// Asks the budgets that cover the pod. `now` is RFC 3339.
 ///
-/// Errors: 429 where the budget allows nothing, 403 for a budget that is out of order, and 500 for several.
+/// # Errors
+///
+/// 429 where the budget allows nothing, 403 for a budget that is out of order, and 500 for several.
 pub fn ask(pod: &Value, budgets: &[&Value], now: &str) -> Result<Verdict, Status> {
     const SEVERAL: &str =
         "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";

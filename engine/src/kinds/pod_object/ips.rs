@@ -42,7 +42,9 @@ pub fn check(path: &Path<'_>, text: &str) -> ErrorList {
 
 /// Whether there is an address of each family.
 ///
-/// Errors: the first text that is no address.
+/// # Errors
+///
+/// The first text that is no address.
 pub fn families(texts: &[&str]) -> Result<bool, String> {
     let (mut v4, mut v6) = (false, false);
     for (index, text) in texts.iter().enumerate() {

@@ -22,7 +22,9 @@ fn value(class: &Value) -> i64 {
 
 /// Sets the priority of a new pod. `find` looks up a class, `default` that of [`default_class`].
 ///
-/// Errors: why it is forbidden.
+/// # Errors
+///
+/// Why it is forbidden.
 pub fn admit_create<'c>(
     pod: &mut Value,
     find: impl FnOnce(&str) -> Option<&'c Value>,

@@ -20,7 +20,9 @@ pub fn not_found(name: &str) -> String {
 
 /// Sets what the class says in a new pod.
 ///
-/// Errors: why it is forbidden.
+/// # Errors
+///
+/// Why it is forbidden.
 pub fn admit(pod: &mut Value, class: Option<&Value>) -> Result<(), String> {
     let Some(class) = class else { return Ok(()) };
     let spec = pod.make_object().entry("spec");
@@ -101,7 +103,9 @@ fn covers(other: &Value, one: &Value) -> bool {
 
 /// Checks a new pod once others have changed it.
 ///
-/// Errors: why it is forbidden.
+/// # Errors
+///
+/// Why it is forbidden.
 pub fn validate(pod: &Value, class: Option<&Value>) -> Result<(), String> {
     let own = pod.at(&["spec", "overhead"]).filter(|own| !own.is_null());
     match class.and_then(|class| class.get("overhead")).filter(|overhead| !overhead.is_null()) {

@@ -68,6 +68,10 @@ impl Families {
 }
 
 /// Sets families and policy of a service where they are not said, or says why they can't be.
+///
+/// # Errors
+///
+/// Field errors for families that the ranges don't have.
 pub fn settle_families(new: &mut Value, old: Option<&Value>, cluster: Families) -> Result<(), ErrorList> {
     if is_external_name(new) || old.is_some_and(|old| keeps_preference(new, old)) {
         return Ok(());

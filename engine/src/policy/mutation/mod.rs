@@ -71,6 +71,10 @@ impl PatchType {
     }
 
     /// Compiles `expression` in `env`, which knows the types of mutations.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the expression.
     pub fn compile(self, expression: &str, env: &Env) -> Result<Program, CompileError> {
         let invalid = |issues| CompileError::Invalid(format!("compilation failed: {issues}"));
         let checked = env.compile(expression).map_err(invalid)?;

@@ -24,6 +24,10 @@ pub fn encode(value: &Value) -> String {
 }
 
 /// [`encode`], if that gives about `bytes_max` bytes at most. What stands deep has long lines.
+///
+/// # Errors
+///
+/// It gives more.
 pub fn encode_within(value: &Value, bytes_max: usize) -> Result<String, TooLong> {
     let mut emitter = Emitter {
         out: String::new(),

@@ -77,11 +77,19 @@ impl From<ParseError> for Error {
 }
 
 /// Reads the first document; null if there is none.
+///
+/// # Errors
+///
+/// It is not YAML, or has no form in JSON.
 pub fn decode(bytes: &[u8]) -> Result<Value, Error> {
     decode_strict(bytes).map(|(value, _)| value)
 }
 
 /// Reads the first document; also tells which keys stand twice, in one text as Go's library does.
+///
+/// # Errors
+///
+/// It is not YAML, or has no form in JSON.
 pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<String>), Error> {
     if let Some(value) = plain_json::decode(bytes) {
         return Ok((value, Vec::new()));
@@ -93,6 +101,10 @@ pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<String>), Error> {
 }
 
 /// Reads all documents.
+///
+/// # Errors
+///
+/// One of them is not YAML, or has no form in JSON.
 pub fn decode_all(bytes: &[u8]) -> Result<Vec<Value>, Error> {
     let mut parser = Parser::new(bytes);
     let mut values = Vec::new();

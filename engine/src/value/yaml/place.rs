@@ -62,6 +62,10 @@ struct Found {
 }
 
 /// Reads all documents, and keeps where their parts stand.
+///
+/// # Errors
+///
+/// One of them is not YAML, or has no form in JSON.
 pub fn decode_all_located(bytes: &[u8]) -> Result<Vec<Located>, Error> {
     let mut parser = Parser::new(bytes);
     let mut located = Vec::new();

@@ -53,6 +53,10 @@ impl fmt::Display for RangeError {
 
 impl IpRange {
     /// Reads `10.0.0.0/24`.
+    ///
+    /// # Errors
+    ///
+    /// The text is not a range, or it is too large.
     pub fn parse(text: &str) -> Result<Self, RangeError> {
         let prefix = Prefix::parse(text).map_err(RangeError::Prefix)?.masked();
         let is_v6 = prefix.ip.is_ipv6();

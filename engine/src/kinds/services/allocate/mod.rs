@@ -67,9 +67,17 @@ impl fmt::Display for Refusal {
 /// Addresses that are to be had.
 pub trait Addresses {
     /// Takes an address.
+    ///
+    /// # Errors
+    ///
+    /// It is taken, or out of the ranges.
     fn take(&mut self, ip: IpAddr) -> Result<(), Refusal>;
 
     /// Takes any address of a family.
+    ///
+    /// # Errors
+    ///
+    /// None is left.
     fn take_any(&mut self, family: Family) -> Result<IpAddr, Refusal>;
 
     /// Gives an address back.
@@ -77,6 +85,10 @@ pub trait Addresses {
 }
 
 /// Allocates the cluster IPs that a service is to have beyond those of the old one, and gives back those that it has no more.
+///
+/// # Errors
+///
+/// An address that can't be had; nothing is taken then.
 pub fn allocate_cluster_ips(
     new: &mut Value,
     old: Option<&Value>,

@@ -17,9 +17,17 @@ use super::{AllocationError, Refusal, held_ports};
 /// Ports that are to be had.
 pub trait Ports {
     /// Takes a port.
+    ///
+    /// # Errors
+    ///
+    /// It is taken, or out of the range.
     fn take(&mut self, port: i64) -> Result<(), Refusal>;
 
     /// Takes any port.
+    ///
+    /// # Errors
+    ///
+    /// None is left.
     fn take_any(&mut self) -> Result<i64, Refusal>;
 
     /// Gives a port back.
@@ -27,6 +35,10 @@ pub trait Ports {
 }
 
 /// Allocates the node ports that a service is to have beyond those of the old one, and gives back those that it has no more.
+///
+/// # Errors
+///
+/// A port that can't be had; nothing is taken then.
 pub fn allocate_node_ports(new: &mut Value, old: Option<&Value>, ports: &mut dyn Ports) -> Result<(), AllocationError> {
     match old {
         None if may_have_node_ports(new) => allocate_first(new, ports)?,
