@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 use super::path::{PathElement, PathElementError};
 use super::type_schema::{TypeId, TypeSchema};
-use crate::value::{Map, Value};
+use crate::value::{Key, Map, Value};
 use crate::work;
 
 /// A set of field paths. The root of the object is never a member.
@@ -343,11 +343,11 @@ impl FieldSet {
         let has_dot = member && !self.is_empty();
         let mut fields = Vec::with_capacity(self.nodes.len() + usize::from(has_dot));
         if has_dot {
-            fields.push((".".to_owned(), Value::Object(Map::new())));
+            fields.push((Key::new_static("."), Value::Object(Map::new())));
         }
         for node in &self.nodes {
             work::step();
-            fields.push((node.element.encode(), node.children.encode_node(node.member)));
+            fields.push((node.element.encode().into(), node.children.encode_node(node.member)));
         }
         Value::Object(Map::from_fields(fields))
     }

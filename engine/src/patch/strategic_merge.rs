@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::PatchError;
 use crate::types::{Codec, Kind, Message, Shape};
-use crate::value::{Map, Value, go_print, go_quote, go_type, json};
+use crate::value::{Key, Map, Value, go_print, go_quote, go_type, json};
 use crate::work;
 
 const DIRECTIVE: &str = "$patch";
@@ -132,7 +132,7 @@ impl Types {
 }
 
 /// Fields that are being merged: a tree, as each is taken out and put back.
-type Fields = BTreeMap<String, Value>;
+type Fields = BTreeMap<Key, Value>;
 
 fn merge_fields(original: Map, patch: Map, types: &Types) -> Result<Map, MergeError> {
     work::steps(original.len());
@@ -156,8 +156,7 @@ fn merge_map(original: &mut Fields, patch: Map, types: &Types) -> Result<(), Mer
     merge_ordered(original, &mut patch, types)?;
     for (name, change) in patch {
         let deletes = name.starts_with(DELETE_PREFIX);
-        let name =
-            if deletes { without_prefix(&name, DELETE_PREFIX).ok_or(BAD_PRIMITIVE_LIST)?.to_owned() } else { name };
+        let name = if deletes { without_prefix(&name, DELETE_PREFIX).ok_or(BAD_PRIMITIVE_LIST)?.into() } else { name };
         if change.is_null() {
             original.remove(&name);
             continue;
@@ -207,7 +206,7 @@ fn retain_keys(original: &mut Fields, patch: &mut Fields) -> Result<(), MergeErr
 
 /// `$setElementOrder/FIELD`: the list is merged and brought into the order given.
 fn merge_ordered(original: &mut Fields, patch: &mut Fields, types: &Types) -> Result<(), MergeError> {
-    let directives: Vec<String> = patch.keys().filter(|name| name.starts_with(ORDER_PREFIX)).cloned().collect();
+    let directives: Vec<Key> = patch.keys().filter(|name| name.starts_with(ORDER_PREFIX)).cloned().collect();
     for directive in directives {
         let order = patch.remove(&directive).unwrap_or_default();
         let order = list_of(order)?;
@@ -229,7 +228,7 @@ fn merge_ordered(original: &mut Fields, patch: &mut Fields, types: &Types) -> Re
         let (patched, rest) = partition(merged, &order, merging.key)?;
         let of_maps = element_type(&[&present, &change])? == ElementType::Map;
         let both = in_order(patched, rest, &order, &present, merging.key, of_maps)?;
-        original.insert(name.to_owned(), Value::Array(both));
+        original.insert(name.into(), Value::Array(both));
         patch.remove(name);
     }
     Ok(())

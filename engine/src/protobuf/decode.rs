@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::meta::duration;
 use crate::types::{Codec, Field, Kind, Message, Shape};
-use crate::value::{Map, Value, base64, json, yaml};
+use crate::value::{Key, Map, Value, base64, json, yaml};
 use crate::work;
 
 use super::Error;
@@ -36,7 +36,7 @@ fn of_message(message: &'static Message, node: &Node<'_>, depth: usize) -> Resul
                 match (described.shape, value) {
                     (Shape::Extensions | Shape::Inline, Value::Object(inner)) => members.extend(inner),
                     (Shape::Value, value) if !described.always && is_zero(&value) => {}
-                    (_, value) => members.push((described.json.to_owned(), value)),
+                    (_, value) => members.push((Key::new_static(described.json), value)),
                 }
             }
             Ok(Value::Object(Map::from_fields(members)))
@@ -118,7 +118,7 @@ fn of_field(field: &'static Field, part: Option<&Part<'_>>, depth: usize) -> Res
         Some(Part::Map(entries)) => {
             let entries = entries
                 .iter()
-                .map(|(name, value)| Ok((json::text_of(name).into_owned(), of_part(field.kind, value, depth + 1)?)));
+                .map(|(name, value)| Ok((json::text_of(name).into(), of_part(field.kind, value, depth + 1)?)));
             Ok(Value::Object(Map::from_fields(entries.collect::<Result<_, Error>>()?)))
         }
         Some(part) => of_part(field.kind, part, depth),

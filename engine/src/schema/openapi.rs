@@ -433,7 +433,7 @@ mod tests {
     }
 
     fn published(property: Structural, dialect: Dialect) -> Value {
-        let root = Structural { properties: Map::from_fields(vec![("x".to_owned(), property)]), ..of_type("object") };
+        let root = Structural { properties: Map::from_fields(vec![("x".into(), property)]), ..of_type("object") };
         let published = publish(Some(&root), &WIDGET, false, Options::all(dialect));
         published.at(&["properties", "x"]).cloned().expect("the property is published")
     }

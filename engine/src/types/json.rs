@@ -11,7 +11,7 @@ use crate::meta::quantity::Quantity;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::meta::{duration, object_meta, time};
 use crate::schema::typed::{Fault, Findings, Stop, Typed};
-use crate::value::{Map, Value, base64};
+use crate::value::{Key, Map, Value, base64};
 use crate::work;
 
 impl Message {
@@ -49,7 +49,7 @@ impl Message {
 
     /// What Go writes of an object that nothing was read into.
     pub fn zero(&self) -> Value {
-        let fields = self.members().filter_map(|field| Some((field.json.to_owned(), field.zero()?)));
+        let fields = self.members().filter_map(|field| Some((Key::new_static(field.json), field.zero()?)));
         Value::Object(Map::from_fields(fields.collect()))
     }
 
@@ -76,7 +76,7 @@ impl Message {
                 Some(value) if field.keeps(&value) => value,
                 _ => field.zero()?,
             };
-            Some((field.json.to_owned(), value))
+            Some((Key::new_static(field.json), value))
         });
         Ok(Value::Object(Map::from_fields(fields.collect())))
     }

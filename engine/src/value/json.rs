@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 use super::path_text::{self, PathText};
-use super::{Map, Value, go_quote, go_quote_byte, number};
+use super::{Key, Map, Value, go_quote, go_quote_byte, number};
 use crate::meta::field::ERRORS_BYTES_MAX;
 use crate::work;
 
@@ -133,7 +133,7 @@ impl Decoded {
 /// An array or object that is being read.
 enum Open {
     Array(Vec<Value>),
-    Object(Vec<(String, Value)>),
+    Object(Vec<(Key, Value)>),
 }
 
 /// What the next token may be.
@@ -163,7 +163,7 @@ impl<'a> Decoder<'a> {
         tally::count();
         let mut has_repeated_fields = false;
         let mut open: Vec<Open> = Vec::new();
-        let mut names: Vec<String> = Vec::new();
+        let mut names: Vec<Key> = Vec::new();
         let mut next = Next::Value;
         let value = 'read: loop {
             self.skip_space();
@@ -196,7 +196,7 @@ impl<'a> Decoder<'a> {
                     next = Next::ItemOrEnd;
                     continue;
                 }
-                (_, Some(b'"')) => Value::String(self.string()?),
+                (_, Some(b'"')) => Value::String(self.string()?.into_owned()),
                 (_, Some(b'-' | b'0'..=b'9')) => self.number()?,
                 (_, Some(b't')) => self.literal("true", Value::Bool(true))?,
                 (_, Some(b'f')) => self.literal("false", Value::Bool(false))?,
@@ -294,11 +294,11 @@ impl<'a> Decoder<'a> {
     }
 
     /// A field's name and the colon behind it.
-    fn field_name(&mut self) -> Result<String, Error> {
+    fn field_name(&mut self) -> Result<Key, Error> {
         if self.peek() != Some(b'"') {
             return Err(self.unexpected("looking for beginning of object key string"));
         }
-        let name = self.string()?;
+        let name = Key::from(self.string()?);
         self.skip_space();
         if self.peek() != Some(b':') {
             return Err(self.unexpected("after object key"));
@@ -307,7 +307,7 @@ impl<'a> Decoder<'a> {
         Ok(name)
     }
 
-    fn string(&mut self) -> Result<String, Error> {
+    fn string(&mut self) -> Result<Cow<'a, str>, Error> {
         self.at += 1;
         let start = self.at;
         self.skip_plain();
@@ -315,7 +315,7 @@ impl<'a> Decoder<'a> {
         if self.peek() == Some(b'"') {
             let plain = &self.bytes[start..self.at];
             self.at += 1;
-            return Ok(text_of(plain).into_owned());
+            return Ok(text_of(plain));
         }
         let mut text = String::new();
         push_utf8(&mut text, &self.bytes[start..self.at]);
@@ -323,7 +323,7 @@ impl<'a> Decoder<'a> {
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
-                    return Ok(text);
+                    return Ok(Cow::Owned(text));
                 }
                 Some(b'\\') => {
                     self.at += 1;
@@ -489,7 +489,7 @@ fn repeated_fields(bytes: &[u8]) -> Result<Vec<Repeated>, Error> {
     /// An array with the index of its current item, or an object with the names seen in it.
     enum Kind {
         Array(usize),
-        Object(HashSet<String>),
+        Object(HashSet<Key>),
     }
     struct Level {
         kind: Kind,

@@ -1,14 +1,19 @@
 //! The fields of a JSON object, sorted by name in byte order.
 
+use smol_str::SmolStr;
+
 use super::Value;
 use crate::work;
+
+/// The name of a field. Names of up to 23 bytes, nearly all, take no memory of their own; copies of longer ones share theirs.
+pub type Key = SmolStr;
 
 /// Fields in byte order of their names, each name once. Small objects, the common case, are one allocation.
 ///
 /// The fields are values, or what a schema says of each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Map<V = Value> {
-    fields: Vec<(String, V)>,
+    fields: Vec<(Key, V)>,
 }
 
 impl<V> Map<V> {
@@ -23,7 +28,7 @@ impl<V> Map<V> {
     }
 
     /// The fields in any order; of a repeated name the last value stays. Sorted fields cost nothing.
-    pub fn from_fields(mut fields: Vec<(String, V)>) -> Self {
+    pub fn from_fields(mut fields: Vec<(Key, V)>) -> Self {
         if !fields.is_sorted_by(|(left, _), (right, _)| left < right) {
             work::steps(fields.len());
             fields.sort_by(|(left, _), (right, _)| left.cmp(right));
@@ -64,7 +69,7 @@ impl<V> Map<V> {
     }
 
     /// Sets `name` and returns what it was before.
-    pub fn insert(&mut self, name: impl Into<String>, value: V) -> Option<V> {
+    pub fn insert(&mut self, name: impl Into<Key>, value: V) -> Option<V> {
         let name = name.into();
         // Sorted input, such as our own encoding, only ever appends.
         if self.fields.last().is_none_or(|(last, _)| *last < name) {
@@ -123,7 +128,7 @@ impl<V> Map<V> {
         const FEW: usize = 256;
         let moved = self.fields.len() - at;
         if moved > FEW {
-            work::bytes(moved * size_of::<(String, V)>());
+            work::bytes(moved * size_of::<(Key, V)>());
         }
     }
 
@@ -139,7 +144,7 @@ impl Map {
             Ok(at) => at,
             Err(at) => {
                 self.count_moved(at);
-                self.fields.insert(at, (name.to_owned(), Value::Null));
+                self.fields.insert(at, (Key::new(name), Value::Null));
                 at
             }
         };
@@ -154,17 +159,17 @@ impl<V> Default for Map<V> {
 }
 
 impl<V> IntoIterator for Map<V> {
-    type Item = (String, V);
-    type IntoIter = std::vec::IntoIter<(String, V)>;
+    type Item = (Key, V);
+    type IntoIter = std::vec::IntoIter<(Key, V)>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.fields.into_iter()
     }
 }
 
-impl<V> FromIterator<(String, V)> for Map<V> {
+impl<K: Into<Key>, V> FromIterator<(K, V)> for Map<V> {
     /// The last value of a repeated name stays.
-    fn from_iter<I: IntoIterator<Item = (String, V)>>(fields: I) -> Self {
-        Map::from_fields(fields.into_iter().collect())
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(fields: I) -> Self {
+        Map::from_fields(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
     }
 }

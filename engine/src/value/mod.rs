@@ -12,7 +12,7 @@ pub(crate) mod number;
 pub mod yaml;
 
 pub use go::{go_display, go_print, go_quote, go_quote_byte, go_type, is_printable, json_type};
-pub use map::Map;
+pub use map::{Key, Map};
 
 use crate::work;
 
@@ -222,7 +222,7 @@ mod tests {
             let fields = prop::collection::vec((any::<String>(), inner.clone()), 0..6);
             prop_oneof![
                 prop::collection::vec(inner, 0..6).prop_map(Value::Array),
-                fields.prop_map(|fields| Value::Object(Map::from_fields(fields))),
+                fields.prop_map(|fields| Value::Object(fields.into_iter().collect())),
             ]
         })
     }

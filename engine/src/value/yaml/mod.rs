@@ -348,10 +348,10 @@ impl<'d> Decoder<'d> {
     fn object(&mut self, read: Fields) -> Value {
         let fields = read.fields.into_iter().filter_map(|(key, value)| {
             let (kind, printed) = match key {
-                Key::Text(text) => return Some((text, value)),
-                Key::Bool(truth) => return Some((truth.to_string(), value)),
-                Key::Int(number) => return Some((number.to_string(), value)),
-                Key::Float(bits) => return Some((float_key(f64::from_bits(bits)), value)),
+                Key::Text(text) => return Some((text.into(), value)),
+                Key::Bool(truth) => return Some((truth.to_string().into(), value)),
+                Key::Int(number) => return Some((number.to_string().into(), value)),
+                Key::Float(bits) => return Some((float_key(f64::from_bits(bits)).into(), value)),
                 Key::Uint(number) => ("uint64", format!("{number:#x}")),
                 Key::Null => ("%!s(<nil>)", "<nil>".to_owned()),
             };
