@@ -33,10 +33,11 @@ spec:
 
 /// Runs the command over a file with this content.
 fn cost(name: &str, content: &str, arguments: &[&str]) -> Output {
-    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    fs::write(&file, content).expect("the folder is there");
-    let command = Command::new(env!("CARGO_BIN_EXE_skiff")).arg("cost").arg(&file).args(arguments).output();
-    command.expect("the binary was built with the tests")
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    fs::write(folder.join(name), content).expect("the folder is there");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_skiff"));
+    let output = command.current_dir(folder).args(["cost", name]).args(arguments).output();
+    output.expect("the binary was built with the tests")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -47,8 +48,9 @@ fn text(bytes: &[u8]) -> String {
 fn rules_within_the_limit_are_fine() {
     let output = cost("cost-fine.yaml", &definition("self != 'a'"), &["-o", "json"]);
     let expected = concat!(
-        r#"[{"crd":"foos.example.com","version":"v1","rules":[{"path":"#,
-        r#""spec.validation.openAPIV3Schema.properties[text].x-kubernetes-validations[0]","rule":"self != 'a'","#,
+        r#"[{"file":"cost-fine.yaml","crd":"foos.example.com","version":"v1","rules":[{"path":"#,
+        r#""spec.validation.openAPIV3Schema.properties[text].x-kubernetes-validations[0]","field":"text","line":20,"#,
+        r#""rule":"self != 'a'","#,
         r#""estimatedCost":2,"cardinality":1,"limit":10000000,"percent":0.00002}],"total":2,"limit":100000000}]"#,
         "\n"
     );
@@ -60,13 +62,13 @@ fn rules_within_the_limit_are_fine() {
 fn a_rule_over_the_limit_ends_with_1() {
     let output = cost("cost-dear.yaml", &definition("self.contains(self)"), &[]);
     let expected = "\
-foos.example.com v1
-  spec.validation.openAPIV3Schema.properties[text].x-kubernetes-validations[0]
+foos.example.com v1: 98,956,172,331 (OVER THE LIMIT: 989 times 100,000,000) for 1 rule
+
+cost-dear.yaml:20: foos.example.com v1 text
     self.contains(self)
-    98,956,172,331 (OVER THE LIMIT: 9,895 times 10,000,000)
-    unbounded: text (maxLength)
-    fits with maxLength: 7905 on text
-  total 98,956,172,331 (OVER THE LIMIT: 989 times 100,000,000)
+  98,956,172,331 (OVER THE LIMIT: 9,895 times 10,000,000)
+  unbounded: text (maxLength)
+  fits with maxLength: 7905 on text
 ";
     assert_eq!((text(&output.stdout).as_str(), text(&output.stderr).as_str()), (expected, ""));
     assert_eq!(output.status.code(), Some(1));
@@ -78,6 +80,18 @@ fn a_faulty_rule_ends_with_1_and_is_told() {
     assert!(text(&output.stdout).contains("can't be priced"), "{output:?}");
     assert!(text(&output.stderr).contains("undeclared reference to 'nope'"), "{output:?}");
     assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn what_can_not_be_read_hides_no_costs() {
+    let content = format!("{}---\na: [\n---\n{}", definition("self != 'a'"), definition("self != 'b'"));
+    let output = cost("cost-broken.yaml", &content, &["--top", "1"]);
+    assert!(
+        text(&output.stdout).contains("cost-broken.yaml:20: ")
+            && text(&output.stdout).ends_with("\nand a cheaper one\n")
+    );
+    assert!(text(&output.stderr).starts_with("skiff: `cost-broken.yaml` can't be understood: "), "{output:?}");
+    assert_eq!(output.status.code(), Some(2));
 }
 
 #[test]

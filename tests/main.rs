@@ -21,6 +21,8 @@
 //!   `tests/setup` installs beside them, and kube-rs as a dependency of the tests, so that what both need is built
 //!   once. Those for Go are tests in Go, built once by `tests/setup`, in one module with kubectl; a word on stderr,
 //!   where client-go puts warnings and what it retried, fails them.
+//! - `tests/packages.rs` makes packages of the binary under test, installs them where nothing else is, and runs them;
+//!   `tests/helpers` runs what the helpers of `helpers/` have as tests, on those packages.
 //! - `tests/api/rbac_model.rs` says in plain words, and slowly, what the documentation says of RBAC. Roles, bindings
 //!   and requests made from seeds are decided by it and by the index, after every change, and some through the
 //!   server.
@@ -54,6 +56,8 @@ mod store;
 #[cfg(target_os = "linux")]
 mod faults;
 mod clients;
+mod packages;
+mod helpers;
 mod spec {
     mod conformance;
     mod corpus;

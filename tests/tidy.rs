@@ -20,7 +20,7 @@ const LAYERS: [&[&str]; 8] = [
 ];
 
 /// Edges within a layer.
-const BESIDE: [(&str, &str); 21] = [
+const BESIDE: [(&str, &str); 22] = [
     ("meta", "value"),
     ("value", "meta"),
     ("crd", "cel"),
@@ -33,6 +33,7 @@ const BESIDE: [(&str, &str); 21] = [
     ("protobuf", "types"),
     ("write", "kinds"),
     ("author", "kinds"),
+    ("author", "policy"),
     ("author", "write"),
     ("kinds", "policy"),
     ("admission", "auth"),
@@ -48,7 +49,7 @@ const BESIDE: [(&str, &str); 21] = [
 const IN_TESTS: [(&str, &str); 3] = [("types", "kinds"), ("protobuf", "kinds"), ("policy", "kinds")];
 
 /// Where there is source of ours.
-const FOLDERS: [&str; 9] = [
+const FOLDERS: [&str; 11] = [
     "engine/src",
     "engine/benches",
     "engine/examples",
@@ -58,6 +59,8 @@ const FOLDERS: [&str; 9] = [
     "benches",
     "fuzz/targets",
     "fuzz/fuzz_targets",
+    "helpers/rust/src",
+    "helpers/rust/macros/src",
 ];
 /// The two packages.
 const PACKAGES: [&str; 2] = ["engine/src", "src"];
@@ -185,6 +188,24 @@ fn nothing_panics_where_nobody_reads() {
             assert!(!macros.iter().any(|name| line.contains(name)), "{}: {line}", path.display());
         }
     }
+}
+
+#[test]
+fn the_list_of_pages_has_them_all() {
+    let docs = root().join("docs");
+    let list = fs::read_to_string(docs.join("SUMMARY.md")).expect("the list is there");
+    for entry in fs::read_dir(docs).expect("the folder is there") {
+        let name = entry.expect("the folder is readable").file_name();
+        let name = name.to_string_lossy();
+        let is_page = name.ends_with(".md") && name != "SUMMARY.md";
+        assert!(!is_page || list.contains(&format!("({name})")), "docs/SUMMARY.md lacks {name}");
+    }
+}
+
+#[test]
+fn the_readme_is_short() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("the README is there");
+    assert!(readme.lines().count() <= 250, "what is long belongs into docs/");
 }
 
 #[test]

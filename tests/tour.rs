@@ -70,8 +70,8 @@ struct Step {
 /// The commands of the `console` blocks. A command goes on to the end of its here-document, or of its quotes.
 fn steps(readme: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
-    let tour = readme.lines().skip_while(|line| *line != "## A tour in five minutes");
-    let mut lines = tour.take_while(|line| *line != "## For schema authors");
+    let tour = readme.lines().skip_while(|line| *line != "## A tour in five minutes").skip(1);
+    let mut lines = tour.take_while(|line| !line.starts_with("## "));
     while lines.by_ref().any(|line| line == "```console") {
         while let Some(line) = lines.next().filter(|line| *line != "```") {
             let Some(command) = line.strip_prefix("$ ") else {

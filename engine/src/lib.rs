@@ -5,11 +5,11 @@
 //!
 //! # Validate an object
 //!
-//! A [`Catalog`](author::catalog::Catalog) knows kinds by their definitions; [`author::check`] tells what the server would
+//! A [`Catalog`](author::Catalog) knows kinds by their definitions; [`author::check`] tells what the server would
 //! say to an object.
 //!
 //! ```
-//! use kubeskiff_engine::author::catalog::Catalog;
+//! use kubeskiff_engine::author::Catalog;
 //! use kubeskiff_engine::author::check;
 //! use kubeskiff_engine::value::yaml;
 //!

@@ -9,7 +9,7 @@ use axum::http::Request;
 use http_body_util::BodyExt as _;
 use kubeskiff::admission::Chain;
 use kubeskiff::auth::{AlwaysAllow, UserInfo};
-use kubeskiff::controllers::{self, Switches};
+use kubeskiff::controllers::{self, NodePlan, Switches};
 use kubeskiff::http::{App, router};
 use kubeskiff::memory::Memory;
 use kubeskiff::registry::{BuiltIn, Converter, Definitions, Registry};
@@ -73,7 +73,13 @@ async fn serve(definition: Value) -> Router {
     });
     registry.make_initial_namespaces().await.expect("nothing stands in the way");
     let begin = Arc::new(tokio::sync::Notify::new());
-    let controllers = controllers::start(Arc::clone(&registry), Switches::ALL, String::new(), Arc::clone(&begin));
+    let controllers = controllers::start(
+        Arc::clone(&registry),
+        Switches::SERVER,
+        NodePlan::default(),
+        String::new(),
+        Arc::clone(&begin),
+    );
     begin.notify_one();
     let name = definition.str_at(&["metadata", "name"]).to_owned();
     registry.register(definition).await.expect("the definition is valid");

@@ -3,7 +3,7 @@
 //! Every write passes [`Admission::mutate`] after defaulting, inside the loop that repeats a write after a conflict, and
 //! [`Admission::validate`] right before the commit.
 
-mod asking;
+pub mod asking;
 pub mod concern;
 mod figures;
 mod namespace_lifecycle;
@@ -11,7 +11,6 @@ mod objects;
 mod owner_references;
 pub mod plugins;
 mod pods;
-mod reinvocation;
 mod pod_security;
 pub mod policies;
 pub mod webhooks;
@@ -38,10 +37,10 @@ pub use objects::{Objects, Place};
 pub use owner_references::OwnerReferences;
 pub use pod_security::PodSecurity;
 pub use pods::{DefaultTolerationSeconds, NodeDeclaredFeatureValidator, PodResizeValidator, Priority, RuntimeClass};
-pub use reinvocation::{Invocations, Reinvocation};
 pub use webhooks::Webhooks;
 
-pub use crate::policy::Operation;
+pub use crate::policy::mutation::Misread;
+pub use crate::policy::{Operation, Reinvocation};
 
 /// All that is known of a write beside the new object.
 #[derive(Clone, Copy)]
@@ -62,6 +61,8 @@ pub struct Attributes<'a> {
     pub forms: &'a dyn Forms,
     pub told: &'a Told,
     pub reinvocation: &'a Reinvocation,
+    /// What quotas were charged for in earlier tries of the request.
+    pub charges: &'a plugins::Charges,
 }
 
 /// What a kind is called.
@@ -166,23 +167,6 @@ pub trait Forms: Send + Sync {
 
     /// Brings an object that was changed into the form that is stored: what the schema does not know is gone.
     fn settle(&self, object: Value) -> Result<Value, String>;
-}
-
-/// Why a changed object can't be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Misread {
-    /// What becomes of the request is the policy's to say.
-    Fault(String),
-    /// The request fails with 500.
-    Broken(String),
-}
-
-impl Misread {
-    pub fn text(&self) -> &str {
-        match self {
-            Misread::Fault(text) | Misread::Broken(text) => text,
-        }
-    }
 }
 
 /// What admission tells beside its verdict.

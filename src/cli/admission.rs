@@ -23,6 +23,8 @@ use crate::store::Storage;
 use crate::webhook::{Client, ServiceAddress};
 
 const NAMESPACE_LIFECYCLE: &str = "NamespaceLifecycle";
+/// The plugin that kube-apiserver has on and `skiff serve` off.
+pub const SERVICE_ACCOUNT: &str = "ServiceAccount";
 
 /// What plugins are made of.
 struct Parts {
@@ -50,11 +52,14 @@ impl Parts {
 type Plugin = (&'static str, bool, fn(&Parts) -> Box<dyn Step>);
 
 /// Every admission plugin, in the order in which they are asked.
-const PLUGINS: [Plugin; 24] = [
+const PLUGINS: [Plugin; 26] = [
     (NAMESPACE_LIFECYCLE, true, |parts| {
         Box::new(NamespaceLifecycle { namespaces: StoredNamespaces(parts.storage.clone()) })
     }),
     ("LimitRanger", true, |parts| Box::new(plugins::LimitRanger { objects: Arc::clone(&parts.objects) })),
+    // DIFFERS: on in kube-apiserver. Pods don't run here, and tests make them in namespaces without accounts, as under envtest,
+    // which switches it off.
+    (SERVICE_ACCOUNT, false, |parts| Box::new(plugins::ServiceAccount { objects: Arc::clone(&parts.objects) })),
     ("NodeRestriction", false, |parts| Box::new(plugins::NodeRestriction { objects: Arc::clone(&parts.objects) })),
     ("TaintNodesByCondition", true, |_| Box::new(plugins::TaintNodesByCondition)),
     ("PodSecurity", true, |parts| Box::new(PodSecurity { objects: Arc::clone(&parts.objects) })),
@@ -84,6 +89,7 @@ const PLUGINS: [Plugin; 24] = [
     ("DefaultIngressClass", true, |parts| {
         Box::new(plugins::DefaultIngressClass { objects: Arc::clone(&parts.objects) })
     }),
+    ("PodTopologyLabels", true, |parts| Box::new(plugins::PodTopologyLabels { objects: Arc::clone(&parts.objects) })),
     ("NodeDeclaredFeatureValidator", true, |parts| {
         Box::new(NodeDeclaredFeatureValidator { objects: Arc::clone(&parts.objects) })
     }),
@@ -108,7 +114,7 @@ const PLUGINS: [Plugin; 24] = [
 ];
 
 /// kube-apiserver's other plugins: what they do is not done here, so that they may be off and on as one likes.
-const OTHERS: [&str; 18] = [
+const OTHERS: [&str; 16] = [
     "AlwaysAdmit",
     "AlwaysDeny",
     "AlwaysPullImages",
@@ -125,8 +131,6 @@ const OTHERS: [&str; 18] = [
     "PodGroupWorkloadExists",
     "PodNodeSelector",
     "PodTolerationRestriction",
-    "PodTopologyLabels",
-    "ServiceAccount",
 ];
 
 #[derive(Args)]

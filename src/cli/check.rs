@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::database::Database;
-use super::print::tell;
-use crate::store::copy;
+use super::print::{Stdout, UNUSABLE, tell};
+use crate::store::{Location, StoreError, copy};
 
 /// Check that the database is whole: the file itself, the log without gaps, and the index of what is live
 ///
-/// A server may go on using it. Each fault is a line.
+/// A server may go on using it. Each fault is a line on stderr; stdout says what is whole.
 #[derive(Args)]
 pub struct Check {
     #[command(flatten)]
@@ -21,21 +21,31 @@ impl Check {
     /// Exit codes: 0 whole, 1 faults, 2 it can't be read.
     pub async fn run(self) -> ExitCode {
         let mut code = ExitCode::SUCCESS;
+        let mut out = Stdout::default();
         let config = self.database.config();
         for location in config.kept_locations() {
-            match copy::check(location).await {
-                Ok(faults) => {
-                    for fault in faults {
-                        tell(fault);
-                        code = ExitCode::FAILURE;
-                    }
+            match look(location).await {
+                Ok(Ok(whole)) => _ = out.write(whole),
+                Ok(Err(faults)) => {
+                    faults.iter().for_each(tell);
+                    code = ExitCode::FAILURE;
                 }
                 Err(error) => {
                     tell(error);
-                    return ExitCode::from(2);
+                    return ExitCode::from(UNUSABLE);
                 }
             }
         }
-        code
+        out.finish(code)
     }
+}
+
+/// What a database holds, in a line, or its faults.
+async fn look(location: &Location) -> Result<Result<String, Vec<String>>, StoreError> {
+    let faults = copy::check(location).await?;
+    if !faults.is_empty() {
+        return Ok(Err(faults));
+    }
+    let (count, revision) = copy::holdings(location).await?;
+    Ok(Ok(format!("whole: {count} {}, revision {revision}\n", if count == 1 { "object" } else { "objects" })))
 }

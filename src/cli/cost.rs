@@ -1,5 +1,6 @@
 //! `skiff cost`: what the rules of CustomResourceDefinitions cost by the estimate, and what to bound.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,32 +8,42 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use super::definitions::{each, is_definition, none_in};
-use super::documents;
+use super::documents::{self, Document, Source};
 use super::parallel;
-use super::print::{note, output, tell};
+use super::policies::{self, PolicyPrices};
+use super::print::{UNUSABLE, note, output, tell};
+use crate::author::written_field;
 use crate::cel::cost::model::{EXPRESSION_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX};
 use crate::crd::bounds::{Advice, Bound, advise};
 use crate::crd::definition;
-use crate::crd::validate::expressions::{RuleCosts, SchemaCosts};
+use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, Step};
 use crate::crd::{Definition, defaults, strategy, validate};
 use crate::meta::field::ErrorList;
 use crate::schema::convert::to_structural;
 use crate::schema::structural::Structural;
+use crate::value::yaml::Place;
 use crate::value::{Value, json};
 
 /// Estimate what validation rules cost, and tell what to bound
 ///
 /// Prices every rule of every version as the API server does when a CustomResourceDefinition is written. A rule may cost
 /// 10,000,000 by the estimate, times how often it may be evaluated for an object; all rules of a schema together
-/// 100,000,000.
+/// 100,000,000. First come the totals, then the rules, the dearest first. From a tenth of the limit on it is told what has no
+/// bound, from half of it which bounds would make the rule cheap enough. The expressions of policies are priced for the
+/// largest objects of the kinds that they match: a server counts while they run.
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  skiff cost crd-examples\n\nExit codes: 0 fine, 1 invalid or over a limit, 2 wrong use or unreadable input"
+    after_help = "Examples:\n  skiff cost crd-examples\n  skiff cost --top 5 crds/\n\nExit codes: 0 fine, 1 invalid or over a limit, 2 wrong use or \
+                  unreadable input"
 )]
 pub struct Cost {
-    /// Files or folders with CustomResourceDefinitions
+    /// Files or folders with CustomResourceDefinitions and policies
     #[arg(value_name = "CRD", required = true)]
     crds: Vec<PathBuf>,
+
+    /// Print only so many rules, the dearest
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
 
     /// How to print
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
@@ -45,8 +56,9 @@ enum Output {
     Json,
 }
 
-/// The rules of one version.
+/// The rules of one version, the dearest first.
 struct Report {
+    file: String,
     crd: String,
     version: String,
     rules: Vec<Priced>,
@@ -56,51 +68,67 @@ struct Report {
 struct Priced {
     costs: RuleCosts,
     advice: Advice,
+    /// Where the rule stands.
+    place: Option<Place>,
 }
+
+/// What a definition costs, or why it is none.
+type Outcome = Result<(Definition, ErrorList, Vec<SchemaCosts>, Vec<Report>), String>;
 
 impl Cost {
     /// Prints the costs. Exit codes: 0 if all is within the limits, 1 if not or if a definition is invalid, 2 if there is
     /// nothing to price.
     pub fn run(self) -> ExitCode {
-        let definitions = match self.definitions() {
-            Ok(definitions) => definitions,
-            Err(message) => {
-                tell(message);
-                return ExitCode::from(2);
-            }
-        };
-        let priced = parallel::map("definitions", &definitions, |definition| {
-            let (errors, costs) = validate::create_with_costs(definition);
-            let reports = report_versions(definition, &costs);
-            (errors, costs, reports)
-        });
+        let sources = documents::read_each(&self.crds);
+        let faults = || sources.iter().flat_map(|source| &source.faults);
+        faults().for_each(|fault| tell(&fault.message));
+        let definitions: Vec<(&Source, &Document)> =
+            each(&sources).filter(|(_, document)| is_definition(&document.value)).collect();
+        let policies = policies::prices(&sources);
+        let is_empty = definitions.is_empty() && policies.is_empty();
+        if is_empty && faults().next().is_none() {
+            tell(none_in(&self.crds));
+        }
+        let (mut is_readable, mut is_fine) = (faults().next().is_none() && !is_empty, true);
         let mut reports = Vec::new();
-        let mut is_fine = true;
-        for (definition, (errors, costs, found)) in definitions.iter().zip(priced) {
-            is_fine &= errors.is_empty();
-            // What is too dear is in the report.
-            report_errors(definition, &errors, &costs);
-            reports.extend(found);
+        for outcome in parallel::map("definitions", &definitions, |(source, document)| price(source, document)) {
+            match outcome {
+                Ok((definition, errors, costs, found)) => {
+                    is_fine &= errors.is_empty();
+                    // What is too dear is in the report.
+                    report_errors(&definition, &errors, &costs);
+                    reports.extend(found);
+                }
+                Err(message) => {
+                    is_readable = false;
+                    tell(message);
+                }
+            }
         }
+        reports.sort_by_key(|report| std::cmp::Reverse(report.total));
         let text = match self.output {
-            Output::Text => show_text(&reports),
-            Output::Json => show_json(&reports).to_string() + "\n",
+            Output::Text => show_text(&reports, self.top) + &policies::show_prices(&policies, !reports.is_empty()),
+            Output::Json => show_json(&reports, self.top, &policies) + "\n",
         };
-        output(text, if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        output(
+            text,
+            match (is_readable, is_fine) {
+                (false, _) => ExitCode::from(UNUSABLE),
+                (true, false) => ExitCode::FAILURE,
+                (true, true) => ExitCode::SUCCESS,
+            },
+        )
     }
+}
 
-    fn definitions(&self) -> Result<Vec<Definition>, String> {
-        let mut definitions = Vec::new();
-        let sources = documents::read(&self.crds).map_err(|error| error.to_string())?;
-        for (source, document) in each(&sources).filter(|(_, document)| is_definition(&document.value)) {
-            let decoded = definition::decode(&document.value);
-            let (mut definition, _) = decoded.map_err(|error| format!("`{}`: {error}", source.name))?;
-            defaults::set_defaults(&mut definition);
-            strategy::prepare_create(&mut definition);
-            definitions.push(definition);
-        }
-        if definitions.is_empty() { Err(none_in(&self.crds)) } else { Ok(definitions) }
-    }
+fn price(source: &Source, document: &Document) -> Outcome {
+    let (mut definition, _) =
+        definition::decode(&document.value).map_err(|error| format!("`{}`: {error}", source.name))?;
+    defaults::set_defaults(&mut definition);
+    strategy::prepare_create(&mut definition);
+    let (errors, costs) = validate::create_with_costs(&definition);
+    let reports = report_versions(&source.name, &definition, &costs, |field| document.place(field));
+    Ok((definition, errors, costs, reports))
 }
 
 /// Tells on stderr what is wrong with a definition, but for limits that the report shows.
@@ -115,7 +143,12 @@ fn report_errors(definition: &Definition, errors: &ErrorList, costs: &[SchemaCos
 }
 
 /// A version that has no schema, or one that can't be priced, is left out.
-fn report_versions(definition: &Definition, costs: &[SchemaCosts]) -> Vec<Report> {
+fn report_versions(
+    file: &str,
+    definition: &Definition,
+    costs: &[SchemaCosts],
+    place: impl Fn(&str) -> Option<Place>,
+) -> Vec<Report> {
     let mut reports = Vec::new();
     for (index, version) in definition.spec.versions.iter().enumerate() {
         let own = format!("spec.versions[{index}].schema.openAPIV3Schema");
@@ -123,11 +156,18 @@ fn report_versions(definition: &Definition, costs: &[SchemaCosts]) -> Vec<Report
         let Some(costs) = costs.iter().find(is_of_version) else { continue };
         let Some(schema) = version.schema.as_ref().and_then(Option::as_ref) else { continue };
         let Ok(structural) = to_structural(schema) else { continue };
-        let rules = costs.rules.iter().map(|rule| Priced { costs: rule.clone(), advice: advice(&structural, rule) });
+        let priced = |rule: &RuleCosts| Priced {
+            costs: rule.clone(),
+            advice: advice(&structural, rule),
+            place: place(&format!("{}.rule", written_field(&rule.path, index))),
+        };
+        let mut rules: Vec<Priced> = costs.rules.iter().map(priced).collect();
+        rules.sort_by_key(|rule| std::cmp::Reverse(rule.costs.cost));
         reports.push(Report {
+            file: file.to_owned(),
             crd: definition.name().to_owned(),
             version: version.name.clone(),
-            rules: rules.collect(),
+            rules,
             total: costs.total,
         });
     }
@@ -142,18 +182,70 @@ fn advice(schema: &Structural, rule: &RuleCosts) -> Advice {
     if rule.cost >= EXPRESSION_ESTIMATE_MAX / 10 { advise(schema, rule) } else { Advice::default() }
 }
 
+/// The rules of all versions with their reports, the dearest first.
+fn by_cost(reports: &[Report]) -> Vec<(&Report, &Priced)> {
+    let mut rules: Vec<(&Report, &Priced)> =
+        reports.iter().flat_map(|report| report.rules.iter().map(move |rule| (report, rule))).collect();
+    rules.sort_by_key(|(_, rule)| std::cmp::Reverse(rule.costs.cost));
+    rules
+}
+
+/// A rule, and the versions that have it: it stands in the first.
+struct Told<'r> {
+    report: &'r Report,
+    rule: &'r Priced,
+    versions: Vec<&'r str>,
+}
+
+/// What is told of a rule that several versions have is told once.
+fn told(reports: &[Report]) -> Vec<Told<'_>> {
+    let mut told: Vec<Told<'_>> = Vec::new();
+    let mut known: HashMap<(&str, &[Step], &str, u64), usize> = HashMap::new();
+    for (report, rule) in by_cost(reports) {
+        let RuleCosts { steps, rule: written, cost, .. } = &rule.costs;
+        let key = (report.crd.as_str(), steps.as_slice(), written.rule.as_str(), *cost);
+        let version = report.version.as_str();
+        match known.get(&key).map(|at| &mut told[*at]).filter(|told| !told.versions.contains(&version)) {
+            Some(told) => told.versions.push(version),
+            None => {
+                known.insert(key, told.len());
+                told.push(Told { report, rule, versions: vec![version] });
+            }
+        }
+    }
+    told
+}
+
+/// The node of a rule as objects have it: `spec.ports[*]`.
+fn field(steps: &[Step]) -> String {
+    let mut path = String::new();
+    for step in steps {
+        match step {
+            Step::Property(name) if path.is_empty() => path.push_str(name),
+            Step::Property(name) => path.extend([".", name]),
+            Step::Items | Step::Values => path.push_str("[*]"),
+        }
+    }
+    path
+}
+
 fn percent(cost: u64, limit: u64) -> f64 {
     cost as f64 * 100.0 / limit as f64
 }
 
-fn show_json(reports: &[Report]) -> String {
+fn show_json(reports: &[Report], top: Option<usize>, policies: &[PolicyPrices]) -> String {
     let text = |text: &str| json::encode_to_string(&Value::from(text));
     let join = |items: Vec<String>| items.join(",");
+    let shown = by_cost(reports).into_iter().take(top.unwrap_or(usize::MAX));
+    let shown: HashSet<*const Priced> = shown.map(|(_, rule)| std::ptr::from_ref(rule)).collect();
+    let is_shown = |rule: &&Priced| shown.contains(&std::ptr::from_ref(*rule));
     let rule = |rule: &Priced| {
         let costs = &rule.costs;
+        let line = rule.place.map_or("null".to_owned(), |place| place.line.to_string());
         format!(
-            r#"{{"path":{},"rule":{},"estimatedCost":{},"cardinality":{},"limit":{EXPRESSION_ESTIMATE_MAX},"percent":{}}}"#,
+            r#"{{"path":{},"field":{},"line":{line},"rule":{},"estimatedCost":{},"cardinality":{},"limit":{EXPRESSION_ESTIMATE_MAX},"percent":{}}}"#,
             text(&costs.path),
+            text(&field(&costs.steps)),
             text(&costs.rule.rule),
             costs.compiled.cost_max(),
             costs.cardinality(),
@@ -162,67 +254,76 @@ fn show_json(reports: &[Report]) -> String {
     };
     let report = |report: &Report| {
         format!(
-            r#"{{"crd":{},"version":{},"rules":[{}],"total":{},"limit":{SCHEMA_ESTIMATE_MAX}}}"#,
+            r#"{{"file":{},"crd":{},"version":{},"rules":[{}],"total":{},"limit":{SCHEMA_ESTIMATE_MAX}}}"#,
+            text(&report.file),
             text(&report.crd),
             text(&report.version),
-            join(report.rules.iter().map(rule).collect()),
+            join(report.rules.iter().filter(is_shown).map(rule).collect()),
             report.total,
         )
     };
-    format!("[{}]", join(reports.iter().map(report).collect()))
+    let policies = policies.iter().map(PolicyPrices::to_json);
+    format!("[{}]", join(reports.iter().map(report).chain(policies).collect()))
 }
 
-fn show_text(reports: &[Report]) -> String {
+fn show_text(reports: &[Report], top: Option<usize>) -> String {
     let mut out = String::new();
-    for (index, report) in reports.iter().enumerate() {
-        if index > 0 {
-            out.push('\n');
-        }
-        // Writing to a String can't fail.
-        let _ = write_report(&mut out, report);
+    // Writing to a String can't fail.
+    for Report { crd, version, rules, total, .. } in reports {
+        let _ = match rules.len() {
+            0 => writeln!(out, "{crd} {version}: no rules"),
+            count => {
+                let rules = if count == 1 { "rule" } else { "rules" };
+                writeln!(out, "{crd} {version}: {} for {count} {rules}", share(*total, SCHEMA_ESTIMATE_MAX))
+            }
+        };
+    }
+    let told = told(reports);
+    let shown = top.unwrap_or(usize::MAX).min(told.len());
+    for rule in &told[..shown] {
+        let _ = write_rule(&mut out, rule);
+    }
+    match told.len() - shown {
+        0 => {}
+        1 => out.push_str("\nand a cheaper one\n"),
+        more => _ = writeln!(out, "\nand {more} cheaper ones"),
     }
     out
 }
 
-fn write_report(out: &mut String, report: &Report) -> fmt::Result {
-    writeln!(out, "{} {}", report.crd, report.version)?;
-    if report.rules.is_empty() {
-        return writeln!(out, "  no rules");
-    }
-    for rule in &report.rules {
-        write_rule(out, rule)?;
-    }
-    writeln!(out, "  total {}", share(report.total, SCHEMA_ESTIMATE_MAX))
-}
-
-fn write_rule(out: &mut String, Priced { costs, advice }: &Priced) -> fmt::Result {
-    writeln!(out, "  {}", costs.path)?;
+fn write_rule(out: &mut String, Told { report, rule, versions }: &Told<'_>) -> fmt::Result {
+    let Priced { costs, advice, place } = rule;
+    let line = place.map_or(String::new(), |place| format!(":{}", place.line));
+    let node = field(&costs.steps);
+    let separator = if node.is_empty() { "" } else { " " };
+    writeln!(out, "\n{}{line}: {} {}{separator}{node}", report.file, report.crd, versions.join(", "))?;
     for line in costs.rule.rule.trim().lines() {
         writeln!(out, "    {line}")?;
     }
-    let Some(expression) = &costs.compiled.expression else { return writeln!(out, "    can't be priced") };
-    writeln!(out, "    {}", share(costs.cost, EXPRESSION_ESTIMATE_MAX))?;
+    let Some(expression) = &costs.compiled.expression else { return writeln!(out, "  can't be priced") };
+    writeln!(out, "  {}", share(costs.cost, EXPRESSION_ESTIMATE_MAX))?;
     if costs.cardinality() > 1 {
         let (each, times) = (grouped(expression.cost_max), grouped(costs.cardinality()));
         let why = if costs.schema_cardinality.is_none() { ", as nothing bounds that" } else { "" };
-        writeln!(out, "    {each} each, up to {times} times{why}")?;
+        writeln!(out, "  {each} each, up to {times} times{why}")?;
     }
     if let Some(Ok(message)) = &costs.compiled.message {
-        writeln!(out, "    messageExpression {}", share(message.cost_max, EXPRESSION_ESTIMATE_MAX))?;
+        writeln!(out, "  messageExpression {}", share(message.cost_max, EXPRESSION_ESTIMATE_MAX))?;
     }
     if !advice.unbounded.is_empty() {
         let places: Vec<String> = advice.unbounded.iter().map(|place| format!("{place} ({})", place.keyword)).collect();
-        writeln!(out, "    unbounded: {}", places.join(", "))?;
+        writeln!(out, "  unbounded: {}", places.join(", "))?;
     }
+    let first = if costs.cost > EXPRESSION_ESTIMATE_MAX { "fits with" } else { "takes half with" };
     for (index, bounds) in advice.remedies.iter().enumerate() {
         let bounds: Vec<String> = bounds.iter().map(Bound::to_string).collect();
-        writeln!(out, "    {} {}", if index == 0 { "fits with" } else { "  or with" }, bounds.join(", "))?;
+        writeln!(out, "  {} {}", if index == 0 { first } else { "  or with" }, bounds.join(", "))?;
     }
     Ok(())
 }
 
 /// `1,234 (0.1% of 1,000,000)`.
-fn share(cost: u64, limit: u64) -> String {
+pub(super) fn share(cost: u64, limit: u64) -> String {
     let percent = percent(cost, limit);
     let shown = match percent {
         _ if cost > limit && percent < 1000.0 => format!("OVER THE LIMIT: {percent:.0}% of"),
@@ -251,7 +352,6 @@ fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::yaml;
 
     const CRD: &str = "
 metadata: {name: foos.example.com}
@@ -286,49 +386,56 @@ spec:
 ";
 
     fn reports(crd: &str) -> Vec<Report> {
-        let value = &yaml::decode_all(crd.as_bytes()).expect("the test is YAML")[0];
-        let mut definition = definition::decode(value).expect("and a definition").0;
-        defaults::set_defaults(&mut definition);
-        strategy::prepare_create(&mut definition);
-        report_versions(&definition, &validate::create_with_costs(&definition).1)
+        let source = Source::of_text("crd.yaml", crd.into());
+        price(&source, &source.documents[0]).expect("the test is a definition").3
     }
 
     #[test]
     fn the_text_tells_what_to_bound() {
         let expected = "\
-foos.example.com v1
-  spec.validation.openAPIV3Schema.properties[spec].properties[ports].items.x-kubernetes-validations[0]
-    self.name.startsWith('a')
-    3,145,728 (31.5% of 10,000,000)
-    3 each, up to 1,048,576 times, as nothing bounds that
-    unbounded: spec.ports (maxItems)
-  spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0]
-    self.replicas <= self.max
-    5 (less than 0.1% of 10,000,000)
-  spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[1]
+foos.example.com v1: 345,882,608,644,967,636 (OVER THE LIMIT: 3,458,826,086 times 100,000,000) for 3 rules
+
+crd.yaml:30: foos.example.com v1 spec
     self.ports.all(p, self.ports.exists_one(q, q.name == p.name))
-    345,882,608,641,821,903 (OVER THE LIMIT: 34,588,260,864 times 10,000,000)
-    unbounded: spec.ports (maxItems), spec.ports[*].name (maxLength)
-    fits with maxItems: 287 on spec.ports, maxLength: 287 on spec.ports[*].name
-      or with maxItems: 5 on spec.ports
-  total 345,882,608,644,967,636 (OVER THE LIMIT: 3,458,826,086 times 100,000,000)
+  345,882,608,641,821,903 (OVER THE LIMIT: 34,588,260,864 times 10,000,000)
+  unbounded: spec.ports (maxItems), spec.ports[*].name (maxLength)
+  fits with maxItems: 287 on spec.ports, maxLength: 287 on spec.ports[*].name
+    or with maxItems: 5 on spec.ports
+
+crd.yaml:27: foos.example.com v1 spec.ports[*]
+    self.name.startsWith('a')
+  3,145,728 (31.5% of 10,000,000)
+  3 each, up to 1,048,576 times, as nothing bounds that
+  unbounded: spec.ports (maxItems)
+
+and a cheaper one
 ";
-        assert_eq!(show_text(&reports(CRD)), expected);
+        assert_eq!(show_text(&reports(CRD), Some(2)), expected);
+    }
+
+    #[test]
+    fn a_rule_that_versions_share_is_told_once() {
+        let (head, version) = CRD.split_once("  - name: v1\n").expect("there is a version");
+        let beta = version.replace("storage: true", "storage: false");
+        let shown = show_text(&reports(&format!("{head}  - name: v1\n{version}  - name: v1beta1\n{beta}")), Some(1));
+        assert!(shown.contains("\ncrd.yaml:30: foos.example.com v1, v1beta1 spec\n"), "{shown}");
+        assert!(shown.ends_with("\nand 2 cheaper ones\n"), "{shown}");
     }
 
     #[test]
     fn the_json_has_all_numbers_as_they_are() {
         let expected = concat!(
-            r#"[{"crd":"foos.example.com","version":"v1","rules":["#,
+            r#"[{"file":"crd.yaml","crd":"foos.example.com","version":"v1","rules":["#,
+            r#"{"path":"spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[1]","#,
+            r#""field":"spec","line":30,"rule":"self.ports.all(p, self.ports.exists_one(q, q.name == p.name))","#,
+            r#""estimatedCost":345882608641821903,"cardinality":1,"limit":10000000,"percent":3458826086418.219},"#,
             r#"{"path":"spec.validation.openAPIV3Schema.properties[spec].properties[ports].items.x-kubernetes-validations[0]","#,
+            r#""field":"spec.ports[*]","line":27,"#,
             r#""rule":"self.name.startsWith('a')","estimatedCost":3,"cardinality":1048576,"limit":10000000,"percent":31.45728},"#,
             r#"{"path":"spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0]","#,
-            r#""rule":"self.replicas \u003c= self.max","estimatedCost":5,"cardinality":1,"limit":10000000,"percent":0.00005},"#,
-            r#"{"path":"spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[1]","#,
-            r#""rule":"self.ports.all(p, self.ports.exists_one(q, q.name == p.name))","#,
-            r#""estimatedCost":345882608641821903,"cardinality":1,"limit":10000000,"percent":3458826086418.219}],"#,
+            r#""field":"spec","line":29,"rule":"self.replicas \u003c= self.max","estimatedCost":5,"cardinality":1,"limit":10000000,"percent":0.00005}],"#,
             r#""total":345882608644967636,"limit":100000000}]"#,
         );
-        assert_eq!(show_json(&reports(CRD)), expected);
+        assert_eq!(show_json(&reports(CRD), None, &[]), expected);
     }
 }

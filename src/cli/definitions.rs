@@ -3,26 +3,64 @@
 use std::path::{Path, PathBuf};
 
 use super::documents::{self, Document, Source};
-use crate::author::Catalog;
+use crate::author::{Catalog, Kind};
 use crate::crd::definition::KIND;
 use crate::crd::write::split_api_version;
 use crate::value::Value;
+use crate::value::yaml::Place;
+
+/// Definitions, and what of their files can't be read.
+pub struct Definitions {
+    pub catalog: Catalog,
+    pub faults: Vec<String>,
+}
+
+/// Where a field of the definition `name` stands, if it is among `sources`: its file, and the place there.
+pub fn place_in(sources: &[Source], name: &str, field: &str) -> Option<(String, Option<Place>)> {
+    let is_it =
+        |document: &Document| is_definition(&document.value) && document.value.str_at(&["metadata", "name"]) == name;
+    let (source, document) = each(sources).find(|(_, document)| is_it(document))?;
+    Some((source.name.clone(), document.place(field)))
+}
+
+/// Where the schema of the field `path` of objects (`spec.ports[*].name`) stands in a definition, of the version `version`.
+pub fn schema_of(kind: &Kind, version: &str, path: &str) -> String {
+    let index = kind.definition.spec.versions.iter().position(|known| known.name == version).unwrap_or_default();
+    let mut place = format!("spec.versions[{index}].schema.openAPIV3Schema");
+    for step in path.split('.').filter(|step| !step.is_empty()) {
+        let (name, items) = step.split_once("[*]").map_or((step, 0), |(name, _)| (name, step.matches("[*]").count()));
+        place.push_str(&format!(".properties[{name}]"));
+        place.push_str(&".items".repeat(items));
+    }
+    place
+}
+
+impl Definitions {
+    /// Those among manifests.
+    pub fn of(sources: &[Source]) -> Self {
+        let mut catalog = Catalog::default();
+        let mut faults: Vec<String> =
+            sources.iter().flat_map(|source| &source.faults).map(|fault| fault.message.clone()).collect();
+        for (source, document) in each(sources).filter(|(_, document)| is_definition(&document.value)) {
+            if let Err(error) = catalog.add(&document.value) {
+                faults.push(format!("`{}`: {error}", source.name));
+            }
+        }
+        Definitions { catalog, faults }
+    }
+}
 
 /// The kinds that the definitions of files and folders define.
 ///
 /// # Errors
 /// What can't be read, what is no definition, and that there is none.
 pub fn read(paths: &[PathBuf]) -> Result<Catalog, String> {
-    let mut catalog = Catalog::default();
-    for source in documents::read(paths).map_err(|error| error.to_string())? {
-        for document in source.documents.iter().filter(|document| is_definition(&document.value)) {
-            catalog.add(&document.value).map_err(|error| format!("`{}`: {error}", source.name))?;
-        }
+    let Definitions { catalog, faults } = Definitions::of(&documents::read_each(paths));
+    match faults.into_iter().next() {
+        Some(fault) => Err(fault),
+        None if catalog.kinds().next().is_none() => Err(none_in(paths)),
+        None => Ok(catalog),
     }
-    if catalog.kinds().next().is_none() {
-        return Err(none_in(paths));
-    }
-    Ok(catalog)
 }
 
 /// That there is no definition in `paths`.

@@ -1,39 +1,54 @@
 //! `skiff diff`: what a new definition changes for those who use the old one.
 
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::slice;
 
 use clap::{Args, ValueEnum};
 
+use super::annotate::{self, Annotation, Level};
 use super::cluster::{Access, Cluster};
-use super::definitions::{self, each};
-use super::documents;
+use super::definitions::{Definitions, each, none_in, place_in, schema_of};
+use super::documents::{self, Source};
+use super::git;
 use super::parallel;
-use super::print::{output, tell};
-use crate::author::diff::{Change, Replayed, diff, replay};
+use super::print::{Stdout, UNUSABLE, tell};
+use crate::author::diff::{Change, Degree, Refused, Replayed, diff, refused, replay};
 use crate::author::{Catalog, Kind};
 use crate::object;
 use crate::value::{Value, json};
 
-/// Compare definitions: what breaks, what is safe
+/// Compare definitions: what is refused, what breaks, what may break, what is safe
 ///
-/// A change is breaking if an object or a client that was fine may no longer be: removed fields, narrower types and
-/// bounds, new required fields without default, added rules. With --objects, manifests are replayed, with --from-cluster the
-/// objects of a live server: which of them break, which are only kept while they are left alone, which lose fields, and
-/// which gain defaults.
+/// First comes what the server would refuse of the new definition, by itself or in place of the old one. A change is
+/// breaking if an object or a client that was fine no longer is: removed fields, narrower types and bounds, new required
+/// fields without default. It may break where that depends on the objects or can't be told: other rules, patterns and
+/// defaults. A rule that holds for all that the old definition let in is safe. With --objects, manifests are replayed, with
+/// --from-cluster the objects of a live server: which are refused, which are kept only while they are left alone, which lose
+/// fields, and which gain defaults.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  skiff diff old/crd.yaml new/crd.yaml\n  skiff diff old/ new/ --objects manifests/\n  skiff diff old/ new/ \
-                  --from-cluster --context production\n\nExit \
-                  codes: 0 nothing breaks, 1 something does, 2 wrong use or unreadable input"
+    after_help = "Examples:\n  skiff diff old/crd.yaml new/crd.yaml\n  skiff diff --git main crds/\n  skiff diff old/ new/ --objects \
+                  manifests/\n  skiff diff old/ new/ --from-cluster --context production\n\nExit \
+                  codes: 0 nothing breaks, 1 something does, may do, or is refused, 2 wrong use or unreadable input"
 )]
 pub struct Diff {
-    /// File or folder with the old definitions
+    /// File or folder with the old definitions; with --git, of which the old ones are in a commit
     old: PathBuf,
 
     /// File or folder with the new definitions
-    new: PathBuf,
+    #[arg(required_unless_present = "git", conflicts_with = "git")]
+    new: Option<PathBuf>,
+
+    /// Compare with what the file or folder was at a commit, a branch or a tag
+    #[arg(long, value_name = "REF")]
+    git: Option<String>,
+
+    /// From which degree on a change ends the command with 1
+    #[arg(long, value_enum, default_value_t = FailOn::MayBreak)]
+    fail_on: FailOn,
 
     /// Files or folders with objects to replay
     #[arg(long, value_name = "DIR")]
@@ -52,73 +67,168 @@ pub struct Diff {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FailOn {
+    Breaking,
+    MayBreak,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {
     Text,
     Json,
+    Sarif,
+    Github,
 }
 
-/// What changed.
+/// What changed, each with the name of the definition.
+#[derive(Default)]
 struct Report {
-    /// By the name of the definition.
+    refused: Vec<(String, Refused)>,
     changes: Vec<(String, Change)>,
-    objects: Vec<(String, Replayed)>,
+}
+
+/// An object by its name, and what it comes to.
+type Replay = (String, Replayed);
+
+/// What is compared.
+struct Input {
+    old: Definitions,
+    new: Definitions,
+    /// The texts of the new ones.
+    new_sources: Vec<Source>,
+    objects: Vec<(String, Value)>,
+    is_readable: bool,
 }
 
 impl Diff {
     /// Prints the changes. Exit codes: 0 if none breaks, 1 if one does, 2 for what can't be read.
     pub async fn run(self) -> ExitCode {
-        let report = match self.compare().await {
-            Ok(report) => report,
+        let input = match self.read().await {
+            Ok(input) => input,
             Err(message) => {
                 tell(message);
-                return ExitCode::from(2);
+                return ExitCode::from(UNUSABLE);
             }
         };
-        let text = match self.output {
-            Output::Text => show_text(&report),
-            Output::Json => show_json(&report).to_string() + "\n",
+        let report = compare(&input);
+        let mut out = Stdout::default();
+        _ = match self.output {
+            Output::Text => tell_text(&mut out, &report, &input),
+            Output::Json => {
+                let mut replayed = Vec::new();
+                replay_each(&input, |found| {
+                    replayed.extend(found);
+                    ControlFlow::Continue(())
+                });
+                out.write(show_json(&report, &replayed) + "\n")
+            }
+            Output::Sarif => out.write(annotate::sarif(&self.annotations(&report, &input), &[])),
+            Output::Github => out.write(annotate::github(&self.annotations(&report, &input))),
         };
-        let breaks = report.changes.iter().any(|(_, change)| change.breaks);
-        output(text, if breaks { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        let fails =
+            |degree| degree == Degree::Breaking || (degree == Degree::MayBreak && self.fail_on == FailOn::MayBreak);
+        let is_fine = report.refused.is_empty() && !report.changes.iter().any(|(_, change)| fails(change.degree));
+        out.finish(match (input.is_readable, is_fine) {
+            (false, _) => ExitCode::from(UNUSABLE),
+            (true, false) => ExitCode::FAILURE,
+            (true, true) => ExitCode::SUCCESS,
+        })
     }
 
-    async fn compare(&self) -> Result<Report, String> {
-        let old = definitions::read(slice::from_ref(&self.old))?;
-        let new = definitions::read(slice::from_ref(&self.new))?;
-        let mut changes = Vec::new();
-        for before in old.kinds() {
-            let name = before.definition.name();
-            match namesake(&new, before) {
-                Some(after) => changes.extend(diff(before, after).into_iter().map(|change| (name.to_owned(), change))),
-                None => changes.push((name.to_owned(), whole("definition-removed", true, "objects go with it"))),
+    /// What can't be read is told, and the rest is compared.
+    async fn read(&self) -> Result<Input, String> {
+        let new_path = self.new.as_ref().unwrap_or(&self.old);
+        let old = match &self.git {
+            Some(reference) => git::read(reference, &self.old)?,
+            None => documents::read_each(slice::from_ref(&self.old)),
+        };
+        let new_sources = documents::read_each(slice::from_ref(new_path));
+        let (old, new) = (Definitions::of(&old), Definitions::of(&new_sources));
+        for (definitions, path) in [(&old, &self.old), (&new, new_path)] {
+            definitions.faults.iter().for_each(tell);
+            if definitions.faults.is_empty() && definitions.catalog.kinds().next().is_none() {
+                return Err(none_in(slice::from_ref(path)));
             }
         }
-        for added in new.kinds().filter(|after| namesake(&old, after).is_none()) {
-            changes.push((added.definition.name().to_owned(), whole("definition-added", false, "a new kind")));
+        let mut is_readable = old.faults.is_empty() && new.faults.is_empty();
+        let sources = documents::read_each(&self.objects);
+        for fault in sources.iter().flat_map(|source| &source.faults) {
+            tell(&fault.message);
+            is_readable = false;
         }
-        let objects = self.objects(&old).await?;
-        let replayed = parallel::map("objects", &objects, |(name, object)| {
-            let before = old.of(object)?;
-            Some((name.clone(), replay(before, namesake(&new, before)?, object)))
-        });
-        Ok(Report { changes, objects: replayed.into_iter().flatten().collect() })
-    }
-
-    /// The objects to replay, and what they are called.
-    async fn objects(&self, old: &Catalog) -> Result<Vec<(String, Value)>, String> {
-        let mut objects = Vec::new();
-        for (source, document) in each(&documents::read(&self.objects).map_err(|error| error.to_string())?) {
-            objects.push((format!("{}: {}", source.name, title(&document.value)), document.value.clone()));
-        }
+        let mut objects: Vec<(String, Value)> = each(&sources)
+            .map(|(source, document)| (format!("{}: {}", source.name, title(&document.value)), document.value.clone()))
+            .collect();
         if self.from_cluster {
             let cluster = Cluster::new(&self.access)?;
-            for kind in old.kinds() {
+            for kind in old.catalog.kinds() {
                 let found = cluster.objects(kind).await?;
                 objects.extend(found.into_iter().map(|object| (title(&object), object)));
             }
         }
-        Ok(objects)
+        Ok(Input { old, new, new_sources, objects, is_readable })
     }
+}
+
+impl Diff {
+    /// What is refused, and the changes that break or may, each at its place in the new definition.
+    fn annotations(&self, report: &Report, input: &Input) -> Vec<Annotation> {
+        let annotation = |name: &str, field: &str, level: Level, id: &str, text: String| {
+            let there = place_in(&input.new_sources, name, field);
+            let path = self.new.as_ref().unwrap_or(&self.old);
+            let (file, place) = there.unwrap_or_else(|| (path.display().to_string(), None));
+            Annotation { file, place, level, id: id.to_owned(), message: format!("{name}: {text}") }
+        };
+        let refused = report.refused.iter().map(|(name, refused)| {
+            annotation(name, &refused.error.field, Level::Error, "refused", refused.error.to_string())
+        });
+        let changes =
+            report.changes.iter().filter(|(_, change)| change.degree != Degree::Safe).map(|(name, change)| {
+                let level = if change.degree == Degree::Breaking { Level::Error } else { Level::Warning };
+                let kind = input.new.catalog.kinds().find(|kind| kind.definition.name() == name);
+                let field = match (&change.version, kind) {
+                    (Some(version), Some(kind)) => schema_of(kind, version, &change.path),
+                    _ => change.path.clone(),
+                };
+                let Change { path, id, detail, .. } = change;
+                annotation(name, &field, level, id, format!("{path}: {detail}"))
+            });
+        refused.chain(changes).collect()
+    }
+}
+
+fn compare(input: &Input) -> Report {
+    let (old, new) = (&input.old.catalog, &input.new.catalog);
+    let mut report = Report::default();
+    for before in old.kinds() {
+        let name = before.definition.name().to_owned();
+        match namesake(new, before) {
+            Some(after) => {
+                report.refused.extend(refused(Some(before), after).into_iter().map(|refused| (name.clone(), refused)));
+                report.changes.extend(diff(before, after).into_iter().map(|change| (name.clone(), change)));
+            }
+            // It may stand in what can't be read.
+            None if !input.new.faults.is_empty() => tell(format_args!("`{name}` is not compared")),
+            None => report.changes.push((name, whole("definition-removed", Degree::Breaking, "objects go with it"))),
+        }
+    }
+    for added in new.kinds().filter(|after| namesake(old, after).is_none()) {
+        let name = added.definition.name().to_owned();
+        report.refused.extend(refused(None, added).into_iter().map(|refused| (name.clone(), refused)));
+        if input.old.faults.is_empty() {
+            report.changes.push((name, whole("definition-added", Degree::Safe, "a new kind")));
+        }
+    }
+    report
+}
+
+/// Hands over what comes of the objects that both sides have a definition for.
+fn replay_each(input: &Input, mut take: impl FnMut(Vec<Replay>) -> ControlFlow<()>) {
+    let run = |(name, object): &(String, Value)| {
+        let before = input.old.catalog.of(object)?;
+        Some((name.clone(), replay(before, namesake(&input.new.catalog, before)?, object)))
+    };
+    parallel::each("objects", &input.objects, run, |found| take(found.into_iter().flatten().collect()));
 }
 
 /// The kind of `catalog` with the name of `kind`.
@@ -135,76 +245,135 @@ fn title(object: &Value) -> String {
     }
 }
 
-fn whole(id: &'static str, breaks: bool, detail: &str) -> Change {
-    Change { version: None, path: "metadata.name".to_owned(), id, breaks, detail: detail.to_owned() }
+fn whole(id: &'static str, degree: Degree, detail: &str) -> Change {
+    Change { version: None, path: "metadata.name".to_owned(), id, degree, detail: detail.to_owned() }
 }
 
-fn show_text(report: &Report) -> String {
+/// The changes, and then the objects as they come.
+fn tell_text(out: &mut Stdout, report: &Report, input: &Input) -> ControlFlow<()> {
+    out.write(show_changes(report))?;
+    let (mut count, mut hit, mut told) = (0, 0, ControlFlow::Continue(()));
+    replay_each(input, |found| {
+        count += found.len();
+        hit += found.iter().filter(|(_, replayed)| !replayed.errors.is_empty()).count();
+        told = out.write(found.iter().map(show_replayed).collect::<String>());
+        told
+    });
+    told?;
+    if input.objects.is_empty() {
+        return ControlFlow::Continue(());
+    }
+    let others = match input.objects.len() - count {
+        0 => String::new(),
+        others => format!(", {others} left out: not both sides define them"),
+    };
+    out.write(format!("{}: {hit} refused{others}\n", counted(count, "object replayed", "objects replayed")))
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// A word for each degree, as wide as the widest.
+fn word(degree: Degree) -> &'static str {
+    match degree {
+        Degree::Breaking => "BREAKING ",
+        Degree::MayBreak => "MAY BREAK",
+        Degree::Safe => "safe     ",
+    }
+}
+
+fn show_changes(report: &Report) -> String {
     let mut out = String::new();
     let mut last = String::new();
-    for (name, change) in &report.changes {
-        let version = change.version.as_deref().map_or(String::new(), |version| format!(" {version}"));
-        let heading = format!("{name}{version}\n");
+    let mut head = |out: &mut String, name: &str, version: &str| {
+        let heading = [name, version].join(" ").trim_end().to_owned() + "\n";
         if heading != last {
             out.push_str(&heading);
             last = heading;
         }
-        let word = if change.breaks { "BREAKING" } else { "safe    " };
-        out.push_str(&format!("  {word} {}: {}: {}\n", change.path, change.id, change.detail));
+    };
+    // Writing to a String can't fail.
+    for (name, Refused { error, is_update }) in &report.refused {
+        head(&mut out, name, "");
+        let when = if *is_update { "in place of the old one: " } else { "" };
+        let _ = writeln!(out, "  REFUSED   {when}{error}");
     }
-    if report.changes.is_empty() {
-        out.push_str("no changes\n");
+    for (name, change) in &report.changes {
+        head(&mut out, name, change.version.as_deref().unwrap_or_default());
+        let Change { path, id, degree, detail, .. } = change;
+        let _ = writeln!(out, "  {} {path}: {id}: {detail}", word(*degree));
     }
-    for (name, replayed) in &report.objects {
-        let mut lines = Vec::new();
-        for error in &replayed.errors {
-            let word = if replayed.ratchets { "is kept only while left alone" } else { "breaks" };
-            lines.push(format!("{word}: {error}"));
-        }
-        lines.extend(replayed.lost.iter().map(|path| format!("loses {path}")));
-        lines.extend(replayed.defaulted.iter().map(|path| format!("gains {path}")));
-        if !lines.is_empty() {
-            out.push_str(&format!("{name}\n"));
-            lines.iter().for_each(|line| out.push_str(&format!("  {line}\n")));
-        }
-    }
-    if !report.objects.is_empty() {
-        let hit = report.objects.iter().filter(|(_, replayed)| !replayed.errors.is_empty()).count();
-        let count = report.objects.len();
-        let objects = if count == 1 { "object" } else { "objects" };
-        out.push_str(&format!("{count} {objects} replayed: {hit} refused\n"));
+    let count = |degree| report.changes.iter().filter(|(_, change)| change.degree == degree).count();
+    let counts = [(Degree::Breaking, "breaking"), (Degree::MayBreak, "may break"), (Degree::Safe, "safe")];
+    let counts = counts.iter().map(|(degree, words)| (count(*degree), *words));
+    let refused = (report.refused.len(), "refused");
+    let told: Vec<String> = [refused]
+        .into_iter()
+        .chain(counts)
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, words)| format!("{count} {words}"))
+        .collect();
+    let all = report.changes.len();
+    match (all, told.is_empty()) {
+        (_, true) => out.push_str("no changes\n"),
+        _ => _ = writeln!(out, "{}: {}", counted(all, "change", "changes"), told.join(", ")),
     }
     out
 }
 
-fn show_json(report: &Report) -> String {
+/// What becomes of an object as it is, and of one like it that is new.
+fn show_replayed((name, replayed): &Replay) -> String {
+    let mut lines = Vec::new();
+    let fields = if replayed.errors.len() == 1 { "this field changes" } else { "these fields change" };
+    match (replayed.errors.is_empty(), replayed.ratchets) {
+        (true, _) => {}
+        (false, true) => lines.push(format!("existing: kept until {fields}")),
+        (false, false) => lines.push("existing: refused at its next update".to_owned()),
+    }
+    lines.extend(replayed.errors.iter().map(|error| format!("new: refused: {error}")));
+    lines.extend(replayed.lost.iter().map(|path| format!("loses {path}")));
+    lines.extend(replayed.defaulted.iter().map(|path| format!("gains {path}")));
+    if lines.is_empty() { String::new() } else { format!("{name}\n  {}\n", lines.join("\n  ")) }
+}
+
+fn show_json(report: &Report, replayed: &[Replay]) -> String {
     let texts = |texts: &[String]| Value::Array(texts.iter().map(|text| Value::from(text.as_str())).collect());
-    let changes: Vec<Value> = report
-        .changes
-        .iter()
-        .map(|(name, change)| {
-            object! {
-                "crd" => name.as_str(),
-                "version" => change.version.as_deref().map_or(Value::Null, Value::from),
-                "path" => change.path.as_str(),
-                "change" => change.id,
-                "breaking" => change.breaks,
-                "detail" => change.detail.as_str(),
-            }
-        })
-        .collect();
-    let objects: Vec<Value> = report
-        .objects
-        .iter()
-        .map(|(name, replayed)| {
-            object! {
-                "object" => name.as_str(),
-                "errors" => texts(&replayed.errors),
-                "ratchets" => replayed.ratchets,
-                "lost" => texts(&replayed.lost),
-                "defaulted" => texts(&replayed.defaulted),
-            }
-        })
-        .collect();
-    json::encode_to_string(&object! { "changes" => changes, "objects" => objects })
+    let refused = report.refused.iter().map(|(name, Refused { error, is_update })| {
+        object! {
+            "crd" => name.as_str(),
+            "field" => error.field.as_str(),
+            "detail" => error.detail.as_str(),
+            "update" => *is_update,
+        }
+    });
+    let changes = report.changes.iter().map(|(name, change)| {
+        object! {
+            "crd" => name.as_str(),
+            "version" => change.version.as_deref().map_or(Value::Null, Value::from),
+            "path" => change.path.as_str(),
+            "change" => change.id,
+            "breaking" => change.degree == Degree::Breaking,
+            "degree" => match change.degree {
+                Degree::Breaking => "breaking",
+                Degree::MayBreak => "may-break",
+                Degree::Safe => "safe",
+            },
+            "detail" => change.detail.as_str(),
+        }
+    });
+    let objects = replayed.iter().map(|(name, replayed)| {
+        object! {
+            "object" => name.as_str(),
+            "errors" => texts(&replayed.errors),
+            "ratchets" => replayed.ratchets,
+            "lost" => texts(&replayed.lost),
+            "defaulted" => texts(&replayed.defaulted),
+        }
+    });
+    json::encode_to_string(&object! {
+        "refused" => refused.collect::<Vec<_>>(),
+        "changes" => changes.collect::<Vec<_>>(),
+        "objects" => objects.collect::<Vec<_>>(),
+    })
 }

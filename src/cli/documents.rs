@@ -6,16 +6,38 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use super::definitions::is_definition;
 use super::parallel;
-use crate::value::yaml::{self, Located, Place, RepeatedKey};
+use super::text::Text;
+use crate::author::written_field;
+use crate::value::yaml::{self, Broken, Located, Place, RepeatedKey};
 use crate::value::{Value, json};
 
 /// A text with manifests.
 pub struct Source {
     /// As it was named; `-` for stdin.
     pub name: String,
-    pub text: Arc<str>,
+    pub text: Text,
     pub documents: Vec<Document>,
+    /// What of it can't be read.
+    pub faults: Vec<Fault>,
+}
+
+/// A document that can't be read, or all of a text.
+#[derive(Clone)]
+pub struct Fault {
+    /// Which of the documents of its text, from 0.
+    pub index: usize,
+    pub place: Option<Place>,
+    /// With the name of the file.
+    pub message: String,
+}
+
+/// What stands in a text.
+#[derive(Clone, Copy)]
+pub enum Entry<'s> {
+    Document(&'s Document),
+    Fault(&'s Fault),
 }
 
 /// A manifest.
@@ -42,12 +64,17 @@ pub struct Repeated {
 
 /// Where the fields of a document stand; found when somebody asks, as most documents have no faults.
 struct Places {
-    text: Arc<str>,
+    text: Text,
     index: usize,
     located: OnceLock<Option<Located>>,
+    template: OnceLock<Option<String>>,
 }
 
 impl Places {
+    fn new(text: &Text, index: usize, located: OnceLock<Option<Located>>) -> Arc<Self> {
+        Arc::new(Places { text: text.clone(), index, located, template: OnceLock::new() })
+    }
+
     fn located(&self) -> Option<&Located> {
         let read = || yaml::decode_all_located(self.text.as_bytes()).ok()?.into_iter().nth(self.index);
         self.located.get_or_init(read).as_ref()
@@ -55,7 +82,7 @@ impl Places {
 }
 
 /// Why manifests can't be read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Unreadable(String);
 
 impl fmt::Display for Unreadable {
@@ -69,34 +96,91 @@ impl std::error::Error for Unreadable {}
 impl Source {
     /// Manifests that no text of ours holds.
     pub fn of_values(name: &str, values: Vec<Value>) -> Self {
-        let text: Arc<str> = "".into();
+        let text = Text::from("");
         let document = |(index, value)| {
-            let places = Arc::new(Places { text: text.clone(), index, located: OnceLock::from(None) });
+            let places = Places::new(&text, index, OnceLock::from(None));
             Document { index, value, repeated: Vec::new(), places, within: String::new() }
         };
         let documents = values.into_iter().enumerate().map(document).collect();
-        Source { name: name.to_owned(), text: text.clone(), documents }
+        Source { name: name.to_owned(), text: text.clone(), documents, faults: Vec::new() }
     }
+
+    /// The manifests of a text; those of a List one by one. Empty documents count, but are none.
+    pub fn of_text(name: &str, text: Text) -> Self {
+        let (documents, broken) = decode_each(&text);
+        let fault = |(index, mut broken): (usize, Broken)| {
+            broken.place = on_text(&text, broken.place);
+            let message = format!("`{name}` can't be understood: {}", told(&broken));
+            Fault { index, place: Some(broken.place), message }
+        };
+        let faults = broken.into_iter().map(fault).collect();
+        Source { name: name.to_owned(), text, documents, faults }
+    }
+
+    /// Its documents and its faults, as they stand in the text.
+    pub fn entries(&self) -> impl Iterator<Item = (&Source, Entry<'_>)> {
+        let mut faults = self.faults.iter().peekable();
+        let mut documents = self.documents.iter().peekable();
+        std::iter::from_fn(move || {
+            let fault = faults.next_if(|fault| documents.peek().is_none_or(|document| fault.index < document.index));
+            let entry = fault.map(Entry::Fault).or_else(|| documents.next().map(Entry::Document));
+            entry.map(|entry| (self, entry))
+        })
+    }
+
+    fn unreadable(Unreadable(message): Unreadable, path: &Path) -> Self {
+        let faults = vec![Fault { index: 0, place: None, message }];
+        Source { name: path.display().to_string(), text: Text::from(""), documents: Vec::new(), faults }
+    }
+}
+
+fn told(Broken { problem, place }: &Broken) -> String {
+    format!("line {}: {problem}", place.line)
+}
+
+/// A reader may come to the end of a text before it misses something: then the last line with a text is meant.
+fn on_text(text: &Text, place: Place) -> Place {
+    let is_text = |line: usize| text.line(line).is_some_and(|line| !line.trim().is_empty());
+    let last = (1..=place.line).rev().find(|line| is_text(*line));
+    let last = last.filter(|_| (place.line + 1..).map_while(|line| text.line(line)).all(|line| line.trim().is_empty()));
+    last.map_or(place, |line| Place { line, ..place })
 }
 
 impl Document {
     /// Where the field of an error stands in the text.
     pub fn place(&self, field: &str) -> Option<Place> {
+        self.places.located().map(|located| located.place(&self.path(field)))
+    }
+
+    /// Where to point at for an error: that of a definition may name a field that all versions share.
+    pub fn error_place(&self, field: &str) -> Option<Place> {
+        let is_shared = is_definition(&self.value) && self.value.at(&["spec", "validation"]).is_none();
+        if is_shared { self.place(&written_field(field, 0)) } else { self.place(field) }
+    }
+
+    /// Where the name of a field stands that should not be there.
+    pub fn key_place(&self, field: &str) -> Option<Place> {
+        self.places.located().map(|located| located.key_place(&self.path(field)))
+    }
+
+    /// The path of a field from the root of the text's document.
+    fn path(&self, field: &str) -> String {
         let field = if field == "<nil>" { "" } else { field };
         let join = if self.within.is_empty() || field.is_empty() || field.starts_with('[') { "" } else { "." };
-        self.places.located().map(|located| located.place(&format!("{}{join}{field}", self.within)))
+        format!("{}{join}{field}", self.within)
     }
 
     /// The template that a chart made the document from: Helm names it in a comment above.
     pub fn template(&self) -> Option<&str> {
+        self.places.template.get_or_init(|| self.find_template()).as_deref()
+    }
+
+    fn find_template(&self) -> Option<String> {
+        let Places { text, .. } = &*self.places;
         let first = self.places.located()?.place("").line;
-        let above = self.places.text.lines().take(first - 1).collect::<Vec<_>>();
-        let comments = above
-            .into_iter()
-            .rev()
-            .map(str::trim)
-            .take_while(|line| line.is_empty() || (line.starts_with('#') && !line.starts_with("---")));
-        comments.filter_map(|line| line.strip_prefix("# Source: ")).next()
+        let above = (1..first).rev().filter_map(|number| text.line(number)).map(str::trim);
+        let comments = above.take_while(|line| line.is_empty() || (line.starts_with('#') && !line.starts_with("---")));
+        comments.filter_map(|line| line.strip_prefix("# Source: ")).next().map(str::to_owned)
     }
 
     /// Whether the document is a manifest of its own, and no part of a List.
@@ -106,19 +190,32 @@ impl Document {
 }
 
 /// Reads all that `arguments` name. Folders are searched for `.yaml`, `.yml` and `.json`; `-` is stdin.
+///
+/// # Errors
+/// The first thing that can't be read.
 pub fn read(arguments: &[PathBuf]) -> Result<Vec<Source>, Unreadable> {
+    let sources = read_each(arguments);
+    match sources.iter().flat_map(|source| &source.faults).next() {
+        Some(fault) => Err(Unreadable(fault.message.clone())),
+        None => Ok(sources),
+    }
+}
+
+/// The same, but what can't be read is a fault of its source, and hides nothing else.
+pub fn read_each(arguments: &[PathBuf]) -> Vec<Source> {
     let mut paths = Vec::new();
     for argument in arguments {
-        expand(argument, &mut paths)?;
+        if let Err(error) = expand(argument, &mut paths) {
+            paths.push(Err((argument.clone(), error)));
+        }
     }
-    parallel::map("files", &paths, |path| {
-        let text: Arc<str> = read_text(path)?.into();
-        let name = path.display().to_string();
-        let documents = decode(&text).map_err(|error| Unreadable(format!("`{name}` can't be understood: {error}")))?;
-        Ok(Source { name, text, documents })
+    parallel::map("files", &paths, |path| match path {
+        Ok(path) => match read_text(path) {
+            Ok(text) => Source::of_text(&path.display().to_string(), text.into()),
+            Err(error) => Source::unreadable(error, path),
+        },
+        Err((path, error)) => Source::unreadable(error.clone(), path),
     })
-    .into_iter()
-    .collect()
 }
 
 fn unreadable(path: &Path, error: impl fmt::Display) -> Unreadable {
@@ -136,18 +233,22 @@ fn read_text(path: &Path) -> Result<String, Unreadable> {
     Ok(json::text_of(&bytes).into_owned())
 }
 
-fn expand(argument: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Unreadable> {
+/// A file, or a path where there is none that can be read.
+type Named = Result<PathBuf, (PathBuf, Unreadable)>;
+
+fn expand(argument: &Path, paths: &mut Vec<Named>) -> Result<(), Unreadable> {
     if argument.as_os_str() == "-" || argument.is_file() {
-        paths.push(argument.to_owned());
+        paths.push(Ok(argument.to_owned()));
         return Ok(());
     }
     if argument.is_dir() {
-        return expand_folder(argument, paths);
+        expand_folder(argument, paths);
+        return Ok(());
     }
     let pattern = argument.to_string_lossy();
     if !pattern.contains(['*', '?', '[']) {
         // A pipe, or nothing: reading tells.
-        paths.push(argument.to_owned());
+        paths.push(Ok(argument.to_owned()));
         return Ok(());
     }
     let found = glob::glob(&pattern).map_err(|error| unreadable(argument, error))?;
@@ -159,59 +260,85 @@ fn expand(argument: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Unreadable> {
     if paths.len() > before { Ok(()) } else { Err(unreadable(argument, "no file has such a name")) }
 }
 
-fn expand_folder(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Unreadable> {
+fn expand_folder(folder: &Path, paths: &mut Vec<Named>) {
     let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
-    let mut entries = entries.map_err(|error| unreadable(folder, error))?;
+    let mut entries = match entries {
+        Ok(entries) => entries,
+        Err(error) => return paths.push(Err((folder.to_owned(), unreadable(folder, error)))),
+    };
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let path = entry.path();
-        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         if path.is_dir() {
-            expand_folder(&path, paths)?;
-        } else if ["yaml", "yml", "json"].contains(&extension) {
-            paths.push(path);
+            expand_folder(&path, paths);
+        } else if is_manifest(&path) {
+            paths.push(Ok(path));
         }
     }
-    Ok(())
+}
+
+/// Whether a file of a folder is taken for manifests.
+pub fn is_manifest(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| ["yaml", "yml", "json"].contains(&extension))
 }
 
 /// The manifests of a text; those of a List one by one. Empty documents count, but are none.
-pub fn decode(text: &Arc<str>) -> Result<Vec<Document>, String> {
-    let mut documents = Vec::new();
-    let places = |index, located| Arc::new(Places { text: text.clone(), index, located });
-    let is_json = text.trim_start().starts_with('{');
-    if is_json && let Ok((value, repeated)) = json::decode_strict(text.as_bytes()) {
-        let places = places(0, OnceLock::new());
-        let known = if repeated.is_empty() { None } else { places.located() };
-        let place = |number: usize| Some(known?.repeated.get(number)?.place);
-        let repeated = repeated.into_iter().enumerate().map(|(number, field)| Repeated {
-            place: place(number),
-            text: field.to_string(),
-            field: field.path,
-        });
-        let repeated = repeated.collect();
-        flatten(Document { index: 0, value, repeated, places, within: String::new() }, &mut documents);
-        return Ok(documents);
+///
+/// # Errors
+/// The first document that can't be read.
+pub fn decode(text: &Text) -> Result<Vec<Document>, String> {
+    match decode_each(text) {
+        (documents, broken) if broken.is_empty() => Ok(documents),
+        (_, broken) => Err(told(&broken[0].1)),
     }
-    let located = yaml::decode_all_located(text.as_bytes()).map_err(|error| error.to_string())?;
-    for (index, mut located) in located.into_iter().enumerate() {
-        if located.value.is_null() {
-            continue;
+}
+
+/// The manifests of a text, and those of its documents that can't be read, with their numbers.
+fn decode_each(text: &Text) -> (Vec<Document>, Vec<(usize, Broken)>) {
+    let (mut documents, mut broken) = (Vec::new(), Vec::new());
+    if text.trim_start().starts_with('{')
+        && let Ok((value, repeated)) = json::decode_strict(text.as_bytes())
+    {
+        flatten(document_of_json(text, value, repeated), &mut documents);
+        return (documents, broken);
+    }
+    for (index, read) in yaml::decode_each_located(text.as_bytes()).into_iter().enumerate() {
+        match read {
+            Ok(located) if located.value.is_null() => {}
+            Ok(located) => flatten(document_of_yaml(text, index, located), &mut documents),
+            Err(fault) => broken.push((index, fault)),
         }
-        let value = std::mem::take(&mut located.value);
-        let repeated = located.repeated.iter().map(|repeated| Repeated {
-            place: Some(repeated.place),
-            text: repeated.to_string(),
-            field: match &repeated.key {
-                RepeatedKey::Text(name) => name.clone(),
-                RepeatedKey::Other(_) => String::new(),
-            },
-        });
-        let repeated = repeated.collect();
-        let places = places(index, OnceLock::from(Some(located)));
-        flatten(Document { index, value, repeated, places, within: String::new() }, &mut documents);
     }
-    Ok(documents)
+    (documents, broken)
+}
+
+fn document_of_json(text: &Text, value: Value, repeated: Vec<json::Repeated>) -> Document {
+    let places = Places::new(text, 0, OnceLock::new());
+    let known = if repeated.is_empty() { None } else { places.located() };
+    let place = |number: usize| Some(known?.repeated.get(number)?.place);
+    let repeated = repeated.into_iter().enumerate().map(|(number, field)| Repeated {
+        place: place(number),
+        text: field.to_string(),
+        field: field.path,
+    });
+    let repeated = repeated.collect();
+    Document { index: 0, value, repeated, places, within: String::new() }
+}
+
+fn document_of_yaml(text: &Text, index: usize, mut located: Located) -> Document {
+    let value = std::mem::take(&mut located.value);
+    let repeated = located.repeated.iter().map(|repeated| Repeated {
+        place: Some(repeated.place),
+        text: repeated.to_string(),
+        field: match &repeated.key {
+            RepeatedKey::Text(name) => name.clone(),
+            RepeatedKey::Other(_) => String::new(),
+        },
+    });
+    let repeated = repeated.collect();
+    let places = Places::new(text, index, OnceLock::from(Some(located)));
+    Document { index, value, repeated, places, within: String::new() }
 }
 
 fn flatten(document: Document, documents: &mut Vec<Document>) {

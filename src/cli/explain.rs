@@ -9,8 +9,8 @@ use clap::{Args, ValueEnum};
 
 use super::definitions;
 use super::print::{output, tell};
-use crate::author::Catalog;
 use crate::author::explain::{Explained, Rule, explain};
+use crate::author::{Catalog, Kind};
 use crate::object;
 use crate::value::{Value, json};
 
@@ -75,7 +75,7 @@ impl Explain {
 
     fn find(&self, catalog: &Catalog) -> Result<Found, String> {
         let (first, rest) = self.path.split_once('.').unwrap_or((&self.path, ""));
-        let is_named = |kind: &&crate::author::Kind| {
+        let is_named = |kind: &&Kind| {
             let names = &kind.definition.spec.names;
             [&names.kind, &names.plural, &names.singular].iter().any(|name| name.eq_ignore_ascii_case(first))
                 || names.short_names.iter().any(|name| name == first)
@@ -86,7 +86,7 @@ impl Explain {
                 let mut kinds = catalog.kinds();
                 match (kinds.next(), kinds.next()) {
                     (Some(only), None) => (only, self.path.as_str()),
-                    _ => return Err(format!("there are several kinds, and none is called `{first}`")),
+                    _ => return Err(format!("name a kind first: {}", names(catalog))),
                 }
             }
         };
@@ -94,12 +94,30 @@ impl Explain {
             Some(wanted) => kind.versions.iter().find(|version| version.api_version() == *wanted),
             None => kind.versions.iter().find(|version| version.storage),
         };
-        let version = version.ok_or_else(|| format!("{} has no such version", kind.name()))?;
+        let wanted = self.api_version.as_deref().unwrap_or("that is stored");
+        let version = version.ok_or_else(|| format!("no version {wanted}; use {}", versions(kind)))?;
         let explained = explain(&version.structural, path)
             .map_err(|step| format!("{} has no field `{step}` in `{path}`", version.names.kind))?;
         let (kind, api_version) = (version.names.kind.clone(), version.api_version());
         Ok(Found { kind, api_version, path: path.to_owned(), explained })
     }
+}
+
+/// The kinds of a catalog, as many as fit into a line or two.
+fn names(catalog: &Catalog) -> String {
+    const NAMED_MAX: usize = 12;
+    let mut names: Vec<&str> = catalog.kinds().map(|kind| kind.definition.spec.names.kind.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let more = names.len().saturating_sub(NAMED_MAX);
+    names.truncate(NAMED_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", names.join(", "))
+}
+
+/// The versions of a kind: `harbour.example.com/v1`.
+fn versions(kind: &Kind) -> String {
+    kind.versions.iter().map(|version| version.api_version()).collect::<Vec<_>>().join(" or ")
 }
 
 fn show_text(found: &Found) -> String {

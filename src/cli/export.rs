@@ -152,24 +152,30 @@ impl Import {
         kinds.extend(built_in());
         // All are understood before any is stored.
         let writes = documents.into_iter().map(|object| write_of(object, &kinds)).collect::<Result<Vec<_>, _>>()?;
-        let count = writes.len();
+        let (mut made, mut known) = (0, 0);
         for write in writes {
-            import_one(&storage, write).await?;
+            if import_one(&storage, write).await? { made += 1 } else { known += 1 }
         }
         storage.close().await;
-        tell(format_args!("imported {count} objects"));
+        let objects = if made == 1 { "object" } else { "objects" };
+        match known {
+            0 => tell(format_args!("imported {made} {objects}")),
+            1 => tell(format_args!("imported {made} {objects}; 1 was already there")),
+            _ => tell(format_args!("imported {made} {objects}; {known} were already there")),
+        }
         Ok(())
     }
 }
 
-async fn import_one(storage: &Storage, write: Write) -> Result<(), Failure> {
+/// Returns whether the object was not there yet.
+async fn import_one(storage: &Storage, write: Write) -> Result<bool, Failure> {
     let (collection, key, op) = (write.collection.clone(), Arc::clone(&write.key), write.op.clone());
     match storage.write(write).await {
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(true),
         Err(WriteError::GuardFailed) => {
             let there = storage.get(&collection, &key).await?;
             match (there, op) {
-                (Some(there), Op::Put(put)) if there.bytes == put.bytes => Ok(()),
+                (Some(there), Op::Put(put)) if there.bytes == put.bytes => Ok(false),
                 _ => Err(Failure(format!("`{key}` of {} exists", collection.as_str()))),
             }
         }

@@ -1,57 +1,108 @@
-//! `skiff lint`: what the API conventions advise against in definitions.
+//! `skiff lint`: what definitions and policies do not do as it seems, and what the API conventions advise.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
+use super::annotate::{self, Annotation, Described, Level};
 use super::definitions::{is_definition, none_in};
-use super::documents::{self, Source};
+use super::documents::{self, Document, Source};
 use super::parallel;
-use super::print::{output, tell};
+use super::policies::values;
+use super::print::{UNUSABLE, output, tell};
 use crate::author::fix::fix;
-use crate::author::lint::{Finding, lint, markdown};
+use crate::author::lint::{Finding, LINTS, Lint as Looked, Severity, lint, markdown};
+use crate::author::policies::{is_policy, lint as policy_lint};
 use crate::object;
 use crate::value::yaml::Place;
 use crate::value::{Value, json};
 
-/// Find what API conventions advise against in definitions
+/// Find what definitions do not do as it seems
 ///
-/// Each finding has an id, a reason and a remedy. The annotation skiff.kubeskiff.dev/lint-ignore of a definition turns
-/// findings off: ids, or id:path, with commas between. With --fix, what can be fixed without any change for objects is, and
-/// the rest of the text stays as it is, comments included.
+/// Finds definitions that the server refuses, rules that can't fail, never hold, trip over optional fields or are too dear,
+/// and more; with --severity advice, what API conventions advise. Of policies of admission and their bindings in the same
+/// files it finds what can't work: expressions that do not fit the kinds that they match, validations that can't fail,
+/// bindings to nothing. Each finding has an id, which --explain explains, and a remedy. Nothing is told of fields within
+/// types of Kubernetes, as their author is another. The annotation skiff.kubeskiff.dev/lint-ignore of a definition or a
+/// policy turns findings off: ids, or id:path, with commas between. With --fix, what can be fixed without any change for
+/// objects is, and the rest of the text stays as it is, comments included.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  skiff lint crd-examples\n  skiff lint --fix crds/\n  skiff lint --list\n\nExit codes: 0 \
-                  nothing found, 1 something found, 2 wrong use or unreadable input"
+    after_help = "Examples:\n  skiff lint crd-examples\n  skiff lint --severity advice --ignore boolean,phase crds/\n  \
+                  skiff lint --explain conditions\n  skiff lint --fix crds/\n\nExit codes: 0 nothing found, 1 something found, \
+                  2 wrong use or unreadable input"
 )]
 pub struct Lint {
-    /// Files or folders with CustomResourceDefinitions
-    #[arg(value_name = "CRD", required_unless_present = "list")]
+    /// Files or folders with CustomResourceDefinitions and policies
+    #[arg(value_name = "CRD", required_unless_present_any = ["list", "explain"])]
     crds: Vec<PathBuf>,
 
     /// How to print
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     output: Output,
 
+    /// The least that is told
+    #[arg(long, value_enum, default_value_t = Least::Warning)]
+    severity: Least,
+
+    /// Look for these alone, whatever their severity
+    #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = ids(), hide_possible_values = true)]
+    only: Vec<String>,
+
+    /// Leave these out
+    #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = ids(), hide_possible_values = true)]
+    ignore: Vec<String>,
+
     /// Edit the files where that is safe, and print what is left
     #[arg(long)]
     fix: bool,
 
+    /// Tell what a finding means, why it matters, and what to do
+    #[arg(long, value_name = "ID", value_parser = ids(), hide_possible_values = true, conflicts_with_all = ["crds", "fix"])]
+    explain: Option<String>,
+
     /// Print what is looked for, and why
-    #[arg(long, conflicts_with_all = ["crds", "fix"])]
+    #[arg(long, conflicts_with_all = ["crds", "fix", "explain"])]
     list: bool,
+}
+
+/// The ids of all lints: others are refused, with the nearest.
+fn ids() -> PossibleValuesParser {
+    PossibleValuesParser::new(LINTS.map(|lint| lint.id))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {
     Text,
     Json,
+    Sarif,
+    Github,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Least {
+    Error,
+    Warning,
+    Advice,
+}
+
+impl Least {
+    const fn severity(self) -> Severity {
+        match self {
+            Least::Error => Severity::Error,
+            Least::Warning => Severity::Warning,
+            Least::Advice => Severity::Advice,
+        }
+    }
 }
 
 /// A finding, and where it stands.
 struct Located {
+    /// The name of the definition or the policy.
     crd: String,
     /// The document in its file.
     index: usize,
@@ -62,10 +113,22 @@ struct Located {
 }
 
 /// What was found in a file.
+#[derive(Default)]
 struct Found {
     file: String,
     findings: Vec<Located>,
+    /// Findings of less than the severity that was asked for.
+    hidden: usize,
+    definitions: usize,
+    /// Those and their bindings.
+    policies: usize,
     fixed: usize,
+}
+
+impl Found {
+    fn sort(&mut self) {
+        self.findings.sort_by_key(|found| (found.index, found.place));
+    }
 }
 
 impl Lint {
@@ -74,108 +137,204 @@ impl Lint {
         if self.list {
             return output(markdown(), ExitCode::SUCCESS);
         }
-        let found = match self.find() {
+        if let Some(lint) = self.explain.as_deref().and_then(Looked::find) {
+            return output(explain(lint), ExitCode::SUCCESS);
+        }
+        let (found, is_readable) = match self.find() {
             Ok(found) => found,
             Err(message) => {
                 tell(message);
-                return ExitCode::from(2);
+                return ExitCode::from(UNUSABLE);
             }
         };
         let text = match self.output {
             Output::Text => show_text(&found, self.fix),
             Output::Json => show_json(&found).to_string() + "\n",
+            Output::Sarif => annotate::sarif(&annotations(&found), &described()),
+            Output::Github => annotate::github(&annotations(&found)),
         };
         let is_fine = found.iter().all(|found| found.findings.is_empty());
-        output(text, if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        let code = match (is_readable, is_fine) {
+            (false, _) => ExitCode::from(UNUSABLE),
+            (true, false) => ExitCode::FAILURE,
+            (true, true) => ExitCode::SUCCESS,
+        };
+        output(text, code)
     }
 
-    fn find(&self) -> Result<Vec<Found>, String> {
-        let sources = documents::read(&self.crds).map_err(|error| error.to_string())?;
-        if !sources.iter().flat_map(|source| &source.documents).any(|document| is_definition(&document.value)) {
+    /// What is found, and whether everything could be read: what can't be is told, and the rest goes on.
+    fn find(&self) -> Result<(Vec<Found>, bool), String> {
+        let sources = documents::read_each(&self.crds);
+        let mut is_readable = true;
+        for fault in sources.iter().flat_map(|source| &source.faults) {
+            tell(&fault.message);
+            is_readable = false;
+        }
+        if is_readable && !values(&sources).any(|value| is_definition(value) || is_policy(value)) {
             return Err(none_in(&self.crds));
         }
-        let found = parallel::map("files", &sources, |source| {
-            let findings = look(source)?;
-            if self.fix {
-                fix_file(source, findings)
-            } else {
-                Ok(Found { file: source.name.clone(), findings, fixed: 0 })
-            }
+        let looked = parallel::map("files", &sources, |source| {
+            let found = self.look(source)?;
+            if self.fix { self.fix_file(source, found) } else { Ok((found, None)) }
         });
-        found.into_iter().collect()
+        let (mut found, mut texts) = (Vec::new(), Vec::new());
+        for (source, looked) in sources.into_iter().zip(looked) {
+            let (one, edited) = looked.unwrap_or_else(|message: String| {
+                tell(message);
+                is_readable = false;
+                (Found { file: source.name.clone(), ..Found::default() }, None)
+            });
+            found.push(one);
+            texts.push(edited.unwrap_or(source));
+        }
+        self.look_at_policies(&texts, &mut found);
+        Ok((found, is_readable))
     }
-}
 
-/// What is found in the definitions of a file.
-fn look(source: &Source) -> Result<Vec<Located>, String> {
-    let mut found = Vec::new();
-    for document in source.documents.iter().filter(|document| is_definition(&document.value)) {
-        let findings = lint(&document.value).map_err(|error| format!("`{}`: {error}", source.name))?;
-        found.extend(findings.into_iter().map(|finding| Located {
+    /// Adds what is found in policies, for which all files count together.
+    fn look_at_policies(&self, sources: &[Source], found: &mut [Found]) {
+        let places: Vec<(usize, &Document)> = sources
+            .iter()
+            .enumerate()
+            .flat_map(|(at, source)| source.documents.iter().map(move |document| (at, document)))
+            .collect();
+        let manifests: Vec<&Value> = places.iter().map(|(_, document)| &document.value).collect();
+        for (at, _) in places.iter().filter(|(_, document)| is_policy(&document.value)) {
+            found[*at].policies += 1;
+        }
+        for (index, finding) in policy_lint::lint(&manifests) {
+            let (at, document) = places[index];
+            self.take(document, vec![finding], &mut found[at]);
+        }
+        found.iter_mut().for_each(Found::sort);
+    }
+
+    fn is_wanted(&self, lint: &Looked) -> bool {
+        let is_named = |ids: &[String]| ids.iter().any(|id| id == lint.id);
+        let is_chosen =
+            if self.only.is_empty() { lint.severity >= self.severity.severity() } else { is_named(&self.only) };
+        is_chosen && !is_named(&self.ignore)
+    }
+
+    /// What is found in the definitions of a file.
+    fn look(&self, source: &Source) -> Result<Found, String> {
+        let mut found = Found { file: source.name.clone(), ..Found::default() };
+        for document in source.documents.iter().filter(|document| is_definition(&document.value)) {
+            let findings = lint(&document.value).map_err(|error| format!("`{}`: {error}", source.name))?;
+            found.definitions += 1;
+            self.take(document, findings, &mut found);
+        }
+        found.sort();
+        Ok(found)
+    }
+
+    /// Adds what is wanted of the findings in a document, and counts what is of less than the severity that was asked for.
+    fn take(&self, document: &Document, findings: Vec<Finding>, found: &mut Found) {
+        let (wanted, hidden): (Vec<_>, Vec<_>) = findings.into_iter().partition(|finding| self.is_wanted(finding.lint));
+        // What was left out by name is not to be told of either.
+        let is_minor = |finding: &&Finding| self.only.is_empty() && finding.lint.severity < self.severity.severity();
+        found.hidden += hidden.iter().filter(is_minor).count();
+        found.findings.extend(wanted.into_iter().map(|finding| Located {
             crd: document.value.str_at(&["metadata", "name"]).to_owned(),
             index: document.index,
-            place: document.place(&finding.at),
+            place: finding.places.first().and_then(|at| document.place(at)),
             is_whole: document.is_whole(),
             finding,
         }));
     }
-    found.sort_by_key(|found| (found.index, found.place));
-    Ok(found)
+
+    /// Fixes what can be fixed, and looks again at what is left, which comes with it.
+    fn fix_file(&self, source: &Source, found: Found) -> Result<(Found, Option<Source>), String> {
+        if source.name == "-" {
+            return Err("what comes from stdin can't be fixed: name a file".to_owned());
+        }
+        let editable = found.findings.iter().filter(|found| found.is_whole);
+        let editable: Vec<(usize, &Finding)> = editable.map(|found| (found.index, &found.finding)).collect();
+        let edited = fix(&source.text, &editable);
+        let fixed = edited.is_fixed.iter().filter(|is_fixed| **is_fixed).count();
+        if fixed == 0 {
+            return Ok((found, None));
+        }
+        fs::write(&source.name, &edited.text)
+            .map_err(|error| format!("`{}` can't be written: {error}", source.name))?;
+        let edited = Source::of_text(&source.name, edited.text.into());
+        if let Some(fault) = edited.faults.first() {
+            return Err(fault.message.clone());
+        }
+        let found = self.look(&edited)?;
+        Ok((Found { fixed, ..found }, Some(edited)))
+    }
 }
 
-/// Fixes what can be fixed, and looks again at what is left.
-fn fix_file(source: &Source, findings: Vec<Located>) -> Result<Found, String> {
-    if source.name == "-" {
-        return Err("what comes from stdin can't be fixed: name a file".to_owned());
-    }
-    let editable: Vec<(usize, &Finding)> =
-        findings.iter().filter(|found| found.is_whole).map(|found| (found.index, &found.finding)).collect();
-    let edited = fix(&source.text, &editable);
-    let fixed = edited.is_fixed.iter().filter(|is_fixed| **is_fixed).count();
-    if fixed == 0 {
-        return Ok(Found { file: source.name.clone(), findings, fixed });
-    }
-    fs::write(&source.name, &edited.text).map_err(|error| format!("`{}` can't be written: {error}", source.name))?;
-    let text = edited.text.into();
-    let documents =
-        documents::decode(&text).map_err(|error| format!("`{}` can't be understood: {error}", source.name))?;
-    let findings = look(&Source { name: source.name.clone(), text, documents })?;
-    Ok(Found { file: source.name.clone(), findings, fixed })
+fn explain(lint: &Looked) -> String {
+    let Looked { id, severity, finds, reason, remedy, is_fixed } = lint;
+    let fixed = if *is_fixed { "\n--fix makes the edit." } else { "" };
+    format!("{id} ({})\n\n{finds}\nWhy: {reason}.\nRemedy: {remedy}.{fixed}\n", severity.word())
 }
 
 fn show_text(found: &[Found], fixes: bool) -> String {
     let mut out = String::new();
-    for (file, Located { crd, place, finding, .. }) in each(found) {
-        let at = place.map_or(String::new(), |place| format!(":{}:{}", place.line, place.column));
-        let Finding { lint, version, path, message, fix, .. } = finding;
-        let about: Vec<&str> = [crd.as_str(), version, path].into_iter().filter(|word| !word.is_empty()).collect();
-        out.push_str(&format!(
-            "{file}{at}: {}: {}: {message}\n  why: {}\n  fix: {fix}\n",
-            lint.id,
-            about.join(" "),
-            lint.reason
-        ));
+    for (file, located) in each(found) {
+        let at = located.place.map_or(String::new(), |place| format!(":{}:{}", place.line, place.column));
+        let Finding { lint, message, fix, .. } = &located.finding;
+        let about = about(located);
+        out.push_str(&format!("{file}{at}: {} {}: {about}: {message}\n  fix: {fix}\n", lint.severity.word(), lint.id));
     }
-    let count = each(found).count();
-    out.push_str(&format!("{count} {}", if count == 1 { "finding" } else { "findings" }));
-    if fixes {
-        out.push_str(&format!(", {} fixed", found.iter().map(|found| found.fixed).sum::<usize>()));
-    }
+    out.push_str(&summary(found, fixes));
     out.push('\n');
+    let hidden: usize = found.iter().map(|found| found.hidden).sum();
+    if hidden > 0 {
+        out.push_str(&format!("{hidden} more with --severity advice\n"));
+    }
+    if each(found).next().is_some() {
+        out.push_str("why: skiff lint --explain ID\n");
+    }
     out
+}
+
+/// The definition or policy, the versions and the field that a finding is about.
+fn about(Located { crd, finding, .. }: &Located) -> String {
+    let versions = finding.versions.join(",");
+    let words = [crd.as_str(), &versions, &finding.path];
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// How many findings there are of which id, the most frequent first.
+fn summary(found: &[Found], fixes: bool) -> String {
+    let mut by_id: BTreeMap<&str, usize> = BTreeMap::new();
+    each(found).for_each(|(_, found)| *by_id.entry(found.finding.lint.id).or_default() += 1);
+    let mut by_id: Vec<_> = by_id.into_iter().collect();
+    by_id.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let ids: Vec<String> = by_id.iter().map(|(id, count)| format!("{id} {count}")).collect();
+    let definitions: usize = found.iter().map(|found| found.definitions).sum();
+    let policies: usize = found.iter().map(|found| found.policies).sum();
+    let counted = |count: usize, thing: &str| format!("{count} {thing}{}", if count == 1 { "" } else { "s" });
+    let places = match (definitions, policies) {
+        (_, 0) => counted(definitions, "definition"),
+        (0, 1) => "1 policy or binding".to_owned(),
+        (0, _) => format!("{policies} policies and bindings"),
+        (_, 1) => format!("{} and 1 policy or binding", counted(definitions, "definition")),
+        _ => format!("{}, {policies} policies and bindings", counted(definitions, "definition")),
+    };
+    let fixed: usize = found.iter().map(|found| found.fixed).sum();
+    let fixed = if fixes { format!(", {fixed} fixed") } else { String::new() };
+    let text = format!("{} in {places}{fixed}", counted(each(found).count(), "finding"));
+    if ids.is_empty() { text } else { format!("{text}: {}", ids.join(", ")) }
 }
 
 fn show_json(found: &[Found]) -> String {
     let found: Vec<Value> = each(found)
         .map(|(file, Located { crd, place, finding, .. })| {
+            let versions: Vec<Value> = finding.versions.iter().map(|version| Value::from(version.as_str())).collect();
             object! {
                 "file" => file,
                 "line" => place.map_or(Value::Null, |place| Value::Int(place.line as i64)),
                 "column" => place.map_or(Value::Null, |place| Value::Int(place.column as i64)),
                 "crd" => crd.as_str(),
-                "version" => finding.version.as_str(),
+                "versions" => versions,
                 "path" => finding.path.as_str(),
                 "id" => finding.lint.id,
+                "severity" => finding.lint.severity.word(),
                 "message" => finding.message.as_str(),
                 "reason" => finding.lint.reason,
                 "fix" => finding.fix.as_str(),
@@ -183,6 +342,27 @@ fn show_json(found: &[Found]) -> String {
         })
         .collect();
     json::encode_to_string(&Value::Array(found))
+}
+
+fn annotations(found: &[Found]) -> Vec<Annotation> {
+    let annotation = |(file, located): (&str, &Located)| Annotation {
+        file: file.to_owned(),
+        place: located.place,
+        level: match located.finding.lint.severity {
+            Severity::Error => Level::Error,
+            Severity::Warning => Level::Warning,
+            Severity::Advice => Level::Note,
+        },
+        id: located.finding.lint.id.to_owned(),
+        message: format!("{}: {} (fix: {})", about(located), located.finding.message, located.finding.fix),
+    };
+    each(found).map(annotation).collect()
+}
+
+/// What a reader of SARIF is told of the lints.
+fn described() -> Vec<Described> {
+    let help = |lint: &Looked| format!("Why: {}. Remedy: {}.", lint.reason, lint.remedy);
+    LINTS.map(|lint| Described { id: lint.id, summary: lint.finds, help: help(lint) }).into()
 }
 
 fn each(found: &[Found]) -> impl Iterator<Item = (&str, &Located)> {

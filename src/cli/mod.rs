@@ -1,28 +1,40 @@
 //! The command line: one command per file.
 
 mod admission;
+mod annotate;
 mod check;
 mod cluster;
 mod database;
 mod export;
 mod completion;
+mod convert;
 mod cost;
 mod definitions;
 mod diff;
 mod documents;
+mod eval;
 mod explain;
+mod git;
+mod infer;
 mod lint;
 mod log;
+mod missing;
 mod parallel;
+mod parent;
+mod policies;
 mod print;
 mod report;
+mod seed;
 mod serve;
 mod service_network;
 mod serving;
 mod snapshot;
 mod stand_in;
+mod temporary;
 mod test;
+mod text;
 mod users;
+mod workloads;
 mod validate;
 mod watch;
 
@@ -54,6 +66,9 @@ enum Command {
     Diff(diff::Diff),
     Lint(lint::Lint),
     Explain(explain::Explain),
+    Eval(Box<eval::Eval>),
+    Convert(convert::Convert),
+    Infer(infer::Infer),
     Completion(completion::Completion),
     Man(completion::Man),
 }
@@ -106,6 +121,9 @@ pub async fn run() -> ExitCode {
         Command::Diff(diff) => diff.run().await,
         Command::Lint(lint) => lint.run(),
         Command::Explain(explain) => explain.run(),
+        Command::Eval(eval) => eval.run(),
+        Command::Convert(convert) => convert.run().await,
+        Command::Infer(infer) => infer.run(),
         Command::Completion(completion) => completion.run(Cli::command()),
         Command::Man(man) => man.run(Cli::command()),
     }

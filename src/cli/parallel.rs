@@ -1,8 +1,10 @@
 //! Work on many things at once.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,68 +13,199 @@ const STACK_BYTES: usize = 64 << 20;
 /// What takes no longer is done before anybody wonders.
 const QUIET: Duration = Duration::from_millis(500);
 const DRAW_INTERVAL: Duration = Duration::from_millis(100);
+/// How many results may wait for one that takes longer.
+const AHEAD_MAX: usize = 4096;
 
 /// `work` on each of `items`, on all processors; what it returns, in the order of the items. Where that takes long, a
 /// terminal on stderr shows how many of `items`, which are `things`, are done.
 pub fn map<T: Sync, R: Send>(things: &str, items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(items.len());
-    let next = AtomicUsize::new(0);
-    let progress = Progress::new(things, items.len());
-    let run = || {
-        let mut done = Vec::new();
-        while let Some((at, item)) =
-            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, items.get(at)?)))
-        {
-            done.push((at, work(item)));
-            progress.advance();
-        }
-        done
-    };
-    let mut results: Vec<(usize, R)> = thread::scope(|scope| {
-        let spawn = |_| thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, run).ok();
-        let handles: Vec<_> = (0..threads).filter_map(spawn).collect();
-        // Where no thread could be made, this one does it all.
-        let mut results = if handles.is_empty() { run() } else { Vec::new() };
-        results.extend(handles.into_iter().filter_map(|handle| handle.join().ok()).flatten());
-        results
+    let mut results = Vec::with_capacity(items.len());
+    each(things, items, work, |done| {
+        results.extend(done);
+        ControlFlow::Continue(())
     });
-    results.sort_by_key(|(at, _)| *at);
-    results.into_iter().map(|(_, result)| result).collect()
+    results
 }
 
-/// A line on a terminal that says how far the work is. It goes when the work is done.
+/// The same, but `take` gets the results as they come, in the order of the items: all that are there by then. Once it breaks
+/// off, nothing more is begun.
+pub fn each<T: Sync, R: Send>(
+    things: &str,
+    items: &[T],
+    work: impl Fn(&T) -> R + Sync,
+    mut take: impl FnMut(Vec<R>) -> ControlFlow<()>,
+) {
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    let queue = Queue::new(items.len());
+    let run = || {
+        while let Some(at) = queue.begin() {
+            queue.finish(at, catch_unwind(AssertUnwindSafe(|| work(&items[at]))));
+        }
+    };
+    thread::scope(|scope| {
+        let spawn = |_: &usize| thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, run).is_ok();
+        if (0..threads).filter(spawn).count() == 0 {
+            // Where no thread could be made, this one does it all.
+            _ = items.iter().try_for_each(|item| take(vec![work(item)]));
+            return;
+        }
+        let _end = BreakOff(&queue);
+        let mut progress = Progress::new(things, items.len());
+        while let Some(results) = queue.take(&mut progress) {
+            progress.clear();
+            let results = results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic)));
+            if take(results.collect()).is_break() {
+                return;
+            }
+        }
+    });
+}
+
+/// Which items are begun, and the results that nobody has taken yet.
+struct Queue<R> {
+    items: usize,
+    state: Mutex<State<R>>,
+    /// The next result is there.
+    has_result: Condvar,
+    /// Results were taken.
+    has_room: Condvar,
+}
+
+struct State<R> {
+    begun: usize,
+    taken: usize,
+    /// A panic is passed on to whoever wants the results.
+    done: BTreeMap<usize, thread::Result<R>>,
+}
+
+impl<R> Queue<R> {
+    fn new(items: usize) -> Self {
+        let state = Mutex::new(State { begun: 0, taken: 0, done: BTreeMap::new() });
+        Queue { items, state, has_result: Condvar::new(), has_room: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<R>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next item to work on; waits where too many results are not taken.
+    fn begin(&self) -> Option<usize> {
+        let is_full = |state: &mut State<R>| state.begun < self.items && state.begun >= state.taken + AHEAD_MAX;
+        let mut state = self.has_room.wait_while(self.state(), is_full).unwrap_or_else(PoisonError::into_inner);
+        let at = state.begun;
+        if at == self.items {
+            return None;
+        }
+        state.begun += 1;
+        Some(at)
+    }
+
+    fn finish(&self, at: usize, result: thread::Result<R>) {
+        let mut state = self.state();
+        state.done.insert(at, result);
+        if at == state.taken {
+            self.has_result.notify_one();
+        }
+    }
+
+    /// Waits for the next results; `None` after the last.
+    fn take(&self, progress: &mut Progress<'_>) -> Option<Vec<thread::Result<R>>> {
+        let mut state = self.state();
+        while state.taken < self.items {
+            let mut results = Vec::new();
+            let first = state.taken;
+            while let Some(result) = state.done.remove(&(first + results.len())) {
+                results.push(result);
+            }
+            state.taken += results.len();
+            if !results.is_empty() {
+                self.has_room.notify_all();
+                return Some(results);
+            }
+            progress.draw(state.taken + state.done.len());
+            let waited = self.has_result.wait_timeout(state, DRAW_INTERVAL);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        None
+    }
+}
+
+/// Lets the threads of a queue end, however its results are left.
+struct BreakOff<'q, R>(&'q Queue<R>);
+
+impl<R> Drop for BreakOff<'_, R> {
+    fn drop(&mut self) {
+        self.0.state().begun = self.0.items;
+        self.0.has_room.notify_all();
+    }
+}
+
+/// A line on a terminal that says how far the work is. It goes when something else is printed, and when the work is done.
 struct Progress<'p> {
     things: &'p str,
     total: usize,
-    done: AtomicUsize,
     /// When to draw next; `None` where nobody looks.
-    next: Option<Mutex<Instant>>,
-    is_drawn: AtomicBool,
+    next: Option<Instant>,
+    is_drawn: bool,
 }
 
 impl<'p> Progress<'p> {
     fn new(things: &'p str, total: usize) -> Self {
-        let next = io::stderr().is_terminal().then(|| Mutex::new(Instant::now() + QUIET));
-        Progress { things, total, done: AtomicUsize::new(0), next, is_drawn: AtomicBool::new(false) }
+        let next = io::stderr().is_terminal().then(|| Instant::now() + QUIET);
+        Progress { things, total, next, is_drawn: false }
     }
 
-    fn advance(&self) {
-        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        let Some(next) = &self.next else { return };
-        let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
-        if Instant::now() >= *next {
-            *next = Instant::now() + DRAW_INTERVAL;
-            self.is_drawn.store(true, Ordering::Relaxed);
+    fn draw(&mut self, done: usize) {
+        if self.next.is_some_and(|next| Instant::now() >= next) {
+            self.next = Some(Instant::now() + DRAW_INTERVAL);
+            self.is_drawn = true;
             // Who can't be told how far the work is still gets what comes of it.
-            let _ = write!(io::stderr(), "\r\x1b[K{done} of {} {}", self.total, self.things);
+            _ = write!(io::stderr(), "\r\x1b[K{done} of {} {}", self.total, self.things);
+        }
+    }
+
+    fn clear(&mut self) {
+        if self.is_drawn {
+            self.is_drawn = false;
+            _ = write!(io::stderr(), "\r\x1b[K");
         }
     }
 }
 
 impl Drop for Progress<'_> {
     fn drop(&mut self) {
-        if self.is_drawn.load(Ordering::Relaxed) {
-            let _ = write!(io::stderr(), "\r\x1b[K");
-        }
+        self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn results_come_in_the_order_of_the_items() {
+        let items: Vec<usize> = (0..10_000).collect();
+        let doubled = map("numbers", &items, |item| item * 2);
+        assert!(doubled.iter().enumerate().all(|(at, doubled)| *doubled == at * 2));
+        assert_eq!(doubled.len(), items.len());
+        assert!(map("numbers", &[], |item: &usize| *item).is_empty());
+    }
+
+    #[test]
+    fn nothing_more_is_begun_after_the_reader_has_gone() {
+        let items: Vec<usize> = (0..100_000).collect();
+        let begun = AtomicUsize::new(0);
+        let mut taken = 0;
+        each(
+            "numbers",
+            &items,
+            |_| begun.fetch_add(1, Ordering::Relaxed),
+            |results| {
+                taken += results.len();
+                ControlFlow::Break(())
+            },
+        );
+        assert!(begun.into_inner() <= taken + AHEAD_MAX, "{taken} were taken");
     }
 }

@@ -4,11 +4,12 @@
 //! library panic then, so none of them stands in this crate (`tests/tidy.rs`).
 
 use std::fmt::Display;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 /// Wrong use, or what can't be read or written.
-const UNUSABLE: u8 = 2;
+pub const UNUSABLE: u8 = 2;
 
 /// Tells on stderr what went wrong or was done. Where that can't be written, there is nobody to tell.
 pub fn tell(message: impl Display) {
@@ -24,14 +25,40 @@ pub fn note(line: impl Display) {
 /// Writes what a command found to stdout. Returns `code`, or 2 where that can't be written; a reader that has seen enough
 /// is no fault.
 pub fn output(text: impl AsRef<[u8]>, code: ExitCode) -> ExitCode {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_ref()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+    let mut out = Stdout::default();
+    _ = out.write(text);
+    out.finish(code)
+}
+
+/// Stdout of a command that tells what it finds as it finds it.
+#[derive(Default)]
+pub struct Stdout {
+    is_unwritable: bool,
+}
+
+impl Stdout {
+    /// Writes at once. Breaks off where nobody reads any more, and where nothing can be written, which is told.
+    pub fn write(&mut self, text: impl AsRef<[u8]>) -> ControlFlow<()> {
+        let mut out = io::stdout().lock();
+        let Err(error) = out.write_all(text.as_ref()).and_then(|()| out.flush()) else {
+            return ControlFlow::Continue(());
+        };
+        if error.kind() != io::ErrorKind::BrokenPipe {
             tell(format_args!("standard output can't be written: {error}"));
-            ExitCode::from(UNUSABLE)
+            self.is_unwritable = true;
         }
-        _ => code,
+        ControlFlow::Break(())
     }
+
+    /// `code`, or 2 where something could not be written.
+    pub fn finish(self, code: ExitCode) -> ExitCode {
+        if self.is_unwritable { ExitCode::from(UNUSABLE) } else { code }
+    }
+}
+
+/// Whether stdout is a terminal whose user wants colours.
+pub fn is_styled() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
 /// `text` with `hidden` in place of the passwords in its URLs (`SCHEME://USER:PASSWORD@HOST`).

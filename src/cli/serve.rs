@@ -1,7 +1,7 @@
 //! `skiff serve`: the API server.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +12,12 @@ use clap::{Args, ValueEnum};
 use super::admission::Admission;
 use super::database::Database;
 use super::print::tell;
+use super::seed::Seed;
 use super::service_network::Network;
-use super::serving::{Failure, Papers, Server};
+use super::serving::{Failure, MergedContext, Papers, Server};
+use super::temporary::Temporary;
 use super::users::Users;
+use super::workloads::Workloads;
 use crate::audit;
 use crate::controllers::Switches;
 use crate::http::Limits;
@@ -27,27 +30,41 @@ use crate::store::{Config, Durability};
 /// Starts an API server with TLS, writes a kubeconfig for it, and says when it is ready.
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  skiff serve --crds crd-examples\n  export KUBECONFIG=.skiff/kubeconfig\n  kubectl api-resources"
+    after_help = "Examples:\n  skiff serve --crds crd-examples\n  export KUBECONFIG=$PWD/.skiff/kubeconfig\n  kubectl api-resources\n\n  \
+                  skiff serve --crds config/crd --crds config/samples --watch --merge-kubeconfig"
 )]
 pub struct Serve {
     #[command(flatten)]
     database: Database,
 
-    /// Address and port to listen on; port 0 picks a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:6443")]
+    /// Address or host, and port to listen on; port 0 picks a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:6443", value_parser = address)]
     listen: SocketAddr,
 
     /// Also serve plain HTTP on this loopback address: every local process then has admin rights
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
     insecure_listen: Option<SocketAddr>,
 
     /// The kubeconfig to write [default: kubeconfig in the data folder]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// Files or folders with CustomResourceDefinitions to register before the server is ready
+    /// Also add a context to the kubeconfig that kubectl uses ($KUBECONFIG, or ~/.kube/config), and make it the current one
+    #[arg(long, value_name = "CONTEXT", num_args = 0..=1, require_equals = true, default_missing_value = "skiff")]
+    merge_kubeconfig: Option<String>,
+
+    /// End with the process that started this one, and leave no data folder behind: it is made anew, and removed at the end
+    #[arg(long)]
+    temporary: bool,
+
+    /// Files or folders with CustomResourceDefinitions, and objects, to apply before the server is ready; examples of suites
+    /// (valid/ and invalid/ beside a crd.yaml) are left out
     #[arg(long, value_name = "PATH")]
     crds: Vec<PathBuf>,
+
+    /// Apply what changes in these files, too, as long as the server runs
+    #[arg(long, requires = "crds")]
+    watch: bool,
 
     /// When a write counts as done: once it is on disk, or once the operating system has it
     #[arg(long, value_enum, default_value_t = DurabilityArg::Full)]
@@ -62,9 +79,8 @@ pub struct Serve {
     #[command(flatten)]
     users: Users,
 
-    /// Controllers to run, by kube-controller-manager's names: * for all, NAME, -NAME for all but that
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "*", allow_hyphen_values = true)]
-    controllers: Vec<String>,
+    #[command(flatten)]
+    workloads: Workloads,
 
     /// Where to write a line of audit.k8s.io/v1 JSON for each request; - is standard output
     #[arg(long, value_name = "FILE")]
@@ -108,11 +124,19 @@ impl Serve {
             tell("--insecure-listen takes a loopback address, as every process that reaches it has admin rights");
             return ExitCode::from(2);
         }
-        let switches = match Switches::parse(&self.controllers) {
+        let switches = match self.workloads.switches() {
             Ok(switches) => switches,
             Err(unknown) => {
                 tell(unknown);
                 return ExitCode::from(2);
+            }
+        };
+        // Until the server has ended.
+        let _temporary = match self.temporary.then(|| Temporary::begin(&self.database.data_dir)).transpose() {
+            Ok(temporary) => temporary,
+            Err(error) => {
+                tell(format_args!("can't make the folder `{}`: {error}", self.database.data_dir.display()));
+                return ExitCode::FAILURE;
             }
         };
         match self.server(switches) {
@@ -127,6 +151,9 @@ impl Serve {
     /// What is to be served, once the data folder is there.
     fn server(self, switches: Switches) -> Result<Server, Failure> {
         let folder = &self.database.data_dir;
+        let made = folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists()).last();
+        let made = made.map(Path::to_owned);
+        let merged = self.merge_kubeconfig.clone().map(merged).transpose()?;
         fs::create_dir_all(folder)
             .map_err(|error| Failure(format!("can't make the folder `{}`: {error}", folder.display())))?;
         let kubeconfig = self.kubeconfig.clone().unwrap_or_else(|| folder.join("kubeconfig"));
@@ -141,16 +168,18 @@ impl Serve {
             listen: self.listen,
             insecure_listen: self.insecure_listen,
             store: self.config(),
-            papers: Papers::Own { kubeconfig },
+            papers: Papers::Own { kubeconfig, merged },
             limits: self.limits(),
-            crds: self.crds,
+            seed: Seed::new(self.crds, self.watch),
+            made,
             runtime_config: self.runtime_config,
             admission: self.admission,
             users: self.users,
             network: self.network,
             switches,
+            nodes: self.workloads.nodes(),
             logs: logs.into_iter().chain(traced()).collect(),
-            ends_at_once: false,
+            ends_at_once: self.temporary,
         })
     }
 
@@ -173,6 +202,28 @@ impl Serve {
             None => Config { durability, ..config },
         }
     }
+}
+
+/// `ADDR:PORT`, or `HOST:PORT`, whose first address counts; of IPv4 if there is one.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let mut found: Vec<SocketAddr> =
+        text.to_socket_addrs().map_err(|error| format!("{error}; expected ADDR:PORT or HOST:PORT"))?.collect();
+    found.sort_by_key(SocketAddr::is_ipv6);
+    found.first().copied().ok_or_else(|| format!("`{text}` has no address"))
+}
+
+/// The context `name` in the file that kubectl would write: of several in $KUBECONFIG the first that is there, or the last.
+fn merged(name: String) -> Result<MergedContext, Failure> {
+    let listed = env::var_os("KUBECONFIG").filter(|value| !value.is_empty());
+    let listed: Vec<PathBuf> =
+        listed.iter().flat_map(env::split_paths).filter(|path| !path.as_os_str().is_empty()).collect();
+    let file = listed.iter().find(|path| path.exists()).or_else(|| listed.last()).cloned();
+    let home = || env::var_os("HOME").map(|home| PathBuf::from(home).join(".kube/config"));
+    let file = file.or_else(home).ok_or_else(|| Failure("there is no $KUBECONFIG and no $HOME".to_owned()))?;
+    Ok(MergedContext { file, name })
 }
 
 /// A line a request on standard error, where `SKIFF_TRACE=requests` asks for it.

@@ -13,18 +13,16 @@ use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep};
 
 use super::admission::Admission;
-use super::definitions::{each, is_definition};
-use super::documents;
 use super::log::Log;
 use super::print::{output, tell};
+use super::seed::Seed;
 use super::service_network::{self, Network};
 use super::users::Users;
 use crate::audit;
 use crate::auth::{Authorizer, RequestHeader, UserInfo};
-use crate::controllers::{self, Controller, Switches};
+use crate::controllers::{self, Controller, NodePlan, Switches};
 use crate::http::{self, App, Issuing, Limits};
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::meta::Status;
@@ -33,16 +31,12 @@ use crate::server::{
     Authority, CertificateError, Connections, Gate, Identity, Kubeconfig, Secrets, SecretsError, Tls, Trust,
     connections_max, stop_requested,
 };
-use crate::store::{Config, Storage, StoreError};
+use crate::store::{Config, Storage};
 
 /// The user in the kubeconfig.
 const ADMIN: &str = "skiff-admin";
 /// How long a server may take to end that is to end at once: answers on their way are sent, and no more.
 const DRAIN_AT_ONCE: Duration = Duration::from_millis(5);
-
-/// How long a server waits for one before it on the same file.
-const STORE_FREE_MAX: Duration = Duration::from_secs(5);
-const STORE_TRIED_EVERY: Duration = Duration::from_millis(10);
 
 /// What a server is to be.
 pub struct Server {
@@ -51,13 +45,17 @@ pub struct Server {
     pub insecure_listen: Option<SocketAddr>,
     pub store: Config,
     pub papers: Papers,
-    /// Files and folders with definitions to register.
-    pub crds: Vec<PathBuf>,
+    /// What is applied at the start.
+    pub seed: Seed,
+    /// The folder that was made for this server: it goes again where the start fails.
+    pub made: Option<PathBuf>,
     pub runtime_config: RuntimeConfig,
     pub admission: Admission,
     pub users: Users,
     pub network: Network,
     pub switches: Switches,
+    /// The nodes that are simulated.
+    pub nodes: NodePlan,
     pub logs: Vec<audit::Log>,
     pub limits: Limits,
     /// Whether it ends without waiting for anything.
@@ -66,10 +64,17 @@ pub struct Server {
 
 /// How it shows who it is, and whom it believes.
 pub enum Papers {
-    /// By an authority of its own, with a kubeconfig for its administrator.
-    Own { kubeconfig: PathBuf },
+    /// By an authority of its own, with a kubeconfig for its administrator, and perhaps a context in another.
+    Own { kubeconfig: PathBuf, merged: Option<MergedContext> },
     /// By what others gave it.
     Given(Box<Given>),
+}
+
+/// A context in a kubeconfig that has others, too.
+#[derive(Clone)]
+pub struct MergedContext {
+    pub file: PathBuf,
+    pub name: String,
 }
 
 /// Certificates that others made.
@@ -91,10 +96,15 @@ impl<E: fmt::Display> From<E> for Failure {
 impl Server {
     /// Serves until it is told to stop. Exit codes: 0 for a clean end, 1 for a failure.
     pub async fn run(self) -> ExitCode {
+        let made = self.made.clone();
         match self.logged().await {
             Ok(()) => ExitCode::SUCCESS,
             Err(Failure(message)) => {
                 tell(message);
+                if let Some(folder) = made {
+                    // Nothing in it is worth a second message.
+                    _ = fs::remove_dir_all(folder);
+                }
                 ExitCode::FAILURE
             }
         }
@@ -116,7 +126,7 @@ impl Server {
             .await
             .map_err(|error| Failure(format!("can't listen on {}: {error}", self.listen)))?;
         let address = listener.local_addr()?;
-        let storage = self.open().await?;
+        let storage = Storage::open(&self.store).await?;
         let papers = self.papers.show(&storage, address).await?;
         let (authorizer, policy) = self.users.authorizer(&storage);
         let url = format!("https://{}", shown(address));
@@ -125,14 +135,14 @@ impl Server {
         let issuing = Issuing { issuer, key_set_url: format!("{url}/openid/v1/jwks") };
         let registry = Arc::new(self.registry(storage.clone(), policy, authorizer.clone()));
         let begin = Arc::new(Notify::new());
-        let controllers =
-            controllers::start(Arc::clone(&registry), self.switches, papers.authority_pem.clone(), Arc::clone(&begin));
-        if !self.crds.is_empty() {
+        let controllers = self.controllers(&registry, &papers, &begin);
+        let mut seed = std::mem::take(&mut self.seed);
+        if !seed.is_empty() {
             // They decide on what is registered.
             begin.notify_one();
         }
         let advertised = service_network::advertised(address);
-        let kept = self.populate(&registry, advertised).await?;
+        let kept = self.populate(&registry, advertised, &mut seed).await?;
 
         let late = Arc::clone(&registry);
         let logs = std::mem::take(&mut self.logs);
@@ -154,6 +164,7 @@ impl Server {
             announce(&registry, &url, path).await;
         }
         begin.notify_one();
+        seed.follow(Arc::clone(&registry))?;
         // Only who asks for them waits for these.
         tokio::spawn(async move { late.make_deferred_objects().await });
 
@@ -172,17 +183,9 @@ impl Server {
         Ok(())
     }
 
-    /// Opens the storage. A server that ends at once is started again at once, maybe before the other one is gone.
-    async fn open(&self) -> Result<Storage, StoreError> {
-        let begun = Instant::now();
-        loop {
-            match Storage::open(&self.store).await {
-                Err(StoreError::InUse(_)) if self.ends_at_once && begun.elapsed() < STORE_FREE_MAX => {
-                    sleep(STORE_TRIED_EVERY).await;
-                }
-                opened => return opened,
-            }
-        }
+    fn controllers(&self, registry: &Arc<Registry>, papers: &Shown, begin: &Arc<Notify>) -> JoinHandle<()> {
+        let authority_pem = papers.authority_pem.clone();
+        controllers::start(Arc::clone(registry), self.switches, self.nodes.clone(), authority_pem, Arc::clone(begin))
     }
 
     fn registry(
@@ -209,9 +212,13 @@ impl Server {
     }
 
     /// Makes the first namespaces and, where they count, the default roles, and the service `kubernetes`, which the returned
-    /// task looks after; registers the definitions of `--crds`, and waits until they are served: a client may use them as soon
-    /// as the server is ready.
-    async fn populate(&self, registry: &Arc<Registry>, advertised: Advertised) -> Result<JoinHandle<()>, Failure> {
+    /// task looks after; applies what `--crds` names.
+    async fn populate(
+        &self,
+        registry: &Arc<Registry>,
+        advertised: Advertised,
+        seed: &mut Seed,
+    ) -> Result<JoinHandle<()>, Failure> {
         let refused = |what: &str, status: Status| Failure(format!("{what}: {}", status.message));
         // Together, so that they are on disk at the cost of one.
         tokio::try_join!(registry.make_initial_namespaces(), registry.make_initial_objects())
@@ -225,28 +232,9 @@ impl Server {
             }
         }
         let kept = service_network::keep(registry, advertised).await;
-        if self.crds.is_empty() {
-            return Ok(kept);
+        if !seed.is_empty() {
+            seed.begin(registry).await?;
         }
-        let (mut registered, mut others) = (Vec::new(), 0);
-        for (source, document) in each(&documents::read(&self.crds)?) {
-            if !is_definition(&document.value) {
-                others += 1;
-                continue;
-            }
-            let name = document.value.str_at(&["metadata", "name"]).to_owned();
-            let done = registry.register(document.value.clone()).await;
-            done.map_err(|status| refused(&format!("`{}`: {name}", source.name), status))?;
-            registered.push(name);
-        }
-        for name in &registered {
-            let served = registry.wait_until_served(name).await;
-            if let Some(why) = served.map_err(|status| refused(name, status))? {
-                tell(format_args!("`{name}` is not served: {why}"));
-            }
-        }
-        let count = registered.len();
-        tell(format_args!("registered {count} CustomResourceDefinitions; {others} other documents left alone"));
         Ok(kept)
     }
 }
@@ -259,12 +247,13 @@ struct Shown {
     authority_pem: String,
     /// Where the kubeconfig is written, and the administrator's certificate in it.
     administrator: Option<(PathBuf, Identity)>,
+    merged: Option<MergedContext>,
 }
 
 impl Papers {
     async fn show(&self, storage: &Storage, address: SocketAddr) -> Result<Shown, CertificateError> {
         match self {
-            Papers::Own { kubeconfig } => {
+            Papers::Own { kubeconfig, merged } => {
                 let authority = Authority::load(&StoredSecrets(storage.clone())).await?;
                 let identity = authority.issue_server(&server_names(address))?;
                 let administrator = authority.issue_client(ADMIN, &[UserInfo::MASTERS])?;
@@ -273,6 +262,7 @@ impl Papers {
                     request_header: RequestHeader::default(),
                     authority_pem: authority.certificate_pem().to_owned(),
                     administrator: Some((kubeconfig.clone(), administrator)),
+                    merged: merged.clone(),
                 })
             }
             Papers::Given(given) => Ok(Shown {
@@ -280,6 +270,7 @@ impl Papers {
                 request_header: given.request_header.clone(),
                 authority_pem: given.identity.certificate_pem.clone(),
                 administrator: None,
+                merged: None,
             }),
         }
     }
@@ -288,9 +279,13 @@ impl Papers {
 impl Shown {
     fn write_kubeconfig(&self, url: &str) -> Result<(), Failure> {
         let Some((path, identity)) = &self.administrator else { return Ok(()) };
-        Kubeconfig { server: url, authority_pem: &self.authority_pem, user: ADMIN, identity }
-            .write(path)
-            .map_err(|error| Failure(format!("can't write `{}`: {error}", path.display())))
+        let kubeconfig = Kubeconfig { server: url, authority_pem: &self.authority_pem, user: ADMIN, identity };
+        let failed = |path: &Path, why: String| Failure(format!("can't write `{}`: {why}", path.display()));
+        kubeconfig.write(path).map_err(|error| failed(path, error.to_string()))?;
+        match &self.merged {
+            Some(MergedContext { file, name }) => kubeconfig.merge(file, name).map_err(|why| failed(file, why)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -310,6 +305,8 @@ async fn announce(registry: &Registry, url: &str, kubeconfig: &Path) {
         text.push_str(&format!("  {name:<width$}  {api_version}\n"));
     }
     text.push_str(&format!("  and {} built-in resources\n", built_in.len()));
+    // Whichever folder it is pasted in.
+    let kubeconfig = std::path::absolute(kubeconfig).unwrap_or_else(|_| kubeconfig.to_owned());
     text.push_str(&format!("\n  export KUBECONFIG={}\n\n", kubeconfig.display()));
     _ = output(text, ExitCode::SUCCESS);
 }

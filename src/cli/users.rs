@@ -75,7 +75,9 @@ impl Users {
     /// Who decides, and the policy that is decided by, if there is one; that everybody may do everything is told.
     pub fn authorizer(&self, storage: &Storage) -> (Arc<dyn Authorizer>, Option<Arc<StoredPolicy>>) {
         if self.has(AuthorizationMode::AlwaysAllow) {
-            tell("every user who is known may do everything (--authorization-mode=AlwaysAllow)");
+            tell(
+                "Authorization is off: every authenticated client is an administrator (use --authorization-mode=RBAC)",
+            );
             return (Arc::new(AlwaysAllow), None);
         }
         if self.has(AuthorizationMode::Rbac) {

@@ -1,7 +1,7 @@
 //! `skiff validate`: what the server would say to manifests, without a server.
 
 use std::collections::{HashMap, HashSet};
-use std::io::IsTerminal as _;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -9,29 +9,36 @@ use clap::{Args, ValueEnum};
 
 use super::cluster::{Access, Cluster};
 use super::definitions::{each, is_definition, none_in};
-use super::documents::{self, Document, Repeated, Source};
+use super::documents::{self, Document, Entry, Source};
+use super::missing::{Allowed, Known};
 use super::parallel;
-use super::print::{output, tell};
-use super::report::{self, Format, Item, Verdict};
+use super::policies::{self, Given, Requester, values};
+use super::print::{self, Stdout, UNUSABLE, tell};
+use super::report::{Format, Item, Printer, Verdict};
+use crate::author::policies::admit::Admitted;
+use crate::author::policies::is_policy;
 use crate::author::{self, Catalog, Checked, Kind, Options};
 use crate::crd::write::split_api_version;
-use crate::meta::field::{Error, ErrorType};
+use crate::meta::field::ErrorType;
 use crate::value::Value;
 
 /// Validate manifests as the API server would
 ///
 /// Checks objects against the CustomResourceDefinitions among the files and those given with -f: structure, values,
 /// rules, list types, metadata. With --old, objects that were there before are updated: transition rules run, and values
-/// that were left alone are forgiven as by the server. Built-in kinds that kubeskiff serves are checked, too; all others
-/// are named as not checked.
+/// that were left alone are forgiven as by the server. Built-in kinds are checked by their own rules. Policies among the
+/// files, or given with -f, are run over the others, with their bindings, parameters, namespaces and roles. What is of no
+/// known kind is a failure, and so is nothing to check, unless --ignore-missing allows it. What can't be read is told, and the
+/// rest is checked.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  skiff validate -f crds/ manifests/\n  helm template . | skiff validate -f crds/ -\n  \
-                  skiff validate -f crd.yaml --old before/ after/ -o json\n  skiff validate --from-cluster manifests/\n\nExit codes: 0 fine, 1 something invalid, 2 \
+                  skiff validate -f crd.yaml --old before/ after/ -o json\n  skiff validate --from-cluster manifests/\n  skiff validate --ignore-missing=Crane,\
+                  Certificate.cert-manager.io manifests/\n\nExit codes: 0 fine, 1 something invalid or not checked, 2 \
                   wrong use or unreadable input"
 )]
 pub struct Validate {
-    /// Files or folders with CustomResourceDefinitions
+    /// Files or folders with CustomResourceDefinitions and policies
     #[arg(short = 'f', long = "crds", value_name = "CRD")]
     crds: Vec<PathBuf>,
 
@@ -46,9 +53,16 @@ pub struct Validate {
     #[arg(long, value_name = "FILE|DIR")]
     old: Option<PathBuf>,
 
+    #[command(flatten)]
+    requester: Requester,
+
     /// What happens to unknown fields and fields given twice
     #[arg(long, value_enum, default_value_t = FieldValidation::Strict)]
     field_validation: FieldValidation,
+
+    /// Let kinds go unchecked that nothing defines: those named, or all, and nothing at all
+    #[arg(long, value_name = "KIND[.GROUP],...", num_args = 0.., require_equals = true, value_delimiter = ',')]
+    ignore_missing: Option<Vec<String>>,
 
     /// How to print
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
@@ -66,50 +80,109 @@ enum FieldValidation {
     Ignore,
 }
 
+/// What is found, told as it comes.
+struct Findings {
+    printer: Printer,
+    out: Stdout,
+    is_fine: bool,
+    is_readable: bool,
+}
+
+impl Findings {
+    fn new(format: Format) -> Self {
+        let printer = Printer::new(format, print::is_styled());
+        Findings { printer, out: Stdout::default(), is_fine: true, is_readable: true }
+    }
+
+    fn tell(&mut self, items: &[Item]) -> ControlFlow<()> {
+        self.is_fine &= items.iter().all(Item::is_fine);
+        self.is_readable &= items.iter().all(|item| item.verdict != Verdict::Unreadable);
+        self.out.write(self.printer.show(items))
+    }
+
+    fn finish(self, told: ControlFlow<()>) -> ExitCode {
+        let Findings { printer, mut out, is_fine, is_readable } = self;
+        if told.is_continue() {
+            _ = out.write(printer.end());
+        }
+        out.finish(match (is_readable, is_fine) {
+            (false, _) => ExitCode::from(UNUSABLE),
+            (true, false) => ExitCode::FAILURE,
+            (true, true) => ExitCode::SUCCESS,
+        })
+    }
+}
+
 impl Validate {
-    /// Prints what is wrong. Exit codes: 0 if nothing is, 1 if something is, 2 for what can't be read.
+    /// Prints what is wrong. Exit codes: 0 if nothing is, 1 if something is or was not checked, 2 for what can't be read.
     pub async fn run(self) -> ExitCode {
-        match self.check().await {
-            Ok(items) => {
-                let is_styled = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-                let is_fine = items.iter().all(|item| item.verdict != Verdict::Invalid);
-                let code = if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE };
-                output(report::show(&items, self.output, is_styled), code)
-            }
+        let given = match self.definitions().await {
+            Ok(given) => given,
             Err(message) => {
                 tell(message);
-                ExitCode::from(2)
+                return ExitCode::from(UNUSABLE);
             }
+        };
+        let mut findings = Findings::new(self.output);
+        let told = self.check(&given, &mut findings);
+        findings.finish(told)
+    }
+
+    fn check(&self, given: &[Source], findings: &mut Findings) -> ControlFlow<()> {
+        let sources = documents::read_each(&self.files);
+        let before = documents::read_each(self.old.as_slice());
+        let unreadable =
+            given.iter().chain(&before).flat_map(Source::entries).filter_map(|(source, entry)| match entry {
+                Entry::Document(_) => None,
+                Entry::Fault(fault) => Some(Item::unreadable(source, fault)),
+            });
+        findings.tell(&unreadable.collect::<Vec<_>>())?;
+        self.miss(&sources, findings);
+        let (catalog, faulty) = self.catalog(given, &sources);
+        findings.tell(&faulty)?;
+        let all = values(given).chain(values(&sources));
+        let (known, policies) = (Known::new(all.clone()), Given::new(all));
+        let old = each(&before).map(|(_, document)| (Identity::of(&document.value), &document.value)).collect();
+        let checker = Checker { validate: self, catalog, policies, known, old };
+        let entries: Vec<(&Source, Entry<'_>)> = sources.iter().flat_map(Source::entries).collect();
+        let mut told = ControlFlow::Continue(());
+        parallel::each(
+            "documents",
+            &entries,
+            |(source, entry)| checker.item(source, *entry),
+            |items| {
+                told = findings.tell(&items);
+                told
+            },
+        );
+        told
+    }
+
+    /// Tells where there is nothing to check: in a folder, or in all that was named.
+    fn miss(&self, sources: &[Source], findings: &mut Findings) {
+        let is_read = |source: &&Source| !source.documents.is_empty() || !source.faults.is_empty();
+        let is_within = |source: &Source, path: &PathBuf| PathBuf::from(&source.name).starts_with(path);
+        let read: Vec<&Source> = sources.iter().filter(is_read).collect();
+        let is_empty =
+            |path: &&PathBuf| read.is_empty() || (path.is_dir() && !read.iter().any(|source| is_within(source, path)));
+        let empty: Vec<String> =
+            self.files.iter().filter(is_empty).map(|path| format!("`{}`", path.display())).collect();
+        if !empty.is_empty() && !self.allowed().has_all() {
+            tell(format_args!("there is nothing to check in {}", empty.join(", ")));
+            findings.is_fine = false;
         }
     }
 
-    async fn check(&self) -> Result<Vec<Item>, String> {
-        let given = self.definitions().await?;
-        let sources = documents::read(&self.files).map_err(|error| error.to_string())?;
-        let old = match &self.old {
-            Some(path) => documents::read(std::slice::from_ref(path)).map_err(|error| error.to_string())?,
-            None => Vec::new(),
-        };
-        let (catalog, mut items) = self.catalog(&given, &sources);
-        let old: HashMap<Identity, &Document> =
-            each(&old).map(|(_, document)| (Identity::of(&document.value), document)).collect();
-        let documents: Vec<(&Source, &Document)> = each(&sources).collect();
-        items.extend(parallel::map("documents", &documents, |(source, document)| {
-            let old = old.get(&Identity::of(&document.value)).map(|document| &document.value);
-            let checked = match catalog.of(&document.value) {
-                Some(kind) => Some(self.check_custom(kind, &document.value, old)),
-                None if is_definition(&document.value) => check_definition(document, old),
-                None => check_built_in(&document.value, old),
-            };
-            self.item(source, document, checked)
-        }));
-        Ok(items)
+    fn allowed(&self) -> Allowed<'_> {
+        Allowed(self.ignore_missing.as_deref())
     }
 
     /// The definitions that the objects may be of, from files and from the server.
     async fn definitions(&self) -> Result<Vec<Source>, String> {
-        let mut given = documents::read(&self.crds).map_err(|error| error.to_string())?;
-        if !self.crds.is_empty() && !each(&given).any(|(_, document)| is_definition(&document.value)) {
+        let mut given = documents::read_each(&self.crds);
+        let is_readable = given.iter().all(|source| source.faults.is_empty());
+        let is_of_use = |value: &Value| is_definition(value) || is_policy(value);
+        if !self.crds.is_empty() && is_readable && !values(&given).any(is_of_use) {
             return Err(none_in(&self.crds));
         }
         if self.from_cluster {
@@ -137,7 +210,8 @@ impl Validate {
             // A definition among the files has an item of its own.
             let is_faulty = made.as_ref().map_or(true, |kind| !kind.errors.is_empty());
             if *is_given && is_faulty {
-                items.push(self.item(source, document, check_definition(document, None)));
+                let checked = check_definition(&document.value, None);
+                items.push(item(self, source, document, Admitted { checked, ..Admitted::default() }));
             }
             if let Ok(kind) = made {
                 catalog.insert(kind);
@@ -145,53 +219,88 @@ impl Validate {
         }
         (catalog, items)
     }
+}
+
+/// What objects are checked against.
+struct Checker<'c> {
+    validate: &'c Validate,
+    catalog: Catalog,
+    policies: Given,
+    known: Known,
+    old: HashMap<Identity, &'c Value>,
+}
+
+impl Checker<'_> {
+    fn item(&self, source: &Source, entry: Entry<'_>) -> Item {
+        let document = match entry {
+            Entry::Document(document) => document,
+            Entry::Fault(fault) => return Item::unreadable(source, fault),
+        };
+        let object = &document.value;
+        let old = self.old.get(&Identity::of(object)).copied();
+        match self.admit(object, old) {
+            Some(admitted) => item(self.validate, source, document, admitted),
+            None => self.unchecked(source, document),
+        }
+    }
+
+    /// What policies and its kind say of an object; `None` for a kind that is not known.
+    fn admit(&self, object: &Value, old: Option<&Value>) -> Option<Admitted> {
+        let mut known = |object: &Value| self.check(object, old).unwrap_or_default();
+        let admitted = self.policies.admit(&self.validate.requester, &self.catalog, (object, old), &mut known);
+        admitted.or_else(|| Some(Admitted { checked: self.check(object, old)?, ..Admitted::default() }))
+    }
+
+    fn check(&self, object: &Value, old: Option<&Value>) -> Option<Checked> {
+        match self.catalog.of(object) {
+            Some(kind) => Some(self.check_custom(kind, object, old)),
+            None if is_definition(object) => Some(check_definition(object, old)),
+            None => check_built_in(object, old),
+        }
+    }
 
     fn check_custom(&self, kind: &Kind, object: &Value, old: Option<&Value>) -> Checked {
-        let options = Options { explains: self.output == Format::Text, ..Options::default() };
+        let (explains, skips_holding) = (self.validate.output == Format::Text, self.validate.output != Format::Json);
+        let options = Options { explains, skips_holding, ..Options::default() };
         match old {
             None => author::create(kind, object, options),
             Some(old) => author::update(kind, object, old, options),
         }
     }
 
-    fn item(&self, source: &Source, document: &Document, checked: Option<Checked>) -> Item {
+    fn unchecked(&self, source: &Source, document: &Document) -> Item {
         let mut item = Item::new(source, document);
-        let Some(checked) = checked else {
-            item.warnings.push(match document.value.str_at(&["kind"]) {
-                "" => "not checked: it has no kind".to_owned(),
-                kind => format!("not checked: there is no definition of {kind} in {}", shown_group(&document.value)),
-            });
-            return item;
-        };
-        let strict = |kind, field: &str, detail| {
-            let field = field.to_owned();
-            Error { kind, field, bad_value: None, shown: None, detail }
-        };
-        let repeated = document.repeated.iter();
-        let repeated =
-            repeated.map(|Repeated { place, field, text }| (*place, strict(ErrorType::Duplicate, field, text.clone())));
-        let unknown = checked.unknown.iter().map(|path| {
-            let text = format!("unknown field \"{path}\"");
-            (document.place(path), strict(ErrorType::Invalid, path, text))
-        });
-        for (place, error) in repeated.chain(unknown) {
-            match self.field_validation {
-                FieldValidation::Strict => item.add_strict(error, place),
-                FieldValidation::Warn => item.warnings.push(error.detail),
-                FieldValidation::Ignore => {}
-            }
+        item.object = document.value.clone();
+        let why = self.known.why_unchecked(&document.value);
+        if self.validate.allowed().has(&document.value) {
+            item.warnings.push(why);
+        } else {
+            item.add(ErrorType::NotFound, "kind", why, document.place("kind"));
         }
-        item.take(checked, document);
         item
     }
 }
 
-/// The group and version that a document names.
-fn shown_group(object: &Value) -> &str {
-    match object.str_at(&["apiVersion"]) {
-        "" => "no group",
-        api_version => api_version,
+/// The verdict on a document, with what a strict reader minds.
+fn item(validate: &Validate, source: &Source, document: &Document, admitted: Admitted) -> Item {
+    let mut item = Item::new(source, document);
+    let repeated = document
+        .repeated
+        .iter()
+        .map(|repeated| (ErrorType::Duplicate, repeated.field.as_str(), repeated.text.clone(), repeated.place));
+    let unknown = admitted.checked.unknown.iter().map(|path| {
+        let text = format!("unknown field \"{path}\"");
+        (ErrorType::Invalid, path.as_str(), text, document.key_place(path))
+    });
+    for (kind, field, text, place) in repeated.chain(unknown) {
+        match validate.field_validation {
+            FieldValidation::Strict => item.add(kind, field, text, place),
+            FieldValidation::Warn => item.warnings.push(text),
+            FieldValidation::Ignore => {}
+        }
     }
+    policies::report(&mut item, admitted, document);
+    item
 }
 
 /// The group and kind of an object.
@@ -205,9 +314,9 @@ fn defined_kind(definition: &Value) -> (&str, &str) {
     (definition.str_at(&["spec", "group"]), definition.str_at(&["spec", "names", "kind"]))
 }
 
-fn check_definition(document: &Document, old: Option<&Value>) -> Option<Checked> {
-    let refused = |detail| Checked::refuse(document.value.clone(), detail);
-    Some(author::define(&document.value, old).unwrap_or_else(refused))
+fn check_definition(definition: &Value, old: Option<&Value>) -> Checked {
+    let refused = |detail| Checked::refuse(definition.clone(), detail);
+    author::define(definition, old).unwrap_or_else(refused)
 }
 
 /// Checks an object of a kind that the server has from the start.
@@ -226,5 +335,59 @@ impl Identity {
         let (group, kind) = kind_of(object);
         let metadata = |name| object.str_at(&["metadata", name]).to_owned();
         Identity([group.to_owned(), kind.to_owned(), metadata("namespace"), metadata("name")])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::work;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        validate: Validate,
+    }
+
+    /// The steps of checking a text of so many documents, one in three of them invalid, and of telling it.
+    fn steps(document: fn(usize) -> String, count: usize) -> u64 {
+        let text: String = (0..count).map(document).collect();
+        let Cli { validate } = Cli::parse_from(["skiff", "-"]);
+        let told = || {
+            let source = Source::of_text("-", text.into());
+            let known = Known::new([].into_iter());
+            let (catalog, policies) = (Catalog::default(), Given::new([].into_iter()));
+            let checker = Checker { validate: &validate, catalog, policies, known, old: HashMap::new() };
+            let items: Vec<Item> = source.entries().map(|(source, entry)| checker.item(source, entry)).collect();
+            assert_eq!(items.iter().filter(|item| !item.is_fine()).count(), count.div_ceil(3));
+            let mut printer = Printer::new(Format::Text, false);
+            assert!(printer.show(&items).lines().count() > count);
+        };
+        work::counted(told).1
+    }
+
+    #[test]
+    fn work_grows_as_the_number_of_documents_does() {
+        let shapes: [fn(usize) -> String; 3] = [
+            |at| {
+                let name = if at % 3 == 0 { "A" } else { "a" };
+                format!("---\n# Source: a.yaml\n\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}{at}}}\n")
+            },
+            |at| {
+                let value = if at % 3 == 0 { "1" } else { "x" };
+                format!("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a{at}}}\ndata: {{a: {value}}}\n")
+            },
+            |at| {
+                format!(
+                    "---\napiVersion: v1\nkind: {}\nmetadata: {{name: a{at}}}\n",
+                    if at % 3 == 0 { "Secrat" } else { "Secret" }
+                )
+            },
+        ];
+        for document in shapes {
+            let (small, large) = (steps(document, 60), steps(document, 600));
+            assert!(large < 11 * small, "{small} steps became {large}");
+        }
     }
 }

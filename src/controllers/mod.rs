@@ -8,6 +8,10 @@
 //! content, a definition for its objects, a dependent for the kind of its owner) is woken by their changes and not by
 //! a clock. The feed (`store::feed`) loads nothing: the newest changes are in memory once for all, older ones are
 //! read from the log, and a reader that falls behind what the log keeps starts anew.
+//!
+//! Those that make workloads go on share more ([`reconcile`]): what they read and write ([`client`]), events ([`recorder`]), who
+//! owns what ([`family`]). Each of them is one file, which only the table of switches names; what it decides is a pure
+//! function of objects and the time.
 
 mod queue;
 mod changes;
@@ -17,6 +21,35 @@ mod namespaces;
 mod namespace_content;
 mod garbage;
 mod aggregation;
+mod policy_types;
+mod client;
+mod recorder;
+mod reconcile;
+mod family;
+mod conditions;
+mod pods;
+mod template_hash;
+mod amounts;
+mod pod_control;
+mod deployment;
+mod replica_set;
+mod history;
+mod stateful_set;
+mod daemon_set;
+mod schedule;
+mod job;
+mod cron_job;
+mod time_to_live;
+mod volumes;
+mod quota;
+mod services;
+mod endpoint_slice;
+mod endpoints;
+mod disruption;
+mod simulated;
+mod nodes;
+mod scheduler;
+mod node_lifecycle;
 mod switches;
 
 use std::sync::Arc;
@@ -32,7 +65,10 @@ use self::definitions::Definitions;
 use self::garbage::Garbage;
 use self::namespace_content::NamespaceContent;
 use self::namespaces::Namespaces;
+use self::policy_types::PolicyTypes;
 use self::queue::Queue;
+use self::recorder::Recorder;
+use self::switches::Means;
 use crate::auth::UserInfo;
 use crate::meta::Status;
 use crate::processor::background;
@@ -40,7 +76,8 @@ use crate::registry::Registry;
 use crate::store::{At, Collection, Moment, Storage};
 
 pub use self::aggregation::aggregate_roles;
-pub use self::switches::{Controller, Switches, UnknownController};
+pub use self::simulated::NodePlan;
+pub use self::switches::{Controller, Profile, Switches, UnknownController};
 
 /// Who the controllers are to the registry.
 const USER: &str = "system:apiserver";
@@ -56,14 +93,20 @@ const LEASE_RENEWED_EVERY: Duration = Duration::from_secs(5);
 ///
 /// `authority_pem` is published in every namespace. Nothing is done before `begin` is notified: what controllers write is not
 /// to be waited for by those who only want to start.
-pub fn start(registry: Arc<Registry>, switches: Switches, authority_pem: String, begin: Arc<Notify>) -> JoinHandle<()> {
+pub fn start(
+    registry: Arc<Registry>,
+    switches: Switches,
+    nodes: NodePlan,
+    authority_pem: String,
+    begin: Arc<Notify>,
+) -> JoinHandle<()> {
     tokio::spawn(async move {
         begin.notified().await;
         let holder = Uuid::new_v4().to_string();
         loop {
             if has_lease(&registry, &holder).await {
                 // They end when it is dropped.
-                let _running = run(&registry, switches, &authority_pem);
+                let _running = run(&registry, switches, &nodes, &authority_pem);
                 lose_lease(&registry, &holder).await;
             }
             tokio::time::sleep(LEASE_RENEWED_EVERY).await;
@@ -71,7 +114,7 @@ pub fn start(registry: Arc<Registry>, switches: Switches, authority_pem: String,
     })
 }
 
-fn run(registry: &Arc<Registry>, switches: Switches, authority_pem: &str) -> JoinSet<()> {
+fn run(registry: &Arc<Registry>, switches: Switches, nodes: &NodePlan, authority_pem: &str) -> JoinSet<()> {
     let mut running = JoinSet::new();
     let storage = || registry.storage.clone();
     running.spawn(run_one(storage(), Definitions { registry: Arc::clone(registry) }));
@@ -90,8 +133,15 @@ fn run(registry: &Arc<Registry>, switches: Switches, authority_pem: &str) -> Joi
     if switches.is_on(Controller::Aggregation) {
         running.spawn(run_one(storage(), Aggregation { registry: Arc::clone(registry) }));
     }
+    if switches.is_on(Controller::PolicyTypes) {
+        running.spawn(run_one(storage(), PolicyTypes { registry: Arc::clone(registry) }));
+    }
     if switches.is_on(Controller::Garbage) {
         running.spawn(run_one(storage(), Garbage::new(Arc::clone(registry))));
+    }
+    if switches.has_workloads() {
+        let means = Means { registry: Arc::clone(registry), recorder: Recorder::start(registry), nodes: nodes.clone() };
+        switches.start_workloads(&means, &mut running);
     }
     running
 }

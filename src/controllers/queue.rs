@@ -22,6 +22,8 @@ pub(super) enum Progress {
     Done,
     /// It waits for a change elsewhere, after which it is woken.
     Waits,
+    /// It is to be looked at again when this much time has passed, or when something changes before.
+    After(Duration),
     /// It is to be tried again after a pause.
     Failed,
 }
@@ -58,6 +60,11 @@ impl<K: Ord + Clone> Queue<K> {
     /// Has a key looked at as soon as may be.
     pub fn add(&mut self, key: K, now: Instant) {
         self.set_due(key, now);
+    }
+
+    /// Has a key looked at soon: what else changes until then is looked at with it.
+    pub fn add_soon(&mut self, key: K, now: Instant) {
+        self.set_due(key, now + GATHERED_FOR);
     }
 
     /// Has a key looked at once more, soon, if it waits or is being looked at.
@@ -100,6 +107,7 @@ impl<K: Ord + Clone> Queue<K> {
             _ if again => self.set_due(key, now),
             Progress::Done => _ = self.keys.remove(&key),
             Progress::Waits => {}
+            Progress::After(pause) => self.set_due(key, now + pause),
             Progress::Failed => self.set_due(key, now + pause(failures)),
         }
     }
@@ -173,6 +181,24 @@ mod tests {
         assert_eq!(queue.take(now), None);
         let later = now + GATHERED_FOR;
         assert_eq!([queue.take(later), queue.take(later)], [Some("waits"), None]);
+    }
+
+    #[test]
+    fn a_key_that_has_time_is_looked_at_then_or_at_a_change() {
+        let (mut queue, now) = queue();
+        let minute = Duration::from_secs(60);
+        for change in [false, true] {
+            queue.add("a", now);
+            assert_eq!(queue.take(now), Some("a"));
+            queue.put_back("a", Progress::After(minute), now);
+            assert_eq!((queue.take(now), queue.next_due()), (None, Some(now + minute)));
+            let then = if change { now + GATHERED_FOR } else { now + minute };
+            if change {
+                queue.add_soon("a", now);
+            }
+            assert_eq!(queue.take(then), Some("a"));
+            queue.put_back("a", Progress::Done, then);
+        }
     }
 
     #[test]

@@ -1,6 +1,22 @@
 //! Which controllers run: those of kube-controller-manager that are here are switched as there.
+//!
+//! `*` is all that run unless something is said: those that an API server needs to be of use, and in the profile `cluster`
+//! all. The others, which make workloads go on, run where they are named; until then they cost nothing.
 
 use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use super::client::Client;
+use super::recorder::Recorder;
+use super::simulated::NodePlan;
+use super::{
+    cron_job, daemon_set, deployment, disruption, endpoint_slice, endpoints, job, node_lifecycle, quota, replica_set,
+    scheduler, simulated, stateful_set, time_to_live, volumes,
+};
+use crate::registry::Registry;
 
 /// A controller that can be switched off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,20 +31,73 @@ pub enum Controller {
     Authority,
     /// Cluster roles gather the rules of others.
     Aggregation,
+    /// Policies are checked against the schemas of what they match.
+    PolicyTypes,
 }
 
 /// Each controller with its name, and an earlier one that means the same.
-const NAMES: [(Controller, [&str; 2]); 5] = [
+const NAMES: [(Controller, [&str; 2]); 6] = [
     (Controller::Garbage, ["garbage-collector-controller", "garbagecollector"]),
     (Controller::Namespaces, ["namespace-controller", "namespace"]),
     (Controller::Accounts, ["serviceaccount-controller", "serviceaccount"]),
     (Controller::Authority, ["root-ca-certificate-publisher-controller", "root-ca-cert-publisher"]),
     (Controller::Aggregation, ["clusterrole-aggregation-controller", "clusterrole-aggregation"]),
+    (Controller::PolicyTypes, ["validatingadmissionpolicy-status-controller", "validatingadmissionpolicy-status"]),
 ];
 
-/// Which of the controllers run, in the order of [`NAMES`].
+/// What the controllers of workloads are started with.
+pub(super) struct Means {
+    pub registry: Arc<Registry>,
+    pub recorder: Recorder,
+    /// The nodes that are simulated.
+    pub nodes: NodePlan,
+}
+
+impl Means {
+    /// A client for the controller of that service account.
+    pub fn client(&self, account: &'static str) -> Client {
+        Client::new(&self.registry, &self.recorder, account)
+    }
+}
+
+/// A controller at work, for as long as it is not dropped.
+pub(super) type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Each controller of workloads: its name, an earlier or shorter one that means the same, and how it is started.
+type Workload = ([&'static str; 2], fn(&Means) -> Running);
+const WORKLOADS: [Workload; 17] = [
+    (["deployment-controller", "deployment"], deployment::start),
+    (["replicaset-controller", "replicaset"], replica_set::start),
+    (["replicationcontroller-controller", "replicationcontroller"], replica_set::start_replication),
+    (["statefulset-controller", "statefulset"], stateful_set::start),
+    (["daemonset-controller", "daemonset"], daemon_set::start),
+    (["job-controller", "job"], job::start),
+    (["cronjob-controller", "cronjob"], cron_job::start),
+    (["ttl-after-finished-controller", "ttl-after-finished"], time_to_live::start),
+    (["persistentvolume-binder-controller", "persistentvolume-binder"], volumes::start),
+    (["persistentvolumeclaim-protection-controller", "pvc-protection"], volumes::start_protection),
+    (["resourcequota-controller", "resourcequota"], quota::start),
+    (["endpointslice-controller", "endpointslice"], endpoint_slice::start),
+    (["endpoints-controller", "endpoint"], endpoints::start),
+    (["disruption-controller", "disruption"], disruption::start),
+    (["simulated-nodes", "simulated-nodes"], simulated::start),
+    (["kube-scheduler", "scheduler"], scheduler::start),
+    (["node-lifecycle-controller", "nodelifecycle"], node_lifecycle::start),
+];
+
+/// What `*` stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// What an API server needs to be of use.
+    #[default]
+    Server,
+    /// All that are there: workloads become ready.
+    Cluster,
+}
+
+/// Which of the controllers run, in the order of [`NAMES`] and of [`WORKLOADS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Switches([bool; NAMES.len()]);
+pub struct Switches([bool; NAMES.len()], [bool; WORKLOADS.len()]);
 
 /// A name that no controller has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,42 +105,69 @@ pub struct UnknownController(String);
 
 impl fmt::Display for UnknownController {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = NAMES.map(|(_, [name, _])| name).join(", ");
-        write!(out, "{:?} is not in the list of known controllers: {known}", self.0)
+        let known: Vec<&str> = all_names().map(|[name, _]| name).collect();
+        write!(out, "{:?} is not in the list of known controllers: {}", self.0, known.join(", "))
     }
+}
+
+fn all_names() -> impl Iterator<Item = [&'static str; 2]> {
+    NAMES.iter().map(|(_, names)| *names).chain(WORKLOADS.iter().map(|(names, _)| *names))
 }
 
 impl Switches {
     /// None of them runs.
-    pub const NONE: Self = Switches([false; NAMES.len()]);
+    pub const NONE: Self = Switches([false; NAMES.len()], [false; WORKLOADS.len()]);
 
-    /// All of them run.
-    pub const ALL: Self = Switches([true; NAMES.len()]);
+    /// Those run that an API server needs to be of use.
+    pub const SERVER: Self = Switches([true; NAMES.len()], [false; WORKLOADS.len()]);
 
     /// Whether `controller` runs.
     pub fn is_on(self, controller: Controller) -> bool {
         NAMES.iter().zip(self.0).any(|((known, _), is_on)| *known == controller && is_on)
     }
 
-    /// Reads a list of `*` for all, `name`, and `-name` for all but that; the first that is about a controller decides.
+    /// Those that run, and those of `names` beside.
+    pub fn with(mut self, names: &[&str]) -> Self {
+        for ((known, _), is_on) in WORKLOADS.iter().zip(&mut self.1) {
+            *is_on |= known.iter().any(|known| names.contains(known));
+        }
+        self
+    }
+
+    /// Whether a controller of workloads runs.
+    pub(super) fn has_workloads(self) -> bool {
+        self.1.contains(&true)
+    }
+
+    /// Starts the controllers of workloads that are on.
+    pub(super) fn start_workloads(self, means: &Means, running: &mut JoinSet<()>) {
+        for ((_, start), _) in WORKLOADS.iter().zip(self.1).filter(|(_, is_on)| *is_on) {
+            running.spawn(start(means));
+        }
+    }
+
+    /// Reads a list of `*` for all of a profile, `name`, and `-name` for all but that; the first that is about a controller
+    /// decides.
     ///
     /// An empty list is none, and so is `-*`. Source: the flag `--controllers` of kube-controller-manager 1.37.
-    pub fn parse(list: &[String]) -> Result<Self, UnknownController> {
+    pub fn parse(list: &[String], profile: Profile) -> Result<Self, UnknownController> {
         let list: Vec<_> = list.iter().filter(|item| !item.is_empty() && *item != "-*").collect();
         for item in &list {
             let name = item.strip_prefix('-').unwrap_or(item);
-            let is_known = NAMES.iter().any(|(_, names)| names.contains(&name));
+            let is_known = all_names().any(|names| names.contains(&name));
             if *item != "*" && !is_known {
                 return Err(UnknownController(name.to_owned()));
             }
         }
-        Ok(Switches(NAMES.map(|(_, names)| {
+        let is_on = |names: [&str; 2], is_of_profile: bool| {
             let about = |item: &&&String| names.contains(&item.strip_prefix('-').unwrap_or(item));
             match list.iter().find(about) {
                 Some(item) => !item.starts_with('-'),
-                None => list.iter().any(|item| *item == "*"),
+                None => is_of_profile && list.iter().any(|item| *item == "*"),
             }
-        })))
+        };
+        let workloads = WORKLOADS.map(|(names, _)| is_on(names, profile == Profile::Cluster));
+        Ok(Switches(NAMES.map(|(_, names)| is_on(names, true)), workloads))
     }
 }
 
@@ -79,25 +175,42 @@ impl Switches {
 mod tests {
     use super::*;
 
-    /// Garbage, namespaces, accounts, authority, aggregation.
-    fn check(list: &str, expect: Result<[bool; 5], &str>) {
+    /// Garbage, namespaces, accounts, authority, aggregation, types of policies.
+    fn check(list: &str, expect: Result<[bool; 6], &str>) {
         let list: Vec<_> = list.split(',').map(str::to_owned).collect();
-        let switches = Switches::parse(&list);
-        let got = switches.map(|Switches(found)| found);
+        let switches = Switches::parse(&list, Profile::Server);
+        let got = switches.map(|Switches(found, _)| found);
         assert_eq!(got, expect.map_err(|name| UnknownController(name.to_owned())), "{list:?}");
     }
 
     #[test]
     fn controllers_are_switched_by_their_names() {
-        check("*", Ok([true; 5]));
-        assert_eq!(Switches::parse(&["*".to_owned()]), Ok(Switches::ALL));
-        check("*,-garbage-collector-controller", Ok([false, true, true, true, true]));
-        check("-garbagecollector,*,-namespace", Ok([false, false, true, true, true]));
-        check("serviceaccount", Ok([false, false, true, false, false]));
-        check("-root-ca-cert-publisher,root-ca-cert-publisher", Ok([false; 5]));
+        check("*", Ok([true; 6]));
+        assert_eq!(Switches::parse(&["*".to_owned()], Profile::Server), Ok(Switches::SERVER));
+        check("*,-garbage-collector-controller", Ok([false, true, true, true, true, true]));
+        check("-garbagecollector,*,-namespace", Ok([false, false, true, true, true, true]));
+        check("serviceaccount", Ok([false, false, true, false, false, false]));
+        check("-root-ca-cert-publisher,root-ca-cert-publisher", Ok([false; 6]));
         check("*,-garbage", Err("garbage"));
-        check("", Ok([false; 5]));
-        check("-*", Ok([false; 5]));
-        check("-*,namespace", Ok([false, true, false, false, false]));
+        check("", Ok([false; 6]));
+        check("-*", Ok([false; 6]));
+        check("-*,namespace", Ok([false, true, false, false, false, false]));
+    }
+
+    #[test]
+    fn those_of_workloads_run_where_they_are_named_or_in_a_cluster() {
+        let parse = |list: &str, profile| {
+            let list: Vec<_> = list.split(',').map(str::to_owned).collect();
+            let Switches(_, on) = Switches::parse(&list, profile).expect("the names are known");
+            on
+        };
+        assert!(!parse("*", Profile::Server).contains(&true));
+        assert!(!parse("*", Profile::Cluster).contains(&false));
+        let names: Vec<&str> = WORKLOADS.iter().map(|([name, _], _)| *name).collect();
+        let one = parse(&format!("*,{}", names[0]), Profile::Server);
+        assert!(one[0] && !one[1..].contains(&true));
+        let others = parse(&format!("*,-{}", names[0]), Profile::Cluster);
+        assert!(!others[0] && !others[1..].contains(&false));
+        assert_eq!(Switches::NONE.with(&[names[1]]).1[..2], [false, true]);
     }
 }

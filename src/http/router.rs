@@ -191,7 +191,7 @@ mod tests {
     use tower::ServiceExt as _;
 
     use crate::auth::{AlwaysAllow, UserInfo};
-    use crate::controllers::{self, Switches};
+    use crate::controllers::{self, NodePlan, Switches};
     use crate::registry::fixture;
     use crate::store;
     use crate::value::json;
@@ -209,7 +209,13 @@ mod tests {
             "schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":
             {"text":{"type":"string"},"size":{"type":"integer","default":1}}}}}}}]}}"#;
         let begin = Arc::new(tokio::sync::Notify::new());
-        let controllers = controllers::start(Arc::clone(&registry), Switches::ALL, String::new(), Arc::clone(&begin));
+        let controllers = controllers::start(
+            Arc::clone(&registry),
+            Switches::SERVER,
+            NodePlan::default(),
+            String::new(),
+            Arc::clone(&begin),
+        );
         begin.notify_one();
         registry.register(json::decode(definition).expect("it is JSON")).await.expect("it is valid");
         let unserved = registry.wait_until_served("widgets.example.com").await.expect("the store works");

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 
 use crate::admission::concern::NamespaceLabels;
+use crate::admission::plugins::Charges;
 use crate::admission::webhooks::{Configuration, Kind, Source};
 use crate::admission::{Attributes, Forms, Misread, Operation, Reinvocation, Told};
 use crate::apply::{TypeSchema, validate_managed_fields};
@@ -38,6 +39,8 @@ pub(super) struct Admitted<'a> {
     pub dry_run: bool,
     /// The fields of the request's options.
     pub options: &'a Value,
+    /// What quotas were charged for in earlier tries.
+    pub charges: &'a Charges,
 }
 
 impl Admitted<'_> {
@@ -129,6 +132,7 @@ fn attributes<'a>(
         forms,
         told,
         reinvocation,
+        charges: write.charges,
     }
 }
 

@@ -3,6 +3,7 @@
 //! Source: `LogREST`, `ExecREST` and others of `pkg/registry/core/pod/rest`, release 1.36.
 
 use crate::admission::Operation;
+use crate::admission::plugins::Charges;
 use crate::auth::UserInfo;
 use crate::kinds::pod_object::connect::{self, LogOptions};
 use crate::meta::Status;
@@ -29,6 +30,7 @@ impl Registry {
             user,
             dry_run: false,
             options: &Value::Null,
+            charges: &Charges::default(),
         };
         let mut options = options;
         self.admit_mutating(&write, &mut options, warnings).await?;

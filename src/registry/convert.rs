@@ -54,6 +54,31 @@ impl Conversion {
             version: ReviewVersion::choose(&webhook.review_versions),
         })
     }
+
+    /// `object` in the version `to` (`group/version`).
+    ///
+    /// # Errors
+    ///
+    /// Kubernetes' words for a conversion that failed.
+    pub async fn convert(&self, client: &Client, mut object: Value, to: &str) -> Result<Value, String> {
+        if object.str_at(&["apiVersion"]) == to {
+            return Ok(object);
+        }
+        let webhook = match self {
+            Conversion::None => {
+                object.make_object().insert("apiVersion", Value::from(to));
+                return Ok(object);
+            }
+            Conversion::Webhook(webhook) => webhook,
+        };
+        if !patience::give_up().await {
+            return Err(patience::CROWDED.to_owned());
+        }
+        let uid = Uuid::new_v4().to_string();
+        let review = Review { version: webhook.version.clone()?, uid: &uid, desired: to, object: &object };
+        let answer = client.post(&webhook.endpoint, review.request().into(), MANNER).await;
+        review.response(&answer.map_err(|why| review.failed(&why))?)
+    }
 }
 
 fn endpoint(config: &ClientConfig) -> Endpoint {
@@ -89,24 +114,8 @@ pub struct Converter(pub Arc<Client>);
 
 #[async_trait]
 impl Convert for Converter {
-    async fn convert(&self, resource: &Resource, mut object: Value, to: &str) -> Result<Value, String> {
-        if object.str_at(&["apiVersion"]) == to {
-            return Ok(object);
-        }
-        let webhook = match &resource.conversion {
-            Conversion::None => {
-                object.make_object().insert("apiVersion", Value::from(to));
-                return Ok(object);
-            }
-            Conversion::Webhook(webhook) => webhook,
-        };
-        if !patience::give_up().await {
-            return Err(patience::CROWDED.to_owned());
-        }
-        let uid = Uuid::new_v4().to_string();
-        let review = Review { version: webhook.version.clone()?, uid: &uid, desired: to, object: &object };
-        let answer = self.0.post(&webhook.endpoint, review.request().into(), MANNER).await;
-        review.response(&answer.map_err(|why| review.failed(&why))?)
+    async fn convert(&self, resource: &Resource, object: Value, to: &str) -> Result<Value, String> {
+        resource.conversion.convert(&self.0, object, to).await
     }
 }
 

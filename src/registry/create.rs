@@ -47,7 +47,7 @@ impl Registry {
             dry_run: request.dry_run,
             options: &request.options,
             presence: Presence::Absent { names_max: if generates { GENERATED_NAME_TRIES } else { 1 } },
-            desired: Desired::Sent { object: &object, manager: &request.manager },
+            desired: Desired::Sent { object: &object, manager: &request.manager, sent: Some(&request.body) },
         };
         self.write(target, &write, warnings).await
     }

@@ -7,14 +7,18 @@ use bytes::Bytes;
 use crate::crd::ServedVersion;
 use crate::crd::write::split_api_version;
 use crate::kinds;
+use crate::kinds::Foreign;
+use crate::kinds::strategy::Decoded;
 use crate::meta::Status;
 use crate::meta::field::ERRORS_BYTES_MAX;
 use crate::protobuf;
 use crate::schema::default::TooLarge;
 use crate::schema::strict::{first_in_document_order, in_document_order};
+use crate::types::Message;
 use crate::value::{Value, go_quote, json, json_type, yaml};
 use crate::work;
 
+use super::write::has_labels;
 use super::{Target, Warnings};
 
 /// How a body is written.
@@ -77,44 +81,44 @@ pub fn decode_object(
         Format::Protobuf => decode_protobuf(&body.bytes, target),
     }
     .map_err(|error| unrecognized(&error))?;
-    let (mut api_version, mut kind) = type_meta(&object).map_err(|error| unrecognized(&error))?;
+    let (api_version, kind) = type_meta(&object).map_err(|error| unrecognized(&error))?;
     split_api_version(&api_version).map_err(|error| unrecognized(&error))?;
     let strategy = &target.resource.strategy;
-    if strategy.may_leave_type_out() {
-        if api_version.is_empty() {
-            api_version = wanted.api_version();
-        }
-        if kind.is_empty() {
-            kind = wanted.names.kind.clone();
-        }
-        if let Value::Object(fields) = &mut object {
-            fields.insert("apiVersion", Value::from(api_version.clone()));
-            fields.insert("kind", Value::from(kind.clone()));
-        } else if object.is_null() {
-            object = crate::object! { "apiVersion" => api_version.clone(), "kind" => kind.clone() };
-        }
+    let (api_version, kind) = if strategy.may_leave_type_out() {
+        with_type(wanted, &mut object, api_version, kind)
     } else if kind.is_empty() {
         return Err(unrecognized(&missing_kind(&body.bytes)));
-    }
+    } else {
+        (api_version, kind)
+    };
     let (_, version) = split_api_version(&api_version).unwrap_or_default();
     let cannot_be_handled = |error: &str| {
         let message =
             format!("{kind} in version {} cannot be handled as a {}: {error}", go_quote(version), wanted.names.kind);
         Status::bad_request(&message)
     };
-    if strategy.may_leave_type_out() && (kind != wanted.names.kind || api_version != wanted.api_version()) {
-        return Err(cannot_be_handled(&not_registered_for(wanted, &kind, &api_version)));
-    }
+    let foreign = if strategy.may_leave_type_out() {
+        foreign(wanted, &api_version, &kind).map_err(|error| cannot_be_handled(&error))?
+    } else {
+        None
+    };
     if let Some(error) = unfit {
         return Err(cannot_be_handled(&error));
     }
-    let decoded = strategy.decode(object, &target.resource.versions).map_err(|error| {
+    let decoded = match &foreign {
+        None => strategy.decode(object, &target.resource.versions),
+        Some(Foreign::Version(message) | Foreign::Kind(message, _)) => read_foreign(message, &object),
+    };
+    let decoded = decoded.map_err(|error| {
         if error == TooLarge::MESSAGE {
             Status::plain(500, TooLarge::MESSAGE)
         } else {
             cannot_be_handled(&told_of_text(body, &api_version, &kind).unwrap_or(error))
         }
     })?;
+    if let Some(Foreign::Kind(_, error)) = &foreign {
+        return Err(cannot_be_handled(error));
+    }
     if decoded.is_typed && body.format == Format::Json {
         strict = in_document_order(&body.bytes, repeated, &decoded.findings);
     } else {
@@ -135,6 +139,44 @@ pub fn decode_object(
         )));
     }
     Ok(decoded.object)
+}
+
+/// Fills in what an object of a typed kind leaves out of its type, and returns the whole of it.
+fn with_type(wanted: &ServedVersion, object: &mut Value, api_version: String, kind: String) -> (String, String) {
+    let api_version = if api_version.is_empty() { wanted.api_version() } else { api_version };
+    let kind = if kind.is_empty() { wanted.names.kind.clone() } else { kind };
+    if object.is_null() {
+        *object = crate::object! {};
+    }
+    if let Value::Object(fields) = object {
+        fields.insert("apiVersion", Value::from(api_version.clone()));
+        fields.insert("kind", Value::from(kind.clone()));
+    }
+    (api_version, kind)
+}
+
+/// What an object of a typed kind is that is not of the version `wanted`; `None` where it is. Errors: Go knows no such type.
+fn foreign(wanted: &ServedVersion, api_version: &str, kind: &str) -> Result<Option<Foreign>, String> {
+    if kind == wanted.names.kind && api_version == wanted.api_version() {
+        return Ok(None);
+    }
+    let foreign = kinds::foreign((&wanted.group, &wanted.names.kind), api_version, kind);
+    foreign.map(Some).ok_or_else(|| not_registered_for(wanted, kind, api_version))
+}
+
+fn read_foreign(message: &'static Message, object: &Value) -> Result<Decoded, String> {
+    let (object, findings) = message.decode(object)?;
+    Ok(Decoded { object, findings, is_typed: true })
+}
+
+/// Why a patched object is no longer one of the version `wanted`, where Go reads typed kinds.
+pub(super) fn not_convertible(wanted: &ServedVersion, api_version: &str, kind: &str) -> Option<String> {
+    let api_version = if api_version.is_empty() { &wanted.api_version() } else { api_version };
+    let kind = if kind.is_empty() { &wanted.names.kind } else { kind };
+    match foreign(wanted, api_version, kind) {
+        Ok(None | Some(Foreign::Version(_))) => None,
+        Ok(Some(Foreign::Kind(_, error))) | Err(error) => Some(error),
+    }
 }
 
 /// The error that Go meets first in a text that does not fit its type.
@@ -185,6 +227,16 @@ pub(super) fn names_version(body: &Body) -> bool {
     tree.is_ok_and(|tree| !tree.object.str_at(&["apiVersion"]).is_empty())
 }
 
+/// Whether a body, which decodes, has no labels.
+pub(super) fn labels_are_left_out(body: &Body, target: &Target) -> bool {
+    let tree = match body.format {
+        Format::Json => decode_json(&body.bytes),
+        Format::Yaml => decode_yaml(&body.bytes),
+        Format::Protobuf => decode_protobuf(&body.bytes, target),
+    };
+    tree.is_ok_and(|tree| !has_labels(&tree.object))
+}
+
 /// An envelope may leave the type out, and an apiVersion that is none counts as left out. Fields that are unknown can't be
 /// told from those of a later release, so a strict reader minds nothing.
 fn decode_protobuf(bytes: &[u8], target: &Target) -> Result<Tree, String> {
@@ -196,7 +248,11 @@ fn decode_protobuf(bytes: &[u8], target: &Target) -> Result<Tree, String> {
     };
     let kind = if envelope.kind.is_empty() { wanted.names.kind.clone() } else { envelope.kind };
     let is_custom = target.resource.definition.is_some();
-    let decoded = match kinds::message_of(&wanted.api_version(), &wanted.names.kind) {
+    let message = match foreign(wanted, &api_version, &kind) {
+        Ok(Some(Foreign::Version(message) | Foreign::Kind(message, _))) => Some(message),
+        _ => kinds::message_of(&wanted.api_version(), &wanted.names.kind),
+    };
+    let decoded = match message {
         Some(message) if !is_custom => protobuf::decode(message, envelope.raw).map_err(|error| error.to_string()),
         _ => Err(NO_MESSAGE.to_owned()),
     };

@@ -8,6 +8,7 @@ use futures_util::stream::{FuturesOrdered, StreamExt as _};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::admission::Operation;
+use crate::admission::plugins::Charges;
 use crate::auth::UserInfo;
 use crate::meta::{Details, Revision, Status, object_meta, time};
 use crate::store::{self, Guard, Stored, WriteError};
@@ -118,6 +119,7 @@ impl Registry {
             user,
             dry_run: options.dry_run,
             options: &options.options,
+            charges: &Charges::default(),
         };
         self.admit_mutating(&write, &mut Value::Null, warnings).await?;
         self.admit_validating(&write, &Value::Null, warnings).await?;

@@ -8,6 +8,7 @@ mod convert;
 mod create;
 mod decode;
 mod definitions;
+mod apply_own;
 mod objects;
 mod delete;
 mod derive;

@@ -16,7 +16,8 @@ use crate::types::Message;
 use crate::value::{Value, json, json_type, yaml};
 use crate::write::metadata::{check_name, ensure_namespace};
 
-use super::decode::{FieldValidation, add_strict_warning, not_registered, strict_error};
+use super::decode::{FieldValidation, add_strict_warning, not_convertible, strict_error};
+use super::update::creates_on_update;
 use super::write::{Desired, Presence, Write};
 use super::{Registry, Subresource, Target, Warnings, Written};
 
@@ -61,7 +62,8 @@ impl Registry {
         if target.subresource == Subresource::Scale {
             return self.patch_scale(target, user, request, warnings).await;
         }
-        let creates = request.patch_type == PatchType::Apply && target.subresource == Subresource::Main;
+        let is_main = target.subresource == Subresource::Main;
+        let creates = request.patch_type == PatchType::Apply && (is_main || creates_on_update(target));
         let write = Write {
             user,
             dry_run: request.dry_run,
@@ -155,7 +157,7 @@ pub(super) fn patch_object(
     let (patched, repeated) = json::decode_strict(text.as_bytes()).map_err(|error| invalid(&error.to_string()))?;
     let (api_version, kind) = super::decode::type_meta(&patched).map_err(|error| invalid(&error))?;
     match target.resource.strategy.may_leave_type_out() {
-        true => check_registered(target, &api_version, &kind).map_err(|error| invalid(&error))?,
+        true => check_convertible(target, &api_version, &kind).map_err(|error| invalid(&error))?,
         false if kind.is_empty() => return Err(invalid(&super::decode::missing_kind(text.as_bytes()))),
         false => {}
     }
@@ -177,18 +179,10 @@ pub(super) fn patch_object(
     Ok(decoded.object)
 }
 
-/// That Go has a type for what a patch made of an object's own; either half may be left out.
-fn check_registered(target: &Target, api_version: &str, kind: &str) -> Result<(), String> {
+/// That a patch left an object of its kind; either half of its type may be left out.
+fn check_convertible(target: &Target, api_version: &str, kind: &str) -> Result<(), String> {
     split_api_version(api_version)?;
-    let own = target.version.api_version();
-    let api_version = if api_version.is_empty() { &own } else { api_version };
-    let own_kind = target.version.names.kind.as_str();
-    let kind = if kind.is_empty() { own_kind } else { kind };
-    if kind == own_kind && target.resource.types_of(api_version).is_some() {
-        Ok(())
-    } else {
-        Err(not_registered(kind, api_version))
-    }
+    not_convertible(&target.version, api_version, kind).map_or(Ok(()), Err)
 }
 
 /// The live object with a strategic merge patch applied, in the form of its version.

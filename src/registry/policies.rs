@@ -15,6 +15,7 @@ use super::derive::set_resource_version;
 use super::store_failed;
 use crate::admission::policies::{Hook, Namespaces, Source};
 use crate::meta::{Revision, Status};
+use crate::policy::environment::show_namespace;
 use crate::policy::{Binding, Policy};
 use crate::store::{At, Collection, Snapshot, SnapshotError, Storage, Stored};
 use crate::value::{Value, json};
@@ -153,7 +154,7 @@ impl<P: Policy> Namespaces for StoredPolicies<P> {
         }
         let mut namespace = json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))?;
         set_resource_version(&mut namespace, stored.revision);
-        show(&mut namespace);
+        show_namespace(&mut namespace);
         let namespace = Arc::new(namespace);
         let mut known = known();
         if known.len() >= NAMESPACES_MAX {
@@ -161,17 +162,5 @@ impl<P: Policy> Namespaces for StoredPolicies<P> {
         }
         known.insert(Arc::clone(&stored.key), (stored.revision, Arc::clone(&namespace)));
         Ok(Some(namespace))
-    }
-}
-
-/// Leaves out what expressions don't see of a namespace.
-fn show(namespace: &mut Value) {
-    let fields = namespace.make_object();
-    for hidden in ["apiVersion", "kind"] {
-        fields.remove(hidden);
-    }
-    let metadata = fields.entry("metadata").make_object();
-    for hidden in ["managedFields", "ownerReferences", "selfLink"] {
-        metadata.remove(hidden);
     }
 }

@@ -1,9 +1,13 @@
 //! Questions: objects that are created to be answered, and not stored.
 //!
-//! Who may do what is the authoriser's to say, whose a token is the token authenticator's. Admission is not asked.
+//! Who may do what is the authoriser's to say, whose a token is the token authenticator's. Admission is asked as for what is
+//! stored, but for policies.
 
+use super::admit::Admitted;
 use super::decode::decode_object;
 use super::{CreateRequest, Registry, Target, Warnings};
+use crate::admission::Operation;
+use crate::admission::plugins::Charges;
 use crate::auth::{
     Attributes, Authorizer, Decision, NonResourceRule, ResourceAttributes, ResourceRule, Tokens, UserInfo, bearer_token,
 };
@@ -36,38 +40,69 @@ impl Registry {
         let mut object = decode_object(&request.body, target, request.field_validation, warnings)?;
         wipe_system_fields(&mut object);
         ensure_namespace(&mut object, &target.namespace)?;
-        let now = time::format_seconds((self.clock)());
+        let (manager, now) = (&request.manager, self.now());
+        object = self.manage_fields(target, |fields| fields.update(None, object.clone(), manager, &now)).await;
+        let name = object.str_at(&["metadata", "name"]).to_owned();
+        let admitted = Admitted {
+            operation: Operation::Create,
+            target,
+            name: &name,
+            old: None,
+            user,
+            dry_run: request.dry_run,
+            options: &request.options,
+            charges: &Charges::default(),
+        };
+        self.admit_mutating(&admitted, &mut object, warnings).await?;
+        check(&object, review)?;
+        self.admit_validating(&admitted, &object, warnings).await?;
+        self.answer((target, review), user, object, reviewers).await
+    }
+
+    /// A question that is in order, with its answer.
+    async fn answer(
+        &self,
+        (target, review): (&Target, Review),
+        user: &UserInfo,
+        mut object: Value,
+        reviewers: &Reviewers<'_>,
+    ) -> Result<Value, Status> {
         let status = match review {
-            Review::Token => review_token(&object, reviewers.tokens).await?,
+            Review::Token => review_token(&object, reviewers.tokens).await,
             Review::SelfSubject => {
-                let metadata = object! { "creationTimestamp" => now };
+                let metadata = object! { "creationTimestamp" => time::format_seconds((self.clock)()) };
                 return Ok(question(target, metadata, object! { "userInfo" => user.encode() }));
             }
             Review::SelfSubjectRules => {
                 let namespace = object.str_at(&["spec", "namespace"]);
-                if namespace.is_empty() {
-                    return Err(Status::bad_request("no namespace on request"));
-                }
                 let mut answered = question(target, object! {}, rules_for(user, namespace, reviewers.authorizer));
                 answered.make_object().insert("spec", object! {});
                 return Ok(answered);
             }
             // It is answered elsewhere, and is no question.
             Review::Binding => object! {},
-            Review::SelfSubjectAccess => {
-                refuse(validate_access(&object, review))?;
-                review_access(&object, user, reviewers.authorizer)
-            }
+            Review::SelfSubjectAccess => review_access(&object, user, reviewers.authorizer),
             Review::SubjectAccess | Review::LocalSubjectAccess => {
-                refuse(validate_access(&object, review))?;
                 review_access(&object, &asked_about(&object), reviewers.authorizer)
             }
         };
-        let manager = &request.manager;
-        let now = self.now();
-        let mut object = self.manage_fields(target, |fields| fields.update(None, object.clone(), manager, &now)).await;
         object.make_object().insert("status", status);
         Ok(object)
+    }
+}
+
+/// What is wrong with a question.
+fn check(object: &Value, review: Review) -> Result<(), Status> {
+    let is_missing = |field: &str| object.str_at(&["spec", field]).is_empty();
+    match review {
+        Review::Token if is_missing("token") => {
+            Err(Status::bad_request("token is required for TokenReview in authentication"))
+        }
+        Review::SelfSubjectRules if is_missing("namespace") => Err(Status::bad_request("no namespace on request")),
+        Review::Token | Review::SelfSubjectRules | Review::SelfSubject | Review::Binding => Ok(()),
+        Review::SelfSubjectAccess | Review::SubjectAccess | Review::LocalSubjectAccess => {
+            refuse(validate_access(object, review))
+        }
     }
 }
 
@@ -241,20 +276,17 @@ fn rules_for(user: &UserInfo, namespace: &str, authorizer: &dyn Authorizer) -> V
     status
 }
 
-async fn review_token(object: &Value, tokens: &Tokens) -> Result<Value, Status> {
+async fn review_token(object: &Value, tokens: &Tokens) -> Value {
     let token = object.str_at(&["spec", "token"]);
-    if token.is_empty() {
-        return Err(Status::bad_request("token is required for TokenReview in authentication"));
-    }
     // It is looked at as if it had come in a header.
     let header = format!("Bearer {token}");
-    let Some(token) = bearer_token(&header) else { return Ok(object! { "user" => object! {} }) };
+    let Some(token) = bearer_token(&header) else { return object! { "user" => object! {} } };
     let audiences = texts_of(object.at(&["spec", "audiences"]));
-    Ok(match tokens.authenticate(token, &audiences).await {
+    match tokens.authenticate(token, &audiences).await {
         Ok(found) => {
             let audiences: Vec<_> = found.audiences.into_iter().map(Value::from).collect();
             object! { "authenticated" => true, "user" => found.user.encode(), "audiences" => audiences }
         }
         Err(error) => object! { "user" => object! {}, "error" => error },
-    })
+    }
 }

@@ -4,6 +4,7 @@
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use crate::admission::Operation;
+use crate::admission::plugins::Charges;
 use crate::auth::UserInfo;
 use crate::kinds::Kind;
 use crate::meta::Status;
@@ -57,6 +58,7 @@ impl Registry {
             user,
             dry_run: request.dry_run,
             options: &request.options,
+            charges: &Charges::default(),
         };
         self.admit_mutating(&admitted, &mut object, warnings).await?;
         let asked = check(&object)?;

@@ -11,6 +11,7 @@ use super::built_in::TOKEN_REQUEST;
 use super::decode::decode_object;
 use super::{CreateRequest, Registry, Target, Warnings, store_failed};
 use crate::admission::Operation;
+use crate::admission::plugins::Charges;
 use crate::auth::{About, Claims, Named, TokenIssuer, UserInfo};
 use crate::meta::field::{Error, Path};
 use crate::meta::{Status, time};
@@ -55,6 +56,7 @@ impl Registry {
             user,
             dry_run: request.dry_run,
             options: &request.options,
+            charges: &Charges::default(),
         };
         self.admit_mutating(&write, &mut object, warnings).await?;
         let own_name = object.str_at(&["metadata", "name"]);

@@ -36,13 +36,13 @@ impl Registry {
         check_name(&object, &target.name)?;
         warnings.extend(dedup_owner_references(&mut object, ""));
         let uid = uid_precondition(&object);
-        let creates = target.subresource == Subresource::Main && target.resource.strategy.creates_on_update();
+        let creates = creates_on_update(target);
         let write = Write {
             user,
             dry_run: request.dry_run,
             options: &request.options,
             presence: if creates { Presence::Any { uid } } else { Presence::Present { uid } },
-            desired: Desired::Sent { object: &object, manager: &request.manager },
+            desired: Desired::Sent { object: &object, manager: &request.manager, sent: None },
         };
         self.write(target, &write, warnings).await
     }
@@ -57,7 +57,7 @@ impl Registry {
         manager: &str,
         object: Value,
     ) -> Result<Written, Status> {
-        self.write_own(target, user, Desired::Sent { object: &object, manager }).await
+        self.write_own(target, user, Desired::Sent { object: &object, manager, sent: None }).await
     }
 
     /// Says that the content of a namespace is gone: its own finalizer goes, and with the last one the namespace.
@@ -71,4 +71,10 @@ impl Registry {
         let write = Write { user, dry_run: false, options: &Value::Null, presence, desired };
         self.write(target, &write, &mut Warnings::default()).await
     }
+}
+
+/// Whether a write makes an object that is not there: of some kinds, and then through their `/status`, too.
+pub(super) fn creates_on_update(target: &Target) -> bool {
+    let is_whole = matches!(target.subresource, Subresource::Main | Subresource::Status);
+    is_whole && target.resource.strategy.creates_on_update()
 }

@@ -24,6 +24,7 @@ use super::host;
 use super::loopback;
 use super::open::{Activity, Doing, Open, Place, Placed};
 use super::pace;
+use super::plain;
 use super::stall::{self, Backlog, CutStalled};
 use super::tls::{Peer, Tls};
 use crate::auth::UserInfo;
@@ -105,6 +106,15 @@ impl<S: Service> Connections<S> {
             async move {
                 let address = stream.peer_addr().ok().map(PeerAddress);
                 let activity = connection.open.activity();
+                let is_plain = tokio::select! {
+                    is_plain = timeout(HANDSHAKE_MAX, plain::is_http(&stream)) => is_plain,
+                    () = activity.close_requested() => return,
+                };
+                match is_plain {
+                    Ok(false) => {}
+                    Ok(true) => return plain::answer(stream).await,
+                    Err(_) => return tracing::debug!("TLS handshake took too long"),
+                }
                 let stream = CutStalled::new(stream, STALLED_MAX);
                 let backlog = stream.backlog();
                 let stream = Placed::new(stream, place);

@@ -3,12 +3,14 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::certificates::Identity;
+use crate::object;
+use crate::value::{Value, yaml};
 
 /// A kubeconfig with one cluster, one user and one context, everything embedded.
 pub struct Kubeconfig<'a> {
@@ -55,6 +57,69 @@ current-context: skiff
     }
 }
 
+impl Kubeconfig<'_> {
+    /// Adds the context `name`, with its cluster and user of the same name, to the kubeconfig at `path`, and makes it the
+    /// current one. What has these names goes; the rest stays.
+    ///
+    /// # Errors
+    ///
+    /// Another program is writing the file, it is no kubeconfig, or it can't be written.
+    pub fn merge(&self, path: &Path, name: &str) -> Result<(), String> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        folder.map_or(Ok(()), fs::create_dir_all).map_err(|error| error.to_string())?;
+        let _lock = Lock::take(path)?;
+        let mut merged = match fs::read(path) {
+            Ok(bytes) => yaml::decode(&bytes).map_err(|error| error.to_string())?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Value::Null,
+            Err(error) => return Err(error.to_string()),
+        };
+        let own = yaml::decode(self.to_yaml().as_bytes()).map_err(|error| error.to_string())?;
+        if merged.is_null() {
+            merged = object! { "apiVersion" => "v1", "kind" => "Config" };
+        }
+        let fields = merged.as_object_mut().ok_or("it is no kubeconfig")?;
+        for (list, content) in [("clusters", "cluster"), ("users", "user"), ("contexts", "context")] {
+            let mut entry = object! { "name" => name };
+            let own = own.items_at(&[list]).first().and_then(|own| own.get(content)).cloned().unwrap_or_default();
+            entry.make_object().insert(content, own);
+            if list == "contexts" {
+                entry.make_object().insert(content, object! { "cluster" => name, "user" => name });
+            }
+            let others = fields.get(list).and_then(Value::as_array).unwrap_or_default().iter();
+            let mut entries: Vec<Value> = others.filter(|other| other.str_at(&["name"]) != name).cloned().collect();
+            entries.push(entry);
+            fields.insert(list, entries.into());
+        }
+        fields.insert("current-context", name.into());
+        write_private(path, yaml::encode(&merged).as_bytes()).map_err(|error| error.to_string())
+    }
+}
+
+/// What keeps others from writing a kubeconfig: a file beside it. Source: client-go, `clientcmd`.
+struct Lock(PathBuf);
+
+impl Lock {
+    fn take(path: &Path) -> Result<Self, String> {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(".lock");
+        let beside = PathBuf::from(beside);
+        match OpenOptions::new().write(true).create_new(true).open(&beside) {
+            Ok(_) => Ok(Lock(beside)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(format!("another program is writing it; if none is, remove `{}`", beside.display()))
+            }
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Who finds it there is told what to do.
+        _ = fs::remove_file(&self.0);
+    }
+}
+
 fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.new", std::process::id()));
@@ -94,6 +159,32 @@ mod tests {
         assert!(text.contains("certificate-authority-data: Y2E=\n"), "{text}");
         assert_eq!(fs::metadata(&path).expect("it was written").permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(&folder).expect("it is there").count(), 1);
+        fs::remove_dir_all(&folder).expect("it is ours");
+    }
+
+    #[test]
+    fn a_context_joins_those_that_are_there() {
+        let folder = std::env::temp_dir().join(format!("kubeskiff-merged-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("the temporary folder is ours");
+        let path = folder.join("config");
+        let before = "{kind: Config, contexts: [{name: a, context: {user: b}}, {name: x}], current-context: a, \
+                      preferences: {colors: true}}";
+        fs::write(&path, before).expect("the folder is ours");
+        let identity = Identity { certificate_pem: "certificate".to_owned(), key_pem: "key".to_owned() };
+        let server = "https://127.0.0.1:6443";
+        let kubeconfig = Kubeconfig { server, authority_pem: "ca", user: "skiff-admin", identity: &identity };
+        kubeconfig.merge(&path, "x").expect("the folder is ours");
+        kubeconfig.merge(&path, "x").expect("it may be merged again");
+
+        let merged = yaml::decode(&fs::read(&path).expect("it was written")).expect("it is YAML");
+        assert_eq!(merged.str_at(&["current-context"]), "x");
+        let names: Vec<&str> = merged.items_at(&["contexts"]).iter().map(|entry| entry.str_at(&["name"])).collect();
+        assert_eq!(names, ["a", "x"]);
+        assert_eq!(merged.items_at(&["contexts"])[1].str_at(&["context", "user"]), "x");
+        assert_eq!(merged.items_at(&["clusters"])[0].str_at(&["cluster", "server"]), server);
+        assert_eq!(merged.at(&["preferences", "colors"]), Some(&Value::Bool(true)));
+        fs::write(folder.join("config.lock"), "").expect("the folder is ours");
+        assert!(kubeconfig.merge(&path, "x").is_err_and(|why| why.contains("another program")));
         fs::remove_dir_all(&folder).expect("it is ours");
     }
 }

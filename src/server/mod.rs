@@ -29,6 +29,7 @@ mod kubeconfig;
 mod loopback;
 mod open;
 mod pace;
+mod plain;
 mod secrets;
 mod signals;
 mod stall;

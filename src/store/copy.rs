@@ -75,7 +75,7 @@ pub async fn save(location: &Location, to: &Path) -> Result<Revision, StoreError
     }
     match location {
         Location::Memory => return Err(StoreError::NothingKept),
-        Location::File(path) => copy_file(path, to).await?,
+        Location::File(path) | Location::Shared(path) => copy_file(path, to).await?,
         Location::Postgres(url) => {
             let mut source = Postgres::connect_once(url).await?;
             let mut target = SqliteConnectOptions::new().filename(to).connect().await?;
@@ -102,7 +102,7 @@ pub async fn restore(location: &Location, from: &Path, raised_by: i64) -> Result
     let raised = saved.saturating_add(raised_by);
     match location {
         Location::Memory => return Err(StoreError::NothingKept),
-        Location::File(path) => restore_file(&mut source, path, raised).await?,
+        Location::File(path) | Location::Shared(path) => restore_file(&mut source, path, raised).await?,
         Location::Postgres(url) => {
             // Brings the tables there.
             Postgres::open(url, Durability::Full).await?;
@@ -116,7 +116,7 @@ pub async fn restore(location: &Location, from: &Path, raised_by: i64) -> Result
 pub async fn check(location: &Location) -> Result<Vec<String>, StoreError> {
     match location {
         Location::Memory => Err(StoreError::NothingKept),
-        Location::File(path) => check_sqlite(&mut open_file(path).await?).await,
+        Location::File(path) | Location::Shared(path) => check_sqlite(&mut open_file(path).await?).await,
         Location::Postgres(url) => {
             let mut connection = Postgres::connect_once(url).await?;
             let mut transaction = connection.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
@@ -130,6 +130,23 @@ pub async fn check(location: &Location) -> Result<Vec<String>, StoreError> {
             }
             faults.extend(fault(GARBLED, count_garbled(&mut *transaction).await?));
             Ok(faults)
+        }
+    }
+}
+
+/// How many objects a database holds, and its newest revision: at one moment, while a server may go on using it.
+pub async fn holdings(location: &Location) -> Result<(i64, Revision), StoreError> {
+    const SQLITE: &str = "SELECT (SELECT count(*) FROM objects), current_revision FROM meta";
+    const POSTGRES: &str = "SELECT (SELECT count(*) FROM objects), current_revision FROM counter";
+    match location {
+        Location::Memory => Err(StoreError::NothingKept),
+        Location::File(path) | Location::Shared(path) => {
+            let row = sqlx::query(SQLITE).fetch_one(&mut open_file(path).await?).await?;
+            Ok((read_number(&row, 0)?, read_revision(&row, 1)?))
+        }
+        Location::Postgres(url) => {
+            let row = sqlx::query(POSTGRES).fetch_one(&mut Postgres::connect_once(url).await?).await?;
+            Ok((read_number(&row, 0)?, read_revision(&row, 1)?))
         }
     }
 }

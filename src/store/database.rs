@@ -15,7 +15,7 @@ use super::feed::DatabaseFeed;
 use super::health::Health;
 use super::postgres::Postgres;
 use super::sql::{Stats, Store};
-use super::sqlite::Sqlite;
+use super::sqlite::{Place, Sqlite};
 use super::view::{Found, Snapshot, View};
 use super::writer::{self, QUEUE_KIB_MAX, QUEUE_MAX, Waiting};
 use super::{
@@ -58,8 +58,9 @@ impl Database {
     pub async fn open(location: &Location, config: &Config) -> Result<Self, StoreError> {
         let store: Arc<dyn Store> = match location {
             Location::Postgres(url) => Arc::new(Postgres::open(url, config.durability).await?),
-            Location::Memory => Arc::new(Sqlite::open(None, config.durability).await?),
-            Location::File(path) => Arc::new(Sqlite::open(Some(path), config.durability).await?),
+            Location::Memory => Arc::new(Sqlite::open(Place::Memory, config.durability).await?),
+            Location::File(path) => Arc::new(Sqlite::open(Place::Own(path), config.durability).await?),
+            Location::Shared(path) => Arc::new(Sqlite::open(Place::Shared(path), config.durability).await?),
         };
         let (revision, compacted) = store.revisions().await?;
         let view = Arc::new(View::new(revision, compacted, config.memory.view_bytes_max()));
@@ -232,7 +233,7 @@ impl Database {
     ///
     /// Errors: the database does not answer. What is visible can be read all the same.
     pub async fn catch_up(&self) -> Result<(), StoreError> {
-        if self.inner.store.polled_every().is_none() {
+        if !self.inner.store.may_be_ahead_of(self.revision()) {
             return Ok(());
         }
         let probe = &self.inner.probe;
@@ -386,6 +387,9 @@ async fn poll(database: WeakDatabase, every: Duration) {
         _ = tokio::time::timeout(every, store.written_elsewhere()).await;
         drop(store);
         let Some(database) = database.upgrade() else { return };
+        if !database.inner.store.may_be_ahead_of(database.revision()) {
+            continue;
+        }
         if let Err(error) = log::poll(&database.inner.view, &*database.inner.store).await {
             tracing::warn!(%error, "the log can't be polled, it will be tried again");
         }

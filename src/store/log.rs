@@ -190,14 +190,14 @@ impl Source {
 
 #[cfg(test)]
 mod tests {
-    use crate::store::sqlite::Sqlite;
+    use crate::store::sqlite::{Place, Sqlite};
     use crate::store::{Durability, Op, Put, Write};
 
     use super::*;
 
     #[tokio::test]
     async fn what_another_process_writes_becomes_visible_in_order() {
-        let store = Sqlite::open(None, Durability::Full).await.expect("a database in memory opens");
+        let store = Sqlite::open(Place::Memory, Durability::Full).await.expect("a database in memory opens");
         let (revision, compacted) = store.revisions().await.expect("it reads");
         let view = View::new(revision, compacted, usize::MAX);
         let things = Collection::new("", "things");

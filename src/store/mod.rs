@@ -28,7 +28,7 @@
 //!   one message that begins, writes and commits. It holds a condition: nothing is made unless the newest revision of
 //!   the database is the view's. Otherwise the batch is begun anew, and what it is decided against is read.
 //! - A row that is not what was written is known without its bytes: it can't be read, others can. A start looks over
-//!   the file as far as some milliseconds go; once SQLite calls it damaged nothing is written any more. A reserve of
+//!   the file as a whole, of a large one the ends; once SQLite calls it damaged nothing is written any more. A reserve of
 //!   2 MiB beside the file is given up where a full disk refuses deletions. `/readyz` fails while the last write
 //!   failed, and tries one itself.
 //! - Each row has a CRC-32 of its revision, key and bytes. SQLite checks the frames of its log, but not the pages of
@@ -103,7 +103,10 @@ impl Collection {
 pub enum Location {
     /// In memory, gone with the process.
     Memory,
+    /// In a file of this process.
     File(PathBuf),
+    /// In a file that other processes of this machine may share.
+    Shared(PathBuf),
     /// In a Postgres, which other processes may share.
     Postgres(PostgresUrl),
 }

@@ -161,6 +161,12 @@ pub trait Store: Send + Sync {
     /// How often the log is to be polled; `None` where no other process can write.
     fn polled_every(&self) -> Option<Duration>;
 
+    /// Whether another process may have acknowledged something after `revision`; true where that can't be told without
+    /// asking the database.
+    fn may_be_ahead_of(&self, _revision: Revision) -> bool {
+        self.polled_every().is_some()
+    }
+
     /// Waits until another process seems to have written. It may miss one, and may wake for nothing. Cancel-safe.
     async fn written_elsewhere(&self);
 

@@ -43,6 +43,7 @@ mod core_kinds;
 mod every_kind;
 mod kinds_kubectl;
 mod reviews;
+mod foreign;
 mod policies;
 mod core_kubectl;
 mod namespaces;
@@ -50,6 +51,7 @@ mod garbage;
 mod protobuf;
 mod versions;
 mod documents;
+mod workloads;
 
 /// How long a controller may take, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);

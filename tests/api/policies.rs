@@ -181,3 +181,195 @@ fn nothing_is_asked_about_policies_themselves() {
     assert_eq!(server.send("DELETE", &path, &[], None).status, 200);
     assert_eq!(create(&server, "/api/v1/namespaces", &json!({"metadata": {"name": "n"}})).status, 201);
 }
+
+/// The status of the policy `name`, once it has been looked at.
+fn status_of(server: &Server, name: &str) -> Value {
+    let path = format!("{POLICIES}/validatingadmissionpolicies/{name}");
+    super::wait_for(server, &path, |answer| {
+        let policy = answer.json();
+        policy["status"]["observedGeneration"] == policy["metadata"]["generation"]
+    });
+    server.send("GET", &path, &[], None).json()["status"].clone()
+}
+
+#[test]
+fn the_types_of_a_policy_are_checked_once_for_each_generation() {
+    let (server, _folder) = start();
+    let spec = |expression: &str| {
+        let constraints = json!({"resourceRules": [
+            {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["deployments"]},
+            {"apiGroups": ["stable.example.com"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["crontabs"]},
+        ]});
+        json!({"matchConstraints": constraints, "validations": [{"expression": expression}]})
+    };
+    enforce(&server, "p", spec("object.spec.replicas > 1"), json!({}));
+    assert_eq!(status_of(&server, "p"), json!({"observedGeneration": 1, "typeChecking": {}}));
+    let path = format!("{POLICIES}/validatingadmissionpolicies/p");
+    let patch = json!({"spec": spec("object.spec.cronSpec != '' && object.metadata.name != object.metadata.nam")});
+    assert_eq!(server.send("PATCH", &path, &[MERGE], Some(patch.to_string().as_bytes())).status, 200);
+    let status = status_of(&server, "p");
+    let warning = &status["typeChecking"]["expressionWarnings"][0];
+    assert_eq!(
+        (&status["observedGeneration"], &warning["fieldRef"]),
+        (&json!(2), &json!("spec.validations[0].expression"))
+    );
+    let text = warning["warning"].as_str().unwrap_or_default();
+    let deployment = "apps/v1, Kind=Deployment: ERROR: <input>:1:12: undefined field 'cronSpec'\n";
+    assert!(text.starts_with(deployment), "{text}");
+    assert!(
+        text.contains("\n\nstable.example.com/v1, Kind=CronTab: ERROR: <input>:1:70: undefined field 'nam'\n"),
+        "{text}"
+    );
+    let managers = server.send("GET", &path, &[], None).json()["metadata"]["managedFields"].to_string();
+    assert!(managers.contains(r#""manager":"validatingadmissionpolicy-status""#), "{managers}");
+}
+
+#[test]
+fn nobody_checks_types_where_the_controller_is_off() {
+    let folder = Folder::for_test();
+    let server = serve_crontabs(&folder, &["--store", "memory", "--controllers=*,-validatingadmissionpolicy-status"]);
+    let spec = json!({
+        "matchConstraints": rules("apps", &["deployments"], &["CREATE"]), "validations": [{"expression": "object.x == 1"}],
+    });
+    enforce(&server, "p", spec, json!({}));
+    let policy = server.send("GET", &format!("{POLICIES}/validatingadmissionpolicies/p"), &[], None).json();
+    assert_eq!(policy["status"], json!({}));
+}
+
+#[test]
+fn conditions_in_the_status_of_a_policy_are_checked() {
+    let (server, _folder) = start();
+    let spec = json!({"matchConstraints": rules("apps", &["deployments"], &["CREATE"]), "validations": [{"expression": "true"}]});
+    make(
+        &server,
+        &format!("{POLICIES}/validatingadmissionpolicies"),
+        &json!({"metadata": {"name": "p"}, "spec": spec}),
+    );
+    let path = format!("{POLICIES}/validatingadmissionpolicies/p/status");
+    let patch = json!({"status": {"conditions": [{"type": "a", "status": "x", "reason": "r", "message": "",
+                                                  "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
+    let answer = server.send("PATCH", &path, &[MERGE], Some(patch.to_string().as_bytes())).json();
+    let cause = &answer["details"]["causes"][0];
+    assert_eq!(
+        (&cause["field"], &cause["reason"]),
+        (&json!("status.conditions[0].status"), &json!("FieldValueNotSupported"))
+    );
+}
+
+#[test]
+fn a_policy_that_costs_too_much_fails_in_the_words_of_kubernetes_and_keeps_nobody_waiting() {
+    let (server, _folder) = start();
+    let list = format!("[{}]", vec!["1"; 200].join(","));
+    let dear = format!("{list}.all(a, {list}.all(b, {list}.all(c, a + b + c > 0)))");
+    let spec = json!({
+        "matchConstraints": rules("stable.example.com", &["crontabs"], &["CREATE"]), "validations": [{"expression": dear}],
+    });
+    enforce(&server, "p", spec, json!({}));
+    let why = format!("expression '{dear}' resulted in error: operation cancelled: actual cost limit exceeded");
+    check_denied(&create(&server, CRONTABS, &crontab("a")), "p", &why);
+    let maps = "/api/v1/namespaces/default/configmaps";
+    std::thread::scope(|scope| {
+        let refused: Vec<_> = (0..4).map(|_| scope.spawn(|| create(&server, CRONTABS, &crontab("a")).status)).collect();
+        for number in 0..20 {
+            assert_eq!(create(&server, maps, &json!({"metadata": {"name": format!("m{number}")}})).status, 201);
+        }
+        for refused in refused {
+            assert_eq!(refused.join().expect("it ends"), 422);
+        }
+    });
+}
+
+#[test]
+fn a_parameter_that_goes_is_missed_from_then_on() {
+    let (server, _folder) = start();
+    let maps = "/api/v1/namespaces/default/configmaps";
+    make(&server, maps, &json!({"metadata": {"name": "limits"}, "data": {"max": "3"}}));
+    let spec = json!({
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        "matchConstraints": rules("stable.example.com", &["crontabs"], &["CREATE"]),
+        "validations": [{"expression": "int(params.data.max) > 2"}],
+    });
+    let reference = |action: &str| json!({"paramRef": {"name": "limits", "parameterNotFoundAction": action}});
+    enforce(&server, "p", spec, reference("Deny"));
+    assert_eq!(create(&server, CRONTABS, &crontab("a")).status, 201);
+    assert_eq!(server.send("DELETE", &format!("{maps}/limits"), &[], None).status, 200);
+    let none = "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction";
+    check_denied(&create(&server, CRONTABS, &crontab("b")), "p", none);
+    let path = format!("{POLICIES}/validatingadmissionpolicybindings/p");
+    let patch = json!({"spec": reference("Allow")}).to_string();
+    assert_eq!(server.send("PATCH", &path, &[MERGE], Some(patch.as_bytes())).status, 200);
+    assert_eq!(create(&server, CRONTABS, &crontab("b")).status, 201);
+}
+
+#[test]
+fn a_binding_to_nothing_waits_for_its_policy() {
+    let (server, _folder) = start();
+    bind(&server, "b", "p", json!({}));
+    assert_eq!(create(&server, CRONTABS, &crontab("a")).status, 201);
+    let spec = json!({
+        "matchConstraints": rules("stable.example.com", &["crontabs"], &["CREATE"]), "validations": [{"expression": "false"}],
+    });
+    make(
+        &server,
+        &format!("{POLICIES}/validatingadmissionpolicies"),
+        &json!({"metadata": {"name": "p"}, "spec": spec}),
+    );
+    let message = create(&server, CRONTABS, &crontab("b")).json()["message"].to_string();
+    assert!(message.contains("'p' with binding 'b' denied request: failed expression: false"), "{message}");
+}
+
+/// Makes a mutating policy of one mutation about crontabs, and binds it.
+#[track_caller]
+fn mutate(server: &Server, name: &str, reinvocation: &str, mutation: Value) {
+    let spec = json!({
+        "matchConstraints": rules("stable.example.com", &["crontabs"], &["CREATE"]),
+        "failurePolicy": "Fail", "reinvocationPolicy": reinvocation, "mutations": [mutation],
+    });
+    make(server, &format!("{POLICIES}/mutatingadmissionpolicies"), &json!({"metadata": {"name": name}, "spec": spec}));
+    let binding = json!({"metadata": {"name": name}, "spec": {"policyName": name}});
+    make(server, &format!("{POLICIES}/mutatingadmissionpolicybindings"), &binding);
+}
+
+#[test]
+fn an_object_that_a_mutation_makes_invalid_is_refused_as_if_it_was_sent_so() {
+    let (server, _folder) = start();
+    let expression = "[JSONPatch{op: 'add', path: '/spec/replicas', value: 'many'}]";
+    mutate(&server, "p", "Never", json!({"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}));
+    let answer = create(&server, CRONTABS, &crontab("a"));
+    let status = answer.json();
+    assert_eq!((answer.status, &status["details"]["causes"][0]["field"]), (422, &json!("spec.replicas")), "{status}");
+}
+
+#[test]
+fn policies_that_undo_each_other_are_asked_twice_and_no_more() {
+    let (server, _folder) = start();
+    for (name, image) in [("p", "'one'"), ("q", "object.spec.image + 'x'")] {
+        let expression = format!("Object{{spec: Object.spec{{image: {image}}}}}");
+        let mutation = json!({"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}});
+        mutate(&server, name, "IfNeeded", mutation);
+    }
+    let answer = create(&server, CRONTABS, &crontab("a"));
+    assert_eq!((answer.status, &answer.json()["spec"]["image"]), (201, &json!("onex")), "{}", answer.json());
+}
+
+#[test]
+fn a_retried_write_is_counted_once_by_quotas() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory", "--controllers=-*"]);
+    let quotas = "/api/v1/namespaces/default/resourcequotas";
+    make(&server, quotas, &json!({"metadata": {"name": "q"}, "spec": {"hard": {"count/configmaps": "100"}}}));
+    let status =
+        json!({"status": {"hard": {"count/configmaps": "100"}, "used": {"count/configmaps": "0"}}}).to_string();
+    assert_eq!(server.send("PATCH", &format!("{quotas}/q/status"), &[MERGE], Some(status.as_bytes())).status, 200);
+    let maps = "/api/v1/namespaces/default/configmaps";
+    std::thread::scope(|scope| {
+        for number in 0..16 {
+            let server = &server;
+            scope.spawn(move || create(server, maps, &json!({"metadata": {"name": format!("m{number}")}})));
+        }
+    });
+    let made = server.send("GET", maps, &[], None).json()["items"].as_array().map_or(0, Vec::len);
+    let used =
+        server.send("GET", &format!("{quotas}/q"), &[], None).json()["status"]["used"]["count/configmaps"].clone();
+    assert_eq!(used, json!(made.to_string()));
+}

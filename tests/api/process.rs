@@ -196,6 +196,53 @@ fn a_taken_port_is_told() {
 }
 
 #[test]
+fn a_failed_start_leaves_no_folder() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0.join("first"), &["--store", "memory"]);
+    let address = server.url.trim_start_matches("https://");
+    let (made, kept) = (folder.0.join("deep/below"), folder.0.join("kept"));
+    std::fs::create_dir_all(&kept).expect("the folder is ours");
+    for data in [&made, &kept] {
+        assert_eq!(Server::fail_to_start(data, &["--listen", address]).0, Some(1));
+    }
+    assert!(!folder.0.join("deep").exists());
+    assert!(kept.exists());
+}
+
+#[test]
+fn a_host_may_be_listened_on() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--listen", "localhost:0"]);
+    assert!(server.url.starts_with("https://127.0.0.1:"), "{}", server.url);
+}
+
+#[test]
+fn plain_http_on_the_port_of_tls_is_told_so() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let mut stream = TcpStream::connect(server.url.trim_start_matches("https://")).expect("it listens");
+    stream.write_all(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n").expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    // As Go's servers do.
+    assert_eq!(answer, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n");
+}
+
+#[test]
+fn a_context_is_merged_into_the_kubeconfig_of_kubectl() {
+    let folder = Folder::for_test();
+    let config = folder.0.join("config");
+    std::fs::write(&config, "{kind: Config, contexts: [{name: other, context: {}}]}").expect("the folder is ours");
+    let data = folder.0.join("data");
+    let server = Server::start_in(&data, &["--merge-kubeconfig=boats"], &[("KUBECONFIG", &config)]);
+    let merged = std::fs::read(&config).expect("it is there");
+    let merged = kubeskiff::value::yaml::decode(&merged).expect("it is YAML");
+    assert_eq!(merged.str_at(&["current-context"]), "boats");
+    assert_eq!(merged.items_at(&["contexts"]).len(), 2);
+    assert_eq!(merged.items_at(&["clusters"])[0].str_at(&["cluster", "server"]), server.url);
+}
+
+#[test]
 fn wrong_use_exits_with_2() {
     let folder = Folder::for_test();
     for arguments in [["--store", "tape"], ["--disable-admission-plugins", "Nonsense"], ["--durability", "most"]] {

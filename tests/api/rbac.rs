@@ -70,10 +70,10 @@ fn roles() -> String {
 fn who_may_do_everything_is_told_at_the_start() {
     let folder = Folder::for_test();
     let server = Server::start(&folder.0, &["--store", "memory"]);
-    assert_eq!(server.stderr().matches("AlwaysAllow").count(), 1, "{}", server.stderr());
+    assert_eq!(server.stderr().matches("Authorization is off").count(), 1, "{}", server.stderr());
     assert_eq!(send_as(&server, "jane", "GET", CONFIG_MAPS, None).status, 200);
     let (server, _folder) = start();
-    assert!(!server.stderr().contains("AlwaysAllow"), "{}", server.stderr());
+    assert!(!server.stderr().contains("Authorization is off"), "{}", server.stderr());
 }
 
 #[test]

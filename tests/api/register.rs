@@ -20,7 +20,7 @@ fn write(path: &Path, text: &str) {
 }
 
 #[test]
-fn a_folder_is_registered_and_the_rest_counted() {
+fn a_folder_is_applied_with_its_objects() {
     let folder = Folder::for_test();
     let crds = folder.0.join("crds");
     write(&crds.join("below/crontab.yml"), &format!("# CronTab\n---\n{}---\n{}\n", definition(), crontab("nightly")));
@@ -29,8 +29,49 @@ fn a_folder_is_registered_and_the_rest_counted() {
 
     let server = Server::start(&folder.0.join("data"), &["--crds", &crds.to_string_lossy()]);
 
-    let told = "skiff: registered 1 CustomResourceDefinitions; 2 other documents left alone\n";
+    let told = "skiff: applied 1 CustomResourceDefinition and 2 objects\n";
     assert!(server.stderr().contains(told), "{}", server.stderr());
+    for path in [format!("{CRONTABS}/nightly"), "/api/v1/namespaces/default/configmaps/a".to_owned()] {
+        assert_eq!(server.send("GET", &path, &[], None).status, 200, "{path}");
+    }
+}
+
+#[test]
+fn an_object_that_is_refused_ends_the_start() {
+    let folder = Folder::for_test();
+    let file = folder.0.join("crontab.yaml");
+    let odd = crontab("nightly").to_string().replace("cronSpec", "cronSpeck");
+    write(&file, &format!("{}---\n{odd}\n", definition()));
+    let data = folder.0.join("data");
+
+    let (code, stderr) = Server::fail_to_start(&data, &["--crds", &file.to_string_lossy()]);
+
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("crontab.yaml`: CronTab.stable.example.com "), "{stderr}");
+    assert!(!data.exists(), "a failed start leaves no folder");
+}
+
+#[test]
+fn with_watch_what_changes_is_applied() {
+    let folder = Folder::for_test();
+    let file = folder.0.join("crds/crontab.yaml");
+    write(&file, &format!("{}---\n{}\n", definition(), crontab("nightly")));
+    let server =
+        Server::start(&folder.0.join("data"), &["--watch", "--crds", &folder.0.join("crds").to_string_lossy()]);
+
+    write(&file, &format!("{}---\n{}\n---\n{}\n", definition(), crontab("nightly"), crontab("hourly")));
+
+    while server.send("GET", &format!("{CRONTABS}/hourly"), &[], None).status != 200 {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let told = server.stderr();
+    assert!(told.contains("hourly\n") && !told.contains("nightly\n"), "{told}");
+    // What can't be read is told, and the server goes on.
+    write(&file, "kind: [");
+    while !server.stderr().contains("can't be understood") {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(server.send("GET", &format!("{CRONTABS}/hourly"), &[], None).status, 200);
 }
 
 #[test]

@@ -114,6 +114,60 @@ fn questions_are_asked_and_not_read() {
 }
 
 #[test]
+fn who_has_a_token_is_told_with_its_audiences() {
+    let folder = Folder::for_test();
+    let file = folder.0.join("tokens.csv");
+    std::fs::write(&file, "s3cret,jane,u-1,dev\n").expect("the folder is ours");
+    let arguments = ["--store", "memory", "--token-auth-file", file.to_str().expect("the path is text")];
+    let server = Server::start(&folder.0, &[&arguments[..], &["--service-account-issuer=https://api"]].concat());
+    let review = |spec: Value| ask(&server, &format!("{IDENTITY}/tokenreviews"), &json!({"spec": spec})).json();
+    let user = json!({"username": "jane", "uid": "u-1", "groups": ["dev", "system:authenticated"]});
+    let known = json!({"authenticated": true, "user": user, "audiences": ["https://api"]});
+    assert_eq!(review(json!({"token": "s3cret"}))["status"], known);
+    assert_eq!(review(json!({"token": "s3cret", "audiences": ["x", "https://api"]}))["status"], known);
+    let other = review(json!({"token": "s3cret", "audiences": ["x"]}));
+    assert_eq!(other["status"], json!({"user": {}, "error": "invalid bearer token"}));
+}
+
+/// What is asked is told to webhooks as what is stored is, and to no policy.
+#[test]
+fn questions_pass_admission_but_for_policies() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    let configurations = "/apis/admissionregistration.k8s.io/v1";
+    let rule = json!({"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]});
+    let policy = json!({
+        "metadata": {"name": "nothing"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule.clone()]}, "validations": [{"expression": "false"}],
+            "matchConditions": [{"name": "questions", "expression": "request.resource.resource.endsWith('reviews')"}],
+        },
+    });
+    let binding =
+        json!({"metadata": {"name": "nothing"}, "spec": {"policyName": "nothing", "validationActions": ["Deny"]}});
+    assert_eq!(ask(&server, &format!("{configurations}/validatingadmissionpolicies"), &policy).status, 201);
+    assert_eq!(ask(&server, &format!("{configurations}/validatingadmissionpolicybindings"), &binding).status, 201);
+    let question = json!({"spec": {"user": "jane", "resourceAttributes": {"verb": "get", "namespace": "gone"}}});
+    // Nor is told whether a namespace is there.
+    let local = format!("{ACCESS}/namespaces/gone/localsubjectaccessreviews");
+    assert_eq!(ask(&server, &local, &question).status, 201);
+    let mut rule = rule;
+    rule["apiGroups"] = json!(["authorization.k8s.io"]);
+    let webhook = json!({
+        "metadata": {"name": "nobody"},
+        "webhooks": [{
+            "name": "nobody.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"], "rules": [rule],
+            "clientConfig": {"url": "https://127.0.0.1:1/"},
+        }],
+    });
+    assert_eq!(ask(&server, &format!("{configurations}/validatingwebhookconfigurations"), &webhook).status, 201);
+    let refused = ask(&server, &local, &question);
+    let message = refused.json()["message"].as_str().unwrap_or_default().to_owned();
+    assert!(refused.status == 500 && message.contains("failed calling webhook \"nobody.example.com\""), "{message}");
+    assert_eq!(ask(&server, &format!("{IDENTITY}/selfsubjectreviews"), &json!({})).status, 201);
+}
+
+#[test]
 fn typed_clients_ask_in_protobuf() {
     let folder = Folder::for_test();
     let server = memory(&folder);

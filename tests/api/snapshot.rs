@@ -14,9 +14,12 @@ fn skiff(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_skiff")).args(arguments).output().expect("the binary was built with the tests")
 }
 
-fn skiff_ok(arguments: &[&str]) {
+/// Runs it and returns what it says, on stdout and on stderr.
+fn skiff_ok(arguments: &[&str]) -> String {
     let output = skiff(arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success(), "{arguments:?}: {said}");
+    said
 }
 
 fn text(path: &Path) -> &str {
@@ -52,9 +55,10 @@ fn check_in(folder: &Folder, from: &[&str], to: &[&str]) {
     };
     let run = |command: &[&str], location: Vec<String>| {
         let location: Vec<_> = location.iter().map(String::as_str).collect();
-        skiff_ok(&[command, &location[..]].concat());
+        skiff_ok(&[command, &location[..]].concat())
     };
-    run(&["check"], at(&folder.0, from));
+    let checked = run(&["check"], at(&folder.0, from));
+    assert!(checked.starts_with("whole: ") && checked.contains(" objects, revision "), "{checked}");
     run(&["snapshot", "save", text(&file)], at(&folder.0, from));
     server.kill();
     run(&["snapshot", "restore", text(&file)], at(&restored, to));
@@ -120,9 +124,11 @@ fn exported_objects_are_imported_with_their_uids() {
     let file = folder.0.join("exported.yaml");
     std::fs::write(&file, exported.stdout).expect("it writes");
     // A second time it is there already, and the same.
-    for _ in 0..2 {
-        skiff_ok(&["import", text(&file), "--data-dir", text(&to)]);
-    }
+    let import = || skiff_ok(&["import", text(&file), "--data-dir", text(&to)]);
+    let (first, second) = (import(), import());
+    let count = first.strip_prefix("skiff: imported ").and_then(|rest| rest.strip_suffix(" objects\n"));
+    let count = count.unwrap_or_else(|| panic!("{first}"));
+    assert_eq!(second, format!("skiff: imported 0 objects; {count} were already there\n"));
     let mut after = read(&Server::start(&to, &[]));
     for object in [&mut before, &mut after] {
         object["metadata"].as_object_mut().expect("it has metadata").remove("resourceVersion");

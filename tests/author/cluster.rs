@@ -57,7 +57,10 @@ fn objects_of_a_live_server_are_replayed() {
     command.current_dir(&files).env("KUBECONFIG", &server.kubeconfig);
     let output = command.args(["diff", "crd.yaml", "new.yaml", "--from-cluster"]).output().expect("it runs");
     let printed = text(&output.stdout);
-    assert!(printed.contains("\nBoat default/b19\n  is kept only while left alone: spec.length"), "{output:?}");
+    assert!(
+        printed.contains("\nBoat default/b19\n  existing: kept until this field changes\n  new: refused: spec.length"),
+        "{output:?}"
+    );
     assert!(printed.ends_with("600 objects replayed: 30 refused\n"), "{printed}");
 }
 

@@ -48,6 +48,43 @@ fn a_field_that_is_not_there_ends_with_1() {
 }
 
 #[test]
+fn a_kind_and_a_version_that_are_not_there_are_answered_with_those_that_are() {
+    let ships = BOATS.replace("boats", "ships").replace("singular: boat", "singular: ship").replace("Boat", "Ship");
+    let folder = folder("explain-names", &[("crd.yaml", BOATS), ("both.yaml", &format!("{BOATS}---\n{ships}"))]);
+    let said = |arguments: &[&str]| text(&skiff(&folder, &[&["explain"], arguments].concat()).stderr);
+    assert_eq!(said(&["both.yaml", "spec.length"]), "skiff: name a kind first: Boat, Ship\n");
+    let unknown = said(&["crd.yaml", "spec", "--api-version", "v1"]);
+    assert_eq!(unknown, "skiff: no version v1; use harbour.example.com/v1\n");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_has_seen_enough_ends_a_command_quietly() {
+    let boats: String = (0..3000)
+        .map(|at| {
+            format!(
+                "---\napiVersion: harbour.example.com/v1\nkind: Boat\nmetadata: {{name: b{at}}}\nspec: {{length: 1}}\n"
+            )
+        })
+        .collect();
+    let folder = folder("closed-pipe", &[("crd.yaml", BOATS), ("boats.yaml", &boats)]);
+    let shell = |command: &str| {
+        let run = format!("{} {command} | head -1", env!("CARGO_BIN_EXE_skiff"));
+        let output = Command::new("sh").current_dir(&folder).args(["-c", &run]).output().expect("there is a shell");
+        assert_eq!((text(&output.stderr).as_str(), text(&output.stdout).lines().count()), ("", 1), "{command}");
+    };
+    shell("validate -f crd.yaml boats.yaml");
+    shell("validate -f crd.yaml boats.yaml -o json | tr , '\\n'");
+    shell("cost crd.yaml");
+    shell("lint --list");
+    shell("explain crd.yaml spec");
+    shell("diff crd.yaml crd.yaml --objects boats.yaml");
+    shell("completion bash");
+    shell("man");
+    shell("help");
+}
+
+#[test]
 fn shells_and_manual_readers_get_what_they_ask_for() {
     let folder = folder("commands", &[]);
     for (shell, word) in [("bash", "_skiff"), ("zsh", "#compdef skiff"), ("fish", "complete -c skiff")] {
@@ -62,7 +99,7 @@ fn shells_and_manual_readers_get_what_they_ask_for() {
 #[test]
 fn the_help_of_each_command_has_an_example_and_exit_codes() {
     let folder = folder("help", &[]);
-    for command in ["validate", "test", "cost", "lint", "diff", "explain"] {
+    for command in ["validate", "test", "cost", "lint", "diff", "explain", "eval", "infer", "convert"] {
         let help = text(&skiff(&folder, &[command, "--help"]).stdout);
         assert!(help.contains(&format!("\n  skiff {command} ")) && help.contains("Exit codes: 0"), "{help}");
         let page = text(&skiff(&folder, &["man", "--dir", "."]).stdout);

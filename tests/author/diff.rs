@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{BOATS, check, folder, skiff};
+use super::{BOATS, check, folder, skiff, text};
 
 fn changed() -> String {
     BOATS
@@ -33,13 +33,15 @@ fn changes_are_breaking_or_safe_and_objects_are_replayed() {
     let folder = folder("diff", &files);
     let expected = "\
 boats.harbour.example.com v1
-  BREAKING spec: rule-added: `self.length != 7`; values that an update leaves alone are forgiven
-  BREAKING spec.length: bound-tightened: maximum 30 became 20
-  BREAKING spec.rig: enum-values-removed: without \"sloop\"
-  safe     spec.rig: enum-values-added: with \"yawl\"
-  safe     spec.sail: property-added: a new field
+  MAY BREAK spec: rule-added: `self.length != 7`; values that an update leaves alone are forgiven
+  BREAKING  spec.length: bound-tightened: maximum 30 became 20
+  BREAKING  spec.rig: enum-values-removed: without \"sloop\"
+  safe      spec.rig: enum-values-added: with \"yawl\"
+  safe      spec.sail: property-added: a new field
+5 changes: 2 breaking, 1 may break, 2 safe
 boats.yaml: Boat daisy
-  is kept only while left alone: spec: Invalid value: failed rule: self.length != 7
+  existing: kept until this field changes
+  new: refused: spec: Invalid value: failed rule: self.length != 7
   gains spec.sail
 boats.yaml: Boat tern
   gains spec.sail
@@ -55,7 +57,7 @@ fn the_json_has_the_same() {
     let found: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     let removed = json!({
         "crd": "boats.harbour.example.com", "version": "v1", "path": "spec.sail", "change": "property-removed",
-        "breaking": true, "detail": "it is dropped from objects",
+        "breaking": true, "degree": "breaking", "detail": "it is dropped from objects",
     });
     assert!(found["changes"].as_array().is_some_and(|changes| changes.contains(&removed)), "{found}");
     assert_eq!(found["objects"][0]["errors"], json!([]));
@@ -80,17 +82,19 @@ fn rules_lists_names_and_versions() {
     let folder = folder("diff-more", &[("old.yaml", &old), ("new.yaml", &new)]);
     let expected = "\
 boats.harbour.example.com
-  BREAKING spec.scope: scope-changed: `Namespaced` became `Cluster`
-  safe     spec.names.shortNames: short-name-added: `bt` is new
+  REFUSED   in place of the old one: spec.scope: Invalid value: \"Cluster\": field is immutable
+  BREAKING  spec.scope: scope-changed: `Namespaced` became `Cluster`
+  safe      spec.names.shortNames: short-name-added: `bt` is new
 boats.harbour.example.com v1
-  safe     spec: rule-message-changed: `self.length >= oldSelf.length` tells its failures differently
-  BREAKING spec: rule-tightened: `self.crew * 2 <= self.length` became `self.crew * 2 <= self.length && self.crew < 9`; values that an update leaves alone are forgiven
-  BREAKING spec.rig: default-changed: \"none\" became \"sloop\"
-  BREAKING spec.tags: list-type-changed: set became atomic
+  safe      spec: rule-message-changed: `self.length >= oldSelf.length` tells its failures differently
+  BREAKING  spec: rule-tightened: `self.crew * 2 <= self.length` became `self.crew * 2 <= self.length && self.crew < 9`; values that an update leaves alone are forgiven
+  MAY BREAK spec.rig: default-changed: \"none\" became \"sloop\"
+  MAY BREAK spec.tags: list-type-changed: set became atomic
 boats.harbour.example.com v1beta1
-  safe     spec.versions: version-added: a new version
+  safe      spec.versions: version-added: a new version
 boats.harbour.example.com v1beta1 to v1
-  safe     spec.length: bound-loosened: maximum 9 became 30
+  safe      spec.length: bound-loosened: maximum 9 became 30
+8 changes: 1 refused, 2 breaking, 2 may break, 4 safe
 ";
     check(&folder, &["diff", "old.yaml", "new.yaml"], 1, expected);
 }
@@ -122,9 +126,11 @@ fn a_status_is_replayed_too() {
     let folder = folder("diff-status", &files);
     let expected = "\
 boats.harbour.example.com v1
-  BREAKING status.berth: bound-tightened: maximum 9 became 4
+  BREAKING  status.berth: bound-tightened: maximum 9 became 4
+1 change: 1 breaking
 boat.yaml: Boat a
-  is kept only while left alone: status.berth: Invalid value: 5: berth in body should be less than or equal to 4
+  existing: kept until this field changes
+  new: refused: status.berth: Invalid value: 5: berth in body should be less than or equal to 4
 1 object replayed: 1 refused
 ";
     check(&folder, &["diff", "old.yaml", "new.yaml", "--objects", "boat.yaml"], 1, expected);
@@ -135,4 +141,158 @@ fn the_same_definition_has_no_changes() {
     let folder = folder("diff-none", &[("old.yaml", BOATS)]);
     check(&folder, &["diff", "old.yaml", "old.yaml"], 0, "no changes\n");
     assert_eq!(skiff(&folder, &["diff", "old.yaml", "absent.yaml"]).status.code(), Some(2));
+}
+
+/// Compares boats with boats that are changed so; what is told of each change.
+#[track_caller]
+fn compare(test: &str, old: &str, new: &str, expected: &[&str]) {
+    let folder = folder(&format!("diff-{test}"), &[("old.yaml", old), ("new.yaml", new)]);
+    let output = skiff(&folder, &["diff", "old.yaml", "new.yaml"]);
+    let printed = super::text(&output.stdout);
+    let lines: Vec<&str> = printed.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+    assert_eq!(lines, expected, "{printed}");
+}
+
+const RIG: &str = "rig: {type: string, enum: [ketch, sloop, none], default: none}";
+const RULE: &str = "rule: self.crew * 2 <= self.length";
+
+#[test]
+fn what_the_server_would_refuse_is_refused_first() {
+    let broken = BOATS.replace(RULE, "rule: self.crew * 2 <=");
+    let unbounded = BOATS
+        .replace(RIG, "note: {type: array, maxItems: 100, items: {type: string, maxLength: 9}}")
+        .replace(RULE, "rule: self.note.all(a, self.note.all(b, self.note.all(c, a + b != c)))");
+    let dear = unbounded.replace(", maxLength: 9", "");
+    let folder = folder(
+        "diff-refused",
+        &[("fine.yaml", BOATS), ("broken.yaml", &broken), ("dear.yaml", &dear), ("bounded.yaml", &unbounded)],
+    );
+    let run = |arguments: &[&str]| {
+        let output = skiff(&folder, &[&["diff"], arguments].concat());
+        (output.status.code(), super::text(&output.stdout))
+    };
+    let (code, said) = run(&["fine.yaml", "broken.yaml"]);
+    assert!(said.starts_with("boats.harbour.example.com\n  REFUSED   spec.validation"), "{said}");
+    assert!(!said.contains("rule-added") && code == Some(1), "{said}");
+    // It is no better for having been so before.
+    let (code, said) = run(&["broken.yaml", "broken.yaml"]);
+    assert!(said.contains("REFUSED") && !said.contains("no changes") && code == Some(1), "{said}");
+    let (code, said) = run(&["bounded.yaml", "dear.yaml"]);
+    assert!(said.contains("REFUSED") && said.contains("exceeds budget"), "{said}");
+    assert!(said.contains("safe      spec.note[*]: bound-loosened: maxLength 9 removed") && code == Some(1), "{said}");
+}
+
+#[test]
+fn a_rule_about_what_did_not_exist_breaks_nothing() {
+    let more = BOATS
+        .replace("[ketch, sloop, none]", "[ketch, sloop, none, yawl]")
+        .replace(
+            "                crew:",
+            "                mizzen: {type: integer, maximum: 9}\n                crew:",
+        )
+        .replace(
+            &format!("                - {RULE}"),
+            &format!(
+                "                - rule: self.rig != 'yawl' || has(self.mizzen)\n                - rule: '!has(self.mizzen) || \
+                 self.mizzen < self.length'\n                - rule: self.rig != 'sloop' || has(self.mizzen)\n                - {RULE}"
+            ),
+        );
+    compare(
+        "new-values",
+        BOATS,
+        &more,
+        &[
+            "safe      spec: rule-added: `self.rig != \"yawl\" || has(self.mizzen)`; it holds for all that passed before",
+            "safe      spec: rule-added: `!has(self.mizzen) || self.mizzen < self.length`; it holds for all that passed before",
+            "MAY BREAK spec: rule-added: `self.rig != \"sloop\" || has(self.mizzen)`; values that an update leaves alone are forgiven",
+            "safe      spec.rig: enum-values-added: with \"yawl\"",
+            "safe      spec.mizzen: property-added: a new field",
+        ],
+    );
+}
+
+#[test]
+fn a_list_of_values_is_held_against_whatever_comes_instead() {
+    let pattern = |pattern: &str| {
+        BOATS.replace(
+            RIG,
+            &format!("rig: {{type: string, pattern: '{pattern}', minLength: 1, maxLength: 9, default: none}}"),
+        )
+    };
+    compare(
+        "pattern",
+        BOATS,
+        &pattern("^[a-z]+$"),
+        &[
+            "safe      spec.rig: bound-tightened: maxLength 9 added",
+            "safe      spec.rig: bound-tightened: minLength 1 added",
+            "safe      spec.rig: text-constraint-changed: pattern `^[a-z]+$` added",
+            "safe      spec.rig: enum-removed: other values pass, too",
+        ],
+    );
+    compare(
+        "pattern-less",
+        BOATS,
+        &pattern("^[a-p]+$"),
+        &[
+            "safe      spec.rig: bound-tightened: maxLength 9 added",
+            "safe      spec.rig: bound-tightened: minLength 1 added",
+            "safe      spec.rig: text-constraint-changed: pattern `^[a-p]+$` added",
+            "BREAKING  spec.rig: enum-values-removed: without \"ketch\", \"sloop\"",
+            "safe      spec.rig: enum-removed: other values pass, too",
+        ],
+    );
+}
+
+#[test]
+fn the_old_definition_may_be_that_of_a_commit() {
+    let folder = folder("diff-git", &[]);
+    let git = |arguments: &[&str]| {
+        let identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+        let output = std::process::Command::new("git").current_dir(&folder).args(identity).args(arguments).output();
+        output.expect("git is there")
+    };
+    _ = std::fs::remove_dir_all(folder.join(".git"));
+    std::fs::create_dir_all(folder.join("crds")).expect("the folder is writable");
+    std::fs::write(folder.join("crds/boats.yaml"), BOATS).expect("the folder is writable");
+    for arguments in [&["init", "--quiet"][..], &["add", "."], &["commit", "--quiet", "-m", "boats"]] {
+        assert!(git(arguments).status.success());
+    }
+    std::fs::write(folder.join("crds/boats.yaml"), BOATS.replace("maximum: 30", "maximum: 20")).expect("writable");
+    let expected = "\
+boats.harbour.example.com v1
+  BREAKING  spec.length: bound-tightened: maximum 30 became 20
+1 change: 1 breaking
+";
+    for path in ["crds", "crds/boats.yaml", "./crds/"] {
+        check(&folder, &["diff", "--git", "HEAD", path], 1, expected);
+    }
+    check(&folder.join("crds"), &["diff", "--git", "HEAD", "boats.yaml"], 1, expected);
+    for (reference, path, words) in
+        [("HEAD~7", "crds", "HEAD~7"), ("--all", "crds", "is no commit"), ("HEAD", "gone", "no manifest")]
+    {
+        let output = skiff(&folder, &["diff", &format!("--git={reference}"), path]);
+        assert!(super::text(&output.stderr).contains(words) && output.status.code() == Some(2), "{output:?}");
+    }
+}
+
+#[test]
+fn the_degree_that_fails_can_be_chosen() {
+    let rule = BOATS.replace(RULE, &format!("rule: self.length != 7\n                - {RULE}"));
+    let folder = folder("diff-fail-on", &[("old.yaml", BOATS), ("new.yaml", &rule)]);
+    assert_eq!(skiff(&folder, &["diff", "old.yaml", "new.yaml"]).status.code(), Some(1));
+    assert_eq!(skiff(&folder, &["diff", "old.yaml", "new.yaml", "--fail-on", "breaking"]).status.code(), Some(0));
+}
+
+#[test]
+fn changes_are_annotations_for_reviewers() {
+    let new = BOATS.replace("maximum: 30", "maximum: 20");
+    let folder = folder("diff-annotations", &[("old.yaml", BOATS), ("new.yaml", &new)]);
+    let output = skiff(&folder, &["diff", "old.yaml", "new.yaml", "-o", "github"]);
+    let expected = "::error file=new.yaml,line=22,col=17,title=bound-tightened::boats.harbour.example.com: spec.length: maximum 30 \
+                    became 20\n";
+    assert_eq!(text(&output.stdout), expected);
+    let output = skiff(&folder, &["diff", "old.yaml", "new.yaml", "-o", "sarif"]);
+    let log: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(log["runs"][0]["results"][0]["ruleId"], "bound-tightened");
 }

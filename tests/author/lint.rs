@@ -3,16 +3,17 @@
 use std::fs;
 use std::path::Path;
 
+use kubeskiff::author::lint::{Finding, Severity, lint};
 use serde_json::Value;
 
-use super::{BOATS, check, folder, skiff, text};
+use super::{BOATS, check, corpus, folder, skiff, text};
 
 /// The ids and paths of what is found in a definition of boats with this in place of the field `rig` and of the rules.
 fn found(name: &str, fields: &str, rules: &str) -> Vec<String> {
     let (head, _) = BOATS.split_once("                rig:").expect("boats have a rig");
     let crd = format!("{head}                {fields}\n              x-kubernetes-validations: [{rules}]\n");
     let folder = folder(&format!("lint-{name}"), &[("crd.yaml", &crd)]);
-    let output = skiff(&folder, &["lint", "-o", "json", "crd.yaml"]);
+    let output = skiff(&folder, &["lint", "--severity", "advice", "-o", "json", "crd.yaml"]);
     let found: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     let found = found.as_array().expect("it is an array").iter();
     let mut found: Vec<String> = found
@@ -28,12 +29,93 @@ fn found(name: &str, fields: &str, rules: &str) -> Vec<String> {
 fn a_finding_has_a_place_a_reason_and_a_fix() {
     let folder = folder("lint", &[("crd.yaml", BOATS)]);
     let expected = "\
-crd.yaml:24:17: enum-camel-case: boats.harbour.example.com v1 spec.rig: the values ketch, sloop, none are not CamelCase
-  why: API conventions, \"Constants\": enum values are CamelCase
+crd.yaml:24:17: advice enum-camel-case: boats.harbour.example.com v1 spec.rig: the values ketch, sloop, none are not CamelCase
   fix: write them as CamelCase words
-1 finding
+1 finding in 1 definition: enum-camel-case 1
+why: skiff lint --explain ID
 ";
-    check(&folder, &["lint", "crd.yaml"], 1, expected);
+    check(&folder, &["lint", "--severity", "advice", "crd.yaml"], 1, expected);
+    let explained = "\
+enum-camel-case (advice)
+
+Values of an enum are not CamelCase.
+Why: API conventions, \"Constants\": enum values are CamelCase.
+Remedy: write them as CamelCase words.
+";
+    check(&folder, &["lint", "--explain", "enum-camel-case"], 0, explained);
+}
+
+#[test]
+fn advice_is_told_to_who_asks() {
+    let folder = folder("lint-advice", &[("crd.yaml", BOATS)]);
+    check(&folder, &["lint", "crd.yaml"], 0, "0 findings in 1 definition\n1 more with --severity advice\n");
+    check(&folder, &["lint", "--only", "phase", "crd.yaml"], 0, "0 findings in 1 definition\n");
+    let ignored = ["lint", "--severity", "advice", "--ignore", "enum-camel-case,phase", "crd.yaml"];
+    check(&folder, &ignored, 0, "0 findings in 1 definition\n");
+    let output = skiff(&folder, &["lint", "--only", "enum-camel-case", "crd.yaml"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let output = skiff(&folder, &["lint", "--only", "enum-camelcase", "crd.yaml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("'enum-camel-case'"), "{output:?}");
+}
+
+#[test]
+fn what_stands_in_several_versions_is_one_finding() {
+    let (head, versions) = BOATS.split_once("  versions:\n").expect("boats have versions");
+    let other = versions.replacen("name: v1", "name: v2", 1).replacen("storage: true", "storage: false", 1);
+    let folder = folder("lint-versions", &[("crd.yaml", &format!("{head}  versions:\n{versions}{other}"))]);
+    let output = text(&skiff(&folder, &["lint", "--only", "enum-camel-case", "crd.yaml"]).stdout);
+    assert!(output.contains("boats.harbour.example.com v1,v2 spec.rig:"), "{output}");
+    assert!(output.contains("1 finding in 1 definition"), "{output}");
+    let deprecated = other.replacen("name: v2", "name: v2\n      deprecated: true", 1);
+    let folder =
+        super::folder("lint-deprecated", &[("crd.yaml", &format!("{head}  versions:\n{versions}{deprecated}"))]);
+    let output = text(&skiff(&folder, &["lint", "--only", "enum-camel-case", "crd.yaml"]).stdout);
+    assert!(output.contains("boats.harbour.example.com v1 spec.rig:"), "{output}");
+}
+
+#[test]
+fn embedded_types_of_kubernetes_are_left_out() {
+    let fields = "toleration: {type: object, properties: {key: {type: string}, operator: {type: string}, value: {type: string}, \
+                  effect: {type: string}, tolerationSeconds: {type: integer, format: int64}}}\n                \
+                  taint: {type: object, properties: {key: {type: string}, value: {type: string}, effect: {type: string}, \
+                  timeAdded: {type: string, format: date-time}}}";
+    assert_eq!(found("embedded", fields, ""), Vec::<String>::new());
+}
+
+/// Of real definitions half have no more than 5 findings, and none is about a field within what Kubernetes has types for.
+#[test]
+fn real_definitions_have_few_findings() {
+    let Some(corpus) = corpus::open() else { return };
+    let findings = corpus.definitions.iter().filter_map(|definition| lint(&corpus::converted(definition)).ok());
+    let findings: Vec<_> = findings.collect();
+    let median = |least: Severity| {
+        let told = |found: &Vec<Finding>| found.iter().filter(|finding| finding.lint.severity >= least).count();
+        let mut counts: Vec<usize> = findings.iter().map(told).collect();
+        counts.sort_unstable();
+        counts[counts.len() / 2]
+    };
+    assert!(median(Severity::Warning) <= 5 && median(Severity::Advice) <= 5, "{}", median(Severity::Advice));
+    for finding in findings.iter().flatten() {
+        for within in ["ontainers[*].", "ffinity.", "olerations[*].", "env[*].", "Probe."] {
+            assert!(!finding.path.contains(within), "{} {}", finding.lint.id, finding.path);
+        }
+    }
+}
+
+#[test]
+fn findings_are_annotations_for_reviewers() {
+    let folder = folder("lint-annotations", &[("crd.yaml", BOATS)]);
+    let shown = |format| text(&skiff(&folder, &["lint", "--severity", "advice", "-o", format, "crd.yaml"]).stdout);
+    let expected = "::notice file=crd.yaml,line=24,col=17,title=enum-camel-case::boats.harbour.example.com v1 spec.rig: \
+                    the values ketch, sloop, none are not CamelCase (fix: write them as CamelCase words)\n";
+    assert_eq!(shown("github"), expected);
+    let sarif: Value = serde_json::from_str(&shown("sarif")).expect("it is JSON");
+    let run = &sarif["runs"][0];
+    assert_eq!(run["results"][0]["level"], "note");
+    assert_eq!(run["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"], 24);
+    assert_eq!(run["tool"]["driver"]["rules"][0]["id"], "enum-camel-case");
+    assert!(run["tool"]["driver"]["rules"][0]["help"]["text"].as_str().is_some_and(|help| help.contains("Why: ")));
 }
 
 #[test]
@@ -46,8 +128,14 @@ fn an_annotation_turns_findings_off() {
     };
     let files = [("all.yaml", &*ignored("enum-camel-case")), ("one.yaml", &ignored("phase, enum-camel-case:spec.rig"))];
     let folder = folder("lint-ignore", &files);
-    check(&folder, &["lint", "all.yaml"], 0, "0 findings\n");
-    check(&folder, &["lint", "one.yaml"], 0, "0 findings\n");
+    check(&folder, &["lint", "--severity", "advice", "all.yaml"], 0, "0 findings in 1 definition\n");
+    check(&folder, &["lint", "--severity", "advice", "one.yaml"], 0, "0 findings in 1 definition\n");
+    fs::write(folder.join("odd.yaml"), ignored("enum-camelcase")).expect("the folder is writable");
+    let output = text(&skiff(&folder, &["lint", "odd.yaml"]).stdout);
+    assert!(
+        output.contains("warning unknown-ignore: boats.harbour.example.com: no lint is called `enum-camelcase`"),
+        "{output}"
+    );
 }
 
 #[test]
@@ -129,7 +217,7 @@ fn what_the_server_refuses_or_warns_of_is_found_too() {
         .replace("                length: {type: integer,", "                length: {")
         .replace("\n            spec:", &format!("{status}\n            spec:"));
     let folder = folder("lint-refused", &[("crd.yaml", &crd)]);
-    let output = skiff(&folder, &["lint", "-o", "json", "crd.yaml"]);
+    let output = skiff(&folder, &["lint", "--severity", "advice", "-o", "json", "crd.yaml"]);
     let found: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     let ids: Vec<&str> = found.as_array().into_iter().flatten().filter_map(|found| found["id"].as_str()).collect();
     for id in [
@@ -163,8 +251,8 @@ spec:
         .replace("                crew:", &format!("{list}                crew:"))
         .replace("                - rule: self.crew", &format!("{rule}                - rule: self.crew"));
     let folder = folder("lint-fix", &[("crd.yaml", &text_before)]);
-    let output = skiff(&folder, &["lint", "--fix", "crd.yaml"]);
-    assert!(text(&output.stdout).ends_with("1 finding, 4 fixed\n"), "{output:?}");
+    let output = skiff(&folder, &["lint", "--fix", "--severity", "advice", "crd.yaml"]);
+    assert!(text(&output.stdout).contains("\n1 finding in 1 definition, 4 fixed: enum-camel-case 1\n"), "{output:?}");
     let fixed = "                tags: # words\n                  type: array # many\n                  \
                  x-kubernetes-list-type: atomic\n                  \
                  items: {type: array, x-kubernetes-list-type: atomic, items: {type: string}}\n";
@@ -178,8 +266,8 @@ fn fixes_of_json_stay_json() {
     let crd = String::from_utf8(kubeskiff::value::json::encode(&crd)).expect("JSON is text");
     let list = r#""properties":{"names":{"items":{"type":"string"},"type":"array"},"crew""#;
     let folder = folder("lint-fix-json", &[("crd.json", &crd.replace(r#""properties":{"crew""#, list))]);
-    let output = skiff(&folder, &["lint", "--fix", "crd.json"]);
-    assert!(text(&output.stdout).ends_with("1 finding, 1 fixed\n"), "{output:?}");
+    let output = skiff(&folder, &["lint", "--fix", "--severity", "advice", "crd.json"]);
+    assert!(text(&output.stdout).contains("\n1 finding in 1 definition, 1 fixed: enum-camel-case 1\n"), "{output:?}");
     let fixed = fs::read_to_string(folder.join("crd.json")).expect("it is there");
     assert!(fixed.contains(r#""type":"array", "x-kubernetes-list-type": "atomic"}"#), "{fixed}");
 }
@@ -195,4 +283,13 @@ fn the_documentation_is_that_of_the_lints() {
 fn unreadable_input_ends_with_2() {
     let folder = folder("lint-unreadable", &[("a.yaml", "kind: A\n")]);
     assert_eq!(skiff(&folder, &["lint", "a.yaml"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_broken_file_hides_no_other() {
+    let folder = folder("lint-broken", &[("a.yaml", "kind: ["), ("crd.yaml", BOATS)]);
+    let output = skiff(&folder, &["lint", "--only", "enum-camel-case", "a.yaml", "crd.yaml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("`a.yaml` can't be understood"), "{output:?}");
+    assert!(text(&output.stdout).contains("crd.yaml:24:17: advice enum-camel-case"), "{output:?}");
 }

@@ -1,5 +1,5 @@
-//! The section of the README for schema authors, run from its own text: what the commands of its `console` blocks print is
-//! what stands below them, and its files are those that it shows.
+//! What the documentation says to schema authors, run from their own texts: what the commands of their `console`
+//! blocks print is what stands below them, and files are those that are shown.
 
 use std::fs;
 use std::path::Path;
@@ -8,32 +8,47 @@ use std::process::Command;
 use super::{folder, text};
 
 #[test]
-fn the_section_for_schema_authors_prints_what_it_says() {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let readme = fs::read_to_string(readme).expect("the README is there");
-    let (_, section) = readme.split_once("\n## For schema authors\n").expect("the section is there");
-    let section = section.split("\n## ").next().unwrap_or_default();
-    let folder = folder("readme", &[]);
+fn the_page_for_schema_authors_prints_what_it_says() {
+    check_page("schema-authors", 5);
+}
+
+#[test]
+fn the_page_of_more_tools_prints_what_it_says() {
+    check_page("author-tools", 5);
+}
+
+#[test]
+fn the_page_of_offline_checks_prints_what_it_says() {
+    check_page("offline-checks", 4);
+}
+
+#[track_caller]
+fn check_page(name: &str, least: usize) {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/{name}.md"));
+    let page = fs::read_to_string(page).expect("the page is there");
+    assert!(run_blocks(&format!("readme-{name}"), &page) >= least, "the page has few commands");
+}
+
+/// Writes the files of a text and runs its commands, in a folder of that name. Returns how many there are.
+fn run_blocks(name: &str, text: &str) -> usize {
+    let folder = folder(name, &[]);
     let mut commands = 0;
-    for block in section.split("\n```").skip(1).step_by(2) {
+    for block in text.split("\n```").skip(1).step_by(2) {
         let (kind, body) = block.split_once('\n').unwrap_or_default();
-        match kind {
+        if kind == "yaml" {
             // The first line names the file.
-            "yaml" => {
-                let name = body.lines().next().and_then(|line| line.strip_prefix("# ")).expect("a file has a name");
-                fs::write(folder.join(name), format!("{body}\n")).expect("the folder for tests is writable");
-            }
-            "console" => {
-                for step in format!("\n{body}").split("\n$ ").skip(1) {
-                    let (command, printed) = step.split_once('\n').unwrap_or((step, ""));
-                    assert_eq!(run(&folder, command), printed.trim_end(), "{command}");
-                    commands += 1;
-                }
-            }
-            other => panic!("a block of kind `{other}`"),
+            let name = body.lines().next().and_then(|line| line.strip_prefix("# ")).expect("a file has a name");
+            fs::write(folder.join(name), format!("{body}\n")).expect("the folder for tests is writable");
+            continue;
+        }
+        assert_eq!(kind, "console", "a block of this kind");
+        for step in format!("\n{body}").split("\n$ ").skip(1) {
+            let (command, printed) = step.split_once('\n').unwrap_or((step, ""));
+            assert_eq!(run(&folder, command), printed.trim_end(), "{command}");
+            commands += 1;
         }
     }
-    assert!(commands >= 5, "the section has {commands} commands");
+    commands
 }
 
 fn run(folder: &Path, command: &str) -> String {

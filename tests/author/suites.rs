@@ -47,7 +47,12 @@ fn what_is_as_expected_passes_and_the_gaps_are_told() {
   ok   a boat has defaults
   ok   lengths/too long
   ok   lengths/as long as can be
-boats.harbour.example.com v1: 0 of 2 rules have held and failed
+boats.harbour.example.com: 0 of 2 rules have held and failed (0%)
+3 cases: 3 passed, 0 failed
+";
+    check(&folder, &["test", "."], 0, expected);
+    let gaps = "\
+boats.harbour.example.com: 0 of 2 rules have held and failed (0%)
   spec: self.crew * 2 <= self.length
     never failed
     `self.crew * 2 <= self.length` was never false
@@ -55,7 +60,42 @@ boats.harbour.example.com v1: 0 of 2 rules have held and failed
     never evaluated
 3 cases: 3 passed, 0 failed
 ";
-    check(&folder, &["test", "."], 0, expected);
+    assert!(text(&skiff(&folder, &["test", "--coverage", "."]).stdout).ends_with(gaps));
+    let output = skiff(&folder, &["test", "--min-coverage", "50", "."]);
+    assert_eq!(output.status.code(), Some(1));
+    let line = "FAIL boats.harbour.example.com: 0 of 2 rules are covered, less than 50%\n";
+    assert!(text(&output.stdout).contains(line), "{output:?}");
+}
+
+#[test]
+fn failures_stand_at_the_end_with_their_places() {
+    let suite = SUITE.replace("rig: none}", "rig: sloop}");
+    let folder = folder("test-last", &[("crd.yaml", BOATS), ("a.suite.yaml", &suite)]);
+    let output = text(&skiff(&folder, &["test", "a.suite.yaml"]).stdout);
+    let end = "\
+FAIL a.suite.yaml:8:3: a boat has defaults
+     spec.rig is \"none\", not \"sloop\"
+5 cases: 4 passed, 1 failed
+";
+    assert!(output.ends_with(end), "{output}");
+    let output = text(&skiff(&folder, &["test", "-o", "github", "a.suite.yaml"]).stdout);
+    let line = "::error file=a.suite.yaml,line=8,col=3,title=failed::a boat has defaults: spec.rig is \"none\", not \"sloop\"\n";
+    assert_eq!(output, line);
+}
+
+#[test]
+fn what_schemas_forgive_is_ratcheted_too() {
+    let suite = SUITE.replace("path: /spec/crew, value: 5", "path: /spec/anchor, value: 9");
+    let crd = BOATS
+        .replace("                crew:", "                anchor: {type: integer, maximum: 3}\n                crew:");
+    let suite = suite.replace("a boat has 2 m", "should be less than or equal to 3");
+    let folder = folder("test-ratcheted", &[("crd.yaml", &crd), ("a.suite.yaml", &suite)]);
+    let output = skiff(&folder, &["test", "-o", "json", "a.suite.yaml"]);
+    let found: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let case = &found["suites"][0]["cases"][4];
+    assert_eq!(case["passed"], json!(true), "{case}");
+    let kept = "spec.anchor: Invalid value: 9: spec.anchor in body should be less than or equal to 3";
+    assert_eq!(case["ratcheted"], json!([kept]));
 }
 
 #[test]
@@ -64,7 +104,8 @@ fn the_json_has_cases_and_coverage() {
     let output = skiff(&folder, &["test", "-o", "json", "a.suite.yaml"]);
     let found: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     assert_eq!(output.status.code(), Some(0), "{found}");
-    assert_eq!(found["suites"][0]["cases"][1], json!({"name": "lengths/too long", "passed": true, "failures": []}));
+    let case = json!({"name": "lengths/too long", "passed": true, "failures": [], "ratcheted": []});
+    assert_eq!(found["suites"][0]["cases"][1], case);
     let shrinking = &found["coverage"][0]["rules"][1];
     assert_eq!((&shrinking["held"], &shrinking["failed"]), (&json!(1), &json!(1)));
 }
@@ -76,7 +117,8 @@ fn what_is_not_as_expected_fails() {
     let output = skiff(&folder, &["test", "a.suite.yaml", "-o", "junit"]);
     let printed = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1));
-    assert!(printed.contains(r#"tests="5" failures="2""#), "{printed}");
+    assert!(printed.contains(r#"tests="5""#) && printed.contains(r#"failures="2""#), "{printed}");
+    assert!(printed.contains(r#"<testcase name="lengths/too long" classname="a.suite.yaml" time=""#), "{printed}");
     assert!(printed.contains("spec.rig is &quot;none&quot;, not &quot;sloop&quot;"), "{printed}");
     assert!(printed.contains("not expected: spec.length: Invalid value: 31"), "{printed}");
 }
@@ -94,6 +136,12 @@ fn snapshots_are_taken_and_compared() {
     fs::write(&snapshot, changed).expect("the folder is writable");
     let output = skiff(&folder, &["test", "a.suite.yaml"]);
     assert!(text(&output.stdout).contains("not as in the snapshot"), "{output:?}");
+    // A case that fails otherwise keeps the snapshot that it has.
+    let before = fs::read_to_string(&snapshot).expect("it is there");
+    fs::write(folder.join("a.suite.yaml"), suite.replace("snapshot: true", "snapshot: true, valid: false"))
+        .expect("the folder is writable");
+    assert_eq!(skiff(&folder, &["test", "a.suite.yaml", "--update"]).status.code(), Some(1));
+    assert_eq!(fs::read_to_string(&snapshot).expect("it is there"), before);
 }
 
 #[test]
@@ -131,4 +179,19 @@ fn a_faulty_suite_ends_with_2() {
         let output = skiff(&folder, &["test", suite]);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
     }
+    fs::write(folder.join("c.suite.yaml"), SUITE).expect("the folder is writable");
+    let output = skiff(&folder, &["test", "a.suite.yaml", "b.suite.yaml", "c.suite.yaml"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let printed = text(&output.stdout);
+    assert!(printed.contains("UNREADABLE a.suite.yaml:1:19: unknown field \"cases[0].objekt\""), "{printed}");
+    assert!(printed.ends_with("5 cases: 5 passed, 0 failed, 2 not run\n"), "{printed}");
+}
+
+#[test]
+fn a_broken_case_hides_no_other() {
+    let suite = SUITE.replace("{op: add, path: /spec/crew, value: 5}", "{op: remove, path: /spec/mast}");
+    let folder = folder("test-broken", &[("crd.yaml", BOATS), ("a.suite.yaml", &suite)]);
+    let output = skiff(&folder, &["test", "a.suite.yaml"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(text(&output.stdout).ends_with("5 cases: 4 passed, 1 failed\n"), "{output:?}");
 }

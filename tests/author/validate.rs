@@ -54,10 +54,10 @@ fn errors_stand_under_the_lines_that_cause_them_with_the_rule_beside() {
    |   ^^^^^^
 
 error: Boat crowded: unknown field "spec.colour"
-  --> boats.yaml:13:11
+  --> boats.yaml:13:3
    |
 13 |   colour: red # unknown
-   |           ^^^
+   |   ^^^^^^
 
 error: Boat crowded: spec: Invalid value: a boat has 2 m for each of its crew
   --> boats.yaml:10:1
@@ -87,7 +87,12 @@ error: Boat titanic: <nil>: Invalid value: null: some validation rules were not 
 16 | apiVersion: harbour.example.com/v1
    | ^^^^^^^^^^
 
-boats.yaml: Crane tower: not checked: there is no definition of Crane in harbour.example.org/v1
+error: Crane tower: not checked: there is no definition of Crane in harbour.example.org/v1
+  --> boats.yaml:22:7
+   |
+22 | kind: Crane
+   |       ^^^^^
+
 error: Namespace Harbour: metadata.name: Invalid value: "Harbour": {NAME}
   --> boats.yaml:27:18
    |
@@ -119,13 +124,18 @@ fn the_json_has_an_item_for_each_document() {
         {"type": "FieldValueDuplicate", "field": "length", "detail": "line 14: key \"length\" already set in map",
          "badValue": null, "line": 14, "column": 3},
         {"type": "FieldValueInvalid", "field": "spec.colour", "detail": "unknown field \"spec.colour\"",
-         "badValue": null, "line": 13, "column": 11},
+         "badValue": null, "line": 13, "column": 3},
         {"type": "FieldValueInvalid", "field": "spec", "detail": "a boat has 2 m for each of its crew",
          "badValue": null, "line": 10, "column": 1},
     ]);
     assert_eq!(items[1]["errors"], errors);
     assert_eq!(items[2]["errors"][0]["badValue"], 269);
     assert_eq!(items[3]["valid"], Value::Null);
+    let unchecked = json!([
+        {"type": "FieldValueNotFound", "field": "kind", "badValue": null, "line": 22, "column": 7,
+         "detail": "not checked: there is no definition of Crane in harbour.example.org/v1"},
+    ]);
+    assert_eq!(items[3]["errors"], unchecked);
     assert_eq!(output.status.code(), Some(1));
 }
 
@@ -179,7 +189,8 @@ fn stdin_folders_and_patterns_are_read() {
     child.stdin.take().expect("it is a pipe").write_all(MANIFESTS.as_bytes()).expect("it is read");
     let output = child.wait_with_output().expect("it ends");
     let printed = text(&output.stdout);
-    assert!(printed.contains(r#"<testsuite name="-" tests="5" failures="3" skipped="1">"#), "{printed}");
+    let head = r#"<testsuite name="-" tests="5" skipped="0" errors="0" failures="4">"#;
+    assert!(printed.contains(head), "{printed}");
 }
 
 #[test]
@@ -198,7 +209,7 @@ fn sarif_has_the_places() {
     });
     assert_eq!(log["runs"][0]["results"][3], expected);
     let place = &log["runs"][0]["results"][1]["locations"][0]["physicalLocation"];
-    assert_eq!(place["region"], json!({"startLine": 13, "startColumn": 11}));
+    assert_eq!(place["region"], json!({"startLine": 13, "startColumn": 3}));
     assert_eq!(place["artifactLocation"]["uri"], "boats.yaml");
 }
 
@@ -207,19 +218,31 @@ fn junit_has_a_case_for_each_document() {
     let folder = folder("validate-junit", &[("crd.yaml", BOATS), ("boats.yaml", MANIFESTS)]);
     let expected = format!(
         r#"<?xml version="1.0" encoding="UTF-8"?>
-<testsuites>
-  <testsuite name="boats.yaml" tests="5" failures="3" skipped="1">
-    <testcase name="Boat daisy"/>
-    <testcase name="Boat crowded"><failure message="length: Duplicate value: line 14: key &quot;length&quot; already set in map">length: Duplicate value: line 14: key &quot;length&quot; already set in map&#10;spec.colour: Invalid value: unknown field &quot;spec.colour&quot;&#10;spec: Invalid value: a boat has 2 m for each of its crew</failure></testcase>
-    <testcase name="Boat titanic"><failure message="spec.length: Invalid value: 269: spec.length in body should be less than or equal to 30">spec.length: Invalid value: 269: spec.length in body should be less than or equal to 30&#10;spec.rig: Unsupported value: &quot;steam&quot;: supported values: &quot;ketch&quot;, &quot;sloop&quot;, &quot;none&quot;&#10;&lt;nil&gt;: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation</failure></testcase>
-    <testcase name="Crane tower"><skipped/></testcase>
-    <testcase name="Namespace Harbour"><failure message="metadata.name: Invalid value: &quot;Harbour&quot;: {NAME}">metadata.name: Invalid value: &quot;Harbour&quot;: {NAME}</failure></testcase>
-  </testsuite>
+<testsuites name="skiff" tests="5" skipped="1" failures="3" errors="0">
+    <testsuite name="boats.yaml" tests="5" skipped="1" errors="0" failures="3">
+        <testcase name="Boat daisy" classname="boats.yaml"/>
+        <testcase name="Boat crowded" classname="boats.yaml">
+            <failure message="line 14: key &quot;length&quot; already set in map">line 14: key &quot;length&quot; already set in map
+unknown field &quot;spec.colour&quot;
+spec: Invalid value: a boat has 2 m for each of its crew</failure>
+        </testcase>
+        <testcase name="Boat titanic" classname="boats.yaml">
+            <failure message="spec.length: Invalid value: 269: spec.length in body should be less than or equal to 30">spec.length: Invalid value: 269: spec.length in body should be less than or equal to 30
+spec.rig: Unsupported value: &quot;steam&quot;: supported values: &quot;ketch&quot;, &quot;sloop&quot;, &quot;none&quot;
+&lt;nil&gt;: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation</failure>
+        </testcase>
+        <testcase name="Crane tower" classname="boats.yaml">
+            <skipped/>
+        </testcase>
+        <testcase name="Namespace Harbour" classname="boats.yaml">
+            <failure message="metadata.name: Invalid value: &quot;Harbour&quot;: {NAME}">metadata.name: Invalid value: &quot;Harbour&quot;: {NAME}</failure>
+        </testcase>
+    </testsuite>
 </testsuites>
 "#
     );
-    let output = skiff(&folder, &["validate", "-f", "crd.yaml", "boats.yaml", "-o", "junit"]);
-    assert_eq!(text(&output.stdout).replace("&#39;", "'"), expected);
+    let output = skiff(&folder, &["validate", "-f", "crd.yaml", "boats.yaml", "-o", "junit", "--ignore-missing"]);
+    assert_eq!(text(&output.stdout).replace("&apos;", "'"), expected);
 }
 
 #[test]
@@ -325,7 +348,7 @@ fn unreadable_input_ends_with_2() {
     for arguments in [&["bad.yaml"][..], &["absent.yaml"], &["-f", "none.yaml", "none.yaml"], &["no*.json"], &[]] {
         let output = skiff(&folder, &[&["validate"], arguments].concat());
         assert_eq!(output.status.code(), Some(2), "{output:?}");
-        assert!(!output.stderr.is_empty(), "{output:?}");
+        assert!(!(output.stderr.is_empty() && output.stdout.is_empty()), "{output:?}");
     }
 }
 
@@ -355,4 +378,123 @@ fn the_examples_get_the_errors_of_the_server() {
             assert!(line.contains(&detail) || detail.contains("no version"), "{file}: {line} and {detail}");
         }
     }
+}
+
+#[test]
+fn what_can_not_be_read_hides_nothing_else() {
+    let boats = "\
+apiVersion: harbour.example.com/v1
+kind: Boat
+metadata: {name: daisy}
+spec: {length: 1}
+---
+kind: Boat
+spec: {length: [}
+---
+apiVersion: harbour.example.com/v1
+kind: Boat
+metadata: {name: tern}
+spec: {length: 7}
+";
+    let folder = folder("validate-broken", &[("crd.yaml", BOATS), ("boats.yaml", boats), ("bad.yaml", "a: [\n")]);
+    let expected = "\
+error: `bad.yaml` can't be understood: line 1: did not find expected node content
+ --> bad.yaml:1:1
+  |
+1 | a: [
+  | ^
+
+error: `absent.yaml` can't be read: No such file or directory (os error 2)
+ |
+ = note: in absent.yaml
+
+error: Boat daisy: spec.length: Invalid value: 1: spec.length in body should be greater than or equal to 2
+ --> boats.yaml:4:16
+  |
+4 | spec: {length: 1}
+  |                ^
+
+error: Boat daisy: spec: Invalid value: a boat has 2 m for each of its crew
+ --> boats.yaml:4:1
+  |
+4 | spec: {length: 1}
+  | ^^^^ rule: self.crew * 2 <= self.length
+  |
+  = self.crew * 2 is 2
+  = self.crew is 1
+  = self.length is 1
+
+error: `boats.yaml` can't be understood: line 7: did not find expected node content
+ --> boats.yaml:7:1
+  |
+7 | spec: {length: [}
+  | ^^^^
+
+5 documents: 1 valid, 1 invalid, 3 unreadable
+";
+    check(&folder, &["validate", "-f", "crd.yaml", "bad.yaml", "absent.yaml", "boats.yaml"], 2, expected);
+    let output = skiff(&folder, &["validate", "-f", "crd.yaml", "boats.yaml", "-o", "json"]);
+    let items: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let verdicts: Vec<&Value> = items.as_array().expect("an array").iter().map(|item| &item["valid"]).collect();
+    assert_eq!(verdicts, [false, false, true]);
+    assert_eq!((&items[1]["index"], &items[1]["errors"][0]["line"]), (&json!(1), &json!(7)));
+    // A broken file among the definitions hides no other.
+    let output = skiff(&folder, &["validate", "-f", "bad.yaml", "-f", "crd.yaml", "boats.yaml"]);
+    assert!(text(&output.stdout).ends_with("\n4 documents: 1 valid, 1 invalid, 2 unreadable\n"), "{output:?}");
+}
+
+#[test]
+fn nothing_passes_unseen() {
+    let ferry = "apiVersion: harbour.example.com/v1\nkind: Baot\nmetadata: {name: a}\n";
+    let files = [("crd.yaml", BOATS), ("ferry.yaml", ferry), ("values.yaml", "a: 1\n"), ("blank.yaml", "# nothing\n")];
+    let folder = folder("validate-unseen", &files);
+    std::fs::create_dir_all(folder.join("empty")).expect("the folder is writable");
+    let run = |arguments: &[&str]| {
+        let output = skiff(&folder, &[&["validate", "-f", "crd.yaml"], arguments].concat());
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (code, said, _) = run(&["ferry.yaml"]);
+    assert!(said.contains("there is no definition of Baot in harbour.example.com/v1; did you mean Boat?"), "{said}");
+    assert!(said.ends_with("1 document: 0 valid, 1 not checked\n") && code == Some(1), "{said}");
+    let (code, said, _) = run(&["values.yaml"]);
+    assert!(said.contains("error: document: not checked: it has no kind") && code == Some(1), "{said}");
+    let nothing = "skiff: there is nothing to check in `empty`\n";
+    assert_eq!(run(&["empty"]), (Some(1), "0 documents: 0 valid\n".to_owned(), nothing.to_owned()));
+    assert_eq!(run(&["blank.yaml"]).0, Some(1));
+    // Beside others, a blank file is no more than that; an empty folder is.
+    assert_eq!(run(&["blank.yaml", "crd.yaml"]).0, Some(0));
+    assert_eq!(run(&["empty", "crd.yaml"]).0, Some(1));
+    for allowed in ["--ignore-missing", "--ignore-missing=Baot", "--ignore-missing=Crane,Baot.harbour.example.com"] {
+        let (code, said, _) = run(&[allowed, "ferry.yaml"]);
+        assert!(said.starts_with("ferry.yaml: Baot a: not checked: ") && code == Some(0), "{said}");
+    }
+    assert_eq!(run(&["--ignore-missing=Crane", "ferry.yaml"]).0, Some(1));
+    assert_eq!(run(&["--ignore-missing", "values.yaml", "empty"]), {
+        let said = "values.yaml: document: not checked: it has no kind\n1 document: 0 valid, 1 not checked\n";
+        (Some(0), said.to_owned(), String::new())
+    });
+}
+
+#[test]
+fn errors_of_definitions_stand_at_the_rule_the_key_and_the_field() {
+    let faulty = BOATS
+        .replace("self.crew * 2", "self.crews * 2")
+        .replace("{type: integer, minimum: 2, maximum: 30}", "{type: integr, minimum: 2, maximum: 30, colour: red}");
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  b: x\n  a: 1\n";
+    let folder = folder("validate-places", &[("crd.yaml", &faulty), ("map.yaml", map)]);
+    let places = |file: &str| -> Vec<String> {
+        let output = skiff(&folder, &["validate", "-o", "json", file]);
+        let items: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        let content = fs::read_to_string(folder.join(file)).expect("it is there");
+        let shown = |error: &Value| {
+            let line = content.lines().nth(error["line"].as_u64()? as usize - 1)?;
+            Some(line[error["column"].as_u64()? as usize - 1..].chars().take(12).collect())
+        };
+        items[0]["errors"].as_array().expect("it has errors").iter().filter_map(shown).collect()
+    };
+    assert_eq!(places("crd.yaml"), ["colour: red}", "integr, mini"]);
+    assert_eq!(places("map.yaml"), ["1"]);
+    let rule = BOATS.replace("self.crew * 2", "self.crews * 2");
+    fs::write(folder.join("crd.yaml"), rule).expect("the folder is writable");
+    assert_eq!(places("crd.yaml"), ["self.crews *"]);
 }

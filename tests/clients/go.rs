@@ -70,13 +70,3 @@ fn a_manager_of_controller_runtime_runs() {
 fn envtest_runs_on_the_programs_of_skiff_assets() {
     check_passes("envtest");
 }
-
-/// What README tells Go programmers to copy is what the programs use.
-#[test]
-fn readme_shows_how_the_programs_start_their_server() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let read = |path: &str| std::fs::read_to_string(root.join(path)).expect("it is part of the source");
-    let start = read("tests/clients/go/skiff/start.go");
-    let (_, start) = start.split_once("package skiff\n\n").expect("the package has a name");
-    assert!(read("README.md").contains(&format!("```go\n{start}```\n")));
-}

@@ -14,10 +14,11 @@ pub fn widget(metadata: &str, spec: &str) -> String {
 }
 
 /// The metadata that a client can make long, without the name.
-pub const METADATA: [Shape; 14] = [
+pub const METADATA: [Shape; 15] = [
     ("labels", |size| format!(r#""labels":{}"#, fields(size, |at| format!(r#""k{at}":"v""#)))),
     ("wrong labels", |size| format!(r#""labels":{}"#, fields(size, |at| format!(r#""-k{at}":"!""#)))),
     ("a long label", |size| format!(r#""labels":{{"k{}":"{0}"}}"#, "x".repeat(size))),
+    ("a wrong long label", |size| format!(r#""labels":{{"k{}":"{0}"}}"#, "x".repeat(size + 64))),
     ("annotations", |size| format!(r#""annotations":{}"#, fields(size, |at| format!(r#""k{at}":"v""#)))),
     ("wrong annotations", |size| format!(r#""annotations":{}"#, fields(size, |at| format!(r#""-k{at}":"v""#)))),
     ("finalizers", |size| format!(r#""finalizers":{}"#, list(size, |at| format!(r#""example.com/f{at}""#)))),

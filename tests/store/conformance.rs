@@ -38,6 +38,20 @@ macro_rules! conformance {
             })*
         }
 
+        mod shared {
+            use crate::store::Database;
+
+            $(#[tokio::test]
+            async fn $any() {
+                super::$any(Database::shared(stringify!($any))).await;
+            })*
+
+            $(#[tokio::test]
+            async fn $kept() {
+                super::$kept(Database::shared(stringify!($kept))).await;
+            })*
+        }
+
         mod postgres {
             use crate::store::Database;
 

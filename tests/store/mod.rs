@@ -49,6 +49,8 @@ type State = BTreeMap<String, (String, i64)>;
 enum Database {
     Memory,
     Sqlite(Folder),
+    /// A file that is shared by those who open it.
+    Shared(Folder),
     /// Shared by those who open it.
     Postgres(PostgresUrl),
 }
@@ -56,6 +58,10 @@ enum Database {
 impl Database {
     fn sqlite(name: &str) -> Self {
         Database::Sqlite(Folder::new(name))
+    }
+
+    fn shared(name: &str) -> Self {
+        Database::Shared(Folder::new(&format!("shared-{name}")))
     }
 
     /// `None` where there is no Postgres.
@@ -71,6 +77,7 @@ impl Database {
         let location = match self {
             Database::Memory => Location::Memory,
             Database::Sqlite(folder) => Location::File(folder.path().join("state.db")),
+            Database::Shared(folder) => Location::Shared(folder.path().join("state.db")),
             Database::Postgres(url) => Location::Postgres(url.clone()),
         };
         let config = Config { durability: Durability::Relaxed, history, ..Config::new(location) };

@@ -1,4 +1,4 @@
-//! Several processes on one Postgres: what one writes the others read, and what stops one does not stop the others.
+//! Several processes on one database: what one writes the others read, and what stops one does not stop the others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,74 +13,91 @@ use tokio::net::TcpListener;
 
 use super::{Database, Folder, crontabs, delete, newest, next, postgres, put, write};
 
+/// Runs a test on each database that processes may share.
+async fn on_each(name: &str, test: impl AsyncFn(&Database)) {
+    test(&Database::shared(name)).await;
+    if let Some(database) = Database::postgres().await {
+        test(&database).await;
+    }
+}
+
 #[tokio::test]
 async fn what_one_acknowledges_another_reads_at_the_newest() {
-    let Some(database) = Database::postgres().await else { return };
-    let (one, other) = (database.open().await, database.open().await);
-    newest(&other).await;
-    for round in 0..50 {
-        let revision = write(&one, put("ns/a", &round.to_string(), &[])).await;
-        other.catch_up().await.expect("the database answers");
-        let read = other.get(&crontabs(), "ns/a").await.expect("it reads").expect("it is there");
-        assert_eq!(read.revision, revision);
-    }
+    on_each("newest", async |database| {
+        let (one, other) = (database.open().await, database.open().await);
+        newest(&other).await;
+        for round in 0..50 {
+            let revision = write(&one, put("ns/a", &round.to_string(), &[])).await;
+            other.catch_up().await.expect("the database answers");
+            let read = other.get(&crontabs(), "ns/a").await.expect("it reads").expect("it is there");
+            assert_eq!(read.revision, revision);
+        }
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_watch_in_another_process_sees_every_change_in_order() {
-    let Some(database) = Database::postgres().await else { return };
-    let replicas = [database.open().await, database.open().await, database.open().await];
-    let mut watch =
-        replicas[0].watch(&crontabs(), replicas[0].revision(&crontabs())).await.expect("the revision is there");
-    let writers = replicas.iter().enumerate().map(|(at, storage)| async move {
-        for round in 0..40 {
-            write(storage, put(&format!("ns/{at}"), &round.to_string(), &[])).await;
+    on_each("watch", async |database| {
+        let replicas = [database.open().await, database.open().await, database.open().await];
+        let mut watch =
+            replicas[0].watch(&crontabs(), replicas[0].revision(&crontabs())).await.expect("the revision is there");
+        let writers = replicas.iter().enumerate().map(|(at, storage)| async move {
+            for round in 0..40 {
+                write(storage, put(&format!("ns/{at}"), &round.to_string(), &[])).await;
+            }
+        });
+        join_all(writers).await;
+        let mut revisions = Vec::new();
+        for _ in 0..120 {
+            revisions.push(next(&mut watch).await.revision.get());
         }
-    });
-    join_all(writers).await;
-    let mut revisions = Vec::new();
-    for _ in 0..120 {
-        revisions.push(next(&mut watch).await.revision.get());
-    }
-    let first = revisions[0];
-    assert_eq!(revisions, (first..first + 120).collect::<Vec<_>>());
+        let first = revisions[0];
+        assert_eq!(revisions, (first..first + 120).collect::<Vec<_>>());
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn of_processes_that_create_one_object_one_succeeds() {
-    let Some(database) = Database::postgres().await else { return };
-    let replicas = join_all((0..4).map(|_| database.open())).await;
-    let made = join_all(replicas.iter().map(|storage| storage.write(put("a", "1", &[Guard::Absent])))).await;
-    assert_eq!(made.iter().filter(|result| result.is_ok()).count(), 1);
-    for (storage, result) in replicas.iter().zip(made) {
-        // Who lost sees by what.
-        if matches!(result, Err(WriteError::GuardFailed)) {
-            assert!(storage.get(&crontabs(), "a").await.expect("it reads").is_some());
+    on_each("create", async |database| {
+        let replicas = join_all((0..4).map(|_| database.open())).await;
+        let made = join_all(replicas.iter().map(|storage| storage.write(put("a", "1", &[Guard::Absent])))).await;
+        assert_eq!(made.iter().filter(|result| result.is_ok()).count(), 1);
+        for (storage, result) in replicas.iter().zip(made) {
+            // Who lost sees by what.
+            if matches!(result, Err(WriteError::GuardFailed)) {
+                assert!(storage.get(&crontabs(), "a").await.expect("it reads").is_some());
+            }
         }
-    }
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn processes_that_start_on_an_empty_database_at_once_share_it() {
-    let Some(database) = Database::postgres().await else { return };
-    let replicas = join_all((0..6).map(|_| database.open())).await;
-    let secrets =
-        join_all(replicas.iter().enumerate().map(async |(at, storage)| {
+    on_each("start", async |database| {
+        let replicas = join_all((0..6).map(|_| database.open())).await;
+        let secrets = join_all(replicas.iter().enumerate().map(async |(at, storage)| {
             storage.insert_secret("ca", at.to_string().as_bytes()).await.expect("it answers")
         }));
-    let secrets = secrets.await;
-    assert!(secrets.iter().all(|secret| *secret == secrets[0]), "{secrets:?}");
+        let secrets = secrets.await;
+        assert!(secrets.iter().all(|secret| *secret == secrets[0]), "{secrets:?}");
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn one_process_has_the_lease_and_gives_it_back_at_its_end() {
-    let Some(database) = Database::postgres().await else { return };
-    let (one, other) = (database.open().await, database.open().await);
-    let ttl = Duration::from_secs(60);
-    assert!(one.lease("controllers", "one", ttl).await.expect("it answers"));
-    assert!(!other.lease("controllers", "other", ttl).await.expect("it answers"));
-    one.close().await;
-    assert!(other.lease("controllers", "other", ttl).await.expect("it answers"));
+    on_each("lease", async |database| {
+        let (one, other) = (database.open().await, database.open().await);
+        let ttl = Duration::from_secs(60);
+        assert!(one.lease("controllers", "one", ttl).await.expect("it answers"));
+        assert!(!other.lease("controllers", "other", ttl).await.expect("it answers"));
+        one.close().await;
+        assert!(other.lease("controllers", "other", ttl).await.expect("it answers"));
+    })
+    .await;
 }
 
 /// A runtime of its own: what is on it is frozen while nobody waits for it.

@@ -1,11 +1,13 @@
 //! Definitions by what they define.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::crd::write::split_api_version;
 use crate::crd::{self, Definition, ServedVersion, defaults, definition, strategy, validate};
 use crate::meta::field::ErrorList;
+use crate::schema::json_schema::ValidationRule;
+use crate::schema::rules::trace::Trace;
 use crate::value::Value;
 
 /// A kind that a definition defines.
@@ -16,6 +18,21 @@ pub struct Kind {
     pub versions: Vec<Arc<ServedVersion>>,
     /// What the server has against the definition.
     pub errors: ErrorList,
+    pub(super) traces: Traces,
+}
+
+/// The rules of a kind that have refused something, with their parts: an object after another may break the same.
+#[derive(Default)]
+pub(super) struct Traces(Mutex<HashMap<usize, Option<Arc<Trace>>>>);
+
+impl Traces {
+    /// The parts of `rule`, which is one of the kind's versions.
+    pub fn of(&self, rule: &ValidationRule, make: impl FnOnce() -> Option<Trace>) -> Option<Arc<Trace>> {
+        // A rule stays where it is for as long as its version lives.
+        let at = std::ptr::from_ref(rule).addr();
+        let mut traces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        traces.entry(at).or_insert_with(|| make().map(Arc::new)).clone()
+    }
 }
 
 /// Kinds by group and kind.
@@ -43,7 +60,12 @@ impl Catalog {
     /// The kind of an object, in whatever version.
     pub fn of(&self, object: &Value) -> Option<&Kind> {
         let (group, _) = split_api_version(object.str_at(&["apiVersion"])).ok()?;
-        self.kinds.get(&(group.to_owned(), object.str_at(&["kind"]).to_owned()))
+        self.named(group, object.str_at(&["kind"]))
+    }
+
+    /// The kind of this name.
+    pub fn named(&self, group: &str, kind: &str) -> Option<&Kind> {
+        self.kinds.get(&(group.to_owned(), kind.to_owned()))
     }
 
     /// All kinds, in the order they were added.
@@ -64,13 +86,18 @@ impl Kind {
         let errors = validate::create(&definition);
         definition.status.accepted_names = definition.spec.names.clone();
         let versions = crd::compile(&definition).into_iter().map(Arc::new).collect();
-        Ok(Kind { definition, versions, errors })
+        Ok(Kind { definition, versions, errors, traces: Traces::default() })
     }
 
     /// The version that an object names, if it is served.
     pub fn served(&self, object: &Value) -> Option<&Arc<ServedVersion>> {
         let api_version = object.str_at(&["apiVersion"]);
         self.versions.iter().find(|version| version.served && version.api_version() == api_version)
+    }
+
+    /// Whether a webhook makes its versions of each other.
+    pub fn has_webhook(&self) -> bool {
+        self.definition.spec.conversion.as_ref().is_some_and(|conversion| conversion.strategy == "Webhook")
     }
 
     /// `Kind.group`.

@@ -4,9 +4,11 @@
 //! error and warning, and what the rules did. The write is [`crate::write`], as in a server; what only a server knows (uid,
 //! times, managedFields) is left out.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::author::catalog::Kind;
+use crate::author::catalog::{Kind, Traces};
+use crate::author::misread::misread_field;
 use crate::crd::ServedVersion;
 use crate::crd::write::{self, Origin};
 use crate::kinds;
@@ -23,6 +25,9 @@ use crate::write::{Outcome, Write};
 /// The version and the kind of definitions.
 const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io/v1", "CustomResourceDefinition");
 
+/// Stands for the uid that a server gives a new object.
+const UID: &str = "00000000-0000-0000-0000-000000000000";
+
 /// What is asked for beside the verdict.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
@@ -32,6 +37,8 @@ pub struct Options {
     pub traces: bool,
     /// Whether the write goes to `/status`.
     pub is_status: bool,
+    /// Whether only those rules are noted that did not hold.
+    pub skips_holding: bool,
 }
 
 /// What came of an object.
@@ -39,6 +46,8 @@ pub struct Options {
 pub struct Checked {
     /// Pruned and defaulted.
     pub object: Value,
+    /// As validating policies see it: prepared by its kind, as it would be stored.
+    pub prepared: Value,
     /// Why the object is refused. Unknown fields are [`Checked::unknown`].
     pub errors: Vec<Rejected>,
     /// Paths of unknown fields.
@@ -89,7 +98,8 @@ impl Checked {
 
     /// What the server can't even read, in Go's words.
     pub fn refuse(object: Value, detail: String) -> Checked {
-        Checked::refused(object, unreadable("metadata", detail))
+        let field = misread_field(&object, &detail).unwrap_or_else(|| "metadata".to_owned());
+        Checked::refused(object, unreadable(&field, detail))
     }
 
     fn refused(object: Value, error: Error) -> Checked {
@@ -114,7 +124,7 @@ pub fn create(kind: &Kind, object: &Value, options: Options) -> Checked {
         Err(error) => return Checked::refuse(object.clone(), error),
     };
     let sent_revision = decoded.object.str_at(&["metadata", "resourceVersion"]).to_owned();
-    let mut checked = Checker { strategy: &Custom, version, options }.check(decoded, None);
+    let mut checked = Checker { strategy: &Custom, version, options, traces: Some(&kind.traces) }.check(decoded, None);
     if checked.errors.is_empty() && !matches!(sent_revision.as_str(), "" | "0") {
         let path = METADATA.child("resourceVersion");
         let error = Error::forbidden(&path, "resourceVersion should not be set on objects to be created");
@@ -136,8 +146,9 @@ pub fn update(kind: &Kind, object: &Value, old: &Value, options: Options) -> Che
         Ok(old) => old,
         Err(error) => return Checked::refuse(decoded.object, error),
     };
-    let mut checked = Checker { strategy: &Custom, version, options }.check(decoded, Some(old));
-    if has_other_version && has_webhook(kind) {
+    let checker = Checker { strategy: &Custom, version, options, traces: Some(&kind.traces) };
+    let mut checked = checker.check(decoded, Some(old));
+    if has_other_version && kind.has_webhook() {
         let warning = "the old object is of another version, and no webhook was asked to convert it";
         checked.warnings.push(warning.to_owned());
     }
@@ -165,10 +176,19 @@ impl BuiltIn {
     /// # Errors
     /// Go's text for what is no object of the kind.
     pub fn write(&self, object: &Value, old: Option<&Value>) -> Result<Checked, String> {
+        self.write_with(object, old, Options::default())
+    }
+
+    /// [`BuiltIn::write`], perhaps to `/status`.
+    ///
+    /// # Errors
+    /// Go's text for what is no object of the kind.
+    pub fn write_with(&self, object: &Value, old: Option<&Value>, options: Options) -> Result<Checked, String> {
         let versions = std::slice::from_ref(&self.version);
         let decode = |object: &Value| self.strategy.decode(object.clone(), versions);
         let (decoded, old) = (decode(object)?, old.map(decode).transpose()?);
-        let checker = Checker { strategy: self.strategy, version: &self.version, options: Options::default() };
+        let (strategy, version) = (self.strategy, &*self.version);
+        let checker = Checker { strategy, version, options, traces: None };
         Ok(checker.check(decoded, old.map(|old| old.object)))
     }
 }
@@ -178,21 +198,25 @@ struct Checker<'a> {
     strategy: &'a dyn Strategy,
     version: &'a ServedVersion,
     options: Options,
+    /// What is known of the rules of a custom kind.
+    traces: Option<&'a Traces>,
 }
 
 impl Checker<'_> {
     fn check(&self, decoded: Decoded, old: Option<Value>) -> Checked {
-        let Checker { strategy, version, options } = *self;
+        let Checker { strategy, version, options, .. } = *self;
         let subresource = if options.is_status { Subresource::Status } else { Subresource::Main };
         let write = Write { strategy, version, subresource, by: None };
         let mut runs = Vec::new();
-        let mut observe = |run: Run<'_, '_>| runs.push(note(version, run, options));
+        let mut observe = |run: Run<'_, '_>| runs.extend(self.note(run));
         let mut new = decoded.object.clone();
         place(version, &mut new);
         let outcome = match old {
             None => {
                 wipe_system_fields(&mut new);
                 generate_name(&mut new, || "xxxxx".to_owned());
+                // Some kinds make more of it.
+                metadata_mut(&mut new).insert("uid", Value::from(UID));
                 write.create(new, &mut observe)
             }
             Some(mut old) => {
@@ -211,7 +235,36 @@ impl Checker<'_> {
         let warnings =
             [outcome.early_warnings, outcome.warnings, version.deprecation_warning.iter().cloned().collect()];
         let (object, unknown) = (decoded.object, decoded.findings.unknown);
-        Checked { object, errors, unknown, warnings: warnings.concat(), ratcheted: outcome.ratcheted, runs }
+        let (prepared, ratcheted) = (outcome.object, outcome.ratcheted);
+        Checked { object, prepared, errors, unknown, warnings: warnings.concat(), ratcheted, runs }
+    }
+
+    fn note(&self, run: Run<'_, '_>) -> Option<RuleRun> {
+        use crate::cel::eval::Value as Cel;
+        let truth = match run.result {
+            Ok(Cel::Bool(truth)) if !run.is_message => Some(*truth),
+            _ => None,
+        };
+        if self.options.skips_holding && truth == Some(true) {
+            return None;
+        }
+        let message = match run.result {
+            Ok(Cel::String(text)) if run.is_message => Some(text.as_str().trim().to_owned()),
+            _ => None,
+        };
+        let path = run.path.to_string();
+        let is_wanted = self.options.traces || (self.options.explains && truth != Some(true));
+        let trace = if is_wanted && !run.is_message { self.trace(&run, &path) } else { None };
+        let parts = trace.map_or_else(Vec::new, |trace| trace.values(run.variables));
+        let rule = run.rule.rule.clone();
+        Some(RuleRun { path, rule, cost: run.cost, is_message: run.is_message, truth, message, parts })
+    }
+
+    fn trace(&self, run: &Run<'_, '_>, path: &str) -> Option<Arc<Trace>> {
+        self.traces?.of(run.rule, || {
+            let (schema, is_resource) = node_at(&self.version.structural, path)?;
+            Trace::new(run.rule, schema, is_resource)
+        })
     }
 }
 
@@ -249,7 +302,7 @@ fn stored(kind: &Kind, object: &Value, version: &ServedVersion) -> Result<Value,
 /// What a server answers with: an object that is stored in another version has gained and lost what that version makes of
 /// it. What a webhook makes of it is not known.
 fn answered(kind: &Kind, version: &ServedVersion, object: Value) -> Value {
-    if version.storage || has_webhook(kind) {
+    if version.storage || kind.has_webhook() {
         return object;
     }
     match stored(kind, &object, version) {
@@ -262,10 +315,6 @@ fn answered(kind: &Kind, version: &ServedVersion, object: Value) -> Value {
         }
         Err(_) => object,
     }
-}
-
-fn has_webhook(kind: &Kind) -> bool {
-    kind.definition.spec.conversion.as_ref().is_some_and(|conversion| conversion.strategy == "Webhook")
 }
 
 const METADATA: Path<'static> = Path::new("metadata");
@@ -284,32 +333,12 @@ fn place(version: &ServedVersion, object: &mut Value) {
     }
 }
 
-fn note(version: &ServedVersion, run: Run<'_, '_>, options: Options) -> RuleRun {
-    use crate::cel::eval::Value as Cel;
-    let truth = match run.result {
-        Ok(Cel::Bool(truth)) if !run.is_message => Some(*truth),
-        _ => None,
-    };
-    let message = match run.result {
-        Ok(Cel::String(text)) if run.is_message => Some(text.as_str().trim().to_owned()),
-        _ => None,
-    };
-    let path = run.path.to_string();
-    let is_wanted = options.traces || (options.explains && truth != Some(true));
-    let parts = if is_wanted && !run.is_message {
-        node_at(&version.structural, &path)
-            .and_then(|(schema, is_resource)| Trace::new(run.rule, schema, is_resource))
-            .map_or_else(Vec::new, |trace| trace.values(run.variables))
-    } else {
-        Vec::new()
-    };
-    RuleRun { path, rule: run.rule.rule.clone(), cost: run.cost, is_message: run.is_message, truth, message, parts }
-}
-
 /// Gives each error the rule it comes from. Rules are run in the order of their errors.
 fn assign(errors: ErrorList, runs: &mut [RuleRun]) -> Vec<Rejected> {
     let mut rejected: Vec<Rejected> =
         errors.into_vec().into_iter().map(|error| Rejected { error, rule: None, parts: Vec::new() }).collect();
+    // In their order: most are the first that is left.
+    let mut open: VecDeque<usize> = (0..rejected.len()).filter(|at| is_rule_error(&rejected[*at].error)).collect();
     for index in 0..runs.len() {
         let run = &runs[index];
         if run.is_message || run.truth == Some(true) {
@@ -324,15 +353,10 @@ fn assign(errors: ErrorList, runs: &mut [RuleRun]) -> Vec<Rejected> {
             Some(said) if !said.is_empty() => detail == said,
             _ => true,
         };
-        let error = rejected.iter_mut().find(|rejected| {
-            rejected.rule.is_none()
-                && is_rule_error(&rejected.error)
-                && is_here(&rejected.error.field)
-                && fits(&rejected.error.detail)
-        });
-        if let Some(rejected) = error {
-            rejected.rule = Some(run.rule.clone());
-            rejected.parts = run.parts.clone();
+        let is_its = |at: &usize| is_here(&rejected[*at].error.field) && fits(&rejected[*at].error.detail);
+        if let Some(at) = open.iter().position(is_its).and_then(|position| open.remove(position)) {
+            rejected[at].rule = Some(run.rule.clone());
+            rejected[at].parts = run.parts.clone();
         }
     }
     rejected

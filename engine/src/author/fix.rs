@@ -40,13 +40,17 @@ pub fn fix(text: &str, findings: &[(usize, &Finding)]) -> Fixed {
     let mut fixed = Fixed { text: text.to_owned(), is_fixed: vec![false; findings.len()] };
     let Ok(documents) = decode_all_located(text.as_bytes()) else { return fixed };
     let lines = Lines::new(text);
-    let edit = |(finding, (document, found)): (usize, &(usize, &Finding))| {
-        let located = documents.get(*document)?;
-        let change = change(found)?;
+    let edit = |finding: usize, document: usize, at: &str| {
+        let located = documents.get(document)?;
+        let change = change(findings[finding].1, at)?;
         let (range, text) = lines.edit(located, &change)?;
-        Some(Edit { finding, document: *document, change, range, text })
+        Some(Edit { finding, document, change, range, text })
     };
-    let mut edits: Vec<Edit> = findings.iter().enumerate().filter_map(edit).collect();
+    let places = findings
+        .iter()
+        .enumerate()
+        .flat_map(|(finding, (document, found))| found.places.iter().map(move |at| (finding, *document, at)));
+    let mut edits: Vec<Edit> = places.filter_map(|(finding, document, at)| edit(finding, document, at)).collect();
     // The last first: what stands before keeps its place.
     edits.sort_by_key(|edit| std::cmp::Reverse(edit.range.start));
     let mut values: Vec<Value> = documents.into_iter().map(|document| document.value).collect();
@@ -73,8 +77,8 @@ pub fn fix(text: &str, findings: &[(usize, &Finding)]) -> Fixed {
     fixed
 }
 
-fn change(finding: &Finding) -> Option<Change> {
-    let at = finding.at.clone();
+fn change(finding: &Finding, at: &str) -> Option<Change> {
+    let at = at.to_owned();
     match finding.lint.id {
         // What a list without a type is anyway.
         "list-type-missing" => Some(Change::Set { at, name: "x-kubernetes-list-type", value: "atomic" }),

@@ -15,12 +15,20 @@
 //!   webhooks use: two lists are all it asks for. kube-rs would bring a hundred crates into the program for them.
 
 pub(crate) mod catalog;
-pub(crate) mod check;
+pub mod check;
+pub mod convert;
 pub mod diff;
+pub mod eval;
 pub mod explain;
 pub mod fix;
+pub mod infer;
 pub mod lint;
+mod misread;
+pub mod policies;
 pub mod suite;
+mod written;
 
+pub use crate::schema::rules::trace::PartValue;
 pub use catalog::{Catalog, Kind};
 pub use check::{BuiltIn, Checked, Options, Rejected, RuleRun, create, define, update};
+pub use written::written_field;

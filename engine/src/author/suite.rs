@@ -5,11 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use super::check::{Checked, Options, create, update};
+use super::check::{BuiltIn, Checked, Options, create, update};
+use super::policies::admit::{Admission, Admitted, Sent};
+use super::policies::case::{self, Setting};
+use super::policies::{self, Policies, Who};
 use super::{Catalog, Kind};
 use crate::meta::field::{Error, ErrorType, Path};
 use crate::object;
 use crate::patch::json_patch::Patch;
+use crate::policy::Operation;
 use crate::schema::convert::to_structural;
 use crate::schema::structural::Structural;
 use crate::schema::{json_schema, prune, validate};
@@ -22,25 +26,53 @@ const SCHEMA: &str = include_str!("../../../schemas/suite.json");
 const NOT_RUN: &str = "some validation rules were not checked";
 
 /// A suite, its tables written out.
+#[derive(Default)]
 pub struct Suite {
     /// Files with definitions, as they are named in the suite.
     pub crds: Vec<String>,
+    /// Files with policies, their bindings and what they look up.
+    pub policies: Vec<String>,
     /// The cases, in the order they stand.
     pub cases: Vec<Case>,
+    /// Cases that can't be made, by their names.
+    pub broken: Vec<(String, Fault)>,
+}
+
+/// What is wrong with a suite, and where in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// `cases[3].table[0]`; empty for the whole suite.
+    pub path: String,
+    /// What is wrong.
+    pub text: String,
 }
 
 /// An object and what is expected of it.
 pub struct Case {
     /// What the case is called.
     pub name: String,
+    /// Its place in the suite: `cases[3].table[0]`.
+    pub path: String,
     /// The object that is created, or that replaces `old`.
     pub object: Value,
     /// The object that is stored; `None` where one is created.
     pub old: Option<Value>,
     /// Whether the write goes to `/status`.
     pub is_status: bool,
+    /// Who asks, where, and with which parameters.
+    pub setting: Setting,
     /// What must come of it.
     pub expected: Expected,
+}
+
+/// What cases are run with.
+pub struct Stage<'s> {
+    /// The kinds of definitions.
+    pub catalog: &'s Catalog,
+    /// What requests must pass.
+    pub policies: &'s Policies,
+    /// Whoever is behind a UserInfo.
+    pub who: &'s dyn Fn(Value) -> Who,
 }
 
 /// What is expected.
@@ -55,57 +87,92 @@ pub enum Expected {
 pub struct Outcome {
     /// What is not as expected.
     pub failures: Vec<String>,
+    /// Errors that are forgiven, as the update left the values alone: of rules, and of schemas.
+    pub ratcheted: Vec<String>,
     /// What a snapshot of it holds; `None` if the case has none.
     pub snapshot: Option<Value>,
 }
 
-/// Reads a suite.
+/// Reads a suite. A case that can't be made is in [`Suite::broken`], and hides no other.
 ///
 /// # Errors
-/// Everything in which `value` is not what `schemas/suite.json` says, and patches that can't be applied.
-pub fn parse(value: &Value) -> Result<Suite, String> {
+/// Everything in which `value` is not what `schemas/suite.json` says.
+pub fn parse(value: &Value) -> Result<Suite, Vec<Fault>> {
     let mut pruned = value.clone();
     let schema = schema();
-    let mut faults: Vec<String> =
-        prune::prune(&mut pruned, &schema, false).into_iter().map(|path| format!("unknown field \"{path}\"")).collect();
-    faults.extend(validate::validate(&Path::ROOT, value, &schema).iter().map(Error::to_string));
+    let unknown = prune::prune(&mut pruned, &schema, false).into_iter();
+    let mut faults: Vec<Fault> =
+        unknown.map(|path| Fault { text: format!("unknown field \"{path}\""), path }).collect();
+    let invalid = validate::validate(&Path::ROOT, value, &schema);
+    faults.extend(invalid.iter().map(|error| Fault { path: error.field.clone(), text: error.to_string() }));
     if !faults.is_empty() {
-        return Err(faults.join("\n"));
+        return Err(faults);
     }
-    let crds = texts(value.get("crds"));
-    let base = value.get("base");
-    let mut cases = Vec::new();
-    for case in value.get("cases").and_then(Value::as_array).unwrap_or_default() {
-        let name = case.str_at(&["name"]);
-        let about = |error: String| format!("case `{name}`: {error}");
-        let start = case.get("object").or(base);
-        let object = patched(start, case.get("patch")).map_err(about)?;
-        let old_start = case.get("oldObject").or(base.filter(|_| case.get("oldPatch").is_some()));
-        let old = match old_start {
-            Some(old) => Some(patched(Some(old), case.get("oldPatch")).map_err(about)?),
-            None => None,
-        };
-        let is_status = case.str_at(&["subresource"]) == "status";
-        let expect = case.get("expect").cloned().unwrap_or_else(|| object! {});
-        let Some(rows) = case.get("table").and_then(Value::as_array) else {
-            let expected = Expected::Stated(expect);
-            cases.push(Case { name: name.to_owned(), object, old, is_status, expected });
-            continue;
-        };
-        for row in rows {
-            let row_name = format!("{name}/{}", row.str_at(&["name"]));
-            let about = |error: String| format!("case `{row_name}`: {error}");
-            let object = patched(Some(&object), row.get("patch")).map_err(about)?;
-            let old = match (&old, row.get("oldPatch")) {
-                (None, None) => None,
-                (None, patch) => Some(patched(base, patch).map_err(about)?),
-                (old, patch) => Some(patched(old.as_ref(), patch).map_err(about)?),
-            };
-            let expected = Expected::Stated(row.get("expect").unwrap_or(&expect).clone());
-            cases.push(Case { name: row_name, object, old, is_status, expected });
+    let (crds, policies) = (texts(value.get("crds")), texts(value.get("policies")));
+    let mut suite = Suite { crds, policies, cases: Vec::new(), broken: Vec::new() };
+    for (index, written) in value.items_at(&["cases"]).iter().enumerate() {
+        let (name, path) = (written.str_at(&["name"]), format!("cases[{index}]"));
+        match Start::new(written, value.get("base")) {
+            Ok(start) => start.add_cases(name, &path, &mut suite),
+            Err(text) => suite.broken.push((name.to_owned(), Fault { path, text })),
         }
     }
-    Ok(Suite { crds, cases })
+    Ok(suite)
+}
+
+/// What a case begins with, which the rows of its table may vary.
+struct Start<'s> {
+    written: &'s Value,
+    base: Option<&'s Value>,
+    object: Value,
+    old: Option<Value>,
+    is_status: bool,
+    expect: Value,
+}
+
+impl<'s> Start<'s> {
+    fn new(written: &'s Value, base: Option<&'s Value>) -> Result<Self, String> {
+        let object = patched(written.get("object").or(base), written.get("patch"))?;
+        let old = written.get("oldObject").or(base.filter(|_| written.get("oldPatch").is_some()));
+        let old = old.map(|old| patched(Some(old), written.get("oldPatch"))).transpose()?;
+        let is_status = written.str_at(&["subresource"]) == "status";
+        let expect = written.get("expect").cloned().unwrap_or_else(|| object! {});
+        Ok(Start { written, base, object, old, is_status, expect })
+    }
+
+    /// Adds the case, or one for each row of its table.
+    fn add_cases(&self, name: &str, path: &str, suite: &mut Suite) {
+        let Some(rows) = self.written.get("table").and_then(Value::as_array) else {
+            let (name, objects) = (name.to_owned(), (self.object.clone(), self.old.clone()));
+            suite.cases.push(self.case(name, path.to_owned(), objects, None));
+            return;
+        };
+        for (index, row) in rows.iter().enumerate() {
+            let (name, path) = (format!("{name}/{}", row.str_at(&["name"])), format!("{path}.table[{index}]"));
+            match self.varied(row) {
+                Ok(objects) => suite.cases.push(self.case(name, path, objects, Some(row))),
+                Err(text) => suite.broken.push((name, Fault { path, text })),
+            }
+        }
+    }
+
+    /// The objects of a row.
+    fn varied(&self, row: &Value) -> Result<(Value, Option<Value>), String> {
+        let object = patched(Some(&self.object), row.get("patch"))?;
+        let old = match (&self.old, row.get("oldPatch")) {
+            (None, None) => None,
+            (None, patch) => Some(patched(self.base, patch)?),
+            (old, patch) => Some(patched(old.as_ref(), patch)?),
+        };
+        Ok((object, old))
+    }
+
+    /// What the row says goes before what the case says.
+    fn case(&self, name: String, path: String, (object, old): (Value, Option<Value>), row: Option<&Value>) -> Case {
+        let expect = row.and_then(|row| row.get("expect")).unwrap_or(&self.expect);
+        let (setting, expected) = (Setting::decode(self.written, row), Expected::Stated(expect.clone()));
+        Case { name, path, object, old, is_status: self.is_status, setting, expected }
+    }
 }
 
 /// `schemas/suite.json` as a structural schema: what it forbids beside its properties, pruning finds.
@@ -144,37 +211,108 @@ fn texts(list: Option<&Value>) -> Vec<String> {
     list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Runs a case; what the rules did goes to `coverage`. `snapshot` is what the case came to before.
-pub fn run(case: &Case, catalog: &Catalog, snapshot: Option<&Value>, coverage: &mut Coverage) -> Outcome {
-    let Some(kind) = catalog.of(&case.object) else {
+/// Runs a case; what the rules and policies did goes to `coverage`. `snapshot` is what the case came to before.
+pub fn run(case: &Case, stage: &Stage<'_>, snapshot: Option<&Value>, coverage: &mut Coverage) -> Outcome {
+    let Some(admitted) = admit(case, stage, &mut coverage.policies) else {
         let (kind, api_version) = (case.object.str_at(&["kind"]), case.object.str_at(&["apiVersion"]));
         let failure = format!("no definition has kind `{kind}` in `{api_version}`");
-        return Outcome { failures: vec![failure], snapshot: None };
+        return Outcome { failures: vec![failure], ratcheted: Vec::new(), snapshot: None };
     };
-    let options = Options { traces: true, is_status: case.is_status, ..Options::default() };
-    let checked = match &case.old {
-        Some(old) => update(kind, &case.object, old, options),
-        None => create(kind, &case.object, options),
-    };
-    coverage.note(kind, &case.object, &checked);
-    match &case.expected {
-        Expected::Lines(lines) => Outcome { failures: compare_lines(&checked, lines), snapshot: None },
-        Expected::Stated(expect) => {
-            let mut failures = compare(&checked, expect);
-            let wants_snapshot = expect.get("snapshot").and_then(Value::as_bool) == Some(true);
-            let taken = wants_snapshot.then(|| take_snapshot(&checked));
-            match (&taken, snapshot) {
-                (Some(_), None) => failures.push("it has no snapshot: run with --update to take one".to_owned()),
-                (Some(taken), Some(snapshot)) if taken != snapshot => failures.push(format!(
-                    "not as in the snapshot: {}, which was {}",
-                    json::encode_to_string(taken),
-                    json::encode_to_string(snapshot)
-                )),
-                _ => {}
-            }
-            Outcome { failures, snapshot: taken }
-        }
+    let checked = &admitted.checked;
+    let kind = stage.catalog.of(&case.object);
+    if let Some(kind) = kind {
+        coverage.note(kind, &case.object, checked);
     }
+    let ratcheted = ratcheted(kind, case, checked);
+    let expect = match &case.expected {
+        Expected::Lines(lines) => {
+            return Outcome { failures: compare_lines(checked, lines), ratcheted, snapshot: None };
+        }
+        Expected::Stated(expect) => expect,
+    };
+    let mut failures = compare(checked, &ratcheted, expect);
+    failures.extend(case::compare(&admitted, expect));
+    let wants_snapshot = expect.get("snapshot").and_then(Value::as_bool) == Some(true);
+    // What fails otherwise is no example for later.
+    let taken = (wants_snapshot && failures.is_empty()).then(|| take_snapshot(&admitted, &ratcheted));
+    match (&taken, snapshot) {
+        (Some(_), None) => failures.push(format!("{NO_SNAPSHOT}: run with --update to take one")),
+        (Some(taken), Some(snapshot)) if taken != snapshot => failures.push(format!(
+            "{OTHER_SNAPSHOT}: {}, which was {}",
+            json::encode_to_string(taken),
+            json::encode_to_string(snapshot)
+        )),
+        _ => {}
+    }
+    Outcome { failures, ratcheted, snapshot: taken }
+}
+
+const NO_SNAPSHOT: &str = "it has no snapshot";
+const OTHER_SNAPSHOT: &str = "not as in the snapshot";
+
+/// Whether a failure is one of the snapshot alone, which taking a new one mends.
+pub fn is_of_snapshot(failure: &str) -> bool {
+    [NO_SNAPSHOT, OTHER_SNAPSHOT].iter().any(|text| failure.starts_with(text))
+}
+
+/// What an update is forgiven. The server warns of rules alone; what a schema has against values that were left alone shows
+/// when they are validated as if they were new.
+fn ratcheted(kind: Option<&Kind>, case: &Case, checked: &Checked) -> Vec<String> {
+    let mut ratcheted = checked.ratcheted.clone();
+    let is_update = case.old.is_some() && matches!(case.setting.operation, None | Some(Operation::Update));
+    let version = kind.and_then(|kind| kind.served(&case.object)).filter(|_| is_update);
+    let Some(version) = version else { return ratcheted };
+    let is_told = |error: &Error| {
+        let is_it = |known: &Error| (&known.field, &known.detail) == (&error.field, &error.detail);
+        checked.errors.iter().any(|rejected| is_it(&rejected.error))
+    };
+    // A write goes to the status, or to all else.
+    let is_written = |error: &Error| {
+        let is_of_status = error.field == "status" || error.field.starts_with("status.");
+        !version.status || is_of_status == case.is_status
+    };
+    let of_schema = validate::validate(&Path::ROOT, &checked.object, &version.structural);
+    let forgiven = of_schema.iter().filter(|error| !is_told(error) && is_written(error)).map(Error::to_string);
+    let forgiven: Vec<String> = forgiven.filter(|text| !ratcheted.contains(text)).collect();
+    ratcheted.extend(forgiven);
+    ratcheted
+}
+
+/// The request of a case past policies and checks, with all warnings; `None` for a kind that is not known.
+fn admit(case: &Case, stage: &Stage<'_>, coverage: &mut policies::coverage::Coverage) -> Option<Admitted> {
+    let options = Options { traces: true, is_status: case.is_status, ..Options::default() };
+    let mut check = |object: &Value| match (stage.catalog.of(object), &case.old) {
+        (Some(kind), Some(old)) => update(kind, object, old, options),
+        (Some(kind), None) => create(kind, object, options),
+        (None, old) => {
+            let known = BuiltIn::of(object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
+            let written = known.map(|known| known.write_with(object, old.as_ref(), options));
+            written.map_or_else(Checked::default, |written| {
+                written.unwrap_or_else(|detail| Checked::refuse(object.clone(), detail))
+            })
+        }
+    };
+    let admission = Admission {
+        policies: stage.policies,
+        catalog: stage.catalog,
+        who: &(stage.who)(case.setting.user.clone()),
+        beside: &case.setting.beside,
+        namespace: &case.setting.namespace,
+    };
+    let sent = Sent {
+        object: &case.object,
+        old: case.old.as_ref(),
+        subresource: if case.is_status { "status" } else { "" },
+        operation: case.setting.operation,
+    };
+    let admitted = admission.admit(sent, &mut check, &mut |note| coverage.note(note));
+    let Some(mut admitted) = admitted else {
+        // A version that is not served, and the like.
+        let kind = stage.catalog.of(&case.object)?;
+        return Some(Admitted { checked: create(kind, &case.object, options), ..Admitted::default() });
+    };
+    admitted.checked.warnings.append(&mut admitted.warnings);
+    Some(admitted)
 }
 
 /// All errors; unknown fields are among them.
@@ -189,13 +327,18 @@ fn errors(checked: &Checked) -> Vec<Error> {
     unknown.chain(checked.errors.iter().map(|rejected| rejected.error.clone())).collect()
 }
 
-fn take_snapshot(checked: &Checked) -> Value {
+fn take_snapshot(admitted: &Admitted, ratcheted: &[String]) -> Value {
+    let checked = &admitted.checked;
     let lines = |texts: Vec<String>| Value::Array(texts.into_iter().map(Value::from).collect());
-    object! {
+    let mut taken = object! {
         "errors" => lines(errors(checked).iter().map(Error::to_string).collect()),
-        "warnings" => lines(checked.warnings.iter().chain(&checked.ratcheted).cloned().collect()),
+        "warnings" => lines(checked.warnings.iter().chain(ratcheted).cloned().collect()),
         "object" => checked.object.clone(),
+    };
+    if let Some(said) = case::snapshot(admitted) {
+        taken.make_object().insert("policies", said);
     }
+    taken
 }
 
 /// As `.errors` files have it: what strict decoding finds is all that the server tells.
@@ -228,7 +371,7 @@ fn compare_lines(checked: &Checked, expected: &[String]) -> Vec<String> {
     failures
 }
 
-fn compare(checked: &Checked, expect: &Value) -> Vec<String> {
+fn compare(checked: &Checked, ratcheted: &[String], expect: &Value) -> Vec<String> {
     let mut failures = Vec::new();
     let found = errors(checked);
     let wanted = expect.get("errors").and_then(Value::as_array).unwrap_or_default();
@@ -246,10 +389,11 @@ fn compare(checked: &Checked, expect: &Value) -> Vec<String> {
     for wanted in wanted.iter().filter(|wanted| !found.iter().any(|error| matches(wanted, error))) {
         failures.push(format!("expected an error {}, but there is none", json::encode_to_string(wanted)));
     }
-    for (name, texts_found) in [("warnings", &checked.warnings), ("ratcheted", &checked.ratcheted)] {
+    for (name, texts_found) in [("warnings", checked.warnings.as_slice()), ("ratcheted", ratcheted)] {
         for wanted in texts(expect.get(name)) {
             if !texts_found.iter().any(|text| text.contains(&wanted)) {
-                failures.push(format!("expected in {name}, but not found: {wanted}"));
+                let found = if texts_found.is_empty() { "nothing".to_owned() } else { texts_found.join("; ") };
+                failures.push(format!("expected in {name}, but not found: {wanted}; there is {found}"));
             }
         }
     }
@@ -293,6 +437,8 @@ fn differ(path: &str, wanted: &Value, found: &Value, failures: &mut Vec<String>)
 /// Which rules have held, and which have failed.
 #[derive(Default)]
 pub struct Coverage {
+    /// Those of policies.
+    pub policies: policies::coverage::Coverage,
     versions: BTreeMap<(String, String), BTreeMap<RuleAt, Counts>>,
 }
 
@@ -349,6 +495,7 @@ impl Coverage {
 
     /// Adds what other cases have covered.
     pub fn merge(&mut self, other: Coverage) {
+        self.policies.merge(other.policies);
         for (version, rules) in other.versions {
             let known = self.versions.entry(version).or_default();
             for (at, counts) in rules {
@@ -380,6 +527,18 @@ impl Coverage {
                 }
             }
         }
+    }
+
+    /// By the names of definitions; a rule that stands in several versions counts once.
+    pub fn definitions(&self) -> BTreeMap<&str, BTreeMap<RuleAt, Counts>> {
+        let mut definitions: BTreeMap<&str, BTreeMap<RuleAt, Counts>> = BTreeMap::new();
+        for ((name, _), rules) in &self.versions {
+            let known = definitions.entry(name).or_default();
+            for (at, counts) in rules {
+                known.entry(at.clone()).or_default().add(counts.clone());
+            }
+        }
+        definitions
     }
 
     /// By the names of definitions and versions.
@@ -440,7 +599,17 @@ mod tests {
     #[test]
     fn unknown_fields_of_a_suite_are_faults() {
         let suite = yaml::decode(b"{cases: [{name: a, objekt: {}}]}").expect("the test is YAML");
-        assert_eq!(parse(&suite).err().as_deref(), Some("unknown field \"cases[0].objekt\""));
+        let faults = parse(&suite).err().expect("it has one");
+        assert_eq!(faults[0].text, "unknown field \"cases[0].objekt\"");
+        assert_eq!(faults[0].path, "cases[0].objekt");
+    }
+
+    #[test]
+    fn a_broken_case_hides_no_other() {
+        let suite = yaml::decode(b"{base: {a: 1}, cases: [{name: x, patch: [{op: remove, path: /b}]}, {name: z}]}");
+        let suite = parse(&suite.expect("the test is YAML")).expect("it is a suite");
+        assert_eq!(suite.cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>(), ["z"]);
+        assert_eq!(suite.broken[0].1.path, "cases[0]");
     }
 
     #[test]

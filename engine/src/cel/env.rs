@@ -100,6 +100,11 @@ impl Library {
         }
     }
 
+    /// The names of all functions, in no order; operators have names that no expression can use.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.functions.keys().copied()
+    }
+
     /// The function `name`, if there is one.
     pub fn function(&self, name: &str) -> Option<&Arc<Function>> {
         self.functions.get(name)

@@ -1,5 +1,5 @@
 //! The bounds that a rule lacks: which lists, maps and texts without a limit make it dear, and which limits would make it
-//! cheap enough.
+//! cheap enough, be it to fit at all or to leave half of the limit for what is still to come.
 
 use std::fmt;
 
@@ -19,7 +19,8 @@ const LIMIT_MAX: i64 = 4 * 1024 * 1024;
 pub struct Advice {
     /// What has no limit, and matters.
     pub unbounded: Vec<Place>,
-    /// Sets of limits each of which makes the rule cheap enough; none where the rule is too dear whatever the limits.
+    /// Sets of limits each of which makes a rule fit that is over the limit, and one above half of it come down to half; none
+    /// where the rule is too dear whatever the limits.
     pub remedies: Vec<Vec<Bound>>,
 }
 
@@ -85,14 +86,16 @@ impl fmt::Display for Bound {
     }
 }
 
-/// What makes `rule`, a rule of the schema `root`, dear, and what helps if it is too dear. Nothing for a faulty rule.
+/// What makes `rule`, a rule of the schema `root`, dear, and what helps if it takes more than half of the limit. Nothing for a
+/// faulty rule.
 pub fn advise(root: &Structural, rule: &RuleCosts) -> Advice {
-    let Some(trial) = Trial::new(root, rule) else { return Advice::default() };
+    let Some(mut trial) = Trial::new(root, rule) else { return Advice::default() };
     let cost = trial.cost(&[]);
+    trial.goal = if cost > EXPRESSION_ESTIMATE_MAX { EXPRESSION_ESTIMATE_MAX } else { EXPRESSION_ESTIMATE_MAX / 2 };
     let all = trial.places();
     let (unbounded, bounded): (Vec<Place>, Vec<Place>) = all.into_iter().partition(|place| trial.is_unbounded(place));
     let unbounded = trial.relevant(unbounded, cost);
-    if cost <= EXPRESSION_ESTIMATE_MAX {
+    if cost <= trial.goal {
         return Advice { unbounded, remedies: Vec::new() };
     }
     let mut remedies = trial.remedies(&unbounded);
@@ -125,6 +128,8 @@ struct Trial<'t> {
     /// The nodes from the root down to that of the rule, which is not among them.
     above: Vec<&'t Structural>,
     node: &'t Structural,
+    /// What is cheap enough.
+    goal: u64,
 }
 
 impl<'t> Trial<'t> {
@@ -135,7 +140,8 @@ impl<'t> Trial<'t> {
             above.push(node);
             node = child(node, step)?;
         }
-        Some(Trial { rule, expression: rule.compiled.expression.as_ref()?, above, node })
+        let expression = rule.compiled.expression.as_ref()?;
+        Some(Trial { rule, expression, above, node, goal: EXPRESSION_ESTIMATE_MAX })
     }
 
     /// What all evaluations cost with these limits.
@@ -215,8 +221,12 @@ impl<'t> Trial<'t> {
     fn remedies(&self, places: &[Place]) -> Vec<Vec<Bound>> {
         let joint = self.joint_remedy(places.to_vec());
         let single = places.iter().filter_map(|place| self.loosest(std::slice::from_ref(place)));
-        let mut remedies: Vec<Vec<Bound>> = joint.into_iter().chain(single).collect();
-        remedies.dedup();
+        let mut remedies: Vec<Vec<Bound>> = joint.into_iter().collect();
+        for remedy in single {
+            if !remedies.contains(&remedy) {
+                remedies.push(remedy);
+            }
+        }
         remedies
     }
 
@@ -235,7 +245,7 @@ impl<'t> Trial<'t> {
 
     /// The loosest limit that is enough if it stands at all of `places`.
     fn loosest(&self, places: &[Place]) -> Option<Vec<Bound>> {
-        let fits = |limit: i64| self.cost(&all(places, limit)) <= EXPRESSION_ESTIMATE_MAX;
+        let fits = |limit: i64| self.cost(&all(places, limit)) <= self.goal;
         if places.is_empty() || !fits(LIMIT_MIN) {
             return None;
         }
@@ -389,6 +399,16 @@ mod tests {
                 "x-kubernetes-validations":[{"rule":"self.a.all(x, self.a.all(y, x == y))"}]}"#,
             &["a maxItems", "a[*] maxLength"],
             &["maxItems: 287 on a, maxLength: 287 on a[*]", "maxItems: 5 on a"],
+        );
+    }
+
+    #[test]
+    fn a_rule_above_half_of_the_limit_is_brought_down_to_half() {
+        check(
+            r#"{"type":"object","properties":{"a":{"type":"array","maxItems":1300,"items":{"type":"integer"}}},
+                "x-kubernetes-validations":[{"rule":"self.a.all(x, self.a.all(y, x == y))"}]}"#,
+            &[],
+            &["maxItems: 999 on a"],
         );
     }
 

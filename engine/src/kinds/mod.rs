@@ -37,6 +37,7 @@ pub mod flow_control;
 pub(crate) mod devices;
 pub(crate) mod policies;
 mod data;
+mod foreign;
 mod rbac;
 pub(crate) mod diff;
 pub(crate) mod semantic;
@@ -67,6 +68,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::crd::{Names, Scale, Scope, SelectorForm, ServedVersion};
+use crate::policy;
 use crate::protobuf;
 use crate::types;
 use crate::types::Message;
@@ -74,6 +76,9 @@ use crate::value::Value;
 use strategy::Strategy;
 
 pub use crate::types::show_internal;
+pub use devices::{asks_for_admin_access, check_admin_access};
+pub use foreign::{Foreign, foreign};
+pub use pod::aggregate::of_containers as sum_of_containers;
 pub use rbac::GROUP as RBAC_GROUP;
 pub use served::apiregistration::api_service::{available_here, group_rank, local as local_api_service};
 pub use served::core::binding::BINDING;
@@ -267,6 +272,11 @@ impl Kind {
         }
     }
 
+    /// Whether it is asked and answered, and nothing else comes of it.
+    pub fn is_question(&self) -> bool {
+        self.review.is_some_and(|review| review != Review::Binding)
+    }
+
     /// What everybody is warned of who uses it.
     fn deprecation(&self) -> Option<String> {
         let of_type = || types::of_kind(self.group, self.version, self.kind)?.deprecation(types::MINOR);
@@ -379,6 +389,11 @@ pub fn all() -> impl Iterator<Item = &'static Kind> {
 /// The built-in kind that is served as `plural` in `group`.
 pub fn find(group: &str, plural: &str) -> Option<&'static Kind> {
     all().find(|kind| kind.group == group && kind.plural == plural)
+}
+
+/// Whether no policy is asked about a resource: those of policies, and questions.
+pub fn is_exempt_from_policies(version: &ServedVersion) -> bool {
+    policy::is_exempt(version) || find(&version.group, &version.names.plural).is_some_and(Kind::is_question)
 }
 
 /// Whether a built-in kind has the name of a definition, `PLURAL.GROUP`: such a definition is stored and has no effect.

@@ -296,6 +296,15 @@ pub trait Strategy: Send + Sync {
         None
     }
 
+    /// Whether an object that is sent without labels shares those of its template in Go: the one and the other name one map, to
+    /// which is added what is added to it.
+    fn shares_labels(&self) -> bool {
+        false
+    }
+
+    /// Gives an object the labels that it shares.
+    fn share_labels(&self, _object: &mut Value) {}
+
     /// Whether an update may leave the resourceVersion out.
     fn allows_unconditional_update(&self) -> bool {
         true

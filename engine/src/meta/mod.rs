@@ -14,7 +14,7 @@ mod status;
 pub mod time;
 pub(crate) mod unmarshal;
 pub mod duration;
-pub(crate) mod time_zone;
+pub mod time_zone;
 pub(crate) mod cron;
 pub mod quantity;
 pub mod semver;

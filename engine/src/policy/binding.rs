@@ -1,6 +1,7 @@
 //! A binding of a policy: where it acts, with which parameters, and what becomes of its refusals.
 
 use super::matching::Criteria;
+use crate::crd::Scope;
 use crate::meta::selector::LabelSelector;
 use crate::value::Value;
 
@@ -85,6 +86,36 @@ impl Binding {
 }
 
 impl ParamRef {
+    /// The namespace in which the parameters of a request are; empty for a kind of the whole cluster.
+    ///
+    /// # Errors
+    /// That the binding names one where there can't be any, or needs one where the request has none.
+    pub fn namespace_for<'n>(&'n self, scope: Scope, own: &'n str) -> Result<&'n str, String> {
+        match (scope, self.namespace.as_str(), own) {
+            (Scope::Cluster, "", _) => Ok(""),
+            (Scope::Cluster, ..) => {
+                Err("paramRef.namespace must not be provided for a cluster-scoped `paramKind`".to_owned())
+            }
+            (Scope::Namespaced, "", "") => {
+                Err("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources".to_owned())
+            }
+            (Scope::Namespaced, "", own) => Ok(own),
+            (Scope::Namespaced, named, _) => Ok(named),
+        }
+    }
+
+    /// The parameters that were found, which may be none where the binding allows that.
+    ///
+    /// # Errors
+    /// That there are none.
+    pub fn settle(&self, found: Vec<Value>) -> Result<Vec<Value>, String> {
+        if found.is_empty() && self.denies_missing {
+            Err("no params found for policy binding with `Deny` parameterNotFoundAction".to_owned())
+        } else {
+            Ok(found)
+        }
+    }
+
     fn decode(reference: &Value) -> Self {
         let selector = reference.get("selector").filter(|selector| !selector.is_null());
         ParamRef {

@@ -8,6 +8,7 @@ use crate::cel::declared::{DeclField, DeclType, ObjectType};
 use crate::cel::env::{Env, Expressions};
 use crate::cel::library::authorizer;
 use crate::cel::types::Type;
+use crate::value::Value;
 use crate::work;
 
 static REQUEST: LazyLock<Type> = LazyLock::new(|| work::essential(|| request().ty));
@@ -34,6 +35,15 @@ impl Default for Declarations {
 }
 
 impl Declarations {
+    /// The environment in which types are checked: nothing is evaluated there, and `authorizer.requestResource` is not known.
+    pub fn checking_environment(&self) -> Env {
+        let mut env = self.without_authorizer().environment(Expressions::Stored);
+        if self.authorizer {
+            env = env.with_variable("authorizer", authorizer::type_of("Authorizer"));
+        }
+        env
+    }
+
     /// The environment. The order of its variables is that of an activation; what some expressions lack comes last.
     pub fn environment(&self, expressions: Expressions) -> Env {
         let mut env = Env::kubernetes(expressions)
@@ -134,6 +144,18 @@ fn request() -> DeclType {
             ("options", scalar(Type::Dyn)),
         ],
     )
+}
+
+/// Leaves out what expressions don't see of a namespace.
+pub fn show_namespace(namespace: &mut Value) {
+    let fields = namespace.make_object();
+    for hidden in ["apiVersion", "kind"] {
+        fields.remove(hidden);
+    }
+    let metadata = fields.entry("metadata").make_object();
+    for hidden in ["managedFields", "ownerReferences", "selfLink"] {
+        metadata.remove(hidden);
+    }
 }
 
 /// The fields of a namespace that are shown.

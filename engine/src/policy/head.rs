@@ -45,6 +45,12 @@ impl ParamKind {
     pub fn version(&self) -> &str {
         self.api_version.split_once('/').map_or(&self.api_version, |(_, version)| version)
     }
+
+    /// That nothing serves the kind.
+    pub fn not_found(&self) -> String {
+        let (group, version, kind) = (self.group(), self.version(), &self.kind);
+        format!("failed to find resource referenced by paramKind: '{group}/{version}, Kind={kind}'")
+    }
 }
 
 impl Head {
@@ -92,6 +98,20 @@ impl Head {
         }
         let input = Input { namespace: &Value::Null, ..input.clone() };
         conditions::hold(&self.conditions, &mut self.activation(&input, CONDITIONS_BUDGET))
+    }
+}
+
+impl Head {
+    /// What each match condition comes to by itself, for those who look at how they were written.
+    pub fn condition_outcomes(&self, input: &Input<'_>) -> Vec<Result<bool, String>> {
+        let input = Input { namespace: &Value::Null, ..input.clone() };
+        let mut activation = self.activation(&input, CONDITIONS_BUDGET);
+        let mut outcomes = Vec::with_capacity(self.conditions.len());
+        for condition in &self.conditions {
+            let Ok(outcome) = activation.evaluate(condition) else { break };
+            outcomes.push(outcome.map(|value| value.as_bool() == Some(true)));
+        }
+        outcomes
     }
 }
 

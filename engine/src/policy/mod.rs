@@ -13,7 +13,7 @@
 //!   and finds parameters, the namespace and other versions of the objects once for all of them.
 //! - **A mutation is a value first.** What an expression gives (`Object{…}`, `JSONPatch{…}`) is a `cel` value,
 //!   `policy::mutation` makes a tree or JSON of it and the object, and the registry reads that as Go would
-//!   (`registry::mutated`). What a plugin has to know in the second round stands in `admission::Reinvocation`, which
+//!   (`registry::mutated`). What a plugin has to know in the second round stands in `policy::Reinvocation`, which
 //!   lives as long as the request.
 //! - **Nothing is told of changes.** `registry::StoredPolicies` compares two snapshots by pointer, as roles do; a
 //!   policy is compiled once for each version that is written.
@@ -32,18 +32,42 @@ pub mod conditions;
 pub(crate) mod head;
 pub mod binding;
 pub mod validating;
+pub mod said;
+pub mod type_check;
 pub mod mutation;
 pub mod mutating;
+pub mod failures;
+pub mod reinvocation;
 
 pub use binding::{Binding, ParamRef};
 pub use evaluation::Input;
+pub use failures::Failures;
 pub use head::{Head, ParamKind};
 pub use matching::Criteria;
 pub use mutating::Mutating;
+pub use reinvocation::{Invocations, Reinvocation};
 pub use rule::Operation;
+pub use said::{Denial, Said};
 pub use validating::Validating;
 
+use crate::crd::ServedVersion;
 use crate::value::Value;
+
+/// The group of the policies.
+pub const GROUP: &str = "admissionregistration.k8s.io";
+
+/// Resources that no policy is asked about: one that refuses everything could not be removed any more.
+const EXEMPT: [&str; 4] = [
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
+    "mutatingadmissionpolicies",
+    "mutatingadmissionpolicybindings",
+];
+
+/// Whether no policy is asked about a resource.
+pub fn is_exempt(version: &ServedVersion) -> bool {
+    version.group == GROUP && EXEMPT.contains(&version.names.plural.as_str())
+}
 
 /// A kind of policies: what is stored of one, made ready to be asked.
 pub trait Policy: Sized + Send + Sync + 'static {
@@ -57,6 +81,12 @@ pub trait Policy: Sized + Send + Sync + 'static {
 
     /// What all policies have.
     fn head(&self) -> &Head;
+}
+
+/// That a policy, or a binding of it, can't be asked.
+fn misconfigured(binding: Option<&Binding>, why: &str) -> String {
+    let what = if binding.is_some() { "binding" } else { "policy" };
+    format!("failed to configure {what}: {why}")
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::value::Value;
 /// The longest message that an expression may make, in bytes.
 const MESSAGE_BYTES_MAX: usize = 5 * 1024;
 /// What a refusal says of itself unless a validation names something else.
-const INVALID: &str = "Invalid";
+pub(super) const INVALID: &str = "Invalid";
 
 /// A policy, compiled.
 #[derive(Debug)]
@@ -121,6 +121,11 @@ impl Policy for Validating {
 }
 
 impl Validating {
+    /// How many validations it has.
+    pub fn validations_count(&self) -> usize {
+        self.validations.len()
+    }
+
     /// What the policy decides about a request, with one parameter (or none).
     pub fn evaluate(&self, input: &Input<'_>) -> Verdict {
         match self.head.conditions_hold(input) {

@@ -34,9 +34,10 @@ pub(crate) mod json;
 pub(crate) mod layout;
 mod stored;
 pub(crate) mod openapi;
+pub mod structural;
 
 pub use internal::show as show_internal;
-pub use source::{Named, find, objects, packages};
+pub use source::{Named, find, objects, package_of_group, packages, structs};
 pub use table::{
     Codec, Field, Items, Kind, Message, Ref, Shape, boolean, bytes, double, int32, int64, message, string,
 };

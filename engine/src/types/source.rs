@@ -56,7 +56,7 @@ pub fn packages() -> impl Iterator<Item = &'static str> {
 }
 
 /// The first part of the names of the packages of a group: `core` for the group without a name.
-pub(super) fn package_of_group(group: &str) -> Option<&'static str> {
+pub fn package_of_group(group: &str) -> Option<&'static str> {
     GROUPS.get(group).copied()
 }
 
@@ -65,6 +65,12 @@ pub fn objects(package: &str) -> impl Iterator<Item = &'static Named> {
     let package = PACKAGES.get(package);
     let types = package.into_iter().flat_map(|package| package.types().values());
     types.filter(|named| named.words().any(|word| word == "object"))
+}
+
+/// All structs of a package, in no order.
+pub fn structs(package: &str) -> impl Iterator<Item = &'static Named> {
+    let package = PACKAGES.get(package);
+    package.into_iter().flat_map(|package| package.types().values()).filter(|named| !named.fields.is_empty())
 }
 
 impl Package {

@@ -6,7 +6,9 @@ mod default_storage_class;
 mod limit_ranger;
 mod node_restriction;
 mod persistent_volume_claim_resize;
+mod pod_topology_labels;
 mod resource_quota;
+mod service_account;
 mod storage_object_in_use_protection;
 mod taint_nodes_by_condition;
 
@@ -18,7 +20,9 @@ pub use default_storage_class::DefaultStorageClass;
 pub use limit_ranger::LimitRanger;
 pub use node_restriction::NodeRestriction;
 pub use persistent_volume_claim_resize::PersistentVolumeClaimResize;
-pub use resource_quota::ResourceQuota;
+pub use pod_topology_labels::PodTopologyLabels;
+pub use resource_quota::{Charges, ResourceQuota};
+pub use service_account::ServiceAccount;
 pub use storage_object_in_use_protection::StorageObjectInUseProtection;
 pub use taint_nodes_by_condition::TaintNodesByCondition;
 

@@ -19,23 +19,13 @@ use async_trait::async_trait;
 
 use super::{Admission, Attributes, Figures};
 use crate::auth::Authorizer;
+use crate::kinds::is_exempt_from_policies;
 use crate::meta::Status;
 use crate::policy::{Binding, Validating};
 use crate::value::Value;
 
 pub use mutating::MutatingPolicies;
 pub use round::{Round, Seen};
-
-/// The group of the policies.
-const GROUP: &str = "admissionregistration.k8s.io";
-
-/// Resources that no policy is asked about: one that refuses everything could not be removed any more.
-const EXEMPT: [&str; 4] = [
-    "validatingadmissionpolicies",
-    "validatingadmissionpolicybindings",
-    "mutatingadmissionpolicies",
-    "mutatingadmissionpolicybindings",
-];
 
 /// A policy with what binds it.
 pub struct Hook<P> {
@@ -73,7 +63,7 @@ impl<S: Source<Validating>> Admission for ValidatingPolicies<S> {
     }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
-        if is_exempt(attributes) {
+        if is_exempt_from_policies(attributes.version) {
             return Ok(());
         }
         let hooks = self.source.hooks().await?;
@@ -87,9 +77,4 @@ impl<S: Source<Validating>> Admission for ValidatingPolicies<S> {
     fn takes_connections(&self) -> bool {
         true
     }
-}
-
-/// Whether no policy is asked about the request.
-pub fn is_exempt(attributes: &Attributes<'_>) -> bool {
-    attributes.version.group == GROUP && EXEMPT.contains(&attributes.version.names.plural.as_str())
 }

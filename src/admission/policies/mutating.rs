@@ -12,15 +12,15 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 
-use super::{Hook, Round, Seen, Source, is_exempt};
+use super::{Hook, Round, Seen, Source};
 use crate::admission::{Admission, Attributes, Figures, Misread, Operation, denied_name};
 use crate::auth::Authorizer;
 use crate::crd::ServedVersion;
-use crate::kinds::layout;
-use crate::meta::{Cause, Status};
+use crate::kinds::{is_exempt_from_policies, layout};
+use crate::meta::Status;
 use crate::policy::mutating::{Form, Mutating, Mutation};
-use crate::policy::{Binding, Head};
-use crate::value::{Value, go_quote};
+use crate::policy::{Binding, Failures};
+use crate::value::Value;
 
 /// The step of admission that asks mutating policies.
 pub struct MutatingPolicies<S> {
@@ -34,7 +34,7 @@ pub struct MutatingPolicies<S> {
 impl<S: Source<Mutating>> Admission for MutatingPolicies<S> {
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         // There is nothing to change in a deletion.
-        if attributes.operation == Operation::Delete || is_exempt(attributes) {
+        if attributes.operation == Operation::Delete || is_exempt_from_policies(attributes.version) {
             return Ok(());
         }
         let hooks = self.source.hooks().await?;
@@ -71,55 +71,6 @@ impl Invocation<'_> {
     }
 }
 
-/// What went wrong, as far as it refuses the request.
-#[derive(Default)]
-struct Failures(Vec<Failure>);
-
-struct Failure {
-    message: String,
-    /// The reason that the request is told; `None` for that of what is forbidden.
-    reason: Option<&'static str>,
-}
-
-impl Failures {
-    /// A policy, or a binding of it, that can't be asked.
-    fn misconfigured(&mut self, head: &Head, binding: Option<&Binding>, why: &str) {
-        let what = if binding.is_some() { "binding" } else { "policy" };
-        self.push(head, binding, &format!("failed to configure {what}: {why}"), None);
-    }
-
-    /// A policy that failed.
-    fn failed(&mut self, invocation: &Invocation<'_>, why: &str) {
-        self.push(&invocation.policy.head, Some(invocation.binding), why, Some("Invalid"));
-    }
-
-    fn push(&mut self, head: &Head, binding: Option<&Binding>, why: &str, reason: Option<&'static str>) {
-        if head.ignores_failures {
-            return;
-        }
-        let message = match binding {
-            Some(binding) => format!("policy '{}' with binding '{}' denied request: {why}", head.name, binding.name),
-            None => format!("policy {} denied request: {why}", go_quote(&head.name)),
-        };
-        self.0.push(Failure { message, reason });
-    }
-
-    /// The first one is the answer, all are its causes.
-    fn tell(self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
-        let Some(first) = self.0.first() else { return Ok(()) };
-        let version = attributes.version;
-        let name = denied_name(attributes, object);
-        let mut status = Status::forbidden(&version.group, &version.names.plural, name, "");
-        status.message.clone_from(&first.message);
-        if let Some(reason) = first.reason {
-            reason.clone_into(&mut status.reason);
-        }
-        let causes = self.0.into_iter().map(|failure| Cause { message: failure.message, ..Cause::default() });
-        status.details.get_or_insert_default().causes.extend(causes);
-        Err(status)
-    }
-}
-
 impl<S: Source<Mutating>> MutatingPolicies<S> {
     async fn act(
         &self,
@@ -140,7 +91,9 @@ impl<S: Source<Mutating>> MutatingPolicies<S> {
             again.policies.leave(object);
             outcome?;
         }
-        failures.tell(attributes, object)
+        let version = attributes.version;
+        let name = denied_name(attributes, object);
+        failures.into_status(&version.group, &version.names.plural, name).map_or(Ok(()), Err)
     }
 
     /// Who acts on the request, and the object in the versions that they see.
@@ -222,7 +175,7 @@ impl<S: Source<Mutating>> MutatingPolicies<S> {
                 Ok(true) => {}
                 Ok(false) => continue,
                 Err(why) => {
-                    failures.failed(invocation, &why);
+                    failures.failed(head, invocation.binding, &why);
                     continue;
                 }
             }
@@ -247,7 +200,7 @@ impl<S: Source<Mutating>> MutatingPolicies<S> {
                         // Also where nothing came of it.
                         changed[place] = true;
                     }
-                    Err(Misread::Fault(why)) => failures.failed(invocation, &why),
+                    Err(Misread::Fault(why)) => failures.failed(head, invocation.binding, &why),
                     Err(Misread::Broken(why)) => return Err(Status::internal_error(&why)),
                 }
             }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::Round;
-use crate::crd::{Scope, ServedVersion};
+use crate::crd::ServedVersion;
 use crate::meta::Status;
 use crate::policy::{Head, ParamRef};
 use crate::value::Value;
@@ -19,11 +19,7 @@ impl Round<'_> {
         let Some(kind) = &head.param_kind else { return Ok(None) };
         let (group, version) = (kind.group(), kind.version());
         let found = self.attributes.forms.version_of(group, version, &kind.kind).await.map_err(into_text)?;
-        let unknown = || {
-            let kind = &kind.kind;
-            format!("failed to find resource referenced by paramKind: '{group}/{version}, Kind={kind}'")
-        };
-        found.map(Some).ok_or_else(unknown)
+        found.map(Some).ok_or_else(|| kind.not_found())
     }
 
     /// What a policy is asked with: each of its parameters, or null where it takes none. A binding that allows it to have
@@ -37,13 +33,7 @@ impl Round<'_> {
         reference: Option<&ParamRef>,
     ) -> Result<Vec<Value>, String> {
         let (Some(version), Some(reference)) = (version, reference) else { return Ok(vec![Value::Null]) };
-        let namespace = match version.scope {
-            Scope::Cluster if !reference.namespace.is_empty() => {
-                return Err("paramRef.namespace must not be provided for a cluster-scoped `paramKind`".to_owned());
-            }
-            Scope::Cluster => "",
-            Scope::Namespaced => self.param_namespace(reference)?,
-        };
+        let namespace = reference.namespace_for(version.scope, self.attributes.namespace_or_own())?;
         let forms = self.attributes.forms;
         let params = match &reference.selector {
             _ if !reference.name.is_empty() => {
@@ -54,20 +44,7 @@ impl Round<'_> {
             Some(Err(why)) => return Err(why.clone()),
             None => return Err("one of name or selector must be provided".to_owned()),
         };
-        if params.is_empty() && reference.denies_missing {
-            return Err("no params found for policy binding with `Deny` parameterNotFoundAction".to_owned());
-        }
-        Ok(params)
-    }
-
-    fn param_namespace<'n>(&'n self, reference: &'n ParamRef) -> Result<&'n str, String> {
-        match (reference.namespace.as_str(), self.attributes.namespace_or_own()) {
-            ("", "") => {
-                Err("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources".to_owned())
-            }
-            ("", own) => Ok(own),
-            (named, _) => Ok(named),
-        }
+        reference.settle(params)
     }
 }
 

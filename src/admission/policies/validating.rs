@@ -2,41 +2,16 @@
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/validating/dispatcher.go`, release 1.37.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Hook, Round, Seen, Source, ValidatingPolicies};
 use crate::admission::{Attributes, Figures, denied_name};
 use crate::crd::ServedVersion;
-use crate::meta::{Cause, Status};
-use crate::policy::binding::{Action, Binding};
+use crate::meta::Status;
 use crate::policy::validating::{Annotated, Decision, Verdict};
-use crate::policy::{Head, Validating};
-use crate::value::{Map, Value, json};
-
-/// The annotation of the audit log that holds refusals.
-const VALIDATION_FAILURE: &str = "validation.policy.admission.k8s.io/validation_failure";
-/// How many refusals it holds.
-const FAILURES_MAX: usize = 50;
-/// The longest value of another annotation, in bytes.
-const ANNOTATION_BYTES_MAX: usize = 10 * 1024;
-/// The reason of a refusal that names none.
-const INVALID: &str = "Invalid";
-
-/// What has been said so far of a request.
-#[derive(Default)]
-struct Said {
-    /// The first refusal that counts.
-    denial: Option<Denial>,
-    /// For the audit log.
-    failures: Vec<Value>,
-}
-
-struct Denial {
-    message: String,
-    reason: String,
-}
+use crate::policy::{Binding, Head, Said, Validating};
+use crate::value::Value;
 
 impl<S: Source<Validating>> ValidatingPolicies<S> {
     /// Asks all that are concerned, also after a refusal: what they have to say beside it counts.
@@ -68,7 +43,7 @@ impl<S: Source<Validating>> ValidatingPolicies<S> {
                 Err(why) => said.misconfigured(head, None, &why),
             }
         }
-        said.tell(attributes, object)
+        tell(said, attributes, object)
     }
 }
 
@@ -82,7 +57,6 @@ async fn ask_bound<'o>(
     said: &mut Said,
 ) -> Result<(), Status> {
     let head = &hook.policy.head;
-    let mut annotations: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for binding in &hook.bindings {
         if let Some(criteria) = &binding.criteria {
             match round.version(criteria, object).await {
@@ -117,88 +91,21 @@ async fn ask_bound<'o>(
             let began = Instant::now();
             let verdict = hook.policy.evaluate(&round.input(seen, &namespace, param));
             count(figures, head, binding, &verdict, began.elapsed());
-            said.take_in(round.attributes, head, binding, verdict, &mut annotations);
+            said.take_in(head, binding, verdict);
         }
-    }
-    for (key, values) in annotations {
-        round.attributes.told.annotate(format!("{}/{key}", head.name), &values.join(", "));
     }
     Ok(())
 }
 
-impl Said {
-    /// What is wrong with a policy or a binding.
-    fn misconfigured(&mut self, head: &Head, binding: Option<&Binding>, why: &str) {
-        if head.ignores_failures {
-            return;
-        }
-        let what = if binding.is_some() { "binding" } else { "policy" };
-        self.deny(head, binding, &format!("failed to configure {what}: {why}"), INVALID);
+/// Tells the client and the audit log.
+fn tell(said: Said, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+    for (name, value) in said.annotations() {
+        attributes.told.annotate(name, &value);
     }
-
-    fn deny(&mut self, head: &Head, binding: Option<&Binding>, why: &str, reason: &str) {
-        let bound = binding.map(|binding| format!(" with binding '{}'", binding.name)).unwrap_or_default();
-        self.denial.get_or_insert_with(|| Denial {
-            message: format!("ValidatingAdmissionPolicy '{}'{bound} denied request: {why}", head.name),
-            reason: reason.to_owned(),
-        });
-    }
-
-    fn take_in(
-        &mut self,
-        attributes: &Attributes<'_>,
-        head: &Head,
-        binding: &Binding,
-        verdict: Verdict,
-        annotations: &mut BTreeMap<String, Vec<String>>,
-    ) {
-        for (at, decision) in verdict.decisions.into_iter().enumerate() {
-            let (message, reason) = match decision {
-                Decision::Admitted | Decision::Failed { denies: false, .. } => continue,
-                Decision::Denied { message, reason } => (message, reason),
-                Decision::Failed { message, denies: true } => (message, INVALID.to_owned()),
-            };
-            for action in &binding.actions {
-                match action {
-                    Action::Deny => self.deny(head, Some(binding), &message, &reason),
-                    Action::Warn => attributes.told.warn(&format!(
-                        "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {message}",
-                        head.name, binding.name
-                    )),
-                    Action::Audit => self.failures.push(failure(at, &message, binding)),
-                }
-            }
-        }
-        for annotated in verdict.annotations {
-            match annotated {
-                Annotated::Value { key, value } => {
-                    let value = cut(value, ANNOTATION_BYTES_MAX);
-                    let values = annotations.entry(key).or_default();
-                    if !values.contains(&value) {
-                        values.push(value);
-                    }
-                }
-                Annotated::Failed { message } => self.deny(head, Some(binding), &message, INVALID),
-            }
-        }
-    }
-
-    fn tell(mut self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
-        if !self.failures.is_empty() {
-            self.failures.truncate(FAILURES_MAX);
-            let failures = json::encode_as(&Value::Array(self.failures), FAILURE);
-            attributes.told.annotate(VALIDATION_FAILURE.to_owned(), &String::from_utf8_lossy(&failures));
-        }
-        let Some(Denial { message, reason }) = self.denial else { return Ok(()) };
-        let version = attributes.version;
-        let name = denied_name(attributes, object);
-        let mut status = Status::forbidden(&version.group, &version.names.plural, name, &message);
-        status.code = code_of(&reason);
-        status.reason = reason;
-        let causes = &mut status.details.get_or_insert_default().causes;
-        causes.push(Cause { message, ..Cause::default() });
-        Err(status)
-    }
+    said.warnings.iter().for_each(|warning| attributes.told.warn(warning));
+    let Some(denial) = said.denial else { return Ok(()) };
+    let version = attributes.version;
+    Err(denial.into_status(&version.group, &version.names.plural, denied_name(attributes, object)))
 }
 
 /// Counts what did not simply pass; the time of a policy is shared by its validations.
@@ -219,39 +126,4 @@ fn count(figures: &Figures, head: &Head, binding: &Binding, verdict: &Verdict, t
             counted("deny", message);
         }
     }
-}
-
-/// The fields of a refusal in the order in which Go writes them.
-const FAILURE: json::Layout = json::Layout::Struct(&[
-    ("message", &json::Layout::Sorted),
-    ("policy", &json::Layout::Sorted),
-    ("binding", &json::Layout::Sorted),
-    ("expressionIndex", &json::Layout::Sorted),
-    ("validationActions", &json::Layout::Sorted),
-]);
-
-fn failure(at: usize, message: &str, binding: &Binding) -> Value {
-    let actions = binding.actions.iter().map(|action| Value::from(action.as_str()));
-    let mut failure = Map::new();
-    failure.insert("message", Value::from(message));
-    failure.insert("policy", Value::from(binding.policy.as_str()));
-    failure.insert("binding", Value::from(binding.name.as_str()));
-    failure.insert("expressionIndex", Value::Int(i64::try_from(at).unwrap_or(i64::MAX)));
-    failure.insert("validationActions", Value::Array(actions.collect()));
-    Value::Object(failure)
-}
-
-fn code_of(reason: &str) -> u16 {
-    match reason {
-        "Forbidden" => 403,
-        "Unauthorized" => 401,
-        "RequestEntityTooLarge" => 413,
-        _ => 422,
-    }
-}
-
-/// The beginning of `text` that has no more than `bytes_max`.
-fn cut(mut text: String, bytes_max: usize) -> String {
-    text.truncate(text.floor_char_boundary(bytes_max));
-    text
 }

@@ -1,13 +1,24 @@
 //! The stable interface: an array with an item for each document.
 
-use super::{Fault, Item, Verdict};
+use super::{Fault, Item, Print, Verdict};
 use crate::author::RuleRun;
 use crate::object;
 use crate::value::{Value, json};
 
-pub fn show(items: &[Item]) -> String {
-    let items: Vec<Value> = items.iter().map(item).collect();
-    format!("{}\n", json::encode_to_string(&Value::Array(items)))
+/// How many items were printed.
+#[derive(Default)]
+pub struct Json(usize);
+
+impl Print for Json {
+    fn item(&mut self, out: &mut String, shown: &Item) {
+        out.push(if self.0 == 0 { '[' } else { ',' });
+        out.push_str(&json::encode_to_string(&item(shown)));
+        self.0 += 1;
+    }
+
+    fn end(&mut self, out: &mut String) {
+        out.push_str(if self.0 == 0 { "[]\n" } else { "]\n" });
+    }
 }
 
 fn item(item: &Item) -> Value {
@@ -21,7 +32,7 @@ fn item(item: &Item) -> Value {
         "namespace" => item.namespace.as_str(),
         "valid" => match item.verdict {
             Verdict::Valid => Value::Bool(true),
-            Verdict::Invalid => Value::Bool(false),
+            Verdict::Invalid | Verdict::Unreadable => Value::Bool(false),
             Verdict::Unchecked => Value::Null,
         },
         "errors" => item.faults.iter().map(error).collect::<Vec<_>>(),

@@ -1,85 +1,88 @@
 //! JUnit XML, as CI systems read it.
 
-use std::fmt::Write as _;
+use std::time::Duration;
 
-use super::{Item, Verdict};
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+
+use super::{Fault, Item, Print, Verdict};
 
 /// The cases of a file.
 pub struct Suite {
     pub name: String,
     pub cases: Vec<Case>,
+    pub taken: Option<Duration>,
 }
 
 /// What came of one.
 pub struct Case {
     pub name: String,
+    /// What readers group cases by: the file that it stands in.
+    pub class: String,
     /// What is wrong; nothing if nothing is.
     pub failures: Vec<String>,
     pub is_skipped: bool,
+    pub taken: Option<Duration>,
 }
 
 /// The suites as XML.
 pub fn show(suites: &[Suite]) -> String {
-    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
-    for suite in suites {
-        let failed = suite.cases.iter().filter(|case| !case.failures.is_empty()).count();
-        let skipped = suite.cases.iter().filter(|case| case.is_skipped).count();
-        // Writing to a String can't fail.
-        let _ = writeln!(
-            out,
-            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{failed}\" skipped=\"{skipped}\">",
-            escape(&suite.name),
-            suite.cases.len()
-        );
-        for case in &suite.cases {
-            let name = escape(&case.name);
-            let _ = match (case.failures.as_slice(), case.is_skipped) {
-                ([], false) => writeln!(out, "    <testcase name=\"{name}\"/>"),
-                ([], true) => writeln!(out, "    <testcase name=\"{name}\"><skipped/></testcase>"),
-                (failures, _) => writeln!(
-                    out,
-                    "    <testcase name=\"{name}\"><failure message=\"{}\">{}</failure></testcase>",
-                    escape(failures.first().map_or("", String::as_str)),
-                    escape(&failures.join("\n"))
-                ),
-            };
-        }
-        out.push_str("  </testsuite>\n");
+    let mut report = Report::new("skiff");
+    report.add_test_suites(suites.iter().map(suite));
+    // Nothing is refused that stands in strings: what XML has no form for is left out.
+    report.to_string().unwrap_or_default()
+}
+
+fn suite(suite: &Suite) -> TestSuite {
+    let mut shown = TestSuite::new(suite.name.as_str());
+    if let Some(taken) = suite.taken {
+        shown.set_time(taken);
     }
-    out.push_str("</testsuites>\n");
-    out
+    shown.add_test_cases(suite.cases.iter().map(case));
+    shown
+}
+
+fn case(case: &Case) -> TestCase {
+    let status = match (case.failures.first(), case.is_skipped) {
+        (None, false) => TestCaseStatus::success(),
+        (None, true) => TestCaseStatus::skipped(),
+        (Some(first), _) => {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+            status.set_message(first.as_str()).set_description(case.failures.join("\n"));
+            status
+        }
+    };
+    let mut shown = TestCase::new(case.name.as_str(), status);
+    shown.set_classname(case.class.as_str());
+    if let Some(taken) = case.taken {
+        shown.set_time(taken);
+    }
+    shown
 }
 
 /// A suite for each file.
-pub fn suites(items: &[Item]) -> Vec<Suite> {
-    let mut suites: Vec<Suite> = Vec::new();
-    for item in items {
-        let case = Case {
-            name: item.title(),
-            failures: item.faults.iter().map(|fault| fault.rejected.error.to_string()).collect(),
-            is_skipped: item.verdict == Verdict::Unchecked,
-        };
-        match suites.last_mut().filter(|suite| suite.name == item.file) {
-            Some(suite) => suite.cases.push(case),
-            None => suites.push(Suite { name: item.file.clone(), cases: vec![case] }),
-        }
-    }
-    suites
+#[derive(Default)]
+pub struct Junit {
+    suites: Vec<Suite>,
 }
 
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '"' => out.push_str("&quot;"),
-            '\n' => out.push_str("&#10;"),
-            // XML has no form for other control characters.
-            character if character.is_control() && character != '\t' => out.push('\u{fffd}'),
-            character => out.push(character),
+impl Print for Junit {
+    fn item(&mut self, _: &mut String, item: &Item) {
+        if self.suites.last().is_none_or(|suite| suite.name != item.file) {
+            self.suites.push(Suite { name: item.file.clone(), cases: Vec::new(), taken: None });
+        }
+        let case = Case {
+            name: item.title(),
+            class: item.file.clone(),
+            failures: item.faults.iter().map(Fault::text).collect(),
+            is_skipped: item.verdict == Verdict::Unchecked && item.is_fine(),
+            taken: None,
+        };
+        if let Some(suite) = self.suites.last_mut() {
+            suite.cases.push(case);
         }
     }
-    out
+
+    fn end(&mut self, out: &mut String) {
+        out.push_str(&show(&self.suites));
+    }
 }

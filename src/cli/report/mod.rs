@@ -1,17 +1,17 @@
 //! What came of manifests, in the forms that people and programs read.
 
+mod annotated;
 mod json;
 mod junit;
-mod sarif;
 mod text;
-
-use std::sync::Arc;
 
 use clap::ValueEnum;
 
-use super::documents::{Document, Source};
+use super::annotate;
+use super::documents::{self, Document, Source};
+use super::text::Text;
 use crate::author::{Checked, Rejected, RuleRun};
-use crate::meta::field::Error;
+use crate::meta::field::{Error, ErrorType};
 use crate::value::Value;
 use crate::value::yaml::Place;
 
@@ -24,6 +24,7 @@ pub enum Format {
     Json,
     Junit,
     Sarif,
+    Github,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,8 @@ pub enum Verdict {
     Invalid,
     /// Nothing here defines the kind.
     Unchecked,
+    /// It can't be understood.
+    Unreadable,
 }
 
 /// What came of a document.
@@ -51,15 +54,22 @@ pub struct Item {
     /// The template of a chart that it comes from.
     pub template: Option<String>,
     /// The text around the faults.
-    source: Arc<str>,
+    source: Text,
 }
 
 /// What is wrong, and where.
 pub struct Fault {
     pub rejected: Rejected,
     pub place: Option<Place>,
-    /// Whether only a strict reader minds it.
-    pub is_strict: bool,
+    /// Whether it is told in its own words, and not in those of the server's answer.
+    pub is_plain: bool,
+}
+
+impl Fault {
+    /// What is wrong, in one line.
+    pub fn text(&self) -> String {
+        if self.is_plain { self.rejected.error.detail.clone() } else { self.rejected.error.to_string() }
+    }
 }
 
 impl Item {
@@ -67,16 +77,34 @@ impl Item {
     pub fn new(source: &Source, document: &Document) -> Item {
         let text = |path: &[&str]| document.value.str_at(path).to_owned();
         Item {
-            file: source.name.clone(),
             index: document.index,
             api_version: text(&["apiVersion"]),
             kind: text(&["kind"]),
             name: text(&["metadata", "name"]),
             namespace: text(&["metadata", "namespace"]),
+            ..Item::blank(source)
+        }
+    }
+
+    /// What can't be read.
+    pub fn unreadable(source: &Source, fault: &documents::Fault) -> Item {
+        let mut item = Item { index: fault.index, verdict: Verdict::Unreadable, ..Item::blank(source) };
+        item.add(ErrorType::TypeInvalid, "", fault.message.clone(), fault.place);
+        item
+    }
+
+    fn blank(source: &Source) -> Item {
+        Item {
+            file: source.name.clone(),
+            index: 0,
+            api_version: String::new(),
+            kind: String::new(),
+            name: String::new(),
+            namespace: String::new(),
             verdict: Verdict::Unchecked,
             faults: Vec::new(),
             warnings: Vec::new(),
-            object: document.value.clone(),
+            object: Value::Null,
             runs: Vec::new(),
             cost: 0,
             template: None,
@@ -84,9 +112,22 @@ impl Item {
         }
     }
 
-    /// Adds what a strict reader minds.
-    pub fn add_strict(&mut self, error: Error, place: Option<Place>) {
-        self.faults.push(Fault { rejected: Rejected { error, rule: None, parts: Vec::new() }, place, is_strict: true });
+    /// Adds what no server would say in these words.
+    pub fn add(&mut self, kind: ErrorType, field: &str, detail: String, place: Option<Place>) {
+        let error = Error { kind, field: field.to_owned(), bad_value: None, shown: None, detail };
+        self.faults.push(Fault { rejected: Rejected { error, rule: None, parts: Vec::new() }, place, is_plain: true });
+    }
+
+    /// Whether nothing is wrong.
+    pub fn is_fine(&self) -> bool {
+        self.faults.is_empty()
+    }
+
+    /// Adds that a policy denies it.
+    pub fn deny(&mut self, message: String, document: &Document) {
+        self.add(ErrorType::Forbidden, "", message, document.place(""));
+        self.verdict = Verdict::Invalid;
+        self.template = document.template().map(str::to_owned);
     }
 
     /// Adds the verdict.
@@ -97,8 +138,8 @@ impl Item {
         self.warnings.extend(checked.ratcheted);
         self.runs = checked.runs;
         for rejected in checked.errors {
-            let place = document.place(&rejected.error.field);
-            self.faults.push(Fault { rejected, place, is_strict: false });
+            let place = document.error_place(&rejected.error.field);
+            self.faults.push(Fault { rejected, place, is_plain: false });
         }
         self.verdict = if self.faults.is_empty() { Verdict::Valid } else { Verdict::Invalid };
         if !self.faults.is_empty() {
@@ -117,12 +158,40 @@ impl Item {
     }
 }
 
-/// The items in `format`. `is_styled` is for terminals, and for text only.
-pub fn show(items: &[Item], format: Format, is_styled: bool) -> String {
-    match format {
-        Format::Text => text::show(items, is_styled),
-        Format::Json => json::show(items),
-        Format::Junit => junit::show(&junit::suites(items)),
-        Format::Sarif => sarif::show(items),
+/// Makes a text of items as they come.
+trait Print {
+    fn item(&mut self, out: &mut String, item: &Item);
+
+    /// What stands behind the last.
+    fn end(&mut self, out: &mut String);
+}
+
+/// Items as they come, in a format.
+pub struct Printer(Box<dyn Print>);
+
+impl Printer {
+    /// `is_styled` is for terminals, and for text only.
+    pub fn new(format: Format, is_styled: bool) -> Self {
+        Printer(match format {
+            Format::Text => Box::new(text::Text::new(is_styled)),
+            Format::Json => Box::new(json::Json::default()),
+            Format::Junit => Box::new(junit::Junit::default()),
+            Format::Sarif => Box::new(annotated::Annotated::new(|found| annotate::sarif(found, &[]))),
+            Format::Github => Box::new(annotated::Annotated::new(annotate::github)),
+        })
+    }
+
+    /// What can be printed of these already.
+    pub fn show(&mut self, items: &[Item]) -> String {
+        let mut out = String::new();
+        items.iter().for_each(|item| self.0.item(&mut out, item));
+        out
+    }
+
+    /// What is left to print.
+    pub fn end(mut self) -> String {
+        let mut out = String::new();
+        self.0.end(&mut out);
+        out
     }
 }

@@ -4,45 +4,65 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-use super::{Fault, Item, Verdict};
-use crate::value::yaml::Place;
+use super::{Fault, Item, Print, Verdict};
 
 /// How many values of parts of a rule are shown.
 const PARTS_MAX: usize = 12;
 
-pub fn show(items: &[Item], is_styled: bool) -> String {
-    let renderer = if is_styled { Renderer::styled() } else { Renderer::plain() };
-    let mut out = String::new();
-    for item in items {
+pub struct Text {
+    renderer: Renderer,
+    /// Documents with each verdict.
+    counts: [usize; VERDICTS.len()],
+}
+
+/// What is counted at the end; the first even where it is nothing.
+const VERDICTS: [(Verdict, &str); 4] = [
+    (Verdict::Valid, "valid"),
+    (Verdict::Invalid, "invalid"),
+    (Verdict::Unchecked, "not checked"),
+    (Verdict::Unreadable, "unreadable"),
+];
+
+impl Text {
+    pub fn new(is_styled: bool) -> Self {
+        let renderer = if is_styled { Renderer::styled() } else { Renderer::plain() };
+        Text { renderer, counts: Default::default() }
+    }
+}
+
+impl Print for Text {
+    fn item(&mut self, out: &mut String, item: &Item) {
+        let counted = self.counts.iter_mut().zip(VERDICTS).filter(|(_, (verdict, _))| *verdict == item.verdict);
+        counted.for_each(|(count, _)| *count += 1);
         for fault in &item.faults {
-            out.push_str(&show_fault(item, fault, &renderer));
+            out.push_str(&show_fault(item, fault, &self.renderer));
             out.push_str("\n\n");
         }
         for warning in &item.warnings {
             out.push_str(&format!("{}: {}: {warning}\n", item.file, item.title()));
         }
     }
-    let count = |verdict| items.iter().filter(|item| item.verdict == verdict).count();
-    let documents = if items.len() == 1 { "document" } else { "documents" };
-    out.push_str(&format!("{} {documents}: {} valid", items.len(), count(Verdict::Valid)));
-    for (verdict, words) in [(Verdict::Invalid, "invalid"), (Verdict::Unchecked, "not checked")] {
-        if count(verdict) > 0 {
-            out.push_str(&format!(", {} {words}", count(verdict)));
-        }
+
+    fn end(&mut self, out: &mut String) {
+        let all: usize = self.counts.iter().sum();
+        let counts = self.counts.iter().zip(VERDICTS);
+        let told = counts.filter(|(count, (verdict, _))| **count > 0 || *verdict == Verdict::Valid);
+        let told: Vec<String> = told.map(|(count, (_, words))| format!("{count} {words}")).collect();
+        let documents = if all == 1 { "document" } else { "documents" };
+        out.push_str(&format!("{all} {documents}: {}\n", told.join(", ")));
     }
-    out.push('\n');
-    out
 }
 
-fn show_fault(item: &Item, Fault { rejected, place, is_strict }: &Fault, renderer: &Renderer) -> String {
-    let title = match is_strict {
-        true => format!("{}: {}", item.title(), rejected.error.detail),
-        false => format!("{}: {}", item.title(), rejected.error),
+fn show_fault(item: &Item, fault: &Fault, renderer: &Renderer) -> String {
+    let Fault { rejected, place, .. } = fault;
+    let title = match item.verdict {
+        Verdict::Unreadable => fault.text(),
+        _ => format!("{}: {}", item.title(), fault.text()),
     };
     let mut report =
         Level::ERROR.primary_title(title.as_str()).elements(std::iter::empty::<annotate_snippets::Message<'_>>());
     let label = rejected.rule.as_deref().map(|rule| format!("rule: {}", one_line(rule)));
-    let excerpt = place.and_then(|place| Some((place, span(&item.source, place)?)));
+    let excerpt = place.and_then(|place| Some((place, span(item.source.line(place.line)?, place.column)?)));
     match excerpt {
         Some((place, (line, span))) => {
             let annotation = AnnotationKind::Primary.span(span).label(label.unwrap_or_default());
@@ -69,10 +89,9 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The line of a place, and what of it is meant.
-fn span(source: &str, place: Place) -> Option<(&str, Range<usize>)> {
-    let line = source.lines().nth(place.line.checked_sub(1)?)?;
-    let (start, _) = line.char_indices().nth(place.column.checked_sub(1)?)?;
+/// A line, and what of it is meant.
+fn span(line: &str, column: usize) -> Option<(&str, Range<usize>)> {
+    let (start, _) = line.char_indices().nth(column.checked_sub(1)?)?;
     let rest = &line[start..];
     let length = match rest.chars().next() {
         Some(quote @ ('"' | '\'')) => rest[1..].find(quote).map_or(rest.len(), |end| end + 2),

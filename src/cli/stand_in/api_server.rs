@@ -9,18 +9,19 @@ use clap::ValueEnum as _;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 
-use super::super::admission::Admission;
+use super::super::admission::{Admission, SERVICE_ACCOUNT};
+use super::super::parent::end_with_parent;
 use super::super::print::{note, output};
+use super::super::seed::Seed;
 use super::super::serve::traced;
 use super::super::service_network::Network;
 use super::super::serving::{Given, Papers, Server, server_names};
 use super::super::users::{AuthorizationMode, Users};
 use super::flags::{Flags, Manner, Table};
-use super::parent::end_with_parent;
 use super::store;
 use crate::audit;
 use crate::auth::RequestHeader;
-use crate::controllers::Switches;
+use crate::controllers::{NodePlan, Profile, Switches};
 use crate::http::{Limits, SERVER_VERSION};
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::server::{Authority, Identity, Trust};
@@ -147,14 +148,16 @@ async fn server(flags: &Flags) -> Result<Server, String> {
     Ok(Server {
         listen,
         insecure_listen: None,
-        store: Config { durability: Durability::Unsynced, ..Config::new(Location::File(store)) },
+        store: Config { durability: Durability::Unsynced, ..Config::new(Location::Shared(store)) },
         papers: Papers::Given(Box::new(papers)),
-        crds: Vec::new(),
+        seed: Seed::default(),
+        made: None,
         runtime_config,
         admission,
         users,
         network: network(flags)?,
         switches: switches(&env::var(CONTROLLERS).unwrap_or_default())?,
+        nodes: NodePlan::default(),
         logs: audit_log(flags)?.into_iter().chain(traced()).collect(),
         limits: limits(flags),
         ends_at_once: true,
@@ -178,11 +181,16 @@ fn listen(flags: &Flags) -> Result<SocketAddr, String> {
 fn admission(flags: &Flags) -> Admission {
     let mut enabled = flags.list("enable-admission-plugins");
     enabled.extend(flags.list("admission-control"));
+    let disabled = flags.list("disable-admission-plugins");
+    // On unless somebody switches it off, as envtest does.
+    if ![&enabled, &disabled].iter().any(|names| names.iter().any(|name| name == SERVICE_ACCOUNT)) {
+        enabled.push(SERVICE_ACCOUNT.to_owned());
+    }
     Admission {
         webhook_services: Vec::new(),
         webhook_denied: Vec::new(),
         enable_admission_plugins: enabled,
-        disable_admission_plugins: flags.list("disable-admission-plugins"),
+        disable_admission_plugins: disabled,
     }
 }
 
@@ -232,7 +240,7 @@ fn network(flags: &Flags) -> Result<Network, String> {
 /// None unless they are named.
 fn switches(names: &str) -> Result<Switches, String> {
     let names: Vec<_> = names.split(',').map(|name| name.trim().to_owned()).collect();
-    Switches::parse(&names).map_err(|unknown| format!("{CONTROLLERS}: {unknown}"))
+    Switches::parse(&names, Profile::Server).map_err(|unknown| format!("{CONTROLLERS}: {unknown}"))
 }
 
 fn limits(flags: &Flags) -> Limits {
@@ -354,7 +362,7 @@ mod tests {
         assert!(modes("Webhook").is_err_and(|told| told.contains("skiff has no")));
         assert_eq!(modes("X"), Err("authorization-mode \"X\" is not a valid mode".to_owned()));
         assert_eq!(switches(""), Ok(Switches::NONE));
-        assert_eq!(switches("*"), Ok(Switches::ALL));
+        assert_eq!(switches("*"), Ok(Switches::SERVER));
         assert!(
             switches("namespace-controller")
                 .is_ok_and(|found| found.is_on(Controller::Namespaces) && !found.is_on(Controller::Garbage))

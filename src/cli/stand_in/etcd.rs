@@ -1,6 +1,6 @@
 //! The stand-in for etcd: it answers whether it is well, and tells a stand-in for kube-apiserver where the objects are.
 //!
-//! They are in a file of its data folder, which one kube-apiserver at a time owns: what is acknowledged is with the system
+//! They are in a file of its data folder, which every kube-apiserver on it opens: what is acknowledged is with the system
 //! then, nothing waits for a disk, and no object passes a second process. No key is ever stored by etcd's own protocol.
 
 use std::convert::Infallible;
@@ -24,9 +24,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, lookup_host};
 use tokio_rustls::TlsAcceptor;
 
+use super::super::parent::end_with_parent;
 use super::super::print::{note, output};
 use super::flags::{Flags, Manner, Table};
-use super::parent::end_with_parent;
 use crate::server::{Identity, stop_requested};
 
 /// Where a stand-in for kube-apiserver asks for the store.

@@ -7,7 +7,6 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{self, Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::sync::Arc;
 use std::{env, fs, io};
 
 use bytes::Bytes;
@@ -194,7 +193,7 @@ fn read(files: &[PathBuf]) -> Result<Vec<Value>, String> {
     if !stdin.is_empty() {
         let mut text = String::new();
         io::stdin().read_to_string(&mut text).map_err(|error| error.to_string())?;
-        let found = documents::decode(&Arc::from(text.as_str()))?;
+        let found = documents::decode(&text.into())?;
         objects.extend(found.into_iter().map(|document| document.value));
     }
     if !files.is_empty() {

@@ -9,7 +9,6 @@ mod assets;
 mod etcd;
 mod flags;
 mod kubectl;
-mod parent;
 mod store;
 
 use std::ffi::OsString;

@@ -1,9 +1,10 @@
 //! What must hold for a write: the revision and uid that its sender has seen, and what it is based on besides.
 
-use crate::meta::field::{self, Path};
+use crate::kinds;
+use crate::meta::field::{self, ErrorList, Path};
 use crate::meta::{Revision, Status, parse_uint};
 use crate::store::Guard;
-use crate::value::Value;
+use crate::value::{Value, json};
 
 use super::super::derive::set_resource_version;
 use super::super::{Registry, Target, store_failed};
@@ -29,6 +30,19 @@ impl Registry {
             }
         }
         Ok(guards)
+    }
+
+    /// What a new object asks of its namespace that this does not have.
+    pub(super) async fn unmet_demands(&self, target: &Target, object: &Value) -> Result<ErrorList, Status> {
+        let (group, plural) = (&target.version.group, &target.version.names.plural);
+        if !kinds::asks_for_admin_access(group, plural, object) {
+            return Ok(ErrorList::new());
+        }
+        let collection = self.definitions.namespaces();
+        let stored = self.storage.get(&collection, &target.namespace).await;
+        let stored = stored.map_err(|error| store_failed(&collection, "get", error))?;
+        let namespace = stored.and_then(|stored| json::decode(&stored.bytes).ok());
+        Ok(kinds::check_admin_access(&target.namespace, namespace.as_ref()).into_iter().collect())
     }
 }
 

@@ -6,13 +6,14 @@ use crate::apply::FieldManager;
 use crate::meta::Status;
 use crate::value::Value;
 
+use super::super::decode::labels_are_left_out;
 use super::super::scale::{self, ScaleRequest};
-use super::super::{PatchRequest, Target, Warnings, patch};
+use super::super::{Body, PatchRequest, PatchType, Target, Warnings, patch};
 
 /// What an object is to be. It is asked again for each attempt, and gives the same for the same object.
 pub(in crate::registry) enum Desired<'a> {
-    /// As it was sent.
-    Sent { object: &'a Value, manager: &'a str },
+    /// As it was sent; a new one with the body that it was read from.
+    Sent { object: &'a Value, manager: &'a str, sent: Option<&'a Body> },
     /// Patched.
     Patched(&'a PatchRequest),
     /// With other replicas.
@@ -34,12 +35,30 @@ impl Desired<'_> {
         warnings: &mut Warnings,
     ) -> Result<Value, Status> {
         match self {
-            Desired::Sent { object, manager } => Ok(fields.update(live, (*object).clone(), manager, now)),
+            Desired::Sent { object, manager, .. } => Ok(fields.update(live, (*object).clone(), manager, now)),
             Desired::Patched(request) => patch::patched((target, request), fields, live, now, warnings),
             Desired::Scaled(request) => scale::scaled((target, request), live.unwrap_or(&Value::Null), now, warnings),
             Desired::Emptied => Ok(emptied(live.unwrap_or(&Value::Null))),
         }
     }
+}
+
+impl Desired<'_> {
+    /// Whether who sent a new object left its labels out.
+    pub fn leaves_labels_out(&self, target: &Target) -> bool {
+        match self {
+            Desired::Sent { sent: Some(body), .. } => labels_are_left_out(body, target),
+            Desired::Patched(request) if request.patch_type == PatchType::Apply => {
+                patch::decode_applied(&request.bytes).is_ok_and(|applied| !has_labels(&applied))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Whether an object has labels.
+pub(in crate::registry) fn has_labels(object: &Value) -> bool {
+    object.at(&["metadata", "labels"]).and_then(Value::as_object).is_some_and(|labels| !labels.is_empty())
 }
 
 fn emptied(namespace: &Value) -> Value {

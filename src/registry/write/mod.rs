@@ -13,9 +13,11 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::admission::Operation;
+use crate::admission::plugins::Charges;
 use crate::apply::{FieldManager, keep_times};
 use crate::auth::UserInfo;
 use crate::meta::Status;
+use crate::meta::field::ErrorList;
 use crate::store::Stored;
 use crate::value::Value;
 use crate::write::metadata::{
@@ -30,7 +32,7 @@ use super::{Registry, Subresource, Target, Warnings, Written, scale};
 
 pub(super) use commit::write_failed;
 pub(super) use conditions::uid_precondition;
-pub(super) use desired::Desired;
+pub(super) use desired::{Desired, has_labels};
 
 /// A write as it was asked for.
 pub(super) struct Write<'a> {
@@ -70,13 +72,14 @@ impl Registry {
     ) -> Result<Written, Status> {
         let mut target = target.clone();
         let now = self.now();
+        let charges = Charges::default();
         let mut names_left = match write.presence {
             Presence::Absent { names_max } => names_max,
             Presence::Present { .. } | Presence::Any { .. } => 1,
         };
         loop {
             let mut noted = warnings.for_next_try();
-            let attempt = self.attempt(&target, write, &now, &mut noted).await;
+            let attempt = self.attempt((&target, &charges), write, &now, &mut noted).await;
             if matches!(&attempt, Err(status) if status.is_already_exists()) {
                 names_left = names_left.saturating_sub(1);
             }
@@ -98,7 +101,7 @@ impl Registry {
     /// One attempt on what is stored now, if anything; `None` where that, or what else it is based on, has changed meanwhile.
     async fn attempt(
         &self,
-        target: &Target,
+        (target, charges): (&Target, &Charges),
         write: &Write<'_>,
         now: &str,
         warnings: &mut Warnings,
@@ -119,8 +122,11 @@ impl Registry {
             user,
             dry_run,
             options,
+            charges,
         };
+        let unlabelled = unlabelled(target, write, live.is_none(), &new);
         self.admit_change(&admitted, &mut new, warnings).await?;
+        let shares_labels = unlabelled.is_some_and(|sent| sent == new);
         warnings.extend(dedup_owner_references(&mut new, " after mutating admission happens"));
         self.check_escalation(target, user, &new, old).await?;
         if let Some(live) = &live {
@@ -133,7 +139,10 @@ impl Registry {
         }
         let claims = self.allocate(target, &mut new, old, dry_run).await?;
 
-        let mut new = prepared(target, new, old, &Writer { user: &|| user.encode(), now: &now }, warnings)?;
+        let unmet = if live.is_none() { self.unmet_demands(target, &new).await? } else { ErrorList::new() };
+        let new = (new, unmet);
+        let mut new =
+            prepared(target, new, old, (&Writer { user: &|| user.encode(), now: &now }, shares_labels), warnings)?;
         let name = new.str_at(&["metadata", "name"]).to_owned();
         if let Some(old) = old {
             keep_times(&mut new, old);
@@ -224,12 +233,18 @@ impl Registry {
     }
 }
 
-/// The object, prepared and valid. Errors: 422.
+/// A new object whose labels are to be those of its template; what admission changes is read anew, and shares nothing.
+fn unlabelled(target: &Target, write: &Write<'_>, is_new: bool, object: &Value) -> Option<Value> {
+    let shares = is_new && target.resource.strategy.shares_labels() && write.desired.leaves_labels_out(target);
+    shares.then(|| object.clone())
+}
+
+/// The object, prepared and valid; `unmet` is what is wrong with it by what else is stored. Errors: 422.
 fn prepared(
     target: &Target,
-    new: Value,
+    (new, unmet): (Value, ErrorList),
     old: Option<&Value>,
-    by: &Writer<'_>,
+    (by, shares_labels): (&Writer<'_>, bool),
     warnings: &mut Warnings,
 ) -> Result<Value, Status> {
     let (version, subresource) = (&*target.version, target.subresource);
@@ -239,7 +254,9 @@ fn prepared(
         Some(old) => write.update(new, old, &mut |_| {}),
     };
     let mut outcome = run(new);
-    outcome.errors = warnings.with_empty(&outcome.object, outcome.errors, |sent| run(sent).errors);
+    let valid = warnings.with_empty(&outcome.object, outcome.errors, |sent| run(sent).errors);
+    outcome.errors = unmet;
+    outcome.errors.extend(valid);
     warnings.extend(outcome.early_warnings);
     warnings.extend(outcome.ratcheted);
     if !outcome.errors.is_empty() {
@@ -247,6 +264,9 @@ fn prepared(
         return Err(Status::invalid(target.resource.kind_group(version), kind, name, &outcome.errors));
     }
     warnings.extend(outcome.warnings);
+    if shares_labels {
+        target.resource.strategy.share_labels(&mut outcome.object);
+    }
     Ok(outcome.object)
 }
 

@@ -4,6 +4,7 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::super::StoreError;
 
@@ -22,10 +23,19 @@ const RESERVE_BYTES: u64 = 2 << 20;
 impl Files {
     /// Opens or makes the file `path`, and keeps other processes from it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Files::locked(path, File::try_lock)
+    }
+
+    /// Opens or makes the file `path`, which others may open who share it.
+    pub fn open_shared(path: &Path) -> Result<Self, StoreError> {
+        Files::locked(path, File::try_lock_shared)
+    }
+
+    fn locked(path: &Path, take: fn(&File) -> Result<(), TryLockError>) -> Result<Self, StoreError> {
         let failed = |source| StoreError::Open { path: path.to_owned(), source: Arc::new(source) };
         // A lock beside the database: SQLite's own locks let a second process in between two writes.
         let lock = open_private(&path.with_extension("lock")).map_err(failed)?;
-        match lock.try_lock() {
+        match take(&lock) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(StoreError::InUse(path.to_owned())),
             Err(TryLockError::Error(source)) => return Err(failed(source)),
@@ -58,6 +68,20 @@ impl Files {
     /// Gives the reserve back to the disk; false where there was none.
     pub fn release_reserve(&self) -> bool {
         std::fs::remove_file(&self.reserve).is_ok()
+    }
+}
+
+/// Waits until no other process sets up the database `path`: none does while the file is open.
+pub async fn setting_up(path: &Path) -> Result<File, StoreError> {
+    const TRIED_EVERY: Duration = Duration::from_millis(2);
+    let failed = |source| StoreError::Open { path: path.to_owned(), source: Arc::new(source) };
+    let lock = open_private(&path.with_extension("setup")).map_err(failed)?;
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::WouldBlock) => tokio::time::sleep(TRIED_EVERY).await,
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The log in SQLite: a file that one process owns, or a database in memory.
+//! The log in SQLite: a file that one process owns, or that several share, or a database in memory.
 //!
 //! Statements have fixed texts in a few fixed sizes, so that each is prepared once. There are two connections, one that
 //! writes and one that reads; a database in memory has one that does both. No pool ever reaps them.
@@ -11,12 +11,15 @@
 //!   written back once for all of them.
 //! - A lock file beside the database keeps a second process out; SQLite's own locks would let one in between two
 //!   writes.
+//! - A file may be shared instead (`peers`): every batch is made under the condition that nobody else has written since it
+//!   was decided, who reads at the newest first looks whether somebody has, and leases stand in a table.
 //! - `memory` is SQLite in memory on one connection that is never reaped, so there is one code path.
 
 mod commit;
 mod compact;
 mod connection;
 mod files;
+mod peers;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -41,6 +44,7 @@ use commit::Author;
 use connection::Connection;
 use files::log_of;
 pub(super) use files::{Files, open_private};
+use peers::Peers;
 
 /// Each migration once, in order; `user_version` counts those made.
 pub(super) const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/sqlite/0001_log.sql")];
@@ -62,11 +66,41 @@ pub struct Sqlite {
     /// Tells apart who wrote a batch.
     writer: Arc<str>,
     batch: AtomicI64,
-    /// Nobody else may open the file, so that leases live as long as the process.
+    /// Where nobody else may open the file, leases live as long as the process.
     leases: SyncMutex<HashMap<String, Lease>>,
+    /// Who else may write; `None` where nobody may, and once the database is closed.
+    peers: SyncMutex<Option<Arc<Peers>>>,
     /// A new database file may not be on disk yet, which SQLite does not care for when its log is.
     unsynced: AtomicBool,
     files: SyncMutex<Option<Files>>,
+}
+
+/// Where a database is, and whose.
+#[derive(Clone, Copy)]
+pub enum Place<'p> {
+    Memory,
+    /// In a file of this process.
+    Own(&'p Path),
+    /// In a file that others may open, too.
+    Shared(&'p Path),
+}
+
+impl<'p> Place<'p> {
+    fn path(self) -> Option<&'p Path> {
+        match self {
+            Place::Memory => None,
+            Place::Own(path) | Place::Shared(path) => Some(path),
+        }
+    }
+
+    /// The files beside SQLite's, and a lock that lets one process at a time set a shared database up.
+    async fn files(self) -> Result<(Option<Files>, Option<File>), StoreError> {
+        match self {
+            Place::Memory => Ok((None, None)),
+            Place::Own(path) => Ok((Some(Files::open(path)?), None)),
+            Place::Shared(path) => Ok((Some(Files::open_shared(path)?), Some(files::setting_up(path).await?))),
+        }
+    }
 }
 
 struct Lease {
@@ -75,17 +109,17 @@ struct Lease {
 }
 
 impl Sqlite {
-    /// Opens or makes the database in the file `path`, or in memory.
+    /// Opens or makes the database at `place`.
     ///
     /// Errors: the file is another process's, can't be opened, or was written by a newer program.
-    pub async fn open(path: Option<&Path>, durability: Durability) -> Result<Self, StoreError> {
+    pub async fn open(place: Place<'_>, durability: Durability) -> Result<Self, StoreError> {
+        let path = place.path();
         let stats = Arc::new(Stats::default());
         let mut options = SqliteConnectOptions::new().disable_statement_logging();
-        let mut files = None;
+        let (files, _setting_up) = place.files().await?;
         match path {
             None => options = options.in_memory(true),
             Some(path) => {
-                files = Some(Files::open(path)?);
                 // SQLite keeps the size of its log file otherwise, whatever it has grown to.
                 options = options.filename(path).pragma("journal_size_limit", "67108864");
                 // In pages of 4 KiB. What changes again and again is written back once, and a sync waits for it less often.
@@ -103,6 +137,13 @@ impl Sqlite {
         let unclosed = path.is_some_and(|path| log_of(path).metadata().is_ok_and(|log| log.len() > 0));
         let mut writing = Connection::open(&options, &stats).await.map_err(open_failed)?;
         let current = writing.set_up(path.is_some(), durability).await.map_err(open_failed)?;
+        let peers = match place {
+            Place::Shared(path) => {
+                writing.execute(sqlx::query(LEASES)).await.map_err(open_failed)?;
+                Some(Arc::new(Peers::join(path)?))
+            }
+            Place::Memory | Place::Own(_) => None,
+        };
         if let Some(path) = path {
             let faults = writing.look_over().await.map_err(open_failed)?;
             if !faults.is_empty() {
@@ -121,6 +162,7 @@ impl Sqlite {
             writer: Uuid::new_v4().to_string().into(),
             batch: AtomicI64::new(0),
             leases: SyncMutex::default(),
+            peers: SyncMutex::new(peers),
             unsynced: AtomicBool::new(files.is_some() && current == FIRST_REVISION && durability == Durability::Full),
             files: SyncMutex::new(files),
         })
@@ -137,6 +179,10 @@ impl Sqlite {
             *reading = Some(Connection::open(&self.options.clone().pragma("query_only", "ON"), &self.stats).await?);
         }
         MutexGuard::try_map(reading, Option::as_mut).map_err(|_| StoreError::Closed)
+    }
+
+    fn peers(&self) -> Option<Arc<Peers>> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn database_file(&self) -> Option<Arc<File>> {
@@ -167,6 +213,40 @@ async fn revisions(connection: &mut Connection) -> Result<(Revision, Revision), 
     Ok((Revision::new(row.try_get(0)?), Revision::new(row.try_get(1)?)))
 }
 
+/// The leases of those who share a file, each with the slot of its holder's process: with that it is over.
+const LEASES: &str = "CREATE TABLE IF NOT EXISTS leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, slot INTEGER NOT NULL, \
+                      expires_at_ms INTEGER NOT NULL)";
+
+/// [`Store::lease`] where processes share the file.
+async fn lease_among(
+    connection: &mut Connection,
+    peers: &Peers,
+    (name, holder): (&str, &str),
+    now_ms: i64,
+    expires_at_ms: i64,
+) -> Result<bool, StoreError> {
+    connection.begin(sqlx::query("BEGIN IMMEDIATE")).await?;
+    let found = sqlx::query("SELECT holder, slot, expires_at_ms FROM leases WHERE name = ?").bind(name);
+    if let Some(row) = connection.fetch_optional(found).await? {
+        let (current, slot): (String, i64) = (row.try_get(0)?, row.try_get(1)?);
+        if current != holder && runs(row.try_get(2)?, now_ms, expires_at_ms) && peers.is_alive(slot) {
+            return Ok(false);
+        }
+    }
+    let take = sqlx::query("INSERT OR REPLACE INTO leases (name, holder, slot, expires_at_ms) VALUES (?, ?, ?, ?)");
+    let take = take.bind(name).bind(holder).bind(peers.own_slot()).bind(expires_at_ms);
+    connection.execute(take).await?;
+    connection.commit(sqlx::query("COMMIT")).await?;
+    Ok(true)
+}
+
+/// Whether a lease that ends at `ends_ms` runs, where a new one would end at `expires_at_ms`. One that ends later than it may
+/// was taken before the clock was set back.
+fn runs(ends_ms: i64, now_ms: i64, expires_at_ms: i64) -> bool {
+    let latest_ms = expires_at_ms.saturating_add(expires_at_ms.saturating_sub(now_ms));
+    (now_ms + 1..=latest_ms).contains(&ends_ms)
+}
+
 #[async_trait]
 impl Store for Sqlite {
     async fn commit(&self, batch: &[Write], foreseen: Option<Foreseen>) -> Result<Vec<Outcome>, StoreError> {
@@ -177,6 +257,9 @@ impl Store for Sqlite {
         connection.roll_back().await;
         let (outcomes, writes) = committed?;
         if writes > 0 {
+            if let (Some(peers), Some(newest)) = (self.peers(), outcomes.iter().rev().find_map(Outcome::revision)) {
+                peers.tell(newest);
+            }
             self.stats.count_batch(writes);
         }
         Ok(outcomes)
@@ -265,12 +348,18 @@ impl Store for Sqlite {
     }
 
     fn polled_every(&self) -> Option<Duration> {
-        // One process owns the file.
-        None
+        self.peers().map(|peers| peers.look_every())
+    }
+
+    fn may_be_ahead_of(&self, revision: Revision) -> bool {
+        self.peers().is_some_and(|peers| peers.are_ahead_of(revision))
     }
 
     async fn written_elsewhere(&self) {
-        std::future::pending().await
+        match self.peers() {
+            Some(peers) => peers.told().await,
+            None => std::future::pending().await,
+        }
     }
 
     async fn expired(&self, now_ms: i64) -> Result<Vec<(Collection, Stored)>, StoreError> {
@@ -310,10 +399,14 @@ impl Store for Sqlite {
     }
 
     async fn lease(&self, name: &str, holder: &str, now_ms: i64, expires_at_ms: i64) -> Result<bool, StoreError> {
+        if let Some(peers) = self.peers() {
+            let mut connection = self.writing().await?;
+            let taken = lease_among(&mut connection, &peers, (name, holder), now_ms, expires_at_ms).await;
+            connection.roll_back().await;
+            return taken;
+        }
         let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that ends later than it may was taken before the clock was set back.
-        let latest_ms = expires_at_ms.saturating_add(expires_at_ms.saturating_sub(now_ms));
-        let runs = |lease: &Lease| (now_ms + 1..=latest_ms).contains(&lease.expires_at_ms);
+        let runs = |lease: &Lease| runs(lease.expires_at_ms, now_ms, expires_at_ms);
         if leases.get(name).is_some_and(|lease| lease.holder != holder && runs(lease)) {
             return Ok(false);
         }
@@ -361,6 +454,7 @@ impl Store for Sqlite {
                 tracing::warn!(%error, "the database could not be closed");
             }
         }
+        drop(self.peers.lock().unwrap_or_else(PoisonError::into_inner).take());
         drop(self.files.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
@@ -374,7 +468,7 @@ mod tests {
     use super::*;
 
     async fn in_memory() -> Sqlite {
-        Sqlite::open(None, Durability::Full).await.expect("a database in memory opens")
+        Sqlite::open(Place::Memory, Durability::Full).await.expect("a database in memory opens")
     }
 
     fn put(key: &str, bytes: usize) -> Write {

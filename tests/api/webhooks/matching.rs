@@ -114,6 +114,8 @@ fn configurations_take_effect_at_once_and_are_exempt_themselves() {
     let hook = Hook::new([("/see", allow()), ("/refuse", super::respond(|_| json!({"allowed": false})))]);
     let rules = json!([{"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"]}]);
     let webhook = with(hook.webhook("refuse.example.com", "/refuse"), json!({"rules": rules}));
+    // What the server makes for itself when it is ready is made by then.
+    server.send("GET", "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas", &[], None);
     register(&server, "Validating", "a", vec![webhook]);
     assert_eq!(create(&server, &crontab("a")).status, 400);
     hook.take_seen();

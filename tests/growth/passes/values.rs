@@ -38,8 +38,37 @@ pub fn passes() -> Vec<Pass> {
             pass("yaml decode with places", shape, SIZE, text, |text| yaml::decode_all_located(text.as_bytes())),
         ]);
     }
+    for (shape, text, path) in PLACES {
+        passes.push(pass(
+            "places of fields",
+            shape,
+            SIZE,
+            move |size| (yaml::decode_all_located(text(size).as_bytes()), (0..size).map(path).collect::<Vec<_>>()),
+            |(read, paths)| {
+                let located = &read.as_ref().ok()?[0];
+                Some(paths.iter().map(|path| (located.place(path), located.key_place(path))).collect::<Vec<_>>())
+            },
+        ));
+    }
+    passes.push(pass(
+        "yaml decode each",
+        "broken documents",
+        SIZE,
+        |size| lines(size, |at| format!("---\na: {}", if at % 2 == 0 { "[" } else { "1" })),
+        |text| yaml::decode_each_located(text.as_bytes()),
+    ));
     passes
 }
+
+/// What a shape is called, its text, and the path that is looked for in it.
+type Looked = (&'static str, fn(usize) -> String, fn(usize) -> String);
+
+/// Texts, and the paths of the fields in them that are looked for.
+const PLACES: [Looked; 3] = [
+    ("many keys", |size| format!("data:\n{}", lines(size, |at| format!("  k{at}: {at}"))), |at| format!("data.k{at}")),
+    ("many keys with dots", |size| lines(size, |at| format!("k.{at}/x: {at}")), |at| format!("[k.{at}/x]")),
+    ("many items", |size| lines(size, |at| format!("- name: n{at}")), |at| format!("[{at}].name")),
+];
 
 /// As deep as wide: what a level is indented by is written on each of its lines.
 fn numbers_far_inside(size: usize) -> Value {

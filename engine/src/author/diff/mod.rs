@@ -1,20 +1,38 @@
 //! What a new definition changes for those who use the old one.
 //!
-//! In: two definitions of a kind. Out: the changes, each breaking (an object or a client that was fine may no longer be) or
-//! safe. Of two
-//! rules it is told which is the tighter one where their form shows that; else one that is new may refuse what passed.
-//! Objects can be replayed to see which are hit.
+//! In: two definitions of a kind. Out: why the server would refuse the new one, and the changes, each breaking (an object or
+//! a client that was fine no longer is), possibly breaking, or safe. Of two rules it is told which is the tighter one where
+//! their form shows that. One that is new may refuse what passed, unless what the old definition let in can't fail it
+//! (`before`). Objects can be replayed to see which are hit.
 
+mod refused;
 mod schema;
+mod before;
 mod rules;
 mod replay;
 
+pub use refused::{Refused, refused};
 pub use replay::{Replayed, replay};
 
 use super::Kind;
 use crate::crd::definition::Definition;
-use crate::crd::{ServedVersion, priority};
+use crate::crd::validate::expressions::SchemaCosts;
+use crate::crd::{ServedVersion, priority, validate};
+use crate::schema::structural::{Structural, StructuralOrBool};
 use schema::Walk;
+
+/// What a change does to those who use the old definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Degree {
+    /// There is something that was fine and no longer is.
+    Breaking,
+    /// It depends on the objects, or can't be told.
+    MayBreak,
+    /// Nothing that was fine is not fine any more.
+    Safe,
+}
+
+use Degree::{Breaking, MayBreak, Safe};
 
 /// A change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +43,8 @@ pub struct Change {
     pub path: String,
     /// What kind of change: `property-removed`, …
     pub id: &'static str,
-    /// Whether stored objects or clients may break by it.
-    pub breaks: bool,
+    /// How surely stored objects or clients break by it.
+    pub degree: Degree,
     /// What has changed, for people.
     pub detail: String,
 }
@@ -45,7 +63,7 @@ pub fn diff(old: &Kind, new: &Kind) -> Vec<Change> {
     ];
     for (path, id, before, after) in names {
         if before != after {
-            changes.push(change(None, path, id, true, format!("`{before}` became `{after}`")));
+            changes.push(change(None, path, id, Breaking, format!("`{before}` became `{after}`")));
         }
     }
     let names = [
@@ -58,41 +76,44 @@ pub fn diff(old: &Kind, new: &Kind) -> Vec<Change> {
             _ => ("short-name-removed", "short-name-added"),
         };
         for name in before.iter().filter(|name| !after.contains(name)) {
-            changes.push(change(None, path, removed, true, format!("`{name}` is gone")));
+            changes.push(change(None, path, removed, Breaking, format!("`{name}` is gone")));
         }
         for name in after.iter().filter(|name| !before.contains(name)) {
-            changes.push(change(None, path, added, false, format!("`{name}` is new")));
+            changes.push(change(None, path, added, Safe, format!("`{name}` is new")));
         }
     }
+    let costs = Costs::new(new);
     let conversion = |definition: &Definition| {
         definition.spec.conversion.as_ref().map_or("None".to_owned(), |conversion| conversion.strategy.clone())
     };
     let (before, after) = (conversion(&old.definition), conversion(&new.definition));
     if before != after {
         let detail = format!("`{before}` became `{after}`");
-        changes.push(change(None, "spec.conversion.strategy", "conversion-changed", after == "None", detail));
+        let degree = if after == "None" { Breaking } else { Safe };
+        changes.push(change(None, "spec.conversion.strategy", "conversion-changed", degree, detail));
     }
     for before in &old.versions {
         let name = Some(before.version.clone());
         match new.versions.iter().find(|after| after.version == before.version) {
             None => {
                 let detail = "objects can't be read nor written in this version".to_owned();
-                changes.push(change(name, "spec.versions", "version-removed", before.served, detail));
+                let degree = if before.served { Breaking } else { Safe };
+                changes.push(change(name, "spec.versions", "version-removed", degree, detail));
             }
-            Some(after) => diff_versions(before, after, &mut changes),
+            Some(after) => diff_versions(before, after, &costs, &mut changes),
         }
     }
     for added in new.versions.iter().filter(|new| !old.versions.iter().any(|old| old.version == new.version)) {
         let name = Some(added.version.clone());
-        changes.push(change(name, "spec.versions", "version-added", false, "a new version".to_owned()));
+        changes.push(change(name, "spec.versions", "version-added", Safe, "a new version".to_owned()));
     }
-    diff_across_versions(old, new, &mut changes);
+    diff_across_versions(old, new, &costs, &mut changes);
     changes
 }
 
 /// What is told of two versions only now. Clients of both share the same objects: what one takes, the other must. A webhook
 /// may make up for what differs, so nothing is told where there is one.
-fn diff_across_versions(old: &Kind, new: &Kind, changes: &mut Vec<Change>) {
+fn diff_across_versions(old: &Kind, new: &Kind, costs: &Costs, changes: &mut Vec<Change>) {
     let has_webhook =
         new.definition.spec.conversion.as_ref().is_some_and(|conversion| conversion.strategy == "Webhook");
     let mut served: Vec<&ServedVersion> =
@@ -107,26 +128,35 @@ fn diff_across_versions(old: &Kind, new: &Kind, changes: &mut Vec<Change>) {
             let before = |version: &ServedVersion| old.versions.iter().find(|old| old.version == version.version);
             let mut known = Vec::new();
             if let (Some(earlier), Some(later)) = (before(earlier), before(later)) {
-                Walk { version: &label, changes: &mut known }.node("", &earlier.structural, &later.structural);
+                Walk::new(&label, &mut known, None).compare(&earlier.structural, &later.structural);
             }
             let mut found = Vec::new();
-            Walk { version: &label, changes: &mut found }.node("", &earlier.structural, &later.structural);
-            changes.extend(found.into_iter().filter(|change| !known.contains(change)));
+            let costs = costs.of(&later.version);
+            Walk::new(&label, &mut found, costs).compare(&earlier.structural, &later.structural);
+            let is_known = |change: &Change| known.iter().any(|known| known.is_alike(change));
+            changes.extend(found.into_iter().filter(|change| !is_known(change)));
         }
     }
 }
 
-fn change(version: Option<String>, path: &str, id: &'static str, breaks: bool, detail: String) -> Change {
-    Change { version, path: path.to_owned(), id, breaks, detail }
+impl Change {
+    /// Whether the same was told, of whatever degree.
+    fn is_alike(&self, other: &Change) -> bool {
+        (self.id, &self.path, &self.detail) == (other.id, &other.path, &other.detail)
+    }
 }
 
-fn diff_versions(old: &ServedVersion, new: &ServedVersion, changes: &mut Vec<Change>) {
-    let mut tell = |path: &str, id, breaks, detail: &str| {
-        changes.push(change(Some(old.version.clone()), path, id, breaks, detail.to_owned()));
+fn change(version: Option<String>, path: &str, id: &'static str, degree: Degree, detail: String) -> Change {
+    Change { version, path: path.to_owned(), id, degree, detail }
+}
+
+fn diff_versions(old: &ServedVersion, new: &ServedVersion, costs: &Costs, changes: &mut Vec<Change>) {
+    let mut tell = |path: &str, id, degree, detail: &str| {
+        changes.push(change(Some(old.version.clone()), path, id, degree, detail.to_owned()));
     };
     match (old.served, new.served) {
-        (true, false) => tell("served", "version-unserved", true, "the version is no longer served"),
-        (false, true) => tell("served", "version-served", false, "the version is served"),
+        (true, false) => tell("served", "version-unserved", Breaking, "the version is no longer served"),
+        (false, true) => tell("served", "version-served", Safe, "the version is served"),
         _ => {}
     }
     if old.storage != new.storage {
@@ -135,38 +165,73 @@ fn diff_versions(old: &ServedVersion, new: &ServedVersion, changes: &mut Vec<Cha
         } else {
             "objects are stored in another version now"
         };
-        tell("storage", "storage-version-changed", false, detail);
+        tell("storage", "storage-version-changed", Safe, detail);
     }
     match (old.status, new.status) {
-        (true, false) => tell("subresources.status", "status-removed", true, "/status is gone"),
+        (true, false) => tell("subresources.status", "status-removed", Breaking, "/status is gone"),
         (false, true) => {
-            tell("subresources.status", "status-added", true, "writes to the object no longer change its status");
+            tell("subresources.status", "status-added", Breaking, "writes to the object no longer change its status");
         }
         _ => {}
     }
     match (&old.scale, &new.scale) {
-        (Some(_), None) => tell("subresources.scale", "scale-removed", true, "/scale is gone"),
-        (None, Some(_)) => tell("subresources.scale", "scale-added", false, "/scale is new"),
+        (Some(_), None) => tell("subresources.scale", "scale-removed", Breaking, "/scale is gone"),
+        (None, Some(_)) => tell("subresources.scale", "scale-added", Safe, "/scale is new"),
         (Some(old), Some(new)) if old != new => {
-            tell("subresources.scale", "scale-changed", true, "its paths are others");
+            tell("subresources.scale", "scale-changed", MayBreak, "its paths are others");
         }
         _ => {}
     }
     for field in old.selectable_fields.iter().filter(|field| !new.selectable_fields.contains(field)) {
-        tell("selectableFields", "selectable-field-removed", true, &format!("`{field}` can't be selected by any more"));
+        tell(
+            "selectableFields",
+            "selectable-field-removed",
+            Breaking,
+            &format!("`{field}` can't be selected by any more"),
+        );
     }
     for field in new.selectable_fields.iter().filter(|field| !old.selectable_fields.contains(field)) {
-        tell("selectableFields", "selectable-field-added", false, &format!("`{field}` can be selected by"));
+        tell("selectableFields", "selectable-field-added", Safe, &format!("`{field}` can be selected by"));
     }
     if old.deprecation_warning.is_none() && new.deprecation_warning.is_some() {
-        tell("deprecated", "version-deprecated", false, "its clients are warned");
+        tell("deprecated", "version-deprecated", Safe, "its clients are warned");
     }
     if old.columns != new.columns {
-        tell("additionalPrinterColumns", "columns-changed", false, "kubectl get prints other columns");
+        tell("additionalPrinterColumns", "columns-changed", Safe, "kubectl get prints other columns");
     }
-    Walk { version: &old.version, changes }.node("", &old.structural, &new.structural);
+    Walk::new(&old.version, changes, costs.of(&new.version)).compare(&old.structural, &new.structural);
 }
 
 fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+/// Whether a node of the schema has rules.
+fn has_rules(schema: &Structural) -> bool {
+    let values = schema.additional_properties.as_ref().and_then(StructuralOrBool::structural);
+    let mut below = schema.properties.values().chain(schema.items.as_deref()).chain(values);
+    !schema.validations.is_empty() || below.any(has_rules)
+}
+
+/// The rules of the new definition, compiled.
+struct Costs {
+    costs: Vec<SchemaCosts>,
+    /// The names of its versions.
+    versions: Vec<String>,
+}
+
+impl Costs {
+    fn new(kind: &Kind) -> Self {
+        // Without rules there is nothing to compile, and the rest of what is validated is not asked for.
+        let has_rules = kind.versions.iter().any(|version| has_rules(&version.structural));
+        let costs = if has_rules { validate::create_with_costs(&kind.definition).1 } else { Vec::new() };
+        Costs { costs, versions: kind.versions.iter().map(|version| version.version.clone()).collect() }
+    }
+
+    /// Those of a version; `None` where its schema has faults.
+    fn of(&self, version: &str) -> Option<&SchemaCosts> {
+        let at = self.versions.iter().position(|known| known == version)?;
+        let own = format!("spec.versions[{at}].schema.openAPIV3Schema");
+        self.costs.iter().find(|costs| costs.path == own || costs.path == "spec.validation.openAPIV3Schema")
+    }
 }

@@ -4,6 +4,7 @@
 //! say, not by how they are laid out. A changed rule is the tighter one if it asks for all of the old one and more, or if
 //! only a bound in it became narrower; what can't be seen from its form counts as breaking.
 
+use super::Degree;
 use crate::cel::ast::SourceInfo;
 use crate::cel::ast::{Ast, Constant, Expr, ExprKind, operators};
 use crate::cel::env::{Env, Expressions};
@@ -43,8 +44,17 @@ impl<'r> Parsed<'r> {
     }
 }
 
-/// Changes of rules: an id, whether it breaks, and what it is about.
-pub fn diff(old: &[ValidationRule], new: &[ValidationRule]) -> Vec<(&'static str, bool, String)> {
+/// What is said of rules that refuse what was fine, and of those that don't.
+const FORGIVEN: &str = "values that an update leaves alone are forgiven";
+const HOLDS: &str = "it holds for all that passed before";
+
+/// Changes of rules: an id, what it does, and what it is about. `always_holds` tells whether a new rule holds for all that
+/// passed before. What is no expression is left out: no server takes it.
+pub fn diff(
+    old: &[ValidationRule],
+    new: &[ValidationRule],
+    always_holds: impl Fn(&ValidationRule) -> bool,
+) -> Vec<(&'static str, Degree, String)> {
     if old == new {
         return Vec::new();
     }
@@ -52,6 +62,13 @@ pub fn diff(old: &[ValidationRule], new: &[ValidationRule]) -> Vec<(&'static str
     let mut before: Vec<Parsed<'_>> = old.iter().map(|rule| Parsed::new(rule, &env)).collect();
     let mut after: Vec<Parsed<'_>> = new.iter().map(|rule| Parsed::new(rule, &env)).collect();
     let mut changes = Vec::new();
+    let told = |rule: &ValidationRule, degree, detail: String| {
+        if always_holds(rule) {
+            (Degree::Safe, format!("{detail}; {HOLDS}"))
+        } else {
+            (degree, format!("{detail}; {FORGIVEN}"))
+        }
+    };
     pair(
         &mut before,
         &mut after,
@@ -60,7 +77,11 @@ pub fn diff(old: &[ValidationRule], new: &[ValidationRule]) -> Vec<(&'static str
             let says =
                 |rule: &ValidationRule| (rule.message.clone(), rule.message_expression.clone(), rule.reason.clone());
             if says(old.rule) != says(new.rule) || old.rule.field_path != new.rule.field_path {
-                changes.push(("rule-message-changed", false, format!("`{}` tells its failures differently", new.text)));
+                changes.push((
+                    "rule-message-changed",
+                    Degree::Safe,
+                    format!("`{}` tells its failures differently", new.text),
+                ));
             }
         },
     );
@@ -71,23 +92,25 @@ pub fn diff(old: &[ValidationRule], new: &[ValidationRule]) -> Vec<(&'static str
         |old, new| {
             let became = format!("`{}` became `{}`", old.text, new.text);
             changes.push(match relation(old, new) {
-                Some(Relation::Looser) => ("rule-loosened", false, became),
-                _ => ("rule-tightened", true, format!("{became}; values that an update leaves alone are forgiven")),
+                Some(Relation::Looser) => ("rule-loosened", Degree::Safe, became),
+                _ => {
+                    let (degree, detail) = told(new.rule, Degree::Breaking, became);
+                    ("rule-tightened", degree, detail)
+                }
             });
         },
     );
     let has_same_message =
         |old: &Parsed<'_>, new: &Parsed<'_>| !old.rule.message.is_empty() && old.rule.message == new.rule.message;
     pair(&mut before, &mut after, has_same_message, |old, new| {
-        let detail = format!("`{}` became `{}`; values that an update leaves alone are forgiven", old.text, new.text);
-        changes.push(("rule-changed", true, detail));
+        let (degree, detail) = told(new.rule, Degree::MayBreak, format!("`{}` became `{}`", old.text, new.text));
+        changes.push(("rule-changed", degree, detail));
     });
-    changes.extend(
-        after.iter().map(|rule| {
-            ("rule-added", true, format!("`{}`; values that an update leaves alone are forgiven", rule.text))
-        }),
-    );
-    changes.extend(before.iter().map(|rule| ("rule-removed", false, format!("`{}`", rule.text))));
+    for rule in after.iter().filter(|rule| rule.ast.is_some()) {
+        let (degree, detail) = told(rule.rule, Degree::MayBreak, format!("`{}`", rule.text));
+        changes.push(("rule-added", degree, detail));
+    }
+    changes.extend(before.iter().map(|rule| ("rule-removed", Degree::Safe, format!("`{}`", rule.text))));
     changes
 }
 
@@ -222,7 +245,7 @@ mod tests {
     #[track_caller]
     fn check(old: &str, new: &str, expected: &[&str]) {
         let rule = |rule: &str| ValidationRule { rule: rule.to_owned(), ..ValidationRule::default() };
-        let found: Vec<&str> = diff(&[rule(old)], &[rule(new)]).into_iter().map(|(id, _, _)| id).collect();
+        let found: Vec<&str> = diff(&[rule(old)], &[rule(new)], |_| false).into_iter().map(|(id, _, _)| id).collect();
         assert_eq!(found, expected, "{old} and {new}");
     }
 

@@ -1,22 +1,65 @@
 //! What changes from one schema to another, node by node.
 
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
+use super::Degree::{self, Breaking, MayBreak, Safe};
+use super::before::Before;
 use super::{Change, change, join, rules};
+use crate::author::lint::decide_without;
+use crate::crd::bounds::descend;
+use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, Step};
+use crate::meta::field::Path;
+use crate::schema::json_schema::ValidationRule;
 use crate::schema::structural::{Structural, StructuralOrBool, ValueValidation};
+use crate::schema::validate::validate;
 use crate::value::{Value, json};
 
 /// A walk over two schemas of a version.
 pub struct Walk<'w> {
-    pub version: &'w str,
-    pub changes: &'w mut Vec<Change>,
+    version: &'w str,
+    changes: &'w mut Vec<Change>,
+    /// The rules of the new schema, compiled, by the ways to their nodes and by what they say.
+    rules: HashMap<(&'w [Step], &'w str), &'w RuleCosts>,
+    roots: Option<(&'w Structural, &'w Structural)>,
+    /// What may have been there before, once a rule asks.
+    before: OnceCell<Before>,
+    /// From the roots to the nodes.
+    steps: Vec<Step>,
 }
 
-impl Walk<'_> {
-    fn tell(&mut self, path: &str, id: &'static str, breaks: bool, detail: impl Into<String>) {
-        let path = if path.is_empty() { "<nil>" } else { path };
-        self.changes.push(change(Some(self.version.to_owned()), path, id, breaks, detail.into()));
+impl<'w> Walk<'w> {
+    pub fn new(version: &'w str, changes: &'w mut Vec<Change>, costs: Option<&'w SchemaCosts>) -> Self {
+        let rules = costs.into_iter().flat_map(|costs| &costs.rules);
+        let rules = rules.map(|rule| ((rule.steps.as_slice(), rule.rule.rule.as_str()), rule)).collect();
+        Walk { version, changes, rules, roots: None, before: OnceCell::new(), steps: Vec::new() }
     }
 
-    pub fn node(&mut self, path: &str, old: &Structural, new: &Structural) {
+    /// Tells what changes from `old` to `new`.
+    pub fn compare(mut self, old: &'w Structural, new: &'w Structural) {
+        self.roots = Some((old, new));
+        self.node("", old, new);
+    }
+
+    fn tell(&mut self, path: &str, id: &'static str, degree: Degree, detail: impl Into<String>) {
+        let path = if path.is_empty() { "<nil>" } else { path };
+        self.changes.push(change(Some(self.version.to_owned()), path, id, degree, detail.into()));
+    }
+
+    /// Whether a rule of the new schema, at the node of this walk, holds for all that the old schema let in.
+    fn always_holds(&self, rule: &ValidationRule) -> bool {
+        let known = self.rules.get(&(self.steps.as_slice(), rule.rule.as_str()));
+        let (Some((old, new)), Some(known)) = (self.roots, known) else { return false };
+        let Some(expression) = &known.compiled.expression else { return false };
+        let before = self.before.get_or_init(|| Before::new(old, new));
+        let Some(node) = descend(&before.schema, &self.steps) else { return false };
+        let is_resource = self.steps.is_empty() || node.extensions.embedded_resource;
+        let rule = &expression.checked.ast.expr;
+        let decision = decide_without(rule, node, is_resource, &self.steps, &before.never);
+        !decision.may_fail && !decision.may_break
+    }
+
+    fn node(&mut self, path: &str, old: &Structural, new: &Structural) {
         let (before, after) = (type_of(old), type_of(new));
         if before != after {
             // What takes more than before takes all that it took.
@@ -24,27 +67,27 @@ impl Walk<'_> {
                 (before.as_str(), after.as_str()),
                 ("integer", "number" | "integer or string") | ("string", "integer or string")
             );
-            self.tell(path, "type-changed", !widens, format!("{before} became {after}"));
+            self.tell(path, "type-changed", if widens { Safe } else { Breaking }, format!("{before} became {after}"));
         }
         match (old.generic.nullable, new.generic.nullable) {
-            (true, false) => self.tell(path, "nullable-removed", true, "null is dropped or refused"),
-            (false, true) => self.tell(path, "nullable-added", false, "null is kept"),
+            (true, false) => self.tell(path, "nullable-removed", Breaking, "null is dropped or refused"),
+            (false, true) => self.tell(path, "nullable-added", Safe, "null is kept"),
             _ => {}
         }
         match (&old.generic.default, &new.generic.default) {
-            (Some(before), None) => self.tell(path, "default-removed", true, format!("it was {}", shown(before))),
-            (None, Some(after)) => self.tell(path, "default-added", false, format!("it is {}", shown(after))),
+            (Some(before), None) => self.tell(path, "default-removed", MayBreak, format!("it was {}", shown(before))),
+            (None, Some(after)) => self.tell(path, "default-added", Safe, format!("it is {}", shown(after))),
             (Some(before), Some(after)) if before != after => {
                 // Objects that leave the field out read differently, those in the store included.
-                self.tell(path, "default-changed", true, format!("{} became {}", shown(before), shown(after)));
+                self.tell(path, "default-changed", MayBreak, format!("{} became {}", shown(before), shown(after)));
             }
             _ => {}
         }
         self.unknown_fields(path, old, new);
         self.merging(path, old, new);
         self.values(path, old, new);
-        for (id, breaks, detail) in rules::diff(&old.validations, &new.validations) {
-            self.tell(path, id, breaks, detail);
+        for (id, degree, detail) in rules::diff(&old.validations, &new.validations, |rule| self.always_holds(rule)) {
+            self.tell(path, id, degree, detail);
         }
         self.below(path, old, new);
     }
@@ -52,9 +95,9 @@ impl Walk<'_> {
     fn unknown_fields(&mut self, path: &str, old: &Structural, new: &Structural) {
         match (old.extensions.preserve_unknown_fields, new.extensions.preserve_unknown_fields) {
             (true, false) => {
-                self.tell(path, "unknown-fields-pruned", true, "fields that are not specified are dropped")
+                self.tell(path, "unknown-fields-pruned", Breaking, "fields that are not specified are dropped")
             }
-            (false, true) => self.tell(path, "unknown-fields-kept", false, "fields that are not specified stay"),
+            (false, true) => self.tell(path, "unknown-fields-kept", Safe, "fields that are not specified stay"),
             _ => {}
         }
     }
@@ -65,14 +108,19 @@ impl Walk<'_> {
         let (before, after) = (list_type(old), list_type(new));
         if before != after {
             // Who applies to the list owns and replaces other items than before.
-            self.tell(path, "list-type-changed", true, format!("{before} became {after}"));
+            self.tell(path, "list-type-changed", MayBreak, format!("{before} became {after}"));
         } else if old.extensions.list_map_keys != new.extensions.list_map_keys {
-            self.tell(path, "list-map-keys-changed", true, "items are told apart by other keys");
+            self.tell(path, "list-map-keys-changed", MayBreak, "items are told apart by other keys");
         }
         let map_type = |schema: &Structural| schema.extensions.map_type.clone().unwrap_or("granular".to_owned());
         let (before, after) = (map_type(old), map_type(new));
         if before != after {
-            self.tell(path, "map-type-changed", after == "atomic", format!("{before} became {after}"));
+            self.tell(
+                path,
+                "map-type-changed",
+                if after == "atomic" { MayBreak } else { Safe },
+                format!("{before} became {after}"),
+            );
         }
     }
 
@@ -81,7 +129,53 @@ impl Walk<'_> {
         let before = old.value_validation.as_deref().unwrap_or(&none);
         let after = new.value_validation.as_deref().unwrap_or(&none);
         self.required(path, new, before, after);
+        // Where all values were listed, it is the list that tells what no longer passes.
+        let is_listed = !before.enum_.is_empty();
+        let narrower = |degree| if is_listed { Safe } else { degree };
+        self.bounds(path, before, after, narrower(Breaking));
+        for (name, before, after) in
+            [("pattern", &before.pattern, &after.pattern), ("format", &before.format, &after.format)]
+        {
+            // Whether one pattern takes all that another does can't be told, and some formats are not looked at.
+            match (before.as_str(), after.as_str()) {
+                (before, after) if before == after => {}
+                (before, "") => self.tell(path, "text-constraint-changed", Safe, format!("{name} `{before}` removed")),
+                ("", after) => {
+                    let degree = if name == "pattern" { Breaking } else { MayBreak };
+                    self.tell(path, "text-constraint-changed", narrower(degree), format!("{name} `{after}` added"));
+                }
+                (before, after) => {
+                    let detail = format!("{name} `{before}` became `{after}`");
+                    self.tell(path, "text-constraint-changed", narrower(MayBreak), detail);
+                }
+            }
+        }
+        match (before.bounds.multiple_of, after.bounds.multiple_of) {
+            (before, after) if before == after => {}
+            (Some(before), None) => {
+                self.tell(path, "multiple-of-changed", Safe, format!("multipleOf {before} removed"))
+            }
+            (None, Some(after)) => {
+                self.tell(path, "multiple-of-changed", narrower(Breaking), format!("multipleOf {after} added"));
+            }
+            (Some(before), Some(after)) => {
+                let is_safe = before % after == 0.0;
+                let degree = if is_safe { Safe } else { narrower(Breaking) };
+                self.tell(path, "multiple-of-changed", degree, format!("multipleOf {before} became {after}"));
+            }
+            (None, None) => {}
+        }
+        self.enumeration(path, old, new, before, after);
+        if before.junctors != after.junctors {
+            let degree = if after.junctors.is_blank() { Safe } else { narrower(MayBreak) };
+            self.tell(path, "junctors-changed", degree, "allOf, anyOf, oneOf or not differ");
+        }
+    }
+
+    fn bounds(&mut self, path: &str, before: &ValueValidation, after: &ValueValidation, narrower: Degree) {
         let as_float = |bound: Option<i64>| bound.map(|bound| bound as f64);
+        // Nothing has a size below 0.
+        let of_sizes = |bound: Option<i64>| as_float(bound.filter(|bound| *bound > 0));
         let upper = [
             ("maximum", before.bounds.maximum, after.bounds.maximum),
             ("maxLength", as_float(before.bounds.max_length), as_float(after.bounds.max_length)),
@@ -90,51 +184,32 @@ impl Walk<'_> {
         ];
         let lower = [
             ("minimum", before.bounds.minimum, after.bounds.minimum),
-            ("minLength", as_float(before.bounds.min_length), as_float(after.bounds.min_length)),
-            ("minItems", as_float(before.bounds.min_items), as_float(after.bounds.min_items)),
-            ("minProperties", as_float(before.bounds.min_properties), as_float(after.bounds.min_properties)),
+            ("minLength", of_sizes(before.bounds.min_length), of_sizes(after.bounds.min_length)),
+            ("minItems", of_sizes(before.bounds.min_items), of_sizes(after.bounds.min_items)),
+            ("minProperties", of_sizes(before.bounds.min_properties), of_sizes(after.bounds.min_properties)),
         ];
         let bounds = upper.into_iter().map(|bound| (bound, 1.0)).chain(lower.into_iter().map(|bound| (bound, -1.0)));
         for ((name, before, after), sign) in bounds {
-            let tightens = match (before, after) {
-                (before, after) if before == after => continue,
-                (_, None) => false,
-                (None, Some(_)) => true,
-                (Some(before), Some(after)) => after * sign < before * sign,
+            let (detail, tightens) = match (before, after) {
+                (None, Some(after)) => (format!("{name} {after} added"), true),
+                (Some(before), None) => (format!("{name} {before} removed"), false),
+                (Some(before), Some(after)) if before != after => {
+                    (format!("{name} {before} became {after}"), after * sign < before * sign)
+                }
+                _ => continue,
             };
-            let shown = |bound: Option<f64>| bound.map_or("none".to_owned(), |bound| bound.to_string());
-            let id = if tightens { "bound-tightened" } else { "bound-loosened" };
-            self.tell(path, id, tightens, format!("{name} {} became {}", shown(before), shown(after)));
+            let (id, degree) = if tightens { ("bound-tightened", narrower) } else { ("bound-loosened", Safe) };
+            self.tell(path, id, degree, detail);
         }
         for (name, before, after) in [
             ("exclusiveMaximum", before.bounds.exclusive_maximum, after.bounds.exclusive_maximum),
             ("exclusiveMinimum", before.bounds.exclusive_minimum, after.bounds.exclusive_minimum),
             ("uniqueItems", before.bounds.unique_items, after.bounds.unique_items),
         ] {
+            let (id, degree) = if after { ("bound-tightened", narrower) } else { ("bound-loosened", Safe) };
             if before != after {
-                self.tell(
-                    path,
-                    if after { "bound-tightened" } else { "bound-loosened" },
-                    after,
-                    format!("{name} became {after}"),
-                );
+                self.tell(path, id, degree, format!("{name} became {after}"));
             }
-        }
-        for (name, before, after) in
-            [("pattern", &before.pattern, &after.pattern), ("format", &before.format, &after.format)]
-        {
-            if before != after {
-                let detail = format!("{name} `{before}` became `{after}`");
-                self.tell(path, "text-constraint-changed", !after.is_empty(), detail);
-            }
-        }
-        if before.bounds.multiple_of != after.bounds.multiple_of {
-            self.tell(path, "multiple-of-changed", after.bounds.multiple_of.is_some(), "multipleOf is another");
-        }
-        self.enumeration(path, &before.enum_, &after.enum_);
-        if before.junctors != after.junctors {
-            let gone = after.junctors.is_blank();
-            self.tell(path, "junctors-changed", !gone, "allOf, anyOf, oneOf or not differ");
         }
     }
 
@@ -142,59 +217,86 @@ impl Walk<'_> {
         for name in after.required.iter().filter(|name| !before.required.contains(name)) {
             let has_default = new.properties.get(name).is_some_and(|property| property.generic.default.is_some());
             let detail = if has_default { "it has a default" } else { "it has no default" };
-            self.tell(&join(path, name), "required-added", !has_default, detail);
+            self.tell(&join(path, name), "required-added", if has_default { Safe } else { Breaking }, detail);
         }
         for name in before.required.iter().filter(|name| !after.required.contains(name)) {
-            self.tell(&join(path, name), "required-removed", false, "it may be left out");
+            self.tell(&join(path, name), "required-removed", Safe, "it may be left out");
         }
     }
 
-    fn enumeration(&mut self, path: &str, before: &[Value], after: &[Value]) {
-        let (lost, gained): (Vec<&Value>, Vec<&Value>) = (
-            before.iter().filter(|value| !after.contains(value)).collect(),
-            after.iter().filter(|value| !before.contains(value)).collect(),
-        );
-        match (before.is_empty(), after.is_empty()) {
-            (true, true) => {}
-            (true, false) => self.tell(path, "enum-added", true, format!("only {} pass", list(&gained))),
-            (false, true) => self.tell(path, "enum-removed", false, "any value passes"),
-            (false, false) => {
-                if !lost.is_empty() {
-                    self.tell(path, "enum-values-removed", true, format!("without {}", list(&lost)));
-                }
-                if !gained.is_empty() {
-                    self.tell(path, "enum-values-added", false, format!("with {}", list(&gained)));
-                }
-            }
+    /// What of the old list no longer passes, be it by a new list or by whatever came instead of it.
+    fn enumeration(
+        &mut self,
+        path: &str,
+        old: &Structural,
+        new: &Structural,
+        before: &ValueValidation,
+        after: &ValueValidation,
+    ) {
+        let passes = |value: &Value, schema: &Structural| validate(&Path::ROOT, value, schema).is_empty();
+        let (own_old, own_new) = (alone(old), alone(new));
+        let lost: Vec<&Value> =
+            before.enum_.iter().filter(|value| passes(value, &own_old) && !passes(value, &own_new)).collect();
+        if !lost.is_empty() {
+            self.tell(path, "enum-values-removed", Breaking, format!("without {}", list(&lost)));
         }
+        let gained: Vec<&Value> = after.enum_.iter().filter(|value| !before.enum_.contains(value)).collect();
+        match (before.enum_.is_empty(), after.enum_.is_empty()) {
+            (true, false) => self.tell(path, "enum-added", Breaking, format!("only {} pass", list(&gained))),
+            (false, true) => {
+                let is_bare = after.pattern.is_empty() && after.format.is_empty() && after.junctors.is_blank();
+                let detail = if is_bare { "any value passes" } else { "other values pass, too" };
+                self.tell(path, "enum-removed", Safe, detail);
+            }
+            (false, false) if !gained.is_empty() => {
+                self.tell(path, "enum-values-added", Safe, format!("with {}", list(&gained)));
+            }
+            _ => {}
+        }
+    }
+
+    fn step(&mut self, step: Step, path: &str, old: &Structural, new: &Structural) {
+        self.steps.push(step);
+        self.node(path, old, new);
+        self.steps.pop();
     }
 
     fn below(&mut self, path: &str, old: &Structural, new: &Structural) {
         for (name, before) in old.properties.iter() {
             let path = join(path, name);
             match new.properties.get(name) {
-                Some(after) => self.node(&path, before, after),
+                Some(after) => self.step(Step::Property(name.to_owned()), &path, before, after),
                 None => {
                     let stays = new.extensions.preserve_unknown_fields;
                     let detail = if stays { "it is no longer checked" } else { "it is dropped from objects" };
-                    self.tell(&path, "property-removed", !stays, detail);
+                    self.tell(&path, "property-removed", if stays { Safe } else { Breaking }, detail);
                 }
             }
         }
         for name in new.properties.keys().filter(|name| !old.properties.contains_key(name)) {
-            self.tell(&join(path, name), "property-added", false, "a new field");
+            self.tell(&join(path, name), "property-added", Safe, "a new field");
         }
         if let (Some(before), Some(after)) = (&old.items, &new.items) {
-            self.node(&format!("{path}[*]"), before, after);
+            self.step(Step::Items, &format!("{path}[*]"), before, after);
         }
         match (&old.additional_properties, &new.additional_properties) {
             (Some(StructuralOrBool::Structural(before)), Some(StructuralOrBool::Structural(after))) => {
-                self.node(&format!("{path}[*]"), before, after);
+                self.step(Step::Values, &format!("{path}[*]"), before, after);
             }
-            (Some(_), None) => self.tell(path, "entries-removed", true, "it is a map no longer"),
-            (None, Some(_)) => self.tell(path, "entries-added", false, "it takes any keys"),
+            (Some(_), None) => self.tell(path, "entries-removed", Breaking, "it is a map no longer"),
+            (None, Some(_)) => self.tell(path, "entries-added", Safe, "it takes any keys"),
             _ => {}
         }
+    }
+}
+
+/// What a node asks of a value itself.
+fn alone(schema: &Structural) -> Structural {
+    Structural {
+        generic: schema.generic.clone(),
+        extensions: schema.extensions.clone(),
+        value_validation: schema.value_validation.clone(),
+        ..Structural::default()
     }
 }
 

@@ -6,7 +6,8 @@ use super::catalogue::{
     TIME_NAME, UNBOUNDED_NUMBER, UNIT, UNKNOWN_FIELDS,
 };
 use super::{Findings, Node};
-use crate::crd::ServedVersion;
+use crate::crd::approval::{Approval, is_protected};
+use crate::crd::{Definition, ServedVersion};
 use crate::schema::structural::{Structural, StructuralOrBool, ValueValidation};
 use crate::value::Value;
 
@@ -16,37 +17,61 @@ const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 const DURATIONS: [&str; 8] = ["timeout", "period", "interval", "delay", "duration", "ttl", "deadline", "age"];
 const SIZES: [&str; 2] = ["memory", "bandwidth"];
 
-/// What concerns a version as a whole.
-pub fn look_at_version(found: &mut Findings<'_>, version: &ServedVersion, own: &str) {
+/// How a node is called.
+pub struct Named<'n> {
+    pub name: &'n str,
+    /// Whether its type is one of Kubernetes', and so only the name its author's.
+    pub is_embedded: bool,
+}
+
+/// What concerns a definition as a whole.
+pub fn look_at_definition(found: &mut Findings<'_>, definition: &Definition) {
     let node = |at| Node { path: "", at };
-    let kind = &version.names.kind;
+    let kind = &definition.spec.names.kind;
     if !is_camel_case(kind) || (kind.ends_with("List") && kind != "List") {
         let message = format!("the kind `{kind}` is not a CamelCase word for one object");
         found.tell(&node("spec.names.kind"), &KIND_CASE, message, KIND_CASE.remedy);
     }
-    let group = &version.group;
-    if is_reserved(group) {
-        let message = format!("the group `{group}` is reserved");
+    // Without the annotation the server refuses it.
+    let group = &definition.spec.group;
+    if is_protected(group) && Approval::of(definition) == Approval::Bypassed {
+        let message = format!("the group `{group}` is reserved, and its definition is not approved");
         found.tell(&node("spec.group"), &RESERVED_GROUP, message, RESERVED_GROUP.remedy);
     }
+}
+
+/// What concerns a version as a whole.
+pub fn look_at_version(found: &mut Findings<'_>, version: &ServedVersion, own: &str) {
     if version.structural.properties.contains_key("status") && !version.status {
         let at = format!("{own}.properties[status]");
         found.tell(&Node { path: "status", at: &at }, &STATUS, "the kind has a status, but no /status", STATUS.remedy);
     }
 }
 
-/// What concerns a node of a schema, called `name`.
-pub fn look(found: &mut Findings<'_>, node: &Node<'_>, schema: &Structural, name: &str) {
+/// What concerns a node of a schema.
+pub fn look(
+    found: &mut Findings<'_>,
+    version: &ServedVersion,
+    node: &Node<'_>,
+    schema: &Structural,
+    named: &Named<'_>,
+) {
     let none = ValueValidation::default();
     let values = schema.value_validation.as_deref().unwrap_or(&none);
+    names(found, node, named.name);
+    if version.is_namespaced() {
+        references(found, node, schema, named.name);
+    }
+    if named.is_embedded {
+        return;
+    }
     structure(found, node, schema, values);
     match schema.generic.type_.as_str() {
         "integer" | "number" => number(found, node, schema, values),
-        "boolean" => boolean(found, node, name),
+        "boolean" => boolean(found, node, named.name),
         _ => {}
     }
-    units(found, node, schema, values, name);
-    names(found, node, schema, name);
+    units(found, node, schema, values, named.name);
     constants(found, node, values);
     if node.path == "status.phase" {
         found.tell(node, &PHASE, "the status has a phase", PHASE.remedy);
@@ -140,24 +165,19 @@ fn units(found: &mut Findings<'_>, node: &Node<'_>, schema: &Structural, values:
         let message = format!("`{name}` is a duration in Go's format");
         found.tell(node, &UNIT, message, format!("use an integer called {name}Seconds"));
     }
-    if values.format == "date-time" && !name.is_empty() && !name.ends_with("Time") && name != "time" {
+    let says_time = ["Time", "time"].iter().any(|word| name.ends_with(word)) || name.starts_with("time");
+    if values.format == "date-time" && !name.is_empty() && !says_time {
         let stem = ["Timestamp", "Date", "At"].into_iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
         found.tell(node, &TIME_NAME, format!("the time `{name}` does not end in Time"), format!("call it {stem}Time"));
     }
 }
 
-fn names(found: &mut Findings<'_>, node: &Node<'_>, schema: &Structural, name: &str) {
+fn names(found: &mut Findings<'_>, node: &Node<'_>, name: &str) {
     if let Some(stem) = name.strip_suffix("Reference").filter(|stem| !stem.is_empty()) {
         found.tell(node, &REFERENCE, format!("`{name}` is a reference"), format!("call it {stem}Ref"));
     }
-    let is_reference = ["Ref", "Reference", "Refs", "References"].iter().any(|end| name.ends_with(end));
-    let holder = schema.items.as_deref().unwrap_or(schema);
-    if is_reference && holder.properties.contains_key("namespace") && holder.properties.contains_key("name") {
-        let message = format!("`{name}` may name an object of another namespace");
-        found.tell(node, &CROSS_NAMESPACE, message, CROSS_NAMESPACE.remedy);
-    }
     match name.split_once('/') {
-        Some((prefix, _)) if is_reserved(prefix) => {
+        Some((prefix, _)) if is_protected(prefix) => {
             let message = format!("the prefix of `{name}` is reserved");
             found.tell(node, &RESERVED_PREFIX, message, RESERVED_PREFIX.remedy);
         }
@@ -165,6 +185,16 @@ fn names(found: &mut Findings<'_>, node: &Node<'_>, schema: &Structural, name: &
             found.tell(node, &NAME_CASE, format!("`{name}` is not lowerCamelCase"), NAME_CASE.remedy);
         }
         _ => {}
+    }
+}
+
+/// An object without a namespace can't leave its own.
+fn references(found: &mut Findings<'_>, node: &Node<'_>, schema: &Structural, name: &str) {
+    let is_reference = ["Ref", "Reference", "Refs", "References"].iter().any(|end| name.ends_with(end));
+    let holder = schema.items.as_deref().unwrap_or(schema);
+    if is_reference && holder.properties.contains_key("namespace") && holder.properties.contains_key("name") {
+        let message = format!("`{name}` may name an object of another namespace");
+        found.tell(node, &CROSS_NAMESPACE, message, CROSS_NAMESPACE.remedy);
     }
 }
 
@@ -201,8 +231,4 @@ fn is_in_spec(node: &Node<'_>) -> bool {
 
 fn is_camel_case(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_uppercase()) && text.chars().all(|c| c.is_ascii_alphanumeric())
-}
-
-fn is_reserved(domain: &str) -> bool {
-    ["k8s.io", "kubernetes.io"].iter().any(|reserved| domain == *reserved || domain.ends_with(&format!(".{reserved}")))
 }

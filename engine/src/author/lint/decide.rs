@@ -7,7 +7,7 @@
 //! INVARIANT: what a rule does to an object that its schema lets in is among what is told here. Too much may be told, never
 //! too little: a test holds that over the objects of the corpus.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use crate::cel::ast::{ACCUMULATOR, Call, Comprehension, Constant, Expr, ExprKind, Select, operators};
@@ -39,10 +39,39 @@ pub struct Decision {
 
 /// Decides on `rule`, an expression with its macros expanded, at a node that is `steps` below the root of its schema.
 pub fn decide(rule: &Expr, node: &Structural, is_resource: bool, steps: &[Step]) -> Decision {
-    let mut walk = Walk { steps_left: STEPS_MAX, read: Vec::new() };
-    let own = walk.value_of(node, is_resource, Access { path: vec![SELF.to_owned()], steps: steps.to_vec() });
-    let scope = Scope { variables: vec![(SELF.to_owned(), own)], facts: Vec::new() };
-    let outcome = walk.outcome(rule, &scope);
+    decide_without(rule, node, is_resource, steps, &HashSet::new())
+}
+
+/// The same, where there is nothing at the places `never`, by their steps from the root.
+pub fn decide_without(
+    rule: &Expr,
+    node: &Structural,
+    is_resource: bool,
+    steps: &[Step],
+    never: &HashSet<Vec<Step>>,
+) -> Decision {
+    let access = Access { path: vec![SELF.to_owned()], steps: steps.to_vec() };
+    decide_on(rule, (node, is_resource), access, never)
+}
+
+/// Decides on an expression that reads a resource as `variable`; of other variables nothing is known.
+pub fn decide_named(expr: &Expr, variable: &str, root: &Structural) -> Decision {
+    let access = Access { path: vec![variable.to_owned()], steps: Vec::new() };
+    decide_on(expr, (root, true), access, &HashSet::new())
+}
+
+/// Decides on an expression that reads a node as the variable that `access` begins with.
+fn decide_on(
+    expr: &Expr,
+    (node, is_resource): (&Structural, bool),
+    access: Access,
+    never: &HashSet<Vec<Step>>,
+) -> Decision {
+    let mut walk = Walk { steps_left: STEPS_MAX, read: Vec::new(), never };
+    let variable = access.path.concat();
+    let own = walk.value_of(node, is_resource, access);
+    let scope = Scope { variables: vec![(variable, own)], facts: Vec::new() };
+    let outcome = walk.outcome(expr, &scope);
     let truth = outcome.truth();
     Decision {
         may_hold: truth.may_hold,
@@ -208,12 +237,14 @@ impl<'s> Scope<'s> {
     }
 }
 
-struct Walk {
+struct Walk<'n> {
     steps_left: usize,
     read: Vec<Vec<Step>>,
+    /// Where no value can be.
+    never: &'n HashSet<Vec<Step>>,
 }
 
-impl Walk {
+impl Walk<'_> {
     fn value_of<'s>(&mut self, schema: &'s Structural, is_resource: bool, access: Access) -> Known<'s> {
         if !self.read.contains(&access.steps) {
             self.read.push(access.steps.clone());
@@ -274,6 +305,7 @@ impl Walk {
             return Outcome { breaks, ..Outcome::sure(Known::Truth(Truth::EITHER)) }.after(&[holder]);
         };
         let truth = match scope.is_present(&property.access.path) {
+            _ if self.never.contains(&property.access.steps) => Truth::of(false),
             Some(is_present) => Truth::of(is_present),
             None if property.is_always_there && !property.schema.generic.nullable => Truth::of(true),
             None => Truth::EITHER,
@@ -287,6 +319,7 @@ impl Walk {
             return Outcome { breaks: true, ..Outcome::sure(Known::Nothing) }.after(&[holder]);
         };
         let is_present = scope.is_present(&property.access.path).unwrap_or(property.is_always_there);
+        let is_present = is_present && !self.never.contains(&property.access.steps);
         let absent = if is_present { BTreeSet::new() } else { BTreeSet::from([property.access.path.clone()]) };
         let is_resource = property.schema.extensions.embedded_resource;
         let known = self.value_of(property.schema, is_resource, property.access);
@@ -384,6 +417,15 @@ impl Walk {
             ExprKind::Call(step) if is_accumulator(step.args.first()) => Some(step),
             _ => None,
         };
+        if let Some(condition) = condition_of(&fold.loop_step) {
+            let tested = self.outcome(condition, &within);
+            if size_max == 0 || !tested.truth().may_hold {
+                // Nothing is ever added.
+                let start = self.outcome(&fold.accu_init, scope);
+                let ended = scope.with_variable(&fold.accu_var, start.known.clone());
+                return self.outcome(&fold.result, &ended).after(&[range, tested, start]);
+            }
+        }
         let quantifier = step.map(|step| (step.function.as_str(), &step.args[1]));
         let outcome = match quantifier {
             Some((operators::LOGICAL_AND, test)) => {
@@ -445,6 +487,16 @@ impl Walk {
         let mut steps = node.access.steps.clone();
         steps.push(step);
         self.value_of(below, below.extensions.embedded_resource, Access { path, steps })
+    }
+}
+
+/// The condition without which a step leaves what was gathered as it is, as in `filter` and `exists_one`.
+fn condition_of(step: &Expr) -> Option<&Expr> {
+    match &step.kind {
+        ExprKind::Call(call) if call.function == operators::CONDITIONAL && is_accumulator(call.args.last()) => {
+            call.args.first()
+        }
+        _ => None,
     }
 }
 
@@ -816,6 +868,9 @@ properties:
         check("!has(self.rig) || self.rig == 'A'", "holds fails");
         check("self.tags.all(tag, tag in ['p', 'q'])", "holds");
         check("self.tags.exists(tag, tag == 'z')", "fails");
+        check("self.tags.filter(tag, tag == 'z').size() <= 1", "holds");
+        check("self.tags.exists_one(tag, tag == 'z')", "fails");
+        check("self.tags.filter(tag, tag == 'p').size() <= 1", "holds fails breaks");
     }
 
     #[test]

@@ -6,14 +6,18 @@
 mod catalogue;
 mod conventions;
 mod decide;
+mod ignore;
+pub(super) mod of_policies;
 mod rules;
+mod shapes;
 
-pub use catalogue::{LINTS, Lint, markdown};
+pub use catalogue::{LINTS, Lint, Severity, markdown};
 pub use decide::Decision;
+pub(super) use decide::{decide_named, decide_without};
 
 use super::Kind;
 use crate::crd::validate::expressions::Step;
-use crate::crd::{Definition, validate, warnings};
+use crate::crd::{Definition, ServedVersion, validate, warnings};
 use crate::meta::field::Path;
 use crate::schema::check;
 use crate::schema::convert::to_structural;
@@ -21,8 +25,7 @@ use crate::schema::structural::{Structural, StructuralOrBool};
 use crate::value::Value;
 use catalogue::{DEPRECATED, NOT_STRUCTURAL, REFUSED};
 
-/// The annotation that turns findings off: ids, or `id:path`, with commas between.
-pub const IGNORE: &str = "skiff.kubeskiff.dev/lint-ignore";
+pub(super) use ignore::apply as apply_ignored;
 
 /// Where errors see a schema that all versions share.
 const SHARED: &str = "spec.validation.openAPIV3Schema";
@@ -32,19 +35,21 @@ const SHARED: &str = "spec.validation.openAPIV3Schema";
 pub struct Finding {
     /// Which lint found it.
     pub lint: &'static Lint,
-    /// Empty for what concerns all versions.
-    pub version: String,
+    /// The versions that it stands in; none for what concerns all of them.
+    pub versions: Vec<String>,
     /// `spec.ports[*]`; empty for the whole object.
     pub path: String,
-    /// The place within the definition.
-    pub at: String,
+    /// Its places within the definition: one for each version, or one.
+    pub places: Vec<String>,
     /// What was found.
     pub message: String,
     /// What to write instead.
     pub fix: String,
 }
 
-/// Everything found in a definition, but for what its annotation turns off.
+/// Everything found in a definition, of all severities, but for what its annotation turns off.
+///
+/// What stands in several versions is one finding. Of versions that are deprecated or not served only errors are told.
 ///
 /// # Errors
 /// Go's text for what is no definition.
@@ -52,7 +57,7 @@ pub fn lint(definition: &Value) -> Result<Vec<Finding>, String> {
     let kind = Kind::new(definition)?;
     let mut findings = Vec::new();
     if definition.str_at(&["apiVersion"]) == "apiextensions.k8s.io/v1beta1" {
-        let mut found = Findings { version: "", findings: &mut findings };
+        let mut found = Findings { version: "", is_used: true, findings: &mut findings };
         let node = Node { path: "", at: "apiVersion" };
         found.tell(&node, &DEPRECATED, "v1beta1 is no longer served since 1.22", "write it in apiextensions.k8s.io/v1");
         return Ok(findings);
@@ -61,16 +66,16 @@ pub fn lint(definition: &Value) -> Result<Vec<Finding>, String> {
     let (_, costs) = validate::create_with_costs(&kind.definition);
     for (index, version) in kind.versions.iter().enumerate() {
         let own = schema_place(index);
-        let mut found = Findings { version: &version.version, findings: &mut findings };
+        let is_used = version.served && version.deprecation_warning.is_none();
+        let mut found = Findings { version: &version.version, is_used, findings: &mut findings };
         conventions::look_at_version(&mut found, version, &own);
         let costs = costs.iter().find(|costs| costs.path == own || costs.path == SHARED);
         if let Some(costs) = costs {
             rules::look(&mut found, &version.structural, costs, &own);
         }
-        look_below(&mut found, &Node { path: "", at: &own }, &version.structural, "");
+        look_below(&mut found, version, &Node { path: "", at: &own }, &version.structural, "");
     }
-    let ignored = kind.definition.metadata.at(&["annotations", IGNORE]).and_then(Value::as_str).unwrap_or_default();
-    findings.retain(|finding| !is_ignored(finding, ignored));
+    ignore::apply(&kind.definition.metadata, &mut findings);
     Ok(findings)
 }
 
@@ -92,16 +97,10 @@ fn schema_place(index: usize) -> String {
     format!("spec.versions[{index}].schema.openAPIV3Schema")
 }
 
-fn is_ignored(finding: &Finding, ignored: &str) -> bool {
-    ignored.split(',').map(str::trim).any(|entry| match entry.split_once(':') {
-        None => entry == finding.lint.id,
-        Some((id, path)) => id == finding.lint.id && path == finding.path,
-    })
-}
-
 /// What the server has against the definition, and what it takes but warns of.
 fn look_at_definition(kind: &Kind, written: &Value, findings: &mut Vec<Finding>) {
-    let mut found = Findings { version: "", findings };
+    let mut found = Findings { version: "", is_used: true, findings };
+    conventions::look_at_definition(&mut found, &kind.definition);
     let structural = structural_errors(&kind.definition);
     for error in &kind.errors {
         let is_structural =
@@ -148,43 +147,67 @@ struct Node<'n> {
 /// What is found in a version.
 struct Findings<'f> {
     version: &'f str,
+    /// Whether its author still works on the version, and not only keeps it for those who have objects of it.
+    is_used: bool,
     findings: &'f mut Vec<Finding>,
 }
 
 impl Findings<'_> {
-    /// Adds a finding, once.
+    /// Adds a finding, or this version to one that there is already.
     fn tell(&mut self, node: &Node<'_>, lint: &'static Lint, message: impl Into<String>, fix: impl Into<String>) {
+        if !self.is_used && lint.severity != Severity::Error {
+            return;
+        }
+        let version = Some(self.version.to_owned()).filter(|version| !version.is_empty());
         let finding = Finding {
             lint,
-            version: self.version.to_owned(),
+            versions: version.into_iter().collect(),
             path: node.path.to_owned(),
-            at: node.at.to_owned(),
+            places: vec![node.at.to_owned()],
             message: message.into(),
             fix: fix.into(),
         };
-        if !self.findings.contains(&finding) {
-            self.findings.push(finding);
+        let is_same = |known: &&mut Finding| {
+            (known.lint, &known.path, &known.message, &known.fix)
+                == (finding.lint, &finding.path, &finding.message, &finding.fix)
+        };
+        match self.findings.iter_mut().find(is_same) {
+            None => self.findings.push(finding),
+            Some(known) => {
+                add_new(&mut known.versions, finding.versions);
+                add_new(&mut known.places, finding.places);
+            }
         }
     }
 }
 
-/// Looks at a node called `name`, which is empty for items, entries and the root, and at all below.
-fn look_below(found: &mut Findings<'_>, node: &Node<'_>, schema: &Structural, name: &str) {
-    conventions::look(found, node, schema, name);
+fn add_new(known: &mut Vec<String>, others: Vec<String>) {
+    for other in others {
+        if !known.contains(&other) {
+            known.push(other);
+        }
+    }
+}
+
+/// Looks at a node called `name`, which is empty for items, entries and the root, and at all below but for what stands within
+/// an embedded type of Kubernetes.
+fn look_below(found: &mut Findings<'_>, version: &ServedVersion, node: &Node<'_>, schema: &Structural, name: &str) {
+    let embedded = shapes::embedded(schema, node.path);
+    conventions::look(found, version, node, schema, &conventions::Named { name, is_embedded: embedded.is_some() });
     for (name, below) in schema.properties.iter() {
         let is_standard = node.path.is_empty() && ["apiVersion", "kind", "metadata"].contains(&name);
-        if is_standard {
+        if is_standard || embedded.is_some_and(|message| message.member(name).is_some()) {
             continue;
         }
         let path = if node.path.is_empty() { name.to_owned() } else { format!("{}.{name}", node.path) };
         let at = format!("{}.properties[{name}]", node.at);
-        look_below(found, &Node { path: &path, at: &at }, below, name);
+        look_below(found, version, &Node { path: &path, at: &at }, below, name);
     }
     let values_below = schema.additional_properties.as_ref().and_then(StructuralOrBool::structural);
     for (word, below) in [("items", schema.items.as_deref()), ("additionalProperties", values_below)] {
         let Some(below) = below else { continue };
         let (path, at) = (format!("{}[*]", node.path), format!("{}.{word}", node.at));
-        look_below(found, &Node { path: &path, at: &at }, below, "");
+        look_below(found, version, &Node { path: &path, at: &at }, below, "");
     }
 }
 

@@ -59,9 +59,13 @@ fn cost(found: &mut Findings<'_>, node: &Node<'_>, root: &Structural, rule: &Rul
         return;
     }
     let advice = advise(root, rule);
-    let fix = match advice.remedies.first() {
-        Some(bounds) => format!("set {}", bounds.iter().map(Bound::to_string).collect::<Vec<_>>().join(", ")),
-        None => "make the rule simpler".to_owned(),
+    let fix = match (advice.remedies.first(), advice.unbounded.as_slice()) {
+        (Some(bounds), _) => format!("set {}", bounds.iter().map(Bound::to_string).collect::<Vec<_>>().join(", ")),
+        (None, []) => "make the rule simpler".to_owned(),
+        (None, unbounded) => {
+            let places: Vec<String> = unbounded.iter().map(|place| format!("{place} ({})", place.keyword)).collect();
+            format!("bound {}", places.join(", "))
+        }
     };
     let share = percent(rule.cost, EXPRESSION_ESTIMATE_MAX);
     let message = format!("`{}` takes {share:.0}% of what a rule may cost", one_line(&rule.rule.rule));
@@ -82,9 +86,17 @@ fn verdict(found: &mut Findings<'_>, node: &Node<'_>, rule: &RuleCosts, expressi
     } else if constant == Some(false) || !decision.may_hold {
         found.tell(node, &NEVER_HOLDS, format!("`{text}` holds for no value"), NEVER_HOLDS.remedy);
     }
-    for field in &decision.absent {
-        let message = format!("`{text}` reads the optional `{field}`");
-        let fix = format!("ask `!has({field}) || …` first, require the field, or give it a default");
-        found.tell(node, &WITHOUT_HAS, message, fix);
+    let absent: Vec<String> = decision.absent.iter().map(|field| format!("`{field}`")).collect();
+    match absent.as_slice() {
+        [] => {}
+        [field] => {
+            let bare = field.trim_matches('`');
+            let fix = format!("ask `!has({bare}) || …` first, require the field, or give it a default");
+            found.tell(node, &WITHOUT_HAS, format!("`{text}` reads the optional {field}"), fix);
+        }
+        fields => {
+            let message = format!("`{text}` reads the optional {}", fields.join(" and "));
+            found.tell(node, &WITHOUT_HAS, message, WITHOUT_HAS.remedy);
+        }
     }
 }

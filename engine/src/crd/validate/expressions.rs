@@ -32,7 +32,7 @@ pub struct SchemaCosts {
 }
 
 /// From a node of a schema to one below.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
     /// A property, by its name.
     Property(String),

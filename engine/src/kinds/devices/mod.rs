@@ -13,7 +13,7 @@ pub(crate) mod taint;
 
 use std::collections::BTreeSet;
 
-use crate::meta::field::{Error, ErrorList};
+use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
 use crate::value::{Value, json};
 
@@ -93,5 +93,64 @@ pub fn raw(field: &FieldRef<'_>, is_stored: bool, bytes_max: usize) -> Option<Er
         Some(value) if !is_stored && json::encode(value).len() > bytes_max => Some(field.too_long(bytes_max as i64)),
         Some(Value::Object(_)) => None,
         Some(_) => Some(Error::invalid(field.path(), "<value omitted>", "must be a valid JSON object")),
+    }
+}
+
+/// The label of a namespace in which devices may be asked for with administrative access.
+const ADMIN_ACCESS: &str = "resource.kubernetes.io/admin-access";
+
+/// Whether a new claim, or a template of claims, asks for administrative access to a device.
+pub fn asks_for_admin_access(group: &str, plural: &str, object: &Value) -> bool {
+    let requests = match (group, plural) {
+        ("resource.k8s.io", "resourceclaims") => object.items_at(&["spec", "devices", "requests"]),
+        ("resource.k8s.io", "resourceclaimtemplates") => object.items_at(&["spec", "spec", "devices", "requests"]),
+        _ => &[],
+    };
+    let is_true = |request: &Value, path: &[&str]| request.at(path).and_then(Value::as_bool) == Some(true);
+    // The older versions have it in the request itself.
+    requests.iter().any(|request| is_true(request, &["exactly", "adminAccess"]) || is_true(request, &["adminAccess"]))
+}
+
+/// What is wrong with such a claim in `namespace`, if there is one of that name.
+///
+/// Source: `AuthorizedForAdmin` of `pkg/registry/resource`, release 1.36.
+pub fn check_admin_access(name: &str, namespace: Option<&Value>) -> Option<Error> {
+    let root = Path::new("");
+    let Some(namespace) = namespace else {
+        let why = format!(
+            "could not retrieve namespace {name} to verify admin access: namespaces {} not found",
+            crate::value::go_quote(name)
+        );
+        return Some(Error::internal(&root, why));
+    };
+    let is_allowed = namespace.str_at(&["metadata", "labels", ADMIN_ACCESS]) == "true";
+    let why = format!("admin access to devices requires the `{ADMIN_ACCESS}: true` label on the containing namespace");
+    (!is_allowed).then(|| Error::forbidden(&root, why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    fn read(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("the test is YAML")
+    }
+
+    #[test]
+    fn administrative_access_takes_a_labelled_namespace() {
+        let claim = read("spec: {devices: {requests: [{name: a, exactly: {adminAccess: true}}]}}");
+        assert!(asks_for_admin_access("resource.k8s.io", "resourceclaims", &claim));
+        assert!(!asks_for_admin_access("resource.k8s.io", "resourceclaimtemplates", &claim));
+        let template = crate::object! { "spec" => claim };
+        assert!(asks_for_admin_access("resource.k8s.io", "resourceclaimtemplates", &template));
+        let told = |labels: &str| {
+            let namespace = read(&format!("metadata: {{labels: {{{labels}}}}}"));
+            check_admin_access("n", Some(&namespace)).map(|error| error.to_string())
+        };
+        assert_eq!(told("resource.kubernetes.io/admin-access: 'true'"), None);
+        let why = "[]: Forbidden: admin access to devices requires the `resource.kubernetes.io/admin-access: true` label on the \
+                   containing namespace";
+        assert_eq!(told("other: 'true'").as_deref(), Some(why));
     }
 }

@@ -3,14 +3,20 @@
 use crate::object;
 use crate::value::Value;
 
+/// The type of a pod that has a node.
 pub const SCHEDULED: &str = "PodScheduled";
+/// The type of a pod that may be sent requests.
 pub const READY: &str = "Ready";
 
 /// A condition as the server sets it.
 pub struct Condition<'c> {
+    /// Its type.
     pub kind: &'c str,
+    /// `True`, `False` or `Unknown`.
     pub status: &'c str,
+    /// Why so, in one word; empty for none.
     pub reason: &'c str,
+    /// Why so, for people; empty for none.
     pub message: &'c str,
 }
 

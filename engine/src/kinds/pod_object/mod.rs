@@ -7,7 +7,7 @@ pub(crate) mod convert;
 pub(crate) mod prepare;
 pub(crate) mod app_armor;
 mod qos;
-pub(crate) mod conditions;
+pub mod conditions;
 pub(crate) mod create;
 pub(crate) mod update;
 mod gated;
@@ -27,6 +27,8 @@ pub(crate) mod fields;
 pub mod priority;
 pub mod tolerations;
 pub mod runtime_class;
+pub mod service_account;
+pub mod topology;
 pub mod resize_admission;
 
 use crate::kinds::Kind;

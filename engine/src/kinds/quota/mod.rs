@@ -17,6 +17,7 @@ use crate::work;
 use super::pod::aggregate::Totals;
 use super::{defaults, resources};
 
+pub use scopes::all_match;
 pub use usage::Counted;
 
 /// A write of an object.
@@ -58,6 +59,32 @@ pub fn charge(quotas: &[Value], request: &Request<'_>) -> Result<Vec<Value>, Str
 fn matches(quota: &Value, counted: &Counted<'_>, object: &Value) -> bool {
     let is_limited = hard(quota).any(|name| counted.counts(name));
     is_limited && scopes::all_match(quota, counted, object)
+}
+
+/// What a request was charged for, by the names of resources.
+pub type Charge = Totals;
+
+/// How much more `after` counts as used than `before`, which is the same quota.
+pub fn difference_of(before: &Value, after: &Value) -> Charge {
+    let used = |quota: &Value, name: &str| resources::parse(quota.at(&["status", "used", name]));
+    let differs = |name: &str| {
+        let more = used(after, name).sub(&used(before, name)).ok()?;
+        (more.signum() != 0).then(|| (name.to_owned(), more))
+    };
+    hard(after).filter_map(differs).collect()
+}
+
+/// The quota as if a request had not been charged; never below nothing.
+pub fn refunded(quota: &Value, charge: &Charge) -> Value {
+    let mut refunded = quota.clone();
+    for (name, amount) in charge {
+        work::step();
+        let used = resources::parse(quota.at(&["status", "used", name]));
+        let status = defaults::structure(&mut refunded, "status");
+        let left = difference(&used, amount);
+        defaults::structure(status, "used").make_object().insert(name, Value::String(left.to_string()));
+    }
+    refunded
 }
 
 fn hard(quota: &Value) -> impl Iterator<Item = &str> {
@@ -151,6 +178,20 @@ mod tests {
         assert_eq!(charge_pod(quota, &pod("600m")), Err(why.to_owned()));
         let why = "failed quota: q: must specify requests.cpu for: c";
         assert_eq!(charge_pod(quota, "spec: {containers: [{name: c}]}"), Err(why.to_owned()));
+    }
+
+    #[test]
+    fn what_was_charged_is_given_back() {
+        let quota = read(
+            "{metadata: {name: q}, status: {hard: {pods: '3', requests.cpu: '1'}, used: {pods: '1', requests.cpu: 200m}}}",
+        );
+        let pod = "spec: {containers: [{name: c, resources: {requests: {cpu: 300m}}}]}";
+        let counted = Counted { group: "", plural: "pods", subresource: "" };
+        let charged =
+            charge(std::slice::from_ref(&quota), &Request { counted, object: &read(pod), old: None }).expect("it fits");
+        let charge = difference_of(&quota, &charged[0]);
+        assert_eq!(charge.keys().map(String::as_str).collect::<Vec<_>>(), ["pods", "requests.cpu"]);
+        assert_eq!(refunded(&charged[0], &charge), quota);
     }
 
     #[test]

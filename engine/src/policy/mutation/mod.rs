@@ -6,7 +6,7 @@
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch`, release 1.37; texts recorded from kube-apiserver.
 
-pub(crate) mod apply_configuration;
+pub mod apply_configuration;
 pub(crate) mod json_patch;
 mod native;
 
@@ -33,6 +33,24 @@ pub enum Mutated {
     Merged(Value),
     /// Patched, as JSON.
     Patched(Value),
+}
+
+/// Why a changed object can't be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Misread {
+    /// What becomes of the request is the policy's to say.
+    Fault(String),
+    /// The request fails with 500.
+    Broken(String),
+}
+
+impl Misread {
+    /// Why.
+    pub fn text(&self) -> &str {
+        match self {
+            Misread::Fault(text) | Misread::Broken(text) => text,
+        }
+    }
 }
 
 /// Why an expression can't be one of a policy.

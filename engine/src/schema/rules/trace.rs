@@ -46,11 +46,17 @@ impl Trace {
     /// is for the root of a custom resource and for embedded ones.
     pub fn new(rule: &ValidationRule, schema: &Structural, is_resource: bool) -> Option<Trace> {
         let (checked, env) = check(rule, schema, is_resource)?;
+        Some(Trace::of(&checked, &env))
+    }
+
+    /// The parts of an expression over the variables of `env`, in the order of its text; itself is the first.
+    pub fn of(checked: &CheckedExpr, env: &Env) -> Trace {
         let mut found = Vec::new();
-        collect(&checked.ast.expr, &mut found);
+        let is_variable = |name: &str| env.variables.iter().any(|variable| variable.name == name);
+        collect(&checked.ast.expr, &is_variable, &mut found);
         let parts = found.into_iter().filter_map(|expr| {
             let text = print::print(&Ast { expr: expr.clone(), source: checked.ast.source.clone() })?;
-            let program = Program::part(&checked, &env, expr).ok()?;
+            let program = Program::part(checked, env, expr).ok()?;
             Some(Part { text, program, is_bool: *checked.ty(expr.id) == Type::Bool })
         });
         let mut parts: Vec<Part> = parts.collect();
@@ -61,7 +67,7 @@ impl Trace {
                 true
             }
         });
-        Some(Trace { parts })
+        Trace { parts }
     }
 
     /// What the parts come to with the variables of the rule.
@@ -93,26 +99,26 @@ pub fn check(rule: &ValidationRule, schema: &Structural, is_resource: bool) -> O
 }
 
 /// Every part that says more than the text does: no literals, and nothing within comprehensions.
-fn collect<'e>(expr: &'e Expr, found: &mut Vec<&'e Expr>) {
+fn collect<'e>(expr: &'e Expr, is_variable: &dyn Fn(&str) -> bool, found: &mut Vec<&'e Expr>) {
     match &expr.kind {
         ExprKind::Constant(_) => return,
-        ExprKind::Ident(name) if name != SELF && name != OLD_SELF => return,
+        ExprKind::Ident(name) if !is_variable(name) => return,
         ExprKind::List(list) if list.elements.iter().all(|item| matches!(item.kind, ExprKind::Constant(_))) => return,
         _ => found.push(expr),
     }
     match &expr.kind {
-        ExprKind::Comprehension(fold) => collect(&fold.iter_range, found),
+        ExprKind::Comprehension(fold) => collect(&fold.iter_range, is_variable, found),
         // What a field is read from says less than the field.
-        ExprKind::Select(select) => collect_below(&select.operand, found),
-        _ => expr.children().into_iter().for_each(|child| collect(child, found)),
+        ExprKind::Select(select) => collect_below(&select.operand, is_variable, found),
+        _ => expr.children().into_iter().for_each(|child| collect(child, is_variable, found)),
     }
 }
 
-fn collect_below<'e>(expr: &'e Expr, found: &mut Vec<&'e Expr>) {
+fn collect_below<'e>(expr: &'e Expr, is_variable: &dyn Fn(&str) -> bool, found: &mut Vec<&'e Expr>) {
     match &expr.kind {
-        ExprKind::Select(select) => collect_below(&select.operand, found),
+        ExprKind::Select(select) => collect_below(&select.operand, is_variable, found),
         ExprKind::Ident(_) => {}
-        _ => collect(expr, found),
+        _ => collect(expr, is_variable, found),
     }
 }
 

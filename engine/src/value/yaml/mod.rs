@@ -35,7 +35,7 @@ use scanner::Fault;
 use tag::Tag;
 
 pub use emitter::{TooLong, encode, encode_within};
-pub use place::{Located, Place, Repeated, RepeatedKey, decode_all_located};
+pub use place::{Broken, Located, Place, Repeated, RepeatedKey, decode_all_located, decode_each_located};
 
 /// Bytes of the texts that the aliases of a document may stand for: as many as a body has. The reference counts nodes alone.
 const ALIASED_BYTES_MAX: usize = 3 << 20;
@@ -58,10 +58,33 @@ impl Error {
     }
 }
 
+impl ParseError {
+    /// Where reading ended: the line, from 0.
+    fn line(&self) -> Option<usize> {
+        match self {
+            ParseError::Syntax(Fault { line: 0, context_line: 0, .. }) | ParseError::UnknownAnchor(_) => None,
+            ParseError::Syntax(Fault { line: 0, context_line, .. }) => Some(*context_line),
+            ParseError::Syntax(Fault { line, .. }) => Some(*line),
+        }
+    }
+
+    /// What is wrong, without a line.
+    fn problem(&self) -> String {
+        match self {
+            ParseError::Syntax(Fault { problem, .. }) => problem.clone(),
+            ParseError::UnknownAnchor(name) => unknown_anchor(name),
+        }
+    }
+}
+
+fn unknown_anchor(name: &str) -> String {
+    format!("unknown anchor '{name}' referenced")
+}
+
 impl From<ParseError> for Error {
     fn from(error: ParseError) -> Self {
         match error {
-            ParseError::UnknownAnchor(name) => Error::yaml(format_args!("unknown anchor '{name}' referenced")),
+            ParseError::UnknownAnchor(name) => Error::yaml(unknown_anchor(&name)),
             ParseError::Syntax(Fault { problem, line, context_line, from_scanner }) => {
                 let line = match line {
                     0 => context_line,

@@ -69,8 +69,13 @@ const INDENTLESS_ITEM_ENDS: &[Kind] = &[Kind::BlockEntry, Kind::Key, Kind::Value
 
 impl Parser {
     pub fn new(bytes: &[u8]) -> Self {
+        Self::at_line(bytes, 0)
+    }
+
+    /// For a part of a stream, which begins at a line of it.
+    pub fn at_line(bytes: &[u8], line: usize) -> Self {
         Parser {
-            scanner: Scanner::new(bytes),
+            scanner: Scanner::new(bytes, line),
             is_first: true,
             tag_prefixes: HashMap::new(),
             anchors: HashMap::new(),

@@ -3,11 +3,17 @@
 //! In: YAML, and a field as errors name it (`spec.ports[0].name`, `metadata.labels[a/b]`). Out: a line and a column. The
 //! nodes of the text are kept for this; who only wants values uses the other readers.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::sync::OnceLock;
 
 use super::parser::{Content, Document, Id, Node, Parser};
 use super::{Error, decode_document, is_merge};
 use crate::value::{Value, go_quote};
+use crate::work;
+
+/// A mapping of more fields has an index of them, once a place within it is asked for.
+const SCANNED_FIELDS_MAX: usize = 16;
 
 /// A place in a text: line and column, in characters, both from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,6 +59,19 @@ pub struct Located {
     /// Keys that stand twice, which count by their last value.
     pub repeated: Vec<Repeated>,
     document: Document,
+    index: OnceLock<Index>,
+}
+
+/// Of each mapping with many fields, where each of them is among them; of a field that stands twice, the last.
+type Index = HashMap<Id, HashMap<String, usize>>;
+
+/// A document that can't be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// What is wrong, without its line: Go counts them from 0 or from 1.
+    pub problem: String,
+    /// Where.
+    pub place: Place,
 }
 
 /// What of a field is meant.
@@ -71,18 +90,69 @@ pub fn decode_all_located(bytes: &[u8]) -> Result<Vec<Located>, Error> {
     let mut located = Vec::new();
     while let Some(document) = parser.document()? {
         let (value, repeated) = decode_document(&document)?;
-        located.push(Located { value, repeated, document });
+        located.push(Located { value, repeated, document, index: OnceLock::new() });
     }
     Ok(located)
+}
+
+/// Reads each document by itself, so that one that is broken hides no other.
+///
+/// A line that begins with `---` begins a document, whatever stands before it.
+pub fn decode_each_located(bytes: &[u8]) -> Vec<Result<Located, Broken>> {
+    match decode_all_located(bytes) {
+        Ok(located) => located.into_iter().map(Ok).collect(),
+        Err(_) => parts(bytes).into_iter().flat_map(|(line, part)| decode_part(part, line)).collect(),
+    }
+}
+
+/// The parts of a stream that begin with a document's mark, and what stands before the first, with their lines.
+fn parts(bytes: &[u8]) -> Vec<(usize, &[u8])> {
+    let mut parts = Vec::new();
+    let (mut start, mut start_line, mut at) = (0, 0, 0);
+    for (number, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        work::bytes(line.len());
+        let is_mark = line.strip_prefix(b"---").is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace));
+        if is_mark && at > start {
+            parts.push((start_line, &bytes[start..at]));
+            (start, start_line) = (at, number);
+        }
+        at += line.len();
+    }
+    parts.push((start_line, &bytes[start..]));
+    parts
+}
+
+/// The documents of a part that begins at `line`, up to the first that is broken.
+fn decode_part(part: &[u8], line: usize) -> Vec<Result<Located, Broken>> {
+    let mut parser = Parser::at_line(part, line);
+    let mut read = Vec::new();
+    loop {
+        let document = match parser.document() {
+            Ok(None) => return read,
+            Ok(Some(document)) => document,
+            Err(error) => {
+                let place = Place { line: error.line().unwrap_or(line) + 1, column: 1 };
+                read.push(Err(Broken { place, problem: error.problem() }));
+                return read;
+            }
+        };
+        read.push(match decode_document(&document) {
+            Ok((value, repeated)) => Ok(Located { value, repeated, document, index: OnceLock::new() }),
+            Err(error) => Err(Broken { place: place_of(&document.nodes[document.root]), problem: error.to_string() }),
+        });
+    }
+}
+
+fn place_of(node: &Node) -> Place {
+    Place { line: node.line + 1, column: node.column + 1 }
 }
 
 impl Located {
     /// Where to point at for `path`: at a scalar itself, at the key of anything larger. For a field that is not there, at
     /// what would hold it.
     pub fn place(&self, path: &str) -> Place {
-        let path = if path == "<nil>" { "" } else { path };
         let nodes = &self.document.nodes;
-        let found = find(nodes, Found { key: None, value: self.document.root }, path);
+        let found = self.find(path);
         let is_scalar = matches!(nodes[found.value].content, Content::Scalar { .. } | Content::Alias { .. });
         let is_empty =
             matches!(&nodes[found.value].content, Content::Scalar { text, plain: true, .. } if text.is_empty());
@@ -90,31 +160,61 @@ impl Located {
             Some(key) if !is_scalar || is_empty => key,
             _ => found.value,
         };
-        let node = &nodes[shown];
-        Place { line: node.line + 1, column: node.column + 1 }
+        place_of(&nodes[shown])
+    }
+
+    /// Where to point at for a field that should not be there: at its key.
+    pub fn key_place(&self, path: &str) -> Place {
+        let found = self.find(path);
+        place_of(&self.document.nodes[found.key.unwrap_or(found.value)])
+    }
+
+    /// The deepest node on the way to `path` that is there.
+    fn find(&self, path: &str) -> Found {
+        let path = if path == "<nil>" { "" } else { path };
+        let index = self.index.get_or_init(|| index(&self.document.nodes));
+        find(&self.document.nodes, index, Found { key: None, value: self.document.root }, path)
     }
 }
 
+fn index(nodes: &[Node]) -> Index {
+    let mut index = Index::new();
+    for (id, node) in nodes.iter().enumerate() {
+        work::step();
+        let Content::Mapping(fields) = &node.content else { continue };
+        if fields.len() <= SCANNED_FIELDS_MAX {
+            continue;
+        }
+        let named = fields.iter().enumerate().filter_map(|(at, (key, _))| match &nodes[*key].content {
+            Content::Scalar { text, .. } if !is_merge(&nodes[*key]) => {
+                work::bytes(text.len());
+                Some((text.clone(), at))
+            }
+            _ => None,
+        });
+        index.insert(id, named.collect());
+    }
+    index
+}
+
 /// The deepest node on the way to `path` that is there.
-fn find(nodes: &[Node], from: Found, path: &str) -> Found {
+fn find(nodes: &[Node], index: &Index, from: Found, path: &str) -> Found {
+    work::step();
     if path.is_empty() {
         return from;
     }
-    match &nodes[resolved(nodes, from.value)].content {
+    let id = resolved(nodes, from.value);
+    match &nodes[id].content {
         Content::Mapping(fields) => {
-            let mut best: Option<(&str, usize, Found)> = None;
-            for (key, value) in fields {
-                if is_merge(&nodes[*key]) {
-                    continue;
-                }
-                let Content::Scalar { text, .. } = &nodes[*key].content else { continue };
-                let Some(rest) = behind_key(path, text) else { continue };
-                if best.as_ref().is_none_or(|(_, length, _)| text.len() >= *length) {
-                    best = Some((rest, text.len(), Found { key: Some(*key), value: *value }));
-                }
-            }
+            let best = match index.get(&id) {
+                Some(known) => look_up(known, path),
+                None => scan(nodes, fields, path),
+            };
             match best {
-                Some((rest, _, found)) => find(nodes, found, rest),
+                Some((rest, at)) => {
+                    let (key, value) = fields[at];
+                    find(nodes, index, Found { key: Some(key), value }, rest)
+                }
                 None => from,
             }
         }
@@ -122,12 +222,46 @@ fn find(nodes: &[Node], from: Found, path: &str) -> Found {
             let found = path.strip_prefix('[').and_then(|rest| rest.split_once(']'));
             let item = found.and_then(|(index, rest)| Some((*items.get(index.parse::<usize>().ok()?)?, rest)));
             match item {
-                Some((value, rest)) => find(nodes, Found { key: None, value }, rest),
+                Some((value, rest)) => find(nodes, index, Found { key: None, value }, rest),
                 None => from,
             }
         }
         Content::Scalar { .. } | Content::Alias { .. } => from,
     }
+}
+
+/// The field with the longest name that `path` begins with, and what follows its name; the last of several.
+fn scan<'p>(nodes: &[Node], fields: &[(Id, Id)], path: &'p str) -> Option<(&'p str, usize)> {
+    let mut best: Option<(&str, usize, usize)> = None;
+    for (at, (key, _)) in fields.iter().enumerate() {
+        if is_merge(&nodes[*key]) {
+            continue;
+        }
+        let Content::Scalar { text, .. } = &nodes[*key].content else { continue };
+        let Some(rest) = behind_key(path, text) else { continue };
+        if best.is_none_or(|(_, length, _)| text.len() >= length) {
+            best = Some((rest, text.len(), at));
+        }
+    }
+    best.map(|(rest, _, at)| (rest, at))
+}
+
+/// The same in a mapping with many fields: each name that `path` may begin with is looked up.
+fn look_up<'p>(known: &HashMap<String, usize>, path: &'p str) -> Option<(&'p str, usize)> {
+    let first = usize::from(path.starts_with(['.', '[']));
+    let ends = path.char_indices().filter(|(_, sign)| matches!(sign, '.' | '[' | ']')).map(|(at, _)| at);
+    let mut best: Option<(&str, usize, usize)> = None;
+    for end in ends.chain([path.len()]) {
+        work::bytes(end);
+        for start in [0, first] {
+            let Some(name) = path.get(start..end) else { continue };
+            let (Some(at), Some(rest)) = (known.get(name), behind_key(path, name)) else { continue };
+            if best.is_none_or(|(_, length, _)| name.len() >= length) {
+                best = Some((rest, name.len(), *at));
+            }
+        }
+    }
+    best.map(|(rest, _, at)| (rest, at))
 }
 
 /// What an alias stands for. An anchor is known before its alias, so this ends.
@@ -152,6 +286,7 @@ fn behind_key<'p>(path: &'p str, key: &str) -> Option<&'p str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::json;
 
     fn check(text: &str, path: &str, line: usize, column: usize) {
         let documents = decode_all_located(text.as_bytes()).expect("the test is YAML");
@@ -185,6 +320,47 @@ spec:
         check(TEXT, "spec.replicas", 3, 1);
         check(TEXT, "<nil>", 1, 1);
         check(TEXT, "spec.ports[7].name", 4, 3);
+    }
+
+    #[test]
+    fn fields_of_large_mappings_are_found_as_those_of_small_ones_are() {
+        let fields: String = (0..20).map(|at| format!("  k{at}: {at}\n")).collect();
+        let text = format!("data:\n{fields}  a: {{b: 1}}\n  a.b: 2\n  c/d.e: 3\n  k7: again\n");
+        check(&text, "data.k12", 14, 8);
+        check(&text, "data.a.b", 23, 8);
+        check(&text, "data[a.b]", 23, 8);
+        check(&text, "data.a[b]", 22, 10);
+        check(&text, "data[c/d.e]", 24, 10);
+        check(&text, "data.k7", 25, 7);
+        check(&text, "data.k99", 1, 1);
+    }
+
+    #[test]
+    fn what_should_not_be_there_is_pointed_at_by_its_key() {
+        let documents = decode_all_located(TEXT.as_bytes()).expect("the test is YAML");
+        assert_eq!(documents[0].key_place("spec.ports[0].number"), Place { line: 6, column: 5 });
+        assert_eq!(documents[0].key_place("spec.ports[1]"), Place { line: 7, column: 5 });
+    }
+
+    #[test]
+    fn a_broken_document_hides_no_other() {
+        let text = "# one\na: 1\n---\nb: [\n---\nc: 3\n--- # four\nd: *x\n---\n---\n? [e]\n: 5\n";
+        let found: Vec<_> = decode_each_located(text.as_bytes())
+            .into_iter()
+            .map(|read| match read {
+                Ok(located) => format!("{} at {}", json::encode_to_string(&located.value), located.place("").line),
+                Err(broken) => format!("{} at {}", broken.problem, broken.place.line),
+            })
+            .collect();
+        let expected = [
+            r#"{"a":1} at 2"#,
+            "did not find expected node content at 5",
+            r#"{"c":3} at 6"#,
+            "unknown anchor 'x' referenced at 7",
+            "null at 10",
+            r#"yaml: invalid map key: []interface {}{"e"} at 11"#,
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -98,9 +98,10 @@ pub(super) struct Scanner {
 type Scanned<T = ()> = Result<T, Fault>;
 
 impl Scanner {
-    pub fn new(bytes: &[u8]) -> Self {
+    /// The first line has the number `line`.
+    pub fn new(bytes: &[u8], line: usize) -> Self {
         Scanner {
-            source: Source::new(bytes),
+            source: Source::new(bytes, line),
             tokens: VecDeque::new(),
             taken: 0,
             ended: false,

@@ -26,7 +26,8 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub fn new(bytes: &[u8]) -> Self {
+    /// The first line has the number `line`.
+    pub fn new(bytes: &[u8], line: usize) -> Self {
         work::bytes(bytes.len());
         let mut characters = Vec::with_capacity(bytes.len());
         let fault = match bytes {
@@ -35,7 +36,7 @@ impl Source {
             [0xef, 0xbb, 0xbf, rest @ ..] => decode_utf8(rest, &mut characters),
             _ => decode_utf8(bytes, &mut characters),
         };
-        Source { characters, at: Mark::default(), seen: Cell::new(0), fault }
+        Source { characters, at: Mark { line, ..Mark::default() }, seen: Cell::new(0), fault }
     }
 
     /// What is wrong with the characters that have been looked at, if anything is.

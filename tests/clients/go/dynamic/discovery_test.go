@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/yaml"
 
+	skiff "github.com/kubeskiff/kubeskiff/helpers/go"
 	"kubeskiff/tests/clients/go/eventually"
-	"kubeskiff/tests/clients/go/skiff"
 )
 
 func TestDiscovery(test *testing.T) {

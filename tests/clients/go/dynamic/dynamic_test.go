@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"kubeskiff/tests/clients/go/skiff"
+	skiff "github.com/kubeskiff/kubeskiff/helpers/go"
 )
 
 const namespace = "default"
@@ -24,7 +24,7 @@ var (
 
 // harbour starts a server that has boats; it gives the client of those in the default namespace, too.
 func harbour(test *testing.T) (*rest.Config, dynamic.ResourceInterface) {
-	config := skiff.Start(test, "--crds", "../boats")
+	config := skiff.Start(test, skiff.CRDs("../boats"))
 	return config, dynamic.NewForConfigOrDie(config).Resource(boats).Namespace(namespace)
 }
 

@@ -21,8 +21,8 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 	"k8s.io/klog/v2"
 
+	skiff "github.com/kubeskiff/kubeskiff/helpers/go"
 	"kubeskiff/tests/clients/go/eventually"
-	"kubeskiff/tests/clients/go/skiff"
 )
 
 // A watcher that goes on where its watch has ended begins anew at the last bookmark, where it has seen no event.

@@ -110,6 +110,74 @@ func TestObjectsOutliveTheAPIServer(test *testing.T) {
 	}
 }
 
+// Two API servers on one etcd are one API: what one stores the other serves and tells its watches.
+func TestTwoAPIServersOnOneEtcdAreOne(test *testing.T) {
+	environment := &envtest.Environment{CRDInstallOptions: crds}
+	one := newClient(test, start(test, environment))
+	second := &envtest.ControlPlane{}
+	second.GetAPIServer().EtcdURL = environment.ControlPlane.Etcd.URL
+	if err := second.GetAPIServer().Start(); err != nil {
+		test.Fatal(err)
+	}
+	test.Cleanup(func() { second.GetAPIServer().Stop() })
+	user, err := second.AddUser(envtest.User{Name: "ops", Groups: []string{"system:masters"}}, nil)
+	if err != nil {
+		test.Fatal(err)
+	}
+	user.Config().QPS = -1
+	other := newClient(test, user.Config())
+	boats := dynamic.NewForConfigOrDie(user.Config()).
+		Resource(schema.GroupVersionResource{Group: "harbour.example.com", Version: "v1", Resource: "boats"})
+	watch, err := boats.Watch(test.Context(), metav1.ListOptions{})
+	if err != nil {
+		test.Fatal(err)
+	}
+	defer watch.Stop()
+	for round := range 20 {
+		from, to := one, other
+		if round%2 == 1 {
+			from, to = other, one
+		}
+		boat := newBoat(fmt.Sprint("boat-", round))
+		if err := from.Create(test.Context(), boat); err != nil {
+			test.Fatal(err)
+		}
+		read := newBoat(boat.GetName())
+		if err := to.Get(test.Context(), client.ObjectKeyFromObject(read), read); err != nil {
+			test.Fatal("round", round, err)
+		}
+		if read.GetResourceVersion() != boat.GetResourceVersion() {
+			test.Error("round", round, read.GetResourceVersion(), boat.GetResourceVersion())
+		}
+		select {
+		case event := <-watch.ResultChan():
+			if name := event.Object.(*unstructured.Unstructured).GetName(); name != boat.GetName() {
+				test.Error("round", round, "told of", name)
+			}
+		case <-time.After(eventually.Max):
+			test.Fatal("round", round, "the watch is told nothing")
+		}
+		// What the other has changed meanwhile is no base for a change.
+		read.SetLabels(map[string]string{"a": "b"})
+		boat.SetLabels(map[string]string{"a": "c"})
+		if err := to.Update(test.Context(), read); err != nil {
+			test.Fatal(err)
+		}
+		if err := from.Update(test.Context(), boat); !errors.IsConflict(err) {
+			test.Error("round", round, err)
+		}
+		<-watch.ResultChan()
+	}
+	// One of them goes, the other goes on.
+	if err := environment.ControlPlane.GetAPIServer().Stop(); err != nil {
+		test.Fatal(err)
+	}
+	found := newBoat("boat-0")
+	if err := other.Get(test.Context(), client.ObjectKeyFromObject(found), found); err != nil {
+		test.Fatal(err)
+	}
+}
+
 func TestUsersMayDoWhatRolesSay(test *testing.T) {
 	environment := &envtest.Environment{}
 	config := start(test, environment)
@@ -296,9 +364,34 @@ func TestKubectlFindsItsServer(test *testing.T) {
 		}
 	}
 	check()
+	// The control plane has one of its own.
+	kubectl = environment.ControlPlane.KubeCtl()
+	check()
 	// And where there is no other kubectl.
 	test.Setenv("PATH", "")
 	check()
+}
+
+// What the programs say is seen where their output is attached, and there a line a request.
+func TestOutputIsAttached(test *testing.T) {
+	file, err := os.Create(filepath.Join(test.TempDir(), "output"))
+	if err != nil {
+		test.Fatal(err)
+	}
+	stdout, stderr := os.Stdout, os.Stderr
+	os.Stdout, os.Stderr = file, file
+	test.Cleanup(func() { os.Stdout, os.Stderr = stdout, stderr })
+	test.Setenv("SKIFF_TRACE", "requests")
+	environment := &envtest.Environment{AttachControlPlaneOutput: true}
+	environment.ControlPlane.GetAPIServer().Configure().Append("v", "2").Append("profiling", "false")
+	admin := newClient(test, start(test, environment))
+	if err := admin.Create(test.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "seen"}}); err != nil {
+		test.Fatal(err)
+	}
+	eventually.Holds(test, "the request is told", func(context.Context) (bool, error) {
+		text, err := os.ReadFile(file.Name())
+		return strings.Contains(string(text), "create /api/v1/namespaces 201") && strings.Contains(string(text), "--profiling"), err
+	})
 }
 
 func readAll(reader interface{ Read([]byte) (int, error) }) (string, error) {
@@ -312,14 +405,18 @@ func TestNothingIsLeft(test *testing.T) {
 	folder := test.TempDir()
 	test.Setenv("TMPDIR", folder)
 	var environments []*envtest.Environment
-	for range 3 {
-		environment := &envtest.Environment{}
-		if _, err := environment.Start(); err != nil {
+	for range 10 {
+		environment := &envtest.Environment{CRDInstallOptions: crds}
+		config, err := environment.Start()
+		if err != nil {
 			test.Fatal(err)
 		}
 		environments = append(environments, environment)
+		if err := newClient(test, config).Create(test.Context(), newBoat("ark")); err != nil {
+			test.Error("they are not apart:", err)
+		}
 	}
-	if count := len(children(test)); count != 6 {
+	if count := len(children(test)); count != 20 {
 		test.Error("there are", count, "processes")
 	}
 	for _, environment := range environments {
@@ -394,7 +491,7 @@ func TestWhoIsKilledLeavesNothing(test *testing.T) {
 }
 
 // children are the ids of the processes of this one that still run; there are none to be seen but on Linux.
-func children(test *testing.T) []string {
+func children(test testing.TB) []string {
 	test.Helper()
 	entries, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
-	"kubeskiff/tests/clients/go/skiff"
+	skiff "github.com/kubeskiff/kubeskiff/helpers/go"
 )
 
 const namespace = "default"
@@ -47,7 +47,9 @@ type resource struct {
 }
 
 func TestEveryKind(test *testing.T) {
-	config := skiff.Start(test, "--runtime-config=api/all=true", "--disable-admission-plugins=TaintNodesByCondition")
+	config := skiff.Start(test, skiff.Arguments("--runtime-config=api/all=true", "--disable-admission-plugins=TaintNodesByCondition",
+		// It would write the status of policies between a read and an update.
+		"--controllers=*,-validatingadmissionpolicy-status-controller"))
 	// Some kinds are deprecated, and say so.
 	config.WarningHandler = rest.NoWarnings{}
 	examples := readExamples(test)
@@ -70,7 +72,9 @@ func TestEveryKind(test *testing.T) {
 
 // What is created only to be answered. Bindings need a pod: TestPods has them.
 func TestEveryQuestion(test *testing.T) {
-	config := skiff.Start(test, "--runtime-config=api/all=true", "--disable-admission-plugins=TaintNodesByCondition")
+	config := skiff.Start(test, skiff.Arguments("--runtime-config=api/all=true", "--disable-admission-plugins=TaintNodesByCondition",
+		// It would write the status of policies between a read and an update.
+		"--controllers=*,-validatingadmissionpolicy-status-controller"))
 	// Some kinds are deprecated, and say so.
 	config.WarningHandler = rest.NoWarnings{}
 	examples := readExamples(test)

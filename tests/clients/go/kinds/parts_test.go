@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"kubeskiff/tests/clients/go/skiff"
+	skiff "github.com/kubeskiff/kubeskiff/helpers/go"
 )
 
 // inBothForms runs a test with a typed clientset that sends and reads JSON, and one of protobuf.

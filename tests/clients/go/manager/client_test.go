@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"kubeskiff/tests/clients/go/skiff"
+	skiff "github.com/kubeskiff/kubeskiff/helpers/go"
 )
 
 // What the client has beside the verbs that the manager's controller uses.

@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	skiff "github.com/kubeskiff/kubeskiff/helpers/go"
 	"kubeskiff/tests/clients/go/eventually"
-	"kubeskiff/tests/clients/go/skiff"
 )
 
 const namespace = "default"
@@ -74,7 +74,7 @@ func start(test *testing.T, config *rest.Config) running {
 
 func TestManager(test *testing.T) {
 	ctrl.SetLogger(testr.New(test))
-	config := skiff.Start(test, "--crds", "../boats")
+	config := skiff.Start(test, skiff.CRDs("../boats"))
 	first := start(test, config)
 	<-first.Elected()
 	second := start(test, config)

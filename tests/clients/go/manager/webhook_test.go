@@ -30,8 +30,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	skiff "github.com/kubeskiff/kubeskiff/helpers/go"
 	"kubeskiff/tests/clients/go/eventually"
-	"kubeskiff/tests/clients/go/skiff"
 )
 
 // customs registers boats, and lets none move to another port.
@@ -114,7 +114,7 @@ func TestWebhooks(test *testing.T) {
 	port := listener.Addr().(*net.TCPAddr).Port
 	listener.Close()
 	// In a cluster the service would lead to the manager's pod; here the flag does.
-	config := skiff.Start(test, "--crds", "../boats", "--webhook-service", fmt.Sprintf("harbour/customs=127.0.0.1:%d", port))
+	config := skiff.Start(test, skiff.CRDs("../boats"), skiff.Arguments("--webhook-service", fmt.Sprintf("harbour/customs=127.0.0.1:%d", port)))
 	warnings := &heard{}
 	config.WarningHandler = warnings
 	folder := test.TempDir()

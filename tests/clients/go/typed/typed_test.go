@@ -20,8 +20,8 @@ import (
 	applyeventsv1 "k8s.io/client-go/applyconfigurations/events/v1"
 	"k8s.io/client-go/kubernetes"
 
+	skiff "github.com/kubeskiff/kubeskiff/helpers/go"
 	"kubeskiff/tests/clients/go/eventually"
-	"kubeskiff/tests/clients/go/skiff"
 )
 
 const namespace = "default"

@@ -17,6 +17,11 @@ use crate::cel::types::Type;
 
 /// The range of the cost of one evaluation of `expr`, whose variables are all declared as `root`.
 pub fn estimate(expr: &CheckedExpr, root: &DeclType) -> Range {
+    estimate_with(expr, &|_| Some(root))
+}
+
+/// [`estimate()`] of an expression with several variables: `root` declares each; `None` for one of an unknown size.
+pub fn estimate_with<'e>(expr: &'e CheckedExpr, root: &'e dyn Fn(&str) -> Option<&'e DeclType>) -> Range {
     let mut coster =
         Coster { checked: expr, root, paths: Vec::new(), sizes: Vec::new(), entries: Vec::new(), locals: Vec::new() };
     coster.cost(&expr.ast.expr)
@@ -24,7 +29,8 @@ pub fn estimate(expr: &CheckedExpr, root: &DeclType) -> Range {
 
 struct Coster<'e> {
     checked: &'e CheckedExpr,
-    root: &'e DeclType,
+    /// What declares a variable.
+    root: &'e dyn Fn(&str) -> Option<&'e DeclType>,
     /// By the ids of expressions, as are the next two.
     paths: Vec<Option<Path<'e>>>,
     sizes: Vec<Option<Range>>,

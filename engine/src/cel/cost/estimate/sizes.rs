@@ -78,11 +78,12 @@ impl<'e> Coster<'e> {
         get(&self.paths, expr.id).cloned().unwrap_or_default()
     }
 
-    /// What the declared type at the end of `path` says; the first step is a variable, whichever.
+    /// What the declared type at the end of `path` says; the first step is a variable.
     pub(super) fn declared_size(&self, path: &Path<'e>) -> Option<Range> {
         path.read(|steps| {
-            let mut decl = self.root;
-            for step in steps.get(1..)? {
+            let (variable, steps) = steps.split_first()?;
+            let mut decl = (self.root)(variable)?;
+            for step in steps {
                 decl = match (*step, &decl.shape) {
                     ("@items" | "@values", _) => decl.element()?,
                     ("@keys", Shape::Map { key, .. }) => key,

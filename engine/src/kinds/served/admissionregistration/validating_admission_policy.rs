@@ -8,7 +8,7 @@ use crate::cel::types::Type;
 use crate::crd::{Scope, ServedVersion};
 use crate::kinds::policies::{self, Compiler};
 use crate::kinds::strategy::{Strategy, Subresource, Table, reset_beside_status};
-use crate::kinds::{Kind, metadata, prepare};
+use crate::kinds::{Kind, conditions, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -167,5 +167,6 @@ fn validate_status(object: &Value) -> ErrorList {
             }
         }
     }
+    errors.extend(conditions::validate(&status.field("conditions")));
     errors
 }

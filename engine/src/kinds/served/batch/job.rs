@@ -110,6 +110,16 @@ impl Strategy for Job {
         format!("field label {} not supported for Job", crate::value::go_quote(field))
     }
 
+    fn shares_labels(&self) -> bool {
+        true
+    }
+
+    fn share_labels(&self, object: &mut Value) {
+        if let Some(labels) = object.at(&["spec", "template", "metadata", "labels"]).cloned() {
+            defaults::structure(object, "metadata").make_object().insert("labels", labels);
+        }
+    }
+
     /// Older versions left the pods behind.
     fn orphans_dependents(&self) -> bool {
         true

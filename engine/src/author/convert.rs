@@ -1,0 +1,111 @@
+//! What becomes of an object on its way through other versions and back.
+//!
+//! In: a kind, an object, and what conversions made of it; who converts, a webhook or a server, is not asked here. Out: the
+//! ways that a server would take, the object as it is read at each end, and what a round trip loses.
+
+use std::fmt;
+
+use crate::author::Kind;
+use crate::author::check::{Options, update};
+use crate::crd::write::{self, Origin};
+use crate::value::{Value, go_display};
+
+/// Where objects of a version go and come back from, as `group/version`: objects of the stored version are read in each other
+/// one that is served, and those of another version are stored.
+pub fn ways(kind: &Kind, object: &Value) -> Vec<String> {
+    let own = object.str_at(&["apiVersion"]);
+    let others = kind.versions.iter().filter(|version| version.api_version() != own);
+    let is_stored = kind.versions.iter().any(|version| version.storage && version.api_version() == own);
+    let others = others.filter(|version| if is_stored { version.served } else { version.storage });
+    others.map(|version| version.api_version()).collect()
+}
+
+/// `object` as it is read in its version: without what that does not specify, which is returned, and with its defaults.
+///
+/// # Errors
+/// Go's text for what can't be read, and that the version is none of the kind's.
+pub fn read(kind: &Kind, object: &mut Value) -> Result<Vec<String>, String> {
+    let version = object.str_at(&["apiVersion"]);
+    if !kind.versions.iter().any(|known| known.api_version() == version) {
+        return Err(format!("{} has no version `{version}`", kind.name()));
+    }
+    let counts = object.at(&["metadata", "generation"]).is_some();
+    let unknown = write::decode(object, &kind.versions, Origin::Store)?;
+    // Only a server counts generations.
+    if let (false, Some(Value::Object(metadata))) = (counts, object.get_mut("metadata")) {
+        metadata.remove("generation");
+    }
+    Ok(unknown)
+}
+
+/// What the version of `object`, which was converted, has against it: who writes it back as it is gets these.
+pub fn errors(kind: &Kind, object: &Value) -> Vec<String> {
+    let checked = update(kind, object, object, Options::default());
+    let ratcheted = checked.ratcheted.iter().cloned();
+    checked.errors.iter().map(|rejected| rejected.error.to_string()).chain(ratcheted).collect()
+}
+
+/// What a round trip did to a field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// `spec.ports[0].name`.
+    pub path: String,
+    /// What it was; `None` if it was not there.
+    pub before: Option<Value>,
+    /// What it is; `None` if it is gone.
+    pub after: Option<Value>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = &self.path;
+        match (&self.before, &self.after) {
+            (Some(before), None) => write!(out, "loses {path}, which was {}", go_display(before)),
+            (None, Some(after)) => write!(out, "gains {path}: {}", go_display(after)),
+            (Some(before), Some(after)) => {
+                write!(out, "changes {path} from {} to {}", go_display(before), go_display(after))
+            }
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// In what two objects differ, at the smallest parts that do.
+pub fn differences(before: &Value, after: &Value) -> Vec<Difference> {
+    let mut found = Vec::new();
+    compare(String::new(), Some(before), Some(after), &mut found);
+    found
+}
+
+fn compare(path: String, before: Option<&Value>, after: Option<&Value>, found: &mut Vec<Difference>) {
+    match (before, after) {
+        (Some(Value::Object(old)), Some(Value::Object(new))) => {
+            let added = new.keys().filter(|name| !old.contains_key(name));
+            for name in old.keys().chain(added) {
+                let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+                compare(path, old.get(name), new.get(name), found);
+            }
+        }
+        (Some(Value::Array(old)), Some(Value::Array(new))) => {
+            for index in 0..old.len().max(new.len()) {
+                compare(format!("{path}[{index}]"), old.get(index), new.get(index), found);
+            }
+        }
+        _ if before == after => {}
+        _ => found.push(Difference { path, before: before.cloned(), after: after.cloned() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    #[test]
+    fn differences_are_told_at_the_smallest_part() {
+        let [before, after] = ["{a: {b: 1, c: [x, z]}, d: 1}", "{a: {b: 2, c: [x]}, d: 1, e: {f: 3}}"]
+            .map(|text| yaml::decode(text.as_bytes()).expect("the test is YAML"));
+        let found: Vec<String> = differences(&before, &after).iter().map(Difference::to_string).collect();
+        assert_eq!(found, ["changes a.b from 1 to 2", "loses a.c[1], which was \"z\"", "gains e: {\"f\":3}"]);
+    }
+}

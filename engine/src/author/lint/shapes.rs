@@ -1,0 +1,138 @@
+//! Types of Kubernetes that schemas embed, known by their fields.
+//!
+//! In: a node of a schema. Out: the type whose fields it has. The generators of definitions write a Go struct out wherever it
+//! is used, and nothing in the result names it; so what counts is how many of its fields have names and types of that struct,
+//! and how rare these names are. A node that is taken for another type only hides advice about it.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::schema::structural::Structural;
+use crate::types::{self, Codec, Field, Kind, Message, Shape};
+
+/// The packages whose types definitions embed.
+const PACKAGES: [&str; 10] = [
+    "core.v1",
+    "meta.v1",
+    "apps.v1",
+    "batch.v1",
+    "networking.v1",
+    "autoscaling.v2",
+    "policy.v1",
+    "rbac.v1",
+    "storage.v1",
+    "admissionregistration.v1",
+];
+/// A name that no more types have says much.
+const RARE_MAX: usize = 12;
+/// So many fields alike are no accident, however many more there are.
+const MANY: usize = 10;
+
+/// The types that have a field of a name.
+static BY_FIELD: LazyLock<HashMap<&str, Vec<&Message>>> = LazyLock::new(|| {
+    let mut by_field: HashMap<&str, Vec<&Message>> = HashMap::new();
+    for message in PACKAGES.iter().flat_map(|package| types::structs(package)).map(types::Named::message) {
+        for member in message.members() {
+            by_field.entry(member.json).or_default().push(message);
+        }
+    }
+    by_field
+});
+
+/// The type that the node at `path` embeds. The node may have further fields, where the type was embedded inline.
+pub fn embedded(schema: &Structural, path: &str) -> Option<&'static Message> {
+    // What a kind itself has in its spec and status is its author's, however much it looks like a Deployment's.
+    if schema.properties.is_empty() || ["", "status"].contains(&path) {
+        return None;
+    }
+    let mut alike: Vec<(&'static Message, usize)> = Vec::new();
+    let mut rare = 0;
+    for (name, below) in schema.properties.iter() {
+        let types = BY_FIELD.get(name).map_or(&[][..], Vec::as_slice);
+        rare += usize::from((1..=RARE_MAX).contains(&types.len()));
+        for &message in types {
+            if !message.member(name).is_some_and(|field| holds(field, below)) {
+                continue;
+            }
+            match alike.iter_mut().find(|(known, _)| std::ptr::eq(*known, message)) {
+                Some((_, count)) => *count += 1,
+                None => alike.push((message, 1)),
+            }
+        }
+    }
+    let (message, count) = alike.into_iter().max_by_key(|(message, count)| {
+        // Of those that fit alike the one that lacks least, and then the plainest: its name only makes the choice certain.
+        (*count, Reverse(message.members().count()), Reverse(message.name.len()), message.name)
+    })?;
+    let (own, all) = (schema.properties.iter().count(), message.members().count());
+    let is_whole = count == own && own == all && (own >= 3 || rare == own);
+    let is_older = count == own && 2 * own >= all && (own >= 4 || rare == own);
+    let is_part = count == own && path != "spec" && (own >= MANY || own >= 5 && 2 * rare >= own);
+    let is_inline = count >= MANY && 2 * count >= all || count == all && all >= 4;
+    (is_inline || path != "spec" && (is_whole || is_older || is_part)).then_some(message)
+}
+
+/// Whether values of a field of a Go type are such as `schema` lets in.
+fn holds(field: &Field, schema: &Structural) -> bool {
+    let type_ = schema.generic.type_.as_str();
+    let wanted = match (field.shape, field.kind) {
+        (Shape::List, _) => "array",
+        (Shape::Map | Shape::Extensions, _) => "object",
+        (_, Kind::Bool) => "boolean",
+        (_, Kind::Int32 | Kind::Int64) => "integer",
+        (_, Kind::Double) => "number",
+        (_, Kind::String | Kind::Bytes) => "string",
+        (_, Kind::Message(message)) => match message.codec {
+            Codec::Object | Codec::Members => "object",
+            Codec::Time | Codec::MicroTime | Codec::Duration => "string",
+            Codec::List => "array",
+            _ => type_,
+        },
+    };
+    type_.is_empty() || type_ == wanted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::convert::to_structural;
+    use crate::schema::json_schema;
+    use crate::value::yaml;
+
+    #[track_caller]
+    fn check(path: &str, properties: &str, expected: Option<&str>) {
+        let text = format!("{{type: object, properties: {{{properties}}}}}");
+        let schema = json_schema::decode(&yaml::decode(text.as_bytes()).expect("the test is YAML"));
+        let schema = to_structural(&schema.expect("and a schema").0).expect("a structural one");
+        assert_eq!(embedded(&schema, path).map(|message| message.name), expected, "{properties}");
+    }
+
+    const CONDITION: &str = "type: {type: string}, status: {type: string}, reason: {type: string}, message: {type: string}, \
+                             lastTransitionTime: {type: string}, observedGeneration: {type: integer}";
+
+    #[test]
+    fn a_type_is_known_by_its_fields() {
+        check("status.conditions[*]", CONDITION, Some("Condition"));
+        check(
+            "spec.selector",
+            "matchLabels: {type: object}, matchExpressions: {type: array, items: {type: object}}",
+            Some("LabelSelector"),
+        );
+        check("spec.resources", "limits: {type: object}, requests: {type: object}", Some("VolumeResourceRequirements"));
+        check(
+            "spec.env[*].valueFrom.secretKeyRef",
+            "key: {type: string}, name: {type: string}, optional: {type: boolean}",
+            Some("SecretKeySelector"),
+        );
+    }
+
+    #[test]
+    fn what_only_has_common_names_is_its_authors() {
+        check("spec.owner", "name: {type: string}, namespace: {type: string}", None);
+        check("spec.headers[*]", "name: {type: string}, value: {type: string}", None);
+        check("spec.conditions[*]", &CONDITION.replace("reason: {type: string}", "reason: {type: object}"), None);
+        check("spec.conditions[*]", &format!("{CONDITION}, errors: {{type: array}}"), Some("Condition"));
+        check("status", CONDITION, None);
+    }
+}

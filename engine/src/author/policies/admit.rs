@@ -1,0 +1,180 @@
+//! A request on its way past policies and the checks of its kind, in the order of a server.
+
+use std::collections::BTreeMap;
+
+use super::lookup::DEFAULT_NAMESPACE;
+use super::{Asked, Policies, Target, Tell, Who};
+use crate::author::{Catalog, Checked};
+use crate::meta::Status;
+use crate::policy::Operation;
+use crate::value::Value;
+use crate::write::metadata::metadata_mut;
+
+/// What requests meet.
+pub struct Admission<'a> {
+    /// The policies, with what they look up.
+    pub policies: &'a Policies,
+    /// The kinds of definitions.
+    pub catalog: &'a Catalog,
+    /// Who asks.
+    pub who: &'a Who,
+    /// Parameters and namespaces that go before those among the manifests.
+    pub beside: &'a [Value],
+    /// Where objects are that name no namespace; empty for `default`.
+    pub namespace: &'a str,
+}
+
+/// A request.
+#[derive(Clone, Copy)]
+pub struct Sent<'a> {
+    /// As the client sends it.
+    pub object: &'a Value,
+    /// What was there before.
+    pub old: Option<&'a Value>,
+    /// `""` or `status`.
+    pub subresource: &'a str,
+    /// `None` for what follows from the object: an update of what was there, a connection for its options, else a creation.
+    pub operation: Option<Operation>,
+}
+
+/// What came of it.
+#[derive(Default)]
+pub struct Admitted {
+    /// What the kind has against the object as mutating policies leave it.
+    pub checked: Checked,
+    /// The refusal of a policy.
+    pub denial: Option<Refusal>,
+    /// What policies warn of.
+    pub warnings: Vec<String>,
+    /// Annotations of the audit log.
+    pub annotations: BTreeMap<String, String>,
+    /// Whether mutating policies have changed the object.
+    pub is_mutated: bool,
+}
+
+/// A refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What the user is told.
+    pub message: String,
+    /// The reason of the status.
+    pub reason: String,
+    /// The code of the answer.
+    pub code: u16,
+}
+
+impl Refusal {
+    fn of(status: Status) -> Self {
+        Refusal { message: status.message, reason: status.reason, code: status.code }
+    }
+}
+
+impl Admission<'_> {
+    /// What becomes of a request. `check` is what its kind has against an object, and is asked about the object as mutating
+    /// policies leave it. `None` where the kind is not known.
+    pub fn admit(&self, sent: Sent<'_>, check: &mut dyn FnMut(&Value) -> Checked, tell: Tell<'_>) -> Option<Admitted> {
+        let target = Target::of(sent.object, sent.subresource, self.catalog)?;
+        let operation = sent.operation.unwrap_or_else(|| target.operation(sent.old.is_some()));
+        let namespace = self.namespace_of(&target, sent.object);
+        let object = placed(&target, sent.object, &namespace);
+        let old = match (operation, sent.old) {
+            (Operation::Update, Some(old)) => self.decoded(&target, old, &namespace),
+            (Operation::Delete, old) => self.decoded(&target, old.unwrap_or(&object), &namespace),
+            _ => Value::Null,
+        };
+        let asked = Asked {
+            target: &target,
+            operation,
+            old: &old,
+            name: sent.object.str_at(&["metadata", "name"]),
+            namespace: &namespace,
+            who: self.who,
+            catalog: self.catalog,
+            beside: self.beside,
+        };
+        Some(match operation {
+            Operation::Delete => {
+                let checked = Checked { object: object.clone(), ..Checked::default() };
+                self.finish(&asked, Admitted { checked, ..Admitted::default() }, &Value::Null, tell)
+            }
+            _ => self.written(&asked, &object, check, tell),
+        })
+    }
+
+    fn written(
+        &self,
+        asked: &Asked<'_>,
+        object: &Value,
+        check: &mut dyn FnMut(&Value) -> Checked,
+        tell: Tell<'_>,
+    ) -> Admitted {
+        let mut admitted = Admitted::default();
+        let mut changed = None;
+        if self.policies.may_mutate(asked, object)
+            && let Ok(decoded) = asked.target.decode(object)
+        {
+            match self.policies.mutate(asked, decoded.clone(), tell) {
+                Ok(mutated) => changed = Some(mutated).filter(|mutated| *mutated != decoded),
+                Err(status) => admitted.denial = Some(Refusal::of(status)),
+            }
+        }
+        let sends_options = asked.operation == Operation::Connect || asked.target.takes_others();
+        let final_object = changed.as_ref().unwrap_or(object);
+        admitted.is_mutated = changed.is_some();
+        admitted.checked = if sends_options {
+            Checked { object: final_object.clone(), prepared: final_object.clone(), ..Checked::default() }
+        } else {
+            check(final_object)
+        };
+        if admitted.is_mutated && !sends_options {
+            // What the client sent is told of, not what policies made of it.
+            admitted.checked.unknown = check(object).unknown;
+        }
+        if admitted.denial.is_some() || !admitted.checked.errors.is_empty() {
+            return admitted;
+        }
+        let prepared = admitted.checked.prepared.clone();
+        self.finish(asked, admitted, &prepared, tell)
+    }
+
+    /// Asks validating policies.
+    fn finish(&self, asked: &Asked<'_>, mut admitted: Admitted, object: &Value, tell: Tell<'_>) -> Admitted {
+        let said = self.policies.validate(asked, object, tell);
+        admitted.annotations = said.annotations();
+        admitted.warnings = said.warnings;
+        let version = &asked.target.version;
+        let name = asked.target.name_in(asked.name, object);
+        let refusal = |denial: crate::policy::Denial| {
+            Refusal::of(denial.into_status(&version.group, &version.names.plural, &name))
+        };
+        admitted.denial = said.denial.map(refusal);
+        admitted
+    }
+
+    fn decoded(&self, target: &Target, object: &Value, namespace: &str) -> Value {
+        let placed = placed(target, object, namespace);
+        let decoded = target.decode(&placed).unwrap_or(placed);
+        target.convert(&decoded, &target.version).unwrap_or(decoded)
+    }
+
+    /// The namespace of an object; empty for cluster scope.
+    fn namespace_of(&self, target: &Target, object: &Value) -> String {
+        let own = object.str_at(&["metadata", "namespace"]);
+        match (target.version.is_namespaced(), own, self.namespace) {
+            (false, ..) => String::new(),
+            (true, "", "") => DEFAULT_NAMESPACE.to_owned(),
+            (true, "", asked) => asked.to_owned(),
+            (true, own, _) => own.to_owned(),
+        }
+    }
+}
+
+/// `object` in its namespace. Options of connections are in none.
+fn placed(target: &Target, object: &Value, namespace: &str) -> Value {
+    let mut placed = object.clone();
+    let has_one = !object.str_at(&["metadata", "namespace"]).is_empty();
+    if !namespace.is_empty() && !has_one && !target.takes_others() {
+        metadata_mut(&mut placed).insert("namespace", Value::from(namespace));
+    }
+    placed
+}

@@ -1,0 +1,102 @@
+//! What cases have tried of policies: their match conditions, validations and mutations.
+
+use std::collections::BTreeMap;
+
+use super::{Note, Outcome, Place, Policies};
+
+/// What cases have tried.
+#[derive(Default)]
+pub struct Coverage {
+    /// By the kind and the name of the policy.
+    policies: BTreeMap<(&'static str, String), BTreeMap<Place, Tried>>,
+}
+
+/// How often what came of an expression.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tried {
+    /// The expression.
+    pub text: String,
+    /// How often it was true, or changed the object.
+    pub held: u64,
+    /// How often it was false, or changed nothing.
+    pub failed: u64,
+    /// How often it ended in an error.
+    pub broke: u64,
+}
+
+impl Tried {
+    /// Whether it has come to both; a mutation, whether it has changed anything.
+    pub fn is_covered(&self, place: Place) -> bool {
+        self.gaps(place).is_empty()
+    }
+
+    /// What no case has tried.
+    pub fn gaps(&self, place: Place) -> Vec<&'static str> {
+        let is_never = self.held + self.failed + self.broke == 0;
+        match place {
+            _ if is_never => vec!["never evaluated"],
+            Place::Mutation(_) if self.held == 0 => vec!["never changed anything"],
+            Place::Mutation(_) => Vec::new(),
+            _ => {
+                let [never_held, never_failed] = [self.held == 0, self.failed + self.broke == 0];
+                let gaps = [(never_held, "never true"), (never_failed, "never false")];
+                gaps.into_iter().filter(|(is_gap, _)| *is_gap).map(|(_, gap)| gap).collect()
+            }
+        }
+    }
+}
+
+impl Place {
+    /// `validations[0]`.
+    pub fn shown(self) -> String {
+        match self {
+            Place::Condition(at) => format!("matchConditions[{at}]"),
+            Place::Validation(at) => format!("validations[{at}]"),
+            Place::Mutation(at) => format!("mutations[{at}]"),
+        }
+    }
+}
+
+impl Coverage {
+    /// All expressions of the policies, none of which has been tried yet.
+    pub fn expect(&mut self, policies: &Policies) {
+        for listed in policies.listed() {
+            let tried = self.policies.entry((listed.kind, listed.name.clone())).or_default();
+            for (place, text) in &listed.expressions {
+                text.clone_into(&mut tried.entry(*place).or_default().text);
+            }
+        }
+    }
+
+    /// Takes in what came of an expression.
+    pub fn note(&mut self, note: Note<'_>) {
+        let (kind, name) = note.policy;
+        let tried = self.policies.entry((kind, name.to_owned())).or_default().entry(note.place).or_default();
+        match note.outcome {
+            Outcome::Held => tried.held += 1,
+            Outcome::Failed => tried.failed += 1,
+            Outcome::Broke => tried.broke += 1,
+        }
+    }
+
+    /// Adds what other cases have tried.
+    pub fn merge(&mut self, other: Coverage) {
+        for (policy, places) in other.policies {
+            let known = self.policies.entry(policy).or_default();
+            for (place, tried) in places {
+                let sum = known.entry(place).or_default();
+                if sum.text.is_empty() {
+                    sum.text = tried.text;
+                }
+                sum.held += tried.held;
+                sum.failed += tried.failed;
+                sum.broke += tried.broke;
+            }
+        }
+    }
+
+    /// By the kinds and the names of policies.
+    pub fn policies(&self) -> impl Iterator<Item = (&'static str, &str, &BTreeMap<Place, Tried>)> {
+        self.policies.iter().map(|((kind, name), places)| (*kind, name.as_str(), places))
+    }
+}

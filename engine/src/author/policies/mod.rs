@@ -1,0 +1,200 @@
+//! What policies would say to requests, without a server.
+//!
+//! In: policies, bindings and parameters as manifests, and a request: an object, what it was before, who asks. Out: the
+//! object as mutating policies leave it, the refusal, warnings and audit annotations, and what each expression came to.
+//! Policies are asked as by a server: mutating ones before the object is validated, validating ones after that.
+//!
+//! Beside that: what the expressions of a policy may cost ([`price`]), and what is odd about policies ([`lint`]).
+//!
+//! What a policy decides is [`crate::policy`]; what `admission::policies` looks up in a store is looked up here among the
+//! manifests. A policy without a binding does nothing, as in a cluster.
+
+mod target;
+mod set;
+mod lookup;
+mod mutate;
+mod validate;
+pub mod admit;
+pub mod coverage;
+pub mod case;
+pub mod price;
+pub mod lint;
+mod read;
+
+use std::sync::Arc;
+
+use crate::author::Catalog;
+use crate::cel::library::authorizer::{Authorizer, Resource};
+use crate::object;
+use crate::policy::request::{Name, Request};
+use crate::policy::{Head, Input, Operation};
+use crate::value::Value;
+
+pub use set::{Policies, is_policy};
+pub use target::Target;
+
+/// Who asks.
+#[derive(Clone)]
+pub struct Who {
+    /// A UserInfo of `authentication.k8s.io/v1`.
+    pub user: Value,
+    /// Whom the variable `authorizer` asks.
+    pub authorizer: Arc<dyn Authorizer>,
+}
+
+/// A request. Its object comes beside it, as it changes on the way.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// What it is about.
+    pub target: &'a Target,
+    /// What it does.
+    pub operation: Operation,
+    /// Null where there was none.
+    pub old: &'a Value,
+    /// Empty where it is still to be generated.
+    pub name: &'a str,
+    /// That of the object; empty for cluster scope.
+    pub namespace: &'a str,
+    /// Who asks.
+    pub who: &'a Who,
+    /// The kinds of definitions.
+    pub catalog: &'a Catalog,
+    /// Parameters and namespaces that go before those among the manifests.
+    pub beside: &'a [Value],
+}
+
+/// What came of an expression of a policy.
+#[derive(Clone, Copy, Debug)]
+pub struct Note<'n> {
+    /// The kind and the name of the policy.
+    pub policy: (&'static str, &'n str),
+    /// Which expression.
+    pub place: Place,
+    /// What it came to.
+    pub outcome: Outcome,
+}
+
+/// An expression of a policy: which of them, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// One of its match conditions.
+    Condition(usize),
+    /// One of its validations.
+    Validation(usize),
+    /// One of its mutations.
+    Mutation(usize),
+}
+
+/// What it came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was true; a mutation changed the object.
+    Held,
+    /// It was false; a mutation left the object as it was.
+    Failed,
+    /// It ended in an error.
+    Broke,
+}
+
+/// Who is told what expressions come to.
+pub type Tell<'t> = &'t mut dyn FnMut(Note<'_>);
+
+impl Outcome {
+    fn of(outcome: Result<bool, impl Sized>) -> Self {
+        match outcome {
+            Ok(true) => Outcome::Held,
+            Ok(false) => Outcome::Failed,
+            Err(_) => Outcome::Broke,
+        }
+    }
+}
+
+/// Tells what each match condition of a policy comes to.
+fn note_conditions(policy: (&'static str, &str), head: &Head, input: &Input<'_>, tell: Tell<'_>) {
+    for (at, outcome) in head.condition_outcomes(input).into_iter().enumerate() {
+        tell(Note { policy, place: Place::Condition(at), outcome: Outcome::of(outcome) });
+    }
+}
+
+impl<'a> Asked<'a> {
+    /// The namespace; of a namespace its own name, as paths have it.
+    fn namespace_or_own(&self) -> &'a str {
+        if self.target.is_namespaces() { self.name } else { self.namespace }
+    }
+
+    /// The AdmissionRequest without its objects, with the version that rules matched.
+    fn encode(&self, matched: &crate::crd::ServedVersion) -> Value {
+        let own = &self.target.version;
+        let (kind, request_kind) = (self.target.kind_in(matched), self.target.kind_in(own));
+        let resource = |version: &'_ crate::crd::ServedVersion| {
+            (version.group.clone(), version.version.clone(), version.names.plural.clone())
+        };
+        let (resource, request_resource) = (resource(matched), resource(own));
+        let name = |(group, version, name): &'_ (String, String, String)| -> [String; 3] {
+            [group.clone(), version.clone(), name.clone()]
+        };
+        let names = [name(&kind), name(&resource), name(&request_kind), name(&request_resource)];
+        let at = |index: usize| Name { group: &names[index][0], version: &names[index][1], name: &names[index][2] };
+        let options = match self.operation {
+            Operation::Create => "CreateOptions",
+            Operation::Update => "UpdateOptions",
+            Operation::Delete => "DeleteOptions",
+            Operation::Connect => "",
+        };
+        let options = match options {
+            "" => Value::Null,
+            kind => object! { "kind" => kind, "apiVersion" => "meta.k8s.io/v1" },
+        };
+        Request {
+            kind: at(0),
+            resource: at(1),
+            request_kind: at(2),
+            request_resource: at(3),
+            subresource: &self.target.subresource,
+            name: self.name,
+            namespace: self.namespace_or_own(),
+            operation: self.operation,
+            user: &self.who.user,
+            dry_run: false,
+            options: &options,
+        }
+        .encode()
+    }
+
+    /// What `authorizer.requestResource` stands for.
+    fn resource(&self) -> Resource {
+        Resource {
+            group: self.target.version.group.clone(),
+            resource: self.target.version.names.plural.clone(),
+            subresource: self.target.subresource.clone(),
+            namespace: self.namespace_or_own().to_owned(),
+            name: self.name.to_owned(),
+        }
+    }
+}
+
+/// What expressions see of a request in the version that rules matched.
+struct Seen {
+    object: Value,
+    old: Value,
+    request: Value,
+    namespace: Value,
+    resource: Resource,
+}
+
+impl Seen {
+    fn input<'i>(&'i self, asked: &Asked<'_>, params: &'i Value) -> Input<'i> {
+        Input {
+            object: &self.object,
+            old_object: &self.old,
+            request: &self.request,
+            namespace: &self.namespace,
+            params,
+            authorizer: Some(Arc::clone(&asked.who.authorizer)),
+            request_resource: &self.resource,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! The expressions of a policy as they are written, and which variables they read.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::author::Catalog;
+use crate::cel::ast::{Expr, ExprKind};
+use crate::crd::ServedVersion;
+use crate::kinds;
+use crate::kinds::runtime_config::RuntimeConfig;
+use crate::value::Value;
+
+/// An expression of a policy.
+pub(super) struct Written<'p> {
+    /// `spec.validations[0].expression`.
+    pub field: String,
+    pub text: &'p str,
+    pub group: Group,
+}
+
+/// What is evaluated together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// Match conditions.
+    Conditions,
+    /// Validations with their messages.
+    Validations,
+    /// Annotations of the audit log.
+    Annotations,
+    /// Each by itself.
+    Mutation(usize),
+}
+
+/// All expressions of a policy but its variables.
+pub(super) fn expressions(policy: &Value) -> Vec<Written<'_>> {
+    const PLACES: [(&str, &[&[&str]], Group); 3] = [
+        ("matchConditions", &[&["expression"]], Group::Conditions),
+        ("validations", &[&["expression"], &["messageExpression"]], Group::Validations),
+        ("auditAnnotations", &[&["valueExpression"]], Group::Annotations),
+    ];
+    const MUTATION: [&[&str]; 2] = [&["applyConfiguration", "expression"], &["jsonPatch", "expression"]];
+    let mut found = Vec::new();
+    for (list, paths, group) in PLACES {
+        for (at, item) in policy.items_at(&["spec", list]).iter().enumerate() {
+            found.extend(paths.iter().filter_map(|path| written(list, at, item, path, group)));
+        }
+    }
+    for (at, item) in policy.items_at(&["spec", "mutations"]).iter().enumerate() {
+        found.extend(MUTATION.iter().filter_map(|path| written("mutations", at, item, path, Group::Mutation(at))));
+    }
+    found
+}
+
+/// The expression at `path` of an item, if there is one.
+fn written<'p>(list: &str, at: usize, item: &'p Value, path: &[&str], group: Group) -> Option<Written<'p>> {
+    let text = item.at(path)?.as_str().filter(|text| !text.trim().is_empty())?;
+    Some(Written { field: format!("spec.{list}[{at}].{}", path.join(".")), text, group })
+}
+
+/// The variables that an expression reads.
+pub(super) fn variables_in(expr: &Expr) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    note_variables(expr, &mut found);
+    found
+}
+
+fn note_variables(expr: &Expr, found: &mut BTreeSet<String>) {
+    if let ExprKind::Select(select) = &expr.kind
+        && matches!(&select.operand.kind, ExprKind::Ident(name) if name.trim_start_matches('.') == "variables")
+    {
+        found.insert(select.field.clone());
+    }
+    expr.children().into_iter().for_each(|child| note_variables(child, found));
+}
+
+/// Every version that is served: of the built-in kinds, and of those of definitions.
+pub fn served(catalog: &Catalog) -> Vec<Arc<ServedVersion>> {
+    let config = RuntimeConfig::default();
+    let built_in = kinds::all().filter(|kind| config.serves(kind)).map(|kind| Arc::new(kind.served_version()));
+    built_in.chain(catalog.kinds().flat_map(|kind| kind.versions.iter().cloned())).collect()
+}

@@ -1,0 +1,160 @@
+//! The policies among manifests, with what binds them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Place;
+use crate::kinds;
+use crate::meta::field::ErrorList;
+use crate::policy::{Binding, GROUP, Mutating, Policy, Validating};
+use crate::value::Value;
+
+/// A policy, and what binds it.
+pub(super) struct Bound<P> {
+    pub policy: P,
+    /// In the order of their names.
+    pub bindings: Vec<Binding>,
+}
+
+/// Policies that are ready to be asked, and what they may look up.
+#[derive(Default)]
+pub struct Policies {
+    pub(super) validating: Vec<Bound<Validating>>,
+    pub(super) mutating: Vec<Bound<Mutating>>,
+    /// Manifests that parameters or namespaces may be among.
+    pub(super) others: Vec<Value>,
+    listed: Vec<Listed>,
+    refused: Vec<(String, ErrorList)>,
+}
+
+/// The expressions of a policy that is asked.
+pub struct Listed {
+    /// The kind of the policy.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// What it asks, in the order of its fields.
+    pub expressions: Vec<(Place, String)>,
+}
+
+/// The kinds of policies, each with that of its bindings.
+const KINDS: [(&str, &str); 2] = [
+    ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+    ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"),
+];
+
+/// Whether a manifest is a policy or a binding of one, in whatever version.
+pub fn is_policy(manifest: &Value) -> bool {
+    let kind = manifest.str_at(&["kind"]);
+    manifest.str_at(&["apiVersion"]).split_once('/').is_some_and(|(group, _)| group == GROUP)
+        && KINDS.iter().any(|(policy, binding)| kind == *policy || kind == *binding)
+}
+
+impl Policies {
+    /// Takes policies, bindings and what they look up out of manifests. What a server would refuse is not asked;
+    /// [`Policies::refused`] tells of it.
+    pub fn read<'m>(manifests: impl IntoIterator<Item = &'m Value>) -> Policies {
+        let mut policies = Policies::default();
+        let [mut validating, mut mutating] = [BTreeMap::new(), BTreeMap::new()];
+        let mut bindings: [BTreeMap<String, Vec<Binding>>; 2] = Default::default();
+        let (written, others): (Vec<&Value>, Vec<&Value>) = manifests.into_iter().partition(|value| is_policy(value));
+        for manifest in written {
+            let Some(object) = policies.accepted(manifest) else { continue };
+            let (kind, name) = (object.str_at(&["kind"]), object.str_at(&["metadata", "name"]).to_owned());
+            if kind == KINDS[0].0 {
+                validating.insert(name, object);
+            } else if kind == KINDS[1].0 {
+                mutating.insert(name, object);
+            } else {
+                let binding = Binding::decode(&object);
+                bindings[usize::from(kind == KINDS[1].1)].entry(binding.policy.clone()).or_default().push(binding);
+            }
+        }
+        let [of_validating, of_mutating] = bindings;
+        policies.list(KINDS[0].0, &validating);
+        policies.list(KINDS[1].0, &mutating);
+        policies.validating = bind(&validating, of_validating);
+        policies.mutating = bind(&mutating, of_mutating);
+        policies.others = policies.lookups(&others);
+        policies
+    }
+
+    /// A policy or binding with its defaults, unless the server would refuse it.
+    fn accepted(&mut self, manifest: &Value) -> Option<Value> {
+        let (api_version, name) = (manifest.str_at(&["apiVersion"]), manifest.str_at(&["kind"]));
+        let kind = kinds::all().find(|kind| kind.kind == name && kind.api_version() == api_version)?;
+        let object = kind.strategy.decode(manifest.clone(), &[]).ok()?.object;
+        let errors = kind.strategy.validate_create(&kind.served_version(), &object);
+        if errors.is_empty() {
+            return Some(object);
+        }
+        let name = manifest.str_at(&["metadata", "name"]);
+        self.refused.push((format!("{} {name}", kind.kind), errors));
+        None
+    }
+
+    fn list(&mut self, kind: &'static str, policies: &BTreeMap<String, Value>) {
+        for (name, policy) in policies {
+            self.listed.push(Listed { kind, name: name.clone(), expressions: expressions(policy) });
+        }
+    }
+
+    /// Those of other manifests that a policy may look up.
+    fn lookups(&self, others: &[&Value]) -> Vec<Value> {
+        let heads = self.validating.iter().map(|bound| &bound.policy.head);
+        let heads = heads.chain(self.mutating.iter().map(|bound| &bound.policy.head));
+        let params = heads.filter_map(|head| head.param_kind.as_ref()).map(|kind| (kind.group(), kind.kind.as_str()));
+        let kinds: BTreeSet<(&str, &str)> = params.chain([("", "Namespace")]).collect();
+        let kind_of = |object: &'_ Value| -> (String, String) {
+            let group = object.str_at(&["apiVersion"]).split_once('/').map_or("", |(group, _)| group);
+            (group.to_owned(), object.str_at(&["kind"]).to_owned())
+        };
+        let is_one = |object: &&&Value| {
+            let (group, kind) = kind_of(object);
+            kinds.contains(&(group.as_str(), kind.as_str()))
+        };
+        others.iter().filter(is_one).map(|object| (*object).clone()).collect()
+    }
+
+    /// Whether there is nothing that could be asked.
+    pub fn is_empty(&self) -> bool {
+        self.validating.is_empty() && self.mutating.is_empty()
+    }
+
+    /// Policies and bindings that a server would refuse, with the reasons.
+    pub fn refused(&self) -> &[(String, ErrorList)] {
+        &self.refused
+    }
+
+    /// The policies with their expressions, bound or not.
+    pub fn listed(&self) -> &[Listed] {
+        &self.listed
+    }
+}
+
+/// Policies that something binds, in the order of their names.
+fn bind<P: Policy>(policies: &BTreeMap<String, Value>, mut bindings: BTreeMap<String, Vec<Binding>>) -> Vec<Bound<P>> {
+    let bound = |(name, policy): (&String, &Value)| {
+        let mut bindings = bindings.remove(name)?;
+        bindings.sort_by(|one, other| one.name.cmp(&other.name));
+        Some(Bound { policy: P::decode(policy), bindings })
+    };
+    policies.iter().filter_map(bound).collect()
+}
+
+/// What a policy asks, in the order of its fields.
+fn expressions(policy: &Value) -> Vec<(Place, String)> {
+    let spec = policy.get("spec").unwrap_or(&Value::Null);
+    let text = |item: &Value, path: &[&str]| item.str_at(path).to_owned();
+    let mut found = Vec::new();
+    for (at, condition) in spec.items_at(&["matchConditions"]).iter().enumerate() {
+        found.push((Place::Condition(at), text(condition, &["expression"])));
+    }
+    for (at, validation) in spec.items_at(&["validations"]).iter().enumerate() {
+        found.push((Place::Validation(at), text(validation, &["expression"])));
+    }
+    for (at, mutation) in spec.items_at(&["mutations"]).iter().enumerate() {
+        let texts = ["applyConfiguration", "jsonPatch"].map(|field| text(mutation, &[field, "expression"]));
+        found.push((Place::Mutation(at), texts.concat()));
+    }
+    found
+}

@@ -1,0 +1,220 @@
+//! What a request is about: a resource in its versions, and perhaps a part of it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::apply::TypeSchema;
+use crate::author::Catalog;
+use crate::crd::ServedVersion;
+use crate::crd::write::split_api_version;
+use crate::kinds::runtime_config::RuntimeConfig;
+use crate::kinds::strategy::{Custom, Strategy};
+use crate::kinds::{self, Action, Form};
+use crate::policy::Operation;
+use crate::policy::mutation::{Misread, Mutated};
+use crate::value::Value;
+
+/// A resource, or a part of it.
+pub struct Target {
+    /// As the manifest names it.
+    pub version: Arc<ServedVersion>,
+    /// `""`, `status`, or another part.
+    pub subresource: String,
+    versions: Vec<Arc<ServedVersion>>,
+    strategy: &'static dyn Strategy,
+    /// What is sent to the part, where that is not the object.
+    sent: Option<&'static kinds::Kind>,
+    connects: bool,
+    is_custom: bool,
+    /// Whether a webhook makes its versions of each other.
+    is_converted_elsewhere: bool,
+}
+
+impl Target {
+    /// Where `object` is written to; `None` for a kind that nobody here knows, and for questions, which nothing is asked
+    /// about. An object that is sent to a part, as PodExecOptions are, finds that part.
+    pub fn of(object: &Value, subresource: &str, catalog: &Catalog) -> Option<Target> {
+        Target::of_kind(object.str_at(&["apiVersion"]), object.str_at(&["kind"]), subresource, catalog)
+    }
+
+    /// [`Target::of`] for objects of a kind.
+    pub fn of_kind(api_version: &str, kind: &str, subresource: &str, catalog: &Catalog) -> Option<Target> {
+        let target = Target::custom(api_version, kind, catalog)
+            .or_else(|| Target::built_in(api_version, kind))
+            .or_else(|| Target::part(api_version, kind))?;
+        match subresource {
+            "" => Some(target),
+            "status" => {
+                let has_it = |version: &Arc<ServedVersion>| version.status;
+                let versions = target.versions.iter().filter(|version| has_it(version)).cloned().collect();
+                Some(Target { subresource: subresource.to_owned(), versions, ..target })
+            }
+            _ => Some(Target { subresource: subresource.to_owned(), ..target }),
+        }
+    }
+
+    fn custom(api_version: &str, kind: &str, catalog: &Catalog) -> Option<Target> {
+        let (group, _) = split_api_version(api_version).ok()?;
+        let known = catalog.named(group, kind)?;
+        let version = known.versions.iter().find(|version| version.served && version.api_version() == api_version)?;
+        Some(Target {
+            version: Arc::clone(version),
+            subresource: String::new(),
+            versions: known.versions.clone(),
+            strategy: &Custom,
+            sent: None,
+            connects: false,
+            is_custom: true,
+            is_converted_elsewhere: known.has_webhook(),
+        })
+    }
+
+    fn built_in(api_version: &str, kind: &str) -> Option<Target> {
+        let config = RuntimeConfig::default();
+        let is_it = |known: &&kinds::Kind| known.kind == kind && known.api_version() == api_version;
+        let found = kinds::all().filter(is_it).find(|known| config.serves(known))?;
+        found.review.is_none().then(|| Target::of_built_in(found))
+    }
+
+    fn of_built_in(kind: &'static kinds::Kind) -> Target {
+        let config = RuntimeConfig::default();
+        let forms = kind.forms().filter(|form| config.serves(form));
+        let versions: Vec<_> = forms.map(|form| Arc::new(form.served_version())).collect();
+        let own = versions.iter().find(|version| kind.is_form(version)).cloned();
+        Target {
+            version: own.unwrap_or_else(|| Arc::new(kind.served_version())),
+            subresource: String::new(),
+            versions,
+            strategy: kind.strategy,
+            sent: None,
+            connects: false,
+            is_custom: false,
+            is_converted_elsewhere: false,
+        }
+    }
+
+    /// The part that objects of the kind are sent to.
+    fn part(api_version: &str, kind: &str) -> Option<Target> {
+        let parts = || kinds::all().flat_map(|whole| whole.parts.iter().map(move |part| (whole, part)));
+        let is_sent = |sent: &kinds::Kind| sent.kind == kind && sent.api_version() == api_version;
+        let is_scale = |action: Action| matches!(action, Action::Scale(_));
+        let (whole, part) = parts().find(|(_, part)| !is_scale(part.action) && part.kind.is_some_and(is_sent))?;
+        let connects =
+            matches!(part.action, Action::Connect | Action::Proxy | Action::ConnectService | Action::ConnectNode);
+        Some(Target { subresource: part.name.to_owned(), sent: part.kind, connects, ..Target::of_built_in(whole) })
+    }
+
+    /// What a request does unless it says so.
+    pub fn operation(&self, has_old: bool) -> Operation {
+        match (self.connects, has_old) {
+            (true, _) => Operation::Connect,
+            (false, true) => Operation::Update,
+            (false, false) => Operation::Create,
+        }
+    }
+
+    /// Every version that rules may name.
+    pub(super) fn versions(&self) -> &[Arc<ServedVersion>] {
+        &self.versions
+    }
+
+    /// Whether what is sent is not the object of the resource.
+    pub(super) fn takes_others(&self) -> bool {
+        self.sent.is_some()
+    }
+
+    pub(super) fn is_namespaces(&self) -> bool {
+        self.version.group.is_empty() && self.version.names.plural == "namespaces"
+    }
+
+    /// Group, version and kind of the objects in `version`.
+    pub(super) fn kind_in(&self, version: &ServedVersion) -> (String, String, String) {
+        match self.sent {
+            Some(sent) => (sent.group.to_owned(), sent.version.to_owned(), sent.kind.to_owned()),
+            None => (version.group.clone(), version.version.clone(), version.names.kind.clone()),
+        }
+    }
+
+    /// Brings an object into the form of its version, with defaults.
+    ///
+    /// # Errors
+    /// Go's text for what is none.
+    pub fn decode(&self, object: &Value) -> Result<Value, String> {
+        match self.sent {
+            Some(_) => Ok(object.clone()),
+            None => self.strategy.decode(object.clone(), &self.versions).map(|decoded| decoded.object),
+        }
+    }
+
+    /// `object` in another version.
+    ///
+    /// # Errors
+    /// That it takes a webhook, or Go's text.
+    pub(super) fn convert(&self, object: &Value, to: &ServedVersion) -> Result<Value, String> {
+        let api_version = to.api_version();
+        if object.is_null() || self.sent.is_some() || object.str_at(&["apiVersion"]) == api_version {
+            return Ok(object.clone());
+        }
+        if self.is_converted_elsewhere {
+            return Err(format!("a webhook makes {api_version} of it, and nobody asks that here"));
+        }
+        let named = || {
+            let mut named = object.clone();
+            named.make_object().insert("apiVersion", Value::from(api_version.as_str()));
+            named
+        };
+        let converted = self.strategy.convert(object, &api_version).unwrap_or_else(named);
+        self.strategy.set_defaults(converted, &self.versions).map(|decoded| decoded.object)
+    }
+
+    /// What an object in `version` is merged by; `None` where nothing is known of it.
+    pub(super) fn types(&self, version: &ServedVersion) -> Option<TypeSchema> {
+        if self.is_custom {
+            return Some(TypeSchema::of_custom_resource(&version.structural, version.preserve_unknown_fields));
+        }
+        let (group, name, kind) = self.kind_in(version);
+        let api_version = if group.is_empty() { name } else { format!("{group}/{name}") };
+        let is_definition = kinds::find(&version.group, &version.names.plural)
+            .is_some_and(|kind| kind.form == Form::Definition && self.sent.is_none());
+        if is_definition {
+            return Some(TypeSchema::of_custom_resource_definition());
+        }
+        kinds::type_of(&api_version, &kind).map(TypeSchema::of_message)
+    }
+
+    /// Reads what a policy made of `before`, with the defaults of its version.
+    ///
+    /// # Errors
+    /// Go's text for what is no object of the kind.
+    pub(super) fn read(&self, before: &Value, mutated: Mutated) -> Result<Value, Misread> {
+        let is_patched = matches!(mutated, Mutated::Patched(_));
+        let (Mutated::Merged(mut object) | Mutated::Patched(mut object)) = mutated;
+        let unfit = |why: String| if is_patched { Misread::Broken(why) } else { Misread::Fault(why) };
+        for name in ["apiVersion", "kind"] {
+            if object.str_at(&[name]).is_empty() {
+                object.make_object().insert(name, before.get(name).cloned().unwrap_or_default());
+            }
+        }
+        let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
+        let message = kinds::message_of(api_version, kind).filter(|_| !self.is_custom);
+        if let Some(message) = message.filter(|_| !is_patched) {
+            if let Some(why) = message.restore_error(&object) {
+                return Err(unfit(why));
+            }
+            message.truncate_numbers(&mut object);
+        }
+        match (self.sent, message) {
+            (Some(_), Some(message)) => message.decode(&object).map(|(object, _)| object).map_err(unfit),
+            _ => self.strategy.set_defaults(object, &self.versions).map(|decoded| decoded.object).map_err(unfit),
+        }
+    }
+
+    /// What the client is told that a refusal is about, if it has no name.
+    pub(super) fn name_in<'o>(&self, name: &'o str, object: &'o Value) -> Cow<'o, str> {
+        match (name, object.str_at(&["metadata", "generateName"])) {
+            ("", "") => "Unknown".into(),
+            ("", generated) => generated.into(),
+            (name, _) => name.into(),
+        }
+    }
+}

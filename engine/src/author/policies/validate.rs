@@ -1,0 +1,85 @@
+//! Asks validating policies about a request.
+
+use super::set::Bound;
+use super::{Asked, Note, Outcome, Place, Policies, Seen, Target, Tell, note_conditions};
+use crate::kinds::is_exempt_from_policies;
+use crate::policy::validating::{Decision, Verdict};
+use crate::policy::{Binding, Said, Validating};
+use crate::value::Value;
+
+const KIND: &str = "ValidatingAdmissionPolicy";
+
+impl Policies {
+    /// What validating policies say of a request; `object` is null for a deletion. All are asked, also after a refusal.
+    pub fn validate(&self, asked: &Asked<'_>, object: &Value, tell: Tell<'_>) -> Said {
+        let mut said = Said::default();
+        if is_exempt_from_policies(&asked.target.version) {
+            return said;
+        }
+        for bound in &self.validating {
+            let head = &bound.policy.head;
+            let seen = match self.version(&head.criteria, asked, object) {
+                Ok(None) => continue,
+                Ok(Some(version)) => self.seen(asked, &version, object),
+                Err(why) => {
+                    said.misconfigured(head, None, &why);
+                    continue;
+                }
+            };
+            match (seen, self.param_target(asked, head)) {
+                (Ok(seen), Ok(params)) => {
+                    for binding in &bound.bindings {
+                        let outcome =
+                            self.ask(asked, bound, binding, (&seen, params.as_ref()), object, &mut said, tell);
+                        outcome.unwrap_or_else(|why| said.misconfigured(head, Some(binding), &why));
+                    }
+                }
+                (Err(why), _) | (_, Err(why)) => said.misconfigured(head, None, &why),
+            }
+        }
+        said
+    }
+
+    /// Asks one policy as one of its bindings has it.
+    #[expect(clippy::too_many_arguments, reason = "a policy, a binding and what each of them sees")]
+    fn ask(
+        &self,
+        asked: &Asked<'_>,
+        bound: &Bound<Validating>,
+        binding: &Binding,
+        (seen, params): (&Seen, Option<&Target>),
+        object: &Value,
+        said: &mut Said,
+        tell: Tell<'_>,
+    ) -> Result<(), String> {
+        if let Some(criteria) = &binding.criteria
+            && self.version(criteria, asked, object)?.is_none()
+        {
+            return Ok(());
+        }
+        for param in &self.params(asked, params, binding.params.as_ref())? {
+            let input = seen.input(asked, param);
+            let head = &bound.policy.head;
+            note_conditions((KIND, &head.name), head, &input, tell);
+            let verdict = bound.policy.evaluate(&input);
+            note(&head.name, &verdict, bound.policy.validations_count(), tell);
+            said.take_in(head, binding, verdict);
+        }
+        Ok(())
+    }
+}
+
+/// Tells what each validation came to, where they were evaluated.
+fn note(policy: &str, verdict: &Verdict, count: usize, tell: Tell<'_>) {
+    if verdict.decisions.len() != count {
+        return;
+    }
+    for (at, decision) in verdict.decisions.iter().enumerate() {
+        let outcome = match decision {
+            Decision::Admitted => Outcome::Held,
+            Decision::Denied { .. } => Outcome::Failed,
+            Decision::Failed { .. } => Outcome::Broke,
+        };
+        tell(Note { policy: (KIND, policy), place: Place::Validation(at), outcome });
+    }
+}

@@ -1,0 +1,298 @@
+//! The account of a pod: its default, the token that its containers get, and the secrets that it may name.
+//!
+//! Source: `plugin/pkg/admission/serviceaccount`, release 1.36.
+
+use std::collections::BTreeSet;
+
+use crate::kinds::defaults::structure;
+use crate::object;
+use crate::value::Value;
+
+/// The account of pods that name none.
+const DEFAULT: &str = "default";
+/// What pods have that a kubelet has made by itself.
+const MIRROR: &str = "kubernetes.io/config.mirror";
+/// Says of an account that its pods use no secrets but those that it names.
+const ENFORCES: &str = "kubernetes.io/enforce-mountable-secrets";
+const VOLUME_PREFIX: &str = "kube-api-access-";
+const MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+const DEFAULT_MODE: i64 = 0o644;
+const TOKEN_SECONDS: i64 = 3607;
+
+/// Whether a kubelet has made the pod by itself: nothing is added to it.
+pub fn is_mirror(pod: &Value) -> bool {
+    pod.at(&["metadata", "annotations", MIRROR]).is_some()
+}
+
+/// The account of a pod, which gets the default one if it names none.
+pub fn set_default(pod: &mut Value) -> String {
+    let spec = structure(pod, "spec").make_object();
+    let named = spec.get("serviceAccountName").and_then(Value::as_str).unwrap_or_default();
+    let name = if named.is_empty() { DEFAULT } else { named }.to_owned();
+    for field in ["serviceAccountName", "serviceAccount"] {
+        spec.insert(field, Value::from(name.as_str()));
+    }
+    name
+}
+
+/// Adds what a pod gets from its account: a token, and the secrets by which images are pulled. `suffix` makes the name of
+/// the volume.
+pub fn admit(pod: &mut Value, account: &Value, suffix: &dyn Fn() -> String) {
+    let truth = |object: &Value, path: &[&str]| object.at(path).and_then(Value::as_bool);
+    const FIELD: &str = "automountServiceAccountToken";
+    if truth(pod, &["spec", FIELD]).or_else(|| truth(account, &[FIELD])).unwrap_or(true) {
+        mount_token(pod, suffix);
+    }
+    let secrets = account.items_at(&["imagePullSecrets"]);
+    if pod.items_at(&["spec", "imagePullSecrets"]).is_empty() && !secrets.is_empty() {
+        let named = secrets.iter().map(|secret| object! { "name" => secret.str_at(&["name"]) });
+        let named: Vec<Value> = named.collect();
+        structure(pod, "spec").make_object().insert("imagePullSecrets", named.into());
+    }
+}
+
+fn mount_token(pod: &mut Value, suffix: &dyn Fn() -> String) {
+    let volumes = pod.items_at(&["spec", "volumes"]).iter();
+    let known = volumes.map(|volume| volume.str_at(&["name"])).find(|name| name.starts_with(VOLUME_PREFIX));
+    let has_volume = known.is_some();
+    let name = known.map_or_else(|| format!("{VOLUME_PREFIX}{}", suffix()), str::to_owned);
+    let mut is_needed = false;
+    for list in ["initContainers", "containers"] {
+        let Some(Value::Array(containers)) = pod.at_mut(&["spec", list]) else { continue };
+        for container in containers {
+            let mut mounts = container.items_at(&["volumeMounts"]).iter();
+            if mounts.any(|mount| mount.str_at(&["mountPath"]) == MOUNT_PATH) {
+                continue;
+            }
+            push(
+                container.make_object().entry("volumeMounts"),
+                object! { "name" => name.as_str(), "readOnly" => true, "mountPath" => MOUNT_PATH },
+            );
+            is_needed = true;
+        }
+    }
+    if is_needed && !has_volume {
+        let volume = object! { "name" => name, "projected" => token_source() };
+        push(structure(pod, "spec").make_object().entry("volumes"), volume);
+    }
+}
+
+fn push(list: &mut Value, item: Value) {
+    match list {
+        Value::Array(items) => items.push(item),
+        other => *other = Value::Array(vec![item]),
+    }
+}
+
+/// A token, the authority that signs for the server, and the namespace.
+fn token_source() -> Value {
+    let token = object! { "path" => "token", "expirationSeconds" => TOKEN_SECONDS };
+    let authority = object! {
+        "name" => "kube-root-ca.crt",
+        "items" => vec![object! { "key" => "ca.crt", "path" => "ca.crt" }],
+    };
+    let reference = object! { "apiVersion" => "v1", "fieldPath" => "metadata.namespace" };
+    let namespace = object! { "items" => vec![object! { "path" => "namespace", "fieldRef" => reference }] };
+    object! {
+        "defaultMode" => DEFAULT_MODE,
+        "sources" => vec![
+            object! { "serviceAccountToken" => token },
+            object! { "configMap" => authority },
+            object! { "downwardAPI" => namespace },
+        ],
+    }
+}
+
+/// Whether a mirror pod names nothing that the server would have to give it.
+///
+/// # Errors
+/// What it names.
+pub fn check_mirror(pod: &Value) -> Result<(), &'static str> {
+    if !pod.str_at(&["spec", "serviceAccountName"]).is_empty() {
+        return Err("a mirror pod may not reference service accounts");
+    }
+    if names_secrets(pod) {
+        return Err("a mirror pod may not reference secrets");
+    }
+    let sources = |volume: &'_ Value| volume.items_at(&["projected", "sources"]).to_vec();
+    let mut projected = pod.items_at(&["spec", "volumes"]).iter().flat_map(sources);
+    if projected.any(|source| source.get("serviceAccountToken").is_some()) {
+        Err("a mirror pod may not use ServiceAccountToken volume projections")
+    } else {
+        Ok(())
+    }
+}
+
+const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
+
+fn names_secrets(pod: &Value) -> bool {
+    let in_volume = |volume: &Value| {
+        volume.at(&["secret"]).is_some()
+            || volume.items_at(&["projected", "sources"]).iter().any(|source| source.get("secret").is_some())
+    };
+    let in_container = |container: &Value| {
+        container.items_at(&["env"]).iter().any(|env| env.at(&["valueFrom", "secretKeyRef"]).is_some())
+            || container.items_at(&["envFrom"]).iter().any(|env| env.get("secretRef").is_some())
+    };
+    !pod.items_at(&["spec", "imagePullSecrets"]).is_empty()
+        || pod.items_at(&["spec", "volumes"]).iter().any(in_volume)
+        || CONTAINERS.iter().flat_map(|list| pod.items_at(&["spec", list])).any(in_container)
+}
+
+/// Whether a pod names secrets only that its account names, where the account asks for that. `is_ephemeral` is for writes of
+/// ephemeral containers: only these are looked at.
+///
+/// # Errors
+/// The first secret that is not the account's.
+pub fn check_secrets(pod: &Value, account: &Value, is_ephemeral: bool) -> Result<(), String> {
+    let enforces = account.at(&["metadata", "annotations", ENFORCES]).and_then(Value::as_str).unwrap_or_default();
+    if !matches!(enforces, "1" | "t" | "T" | "true" | "TRUE" | "True") {
+        return Ok(());
+    }
+    let names = |list: &str| -> BTreeSet<&str> {
+        account.items_at(&[list]).iter().map(|secret| secret.str_at(&["name"])).collect()
+    };
+    let (mountable, owner) = (names("secrets"), account.str_at(&["metadata", "name"]));
+    let why = |what: String| format!("{what} is not allowed because service account {owner} does not reference that");
+    if is_ephemeral {
+        return check_containers(pod, CONTAINERS[2], "ephemeral container", &mountable)
+            .map_err(|what| why(what) + " secret");
+    }
+    for volume in pod.items_at(&["spec", "volumes"]).iter().filter(|volume| volume.get("secret").is_some()) {
+        let name = volume.str_at(&["secret", "secretName"]);
+        if !mountable.contains(name) {
+            return Err(why(format!("volume with secret.secretName=\"{name}\"")) + " secret");
+        }
+    }
+    for (list, what) in [(CONTAINERS[0], "init container"), (CONTAINERS[1], "container")] {
+        check_containers(pod, list, what, &mountable).map_err(|what| why(what) + " secret")?;
+    }
+    let pulling = names("imagePullSecrets");
+    for (at, secret) in pod.items_at(&["spec", "imagePullSecrets"]).iter().enumerate() {
+        let name = secret.str_at(&["name"]);
+        if !pulling.contains(name) {
+            return Err(why(format!("imagePullSecrets[{at}].name=\"{name}\"")) + " imagePullSecret");
+        }
+    }
+    Ok(())
+}
+
+fn check_containers(pod: &Value, list: &str, what: &str, mountable: &BTreeSet<&str>) -> Result<(), String> {
+    for container in pod.items_at(&["spec", list]) {
+        for env in container.items_at(&["env"]) {
+            let Some(reference) = env.at(&["valueFrom", "secretKeyRef"]) else { continue };
+            let (secret, name) = (reference.str_at(&["name"]), container.str_at(&["name"]));
+            if !mountable.contains(secret) {
+                let variable = env.str_at(&["name"]);
+                return Err(format!("{what} {name} with envVar {variable} referencing secret.secretName=\"{secret}\""));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    fn read(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("the test is YAML")
+    }
+
+    fn admitted(pod: &str, account: &str) -> Value {
+        let mut pod = read(pod);
+        set_default(&mut pod);
+        admit(&mut pod, &read(account), &|| "abcde".to_owned());
+        pod
+    }
+
+    #[test]
+    fn a_pod_gets_the_token_of_the_default_account() {
+        let pod = admitted("spec: {containers: [{name: c}], initContainers: [{name: i}]}", "metadata: {name: default}");
+        let expected = "
+spec:
+  serviceAccountName: default
+  serviceAccount: default
+  containers:
+  - &container
+    name: c
+    volumeMounts: [{name: kube-api-access-abcde, readOnly: true, mountPath: /var/run/secrets/kubernetes.io/serviceaccount}]
+  initContainers: [{<<: *container, name: i}]
+  volumes:
+  - name: kube-api-access-abcde
+    projected:
+      defaultMode: 420
+      sources:
+      - serviceAccountToken: {path: token, expirationSeconds: 3607}
+      - configMap: {name: kube-root-ca.crt, items: [{key: ca.crt, path: ca.crt}]}
+      - downwardAPI: {items: [{path: namespace, fieldRef: {apiVersion: v1, fieldPath: metadata.namespace}}]}
+";
+        assert_eq!(pod, read(expected));
+    }
+
+    #[test]
+    fn the_pod_decides_before_its_account_whether_there_is_a_token() {
+        let has_volume = |pod: &str, account: &str| !admitted(pod, account).items_at(&["spec", "volumes"]).is_empty();
+        let (yes, no) = ("automountServiceAccountToken: true", "automountServiceAccountToken: false");
+        let pod = |rest: &str| format!("spec: {{containers: [{{name: c}}], {rest}}}");
+        assert!(!has_volume(&pod(""), no));
+        assert!(has_volume(&pod(yes), no));
+        assert!(!has_volume(&pod(no), yes));
+        let mounted = format!("spec: {{containers: [{{name: c, volumeMounts: [{{mountPath: {MOUNT_PATH}}}]}}]}}");
+        assert!(!has_volume(&mounted, yes));
+    }
+
+    #[test]
+    fn a_pod_without_secrets_for_images_gets_those_of_its_account() {
+        let account = "imagePullSecrets: [{name: a}]";
+        let secrets = |pod: &str| admitted(pod, account).at(&["spec", "imagePullSecrets"]).cloned();
+        assert_eq!(secrets("spec: {containers: []}"), Some(read("[{name: a}]")));
+        assert_eq!(secrets("spec: {containers: [], imagePullSecrets: [{name: b}]}"), Some(read("[{name: b}]")));
+    }
+
+    #[test]
+    fn an_account_may_limit_secrets_to_its_own() {
+        let account = read(
+            "{metadata: {name: s, annotations: {kubernetes.io/enforce-mountable-secrets: 'true'}}, secrets: [{name: own}]}",
+        );
+        let check = |pod: &str, is_ephemeral: bool, expected: Result<(), &str>| {
+            assert_eq!(check_secrets(&read(pod), &account, is_ephemeral), expected.map_err(str::to_owned), "{pod}");
+        };
+        let volume = |name: &str| format!("spec: {{volumes: [{{name: v, secret: {{secretName: {name}}}}}]}}");
+        check(&volume("own"), false, Ok(()));
+        let why = "volume with secret.secretName=\"x\" is not allowed because service account s does not reference that \
+                   secret";
+        check(&volume("x"), false, Err(why));
+        let container = |list: &str| {
+            format!("spec: {{{list}: [{{name: c, env: [{{name: E, valueFrom: {{secretKeyRef: {{name: x}}}}}}]}}]}}")
+        };
+        let why = |what: &str| {
+            format!(
+                "{what} c with envVar E referencing secret.secretName=\"x\" is not allowed because service account s does \
+                 not reference that secret"
+            )
+        };
+        check(&container("initContainers"), false, Err(&why("init container")));
+        check(&container("containers"), false, Err(&why("container")));
+        check(&container("ephemeralContainers"), false, Ok(()));
+        check(&container("ephemeralContainers"), true, Err(&why("ephemeral container")));
+        let why = "imagePullSecrets[0].name=\"x\" is not allowed because service account s does not reference that \
+                   imagePullSecret";
+        check("spec: {imagePullSecrets: [{name: x}]}", false, Err(why));
+        assert_eq!(check_secrets(&read(&volume("x")), &read("metadata: {name: s}"), false), Ok(()));
+    }
+
+    #[test]
+    fn a_mirror_pod_names_nothing_of_the_server() {
+        let check =
+            |spec: &str, expected| assert_eq!(check_mirror(&read(&format!("spec: {spec}"))), expected, "{spec}");
+        check("{containers: []}", Ok(()));
+        check("{serviceAccountName: a}", Err("a mirror pod may not reference service accounts"));
+        check("{imagePullSecrets: [{name: a}]}", Err("a mirror pod may not reference secrets"));
+        check(
+            "{volumes: [{projected: {sources: [{serviceAccountToken: {}}]}}]}",
+            Err("a mirror pod may not use ServiceAccountToken volume projections"),
+        );
+    }
+}

@@ -1,0 +1,54 @@
+//! What went wrong with mutating policies, as far as it refuses a request.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/mutating/dispatcher.go`, release 1.37.
+
+use super::{Binding, Head, misconfigured};
+use crate::meta::{Cause, Status};
+use crate::value::go_quote;
+
+/// The failures of a request in their order.
+#[derive(Debug, Default)]
+pub struct Failures(Vec<Failure>);
+
+#[derive(Debug)]
+struct Failure {
+    message: String,
+    /// The reason that the request is told; `None` for that of what is forbidden.
+    reason: Option<&'static str>,
+}
+
+impl Failures {
+    /// A policy, or a binding of it, that can't be asked.
+    pub fn misconfigured(&mut self, head: &Head, binding: Option<&Binding>, why: &str) {
+        self.push(head, binding, &misconfigured(binding, why), None);
+    }
+
+    /// A policy that failed.
+    pub fn failed(&mut self, head: &Head, binding: &Binding, why: &str) {
+        self.push(head, Some(binding), why, Some("Invalid"));
+    }
+
+    fn push(&mut self, head: &Head, binding: Option<&Binding>, why: &str, reason: Option<&'static str>) {
+        if head.ignores_failures {
+            return;
+        }
+        let message = match binding {
+            Some(binding) => format!("policy '{}' with binding '{}' denied request: {why}", head.name, binding.name),
+            None => format!("policy {} denied request: {why}", go_quote(&head.name)),
+        };
+        self.0.push(Failure { message, reason });
+    }
+
+    /// What the client is told: the first one is the answer, all are its causes. `None` where nothing failed.
+    pub fn into_status(self, group: &str, plural: &str, name: &str) -> Option<Status> {
+        let first = self.0.first()?;
+        let mut status = Status::forbidden(group, plural, name, "");
+        status.message.clone_from(&first.message);
+        if let Some(reason) = first.reason {
+            reason.clone_into(&mut status.reason);
+        }
+        let causes = self.0.into_iter().map(|failure| Cause { message: failure.message, ..Cause::default() });
+        status.details.get_or_insert_default().causes.extend(causes);
+        Some(status)
+    }
+}

@@ -1,0 +1,127 @@
+//! Asking plugins that change objects once more, where later ones have changed the object since.
+//!
+//! The whole chain is asked twice at most. In the second round, plugins that consult others ask only those again that want
+//! it and have not seen what was changed since.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/reinvocation.go`, release 1.37.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::value::Value;
+
+/// What the first round of a request leaves for the second one.
+#[derive(Default)]
+pub struct Reinvocation {
+    is_required: AtomicBool,
+    is_second: AtomicBool,
+    /// What mutating webhooks have done.
+    pub webhooks: Invocations,
+    /// What mutating policies have done.
+    pub policies: Invocations,
+}
+
+impl Reinvocation {
+    /// Asks for a second round.
+    pub fn require(&self) {
+        self.is_required.store(true, Ordering::Relaxed);
+    }
+
+    /// Begins the second round, if there is to be one.
+    pub fn begin(&self) -> bool {
+        let begins = self.is_required.load(Ordering::Relaxed);
+        self.is_second.store(begins, Ordering::Relaxed);
+        begins
+    }
+
+    /// Whether this is the second round.
+    pub fn is_second(&self) -> bool {
+        self.is_second.load(Ordering::Relaxed)
+    }
+}
+
+/// Whom a plugin has asked, by their names.
+#[derive(Default)]
+pub struct Invocations(Mutex<Asked>);
+
+#[derive(Default)]
+struct Asked {
+    /// Since the last change, if they want to be asked again.
+    before: HashSet<String>,
+    again: HashSet<String>,
+    /// The object as the plugin left it.
+    left: Option<Value>,
+}
+
+impl Invocations {
+    fn with<T>(&self, act: impl FnOnce(&mut Asked) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Notes that `name` was asked and wants to be asked again after changes.
+    pub fn note(&self, name: &str) {
+        self.with(|asked| _ = asked.before.insert(name.to_owned()));
+    }
+
+    /// The object was changed: those who were asked before are to be asked again.
+    pub fn require(&self) {
+        self.with(|asked| asked.again.extend(asked.before.drain()));
+    }
+
+    /// The same if `object` is not as the plugin left it.
+    pub fn require_if_changed(&self, object: &Value) {
+        let is_changed = self.with(|asked| asked.left.as_ref() != Some(object));
+        if is_changed {
+            self.require();
+        }
+    }
+
+    /// Whether `name` is to be asked in this round.
+    pub fn asks(&self, name: &str, round: &Reinvocation) -> bool {
+        !round.is_second() || self.with(|asked| asked.again.contains(name))
+    }
+
+    /// Keeps the object as the plugin leaves it, where that will matter.
+    pub fn leave(&self, object: &Value) {
+        self.with(|asked| {
+            if !asked.before.is_empty() {
+                asked.left = Some(object.clone());
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(number: i64) -> Value {
+        crate::object! { "data" => number }
+    }
+
+    #[test]
+    fn those_asked_before_a_change_are_asked_again() {
+        let (round, asked) = (Reinvocation::default(), Invocations::default());
+        asked.note("one");
+        asked.require();
+        asked.note("two");
+        asked.leave(&object(1));
+        round.require();
+        assert!(round.begin());
+        assert!(asked.asks("one", &round));
+        assert!(!asked.asks("two", &round));
+        asked.require_if_changed(&object(1));
+        assert!(!asked.asks("two", &round));
+        asked.require_if_changed(&object(2));
+        assert!(asked.asks("two", &round));
+    }
+
+    #[test]
+    fn without_a_change_there_is_no_second_round() {
+        let (round, asked) = (Reinvocation::default(), Invocations::default());
+        assert!(asked.asks("one", &round));
+        asked.note("one");
+        assert!(!round.begin());
+    }
+}

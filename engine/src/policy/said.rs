@@ -1,0 +1,151 @@
+//! What validating policies have said of a request, with what their bindings do about it.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/validating/dispatcher.go`, release 1.37.
+
+use std::collections::BTreeMap;
+
+use super::binding::{Action, Binding};
+use super::validating::{Annotated, Decision, INVALID, Verdict};
+use super::{Head, misconfigured};
+use crate::meta::{Cause, Status};
+use crate::value::{Map, Value, json};
+
+/// The annotation of the audit log that holds refusals.
+const VALIDATION_FAILURE: &str = "validation.policy.admission.k8s.io/validation_failure";
+/// How many refusals it holds.
+const FAILURES_MAX: usize = 50;
+/// The longest value of another annotation, in bytes.
+const ANNOTATION_BYTES_MAX: usize = 10 * 1024;
+
+/// What has been said so far of a request.
+#[derive(Debug, Default)]
+pub struct Said {
+    /// The first refusal that counts.
+    pub denial: Option<Denial>,
+    /// For the client.
+    pub warnings: Vec<String>,
+    /// Refusals for the audit log.
+    failures: Vec<Value>,
+    /// Other annotations of the audit log: their values, by policy and key.
+    annotations: BTreeMap<(String, String), Vec<String>>,
+}
+
+/// A refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Denial {
+    /// What the user is told.
+    pub message: String,
+    /// The reason of the status.
+    pub reason: String,
+}
+
+impl Said {
+    /// What is wrong with a policy or a binding.
+    pub fn misconfigured(&mut self, head: &Head, binding: Option<&Binding>, why: &str) {
+        if !head.ignores_failures {
+            self.deny(head, binding, &misconfigured(binding, why), INVALID);
+        }
+    }
+
+    fn deny(&mut self, head: &Head, binding: Option<&Binding>, why: &str, reason: &str) {
+        let bound = binding.map(|binding| format!(" with binding '{}'", binding.name)).unwrap_or_default();
+        self.denial.get_or_insert_with(|| Denial {
+            message: format!("ValidatingAdmissionPolicy '{}'{bound} denied request: {why}", head.name),
+            reason: reason.to_owned(),
+        });
+    }
+
+    /// Does about a verdict what the binding says.
+    pub fn take_in(&mut self, head: &Head, binding: &Binding, verdict: Verdict) {
+        for (at, decision) in verdict.decisions.into_iter().enumerate() {
+            let (message, reason) = match decision {
+                Decision::Admitted | Decision::Failed { denies: false, .. } => continue,
+                Decision::Denied { message, reason } => (message, reason),
+                Decision::Failed { message, denies: true } => (message, INVALID.to_owned()),
+            };
+            for action in &binding.actions {
+                match action {
+                    Action::Deny => self.deny(head, Some(binding), &message, &reason),
+                    Action::Warn => self.warnings.push(format!(
+                        "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {message}",
+                        head.name, binding.name
+                    )),
+                    Action::Audit => self.failures.push(failure(at, &message, binding)),
+                }
+            }
+        }
+        for annotated in verdict.annotations {
+            match annotated {
+                Annotated::Value { key, value } => {
+                    let value = cut(value, ANNOTATION_BYTES_MAX);
+                    let values = self.annotations.entry((head.name.clone(), key)).or_default();
+                    if !values.contains(&value) {
+                        values.push(value);
+                    }
+                }
+                Annotated::Failed { message } => self.deny(head, Some(binding), &message, INVALID),
+            }
+        }
+    }
+
+    /// The annotations of the audit log, by their names.
+    pub fn annotations(&self) -> BTreeMap<String, String> {
+        let named =
+            |((policy, key), values): (&(String, String), &Vec<String>)| (format!("{policy}/{key}"), values.join(", "));
+        let mut annotations: BTreeMap<String, String> = self.annotations.iter().map(named).collect();
+        if !self.failures.is_empty() {
+            let failures = self.failures.iter().take(FAILURES_MAX).cloned().collect();
+            let failures = json::encode_as(&Value::Array(failures), FAILURE);
+            annotations.insert(VALIDATION_FAILURE.to_owned(), String::from_utf8_lossy(&failures).into_owned());
+        }
+        annotations
+    }
+}
+
+impl Denial {
+    /// The answer to a request about the object `name`.
+    pub fn into_status(self, group: &str, plural: &str, name: &str) -> Status {
+        let Denial { message, reason } = self;
+        let mut status = Status::forbidden(group, plural, name, &message);
+        status.code = code_of(&reason);
+        status.reason = reason;
+        let causes = &mut status.details.get_or_insert_default().causes;
+        causes.push(Cause { message, ..Cause::default() });
+        status
+    }
+}
+
+/// The fields of a refusal in the order in which Go writes them.
+const FAILURE: json::Layout = json::Layout::Struct(&[
+    ("message", &json::Layout::Sorted),
+    ("policy", &json::Layout::Sorted),
+    ("binding", &json::Layout::Sorted),
+    ("expressionIndex", &json::Layout::Sorted),
+    ("validationActions", &json::Layout::Sorted),
+]);
+
+fn failure(at: usize, message: &str, binding: &Binding) -> Value {
+    let actions = binding.actions.iter().map(|action| Value::from(action.as_str()));
+    let mut failure = Map::new();
+    failure.insert("message", Value::from(message));
+    failure.insert("policy", Value::from(binding.policy.as_str()));
+    failure.insert("binding", Value::from(binding.name.as_str()));
+    failure.insert("expressionIndex", Value::Int(i64::try_from(at).unwrap_or(i64::MAX)));
+    failure.insert("validationActions", Value::Array(actions.collect()));
+    Value::Object(failure)
+}
+
+fn code_of(reason: &str) -> u16 {
+    match reason {
+        "Forbidden" => 403,
+        "Unauthorized" => 401,
+        "RequestEntityTooLarge" => 413,
+        _ => 422,
+    }
+}
+
+/// The beginning of `text` that has no more than `bytes_max`.
+fn cut(mut text: String, bytes_max: usize) -> String {
+    text.truncate(text.floor_char_boundary(bytes_max));
+    text
+}

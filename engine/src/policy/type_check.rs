@@ -1,0 +1,279 @@
+//! Checks the expressions of a validating policy against the schemas of what it matches.
+//!
+//! In: a policy, and what is served. Out: warnings, which change nothing about what the policy does: expressions are not
+//! typed when they run. Kinds that are matched by `*` or by a subresource are not looked at, nor are more than ten.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/validating/typechecking.go`, release 1.37.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::environment::{self, Declarations};
+use crate::cel::declared::DeclType;
+use crate::cel::env::Env;
+use crate::cel::types::Type;
+use crate::crd::ServedVersion;
+use crate::schema::declare::declare;
+use crate::schema::structural::Structural;
+use crate::types;
+use crate::types::structural::{Quantities, structural};
+use crate::value::Value;
+use crate::work;
+
+/// How many types are looked at for a rule.
+const TYPES_MAX: usize = 10;
+
+/// What is wrong with an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// `spec.validations[0].expression`.
+    pub field: String,
+    /// A line with a blank one after it for each kind that the expression does not fit.
+    pub text: String,
+}
+
+/// Group, version and kind, in this order.
+type KindName = (String, String, String);
+
+/// What is wrong with the expressions of a policy, given everything that is served.
+///
+/// The reference hides [`Quantities`] from the check; who wants no warning of these shows them.
+pub fn check(policy: &Value, served: &[Arc<ServedVersion>], quantities: Quantities) -> Vec<Warning> {
+    let spec = policy.get("spec").unwrap_or(&Value::Null);
+    let kinds = matched(spec, served);
+    let params = params(spec, served, quantities);
+    let environments: Vec<(String, Env)> = kinds
+        .iter()
+        .map(|((group, version, kind), served)| {
+            (format!("{group}/{version}, Kind={kind}"), environment(spec, type_of(served, quantities), &params))
+        })
+        .collect();
+    let mut warnings = Vec::new();
+    for (at, validation) in spec.items_at(&["validations"]).iter().enumerate() {
+        for name in ["expression", "messageExpression"] {
+            let expression = validation.str_at(&[name]);
+            if name != "expression" && expression.is_empty() {
+                continue;
+            }
+            let faults: Vec<String> = environments
+                .iter()
+                .filter_map(|(kind, env)| Some(format!("{kind}: {}\n", env.compile(expression).err()?)))
+                .collect();
+            if !faults.is_empty() {
+                warnings.push(Warning { field: format!("spec.validations[{at}].{name}"), text: faults.join("\n") });
+            }
+        }
+    }
+    warnings
+}
+
+/// The kinds that the rules of a policy name, in the order of their names.
+pub fn matched<'s>(spec: &Value, served: &'s [Arc<ServedVersion>]) -> BTreeMap<KindName, &'s Arc<ServedVersion>> {
+    let mut found = BTreeMap::new();
+    for rule in spec.items_at(&["matchConstraints", "resourceRules"]) {
+        let texts = |name: &str| -> Option<Vec<&str>> {
+            let mut texts: Vec<&str> = rule.items_at(&[name]).iter().filter_map(Value::as_str).collect();
+            texts.sort_unstable();
+            (!texts.iter().any(|text| text.contains('*'))).then_some(texts)
+        };
+        let (Some(groups), Some(versions)) = (texts("apiGroups"), texts("apiVersions")) else { continue };
+        let mut resources: Vec<&str> = rule.items_at(&["resources"]).iter().filter_map(Value::as_str).collect();
+        resources.retain(|resource| !resource.contains(['*', '/']));
+        resources.sort_unstable();
+        let mut count = 0;
+        for (group, version, resource) in combinations(&groups, &versions, &resources) {
+            for version in named(served, group, version, resource) {
+                let name = (version.group.clone(), version.version.clone(), version.names.kind.clone());
+                found.insert(name, version);
+                count += 1;
+                if count == TYPES_MAX {
+                    return found;
+                }
+            }
+        }
+    }
+    found
+}
+
+fn combinations<'t>(
+    groups: &'t [&'t str],
+    versions: &'t [&'t str],
+    resources: &'t [&'t str],
+) -> impl Iterator<Item = (&'t str, &'t str, &'t str)> {
+    groups.iter().flat_map(move |group| {
+        versions.iter().flat_map(move |version| resources.iter().map(move |resource| (*group, *version, *resource)))
+    })
+}
+
+/// What a resource may be. Without a group, that of any group is meant.
+fn named<'s>(
+    served: &'s [Arc<ServedVersion>],
+    group: &str,
+    version: &str,
+    resource: &str,
+) -> impl Iterator<Item = &'s Arc<ServedVersion>> {
+    let resource = resource.to_lowercase();
+    served.iter().filter(move |known| {
+        work::step();
+        known.served
+            && known.version == version
+            && (group.is_empty() || known.group == group)
+            && (known.names.plural == resource || known.names.singular == resource)
+    })
+}
+
+/// The type of `params`; `None` for a policy without.
+fn params(spec: &Value, served: &[Arc<ServedVersion>], quantities: Quantities) -> Option<Type> {
+    let kind = spec.get("paramKind").filter(|kind| !kind.is_null())?;
+    let (api_version, kind) = (kind.str_at(&["apiVersion"]), kind.str_at(&["kind"]));
+    let is_it =
+        |known: &&Arc<ServedVersion>| known.served && known.names.kind == kind && known.api_version() == api_version;
+    Some(served.iter().find(is_it).map_or(Type::Dyn, |known| type_of(known, quantities)))
+}
+
+/// The type of objects of a version.
+fn type_of(version: &ServedVersion, quantities: Quantities) -> Type {
+    declared(version, quantities).map_or(Type::Dyn, |declared| declared.ty)
+}
+
+/// What objects of a version are declared as, with the sizes that they may have; `None` where nothing is known of them.
+pub fn declared(version: &ServedVersion, quantities: Quantities) -> Option<DeclType> {
+    declare(&schema(version, quantities)?, true).map(|declared| declared.named(&version.names.kind))
+}
+
+/// What is published of a version: custom kinds, too, have all the metadata that there is.
+fn schema(version: &ServedVersion, quantities: Quantities) -> Option<Structural> {
+    if let Some(named) = types::of_kind(&version.group, &version.version, &version.names.kind) {
+        return Some(structural(named.message(), quantities));
+    }
+    let mut schema = (*version.structural).clone();
+    if schema.generic.type_ != "object" {
+        return None;
+    }
+    schema.properties.insert("metadata", structural(types::object_meta(), quantities));
+    let text = Structural {
+        generic: crate::schema::structural::Generic { type_: "string".to_owned(), ..Default::default() },
+        ..Structural::default()
+    };
+    for name in ["apiVersion", "kind"] {
+        schema.properties.insert(name, text.clone());
+    }
+    Some(schema)
+}
+
+/// What expressions may name where `object` is of this type. Variables are of the types that they have there.
+fn environment(spec: &Value, object: Type, params: &Option<Type>) -> Env {
+    let mut declared = Declarations {
+        object,
+        params: params.clone(),
+        variables: Some(environment::no_variables()),
+        ..Declarations::default()
+    };
+    for variable in spec.items_at(&["variables"]) {
+        let compiled = declared.checking_environment().compile(variable.str_at(&["expression"]));
+        let ty = compiled.as_ref().ok().map(|checked| checked.result_type());
+        declared.add_variable(variable.str_at(&["name"]), ty);
+    }
+    declared.checking_environment()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds;
+    use crate::value::yaml;
+
+    fn served() -> Vec<Arc<ServedVersion>> {
+        kinds::all().map(|kind| Arc::new(kind.served_version())).collect()
+    }
+
+    fn policy(rules: &str, rest: &str) -> Value {
+        let text = format!("{{spec: {{matchConstraints: {{resourceRules: [{rules}]}}, {rest}}}}}");
+        yaml::decode(text.as_bytes()).expect("the test is YAML")
+    }
+
+    fn rule(group: &str, version: &str, resources: &str) -> String {
+        format!("{{apiGroups: ['{group}'], apiVersions: ['{version}'], resources: [{resources}]}}")
+    }
+
+    #[track_caller]
+    fn check_texts(rest: &str, expected: &[(&str, &str)]) {
+        let warnings = check(&policy(&rule("apps", "v1", "deployments"), rest), &served(), Quantities::Hidden);
+        let found: Vec<_> = warnings.iter().map(|warning| (warning.field.as_str(), warning.text.as_str())).collect();
+        assert_eq!(found, expected, "{rest}");
+    }
+
+    fn kinds_of(rules: &str) -> Vec<String> {
+        let policy = policy(rules, "validations: []");
+        let served = served();
+        let found = matched(policy.get("spec").expect("there is a spec"), &served);
+        found.into_keys().map(|(group, version, kind)| format!("{group}/{version} {kind}")).collect()
+    }
+
+    #[test]
+    fn kinds_are_those_that_rules_name() {
+        assert_eq!(kinds_of(&rule("apps", "v1", "deployments")), ["apps/v1 Deployment"]);
+        let several = [rule("apps", "v1", "deployments"), rule("", "v1", "pods")].join(", ");
+        assert_eq!(kinds_of(&several), ["/v1 Pod", "apps/v1 Deployment"]);
+        for nothing in [rule("apps", "v1", "'*'"), rule("apps", "*", "deployments"), rule("apps", "v1", "pods/*")] {
+            assert_eq!(kinds_of(&nothing), [""; 0], "{nothing}");
+        }
+        // Without a group, that of any is meant.
+        assert_eq!(kinds_of(&rule("", "v1", "events")), ["/v1 Event", "events.k8s.io/v1 Event"]);
+    }
+
+    #[test]
+    fn a_field_that_is_not_there_is_told_with_the_kind() {
+        let warning = "apps/v1, Kind=Deployment: ERROR: <input>:1:7: undefined field 'replicas'\n | \
+                       object.replicas > 1\n | ......^\n";
+        check_texts("validations: [{expression: object.replicas > 1}]", &[("spec.validations[0].expression", warning)]);
+        check_texts("validations: [{expression: object.spec.replicas > 1}]", &[]);
+        check_texts("validations: [{expression: object.metadata.labels.a == 'b'}]", &[]);
+    }
+
+    #[test]
+    fn messages_variables_and_parameters_are_looked_at() {
+        let rest = "paramKind: {apiVersion: v1, kind: ConfigMap}, variables: [{name: count, expression: \
+                    object.spec.replicas}], validations: [{expression: variables.count > int(params.data.max), \
+                    messageExpression: \"params.datum + 'x'\"}]";
+        let warning = "apps/v1, Kind=Deployment: ERROR: <input>:1:7: undefined field 'datum'\n | params.datum + 'x'\n \
+                       | ......^\n";
+        check_texts(rest, &[("spec.validations[0].messageExpression", warning)]);
+        let rest = "variables: [{name: count, expression: object.spec.replicas}], validations: [{expression: \
+                    variables.count == 'a'}]";
+        let warning = "apps/v1, Kind=Deployment: ERROR: <input>:1:17: found no matching overload for '_==_' applied to \
+                       '(int, string)'\n | variables.count == 'a'\n | ................^\n";
+        check_texts(rest, &[("spec.validations[0].expression", warning)]);
+    }
+
+    #[test]
+    fn an_unknown_parameter_kind_may_have_any_field() {
+        let rest = "paramKind: {apiVersion: example.com/v1, kind: Limits}, validations: [{expression: \
+                    object.spec.replicas <= params.max}]";
+        check_texts(rest, &[]);
+    }
+
+    #[test]
+    fn quantities_are_hidden_unless_they_are_shown() {
+        let expression = "object.spec.template.spec.containers.all(c, has(c.resources.limits.memory))";
+        let policy =
+            policy(&rule("apps", "v1", "deployments"), &format!("validations: [{{expression: '{expression}'}}]"));
+        let hidden = check(&policy, &served(), Quantities::Hidden);
+        assert!(hidden[0].text.contains("undefined field 'limits'"), "{hidden:?}");
+        assert_eq!(check(&policy, &served(), Quantities::Shown), []);
+    }
+
+    #[test]
+    fn every_kind_that_does_not_fit_has_a_line() {
+        let rules = [rule("apps", "v1", "deployments, daemonsets"), rule("", "v1", "pods")].join(", ");
+        let warnings = check(
+            &policy(&rules, "validations: [{expression: object.spec.replicas > 1}]"),
+            &served(),
+            Quantities::Hidden,
+        );
+        let text = &warnings[0].text;
+        assert!(text.starts_with("/v1, Kind=Pod: ERROR: <input>:1:12: undefined field 'replicas'\n"), "{text}");
+        assert!(text.contains("^\n\napps/v1, Kind=DaemonSet: ERROR:"), "{text}");
+        assert!(!text.contains("Deployment"), "{text}");
+    }
+}

@@ -1,0 +1,97 @@
+//! The structural schema of a type, as expressions see it: what its published definition says of fields and their types.
+//!
+//! Nothing here is a promise about values: what a definition requires or enumerates, nobody enforces by it.
+//!
+//! Source: `k8s.io/apiserver/pkg/cel/openapi/resolver`, release 1.37: a type within itself is an object without fields there,
+//! and a type whose JSON may be several things is none that expressions see.
+
+use super::{Codec, Field, Kind, Message, Shape};
+use crate::schema::rare::Rare;
+use crate::schema::structural::{Extensions, Generic, Structural, StructuralOrBool, ValueValidation};
+use crate::value::Map;
+use crate::work;
+
+/// What expressions see of quantities, whose JSON may be a text or a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantities {
+    /// Nothing: the reference's check of types does not know fields that hold them.
+    Hidden,
+    /// A value of any type, as when expressions run.
+    Shown,
+}
+
+/// The schema of `message`.
+pub fn structural(message: &'static Message, quantities: Quantities) -> Structural {
+    Walk { open: Vec::new(), quantities }.message(message)
+}
+
+struct Walk {
+    /// The types that are being looked at.
+    open: Vec<&'static Message>,
+    quantities: Quantities,
+}
+
+impl Walk {
+    fn message(&mut self, message: &'static Message) -> Structural {
+        work::step();
+        match message.codec {
+            Codec::Object => self.object(message),
+            Codec::Time | Codec::MicroTime => of_type("string", "date-time"),
+            Codec::Duration => of_type("string", ""),
+            Codec::Quantity if self.quantities == Quantities::Hidden => Structural::default(),
+            Codec::IntOrString | Codec::Quantity => Structural {
+                extensions: Rare::from(Extensions { int_or_string: true, ..Extensions::default() }),
+                ..Structural::default()
+            },
+            Codec::List => message.fields.first().map_or_else(Structural::default, |items| self.field(items)),
+            Codec::FieldsV1 => of_type("object", ""),
+            // Any JSON is published as an object, but for the one that stands in schemas.
+            Codec::Json if message.name == "RawExtension" => of_type("object", ""),
+            _ => Structural::default(),
+        }
+    }
+
+    fn object(&mut self, message: &'static Message) -> Structural {
+        let mut object = of_type("object", "");
+        if self.open.iter().any(|open| std::ptr::eq(*open, message)) {
+            return object;
+        }
+        self.open.push(message);
+        object.properties = message.members().map(|member| (member.json.to_owned(), self.field(member))).collect();
+        self.open.pop();
+        object
+    }
+
+    fn field(&mut self, field: &'static Field) -> Structural {
+        match field.shape {
+            Shape::Value | Shape::Pointer | Shape::Inline => self.one(field),
+            Shape::List => Structural { items: Some(Box::new(self.one(field))), ..of_type("array", "") },
+            Shape::Map | Shape::Extensions => Structural {
+                additional_properties: Some(StructuralOrBool::Structural(Box::new(self.one(field)))),
+                ..of_type("object", "")
+            },
+        }
+    }
+
+    fn one(&mut self, field: &'static Field) -> Structural {
+        match field.kind {
+            Kind::Bool => of_type("boolean", ""),
+            Kind::Int32 => of_type("integer", "int32"),
+            Kind::Int64 => of_type("integer", "int64"),
+            Kind::Double => of_type("number", "double"),
+            Kind::String => of_type("string", ""),
+            Kind::Bytes => of_type("string", "byte"),
+            Kind::Message(message) => self.message(message.get()),
+        }
+    }
+}
+
+fn of_type(name: &str, format: &str) -> Structural {
+    let validation = ValueValidation { format: format.to_owned(), ..ValueValidation::default() };
+    Structural {
+        generic: Generic { type_: name.to_owned(), ..Generic::default() },
+        properties: Map::new(),
+        value_validation: (!format.is_empty()).then(|| Box::new(validation)),
+        ..Structural::default()
+    }
+}

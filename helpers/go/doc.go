@@ -1,0 +1,14 @@
+// Package skiff gives tests a Kubernetes API server of their own, which is there in milliseconds.
+//
+//	func TestController(t *testing.T) {
+//		config := skiff.Start(t, skiff.CRDs("../config/crd"))
+//		manager, err := ctrl.NewManager(config, ctrl.Options{})
+//		// …
+//	}
+//
+// The server is the program skiff: the one that the variable SKIFF names, else the one on the PATH. It keeps its objects in
+// memory, ends with its test, and ends with the process of the tests, also when that is killed. Where a test fails, what its
+// server was asked is logged.
+//
+// Suites that begin with envtest change an import and a type: see [Environment].
+package skiff

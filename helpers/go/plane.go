@@ -1,0 +1,173 @@
+package skiff
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const (
+	// How many lines of what a server says are kept: the newest.
+	linesMax = 10_000
+	// How long a server may take to end before it is killed.
+	stopMax = 10 * time.Second
+)
+
+// Start runs a control plane until the test ends, and returns how to reach it as its administrator.
+func Start(t testing.TB, options ...Option) *rest.Config {
+	t.Helper()
+	return New(t, options...).Config
+}
+
+// New is [Start] for tests that want to know more of their control plane.
+func New(t testing.TB, options ...Option) *ControlPlane {
+	t.Helper()
+	plane, err := Open(options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("skiff: %s was asked\n%s", plane.Config.Host, strings.Join(plane.Log(), "\n"))
+		}
+		if err := plane.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return plane
+}
+
+// ControlPlane is a running server. Nobody else uses it; whoever has its kubeconfig may do everything in it.
+type ControlPlane struct {
+	// Config is how to reach it as its administrator. It has no rate limit.
+	Config *rest.Config
+	// Kubeconfig is the path of a file that says the same, which is there until the control plane ends.
+	Kubeconfig string
+
+	server *exec.Cmd
+	said   *lines
+	ended  chan struct{}
+}
+
+// Open starts a control plane that belongs to no test, for a TestMain: it ends with [ControlPlane.Stop] or with this process.
+func Open(options ...Option) (*ControlPlane, error) {
+	program, err := Program()
+	if err != nil {
+		return nil, err
+	}
+	folder := filepath.Join(os.TempDir(), "skiff-"+string(uuid.NewUUID()))
+	settings := settingsOf(options)
+	arguments := []string{"serve", "--temporary", "--listen", "127.0.0.1:0", "--store", "memory", "--data-dir", folder}
+	server := exec.Command(program, append(arguments, settings.arguments...)...)
+	server.Env = append(os.Environ(), append([]string{"SKIFF_TRACE=requests"}, settings.environment...)...)
+	said := &lines{copy: settings.output}
+	server.Stderr = said
+	stdout, err := server.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := server.Start(); err != nil {
+		return nil, fmt.Errorf("skiff did not start: %w", err)
+	}
+	// Where it ends before, the line is empty.
+	line, _ := bufio.NewReader(stdout).ReadString('\n')
+	plane := &ControlPlane{server: server, said: said, ended: make(chan struct{}), Kubeconfig: filepath.Join(folder, "kubeconfig")}
+	go plane.wait()
+	if !strings.HasPrefix(line, "ready ") {
+		// It says why until its end.
+		err := plane.Stop()
+		return nil, errors.Join(fmt.Errorf("skiff did not start: %s", strings.Join(said.all(), "\n")), err)
+	}
+	plane.Config, err = clientcmd.BuildConfigFromFlags("", plane.Kubeconfig)
+	if err != nil {
+		return nil, errors.Join(err, plane.Stop())
+	}
+	plane.Config.QPS = -1
+	return plane, nil
+}
+
+// Log is what the server has said so far: a line a request, with verb, path, code, time, user, client and what was wrong. Of
+// very much, the newest lines.
+func (p *ControlPlane) Log() []string {
+	return p.said.all()
+}
+
+// Stop ends the control plane, and removes what it had. It may be called again.
+func (p *ControlPlane) Stop() error {
+	// One that has ended needs no signal.
+	_ = p.server.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.ended:
+	case <-time.After(stopMax):
+		_ = p.server.Process.Kill()
+		<-p.ended
+		return fmt.Errorf("skiff did not end within %s, and was killed", stopMax)
+	}
+	return nil
+}
+
+func (p *ControlPlane) wait() {
+	// How it ended is in its log.
+	_ = p.server.Wait()
+	close(p.ended)
+}
+
+// Program is the path of skiff: the one that the variable SKIFF names, else the one on the PATH.
+func Program() (string, error) {
+	if named := os.Getenv("SKIFF"); named != "" {
+		program, err := exec.LookPath(named)
+		if err != nil {
+			return "", fmt.Errorf("SKIFF names no program: %w", err)
+		}
+		return program, nil
+	}
+	program, err := exec.LookPath("skiff")
+	if err != nil {
+		return "", fmt.Errorf("there is no skiff, and SKIFF names none: %w", err)
+	}
+	return program, nil
+}
+
+// lines takes what a server says, so that it never waits.
+type lines struct {
+	mutex  sync.Mutex
+	newest []string
+	begun  string
+	copy   io.Writer
+}
+
+func (l *lines) Write(text []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.copy != nil {
+		if _, err := l.copy.Write(text); err != nil {
+			return 0, err
+		}
+	}
+	whole := strings.Split(l.begun+string(text), "\n")
+	l.begun = whole[len(whole)-1]
+	l.newest = append(l.newest, whole[:len(whole)-1]...)
+	if len(l.newest) > linesMax {
+		l.newest = append([]string(nil), l.newest[len(l.newest)-linesMax:]...)
+	}
+	return len(text), nil
+}
+
+func (l *lines) all() []string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return append([]string(nil), l.newest...)
+}

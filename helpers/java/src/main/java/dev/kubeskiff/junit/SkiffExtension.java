@@ -1,0 +1,59 @@
+package dev.kubeskiff.junit;
+
+import java.util.List;
+import java.util.function.Function;
+import java.util.stream.Stream;
+
+import io.fabric8.kubernetes.client.KubernetesClient;
+import org.junit.jupiter.api.extension.AfterTestExecutionCallback;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.jupiter.api.extension.ExtensionContext.Namespace;
+import org.junit.jupiter.api.extension.ExtensionContext.Store;
+import org.junit.jupiter.api.extension.ParameterContext;
+import org.junit.jupiter.api.extension.ParameterResolver;
+import org.junit.platform.commons.support.AnnotationSupport;
+
+/** Does what {@link Skiff} says. */
+public final class SkiffExtension implements ParameterResolver, AfterTestExecutionCallback {
+    private static final Namespace OURS = Namespace.create(SkiffExtension.class);
+
+    @Override
+    public boolean supportsParameter(ParameterContext parameter, ExtensionContext context) {
+        Class<?> type = parameter.getParameter().getType();
+        return type == ControlPlane.class || type == KubernetesClient.class;
+    }
+
+    @Override
+    public Object resolveParameter(ParameterContext parameter, ExtensionContext context) {
+        ControlPlane plane = store(context).computeIfAbsent(ControlPlane.class, key -> start(context), ControlPlane.class);
+        if (parameter.getParameter().getType() == ControlPlane.class) {
+            return plane;
+        }
+        return store(context).computeIfAbsent(KubernetesClient.class, key -> plane.client(), KubernetesClient.class);
+    }
+
+    @Override
+    public void afterTestExecution(ExtensionContext context) {
+        ControlPlane plane = store(context).get(ControlPlane.class, ControlPlane.class);
+        if (plane != null && context.getExecutionException().isPresent()) {
+            System.err.println("skiff: " + plane.url() + " was asked\n" + String.join("\n", plane.log()));
+        }
+    }
+
+    /** What is in it is closed at the end of the test, what came last first. */
+    private static Store store(ExtensionContext context) {
+        return context.getStore(OURS);
+    }
+
+    private static ControlPlane start(ExtensionContext context) {
+        return ControlPlane.start(all(context, Skiff::crds), all(context, Skiff::arguments));
+    }
+
+    /** What the class says, then what the method says. */
+    private static List<String> all(ExtensionContext context, Function<Skiff, String[]> part) {
+        Stream<Skiff> annotations = Stream.concat(
+                AnnotationSupport.findAnnotation(context.getTestClass(), Skiff.class).stream(),
+                AnnotationSupport.findAnnotation(context.getTestMethod(), Skiff.class).stream());
+        return annotations.map(part).flatMap(Stream::of).toList();
+    }
+}

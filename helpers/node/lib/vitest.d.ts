@@ -1,0 +1,17 @@
+import type { TestAPI } from 'vitest';
+
+import type { ControlPlane, Options } from './index.js';
+
+/** What a test may ask for. */
+export interface Fixtures {
+  /** What the control planes are to have: `test.override({ skiffOptions: { crds: ['config/crd'] } })`. */
+  skiffOptions: Options;
+  /** A control plane for this test alone. */
+  skiff: ControlPlane;
+  /** A control plane for all tests of a worker. */
+  skiffSession: ControlPlane;
+}
+
+/** vitest's `test` with control planes: `test('name', async ({ skiff }) => { … })`. */
+export const test: TestAPI<Fixtures>;
+export const it: typeof test;

@@ -1,0 +1,18 @@
+// `withSkiff` for jest, in CommonJS.
+
+const { existsSync } = require('node:fs');
+
+const { withSkiff } = require('kubeskiff');
+
+test('a control plane is there', withSkiff(async ({ skiff }) => {
+  expect(existsSync(skiff.kubeconfig)).toBe(true);
+}));
+
+test.each([['a'], ['b']])('a table has its rows: %s', withSkiff(async ({ skiff }, row) => {
+  expect(row).toMatch(/^[ab]$/);
+  expect(skiff.url).toMatch(/^https:/);
+}));
+
+test('definitions are there from the start', withSkiff({ crds: [process.env.SKIFF_DEFINITIONS] }, async ({ skiff }) => {
+  expect(skiff.log.join('\n')).toContain('applied 1 CustomResourceDefinition');
+}));

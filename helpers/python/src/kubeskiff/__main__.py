@@ -1,0 +1,22 @@
+"""``python -m kubeskiff`` is ``skiff``."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ._program import ProgramNotFound, program
+
+
+def main() -> int:
+    """Runs the program with this one's arguments, in this one's place."""
+    try:
+        command = [str(program()), *sys.argv[1:]]
+    except ProgramNotFound as error:
+        print(f"kubeskiff: {error}", file=sys.stderr)
+        return 2
+    os.execv(command[0], command)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,3 @@
+"""Lets the tests run pytest on test files of their own."""
+
+pytest_plugins = ["pytester"]

@@ -1,0 +1,32 @@
+//! A Kubernetes API server for each test, which is there in milliseconds and gone with the test.
+//!
+//! ```
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use kube::{Api, Client};
+//!
+//! #[skiff::test]
+//! async fn nothing_is_there(client: Client) -> Result<(), kube::Error> {
+//!     let maps: Api<ConfigMap> = Api::namespaced(client, "none");
+//!     assert!(maps.list(&Default::default()).await?.items.is_empty());
+//!     Ok(())
+//! }
+//!
+//! #[skiff::test(crds = ["config/crd"], arguments = ["--authorization-mode=RBAC"])]
+//! async fn definitions_are_served(plane: skiff::ControlPlane) {
+//!     assert!(plane.url().starts_with("https://"));
+//! }
+//! ```
+//!
+//! A test asks for a [`kube::Client`], the [`ControlPlane`], or both. Where it fails, what its server was asked is printed.
+//!
+//! The server is the program `skiff`: the one that the variable `SKIFF` names, else the one on the `PATH`. It ends with the
+//! process of the tests, also when that is killed.
+
+mod plane;
+mod program;
+mod run;
+
+pub use kubeskiff_test_macros::test;
+pub use plane::{ControlPlane, Error, Options};
+pub use program::program;
+pub use run::{FromPlane, Outcome, run};

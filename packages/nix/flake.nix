@@ -1,0 +1,16 @@
+# nix profile install 'github:kubeskiff/kubeskiff?dir=packages/nix'
+{
+  description = "A small Kubernetes API server for tests";
+
+  inputs.nixpkgs.url = "github:NixOS/nixpkgs/nixos-unstable";
+
+  outputs = { self, nixpkgs }:
+    let
+      systems = [ "x86_64-linux" "aarch64-linux" "x86_64-darwin" "aarch64-darwin" ];
+    in
+    {
+      packages = nixpkgs.lib.genAttrs systems (system: {
+        default = nixpkgs.legacyPackages.${system}.callPackage ./package.nix { };
+      });
+    };
+}

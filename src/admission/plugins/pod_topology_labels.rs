@@ -1,0 +1,45 @@
+//! `PodTopologyLabels`: a pod that gets a node gets the labels that tell where the node is.
+//!
+//! Source: `plugin/pkg/admission/podtopologylabels`, release 1.36.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::admission::{Admission, Attributes, Objects, Operation, Place};
+use crate::kinds::pod_object::topology;
+use crate::meta::Status;
+use crate::value::Value;
+
+pub struct PodTopologyLabels {
+    pub objects: Arc<dyn Objects>,
+}
+
+#[async_trait]
+impl Admission for PodTopologyLabels {
+    async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
+        let is_write = matches!(attributes.operation, Operation::Create | Operation::Update);
+        let is_pods = attributes.version.group.is_empty() && attributes.version.names.plural == "pods";
+        let node = match attributes.subresource {
+            _ if !is_write || !is_pods => return Ok(()),
+            "" => object.str_at(&["spec", "nodeName"]),
+            "binding" if matches!(object.str_at(&["target", "kind"]), "" | "Node") => {
+                object.str_at(&["target", "name"])
+            }
+            _ => return Ok(()),
+        };
+        if node.is_empty() {
+            return Ok(());
+        }
+        // A node that is not there changes nothing.
+        let place = Place { group: "", plural: "nodes", namespace: "" };
+        if let Some(node) = self.objects.get(place, node).await? {
+            topology::admit(object, &node);
+        }
+        Ok(())
+    }
+
+    async fn validate(&self, _: &Attributes<'_>, _: &Value) -> Result<(), Status> {
+        Ok(())
+    }
+}

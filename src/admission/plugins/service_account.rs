@@ -1,0 +1,81 @@
+//! `ServiceAccount`: a pod has an account that is there, gets its token, and names secrets that the account may name.
+//!
+//! Source: `plugin/pkg/admission/serviceaccount`, release 1.36.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use super::forbidden;
+use crate::admission::{Admission, Attributes, Objects, Operation, Place};
+use crate::kinds::pod_object::service_account;
+use crate::meta::Status;
+use crate::value::{Value, go_quote};
+use crate::write::metadata::name_suffix;
+
+pub struct ServiceAccount {
+    pub objects: Arc<dyn Objects>,
+}
+
+#[async_trait]
+impl Admission for ServiceAccount {
+    async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
+        if !is_new_pod(attributes) || service_account::is_mirror(object) {
+            return Ok(());
+        }
+        let name = service_account::set_default(object);
+        let account = self.account(attributes, object, &name).await?;
+        service_account::admit(object, &account, &|| name_suffix(Uuid::new_v4().as_u128()));
+        Ok(())
+    }
+
+    async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+        let is_ephemeral = is_of_pods(attributes) && attributes.subresource == "ephemeralcontainers";
+        if !is_ephemeral && !is_new_pod(attributes) {
+            return Ok(());
+        }
+        let refused = |why: &str| forbidden(attributes, name_of(object), why);
+        if service_account::is_mirror(object) && !is_ephemeral {
+            return service_account::check_mirror(object).map_err(refused);
+        }
+        let name = object.str_at(&["spec", "serviceAccountName"]);
+        if name.is_empty() {
+            let (namespace, pod) = (attributes.namespace, object.str_at(&["metadata", "name"]));
+            return Err(refused(&format!("no service account specified for pod {namespace}/{pod}")));
+        }
+        let account = self.account(attributes, object, name).await?;
+        service_account::check_secrets(object, &account, is_ephemeral).map_err(|why| refused(&why))
+    }
+}
+
+impl ServiceAccount {
+    async fn account(&self, attributes: &Attributes<'_>, pod: &Value, name: &str) -> Result<Value, Status> {
+        let namespace = attributes.namespace;
+        let place = Place { group: "", plural: "serviceaccounts", namespace };
+        let found = self.objects.get(place, name).await?;
+        found.ok_or_else(|| {
+            let why = format!(
+                "error looking up service account {namespace}/{name}: serviceaccount {} not found",
+                go_quote(name)
+            );
+            forbidden(attributes, name_of(pod), &why)
+        })
+    }
+}
+
+fn is_of_pods(attributes: &Attributes<'_>) -> bool {
+    attributes.version.group.is_empty() && attributes.version.names.plural == "pods"
+}
+
+fn is_new_pod(attributes: &Attributes<'_>) -> bool {
+    is_of_pods(attributes) && attributes.subresource.is_empty() && attributes.operation == Operation::Create
+}
+
+/// The name of a pod, or what it is to begin with.
+fn name_of(pod: &Value) -> &str {
+    match pod.str_at(&["metadata", "name"]) {
+        "" => pod.str_at(&["metadata", "generateName"]),
+        name => name,
+    }
+}

@@ -1,0 +1,259 @@
+//! `skiff convert`: objects in other versions, and what a round trip loses.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use clap::{Args, ValueEnum};
+
+use super::definitions::{self, each, is_definition};
+use super::documents;
+use super::print::{output, tell};
+use crate::author::convert::{Difference, differences, errors, read, ways};
+use crate::author::{Catalog, Kind};
+use crate::crd::Definition;
+use crate::object;
+use crate::registry::Conversion;
+use crate::value::{Value, json, yaml};
+use crate::webhook::{Client, ServiceAddress};
+
+/// Convert objects to other versions, and tell what a round trip loses
+///
+/// Each object goes to every other version and back, as a server takes it: through the conversion webhook that its definition
+/// declares, or, with the strategy None, by its apiVersion alone. What comes back is compared with what went. With --to,
+/// the objects are printed in that version instead.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  skiff convert crds/ boats/\n  skiff convert crd.yaml boat.yaml --webhook \
+                  https://localhost:9443/convert --webhook-ca certs/ca.crt\n  skiff convert crd.yaml boat.yaml --to v2\n\nExit \
+                  codes: 0 nothing is lost, 1 something is, or a conversion fails, 2 wrong use or unreadable input")]
+pub struct Convert {
+    /// File or folder with CustomResourceDefinitions
+    crd: PathBuf,
+
+    /// Files or folders with objects
+    #[arg(value_name = "OBJECT", required = true)]
+    objects: Vec<PathBuf>,
+
+    /// Print the objects in this version: v2, or example.com/v2
+    #[arg(long, value_name = "VERSION")]
+    to: Option<String>,
+
+    /// Where the conversion webhook listens, in place of what the definition says
+    #[arg(long, value_name = "URL")]
+    webhook: Option<String>,
+
+    /// File with the certificates (PEM) that the webhook's is checked with, in place of the definition's caBundle
+    #[arg(long, value_name = "FILE")]
+    webhook_ca: Option<PathBuf>,
+
+    /// Where the program listens that would be behind a service; may be given several times
+    #[arg(long = "webhook-service", value_name = "NAMESPACE/NAME[:PORT]=HOST:PORT")]
+    webhook_services: Vec<ServiceAddress>,
+
+    /// How to print: YAML is for --to
+    #[arg(short, long, value_enum)]
+    output: Option<Output>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Text,
+    Json,
+    Yaml,
+}
+
+/// What came of an object on one way there and back.
+struct Trip {
+    object: String,
+    from: String,
+    to: String,
+    /// Why there is none, or what it was like.
+    outcome: Result<Outcome, String>,
+}
+
+struct Outcome {
+    differences: Vec<Difference>,
+    /// What the other version has against the object.
+    errors: Vec<String>,
+}
+
+impl Trip {
+    fn is_fine(&self) -> bool {
+        self.outcome.as_ref().is_ok_and(|outcome| outcome.differences.is_empty() && outcome.errors.is_empty())
+    }
+}
+
+impl Convert {
+    /// Prints what is lost, or the objects. Exit codes: 0 if nothing is lost, 1 if something is, 2 for what can't be read.
+    pub async fn run(self) -> ExitCode {
+        let done = match &self.to {
+            Some(to) => self.print(to).await,
+            None => self.try_ways().await,
+        };
+        done.unwrap_or_else(|message| {
+            tell(message);
+            ExitCode::from(2)
+        })
+    }
+
+    async fn print(&self, to: &str) -> Result<ExitCode, String> {
+        let (catalog, objects) = self.read()?;
+        let client = self.client();
+        let (mut converted, mut code) = (Vec::new(), ExitCode::SUCCESS);
+        for (name, object) in objects {
+            let kind = kind_of(&catalog, &name, &object)?;
+            let group = &kind.definition.spec.group;
+            let wanted = if to.contains('/') { to.to_owned() } else { format!("{group}/{to}") };
+            let way = Way { client: &client, conversion: self.conversion(&kind.definition)?, kind };
+            match way.convert(object, &wanted).await {
+                Ok(object) => converted.push(object),
+                Err(why) => {
+                    tell(format_args!("{name}: {why}"));
+                    code = ExitCode::FAILURE;
+                }
+            }
+        }
+        let text = match self.output {
+            Some(Output::Json) => json::encode_to_string(&Value::Array(converted)) + "\n",
+            _ => converted.iter().map(yaml::encode).collect::<Vec<_>>().join("---\n"),
+        };
+        Ok(output(text, code))
+    }
+
+    async fn try_ways(&self) -> Result<ExitCode, String> {
+        let (catalog, objects) = self.read()?;
+        let client = self.client();
+        let mut trips = Vec::new();
+        for (name, object) in &objects {
+            let kind = kind_of(&catalog, name, object)?;
+            let conversion = self.conversion(&kind.definition)?;
+            for to in ways(kind, object) {
+                let way = Way { client: &client, conversion: conversion.clone(), kind };
+                let outcome = way.there_and_back(object, &to).await;
+                let from = object.str_at(&["apiVersion"]).to_owned();
+                trips.push(Trip { object: name.clone(), from, to, outcome });
+            }
+        }
+        let text = match self.output {
+            Some(Output::Json) => show_json(&trips) + "\n",
+            _ => show_text(&trips, objects.len()),
+        };
+        let is_fine = trips.iter().all(Trip::is_fine);
+        Ok(output(text, if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE }))
+    }
+
+    /// The kinds, and the objects with what they are called.
+    fn read(&self) -> Result<(Catalog, Vec<(String, Value)>), String> {
+        let catalog = definitions::read(std::slice::from_ref(&self.crd))?;
+        let sources = documents::read(&self.objects).map_err(|error| error.to_string())?;
+        let objects = each(&sources).filter(|(_, document)| !is_definition(&document.value));
+        let named = objects.map(|(source, document)| {
+            let object = &document.value;
+            let name =
+                format!("{}: {} {}", source.name, object.str_at(&["kind"]), object.str_at(&["metadata", "name"]));
+            (name, object.clone())
+        });
+        let objects: Vec<_> = named.collect();
+        if objects.is_empty() { Err("there is no object to convert".to_owned()) } else { Ok((catalog, objects)) }
+    }
+
+    fn client(&self) -> Client {
+        Client::new(self.webhook_services.clone(), Vec::new())
+    }
+
+    /// What the definition declares, with the webhook where the arguments have it.
+    fn conversion(&self, definition: &Definition) -> Result<Conversion, String> {
+        let mut definition = definition.clone();
+        let webhook = definition.spec.conversion.as_mut().and_then(|conversion| conversion.webhook.as_mut());
+        if let Some(webhook) = webhook {
+            let config = webhook.client_config.get_or_insert_default();
+            if let Some(url) = &self.webhook {
+                config.url = Some(url.clone());
+            }
+            if let Some(path) = &self.webhook_ca {
+                let pem = fs::read(path).map_err(|error| format!("`{}` can't be read: {error}", path.display()))?;
+                config.ca_bundle = Some(STANDARD.encode(pem));
+            }
+        }
+        Ok(Conversion::of(&definition))
+    }
+}
+
+fn kind_of<'c>(catalog: &'c Catalog, name: &str, object: &Value) -> Result<&'c Kind, String> {
+    catalog.of(object).ok_or_else(|| format!("{name}: no definition has its kind"))
+}
+
+/// How objects of a kind are converted.
+struct Way<'w> {
+    client: &'w Client,
+    conversion: Conversion,
+    kind: &'w Kind,
+}
+
+impl Way<'_> {
+    /// `object` as a client reads it in the version `to`.
+    async fn convert(&self, mut object: Value, to: &str) -> Result<Value, String> {
+        read(self.kind, &mut object)?;
+        let mut converted = self.conversion.convert(self.client, object, to).await?;
+        read(self.kind, &mut converted)?;
+        Ok(converted)
+    }
+
+    async fn there_and_back(&self, object: &Value, to: &str) -> Result<Outcome, String> {
+        let mut before = object.clone();
+        read(self.kind, &mut before)?;
+        let there = self.convert(before.clone(), to).await.map_err(|why| format!("to {to}: {why}"))?;
+        let errors = errors(self.kind, &there);
+        let from = before.str_at(&["apiVersion"]);
+        let back = self.convert(there, from).await.map_err(|why| format!("back from {to}: {why}"))?;
+        Ok(Outcome { differences: differences(&before, &back), errors })
+    }
+}
+
+fn show_text(trips: &[Trip], objects: usize) -> String {
+    let mut out = String::new();
+    for trip in trips.iter().filter(|trip| !trip.is_fine()) {
+        out.push_str(&format!("{}: {} to {} and back\n", trip.object, trip.from, trip.to));
+        let lines = match &trip.outcome {
+            Err(why) => vec![format!("fails {why}")],
+            Ok(outcome) => {
+                let errors = outcome.errors.iter().map(|error| format!("would be refused in {}: {error}", trip.to));
+                outcome.differences.iter().map(Difference::to_string).chain(errors).collect()
+            }
+        };
+        lines.iter().for_each(|line| out.push_str(&format!("  {line}\n")));
+    }
+    let counted = |count: usize, thing: &str| format!("{count} {thing}{}", if count == 1 { "" } else { "s" });
+    let whole = trips.iter().filter(|trip| trip.is_fine()).count();
+    let (objects, all) = (counted(objects, "object"), counted(trips.len(), "round trip"));
+    out.push_str(&format!("{objects}, {all}: {whole} whole, {} not\n", trips.len() - whole));
+    out
+}
+
+fn show_json(trips: &[Trip]) -> String {
+    let difference = |difference: &Difference| {
+        object! {
+            "path" => difference.path.as_str(),
+            "before" => difference.before.clone().unwrap_or_default(),
+            "after" => difference.after.clone().unwrap_or_default(),
+        }
+    };
+    let trip = |trip: &Trip| {
+        let none = (Vec::new(), Vec::new());
+        let (differences, errors) = trip.outcome.as_ref().map_or(none, |outcome| {
+            let errors = outcome.errors.iter().map(|error| Value::from(error.as_str())).collect();
+            (outcome.differences.iter().map(difference).collect(), errors)
+        });
+        object! {
+            "object" => trip.object.as_str(),
+            "from" => trip.from.as_str(),
+            "to" => trip.to.as_str(),
+            "failure" => trip.outcome.as_ref().err().map_or(Value::Null, |why| Value::from(why.as_str())),
+            "differences" => differences,
+            "errors" => errors,
+        }
+    };
+    json::encode_to_string(&Value::Array(trips.iter().map(trip).collect()))
+}

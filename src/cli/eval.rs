@@ -1,0 +1,273 @@
+//! `skiff eval`: what an expression comes to.
+
+use std::env;
+use std::fs;
+use std::io::{self, BufRead as _, IsTerminal as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use rustyline::completion::Completer;
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::FileHistory;
+use rustyline::validate::Validator;
+use rustyline::{CompletionType, Config, Context, Editor, Helper};
+
+use super::definitions;
+use super::documents;
+use super::print::{note, output, tell};
+use crate::author::check::node_at;
+use crate::author::convert;
+use crate::author::eval::{Evaluated, Evaluator, Variable, value_at};
+use crate::author::{Catalog, Kind};
+use crate::crd::ServedVersion;
+use crate::object;
+use crate::value::{Value, json, yaml};
+
+const PROMPT: &str = "> ";
+
+/// Evaluate an expression of CEL over an object or variables of your own
+///
+/// With --crd and --object, `self` is the object, or the part of it that --at names, as a rule at that place sees it: of the
+/// types of its schema, with its defaults. With --object alone, and for --var, values have the types that they show.
+/// Printed are the value and its type, what it cost, the most that it may cost by the estimate, and the values of its parts.
+/// Without an expression, lines of standard input are evaluated; on a terminal with history and completion.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  skiff eval \"'a.b'.split('.')\"\n  skiff eval --var x=3 'x * 2'\n  skiff eval --crd crd.yaml --object \
+                  boat.yaml --at spec 'self.crew * 2 <= self.length'\n\nExit codes: 0 fine, 1 the expression has a fault or \
+                  ends in an error, 2 wrong use or unreadable input"
+)]
+pub struct Eval {
+    /// What to evaluate
+    #[arg(value_name = "EXPRESSION")]
+    expression: Option<String>,
+
+    /// Files or folders with the CustomResourceDefinition of the object
+    #[arg(long, value_name = "CRD", requires = "object")]
+    crd: Vec<PathBuf>,
+
+    /// File with the object that `self` is; the first in it
+    #[arg(long, value_name = "FILE")]
+    object: Option<PathBuf>,
+
+    /// File with what it was before: `oldSelf`
+    #[arg(long, value_name = "FILE", requires = "object")]
+    old: Option<PathBuf>,
+
+    /// The part of the object that `self` is: `spec.ports[0]`
+    #[arg(long, value_name = "PATH", default_value = "", hide_default_value = true, requires = "object")]
+    at: String,
+
+    /// Another variable, its value as YAML; may be given several times
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
+    variables: Vec<(String, Value)>,
+
+    /// How to print
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Text,
+    Json,
+}
+
+fn variable(text: &str) -> Result<(String, Value), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    let is_name = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_');
+    if !is_name {
+        return Err(format!("`{name}` can't be the name of a variable"));
+    }
+    Ok((name.to_owned(), yaml::decode(value.as_bytes()).map_err(|error| error.to_string())?))
+}
+
+impl Eval {
+    /// Prints values. Exit codes: 0 if there are some, 1 if an expression has none, 2 for what can't be read.
+    pub fn run(self) -> ExitCode {
+        let evaluator = match self.variables() {
+            Ok(variables) => Evaluator::new(variables),
+            Err(message) => {
+                tell(message);
+                return ExitCode::from(2);
+            }
+        };
+        match &self.expression {
+            Some(expression) => self.print(&evaluator, expression),
+            None if io::stdin().is_terminal() && io::stdout().is_terminal() => self.converse(evaluator),
+            None => self.read_lines(&evaluator),
+        }
+    }
+
+    fn variables(&self) -> Result<Vec<Variable>, String> {
+        let mut variables = Vec::new();
+        let catalog = match self.crd.as_slice() {
+            [] => None,
+            paths => Some(definitions::read(paths)?),
+        };
+        for (name, path) in [("self", &self.object), ("oldSelf", &self.old)] {
+            let Some(path) = path else { continue };
+            let object = first_of(path)?;
+            variables.push(match &catalog {
+                Some(catalog) => self.of_kind(name, catalog, object)?,
+                None => Variable::untyped(name, self.part(&object)?.clone()),
+            });
+        }
+        let own = self.variables.iter().map(|(name, value)| Variable::untyped(name, value.clone()));
+        variables.extend(own);
+        Ok(variables)
+    }
+
+    fn of_kind(&self, name: &str, catalog: &Catalog, mut object: Value) -> Result<Variable, String> {
+        let kind =
+            catalog.of(&object).ok_or_else(|| format!("no definition has the kind `{}`", object.str_at(&["kind"])))?;
+        convert::read(kind, &mut object)?;
+        let version = version_of(kind, &object)?;
+        let (node, is_resource) = node_at(&version.structural, &self.at)
+            .ok_or_else(|| format!("{} has no field `{}`", version.names.kind, self.at))?;
+        Ok(Variable::of_node(name, self.part(&object)?.clone(), node, is_resource))
+    }
+
+    fn part<'o>(&self, object: &'o Value) -> Result<&'o Value, String> {
+        value_at(object, &self.at).ok_or_else(|| format!("the object has no `{}`", self.at))
+    }
+
+    fn print(&self, evaluator: &Evaluator, expression: &str) -> ExitCode {
+        let found = evaluator.evaluate(expression);
+        let is_fine = found.as_ref().is_ok_and(|found| found.value.is_ok());
+        let text = match (&found, self.output) {
+            (Ok(found), Output::Text) => show_text(found),
+            (Err(fault), Output::Text) => format!("{fault}\n"),
+            (found, Output::Json) => show_json(found) + "\n",
+        };
+        output(text, if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    fn read_lines(&self, evaluator: &Evaluator) -> ExitCode {
+        let mut code = ExitCode::SUCCESS;
+        for line in io::stdin().lock().lines().map_while(Result::ok).filter(|line| !line.trim().is_empty()) {
+            let own = self.print(evaluator, &line);
+            if own != ExitCode::SUCCESS {
+                code = own;
+            }
+        }
+        code
+    }
+
+    /// Asks for expressions until the terminal says that there are no more.
+    fn converse(&self, evaluator: Evaluator) -> ExitCode {
+        let config = Config::builder().auto_add_history(true).completion_type(CompletionType::List).build();
+        let mut editor: Editor<Names, FileHistory> = match Editor::with_config(config) {
+            Ok(editor) => editor,
+            Err(error) => {
+                tell(format_args!("the terminal can't be used: {error}"));
+                return ExitCode::from(2);
+            }
+        };
+        editor.set_helper(Some(Names(evaluator)));
+        let history = history_file();
+        // The first time there is none.
+        _ = history.as_deref().map(|path| editor.load_history(path));
+        note("an expression a line; Tab completes, Ctrl-D ends");
+        loop {
+            match editor.readline(PROMPT) {
+                Ok(line) if line.trim().is_empty() => {}
+                Ok(line) => {
+                    if let Some(Names(evaluator)) = editor.helper() {
+                        self.print(evaluator, &line);
+                    }
+                }
+                Err(ReadlineError::Interrupted) => {}
+                Err(_) => break,
+            }
+        }
+        if let Some(path) = history {
+            _ = path.parent().map(fs::create_dir_all);
+            // What can't be kept is forgotten.
+            _ = editor.save_history(&path);
+        }
+        ExitCode::SUCCESS
+    }
+}
+
+/// Where the lines of earlier times are kept. Source: "XDG Base Directory Specification".
+fn history_file() -> Option<PathBuf> {
+    let folder = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
+    Some(state.join("skiff/eval_history"))
+}
+
+fn first_of(path: &Path) -> Result<Value, String> {
+    let sources = documents::read(&[path.to_owned()]).map_err(|error| error.to_string())?;
+    let mut objects = sources.into_iter().flat_map(|source| source.documents).map(|document| document.value);
+    objects.next().ok_or_else(|| format!("there is no object in `{}`", path.display()))
+}
+
+fn version_of<'k>(kind: &'k Kind, object: &Value) -> Result<&'k ServedVersion, String> {
+    let wanted = object.str_at(&["apiVersion"]);
+    let version = kind.versions.iter().find(|version| version.api_version() == wanted);
+    version.map(|version| &**version).ok_or_else(|| format!("{} has no version `{wanted}`", kind.name()))
+}
+
+fn show_text(found: &Evaluated) -> String {
+    let most = found.cost_max.map_or(String::new(), |most| format!(", at most {most}"));
+    let mut out = match &found.value {
+        Ok(value) => format!("{value}\n"),
+        Err(error) => format!("an error: {error}\n"),
+    };
+    out.push_str(&format!("  {}, cost {}{most}\n", found.ty, found.cost));
+    for part in &found.parts {
+        out.push_str(&format!("  {} is {}\n", part.text, part.value));
+    }
+    out
+}
+
+fn show_json(found: &Result<Evaluated, String>) -> String {
+    let shown = match found {
+        Err(fault) => object! { "fault" => fault.as_str() },
+        Ok(found) => {
+            let integer = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
+            let part = |part: &crate::author::PartValue| {
+                object! { "text" => part.text.as_str(), "value" => part.value.as_str() }
+            };
+            let (value, error) = match &found.value {
+                Ok(value) => (Value::from(value.as_str()), Value::Null),
+                Err(error) => (Value::Null, Value::from(error.as_str())),
+            };
+            object! {
+                "type" => found.ty.as_str(),
+                "value" => value,
+                "error" => error,
+                "cost" => integer(found.cost),
+                "costAtMost" => found.cost_max.map_or(Value::Null, integer),
+                "parts" => found.parts.iter().map(part).collect::<Vec<_>>(),
+            }
+        }
+    };
+    json::encode_to_string(&shown)
+}
+
+/// What an editor of lines is told: which names may follow.
+struct Names(Evaluator);
+
+impl Completer for Names {
+    type Candidate = String;
+
+    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
+        Ok(self.0.complete(&line[..at]))
+    }
+}
+
+impl Hinter for Names {
+    type Hint = String;
+}
+
+impl Highlighter for Names {}
+
+impl Validator for Names {}
+
+impl Helper for Names {}

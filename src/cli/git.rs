@@ -1,0 +1,55 @@
+//! Manifests as they were in a commit. The program `git` is asked.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::Command;
+
+use super::documents::{Source, is_manifest};
+use super::parallel;
+
+/// What a file or folder was at `reference`: a commit, a branch or a tag.
+///
+/// # Errors
+/// What git says, and that there is no git.
+pub fn read(reference: &str, path: &Path) -> Result<Vec<Source>, String> {
+    if reference.starts_with('-') {
+        return Err(format!("`{reference}` is no commit"));
+    }
+    // What is gone since is still below a folder that is there.
+    let folder = path.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("."));
+    let named = path.strip_prefix(folder).unwrap_or(path);
+    let named = if named.as_os_str().is_empty() { Path::new(".") } else { named };
+    let arguments = [
+        "ls-tree".as_ref(),
+        "-r".as_ref(),
+        "-z".as_ref(),
+        "--name-only".as_ref(),
+        reference.as_ref(),
+        "--".as_ref(),
+        named.as_os_str(),
+    ];
+    let listed = git(folder, &arguments)?;
+    let listed = String::from_utf8_lossy(&listed);
+    let is_wanted = |name: &&str| !name.is_empty() && (path.is_file() || is_manifest(Path::new(name)));
+    let names: Vec<&str> = listed.split('\0').filter(is_wanted).collect();
+    if names.is_empty() {
+        return Err(format!("`{}` has no manifest at `{reference}`", path.display()));
+    }
+    let read = parallel::map("files", &names, |name| {
+        let text = git(folder, &["show".as_ref(), format!("{reference}:./{name}").as_ref()])?;
+        let shown = format!("{reference}:{}", folder.join(name).display());
+        Ok(Source::of_text(&shown, String::from_utf8_lossy(&text).into_owned().into()))
+    });
+    read.into_iter().collect()
+}
+
+/// What git prints.
+fn git(folder: &Path, arguments: &[&OsStr]) -> Result<Vec<u8>, String> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let output = Command::new("git").arg("-C").arg(folder).args(arguments).output();
+    let output = output.map_err(|error| format!("`git` can't be run: {error}"))?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+}

@@ -1,0 +1,221 @@
+//! What commands do about policies: reading them, who asks, and what was tried of them.
+
+mod prices;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use clap::Args;
+
+use super::documents::{Document, Source};
+use super::report::Item;
+use crate::admission::asking::Asking;
+use crate::auth::rbac::{self, Policy};
+use crate::auth::{Attributes, Authorizer, Decision, Rules, UserInfo};
+use crate::author::policies::admit::{Admission, Admitted, Sent};
+use crate::author::policies::coverage::{Coverage, Tried};
+use crate::author::policies::{Place, Policies, Who, case};
+use crate::author::{Catalog, Checked};
+use crate::kinds::default_roles::{cluster_role_bindings, cluster_roles};
+use crate::meta::selector::LabelSelector;
+use crate::object;
+use crate::policy::matching::matches;
+use crate::value::Value;
+
+pub use prices::{PolicyPrices, prices, show_prices};
+
+/// Who writes, for policies.
+#[derive(Args)]
+pub struct Requester {
+    /// Who policies take the writer for; somebody who may do everything unless named
+    #[arg(long = "as", value_name = "USER")]
+    user: Option<String>,
+
+    /// A group that the writer is in; more than once for several
+    #[arg(long = "as-group", value_name = "GROUP", requires = "user")]
+    groups: Vec<String>,
+
+    /// The namespace of objects that name none
+    #[arg(short, long, value_name = "NAME", default_value = "default")]
+    namespace: String,
+}
+
+impl Requester {
+    /// A UserInfo of `authentication.k8s.io/v1`.
+    fn user_info(&self) -> Value {
+        let Some(name) = &self.user else { return case::administrator() };
+        let groups: Vec<Value> = self.groups.iter().map(|group| Value::from(group.as_str())).collect();
+        case::user_info(Some(&object! { "name" => name.as_str(), "groups" => groups }))
+    }
+}
+
+/// Policies, and the roles that say who may do what.
+pub struct Given {
+    pub set: Policies,
+    roles: Arc<Roles>,
+}
+
+/// The roles that every server has, and those among manifests.
+struct Roles(Policy);
+
+#[async_trait]
+impl Authorizer for Roles {
+    fn authorize(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision {
+        self.0.decide(user, attributes)
+    }
+
+    fn rules_for(&self, user: &UserInfo, namespace: &str) -> Rules {
+        self.0.rules_for(user, namespace)
+    }
+}
+
+impl Given {
+    /// Takes policies, what they look up, and roles out of manifests.
+    pub fn new<'m>(manifests: impl Iterator<Item = &'m Value> + Clone) -> Self {
+        let mut roles = Policy::default();
+        let mut objects: Vec<Value> = cluster_roles().chain(cluster_role_bindings()).collect();
+        objects.extend(manifests.clone().filter(|object| is_role(object)).cloned());
+        gather_rules(&mut objects);
+        objects.iter().for_each(|object| take_role(&mut roles, object));
+        Given { set: Policies::read(manifests), roles: Arc::new(Roles(roles)) }
+    }
+
+    /// Whoever is behind a UserInfo.
+    pub fn who(&self, user: Value) -> Who {
+        let authorizer: Arc<dyn Authorizer> = Arc::clone(&self.roles) as Arc<dyn Authorizer>;
+        let asking = Asking::new(&authorizer, &decode_user(&user));
+        Who { user, authorizer: Arc::new(asking) }
+    }
+
+    /// Past which policies a manifest is written; `check` is what its kind has against it.
+    pub fn admit(
+        &self,
+        requester: &Requester,
+        catalog: &Catalog,
+        (object, old): (&Value, Option<&Value>),
+        check: &mut dyn FnMut(&Value) -> Checked,
+    ) -> Option<Admitted> {
+        if self.set.is_empty() {
+            return None;
+        }
+        let who = self.who(requester.user_info());
+        let admission =
+            Admission { policies: &self.set, catalog, who: &who, beside: &[], namespace: &requester.namespace };
+        let sent = Sent { object, old, subresource: "", operation: None };
+        admission.admit(sent, check, &mut |_| {})
+    }
+}
+
+fn is_role(object: &Value) -> bool {
+    object.str_at(&["apiVersion"]).split_once('/').is_some_and(|(group, _)| group == rbac::GROUP)
+}
+
+/// Gives cluster roles that gather the rules of others those rules, also where these gather in turn.
+fn gather_rules(objects: &mut [Value]) {
+    const ROUNDS: usize = 3;
+    for _ in 0..ROUNDS {
+        for at in 0..objects.len() {
+            let selectors = objects[at].items_at(&["aggregationRule", "clusterRoleSelectors"]).iter();
+            let selectors: Vec<_> = selectors.filter_map(|selector| LabelSelector::decode(selector).ok()).collect();
+            if selectors.is_empty() {
+                continue;
+            }
+            let is_part = |role: &&Value| {
+                let labels = role.at(&["metadata", "labels"]);
+                role.str_at(&["kind"]) == "ClusterRole" && selectors.iter().any(|selector| matches(selector, labels))
+            };
+            let parts = objects.iter().filter(is_part);
+            let rules: Vec<Value> = parts.flat_map(|part| part.items_at(&["rules"])).cloned().collect();
+            objects[at].make_object().insert("rules", Value::Array(rules));
+        }
+    }
+}
+
+fn take_role(roles: &mut Policy, object: &Value) {
+    let kind = object.str_at(&["kind"]);
+    let name = object.str_at(&["metadata", "name"]);
+    let namespaced = || match object.str_at(&["metadata", "namespace"]) {
+        "" => format!("default/{name}"),
+        namespace => format!("{namespace}/{name}"),
+    };
+    match kind {
+        "ClusterRole" => roles.set_role(name, object),
+        "Role" => roles.set_role(&namespaced(), object),
+        "ClusterRoleBinding" => roles.set_binding(name, object),
+        "RoleBinding" => roles.set_binding(&namespaced(), object),
+        _ => {}
+    }
+}
+
+fn decode_user(user: &Value) -> UserInfo {
+    let texts = |texts: &[Value]| texts.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    let extra = user.get("extra").and_then(Value::as_object);
+    let extra = extra.into_iter().flat_map(|extra| extra.iter());
+    UserInfo {
+        name: user.str_at(&["username"]).to_owned(),
+        uid: user.str_at(&["uid"]).to_owned(),
+        groups: texts(user.items_at(&["groups"])),
+        extra: extra.map(|(name, values)| (name.to_owned(), texts(values.as_array().unwrap_or_default()))).collect(),
+    }
+}
+
+/// All manifests of texts.
+pub fn values(sources: &[Source]) -> impl Iterator<Item = &Value> + Clone {
+    sources.iter().flat_map(|source| &source.documents).map(|document| &document.value)
+}
+
+/// Adds what policies said of a manifest to what its kind has against it.
+pub fn report(item: &mut Item, admitted: Admitted, document: &Document) {
+    item.take(admitted.checked, document);
+    item.warnings.extend(admitted.warnings);
+    if let Some(denial) = admitted.denial {
+        item.deny(denial.message, document);
+    }
+}
+
+/// How many of a policy's expressions have been tried.
+pub fn covered(places: &BTreeMap<Place, Tried>) -> usize {
+    places.iter().filter(|(place, tried)| tried.is_covered(**place)).count()
+}
+
+/// A line for each policy, and what no case has tried if `tells_gaps`, for people.
+pub fn show_coverage(out: &mut String, coverage: &Coverage, tells_gaps: bool) {
+    for (kind, name, places) in coverage.policies().filter(|(_, _, places)| !places.is_empty()) {
+        let (covered, all) = (covered(places), places.len());
+        let percent = covered * 100 / all;
+        // Writing to a String can't fail.
+        let _ = writeln!(out, "{kind} {name}: {covered} of {all} expressions have been tried ({percent}%)");
+        for (place, tried) in places.iter().filter(|_| tells_gaps) {
+            let gaps = tried.gaps(*place);
+            if !gaps.is_empty() {
+                let text = tried.text.split_whitespace().collect::<Vec<_>>().join(" ");
+                let _ = writeln!(out, "  {}: {text}", place.shown());
+                gaps.iter().for_each(|gap| _ = writeln!(out, "    {gap}"));
+            }
+        }
+    }
+}
+
+/// What was tried, for programs.
+pub fn coverage_json(coverage: &Coverage) -> Vec<Value> {
+    let integer = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
+    let expression = |place: String, tried: &Tried| {
+        object! {
+            "path" => place,
+            "expression" => tried.text.as_str(),
+            "held" => integer(tried.held),
+            "failed" => integer(tried.failed),
+            "broke" => integer(tried.broke),
+        }
+    };
+    coverage
+        .policies()
+        .map(|(kind, name, places)| {
+            let expressions: Vec<Value> =
+                places.iter().map(|(place, tried)| expression(place.shown(), tried)).collect();
+            object! { "kind" => kind, "name" => name, "expressions" => expressions }
+        })
+        .collect()
+}

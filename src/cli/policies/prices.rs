@@ -1,0 +1,95 @@
+//! What policies may cost, for `skiff cost`.
+
+use std::fmt::{self, Write as _};
+
+use super::super::cost::share;
+use super::super::definitions::is_definition;
+use super::super::documents::Source;
+use super::values;
+use crate::author::Catalog;
+use crate::author::policies::is_policy;
+use crate::author::policies::price::{LIMIT, Prices, price};
+use crate::object;
+use crate::value::{Value, json};
+
+/// The prices of a policy.
+pub struct PolicyPrices {
+    kind: String,
+    name: String,
+    prices: Prices,
+}
+
+/// The prices of all policies in `sources`, whose definitions say how large objects are.
+pub fn prices(sources: &[Source]) -> Vec<PolicyPrices> {
+    let mut catalog = Catalog::default();
+    for value in values(sources).filter(|value| is_definition(value)) {
+        // What is wrong with definitions is told beside.
+        _ = catalog.add(value);
+    }
+    let is_priced = |value: &&Value| is_policy(value) && !value.str_at(&["kind"]).ends_with("Binding");
+    let priced = |policy: &Value| PolicyPrices {
+        kind: policy.str_at(&["kind"]).to_owned(),
+        name: policy.str_at(&["metadata", "name"]).to_owned(),
+        prices: price(policy, &catalog),
+    };
+    values(sources).filter(is_priced).map(priced).collect()
+}
+
+/// The prices for people; `follows` says whether something stands before them.
+pub fn show_prices(policies: &[PolicyPrices], follows: bool) -> String {
+    let mut out = String::new();
+    for (index, policy) in policies.iter().enumerate() {
+        if index > 0 || follows {
+            out.push('\n');
+        }
+        // Writing to a String can't fail.
+        let _ = policy.write(&mut out);
+    }
+    out
+}
+
+impl PolicyPrices {
+    fn write(&self, out: &mut String) -> fmt::Result {
+        writeln!(out, "{} {}", self.kind, self.name)?;
+        match self.prices.kinds.as_slice() {
+            [] => writeln!(out, "  its rules name no kind that is known: nobody can tell how large objects are")?,
+            kinds => writeln!(out, "  for the largest {}", kinds.join(", "))?,
+        }
+        for priced in &self.prices.expressions {
+            writeln!(out, "  {}", priced.field)?;
+            priced.text.trim().lines().try_for_each(|line| writeln!(out, "    {line}"))?;
+            match priced.cost {
+                Some(cost) => writeln!(out, "    {}", share(cost, LIMIT))?,
+                None => writeln!(out, "    can't be priced")?,
+            }
+        }
+        for (group, cost, budget) in &self.prices.groups {
+            writeln!(out, "  {} {}", group.shown(), share(*cost, *budget))?;
+        }
+        Ok(())
+    }
+
+    /// The prices for programs.
+    pub fn to_json(&self) -> String {
+        let number = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
+        let expressions = self.prices.expressions.iter().map(|priced| {
+            object! {
+                "path" => priced.field.as_str(),
+                "expression" => priced.text.as_str(),
+                "estimatedCost" => priced.cost.map_or(Value::Null, number),
+                "limit" => number(LIMIT),
+            }
+        });
+        let groups = self.prices.groups.iter().map(|(group, cost, budget)| {
+            object! { "group" => group.shown(), "estimatedCost" => number(*cost), "limit" => number(*budget) }
+        });
+        let kinds = self.prices.kinds.iter().map(|kind| Value::from(kind.as_str()));
+        json::encode_to_string(&object! {
+            "policy" => self.name.as_str(),
+            "kind" => self.kind.as_str(),
+            "kinds" => kinds.collect::<Vec<_>>(),
+            "expressions" => expressions.collect::<Vec<_>>(),
+            "groups" => groups.collect::<Vec<_>>(),
+        })
+    }
+}

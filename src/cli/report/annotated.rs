@@ -1,0 +1,32 @@
+//! Faults as annotations, in the forms of code review systems: all of them stand behind what is known of their ids.
+
+use super::super::annotate::{Annotation, Level};
+use super::{Item, Print};
+
+/// What was found so far, and how it is shown.
+pub struct Annotated {
+    found: Vec<Annotation>,
+    show: fn(&[Annotation]) -> String,
+}
+
+impl Annotated {
+    pub fn new(show: fn(&[Annotation]) -> String) -> Self {
+        Annotated { found: Vec::new(), show }
+    }
+}
+
+impl Print for Annotated {
+    fn item(&mut self, _: &mut String, item: &Item) {
+        self.found.extend(item.faults.iter().map(|fault| Annotation {
+            file: item.file.clone(),
+            place: fault.place,
+            level: Level::Error,
+            id: fault.rejected.error.kind.reason().to_owned(),
+            message: format!("{}: {}", item.title(), fault.text()),
+        }));
+    }
+
+    fn end(&mut self, out: &mut String) {
+        out.push_str(&(self.show)(&self.found));
+    }
+}

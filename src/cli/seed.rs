@@ -1,0 +1,159 @@
+//! What a server begins with: the definitions and objects of `--crds`, at its start and whenever a file of theirs changes.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use tokio::sync::mpsc;
+
+use super::definitions::{each, is_definition};
+use super::documents::{self, Source};
+use super::print::tell;
+use super::watch::Watch;
+use crate::registry::Registry;
+use crate::value::Value;
+
+/// Files and folders with manifests, and what of them was applied.
+#[derive(Default)]
+pub struct Seed {
+    paths: Vec<PathBuf>,
+    /// Whether files are looked at as long as the server runs.
+    follows: bool,
+    applied: HashMap<String, Value>,
+}
+
+/// What came of applying; later times are told one by one.
+#[derive(Default)]
+struct Outcome {
+    definitions: usize,
+    objects: usize,
+    faults: Vec<String>,
+}
+
+impl Seed {
+    pub fn new(paths: Vec<PathBuf>, follows: bool) -> Self {
+        Seed { paths, follows, applied: HashMap::new() }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.paths.is_empty()
+    }
+
+    /// Applies everything, definitions first, and waits until these are served: a client may use them as soon as the server
+    /// is ready.
+    ///
+    /// # Errors
+    /// What can't be read, and what is refused.
+    pub async fn begin(&mut self, registry: &Registry) -> Result<(), String> {
+        let Outcome { definitions, objects, faults } = self.apply(registry).await?;
+        if !faults.is_empty() {
+            return Err(faults.join("\n"));
+        }
+        let counted = |count: usize, thing: &str| format!("{count} {thing}{}", if count == 1 { "" } else { "s" });
+        let (definitions, objects) = (counted(definitions, "CustomResourceDefinition"), counted(objects, "object"));
+        tell(format_args!("applied {definitions} and {objects}"));
+        Ok(())
+    }
+
+    /// Applies what changes, as long as the server runs. What is gone from the files stays where it is.
+    ///
+    /// # Errors
+    /// There is no thread that could look at the files.
+    pub fn follow(mut self, registry: Arc<Registry>) -> io::Result<()> {
+        if !self.follows {
+            return Ok(());
+        }
+        let folders = self.paths.iter().map(|path| {
+            if path.is_dir() { path.clone() } else { path.parent().map(Path::to_owned).unwrap_or_default() }
+        });
+        let mut watch = Watch::new(folders.collect());
+        let (changed, mut changes) = mpsc::channel(1);
+        thread::Builder::new().name("files".to_owned()).spawn(move || {
+            while changed.blocking_send(()).is_ok() {
+                watch.wait();
+            }
+        })?;
+        tokio::spawn(async move {
+            while changes.recv().await.is_some() {
+                match self.apply(&registry).await {
+                    Ok(outcome) => outcome.faults.iter().for_each(tell),
+                    // A file may be half written: it is read again when it is whole.
+                    Err(fault) => tell(fault),
+                }
+            }
+        });
+        Ok(())
+    }
+
+    /// Applies what is not as it was applied last.
+    async fn apply(&mut self, registry: &Registry) -> Result<Outcome, String> {
+        let sources = documents::read(&self.paths).map_err(|error| error.to_string())?;
+        let mut new: Vec<(String, &str, &Value)> = Vec::new();
+        for (source, document) in each(&sources).filter(|(source, _)| !is_example(source)) {
+            let object = &document.value;
+            let key = title(object);
+            if is_object(object) && self.applied.get(&key) != Some(object) {
+                new.push((key, &source.name, object));
+            }
+        }
+        // What others stand in comes first; the rest keeps its order.
+        new.sort_by_key(|(_, _, object)| (!is_definition(object), object.str_at(&["kind"]) != "Namespace"));
+        let is_first = self.applied.is_empty();
+        let mut outcome = Outcome::default();
+        for (key, file, object) in new {
+            let done =
+                if is_definition(object) { define(registry, object).await } else { apply(registry, object).await };
+            match done {
+                Err(why) => outcome.faults.push(format!("`{file}`: {key}: {why}")),
+                Ok(()) if !is_first => tell(format_args!("applied {key}")),
+                Ok(()) if is_definition(object) => outcome.definitions += 1,
+                Ok(()) => outcome.objects += 1,
+            }
+            // What was refused is tried again when it changes.
+            self.applied.insert(key, object.clone());
+        }
+        Ok(outcome)
+    }
+}
+
+/// Whether a file is an example of a suite, which `skiff test` runs: it may be one that is to be refused.
+fn is_example(source: &Source) -> bool {
+    let folder = Path::new(&source.name).parent();
+    let is_named = folder.and_then(Path::file_name).is_some_and(|name| name == "valid" || name == "invalid");
+    is_named && folder.and_then(Path::parent).is_some_and(|above| above.join("crd.yaml").is_file())
+}
+
+/// Suites and the values of charts are no objects.
+fn is_object(value: &Value) -> bool {
+    ["apiVersion", "kind"].iter().all(|field| !value.str_at(&[field]).is_empty())
+}
+
+/// `Kind.group namespace/name`; of a definition its name.
+fn title(object: &Value) -> String {
+    if is_definition(object) {
+        return object.str_at(&["metadata", "name"]).to_owned();
+    }
+    let group = object.str_at(&["apiVersion"]).rsplit_once('/').map_or(String::new(), |(group, _)| format!(".{group}"));
+    let (kind, name) = (object.str_at(&["kind"]), object.str_at(&["metadata", "name"]));
+    match object.str_at(&["metadata", "namespace"]) {
+        "" => format!("{kind}{group} {name}"),
+        namespace => format!("{kind}{group} {namespace}/{name}"),
+    }
+}
+
+async fn define(registry: &Registry, definition: &Value) -> Result<(), String> {
+    registry.register(definition.clone()).await.map_err(|status| status.message)?;
+    let name = definition.str_at(&["metadata", "name"]);
+    if let Some(why) = registry.wait_until_served(name).await.map_err(|status| status.message)? {
+        tell(format_args!("`{name}` is not served: {why}"));
+    }
+    Ok(())
+}
+
+async fn apply(registry: &Registry, object: &Value) -> Result<(), String> {
+    let warnings = registry.apply_own(object).await.map_err(|status| status.message)?;
+    warnings.texts().iter().for_each(|warning| tell(format_args!("{}: {warning}", title(object))));
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! A server that leaves nothing: it ends with the process that started it, and its data folder ends with it.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use super::parent::end_with_parent;
+
+/// The data folder of such a server, which is removed when this is dropped.
+pub struct Temporary {
+    folder: PathBuf,
+}
+
+impl Temporary {
+    /// Makes the folder, for this user alone, and has this process end with its parent.
+    ///
+    /// # Errors
+    ///
+    /// The folder is there already: what is in it may be somebody's. It can't be made, or the system does not tell when
+    /// the parent ends.
+    pub fn begin(folder: &Path) -> io::Result<Self> {
+        DirBuilder::new().mode(0o700).create(folder)?;
+        let temporary = Temporary { folder: folder.to_owned() };
+        end_with_parent()?;
+        Ok(temporary)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // Where that is refused there is nobody left to tell.
+        _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_folder_that_was_there_is_left_alone() {
+        let folder = std::env::temp_dir().join(format!("skiff-temporary-{}", std::process::id()));
+        let first = Temporary::begin(&folder).expect("the folder is new");
+        fs::write(folder.join("file"), "text").expect("the folder is there");
+        assert_eq!(Temporary::begin(&folder).err().map(|error| error.kind()), Some(io::ErrorKind::AlreadyExists));
+        assert!(folder.join("file").exists());
+        drop(first);
+        assert!(!folder.exists());
+    }
+}

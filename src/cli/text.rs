@@ -1,0 +1,57 @@
+//! A text by its lines.
+
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use crate::work;
+
+/// A text that many share; its lines are counted once, when the first is asked for.
+#[derive(Clone)]
+pub struct Text(Arc<Lines>);
+
+struct Lines {
+    text: String,
+    /// The first byte of each line.
+    starts: OnceLock<Vec<usize>>,
+}
+
+impl<T: Into<String>> From<T> for Text {
+    fn from(text: T) -> Self {
+        Text(Arc::new(Lines { text: text.into(), starts: OnceLock::new() }))
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0.text
+    }
+}
+
+impl Text {
+    /// A line without its end, by its number from 1.
+    pub fn line(&self, number: usize) -> Option<&str> {
+        work::step();
+        let text = &self.0.text;
+        let breaks = || text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        let starts = self.0.starts.get_or_init(|| {
+            work::bytes(text.len());
+            [0].into_iter().chain(breaks()).collect()
+        });
+        let start = *starts.get(number.checked_sub(1)?)?;
+        let end = starts.get(number).map_or(text.len(), |next| next - 1);
+        text.get(start..end).map(|line| line.strip_suffix('\r').unwrap_or(line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_numbers() {
+        let text = Text::from("a\r\n\nb");
+        assert_eq!([0, 1, 2, 3, 4].map(|number| text.line(number)), [None, Some("a"), Some(""), Some("b"), None]);
+    }
+}

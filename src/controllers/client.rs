@@ -1,0 +1,287 @@
+//! What controllers of workloads read and write, each under its own account, by the same way as clients do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::recorder::{Recorder, Told};
+use super::{CONTROLLER_MANAGER, service_account};
+use crate::auth::UserInfo;
+use crate::meta::{Status, time};
+use crate::object;
+use crate::registry::{
+    Body, CreateRequest, DeleteOptions, FieldValidation, Format, PatchRequest, PatchType, Registry, Subresource,
+    Target, UpdateRequest, Warnings,
+};
+use crate::store::{At, Collection, Stored};
+use crate::value::{Value, json};
+
+/// A built-in resource: its group and its plural name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kind(pub &'static str, pub &'static str);
+
+pub(super) const PODS: Kind = Kind("", "pods");
+pub(super) const NODES: Kind = Kind("", "nodes");
+pub(super) const JOBS: Kind = Kind("batch", "jobs");
+
+impl Kind {
+    pub fn collection(self) -> Collection {
+        Collection::new(self.0, self.1)
+    }
+
+    /// Whether a collection is the one of this resource.
+    pub fn is(self, collection: &Collection) -> bool {
+        let (group, plural) = collection.names();
+        plural == self.1 && group == self.0
+    }
+}
+
+/// One controller's way to the objects.
+#[derive(Clone)]
+pub(super) struct Client {
+    pub registry: Arc<Registry>,
+    user: UserInfo,
+    /// Who it is in events.
+    component: &'static str,
+    recorder: Recorder,
+}
+
+impl Client {
+    /// A client for the controller whose service account, and name in events, is `account`.
+    pub fn new(registry: &Arc<Registry>, recorder: &Recorder, account: &'static str) -> Self {
+        let user = service_account(account);
+        Client { registry: Arc::clone(registry), user, component: account, recorder: recorder.clone() }
+    }
+
+    /// The same under another name in events.
+    pub fn called(mut self, component: &'static str) -> Self {
+        self.component = component;
+        self
+    }
+
+    pub fn now(&self) -> Timestamp {
+        (self.registry.clock)()
+    }
+
+    /// The object under `key` (`namespace/name`, or the name), with its resourceVersion.
+    pub async fn get(&self, kind: Kind, key: &str) -> Result<Option<Value>, Status> {
+        let stored = self.registry.storage.get(&kind.collection(), key).await;
+        let stored = stored.map_err(|error| Status::internal_error(&error.to_string()))?;
+        stored.map(|stored| read(&stored)).transpose()
+    }
+
+    /// Those of `keys` that are there.
+    pub async fn get_all(&self, kind: Kind, keys: &[Arc<str>]) -> Result<Vec<Value>, Status> {
+        let mut found = Vec::with_capacity(keys.len());
+        for key in keys {
+            found.extend(self.get(kind, key).await?);
+        }
+        Ok(found)
+    }
+
+    /// The objects of a namespace, or of all (and of cluster scope) where it is empty, that `is_wanted`.
+    pub async fn list(
+        &self,
+        kind: Kind,
+        namespace: &str,
+        is_wanted: impl Fn(&Stored) -> bool + Send,
+    ) -> Result<Vec<Value>, Status> {
+        let snapshot = self.registry.storage.snapshot(&kind.collection(), At::Newest).await;
+        let snapshot = snapshot.map_err(|_| Status::internal_error("what is stored can't be read"))?;
+        let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
+        snapshot.range(&prefix, None).filter(|stored| is_wanted(stored)).map(|stored| read(stored)).collect()
+    }
+
+    async fn target(
+        &self,
+        kind: Kind,
+        subresource: Subresource,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Target, Status> {
+        let resource = self.registry.resolve(kind.0, kind.1).await?.ok_or_else(Status::not_found_generic)?;
+        let version = Arc::clone(resource.storage());
+        let (namespace, name) = (namespace.to_owned(), name.to_owned());
+        Ok(Target { resource, version, subresource, namespace, name })
+    }
+
+    /// Makes an object, in the namespace that it names.
+    pub async fn create(&self, kind: Kind, object: &Value) -> Result<Value, Status> {
+        let target = self.target(kind, Subresource::Main, object.str_at(&["metadata", "namespace"]), "").await?;
+        let request = CreateRequest {
+            body: body(object),
+            field_validation: FieldValidation::Ignore,
+            manager: CONTROLLER_MANAGER.to_owned(),
+            dry_run: false,
+            options: Value::Null,
+        };
+        let written = self.registry.create(&target, &self.user, &request, &mut Warnings::default()).await?;
+        Ok(written.object)
+    }
+
+    /// Replaces an object, if it is still at the resourceVersion that it names.
+    pub async fn update(&self, kind: Kind, object: &Value) -> Result<Value, Status> {
+        let (namespace, name) = place(object);
+        let target = self.target(kind, Subresource::Main, namespace, name).await?;
+        let request = UpdateRequest {
+            body: body(object),
+            field_validation: FieldValidation::Ignore,
+            manager: CONTROLLER_MANAGER.to_owned(),
+            dry_run: false,
+            options: Value::Null,
+        };
+        let written = self.registry.update(&target, &self.user, &request, &mut Warnings::default()).await?;
+        Ok(written.object)
+    }
+
+    /// Gives an object the status, if it is still as it was read, and has another one. Who has changed it meanwhile wins: the
+    /// change that says so has it looked at again.
+    pub async fn update_status(&self, kind: Kind, object: &Value, status: Value) -> Result<(), Status> {
+        if object.get("status") == Some(&status) {
+            return Ok(());
+        }
+        match self.write_status(kind, object, status).await {
+            Err(status) if status.code != 404 => Err(status),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives an object the status, if it is still as it was read.
+    pub async fn write_status(&self, kind: Kind, object: &Value, status: Value) -> Result<Value, Status> {
+        let mut changed = object.clone();
+        changed.make_object().insert("status", status);
+        let (namespace, name) = place(object);
+        let target = self.target(kind, Subresource::Status, namespace, name).await?;
+        let written = self.registry.write_status(&target, &self.user, CONTROLLER_MANAGER, changed).await?;
+        Ok(written.object)
+    }
+
+    /// Merges a patch into an object.
+    pub async fn merge(&self, kind: Kind, namespace: &str, name: &str, patch: &Value) -> Result<Value, Status> {
+        let target = self.target(kind, Subresource::Main, namespace, name).await?;
+        let request = PatchRequest {
+            patch_type: PatchType::Merge,
+            bytes: json::encode(patch).into(),
+            field_validation: FieldValidation::Ignore,
+            manager: CONTROLLER_MANAGER.to_owned(),
+            force: false,
+            dry_run: false,
+            options: Value::Null,
+        };
+        let written = self.registry.patch(&target, &self.user, &request, &mut Warnings::default()).await?;
+        Ok(written.object)
+    }
+
+    /// Deletes an object, in the background for its dependents; that it is gone already is fine.
+    pub async fn delete(&self, kind: Kind, object: &Value, grace_period_s: Option<i64>) -> Result<(), Status> {
+        let (namespace, name) = place(object);
+        let target = self.target(kind, Subresource::Main, namespace, name).await?;
+        let options = DeleteOptions {
+            uid: Some(object.str_at(&["metadata", "uid"]).to_owned()),
+            propagation_policy: Some("Background".to_owned()),
+            grace_period_s,
+            ..DeleteOptions::default()
+        };
+        match self.registry.delete(&target, &self.user, &options, &mut Warnings::default()).await {
+            // Gone, or another one of the same name.
+            Err(status) if !matches!(status.code, 404 | 409) => Err(status),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives a pod its node.
+    pub async fn bind(&self, pod: &Value, node: &str) -> Result<(), Status> {
+        let (namespace, name) = place(pod);
+        let target = self.target(PODS, Subresource::Main, namespace, name).await?;
+        let binding = object! {
+            "apiVersion" => "v1",
+            "kind" => "Binding",
+            "metadata" => object! { "name" => name, "namespace" => namespace, "uid" => pod.str_at(&["metadata", "uid"]) },
+            "target" => object! { "kind" => "Node", "name" => node },
+        };
+        let request = CreateRequest {
+            body: body(&binding),
+            field_validation: FieldValidation::Ignore,
+            manager: CONTROLLER_MANAGER.to_owned(),
+            dry_run: false,
+            options: Value::Null,
+        };
+        let part = Subresource::Part("binding");
+        let target = Target { subresource: part, ..target };
+        self.registry.create_binding(&target, &self.user, &request, &mut Warnings::default()).await
+    }
+
+    /// Records what was done for an object. Nobody waits for it.
+    pub fn tell(&self, object: &Value, type_: &'static str, reason: &'static str, message: String) {
+        self.recorder.record(Told::new(self.component, object, type_, reason, message));
+    }
+
+    pub fn tell_normal(&self, object: &Value, reason: &'static str, message: String) {
+        self.tell(object, "Normal", reason, message);
+    }
+
+    pub fn tell_warning(&self, object: &Value, reason: &'static str, message: String) {
+        self.tell(object, "Warning", reason, message);
+    }
+}
+
+/// A stored object with its resourceVersion.
+pub(super) fn read(stored: &Stored) -> Result<Value, Status> {
+    let mut object = json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))?;
+    let metadata = object.make_object().entry("metadata").make_object();
+    metadata.insert("resourceVersion", Value::String(stored.revision.to_string()));
+    Ok(object)
+}
+
+fn body(object: &Value) -> Body {
+    Body { bytes: json::encode(object).into(), format: Format::Json }
+}
+
+/// The namespace and the name of an object.
+pub(super) fn place(object: &Value) -> (&str, &str) {
+    (object.str_at(&["metadata", "namespace"]), object.str_at(&["metadata", "name"]))
+}
+
+/// The key of an object.
+pub(super) fn key_of(object: &Value) -> String {
+    match place(object) {
+        ("", name) => name.to_owned(),
+        (namespace, name) => format!("{namespace}/{name}"),
+    }
+}
+
+/// A number in an object; 0 where there is none.
+pub(super) fn int_at(object: &Value, path: &[&str]) -> i64 {
+    object.at(path).and_then(Value::as_i64).unwrap_or_default()
+}
+
+/// A time in an object.
+pub(super) fn time_at(object: &Value, path: &[&str]) -> Option<Timestamp> {
+    object.str_at(path).parse().ok()
+}
+
+/// A time as objects have it.
+pub(super) fn written(time: Timestamp) -> Value {
+    Value::from(time::format_seconds(time))
+}
+
+/// What is left until `seconds` after `since`; `None` where they have passed.
+pub(super) fn left(since: Timestamp, seconds: i64, now: Timestamp) -> Option<Duration> {
+    let end = since.checked_add(SignedDuration::from_secs(seconds)).ok()?;
+    let left = end.duration_since(now);
+    (left > SignedDuration::ZERO).then(|| left.unsigned_abs())
+}
+
+/// The sooner of two moments at which there is something to do.
+pub(super) fn sooner(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Whether an object is being deleted.
+pub(super) fn is_going(object: &Value) -> bool {
+    object.at(&["metadata", "deletionTimestamp"]).is_some()
+}

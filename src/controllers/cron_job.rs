@@ -1,0 +1,344 @@
+//! CronJobs: a Job at each moment that their schedule names.
+//!
+//! Source: `pkg/controller/cronjob` of Kubernetes 1.37.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::client::{Client, JOBS, Kind, is_going, place, time_at, written};
+use super::conditions;
+use super::family::Family;
+use super::queue::Progress;
+use super::reconcile::Reconciler;
+use super::schedule::Schedule;
+use super::switches::{Means, Running};
+use crate::meta::{Status, time_zone};
+use crate::object;
+use crate::store::{Collection, Entry};
+use crate::value::Value;
+
+const CRON_JOBS: Kind = Kind("batch", "cronjobs");
+const TYPE: (&str, &str) = ("batch/v1", "CronJob");
+const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
+/// How many moments that have passed are gone through, to find the last.
+const MISSED_MAX: usize = 100_000;
+/// More than so many are worth a warning.
+const MISSED_MANY: usize = 100;
+
+struct CronJobs {
+    client: Client,
+    family: Family,
+}
+
+impl Reconciler for CronJobs {
+    const TASK: &str = "starting jobs by schedule";
+
+    fn collections(&self) -> Vec<Collection> {
+        vec![CRON_JOBS.collection(), JOBS.collection()]
+    }
+
+    fn note(&self, change: &Entry) -> Vec<String> {
+        self.family.note(change)
+    }
+
+    fn forget(&self) {
+        self.family.forget();
+    }
+
+    async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
+        let Some(cron) = self.client.get(CRON_JOBS, key).await? else { return Ok(Progress::Done) };
+        if is_going(&cron) {
+            return Ok(Progress::Done);
+        }
+        let uid = cron.str_at(&["metadata", "uid"]);
+        let mut jobs = self.client.get_all(JOBS, &self.family.of(&cron)).await?;
+        jobs.retain(|job| job.items_at(&["metadata", "ownerReferences"]).iter().any(|it| it.str_at(&["uid"]) == uid));
+        let now = self.client.now();
+        let mut status = self.settle(&cron, &jobs).await?;
+        for job in too_old(&cron, &jobs) {
+            self.client.delete(JOBS, job, None).await?;
+            let message = format!("Deleted job {}", job.str_at(&["metadata", "name"]));
+            self.client.tell_normal(&cron, "SuccessfulDelete", message);
+        }
+        let schedule =
+            Schedule::read(cron.str_at(&["spec", "schedule"]), cron.at(&["spec", "timeZone"]).and_then(Value::as_str));
+        let is_suspended = cron.at(&["spec", "suspend"]).and_then(Value::as_bool) == Some(true);
+        let Some(schedule) = schedule.filter(|_| !is_suspended) else {
+            self.client.update_status(CRON_JOBS, &cron, status).await?;
+            return Ok(Progress::Done);
+        };
+        let due = due(&cron, &schedule, now);
+        if due.missed > MISSED_MANY {
+            let message = format!(
+                "too many missed start times: {}. Set or decrease .spec.startingDeadlineSeconds or check clock skew",
+                due.missed
+            );
+            self.client.tell_warning(&cron, "TooManyMissedTimes", message);
+        }
+        if let Some(at) = due.at {
+            self.begin(&cron, at, due.is_too_late, &jobs, &mut status).await?;
+        }
+        self.client.update_status(CRON_JOBS, &cron, status).await?;
+        Ok(due.next.map_or(Progress::Done, Progress::After))
+    }
+}
+
+impl CronJobs {
+    /// The status without the jobs that have ended.
+    async fn settle(&self, cron: &Value, jobs: &[Value]) -> Result<Value, Status> {
+        let mut status = cron.get("status").filter(|status| !status.is_null()).cloned().unwrap_or_else(|| object! {});
+        let mut active = Vec::new();
+        for reference in cron.items_at(&["status", "active"]) {
+            let uid = reference.str_at(&["uid"]);
+            let Some(job) = jobs.iter().find(|job| job.str_at(&["metadata", "uid"]) == uid) else {
+                let message = format!("Active job went missing: {}", reference.str_at(&["name"]));
+                self.client.tell_normal(cron, "MissingJob", message);
+                continue;
+            };
+            if !conditions::is_finished(job) {
+                active.push(reference.clone());
+                continue;
+            }
+            let has_succeeded = conditions::holds(conditions::of(job), "Complete");
+            let end = if has_succeeded { "Complete" } else { "Failed" };
+            let message = format!("Saw completed job: {}, condition: {end}", job.str_at(&["metadata", "name"]));
+            self.client.tell_normal(cron, "SawCompletedJob", message);
+            if let Some(at) = job.at(&["status", "completionTime"]).filter(|_| has_succeeded) {
+                let known = time_at(&status, &["lastSuccessfulTime"]);
+                if known.is_none_or(|known| {
+                    at.as_str().and_then(|at| at.parse().ok()).is_some_and(|at: Timestamp| at > known)
+                }) {
+                    status.make_object().insert("lastSuccessfulTime", at.clone());
+                }
+            }
+        }
+        // One that was made, and not noted: who made it did not come further.
+        for job in jobs.iter().filter(|job| !conditions::is_finished(job)) {
+            let uid = job.str_at(&["metadata", "uid"]);
+            if !active.iter().any(|known| known.str_at(&["uid"]) == uid) {
+                active.push(reference_to(job));
+            }
+        }
+        put_active(&mut status, active);
+        Ok(status)
+    }
+
+    /// Starts the Job of a moment, as far as others that run allow it.
+    async fn begin(
+        &self,
+        cron: &Value,
+        at: Timestamp,
+        is_too_late: bool,
+        jobs: &[Value],
+        status: &mut Value,
+    ) -> Result<(), Status> {
+        if is_too_late {
+            let message =
+                format!("Missed scheduled time to start a job: {}", at.strftime("%a, %d %b %Y %H:%M:%S +0000"));
+            self.client.tell_warning(cron, "MissSchedule", message);
+            return Ok(());
+        }
+        let name = format!("{}-{}", cron.str_at(&["metadata", "name"]), at.as_second() / 60);
+        let is_it = |job: &Value| job.str_at(&["metadata", "name"]) == name;
+        if jobs.iter().any(is_it) || time_at(status, &["lastScheduleTime"]) == Some(at) {
+            status.make_object().insert("lastScheduleTime", written(at));
+            return Ok(());
+        }
+        let mut active = status.items_at(&["active"]).to_vec();
+        match cron.str_at(&["spec", "concurrencyPolicy"]) {
+            "Forbid" if !active.is_empty() => {
+                let message = "Not starting job because prior execution is running and concurrency policy is Forbid";
+                self.client.tell_normal(cron, "JobAlreadyActive", message.to_owned());
+                return Ok(());
+            }
+            "Replace" => {
+                for reference in active.drain(..) {
+                    let running =
+                        jobs.iter().find(|job| job.str_at(&["metadata", "uid"]) == reference.str_at(&["uid"]));
+                    let Some(running) = running else { continue };
+                    self.client.delete(JOBS, running, None).await?;
+                    let message = format!("Deleted job {}", running.str_at(&["metadata", "name"]));
+                    self.client.tell_normal(cron, "SuccessfulDelete", message);
+                }
+            }
+            _ => {}
+        }
+        let job = new_job(cron, &name, at, self.family.reference(cron));
+        match self.client.create(JOBS, &job).await {
+            Ok(made) => {
+                self.family.add(cron, &made);
+                self.client.tell_normal(cron, "SuccessfulCreate", format!("Created job {name}"));
+                active.push(reference_to(&made));
+            }
+            Err(refused) if refused.is_already_exists() => {}
+            Err(refused) => {
+                let message = format!("Error creating job: {}", refused.message);
+                self.client.tell_warning(cron, "FailedCreate", message);
+                return Err(refused);
+            }
+        }
+        put_active(status, active);
+        status.make_object().insert("lastScheduleTime", written(at));
+        Ok(())
+    }
+}
+
+fn put_active(status: &mut Value, active: Vec<Value>) {
+    if active.is_empty() {
+        _ = status.make_object().remove("active");
+    } else {
+        _ = status.make_object().insert("active", Value::Array(active));
+    }
+}
+
+fn reference_to(job: &Value) -> Value {
+    let (namespace, name) = place(job);
+    object! {
+        "apiVersion" => "batch/v1",
+        "kind" => "Job",
+        "name" => name,
+        "namespace" => namespace,
+        "uid" => job.str_at(&["metadata", "uid"]),
+        "resourceVersion" => job.str_at(&["metadata", "resourceVersion"]),
+    }
+}
+
+fn new_job(cron: &Value, name: &str, at: Timestamp, reference: Value) -> Value {
+    let template =
+        |field: &str| cron.at(&["spec", "jobTemplate", "metadata", field]).filter(|it| !it.is_null()).cloned();
+    let zone = cron.str_at(&["spec", "timeZone"]);
+    let shown = match time_zone::find(zone) {
+        Some(zone) if zone.iana_name().is_some_and(|name| name != "UTC") => {
+            at.to_zoned(zone).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+        }
+        _ => at.to_string(),
+    };
+    let mut annotations = template("annotations").unwrap_or_else(|| object! {});
+    annotations.make_object().insert(SCHEDULED, Value::String(shown));
+    object! {
+        "apiVersion" => "batch/v1",
+        "kind" => "Job",
+        "metadata" => object! {
+            "name" => name,
+            "namespace" => cron.str_at(&["metadata", "namespace"]),
+            "labels" => template("labels").unwrap_or_else(|| object! {}),
+            "annotations" => annotations,
+            "creationTimestamp" => written(at),
+            "ownerReferences" => vec![reference],
+        },
+        "spec" => cron.at(&["spec", "jobTemplate", "spec"]).cloned().unwrap_or_default(),
+    }
+}
+
+/// What a schedule says now.
+#[derive(Debug, PartialEq)]
+struct Due {
+    /// The last moment that has passed and is not done.
+    at: Option<Timestamp>,
+    missed: usize,
+    /// It should have begun before.
+    is_too_late: bool,
+    next: Option<Duration>,
+}
+
+/// What of a schedule has passed since the last Job, and when it names the next moment.
+fn due(cron: &Value, schedule: &Schedule, now: Timestamp) -> Due {
+    let made = time_at(cron, &["metadata", "creationTimestamp"]).unwrap_or(now);
+    let mut since = time_at(cron, &["status", "lastScheduleTime"]).unwrap_or(made);
+    let deadline = cron.at(&["spec", "startingDeadlineSeconds"]).and_then(Value::as_i64);
+    let before = |seconds: i64| now.checked_sub(jiff::SignedDuration::from_secs(seconds)).unwrap_or(now);
+    if let Some(earliest) = deadline.map(before) {
+        since = since.max(earliest);
+    }
+    let (mut at, mut missed, mut next) = (None, 0, schedule.next(since));
+    while let Some(time) = next.filter(|time| *time <= now && missed < MISSED_MAX) {
+        (at, missed) = (Some(time), missed + 1);
+        next = schedule.next(time);
+    }
+    if missed == MISSED_MAX {
+        next = schedule.next(now);
+    }
+    let is_too_late = at.zip(deadline).is_some_and(|(at, seconds)| at < before(seconds));
+    let left = next.map(|next| next.duration_since(now).unsigned_abs());
+    Due { at, missed, is_too_late, next: left }
+}
+
+/// The jobs that have ended and are beyond what is to be kept, the oldest.
+fn too_old<'j>(cron: &Value, jobs: &'j [Value]) -> Vec<&'j Value> {
+    let mut surplus = Vec::new();
+    for (condition, field, default) in
+        [("Complete", "successfulJobsHistoryLimit", 3), ("Failed", "failedJobsHistoryLimit", 1)]
+    {
+        let limit = match cron.at(&["spec", field]) {
+            Some(Value::Int(limit)) => *limit,
+            _ => default,
+        };
+        let mut ended: Vec<&Value> =
+            jobs.iter().filter(|job| conditions::holds(conditions::of(job), condition) && !is_going(job)).collect();
+        ended.sort_by_key(|job| (job.str_at(&["status", "startTime"]), job.str_at(&["metadata", "name"])));
+        let count = ended.len().saturating_sub(usize::try_from(limit).unwrap_or_default());
+        surplus.extend(ended.into_iter().take(count));
+    }
+    surplus
+}
+
+/// Starts it.
+pub(super) fn start(means: &Means) -> Running {
+    let family = Family::new(CRON_JOBS, TYPE, JOBS);
+    let cron_jobs = CronJobs { client: means.client("cronjob-controller"), family };
+    Box::pin(super::reconcile::run(Arc::clone(&means.registry), cron_jobs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::client::int_at;
+    use super::*;
+    use crate::value::yaml;
+
+    fn read(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("YAML")
+    }
+
+    #[test]
+    fn the_last_moment_that_was_missed_is_due() {
+        let schedule = Schedule::read("*/10 * * * *", None).expect("a schedule");
+        let now: Timestamp = "2026-01-01T01:05:00Z".parse().expect("a time");
+        let check = |rest: &str| {
+            let due =
+                due(&read(&format!("metadata: {{creationTimestamp: '2026-01-01T00:00:00Z'}}\n{rest}")), &schedule, now);
+            (due.at.map(|at| at.to_string()), due.missed, due.next.map(|next| next.as_secs()))
+        };
+        let ten = |at: &str| Some(format!("2026-01-01T{at}:00Z"));
+        assert_eq!(check(""), (ten("01:00"), 6, Some(300)));
+        assert_eq!(check("status: {lastScheduleTime: '2026-01-01T00:50:00Z'}"), (ten("01:00"), 1, Some(300)));
+        assert_eq!(check("status: {lastScheduleTime: '2026-01-01T01:00:00Z'}"), (None, 0, Some(300)));
+        // Only what is not older than the deadline counts.
+        assert_eq!(check("spec: {startingDeadlineSeconds: 60}"), (None, 0, Some(300)));
+        assert_eq!(check("spec: {startingDeadlineSeconds: 900}"), (ten("01:00"), 1, Some(300)));
+    }
+
+    #[test]
+    fn the_oldest_jobs_go() {
+        let job = |name: &str, condition: &str| {
+            read(&format!(
+                "metadata: {{name: {name}}}\nstatus: {{conditions: [{{type: {condition}, status: 'True'}}]}}"
+            ))
+        };
+        let jobs = [job("a", "Complete"), job("b", "Complete"), job("c", "Failed"), job("d", "Failed")];
+        let gone = |cron: &str| -> Vec<String> {
+            too_old(&read(cron), &jobs).iter().map(|job| job.str_at(&["metadata", "name"]).to_owned()).collect()
+        };
+        assert_eq!(gone("spec: {}"), ["c"]);
+        assert_eq!(gone("spec: {successfulJobsHistoryLimit: 1, failedJobsHistoryLimit: 0}"), ["a", "c", "d"]);
+    }
+
+    #[test]
+    fn a_job_is_named_after_its_minute() {
+        let cron = read("metadata: {name: c, namespace: d}\nspec: {timeZone: Asia/Tokyo, jobTemplate: {spec: {x: 1}}}");
+        let job = new_job(&cron, "c-1", "2026-01-01T00:00:00Z".parse().expect("a time"), object! {});
+        assert_eq!(job.str_at(&["metadata", "annotations", SCHEDULED]), "2026-01-01T09:00:00+09:00");
+        assert_eq!(int_at(&job, &["spec", "x"]), 1);
+    }
+}

@@ -1,0 +1,333 @@
+//! Which objects have which controller: the index of one kind of children by their owners.
+//!
+//! Kept from the feed, and told by the owners themselves what they have just made, so that none is made twice. Objects without
+//! a controller are kept apart: an owner whose selector matches them takes them over.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::client::{Client, Kind};
+use crate::meta::Status;
+use crate::meta::selector::LabelSelector;
+use crate::object;
+use crate::store::{Entry, Stored};
+use crate::value::{Value, json};
+
+/// The owners of one kind, and their children of one kind.
+pub(super) struct Family {
+    owners: Kind,
+    /// `apiVersion` and `kind` of the owners.
+    owner_type: (&'static str, &'static str),
+    children: Kind,
+    index: Mutex<Index>,
+}
+
+#[derive(Default)]
+struct Index {
+    /// What each owner selects, by its key.
+    selectors: BTreeMap<Arc<str>, Option<LabelSelector>>,
+    /// The children of each owner, by its uid.
+    children: HashMap<Arc<str>, BTreeSet<Arc<str>>>,
+    /// The uid and the key of the owner of each child.
+    owners: HashMap<Arc<str>, (Arc<str>, String)>,
+    /// Those without a controller.
+    orphans: BTreeSet<Arc<str>>,
+}
+
+impl Family {
+    pub fn new(owners: Kind, owner_type: (&'static str, &'static str), children: Kind) -> Self {
+        Family { owners, owner_type, children, index: Mutex::default() }
+    }
+
+    fn index(&self) -> MutexGuard<'_, Index> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn forget(&self) {
+        *self.index() = Index::default();
+    }
+
+    /// Takes a change in; returns the keys of the owners that it is about.
+    pub fn note(&self, change: &Entry) -> Vec<String> {
+        if self.owners.is(&change.collection) {
+            let mut index = self.index();
+            match &change.stored {
+                Some(stored) => _ = index.selectors.insert(Arc::clone(&change.key), selector_of(stored)),
+                None => _ = index.selectors.remove(&change.key),
+            }
+            vec![change.key.to_string()]
+        } else if self.children.is(&change.collection) {
+            self.note_child(change)
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn note_child(&self, change: &Entry) -> Vec<String> {
+        let namespace = change.key.split_once('/').map_or("", |(namespace, _)| namespace);
+        let controller = change.stored.as_ref().map(|stored| self.controller_of(stored));
+        let mut index = self.index();
+        let mut about = BTreeSet::new();
+        about.extend(index.remove_child(&change.key));
+        match (controller, &change.stored) {
+            (Some(Controller::Ours { uid, name }), _) => {
+                let owner = if namespace.is_empty() { name } else { format!("{namespace}/{name}") };
+                about.insert(owner.clone());
+                index.add_child(&uid, owner, &change.key);
+            }
+            (Some(Controller::None), Some(stored)) => {
+                index.orphans.insert(Arc::clone(&change.key));
+                about.extend(index.selecting(namespace, stored));
+            }
+            _ => {}
+        }
+        about.into_iter().collect()
+    }
+
+    fn controller_of(&self, stored: &Stored) -> Controller {
+        let references = stored.metadata_field("\"ownerReferences\"").map(json::decode);
+        let Some(Ok(Value::Array(references))) = references else { return Controller::None };
+        let is_controller = |reference: &&Value| reference.get("controller").and_then(Value::as_bool) == Some(true);
+        let Some(reference) = references.iter().find(is_controller) else { return Controller::None };
+        if is_of(reference, self.owner_type) {
+            Controller::Ours { uid: reference.str_at(&["uid"]).into(), name: reference.str_at(&["name"]).to_owned() }
+        } else {
+            Controller::Others
+        }
+    }
+
+    /// The keys of the children of an owner, and of those in its namespace that have no controller.
+    pub fn of(&self, owner: &Value) -> Vec<Arc<str>> {
+        let index = self.index();
+        let own = index.children.get(owner.str_at(&["metadata", "uid"])).into_iter().flatten();
+        let prefix = format!("{}/", owner.str_at(&["metadata", "namespace"]));
+        let orphans = index.orphans.range::<str, _>((Bound::Included(prefix.as_str()), Bound::Unbounded));
+        let orphans = orphans.take_while(|key| key.starts_with(&prefix));
+        own.chain(orphans).cloned().collect()
+    }
+
+    /// Adds a child that its owner has just made.
+    pub fn add(&self, owner: &Value, child: &Value) {
+        let (namespace, name) = super::client::place(child);
+        let key: Arc<str> = format!("{namespace}/{name}").into();
+        self.index().add_child(owner.str_at(&["metadata", "uid"]), super::client::key_of(owner), &key);
+    }
+
+    /// The children of an owner as they are now, after those were taken over and let go that its selector says so of.
+    pub async fn claimed(
+        &self,
+        client: &Client,
+        owner: &Value,
+        selector: &LabelSelector,
+    ) -> Result<Vec<Value>, Status> {
+        let mut claimed = Vec::new();
+        for key in self.of(owner) {
+            let Some(child) = client.get(self.children, &key).await? else { continue };
+            match claim(owner, selector, &child) {
+                Claim::Owned => claimed.push(child),
+                Claim::Adopt => {
+                    let mut references = child.items_at(&["metadata", "ownerReferences"]).to_vec();
+                    references.push(self.reference(owner));
+                    claimed.extend(self.set_references(client, &child, references).await?);
+                }
+                Claim::Release => {
+                    let uid = owner.str_at(&["metadata", "uid"]);
+                    let mut references = child.items_at(&["metadata", "ownerReferences"]).to_vec();
+                    references.retain(|reference| reference.str_at(&["uid"]) != uid);
+                    self.set_references(client, &child, references).await?;
+                }
+                Claim::Foreign => {}
+            }
+        }
+        Ok(claimed)
+    }
+
+    /// Gives a child that still is as it was read other owners; `None` where it has changed.
+    async fn set_references(
+        &self,
+        client: &Client,
+        child: &Value,
+        references: Vec<Value>,
+    ) -> Result<Option<Value>, Status> {
+        let metadata = |field: &str| child.str_at(&["metadata", field]).to_owned();
+        let patch = object! { "metadata" => object! {
+            "uid" => metadata("uid"),
+            "resourceVersion" => metadata("resourceVersion"),
+            "ownerReferences" => references,
+        } };
+        let (namespace, name) = super::client::place(child);
+        match client.merge(self.children, namespace, name, &patch).await {
+            Ok(changed) => Ok(Some(changed)),
+            Err(status) if matches!(status.code, 404 | 409) => Ok(None),
+            Err(status) => Err(status),
+        }
+    }
+
+    /// The reference that makes `owner` the controller of a child.
+    pub fn reference(&self, owner: &Value) -> Value {
+        reference(self.owner_type, owner)
+    }
+}
+
+/// The reference that makes `owner`, of this `apiVersion` and `kind`, the controller of an object.
+pub(super) fn reference((api_version, kind): (&str, &str), owner: &Value) -> Value {
+    object! {
+        "apiVersion" => api_version,
+        "kind" => kind,
+        "name" => owner.str_at(&["metadata", "name"]),
+        "uid" => owner.str_at(&["metadata", "uid"]),
+        "controller" => true,
+        "blockOwnerDeletion" => true,
+    }
+}
+
+/// Whether a reference is to an object of this `apiVersion`'s group and `kind`.
+fn is_of(reference: &Value, (api_version, kind): (&str, &str)) -> bool {
+    let group = |api_version: &str| api_version.split_once('/').map_or("", |(group, _)| group).to_owned();
+    reference.str_at(&["kind"]) == kind && group(reference.str_at(&["apiVersion"])) == group(api_version)
+}
+
+enum Controller {
+    None,
+    Ours { uid: Arc<str>, name: String },
+    Others,
+}
+
+impl Index {
+    /// Removes a child; returns the key of its owner.
+    fn remove_child(&mut self, key: &Arc<str>) -> Option<String> {
+        self.orphans.remove(key);
+        let (uid, owner) = self.owners.remove(key)?;
+        if let Some(children) = self.children.get_mut(&uid) {
+            children.remove(key);
+            if children.is_empty() {
+                self.children.remove(&uid);
+            }
+        }
+        Some(owner)
+    }
+
+    fn add_child(&mut self, uid: &str, owner: String, key: &Arc<str>) {
+        let uid: Arc<str> = uid.into();
+        self.children.entry(Arc::clone(&uid)).or_default().insert(Arc::clone(key));
+        self.owners.insert(Arc::clone(key), (uid, owner));
+    }
+
+    /// The owners in a namespace that select an object.
+    fn selecting(&self, namespace: &str, stored: &Stored) -> Vec<String> {
+        let prefix = format!("{namespace}/");
+        let owners = self.selectors.range::<str, _>((Bound::Included(prefix.as_str()), Bound::Unbounded));
+        let owners = owners.take_while(|(key, _)| key.starts_with(&prefix));
+        let selecting = owners.filter(|(_, selector)| {
+            selector
+                .as_ref()
+                .is_some_and(|selector| !selector.is_empty() && selector.matches(|name| stored.label(name)))
+        });
+        selecting.map(|(key, _)| key.to_string()).collect()
+    }
+}
+
+/// What an owner selects: `spec.selector`, which for replication controllers is a set of labels.
+fn selector_of(stored: &Stored) -> Option<LabelSelector> {
+    json::decode(&stored.bytes).ok().and_then(|owner| selector(&owner))
+}
+
+/// What an owner selects; `None` where it selects nothing.
+pub(super) fn selector(owner: &Value) -> Option<LabelSelector> {
+    let selector = owner.at(&["spec", "selector"])?;
+    let labels_alone = owner.str_at(&["kind"]) == "ReplicationController";
+    let selector = if labels_alone {
+        object! { "matchLabels" => selector.clone() }
+    } else {
+        selector.clone()
+    };
+    LabelSelector::decode(&selector).ok()
+}
+
+/// What is to become of an object that an owner may have to do with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Claim {
+    /// It is the owner's.
+    Owned,
+    /// It has no controller, and the owner takes it.
+    Adopt,
+    /// It is the owner's, and its labels are no longer those that the owner selects.
+    Release,
+    /// The owner has nothing to do with it.
+    Foreign,
+}
+
+/// What is to become of an object.
+///
+/// Source: `ControllerRefManager` of `pkg/controller`, release 1.37.
+pub(super) fn claim(owner: &Value, selector: &LabelSelector, child: &Value) -> Claim {
+    let uid = owner.str_at(&["metadata", "uid"]);
+    let mut references = child.items_at(&["metadata", "ownerReferences"]).iter();
+    let controller = references.find(|reference| reference.get("controller").and_then(Value::as_bool) == Some(true));
+    let label = |name: &str| child.at(&["metadata", "labels", name]).and_then(Value::as_str);
+    let matches = selector.matches(label);
+    let (owner_goes, child_goes) = (super::client::is_going(owner), super::client::is_going(child));
+    match controller {
+        Some(reference) if reference.str_at(&["uid"]) != uid => Claim::Foreign,
+        Some(_) if matches => Claim::Owned,
+        Some(_) if owner_goes => Claim::Foreign,
+        Some(_) => Claim::Release,
+        None if matches && !owner_goes && !child_goes => Claim::Adopt,
+        None => Claim::Foreign,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    fn read(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("YAML")
+    }
+
+    #[test]
+    fn what_is_selected_is_taken_and_what_is_not_let_go() {
+        let owner = "metadata: {uid: u, namespace: d}";
+        let check = |owner: &str, labels: &str, references: &str, expected| {
+            let child = read(&format!("metadata: {{labels: {labels}, ownerReferences: {references}}}"));
+            let selector = LabelSelector::parse("a=b").expect("a selector");
+            assert_eq!(claim(&read(owner), &selector, &child), expected, "{labels} {references}");
+        };
+        let (ours, theirs) = ("[{uid: u, controller: true}]", "[{uid: v, controller: true}]");
+        check(owner, "{a: b}", "[]", Claim::Adopt);
+        check(owner, "{a: b}", "[{uid: v}]", Claim::Adopt);
+        check(owner, "{a: b}", ours, Claim::Owned);
+        check(owner, "{a: b}", theirs, Claim::Foreign);
+        check(owner, "{a: c}", ours, Claim::Release);
+        check(owner, "{a: c}", "[]", Claim::Foreign);
+        let going = "metadata: {uid: u, deletionTimestamp: now}";
+        check(going, "{a: b}", "[]", Claim::Foreign);
+        check(going, "{a: c}", ours, Claim::Foreign);
+    }
+
+    #[test]
+    fn children_are_found_by_their_owner() {
+        let family = Family::new(Kind("apps", "replicasets"), ("apps/v1", "ReplicaSet"), super::super::client::PODS);
+        let entry = |collection: Kind, key: &str, text: Option<&str>| {
+            let json = |text: &str| json::encode(&read(text));
+            let stored = text.map(|text| Arc::new(Stored::fixture(key, "u", json(text))));
+            let revision = crate::meta::Revision::new(1);
+            Entry { collection: collection.collection(), key: key.into(), uid: "u".into(), revision, stored }
+        };
+        let pods = super::super::client::PODS;
+        let owner =
+            "kind: ReplicaSet\nmetadata: {uid: o, name: r, namespace: d}\nspec: {selector: {matchLabels: {a: b}}}";
+        assert_eq!(family.note(&entry(Kind("apps", "replicasets"), "d/r", Some(owner))), ["d/r"]);
+        let orphan = "metadata: {name: p, labels: {a: b}}";
+        assert_eq!(family.note(&entry(pods, "d/p", Some(orphan))), ["d/r"]);
+        assert!(family.note(&entry(pods, "m/p", Some(orphan))).is_empty());
+        let child = "metadata: {name: q, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: o, controller: true}]}";
+        assert_eq!(family.note(&entry(pods, "d/q", Some(child))), ["d/r"]);
+        let keys: Vec<String> = family.of(&read(owner)).iter().map(ToString::to_string).collect();
+        assert_eq!(keys, ["d/q", "d/p"]);
+        assert_eq!(family.note(&entry(pods, "d/q", None)), ["d/r"]);
+        assert_eq!(family.of(&read(owner)).len(), 1);
+    }
+}

@@ -1,0 +1,118 @@
+//! The revisions of a template: ControllerRevisions, of which the newest is the present template.
+//!
+//! What they hold is a patch that brings the template back, as `kubectl rollout undo` applies it.
+//!
+//! Source: `pkg/controller/history` of Kubernetes 1.37.
+
+use super::client::{Client, Kind, int_at, place};
+use super::family::reference;
+use super::template_hash::template_hash;
+use crate::meta::Status;
+use crate::object;
+use crate::value::Value;
+
+pub(super) const REVISIONS: Kind = Kind("apps", "controllerrevisions");
+const HASH: &str = "controller.kubernetes.io/hash";
+/// The label of pods that says which revision they are of.
+pub(super) const POD_HASH: &str = "controller-revision-hash";
+
+/// The revisions of an owner, of which the last is that of its present template.
+pub(super) async fn revisions(client: &Client, owner_type: (&str, &str), owner: &Value) -> Result<Vec<Value>, Status> {
+    let (namespace, name) = place(owner);
+    let uid = owner.str_at(&["metadata", "uid"]);
+    let mut known = client.list(REVISIONS, namespace, |stored| stored.key.contains(name)).await?;
+    known.retain(|it| it.items_at(&["metadata", "ownerReferences"]).iter().any(|owner| owner.str_at(&["uid"]) == uid));
+    known.sort_by_key(number);
+    let data = patch_of(owner);
+    let newest = known.last().map_or(0, number);
+    let at = known.iter().position(|revision| revision.get("data") == Some(&data));
+    match at.map(|at| known.remove(at)) {
+        Some(present) if number(&present) == newest => known.push(present),
+        Some(mut older) => {
+            older.make_object().insert("revision", Value::Int(newest + 1));
+            known.push(client.update(REVISIONS, &older).await?);
+        }
+        None => {
+            let made = new(owner_type, owner, data, newest + 1);
+            known.push(client.create(REVISIONS, &made).await?);
+        }
+    }
+    Ok(known)
+}
+
+fn number(revision: &Value) -> i64 {
+    int_at(revision, &["revision"])
+}
+
+/// The patch that brings the template of `owner` back.
+fn patch_of(owner: &Value) -> Value {
+    let mut template = owner.at(&["spec", "template"]).cloned().unwrap_or_default();
+    template.make_object().insert("$patch", Value::from("replace"));
+    object! { "spec" => object! { "template" => template } }
+}
+
+/// The template that a revision holds.
+pub(super) fn template_of(revision: &Value) -> Value {
+    let mut template = revision.at(&["data", "spec", "template"]).cloned().unwrap_or_default();
+    template.make_object().remove("$patch");
+    template
+}
+
+/// The short name of a revision.
+pub(super) fn hash_of(revision: &Value) -> &str {
+    revision.str_at(&["metadata", "labels", HASH])
+}
+
+fn new(owner_type: (&str, &str), owner: &Value, data: Value, number: i64) -> Value {
+    let (namespace, name) = place(owner);
+    let collisions = owner.at(&["status", "collisionCount"]).and_then(Value::as_i64).filter(|count| *count > 0);
+    let hash = template_hash(&data, collisions);
+    let labels = owner.at(&["spec", "template", "metadata", "labels"]).cloned();
+    let mut labels = labels.filter(|labels| !labels.is_null()).unwrap_or_else(|| object! {});
+    labels.make_object().insert(HASH, Value::from(hash.as_str()));
+    object! {
+        "apiVersion" => "apps/v1",
+        "kind" => "ControllerRevision",
+        "metadata" => object! {
+            "name" => format!("{name}-{hash}"),
+            "namespace" => namespace,
+            "labels" => labels,
+            "ownerReferences" => vec![reference(owner_type, owner)],
+        },
+        "data" => data,
+        "revision" => number,
+    }
+}
+
+/// Deletes the oldest revisions beyond a limit that no pod is of. `live` are the short or whole names that are in use.
+pub(super) async fn clean_up(client: &Client, revisions: &[Value], limit: i64, live: &[&str]) -> Result<(), Status> {
+    let is_live =
+        |revision: &&Value| live.contains(&hash_of(revision)) || live.contains(&revision.str_at(&["metadata", "name"]));
+    // The last is the present one.
+    let old = &revisions[..revisions.len().saturating_sub(1)];
+    let unused: Vec<&Value> = old.iter().filter(|revision| !is_live(revision)).collect();
+    let surplus = unused.len().saturating_sub(usize::try_from(limit).unwrap_or_default());
+    for revision in &unused[..surplus] {
+        client.delete(REVISIONS, revision, None).await?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    #[test]
+    fn a_revision_brings_its_template_back() {
+        let text =
+            "metadata: {name: s, namespace: d, uid: u}\nspec: {template: {metadata: {labels: {a: b}}, spec: {x: 1}}}";
+        let owner = yaml::decode(text.as_bytes()).expect("YAML");
+        let revision = new(("apps/v1", "StatefulSet"), &owner, patch_of(&owner), 1);
+        assert_eq!(revision.str_at(&["data", "spec", "template", "$patch"]), "replace");
+        assert_eq!(Some(&template_of(&revision)), owner.at(&["spec", "template"]));
+        let name = format!("s-{}", hash_of(&revision));
+        assert_eq!(revision.str_at(&["metadata", "name"]), name);
+        assert_eq!(revision.str_at(&["metadata", "labels", "a"]), "b");
+    }
+}

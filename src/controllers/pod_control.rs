@@ -1,0 +1,63 @@
+//! Pods as their controllers make and delete them, and tell so.
+//!
+//! Source: `RealPodControl` and `slowStartBatch` of `pkg/controller`, release 1.37.
+
+use futures_util::future::join_all;
+
+use super::client::{Client, PODS};
+use super::family::Family;
+use crate::meta::Status;
+use crate::value::Value;
+
+/// Makes pods for their controller: one, then twice as many each time, so that what can't be made is not tried often.
+pub(super) async fn create_pods(
+    client: &Client,
+    family: &Family,
+    owner: &Value,
+    pods: Vec<Value>,
+) -> Result<(), Status> {
+    let (mut left, mut batch) = (pods.as_slice(), 1);
+    while !left.is_empty() {
+        let (now, later) = left.split_at(batch.min(left.len()));
+        let made = join_all(now.iter().map(|pod| create_pod(client, family, owner, pod))).await;
+        made.into_iter().collect::<Result<Vec<()>, Status>>()?;
+        left = later;
+        batch *= 2;
+    }
+    Ok(())
+}
+
+/// Makes a pod for its controller, and tells so.
+pub(super) async fn create_pod(client: &Client, family: &Family, owner: &Value, pod: &Value) -> Result<(), Status> {
+    match client.create(PODS, pod).await {
+        Ok(made) => {
+            family.add(owner, &made);
+            client.tell_normal(
+                owner,
+                "SuccessfulCreate",
+                format!("Created pod: {}", made.str_at(&["metadata", "name"])),
+            );
+            Ok(())
+        }
+        Err(status) => {
+            client.tell_warning(owner, "FailedCreate", format!("Error creating: {}", status.message));
+            Err(status)
+        }
+    }
+}
+
+/// Deletes pods for their controller, and tells so.
+pub(super) async fn delete_pods(client: &Client, owner: &Value, pods: &[Value]) -> Result<(), Status> {
+    let deleted = join_all(pods.iter().map(|pod| async move {
+        let name = pod.str_at(&["metadata", "name"]);
+        match client.delete(PODS, pod, None).await {
+            Ok(()) => client.tell_normal(owner, "SuccessfulDelete", format!("Deleted pod: {name}")),
+            Err(status) => {
+                client.tell_warning(owner, "FailedDelete", format!("Error deleting: {}", status.message));
+                return Err(status);
+            }
+        }
+        Ok(())
+    }));
+    deleted.await.into_iter().collect()
+}

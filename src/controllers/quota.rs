@@ -1,0 +1,139 @@
+//! ResourceQuotas: what is used in their namespaces, counted anew where something goes or changes.
+//!
+//! What is made is counted by admission when it is made.
+//!
+//! Source: `pkg/controller/resourcequota` of Kubernetes 1.37.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::client::{Client, Kind, read};
+use super::queue::Progress;
+use super::reconcile::Reconciler;
+use super::switches::{Means, Running};
+use crate::kinds::quota::{Counted, all_match};
+use crate::meta::Status;
+use crate::meta::quantity::Quantity;
+use crate::object;
+use crate::store::{At, Collection, Entry};
+use crate::value::{Map, Value};
+
+const QUOTAS: Kind = Kind("", "resourcequotas");
+
+struct Quotas {
+    client: Client,
+    known: Mutex<BTreeSet<String>>,
+}
+
+impl Reconciler for Quotas {
+    const TASK: &str = "counting what quotas limit";
+
+    fn collections(&self) -> Vec<Collection> {
+        vec![QUOTAS.collection()]
+    }
+
+    fn note(&self, change: &Entry) -> Vec<String> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if QUOTAS.is(&change.collection) {
+            match change.stored {
+                Some(_) => known.insert(change.key.to_string()),
+                None => known.remove(&*change.key),
+            };
+            return vec![change.key.to_string()];
+        }
+        let Some((namespace, _)) = change.key.split_once('/').filter(|_| !known.is_empty()) else { return Vec::new() };
+        // Who comes is counted by admission.
+        let is_new = change.stored.as_ref().is_some_and(|stored| stored.created == stored.revision);
+        let prefix = format!("{namespace}/");
+        let about = known.range(prefix.clone()..).take_while(|key| key.starts_with(&prefix) && !is_new);
+        about.cloned().collect()
+    }
+
+    async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
+        let Some(quota) = self.client.get(QUOTAS, key).await? else { return Ok(Progress::Done) };
+        let hard = quota.at(&["spec", "hard"]).and_then(Value::as_object).cloned().unwrap_or_default();
+        let mut used = Used::none(&hard);
+        let namespace = quota.str_at(&["metadata", "namespace"]);
+        let mut seen = BTreeSet::new();
+        for resource in self.client.registry.resources().await? {
+            let version = resource.storage();
+            let counted = Counted { group: &version.group, plural: &version.names.plural, subresource: "" };
+            let is_counted = version.is_namespaced() && hard.keys().any(|name| counted.counts(name));
+            if !is_counted || !seen.insert(resource.collection.clone()) {
+                continue;
+            }
+            let snapshot = self.client.registry.storage.snapshot(&resource.collection, At::Newest).await;
+            let snapshot = snapshot.map_err(|_| Status::internal_error("what is stored can't be read"))?;
+            for stored in snapshot.range(&format!("{namespace}/"), None) {
+                used.add(&quota, &counted, &read(stored)?);
+            }
+        }
+        let status = object! { "hard" => hard, "used" => used.written() };
+        self.client.update_status(QUOTAS, &quota, status).await.map(|()| Progress::Done)
+    }
+}
+
+/// What is used of each resource that is limited.
+struct Used(Vec<(String, Quantity)>);
+
+impl Used {
+    fn none(hard: &Map) -> Self {
+        // As it is written where it is limited: in halves of bytes, say.
+        let none = |limit: &Value| {
+            let limit = limit.as_str().and_then(|limit| Quantity::parse(limit).ok());
+            limit.and_then(|limit| limit.sub(&limit).ok()).unwrap_or_else(|| Quantity::from_i64(0))
+        };
+        Used(hard.iter().map(|(name, limit)| (name.to_owned(), none(limit))).collect())
+    }
+
+    /// Counts an object, if the quota is about it.
+    fn add(&mut self, quota: &Value, counted: &Counted<'_>, object: &Value) {
+        if !all_match(quota, counted, object) {
+            return;
+        }
+        let usage = counted.usage(object);
+        for (name, used) in self.0.iter_mut().filter(|(name, _)| counted.counts(name)) {
+            if let Some(sum) = usage.get(name.as_str()).and_then(|amount| used.add(amount).ok()) {
+                *used = sum;
+            }
+        }
+    }
+
+    fn written(&self) -> Map {
+        Map::from_fields(self.0.iter().map(|(name, used)| (name.into(), Value::String(used.to_string()))).collect())
+    }
+}
+
+/// Starts it.
+pub(super) fn start(means: &Means) -> Running {
+    let quotas = Quotas { client: means.client("resourcequota-controller"), known: Mutex::default() };
+    Box::pin(super::reconcile::run(Arc::clone(&means.registry), quotas))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    fn read(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("YAML")
+    }
+
+    #[test]
+    fn what_is_there_is_counted() {
+        let quota = read("spec: {hard: {pods: '5', requests.cpu: '4', requests.memory: 1Gi, configmaps: '2'}}");
+        let hard = quota.at(&["spec", "hard"]).and_then(Value::as_object).cloned().expect("it limits");
+        let mut used = Used::none(&hard);
+        let pods = Counted { group: "", plural: "pods", subresource: "" };
+        let pod = |status: &str| {
+            read(&format!(
+                "spec: {{containers: [{{resources: {{requests: {{cpu: 500m, memory: 64Mi}}}}}}]}}\nstatus: {{phase: {status}}}"
+            ))
+        };
+        for status in ["Running", "Pending", "Succeeded"] {
+            used.add(&quota, &pods, &pod(status));
+        }
+        let expected = read("{configmaps: '0', pods: '2', requests.cpu: '1', requests.memory: 128Mi}");
+        assert_eq!(Value::from(used.written()), expected);
+    }
+}

@@ -1,0 +1,212 @@
+//! Events of controllers: recorded beside what they do, and counted where they repeat.
+//!
+//! Source: the event recorder of client-go 0.37, without its limits of rate.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
+use std::sync::{Arc, Weak};
+
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use jiff::Timestamp;
+use tokio::sync::mpsc;
+
+use super::CONTROLLER_MANAGER;
+use crate::meta::{Status, time};
+use crate::object;
+use crate::registry::{FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings};
+use crate::value::{Value, json};
+
+/// How many events wait to be written; further ones are left out.
+const WAITING_MAX: usize = 10_000;
+/// How many events are remembered, so that the next of the same kind is counted.
+const REMEMBERED_MAX: usize = 4_096;
+/// How many events are written at once.
+const AT_ONCE: usize = 64;
+
+/// What is recorded of an object.
+pub(super) struct Told {
+    component: &'static str,
+    /// `involvedObject`.
+    involved: Value,
+    type_: &'static str,
+    reason: &'static str,
+    message: String,
+}
+
+impl Told {
+    pub fn new(
+        component: &'static str,
+        object: &Value,
+        type_: &'static str,
+        reason: &'static str,
+        message: String,
+    ) -> Self {
+        let metadata = |field: &str| object.str_at(&["metadata", field]);
+        let mut involved = object! {
+            "kind" => object.str_at(&["kind"]),
+            "apiVersion" => object.str_at(&["apiVersion"]),
+            "name" => metadata("name"),
+            "uid" => metadata("uid"),
+        };
+        for field in ["namespace", "resourceVersion"] {
+            if !metadata(field).is_empty() {
+                involved.make_object().insert(field, Value::from(metadata(field)));
+            }
+        }
+        Told { component, involved, type_, reason, message }
+    }
+}
+
+/// Takes events; cheap to clone. The task that writes them ends with the last clone.
+#[derive(Clone)]
+pub(super) struct Recorder(mpsc::Sender<Told>);
+
+impl Recorder {
+    pub fn start(registry: &Arc<Registry>) -> Self {
+        let (sender, waiting) = mpsc::channel(WAITING_MAX);
+        tokio::spawn(write_all(Arc::downgrade(registry), waiting));
+        Recorder(sender)
+    }
+
+    pub fn record(&self, told: Told) {
+        if self.0.try_send(told).is_err() {
+            tracing::debug!("an event is left out, as too many wait");
+        }
+    }
+}
+
+/// Writes events, several at a time, until nobody can tell any more. One that can't be written is left out.
+async fn write_all(registry: Weak<Registry>, mut waiting: mpsc::Receiver<Told>) {
+    let mut known = Known::default();
+    let mut under_way = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            told = waiting.recv(), if under_way.len() < AT_ONCE => {
+                let (Some(told), Some(registry)) = (told, registry.upgrade()) else { return };
+                let now = (registry.clock)();
+                let write = known.write_of(told, now);
+                under_way.push(carry_out(registry, write));
+            }
+            Some(outcome) = under_way.next() => {
+                if let Err(status) = outcome {
+                    tracing::debug!(message = status.message, "an event could not be recorded");
+                }
+            }
+        }
+    }
+}
+
+/// The key of like events: who tells what of which object.
+type Like = (String, &'static str, String);
+
+/// The events that were told before: the name of each, and how often it was told.
+#[derive(Default)]
+struct Known {
+    events: HashMap<Like, (String, i64)>,
+    count: i128,
+}
+
+/// How an event is written, in its namespace.
+#[derive(Debug, PartialEq)]
+enum Write {
+    Create(String, Value),
+    /// It is there; it was told so often now.
+    CountAgain(String, String, i64),
+}
+
+impl Known {
+    fn write_of(&mut self, told: Told, now: Timestamp) -> Write {
+        if self.events.len() >= REMEMBERED_MAX {
+            self.events.clear();
+        }
+        self.count += 1;
+        let like = (told.involved.str_at(&["uid"]).to_owned(), told.reason, told.message.clone());
+        // Of an object in cluster scope, the event is in the default namespace.
+        let namespace = match told.involved.str_at(&["namespace"]) {
+            "" => "default".to_owned(),
+            namespace => namespace.to_owned(),
+        };
+        match self.events.entry(like) {
+            Slot::Occupied(mut known) => {
+                let (name, count) = known.get_mut();
+                *count += 1;
+                Write::CountAgain(namespace, name.clone(), *count)
+            }
+            Slot::Vacant(place) => {
+                let name = told.involved.str_at(&["name"]);
+                let name = format!("{name}.{:x}", now.as_nanosecond().wrapping_add(self.count));
+                place.insert((name.clone(), 1));
+                let event = event(told, &name, &namespace, &time::format_seconds(now));
+                Write::Create(namespace, event)
+            }
+        }
+    }
+}
+
+async fn carry_out(registry: Arc<Registry>, write: Write) -> Result<(), Status> {
+    match write {
+        Write::Create(namespace, event) => {
+            registry.create_own("", "events", &namespace, CONTROLLER_MANAGER, event).await
+        }
+        Write::CountAgain(namespace, name, count) => count_again(&registry, &namespace, &name, count).await,
+    }
+}
+
+fn event(told: Told, name: &str, namespace: &str, at: &str) -> Value {
+    object! {
+        "metadata" => object! { "name" => name, "namespace" => namespace },
+        "involvedObject" => told.involved,
+        "reason" => told.reason,
+        "message" => told.message,
+        "source" => object! { "component" => told.component },
+        "firstTimestamp" => at,
+        "lastTimestamp" => at,
+        "count" => 1_i64,
+        "type" => told.type_,
+        "reportingComponent" => told.component,
+        "reportingInstance" => "",
+    }
+}
+
+async fn count_again(registry: &Registry, namespace: &str, name: &str, count: i64) -> Result<(), Status> {
+    let resource = registry.resolve("", "events").await?.ok_or_else(Status::not_found_generic)?;
+    let version = Arc::clone(resource.storage());
+    let (namespace, name) = (namespace.to_owned(), name.to_owned());
+    let target = Target { resource, version, subresource: Subresource::Main, namespace, name };
+    let at = time::format_seconds((registry.clock)());
+    let patch = object! { "count" => count, "lastTimestamp" => at };
+    let request = PatchRequest {
+        patch_type: PatchType::Merge,
+        bytes: json::encode(&patch).into(),
+        field_validation: FieldValidation::Ignore,
+        manager: CONTROLLER_MANAGER.to_owned(),
+        force: false,
+        dry_run: false,
+        options: Value::Null,
+    };
+    registry.patch(&target, &super::user(), &request, &mut Warnings::default()).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_repeats_is_counted() {
+        let object = object! {
+            "kind" => "Pod",
+            "apiVersion" => "v1",
+            "metadata" => object! { "name" => "p", "namespace" => "d", "uid" => "u" },
+        };
+        let tell = |message: &str| Told::new("c", &object, "Normal", "R", message.to_owned());
+        let mut known = Known::default();
+        let Write::Create(namespace, event) = known.write_of(tell("one"), Timestamp::UNIX_EPOCH) else {
+            panic!("it is new")
+        };
+        assert_eq!((namespace.as_str(), event.str_at(&["involvedObject", "uid"])), ("d", "u"));
+        let name = event.str_at(&["metadata", "name"]).to_owned();
+        let again = known.write_of(tell("one"), Timestamp::UNIX_EPOCH);
+        assert_eq!(again, Write::CountAgain("d".to_owned(), name, 2));
+        assert!(matches!(known.write_of(tell("other"), Timestamp::UNIX_EPOCH), Write::Create(..)));
+    }
+}

@@ -1,0 +1,482 @@
+//! Which nodes a pod may go to, why not to the others, and which of them is best.
+//!
+//! The order and the texts of reasons are those of the plugins of kube-scheduler 1.37. DIFFERS: how good a node is is reckoned
+//! simply; see `score`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::state::{Node, Pod, State};
+use crate::controllers::nodes;
+use crate::meta::selector::LabelSelector;
+use crate::object;
+use crate::value::Value;
+
+/// A pod that looks for a place.
+pub(super) struct Wanted<'w> {
+    pub object: &'w Value,
+    pub pod: Pod,
+}
+
+impl<'w> Wanted<'w> {
+    pub fn of(object: &'w Value) -> Self {
+        Wanted { object, pod: Pod::of(object) }
+    }
+
+    fn spec(&self) -> &Value {
+        self.object.get("spec").unwrap_or(&Value::Null)
+    }
+
+    fn affinity(&self, kind: &str, strength: &str) -> &[Value] {
+        self.object.items_at(&["spec", "affinity", kind, &format!("{strength}DuringSchedulingIgnoredDuringExecution")])
+    }
+}
+
+/// Why a pod can't go to a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    pub reasons: Vec<String>,
+    /// Whether it could if other pods were not there.
+    pub may_be_preempted: bool,
+}
+
+fn never(reason: impl Into<String>) -> Result<(), Refused> {
+    Err(Refused { reasons: vec![reason.into()], may_be_preempted: false })
+}
+
+fn not_now(reasons: Vec<String>) -> Result<(), Refused> {
+    if reasons.is_empty() { Ok(()) } else { Err(Refused { reasons, may_be_preempted: true }) }
+}
+
+/// Whether a pod may go to a node, as the node is in `node`: `state` may have it with other pods.
+pub(super) fn fits(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), Refused> {
+    fits_node(wanted, node)?;
+    let taken = |(protocol, address, number): &(String, String, i64)| {
+        let mut ports = node.pods.values().flat_map(|pod| &pod.ports);
+        ports.any(|(other_protocol, other_address, other)| {
+            let any = |address: &str| address.is_empty() || address == "0.0.0.0";
+            other == number
+                && other_protocol == protocol
+                && (any(address) || any(other_address) || address == other_address)
+        })
+    };
+    if wanted.pod.ports.iter().any(taken) {
+        return not_now(vec!["node(s) didn't have free ports for the requested pod ports".to_owned()]);
+    }
+    has_room(wanted, node, state)?;
+    spreads(wanted, node, state)?;
+    keeps_company(wanted, node, state)
+}
+
+/// Whether the node itself allows the pod, whatever else is there.
+fn fits_node(wanted: &Wanted<'_>, node: &Node) -> Result<(), Refused> {
+    let tolerations = wanted.object.items_at(&["spec", "tolerations"]);
+    let unschedulable = object! { "key" => "node.kubernetes.io/unschedulable", "effect" => "NoSchedule" };
+    if node.is_unschedulable && !tolerations.iter().any(|it| nodes::tolerates(it, &unschedulable)) {
+        return never("node(s) were unschedulable");
+    }
+    if let Some(taint) = nodes::untolerated(&node.taints, tolerations, &["NoSchedule", "NoExecute"]) {
+        let (key, value) = (taint.str_at(&["key"]), taint.str_at(&["value"]));
+        return never(format!("node(s) had untolerated taint {{{key}: {value}}}"));
+    }
+    if nodes::is_selected(wanted.spec(), &node.name, &node.labels) {
+        Ok(())
+    } else {
+        never("node(s) didn't match Pod's node affinity/selector")
+    }
+}
+
+/// Whether the resources of the node suffice. Room that is being made for others of no less priority is taken.
+fn has_room(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), Refused> {
+    let promised: Vec<&Pod> = state
+        .nominated
+        .values()
+        .filter(|(name, pod)| *name == node.name && pod.priority >= wanted.pod.priority && pod.key != wanted.pod.key)
+        .map(|(_, pod)| pod)
+        .collect();
+    let mut reasons = Vec::new();
+    let mut is_too_small = false;
+    let places = node.allocatable.get("pods").copied().unwrap_or_default();
+    if (node.pods.len() + promised.len() + 1) as i64 > places {
+        reasons.push("Too many pods".to_owned());
+    }
+    for (name, amount) in &wanted.pod.requests {
+        let allocatable = node.allocatable.get(name).copied().unwrap_or_default();
+        let promised: i64 = promised.iter().filter_map(|pod| pod.requests.get(name)).sum();
+        let used = node.used.get(name).copied().unwrap_or_default() + promised;
+        if *amount > allocatable - used {
+            reasons.push(format!("Insufficient {name}"));
+            is_too_small |= *amount > allocatable;
+        }
+    }
+    match not_now(reasons) {
+        Err(refused) if is_too_small => Err(Refused { may_be_preempted: false, ..refused }),
+        outcome => outcome,
+    }
+}
+
+/// Whether the constraints of spreading that must hold do.
+fn spreads(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), Refused> {
+    const REASON: &str = "node(s) didn't match pod topology spread constraints";
+    for constraint in wanted.object.items_at(&["spec", "topologySpreadConstraints"]) {
+        if constraint.str_at(&["whenUnsatisfiable"]) != "DoNotSchedule" {
+            continue;
+        }
+        let key = constraint.str_at(&["topologyKey"]);
+        let Some(domain) = node.labels.get(key).and_then(Value::as_str) else {
+            return never(format!("{REASON} (missing required label)"));
+        };
+        let selector = selector_of(constraint);
+        let counts = counts_by_domain(wanted, constraint, &selector, node, state);
+        let number = |field: &str, default| constraint.get(field).and_then(Value::as_i64).unwrap_or(default);
+        let fewest = counts.values().min().copied().unwrap_or_default();
+        let fewest = if (counts.len() as i64) < number("minDomains", 1) { 0 } else { fewest };
+        let itself = i64::from(selector.matches(|name| wanted.pod.label(name)));
+        if counts.get(domain).copied().unwrap_or_default() + itself - fewest > number("maxSkew", 1) {
+            return not_now(vec![REASON.to_owned()]);
+        }
+    }
+    Ok(())
+}
+
+fn selector_of(term: &Value) -> LabelSelector {
+    let nothing = || LabelSelector::parse("!a,a").unwrap_or_default();
+    match term.get("labelSelector").filter(|selector| !selector.is_null()) {
+        Some(selector) => LabelSelector::decode(selector).unwrap_or_else(|_| nothing()),
+        None => nothing(),
+    }
+}
+
+/// How many pods that a constraint is about are in each domain of its key; `changed` stands for the node of its name.
+fn counts_by_domain(
+    wanted: &Wanted<'_>,
+    constraint: &Value,
+    selector: &LabelSelector,
+    changed: &Node,
+    state: &State,
+) -> BTreeMap<String, i64> {
+    let honours = |policy: &str, default: &str| {
+        let said = constraint.str_at(&[policy]);
+        (if said.is_empty() { default } else { said }) == "Honor"
+    };
+    let (by_affinity, by_taints) = (honours("nodeAffinityPolicy", "Honor"), honours("nodeTaintsPolicy", "Ignore"));
+    let tolerations = wanted.object.items_at(&["spec", "tolerations"]);
+    let mut counts = BTreeMap::new();
+    for node in state.nodes().map(|node| if node.name == changed.name { changed } else { node }) {
+        let Some(domain) = node.labels.get(constraint.str_at(&["topologyKey"])).and_then(Value::as_str) else {
+            continue;
+        };
+        let is_out = by_affinity && !nodes::is_selected(wanted.spec(), &node.name, &node.labels)
+            || by_taints && nodes::untolerated(&node.taints, tolerations, &["NoSchedule", "NoExecute"]).is_some();
+        if is_out {
+            continue;
+        }
+        let is_counted = |pod: &&Pod| {
+            pod.namespace == wanted.pod.namespace && !pod.is_going && selector.matches(|name| pod.label(name))
+        };
+        *counts.entry(domain.to_owned()).or_default() += node.pods.values().filter(is_counted).count() as i64;
+    }
+    counts
+}
+
+/// Whether required affinity and anti-affinity hold, the pod's own and that of those who are there.
+fn keeps_company(wanted: &Wanted<'_>, node: &Node, state: &State) -> Result<(), Refused> {
+    for term in wanted.affinity("podAffinity", "required") {
+        let about = |pod: &Pod| is_about(term, &wanted.pod.namespace, pod, state);
+        let key = term.str_at(&["topologyKey"]);
+        let is_there = in_domain(key, node, state).iter().any(|other| other.pods.values().any(about));
+        // The first of those that want to be together is with itself.
+        let is_first = about(&wanted.pod) && !state.nodes().any(|other| other.pods.values().any(about));
+        if !(node.labels.contains_key(key) && (is_there || is_first)) {
+            return never("node(s) didn't match pod affinity rules");
+        }
+    }
+    for term in wanted.affinity("podAntiAffinity", "required") {
+        let about = |pod: &Pod| is_about(term, &wanted.pod.namespace, pod, state);
+        let domain = in_domain(term.str_at(&["topologyKey"]), node, state);
+        if domain.iter().any(|other| other.pods.values().any(about)) {
+            return not_now(vec!["node(s) didn't match pod anti-affinity rules".to_owned()]);
+        }
+    }
+    let all = state.nodes().map(|other| if other.name == node.name { node } else { other });
+    for other in all.filter(|other| other.repelling > 0) {
+        for there in other.pods.values() {
+            let repels = |term: &Value| {
+                let label = |node: &Node| node.labels.get(term.str_at(&["topologyKey"])).cloned();
+                let same = label(other).is_some() && label(other) == label(node);
+                same && is_about(term, &there.namespace, &wanted.pod, state)
+            };
+            if there.repels.iter().any(repels) {
+                return not_now(vec!["node(s) didn't satisfy existing pods anti-affinity rules".to_owned()]);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The nodes with the same value of a label as `node`, which stands for the one of its name.
+fn in_domain<'s>(key: &str, node: &'s Node, state: &'s State) -> Vec<&'s Node> {
+    let Some(domain) = node.labels.get(key) else { return Vec::new() };
+    let all = state.nodes().map(|other| if other.name == node.name { node } else { other });
+    all.filter(|other| other.labels.get(key) == Some(domain)).collect()
+}
+
+/// Whether a term of (anti-)affinity, of a pod in `namespace`, is about a pod.
+fn is_about(term: &Value, namespace: &str, pod: &Pod, state: &State) -> bool {
+    let named: BTreeSet<&str> = term.items_at(&["namespaces"]).iter().filter_map(Value::as_str).collect();
+    let selector = term.get("namespaceSelector").filter(|selector| !selector.is_null());
+    let by_labels = selector.is_some_and(|selector| {
+        let labels = state.namespaces.get(&pod.namespace);
+        let label = |name: &str| labels.and_then(|labels| labels.get(name)).and_then(Value::as_str);
+        LabelSelector::decode(selector).is_ok_and(|selector| selector.matches(label))
+    });
+    let own = named.is_empty() && selector.is_none() && pod.namespace == namespace;
+    (own || by_labels || named.contains(pod.namespace.as_str())) && selector_of(term).matches(|name| pod.label(name))
+}
+
+/// How good a node is for a pod: what it prefers, few pods of the same controller, much that is free.
+fn score(wanted: &Wanted<'_>, node: &Node, state: &State) -> f64 {
+    let weight = |term: &Value| term.get("weight").and_then(Value::as_i64).unwrap_or_default();
+    let preferred = wanted.affinity("nodeAffinity", "preferred").iter();
+    let preferred = preferred.filter(|term| {
+        let preference = term.get("preference").unwrap_or(&Value::Null);
+        nodes::matches_term(preference, &node.name, &node.labels)
+    });
+    let mut score: i64 = preferred.map(weight).sum();
+    for (kind, sign) in [("podAffinity", 1), ("podAntiAffinity", -1)] {
+        for term in wanted.affinity(kind, "preferred") {
+            let inner = term.get("podAffinityTerm").unwrap_or(&Value::Null);
+            let domain = in_domain(inner.str_at(&["topologyKey"]), node, state);
+            let about = |pod: &&Pod| is_about(inner, &wanted.pod.namespace, pod, state);
+            let count = domain.iter().flat_map(|other| other.pods.values()).filter(about).count();
+            score += sign * weight(term) * count as i64;
+        }
+    }
+    let tolerations = wanted.object.items_at(&["spec", "tolerations"]);
+    if nodes::untolerated(&node.taints, tolerations, &["PreferNoSchedule"]).is_some() {
+        score -= 300;
+    }
+    for constraint in wanted.object.items_at(&["spec", "topologySpreadConstraints"]) {
+        let counts = counts_by_domain(wanted, constraint, &selector_of(constraint), node, state);
+        let domain = node.labels.get(constraint.str_at(&["topologyKey"])).and_then(Value::as_str);
+        score -= 200 * domain.and_then(|domain| counts.get(domain)).copied().unwrap_or_default();
+    }
+    let alike = |pod: &&Pod| !pod.owner.is_empty() && pod.owner == wanted.pod.owner;
+    score -= 200 * node.pods.values().filter(alike).count() as i64;
+    score as f64 + 100.0 * free(wanted, node)
+}
+
+/// Which part of the node is free with the pod on it, from 0 to 1.
+fn free(wanted: &Wanted<'_>, node: &Node) -> f64 {
+    let part = |name: &str, used: i64| {
+        let allocatable = node.allocatable.get(name).copied().unwrap_or_default() as f64;
+        if allocatable > 0.0 { ((allocatable - used as f64) / allocatable).max(0.0) } else { 0.0 }
+    };
+    let used = |name: &str| [&node.used, &wanted.pod.requests].iter().filter_map(|amounts| amounts.get(name)).sum();
+    (part("cpu", used("cpu")) + part("memory", used("memory")) + part("pods", node.pods.len() as i64 + 1)) / 3.0
+}
+
+/// The best node for a pod, or why it can go to none: by node.
+pub(super) fn choose(wanted: &Wanted<'_>, state: &State) -> Result<String, BTreeMap<String, Refused>> {
+    let mut refused = BTreeMap::new();
+    let mut best: Option<(f64, &Node)> = None;
+    for node in state.nodes() {
+        match fits(wanted, node, state) {
+            Ok(()) => {
+                let score = score(wanted, node, state);
+                if best.is_none_or(|(known, _)| score > known) {
+                    best = Some((score, node));
+                }
+            }
+            Err(why) => _ = refused.insert(node.name.clone(), why),
+        }
+    }
+    best.map(|(_, node)| node.name.clone()).ok_or(refused)
+}
+
+/// Which pods of less priority would have to go from which node, so that a pod fits: those that matter least.
+///
+/// Of the nodes, the one whose most important victim is the least important, and then the one with the fewest.
+/// Source: `SelectVictimsOnNode` and `pickOneNodeForPreemption` of kube-scheduler 1.37, without budgets for disruptions.
+pub(super) fn victims(
+    wanted: &Wanted<'_>,
+    refused: &BTreeMap<String, Refused>,
+    state: &State,
+) -> Option<(String, Vec<String>)> {
+    let mut best: Option<(i64, usize, String, Vec<String>)> = None;
+    for (name, _) in refused.iter().filter(|(_, why)| why.may_be_preempted) {
+        let Some(node) = state.nodes.get(name) else { continue };
+        let mut without = node.clone();
+        let is_less = |pod: &&Pod| pod.priority < wanted.pod.priority;
+        let mut less: Vec<Pod> = node.pods.values().filter(is_less).cloned().collect();
+        less.iter().for_each(|pod| _ = without.remove(&pod.key));
+        if less.is_empty() || fits(wanted, &without, state).is_err() {
+            continue;
+        }
+        less.sort_by_key(|pod| std::cmp::Reverse(pod.priority));
+        let mut gone = Vec::new();
+        for pod in less {
+            let (key, priority) = (pod.key.clone(), pod.priority);
+            without.add(pod);
+            if fits(wanted, &without, state).is_err() {
+                without.remove(&key);
+                gone.push((priority, key));
+            }
+        }
+        let most = gone.iter().map(|(priority, _)| *priority).max().unwrap_or(i64::MIN);
+        let keys: Vec<String> = gone.into_iter().map(|(_, key)| key).collect();
+        let better = best.as_ref().is_none_or(|(known, count, ..)| (most, keys.len()) < (*known, *count));
+        if better {
+            best = Some((most, keys.len(), name.clone(), keys));
+        }
+    }
+    best.map(|(_, _, node, keys)| (node, keys))
+}
+
+/// What is told of a pod that finds no place: why, and whether others could make room.
+pub(super) fn told(refused: &BTreeMap<String, Refused>, preempts: bool) -> String {
+    let reasons = reasons(refused);
+    if refused.is_empty() {
+        return reasons;
+    }
+    if !preempts {
+        return format!("{reasons} preemption: not eligible due to preemptionPolicy=Never.");
+    }
+    let helpful = refused.values().map(|why| {
+        if why.may_be_preempted {
+            "No preemption victims found for incoming pod".to_owned()
+        } else {
+            "Preemption is not helpful for scheduling".to_owned()
+        }
+    });
+    format!("{reasons} preemption: {}", counted(helpful, refused.len()))
+}
+
+/// Why a pod finds no place.
+pub(super) fn reasons(refused: &BTreeMap<String, Refused>) -> String {
+    match refused.len() {
+        0 => "no nodes available to schedule pods".to_owned(),
+        nodes => counted(refused.values().flat_map(|why| why.reasons.iter().cloned()), nodes),
+    }
+}
+
+/// Reasons, each once, with how many nodes have it.
+fn counted(reasons: impl Iterator<Item = String>, nodes: usize) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    reasons.for_each(|reason| *counts.entry(reason).or_default() += 1);
+    let mut texts: Vec<String> = counts.into_iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    texts.sort();
+    format!("0/{nodes} nodes are available: {}.", texts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    fn read(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("YAML")
+    }
+
+    /// Three nodes in two zones, with two processors each.
+    fn state() -> State {
+        let mut state = State::default();
+        for (name, zone) in [("a", "x"), ("b", "x"), ("c", "y")] {
+            let node = format!(
+                "metadata: {{name: {name}, labels: {{zone: {zone}, name: {name}}}}}\n\
+                 status: {{allocatable: {{cpu: '2', memory: 1Gi, pods: '3'}}}}"
+            );
+            state.take_in_node(name, Some(&read(&node)));
+        }
+        state
+    }
+
+    fn pod(name: &str, spec: &str) -> Value {
+        read(&format!("metadata: {{name: {name}, namespace: d, labels: {{app: {name}}}}}\nspec: {{{spec}}}"))
+    }
+
+    fn put(state: &mut State, name: &str, node: &str, spec: &str) {
+        state.place(node, Pod::of(&pod(name, spec)));
+    }
+
+    fn chosen(state: &State, spec: &str) -> Result<String, String> {
+        let pod = pod("p", spec);
+        choose(&Wanted::of(&pod), state).map_err(|refused| told(&refused, true))
+    }
+
+    const CPU_2: &str = "containers: [{resources: {requests: {cpu: '2'}}}]";
+
+    #[test]
+    fn a_pod_goes_where_there_is_room() {
+        let mut state = state();
+        assert_eq!(chosen(&State::default(), ""), Err("no nodes available to schedule pods".to_owned()));
+        put(&mut state, "q", "a", CPU_2);
+        put(&mut state, "r", "b", CPU_2);
+        assert_eq!(chosen(&state, CPU_2).as_deref(), Ok("c"));
+        put(&mut state, "s", "c", CPU_2);
+        let none = "0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: \
+                    3 No preemption victims found for incoming pod.";
+        assert_eq!(chosen(&state, CPU_2), Err(none.to_owned()));
+        let too_much = CPU_2.replace("'2'", "'3'");
+        let never = "0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: \
+                     3 Preemption is not helpful for scheduling.";
+        assert_eq!(chosen(&state, &too_much), Err(never.to_owned()));
+    }
+
+    #[test]
+    fn nodes_keep_pods_away() {
+        let mut state = state();
+        let tainted = "metadata: {name: a}\nspec: {taints: [{key: k, value: v, effect: NoSchedule}]}\nstatus: {allocatable: {pods: '1'}}";
+        state.take_in_node("a", Some(&read(tainted)));
+        let cordoned = "metadata: {name: b}\nspec: {unschedulable: true}\nstatus: {allocatable: {pods: '1'}}";
+        state.take_in_node("b", Some(&read(cordoned)));
+        assert_eq!(chosen(&state, "").as_deref(), Ok("c"));
+        let told = "0/3 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, \
+                    1 node(s) had untolerated taint {k: v}, 1 node(s) were unschedulable. \
+                    preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.";
+        assert_eq!(chosen(&state, "nodeSelector: {zone: z}"), Err(told.to_owned()));
+        let tolerates = "nodeSelector: {}, tolerations: [{key: k, operator: Exists}], \
+                         affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: \
+                         [{matchFields: [{key: metadata.name, operator: In, values: [a]}]}]}}}";
+        assert_eq!(chosen(&state, tolerates).as_deref(), Ok("a"));
+    }
+
+    #[test]
+    fn pods_attract_repel_and_spread() {
+        let mut state = state();
+        put(&mut state, "web", "c", "");
+        let term = |kind: &str| {
+            format!(
+                "affinity: {{{kind}: {{requiredDuringSchedulingIgnoredDuringExecution: \
+                 [{{topologyKey: zone, labelSelector: {{matchLabels: {{app: web}}}}}}]}}}}"
+            )
+        };
+        assert_eq!(chosen(&state, &term("podAffinity")).as_deref(), Ok("c"));
+        assert_eq!(chosen(&state, &term("podAntiAffinity")).as_deref(), Ok("a"));
+        put(&mut state, "own", "a", &term("podAntiAffinity").replace("web", "p"));
+        assert_eq!(chosen(&state, "").as_deref(), Ok("c"));
+        let spread = "topologySpreadConstraints: [{topologyKey: zone, maxSkew: 1, whenUnsatisfiable: DoNotSchedule, \
+                      labelSelector: {matchLabels: {app: p}}}]";
+        let mut state = super::tests::state();
+        put(&mut state, "p", "c", "");
+        assert!(matches!(chosen(&state, spread).as_deref(), Ok("a" | "b")));
+        put(&mut state, "port", "a", "containers: [{ports: [{hostPort: 80, protocol: TCP}]}]");
+        let ported = "nodeSelector: {name: a}, containers: [{ports: [{hostPort: 80, protocol: TCP}]}]";
+        assert!(chosen(&state, ported).is_err_and(|why| why.contains("1 node(s) didn't have free ports")));
+    }
+
+    #[test]
+    fn the_least_important_make_room() {
+        let mut state = state();
+        put(&mut state, "high", "a", &format!("priority: 9, {CPU_2}"));
+        put(&mut state, "low", "b", &format!("priority: 1, {CPU_2}"));
+        put(&mut state, "mid", "c", &format!("priority: 4, {CPU_2}"));
+        let victims_of = |priority: i64| {
+            let pod = pod("p", &format!("priority: {priority}, {CPU_2}"));
+            let wanted = Wanted::of(&pod);
+            let refused = choose(&wanted, &state).expect_err("there is no room");
+            victims(&wanted, &refused, &state)
+        };
+        assert_eq!(victims_of(5), Some(("b".to_owned(), vec!["d/low".to_owned()])));
+        assert_eq!(victims_of(1), None);
+    }
+}

@@ -1,0 +1,294 @@
+//! The scheduler: pods get nodes, or are told why they don't.
+//!
+//! What it decides is decided under one lock, over what it keeps of nodes and of pods that have one; a pod is counted on its
+//! node before it is bound there. Pods that find no place wait until a node offers something else, or a pod goes.
+//!
+//! Source: kube-scheduler of Kubernetes 1.37, whose plugins, reasons and events these are.
+
+mod filter;
+mod state;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use self::filter::Wanted;
+use self::state::State;
+use super::client::{Client, Kind, NODES, PODS, is_going, key_of, place};
+use super::pods;
+use super::queue::Progress;
+use super::reconcile::Reconciler;
+use super::switches::{Means, Running};
+use crate::kinds::pod_object::conditions::{self, Condition};
+use crate::meta::{Status, time};
+use crate::object;
+use crate::store::{Collection, Entry};
+use crate::value::{Value, json};
+
+const NAME: &str = "default-scheduler";
+const NAMESPACES: Kind = Kind("", "namespaces");
+const CLAIMS: Kind = Kind("", "persistentvolumeclaims");
+const CLASSES: Kind = Kind("storage.k8s.io", "storageclasses");
+/// The node that a volume is made for.
+const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
+
+struct Scheduler {
+    client: Client,
+    state: Mutex<State>,
+}
+
+/// What becomes of a pod.
+enum Decision {
+    Bind(String),
+    /// Others make room on a node, for this reason.
+    Preempt(String, Vec<String>, String),
+    Wait(String),
+}
+
+impl Reconciler for Scheduler {
+    const TASK: &str = "scheduling pods";
+    const AT_ONCE: usize = 64;
+
+    fn collections(&self) -> Vec<Collection> {
+        [NAMESPACES, NODES, PODS, CLAIMS].map(Kind::collection).into()
+    }
+
+    fn forget(&self) {
+        *self.state() = State::default();
+    }
+
+    fn note(&self, change: &Entry) -> Vec<String> {
+        let read = || change.stored.as_ref().and_then(|stored| json::decode(&stored.bytes).ok());
+        if PODS.is(&change.collection) {
+            return self.note_pod(&change.key, read().as_ref());
+        }
+        let mut state = self.state();
+        let is_better = if NODES.is(&change.collection) {
+            state.take_in_node(&change.key, read().as_ref())
+        } else if NAMESPACES.is(&change.collection) {
+            let labels = read().and_then(|it| it.at(&["metadata", "labels"]).and_then(Value::as_object).cloned());
+            match &change.stored {
+                Some(_) => state.namespaces.insert(change.key.to_string(), labels.unwrap_or_default()),
+                None => state.namespaces.remove(&*change.key),
+            };
+            false
+        } else {
+            CLAIMS.is(&change.collection)
+        };
+        if is_better { state.waiting.iter().cloned().collect() } else { Vec::new() }
+    }
+
+    async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
+        let Some(pod) = self.client.get(PODS, key).await?.filter(is_to_be_scheduled) else {
+            self.state().waiting.remove(key);
+            return Ok(Progress::Done);
+        };
+        let volumes = self.volumes_of(&pod).await?;
+        let decision = match &volumes {
+            Volumes::Missing(why) => Decision::Wait(self.refuse_all(why)),
+            Volumes::Bound | Volumes::WaitForNode(_) => self.decide(&pod, !matches!(volumes, Volumes::Bound)),
+        };
+        match (decision, volumes) {
+            (Decision::Bind(node), Volumes::WaitForNode(claims)) => self.choose_for(key, claims, &node).await,
+            (Decision::Bind(node), _) => self.bind(&pod, &node).await,
+            (Decision::Preempt(node, victims, why), _) => self.preempt(&pod, (&node, &victims), &why).await,
+            (Decision::Wait(message), _) => self.report(&pod, &message, None).await,
+        }
+    }
+}
+
+/// Whether a pod waits for this scheduler.
+fn is_to_be_scheduled(pod: &Value) -> bool {
+    pod.str_at(&["spec", "nodeName"]).is_empty()
+        && pod.str_at(&["spec", "schedulerName"]) == NAME
+        && pod.items_at(&["spec", "schedulingGates"]).is_empty()
+        && !is_going(pod)
+        && !pods::is_over(pod)
+}
+
+/// Whether the claims of a pod let it be scheduled.
+enum Volumes {
+    Bound,
+    /// These have no volume before the pod has a node.
+    WaitForNode(Vec<Value>),
+    Missing(String),
+}
+
+impl Scheduler {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_pod(&self, key: &str, pod: Option<&Value>) -> Vec<String> {
+        let mut state = self.state();
+        if let Some(pod) = pod.filter(|pod| is_to_be_scheduled(pod)) {
+            return vec![key_of(pod)];
+        }
+        let is_free = state.take_in_pod(key, pod);
+        if pod.is_none() {
+            state.waiting.remove(key);
+        }
+        if is_free { state.waiting.iter().cloned().collect() } else { Vec::new() }
+    }
+
+    /// Finds a node for a pod, which is counted on it from now on, unless the pod `only_chooses`.
+    fn decide(&self, pod: &Value, only_chooses: bool) -> Decision {
+        let mut state = self.state();
+        let wanted = Wanted::of(pod);
+        let refused = match filter::choose(&wanted, &state) {
+            Ok(node) => {
+                if !only_chooses {
+                    state.place(&node, wanted.pod);
+                }
+                return Decision::Bind(node);
+            }
+            Err(refused) => refused,
+        };
+        state.waiting.insert(wanted.pod.key.clone());
+        let preempts = pod.str_at(&["spec", "preemptionPolicy"]) != "Never";
+        // Room is being made already, unless all have gone that were to.
+        let is_promised = state.nominated.get(&wanted.pod.key).is_some_and(|(node, _)| {
+            state.nodes.get(node).is_some_and(|node| node.pods.values().any(|pod| pod.is_going))
+        });
+        let victims = if preempts && !is_promised { filter::victims(&wanted, &refused, &state) } else { None };
+        match victims {
+            Some((node, victims)) => {
+                state.nominated.insert(wanted.pod.key.clone(), (node.clone(), wanted.pod));
+                Decision::Preempt(node, victims, filter::reasons(&refused))
+            }
+            None => Decision::Wait(filter::told(&refused, preempts)),
+        }
+    }
+
+    /// What is told of a pod that can go to no node, whichever it is.
+    fn refuse_all(&self, why: &str) -> String {
+        let count = self.state().nodes().count();
+        let helpful = format!("0/{count} nodes are available: {count} Preemption is not helpful for scheduling.");
+        format!("0/{count} nodes are available: {why}. preemption: {helpful}")
+    }
+
+    /// Looks at the claims of a pod.
+    async fn volumes_of(&self, pod: &Value) -> Result<Volumes, Status> {
+        let (namespace, name) = place(pod);
+        let mut waiting = Vec::new();
+        for volume in pod.items_at(&["spec", "volumes"]) {
+            let is_own = volume.at(&["ephemeral"]).is_some_and(|it| !it.is_null());
+            let claim = match volume.str_at(&["persistentVolumeClaim", "claimName"]) {
+                "" if is_own => format!("{name}-{}", volume.str_at(&["name"])),
+                "" => continue,
+                claim => claim.to_owned(),
+            };
+            let found = self.client.get(CLAIMS, &format!("{namespace}/{claim}")).await?;
+            let Some(found) = found else {
+                self.state().waiting.insert(key_of(pod));
+                return Ok(Volumes::Missing(if is_own {
+                    format!("waiting for ephemeral volume controller to create the persistentvolumeclaim {claim:?}")
+                } else {
+                    format!("persistentvolumeclaim {claim:?} not found")
+                }));
+            };
+            if is_going(&found) {
+                return Ok(Volumes::Missing(format!("persistentvolumeclaim {claim:?} is being deleted")));
+            }
+            if found.str_at(&["status", "phase"]) == "Bound" {
+                continue;
+            }
+            let class = self.client.get(CLASSES, found.str_at(&["spec", "storageClassName"])).await?;
+            if class.is_none_or(|class| class.str_at(&["volumeBindingMode"]) != "WaitForFirstConsumer") {
+                self.state().waiting.insert(key_of(pod));
+                return Ok(Volumes::Missing("pod has unbound immediate PersistentVolumeClaims".to_owned()));
+            }
+            waiting.push(found);
+        }
+        Ok(if waiting.is_empty() { Volumes::Bound } else { Volumes::WaitForNode(waiting) })
+    }
+
+    /// Says for which node volumes are to be made; the pod is bound once they are.
+    async fn choose_for(&self, key: &str, claims: Vec<Value>, node: &str) -> Result<Progress, Status> {
+        self.state().waiting.insert(key.to_owned());
+        for claim in claims {
+            let (namespace, name) = place(&claim);
+            if claim.at(&["metadata", "annotations", SELECTED_NODE]).is_some() {
+                continue;
+            }
+            let patch = object! { "metadata" => object! { "annotations" => object! { SELECTED_NODE => node } } };
+            self.client.merge(CLAIMS, namespace, name, &patch).await?;
+        }
+        Ok(Progress::Waits)
+    }
+
+    async fn bind(&self, pod: &Value, node: &str) -> Result<Progress, Status> {
+        match self.client.bind(pod, node).await {
+            Ok(()) => {
+                let message = format!("Successfully assigned {} to {node}", key_of(pod));
+                self.client.tell_normal(pod, "Scheduled", message);
+                Ok(Progress::Done)
+            }
+            Err(status) => {
+                self.state().take_away(&key_of(pod));
+                Err(status)
+            }
+        }
+    }
+
+    /// Has pods that matter less make room on a node.
+    async fn preempt(&self, pod: &Value, (node, victims): (&str, &[String]), why: &str) -> Result<Progress, Status> {
+        for key in victims {
+            let Some(victim) = self.client.get(PODS, key).await? else { continue };
+            let now = time::format_seconds(self.client.now());
+            let message = format!("{NAME}: preempting to accommodate a higher priority pod");
+            let condition = Condition {
+                kind: "DisruptionTarget",
+                status: "True",
+                reason: "PreemptionByScheduler",
+                message: &message,
+            };
+            let mut marked = victim.clone();
+            conditions::set(&mut marked, &condition, &now);
+            let status = marked.get("status").cloned().unwrap_or_default();
+            self.client.update_status(PODS, &victim, status).await?;
+            self.client.delete(PODS, &victim, None).await?;
+            let by = pod.str_at(&["metadata", "uid"]);
+            self.client.tell_normal(&victim, "Preempted", format!("Preempted by pod {by} on node {node}"));
+        }
+        self.report(pod, why, Some(node)).await
+    }
+
+    /// Tells why a pod has no node yet.
+    async fn report(&self, pod: &Value, message: &str, nominated: Option<&str>) -> Result<Progress, Status> {
+        let known = conditions::find(pod, conditions::SCHEDULED);
+        let is_told = known.is_some_and(|known| known.str_at(&["message"]) == message);
+        if !is_told {
+            self.client.tell_warning(pod, "FailedScheduling", message.to_owned());
+            let said = Condition { kind: conditions::SCHEDULED, status: "False", reason: "Unschedulable", message };
+            let mut changed = pod.clone();
+            conditions::set(&mut changed, &said, &time::format_seconds(self.client.now()));
+            let mut status = changed.get("status").cloned().unwrap_or_default();
+            if let Some(node) = nominated {
+                status.make_object().insert("nominatedNodeName", Value::from(node));
+            }
+            self.client.update_status(PODS, pod, status).await?;
+        }
+        Ok(Progress::Waits)
+    }
+}
+
+/// Starts it.
+pub(super) fn start(means: &Means) -> Running {
+    let client = means.client("kube-scheduler").called(NAME);
+    Box::pin(super::reconcile::run(Arc::clone(&means.registry), Scheduler { client, state: Mutex::default() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    #[test]
+    fn only_pods_without_a_node_are_scheduled() {
+        let check = |pod: &str| is_to_be_scheduled(&yaml::decode(pod.as_bytes()).expect("YAML"));
+        assert!(check("spec: {schedulerName: default-scheduler}"));
+        assert!(!check("spec: {schedulerName: mine}"));
+        assert!(!check("spec: {schedulerName: default-scheduler, nodeName: here}"));
+        assert!(!check("spec: {schedulerName: default-scheduler, schedulingGates: [{name: g}]}"));
+        assert!(!check("metadata: {deletionTimestamp: now}\nspec: {schedulerName: default-scheduler}"));
+    }
+}

@@ -1,0 +1,245 @@
+//! What the scheduler knows of nodes and of the pods on them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::controllers::client::{is_going, key_of};
+use crate::controllers::pods;
+use crate::kinds::sum_of_containers;
+use crate::meta::quantity::Quantity;
+use crate::value::{Map, Value};
+
+/// Amounts by the names of resources: thousandths of processors, and whole units of all else.
+pub(super) type Amounts = BTreeMap<String, i64>;
+
+/// A pod, as far as others care.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Pod {
+    pub key: String,
+    pub namespace: String,
+    pub labels: Map,
+    pub requests: Amounts,
+    /// Protocol, address and number.
+    pub ports: Vec<(String, String, i64)>,
+    pub priority: i64,
+    /// Its required anti-affinity.
+    pub repels: Vec<Value>,
+    /// The uid of its controller.
+    pub owner: String,
+    pub is_going: bool,
+}
+
+impl Pod {
+    pub fn of(pod: &Value) -> Self {
+        let spec = pod.get("spec").unwrap_or(&Value::Null);
+        let repels = ["affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
+        let mut owners = pod.items_at(&["metadata", "ownerReferences"]).iter();
+        let owner = owners.find(|owner| owner.get("controller").and_then(Value::as_bool) == Some(true));
+        let labels = pod.at(&["metadata", "labels"]).and_then(Value::as_object);
+        Pod {
+            key: key_of(pod),
+            namespace: pod.str_at(&["metadata", "namespace"]).to_owned(),
+            labels: labels.cloned().unwrap_or_default(),
+            requests: requests(spec),
+            ports: ports(spec),
+            priority: spec.get("priority").and_then(Value::as_i64).unwrap_or_default(),
+            repels: spec.items_at(&repels).to_vec(),
+            owner: owner.map(|owner| owner.str_at(&["uid"]).to_owned()).unwrap_or_default(),
+            is_going: is_going(pod),
+        }
+    }
+
+    pub fn label(&self, name: &str) -> Option<&str> {
+        self.labels.get(name).and_then(Value::as_str)
+    }
+}
+
+/// What a pod asks for: its containers, what running it takes beside, and a place.
+fn requests(spec: &Value) -> Amounts {
+    let mut requests: Amounts =
+        sum_of_containers(spec, "requests").iter().map(|(name, amount)| (name.clone(), units(name, amount))).collect();
+    let of_pod = spec.at(&["resources", "requests"]).and_then(Value::as_object).into_iter().flat_map(Map::iter);
+    for (name, amount) in of_pod {
+        requests.insert(name.to_owned(), parse(name, amount));
+    }
+    for (name, amount) in spec.get("overhead").and_then(Value::as_object).into_iter().flat_map(Map::iter) {
+        *requests.entry(name.to_owned()).or_default() += parse(name, amount);
+    }
+    requests.retain(|_, amount| *amount != 0);
+    requests
+}
+
+fn units(name: &str, amount: &Quantity) -> i64 {
+    if name == "cpu" { amount.milli_value() } else { amount.value() }
+}
+
+fn parse(name: &str, amount: &Value) -> i64 {
+    amount.as_str().and_then(|amount| Quantity::parse(amount).ok()).map_or(0, |amount| units(name, &amount))
+}
+
+fn ports(spec: &Value) -> Vec<(String, String, i64)> {
+    let sidecars = spec.items_at(&["initContainers"]).iter();
+    let sidecars = sidecars.filter(|container| container.str_at(&["restartPolicy"]) == "Always");
+    let ports = spec.items_at(&["containers"]).iter().chain(sidecars).flat_map(|it| it.items_at(&["ports"]));
+    let ports = ports.filter_map(|port| {
+        let number = port.get("hostPort").and_then(Value::as_i64).filter(|number| *number > 0)?;
+        Some((port.str_at(&["protocol"]).to_owned(), port.str_at(&["hostIP"]).to_owned(), number))
+    });
+    ports.collect()
+}
+
+/// A node with its pods.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Node {
+    pub name: String,
+    pub labels: Map,
+    pub taints: Vec<Value>,
+    pub is_unschedulable: bool,
+    pub allocatable: Amounts,
+    pub used: Amounts,
+    pub pods: BTreeMap<String, Pod>,
+    /// How many of them keep others away: mostly none, and then nobody has to be asked.
+    pub repelling: usize,
+}
+
+impl Node {
+    fn take_in(&mut self, node: &Value) {
+        let labels = node.at(&["metadata", "labels"]).and_then(Value::as_object);
+        self.labels = labels.cloned().unwrap_or_default();
+        self.taints = node.items_at(&["spec", "taints"]).to_vec();
+        self.is_unschedulable = node.at(&["spec", "unschedulable"]).and_then(Value::as_bool) == Some(true);
+        let allocatable = node.at(&["status", "allocatable"]).and_then(Value::as_object);
+        let amounts = allocatable.into_iter().flat_map(Map::iter);
+        self.allocatable = amounts.map(|(name, amount)| (name.to_owned(), parse(name, amount))).collect();
+    }
+
+    pub fn add(&mut self, pod: Pod) {
+        self.remove(&pod.key);
+        for (name, amount) in &pod.requests {
+            *self.used.entry(name.clone()).or_default() += amount;
+        }
+        self.repelling += usize::from(!pod.repels.is_empty());
+        self.pods.insert(pod.key.clone(), pod);
+    }
+
+    pub fn remove(&mut self, key: &str) -> Option<Pod> {
+        let pod = self.pods.remove(key)?;
+        for (name, amount) in &pod.requests {
+            *self.used.entry(name.clone()).or_default() -= amount;
+        }
+        self.repelling -= usize::from(!pod.repels.is_empty());
+        Some(pod)
+    }
+
+    /// Whether it is the same to those who look for a place, its pods apart.
+    fn offers_the_same(&self, other: &Node) -> bool {
+        (&self.labels, &self.taints, self.is_unschedulable, &self.allocatable)
+            == (&other.labels, &other.taints, other.is_unschedulable, &other.allocatable)
+    }
+}
+
+/// Everything.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// By name. Pods may be bound to a node before that is known.
+    pub nodes: BTreeMap<String, Node>,
+    /// Those of `nodes` that are there.
+    pub known: BTreeSet<String>,
+    /// The node of each pod.
+    places: HashMap<String, String>,
+    /// The labels of namespaces.
+    pub namespaces: HashMap<String, Map>,
+    /// Pods that found no place.
+    pub waiting: BTreeSet<String>,
+    /// The node that others make room on, for a pod that waits for it.
+    pub nominated: BTreeMap<String, (String, Pod)>,
+}
+
+impl State {
+    /// Takes a node in; tells whether it offers something else than before.
+    pub fn take_in_node(&mut self, name: &str, node: Option<&Value>) -> bool {
+        let Some(node) = node else {
+            self.known.remove(name);
+            if self.nodes.get(name).is_some_and(|node| node.pods.is_empty()) {
+                self.nodes.remove(name);
+            }
+            return false;
+        };
+        let is_new = self.known.insert(name.to_owned());
+        let known = self.nodes.entry(name.to_owned()).or_default();
+        let mut changed = Node { name: name.to_owned(), ..Node::default() };
+        changed.take_in(node);
+        let same = !is_new && known.offers_the_same(&changed);
+        (changed.used, changed.pods) = (std::mem::take(&mut known.used), std::mem::take(&mut known.pods));
+        changed.repelling = known.repelling;
+        *known = changed;
+        !same
+    }
+
+    /// Takes a bound pod in, or that it is gone or over; tells whether something became free.
+    pub fn take_in_pod(&mut self, key: &str, pod: Option<&Value>) -> bool {
+        let node = pod.filter(|pod| !pods::is_over(pod)).map(|pod| pod.str_at(&["spec", "nodeName"]));
+        match (node, pod) {
+            (Some(node), Some(pod)) if !node.is_empty() => {
+                self.place(node, Pod::of(pod));
+                false
+            }
+            _ => self.take_away(key),
+        }
+    }
+
+    /// Puts a pod on a node.
+    pub fn place(&mut self, node: &str, pod: Pod) {
+        self.nominated.remove(&pod.key);
+        self.waiting.remove(&pod.key);
+        if self.places.get(&pod.key).is_some_and(|known| known != node) {
+            self.take_away(&pod.key.clone());
+        }
+        self.places.insert(pod.key.clone(), node.to_owned());
+        let place = self.nodes.entry(node.to_owned()).or_default();
+        place.name = node.to_owned();
+        place.add(pod);
+    }
+
+    pub fn take_away(&mut self, key: &str) -> bool {
+        self.nominated.remove(key);
+        let Some(node) = self.places.remove(key) else { return false };
+        self.nodes.get_mut(&node).is_some_and(|node| node.remove(key).is_some())
+    }
+
+    /// The nodes that are there.
+    pub fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.known.iter().filter_map(|name| self.nodes.get(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    fn read(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("YAML")
+    }
+
+    #[test]
+    fn a_node_knows_what_its_pods_use() {
+        let mut state = State::default();
+        let pod = read(
+            "metadata: {name: p, namespace: d}\n\
+             spec: {nodeName: here, overhead: {cpu: 10m}, containers: [{resources: {requests: {cpu: 500m, memory: 1Ki}}}]}",
+        );
+        // A pod may come before its node.
+        assert!(!state.take_in_pod("d/p", Some(&pod)));
+        assert_eq!(state.nodes().count(), 0);
+        let node = read("metadata: {name: here}\nstatus: {allocatable: {cpu: '2'}}");
+        assert!(state.take_in_node("here", Some(&node)) && !state.take_in_node("here", Some(&node)));
+        let used = |state: &State| state.nodes["here"].used.clone();
+        assert_eq!(used(&state), Amounts::from([("cpu".to_owned(), 510), ("memory".to_owned(), 1024)]));
+        state.take_in_pod("d/p", Some(&pod));
+        assert_eq!(used(&state)["cpu"], 510);
+        let mut over = pod;
+        over.make_object().insert("status", read("{phase: Succeeded}"));
+        assert!(state.take_in_pod("d/p", Some(&over)) && !state.take_in_pod("d/p", None));
+        assert_eq!(used(&state)["cpu"], 0);
+    }
+}

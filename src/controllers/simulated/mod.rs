@@ -1,0 +1,221 @@
+//! Nodes that nothing is behind: they are ready, and so is what is bound to them. No image and no command is run.
+//!
+//! Simulated is a node with kwok's annotation, and those of `--simulate-nodes`, which are made at the start. Nothing is
+//! renewed while nothing happens: such nodes have no leases, and nobody judges them by the time of their last word.
+
+mod node;
+mod plan;
+mod stage;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use self::node::Block;
+use self::stage::{Addresses, Step};
+use super::client::{Client, NODES, PODS, written};
+use super::queue::Progress;
+use super::reconcile::Reconciler;
+use super::switches::{Means, Running};
+use crate::meta::Status;
+use crate::store::{Collection, Entry};
+use crate::value::{Value, json};
+
+pub use self::plan::NodePlan;
+
+/// What every bound pod's bytes contain.
+const BOUND: &[u8] = b"\"nodeName\":\"";
+/// How many pods a node has room for, where it does not say so.
+const PODS_MAX: i64 = 110;
+
+struct Simulated {
+    client: Client,
+    plan: NodePlan,
+    nodes: Mutex<Nodes>,
+}
+
+#[derive(Default)]
+struct Nodes {
+    known: BTreeMap<String, Node>,
+    /// Those of the plan that were made: one that somebody deletes stays away.
+    made: BTreeSet<String>,
+    next: u32,
+    /// The node and the address of each pod.
+    pods: HashMap<String, (String, Ipv4Addr)>,
+}
+
+struct Node {
+    block: Block,
+    used: BTreeSet<Ipv4Addr>,
+}
+
+impl Simulated {
+    fn nodes(&self) -> MutexGuard<'_, Nodes> {
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pods_max(&self) -> i64 {
+        let pods = self.plan.capacity.iter().find(|(name, _)| name == "pods");
+        pods.and_then(|(_, amount)| amount.parse().ok()).unwrap_or(PODS_MAX)
+    }
+
+    /// Makes a node of the plan, or has one that is there say that it is ready.
+    async fn see_to_node(&self, name: &str) -> Result<Progress, Status> {
+        let now = written(self.client.now());
+        let Some(node) = self.client.get(NODES, name).await? else {
+            let is_new = self.plan.names().any(|planned| planned == name) && self.nodes().made.insert(name.to_owned());
+            if is_new {
+                let block = self.nodes().block_of(name, self.pods_max());
+                self.client.create(NODES, &node::new(&self.plan, name, &block, &now)).await?;
+            }
+            return Ok(Progress::Done);
+        };
+        if !node::is_simulated(&node) {
+            return Ok(Progress::Done);
+        }
+        let (is_first, block) = {
+            let mut nodes = self.nodes();
+            nodes.made.insert(name.to_owned());
+            (!nodes.known.contains_key(name), nodes.block_of(name, self.pods_max()))
+        };
+        let status = node::status_of(&node, &self.plan.capacity, &block, &now);
+        self.client.update_status(NODES, &node, status).await?;
+        if is_first {
+            self.begin_pods_of(name).await?;
+        }
+        Ok(Progress::Done)
+    }
+
+    /// Sees to the pods that were bound to a node before it was known.
+    async fn begin_pods_of(&self, node: &str) -> Result<(), Status> {
+        let mark = format!("\"nodeName\":{}", json::encode_to_string(&Value::from(node)));
+        let mark = mark.as_bytes();
+        let has_mark = |bytes: &[u8]| bytes.windows(mark.len()).any(|window| window == mark);
+        for pod in self.client.list(PODS, "", |stored| has_mark(&stored.bytes)).await? {
+            self.see_to_pod(&super::client::key_of(&pod)).await?;
+        }
+        Ok(())
+    }
+
+    async fn see_to_pod(&self, key: &str) -> Result<Progress, Status> {
+        let Some(pod) = self.client.get(PODS, key).await? else {
+            self.nodes().release(key);
+            return Ok(Progress::Done);
+        };
+        let known = pod.str_at(&["status", "podIP"]).parse().ok();
+        let Some(addresses) = self.nodes().place(key, pod.str_at(&["spec", "nodeName"]), known) else {
+            return Ok(Progress::Done);
+        };
+        match stage::next(&pod, addresses, self.client.now()) {
+            Step::Nothing => Ok(Progress::Done),
+            Step::After(pause) => Ok(Progress::After(pause)),
+            Step::Delete => self.client.delete(PODS, &pod, Some(0)).await.map(|()| Progress::Done),
+            Step::Status(status) => {
+                self.client.update_status(PODS, &pod, status).await?;
+                // What follows at once is not waited for: the change brings it up.
+                Ok(Progress::Done)
+            }
+        }
+    }
+}
+
+impl Nodes {
+    /// The addresses of a node, which is known from now on.
+    fn block_of(&mut self, name: &str, pods_max: i64) -> Block {
+        if let Some(node) = self.known.get(name) {
+            return node.block.clone();
+        }
+        let block = Block::of(self.next, pods_max);
+        self.next += 1;
+        self.known.insert(name.to_owned(), Node { block: block.clone(), used: BTreeSet::new() });
+        block
+    }
+
+    /// The addresses of a pod on a simulated node; it keeps those that it has.
+    fn place(&mut self, key: &str, node: &str, known: Option<Ipv4Addr>) -> Option<Addresses> {
+        let found = self.known.get_mut(node)?;
+        let host = found.block.node;
+        if let Some((_, pod)) = self.pods.get(key).filter(|(at, _)| at == node) {
+            return Some(Addresses { host, pod: *pod });
+        }
+        // More pods than addresses share the first.
+        let free = || found.block.pods().find(|address| !found.used.contains(address));
+        let pod = known.filter(|known| *known != host).or_else(free).or_else(|| found.block.pods().next())?;
+        found.used.insert(pod);
+        self.pods.insert(key.to_owned(), (node.to_owned(), pod));
+        Some(Addresses { host, pod })
+    }
+
+    fn release(&mut self, key: &str) {
+        if let Some((node, address)) = self.pods.remove(key)
+            && let Some(node) = self.known.get_mut(&node)
+        {
+            node.used.remove(&address);
+        }
+    }
+}
+
+/// A key is the name of a node, or `namespace/name` of a pod.
+impl Reconciler for Simulated {
+    const TASK: &str = "simulating nodes";
+    const AT_ONCE: usize = 64;
+
+    fn collections(&self) -> Vec<Collection> {
+        vec![NODES.collection(), PODS.collection()]
+    }
+
+    fn first_keys(&self) -> Vec<String> {
+        self.plan.names().collect()
+    }
+
+    fn note(&self, change: &Entry) -> Vec<String> {
+        if NODES.is(&change.collection) {
+            if change.stored.is_none() {
+                self.nodes().known.remove(&*change.key);
+            }
+            return vec![change.key.to_string()];
+        }
+        if !PODS.is(&change.collection) {
+            return Vec::new();
+        }
+        let is_bound = |bytes: &[u8]| bytes.windows(BOUND.len()).any(|window| window == BOUND);
+        match &change.stored {
+            Some(stored) if !is_bound(&stored.bytes) => Vec::new(),
+            Some(_) => vec![change.key.to_string()],
+            None => {
+                self.nodes().release(&change.key);
+                Vec::new()
+            }
+        }
+    }
+
+    async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
+        if key.contains('/') { self.see_to_pod(key).await } else { self.see_to_node(key).await }
+    }
+}
+
+/// Starts it.
+pub(super) fn start(means: &Means) -> Running {
+    let client = means.client("kubelet");
+    let simulated = Simulated { client, plan: means.nodes.clone(), nodes: Mutex::default() };
+    Box::pin(super::reconcile::run(Arc::clone(&means.registry), simulated))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pod_has_an_address_of_its_node_until_it_is_gone() {
+        let mut nodes = Nodes::default();
+        nodes.block_of("n", 110);
+        let mut place = |key: &str, known: Option<Ipv4Addr>| nodes.place(key, "n", known).map(|at| at.pod.to_string());
+        assert_eq!(place("d/a", None).as_deref(), Some("10.64.0.2"));
+        assert_eq!(place("d/b", None).as_deref(), Some("10.64.0.3"));
+        assert_eq!(place("d/a", None).as_deref(), Some("10.64.0.2"));
+        assert_eq!(place("d/c", Some(Ipv4Addr::new(10, 64, 0, 9))).as_deref(), Some("10.64.0.9"));
+        nodes.release("d/a");
+        assert_eq!(nodes.place("d/d", "n", None).map(|at| at.pod.to_string()).as_deref(), Some("10.64.0.2"));
+        assert!(nodes.place("d/e", "elsewhere", None).is_none());
+    }
+}

@@ -1,0 +1,98 @@
+//! How many nodes are simulated, and what each has: `3,cpu=8,memory=32Gi,label=zone=a`.
+
+use std::str::FromStr;
+
+use crate::meta::names::{is_qualified_name, is_valid_label_value};
+use crate::meta::quantity::Quantity;
+
+/// How many there may be.
+const NODES_MAX: usize = 1_000;
+/// What each has, where nothing else is said.
+const CAPACITY: [(&str, &str); 4] = [("cpu", "8"), ("ephemeral-storage", "100Gi"), ("memory", "32Gi"), ("pods", "110")];
+
+/// The nodes that are simulated from the start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodePlan {
+    pub count: usize,
+    /// What each has, by the names of resources.
+    pub capacity: Vec<(String, String)>,
+    /// Labels beside those that every node has.
+    pub labels: Vec<(String, String)>,
+}
+
+impl Default for NodePlan {
+    fn default() -> Self {
+        let capacity = CAPACITY.map(|(name, amount)| (name.to_owned(), amount.to_owned()));
+        NodePlan { count: 0, capacity: capacity.into(), labels: Vec::new() }
+    }
+}
+
+impl FromStr for NodePlan {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut parts = text.split(',');
+        let count = parts.next().unwrap_or_default();
+        let count = count.parse().ok().filter(|count| *count <= NODES_MAX);
+        let count = count.ok_or_else(|| format!("begin with a number of nodes, {NODES_MAX} at most"))?;
+        let mut plan = NodePlan { count, ..NodePlan::default() };
+        for part in parts {
+            let (name, value) = part.split_once('=').ok_or_else(|| format!("{part:?} is no NAME=VALUE"))?;
+            match name {
+                "label" => plan.labels.push(label(value)?),
+                _ => plan.set_capacity(name, value)?,
+            }
+        }
+        Ok(plan)
+    }
+}
+
+impl NodePlan {
+    fn set_capacity(&mut self, name: &str, amount: &str) -> Result<(), String> {
+        if let Some(fault) = is_qualified_name(name).first() {
+            return Err(format!("{name:?} is no resource: {fault}"));
+        }
+        let quantity = Quantity::parse(amount).map_err(|error| format!("{name}={amount}: {error}"))?;
+        if quantity.signum() < 0 {
+            return Err(format!("{name}={amount}: it is negative"));
+        }
+        self.capacity.retain(|(known, _)| known != name);
+        self.capacity.push((name.to_owned(), amount.to_owned()));
+        Ok(())
+    }
+
+    /// The names of the nodes.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        (0..self.count).map(|number| format!("node-{number}"))
+    }
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').unwrap_or((text, ""));
+    let faults = is_qualified_name(name).into_iter().chain(is_valid_label_value(value));
+    match faults.into_iter().next() {
+        Some(fault) => Err(format!("label={text}: {fault}")),
+        None => Ok((name.to_owned(), value.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_is_a_number_and_what_each_node_has() {
+        let plan: NodePlan = "3,cpu=2,example.com/gpu=1,label=zone=a,label=spot".parse().expect("a plan");
+        assert_eq!(plan.names().collect::<Vec<_>>(), ["node-0", "node-1", "node-2"]);
+        let capacity: Vec<String> = plan.capacity.iter().map(|(name, amount)| format!("{name}={amount}")).collect();
+        assert_eq!(capacity, ["ephemeral-storage=100Gi", "memory=32Gi", "pods=110", "cpu=2", "example.com/gpu=1"]);
+        assert_eq!(plan.labels, [("zone".into(), "a".into()), ("spot".into(), String::new())]);
+    }
+
+    #[test]
+    fn what_is_no_plan_is_told() {
+        for text in ["", "x", "2000", "1,cpu", "1,cpu=x", "1,cpu=-1", "1,label=/=", "1,a b=1"] {
+            assert!(text.parse::<NodePlan>().is_err(), "{text}");
+        }
+    }
+}

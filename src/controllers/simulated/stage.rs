@@ -1,0 +1,551 @@
+//! What becomes of a pod on a node that nothing is behind: which step is next, and when.
+//!
+//! In: a pod, its addresses, the time. Out: its next status, or when to look again. All that is remembered stands in the pod.
+//!
+//! A pod runs and is ready at once, and one of a Job ends well at once, unless its annotations say otherwise. They are kwok's
+//! where kwok has them: `pod-create`, `pod-ready`, `pod-complete`, `pod-delete` and `pod-container-running-failed`, each with
+//! `.stage.kwok.x-k8s.io/delay` behind it.
+//!
+//! Conditions and reasons: the kubelet of Kubernetes 1.37.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::controllers::client::{int_at, is_going, sooner, time_at, written};
+use crate::controllers::pods;
+use crate::kinds::pod_object::conditions::{self, Condition};
+use crate::meta::{duration, time};
+use crate::object;
+use crate::value::Value;
+
+const CREATE: &str = "pod-create";
+const READY: &str = "pod-ready";
+const COMPLETE: &str = "pod-complete";
+const DELETE: &str = "pod-delete";
+const FAIL: &str = "pod-container-running-failed";
+/// How long the second start in a row of a container waits, and how long any does at most.
+const BACK_OFF_FIRST_S: u64 = 10;
+const BACK_OFF_MAX_S: u64 = 300;
+
+/// What is to be done with a pod.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Step {
+    Nothing,
+    After(Duration),
+    /// It has this status now.
+    Status(Value),
+    /// It has ended, and is to go.
+    Delete,
+}
+
+/// Where a pod is reached.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Addresses {
+    pub host: Ipv4Addr,
+    pub pod: Ipv4Addr,
+}
+
+/// The next step of a pod on a simulated node.
+pub(super) fn next(pod: &Value, at: Addresses, now: Timestamp) -> Step {
+    if is_going(pod) {
+        return end(pod, now);
+    }
+    if pods::is_over(pod) {
+        return Step::Nothing;
+    }
+    let deadline = match expiry(pod, now) {
+        Some(Due::Now) => return Step::Status(expired(pod, now)),
+        Some(Due::In(pause)) => Some(pause),
+        None => None,
+    };
+    let step = match pod.str_at(&["status", "phase"]) {
+        "Running" => go_on(pod, now),
+        _ => begin(pod, at, now),
+    };
+    match (step, deadline) {
+        (Step::Nothing, Some(pause)) => Step::After(pause),
+        (Step::After(one), other) => Step::After(sooner(Some(one), other).unwrap_or(one)),
+        (step, _) => step,
+    }
+}
+
+/// When something is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    Now,
+    In(Duration),
+}
+
+fn due(since: Option<Timestamp>, pause: Duration, now: Timestamp) -> Due {
+    let pause = i128::try_from(pause.as_nanos()).unwrap_or(i128::MAX);
+    let since = since.unwrap_or(now).as_nanosecond();
+    match u64::try_from(since.saturating_add(pause) - now.as_nanosecond()) {
+        Ok(left) if left > 0 => Due::In(Duration::from_nanos(left)),
+        _ => Due::Now,
+    }
+}
+
+/// What is said of a stage in the annotations of a pod, or in its labels.
+fn said<'p>(pod: &'p Value, stage: &str, what: &str) -> &'p str {
+    let slash = if what.is_empty() { "" } else { "/" };
+    let name = format!("{stage}.stage.kwok.x-k8s.io{slash}{what}");
+    let found = ["annotations", "labels"].map(|list| pod.str_at(&["metadata", list, name.as_str()]));
+    found.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
+}
+
+/// How long a stage is waited for, as in Go's `1m30s`.
+fn delay(pod: &Value, stage: &str, default: Duration) -> Duration {
+    let nanoseconds = duration::parse_go(said(pod, stage, "delay")).ok().and_then(|nanos| u64::try_from(nanos).ok());
+    nanoseconds.map_or(default, Duration::from_nanos)
+}
+
+/// Whether a stage comes at all: one of the weight 0 does not.
+fn comes(pod: &Value, stage: &str) -> bool {
+    said(pod, stage, "weight") != "0"
+}
+
+/// A pod that is being deleted. One that others hold by their finalizers says first that it has ended.
+fn end(pod: &Value, now: Timestamp) -> Step {
+    let grace_s = int_at(pod, &["metadata", "deletionGracePeriodSeconds"]);
+    let is_held = !pod.items_at(&["metadata", "finalizers"]).is_empty();
+    if is_held && !pods::is_over(pod) && !pod.items_at(&["status", "containerStatuses"]).is_empty() {
+        return Step::Status(ended(pod, &Exit { code: 137, reason: "Error", message: "" }, "", now));
+    }
+    if grace_s == 0 {
+        return Step::Nothing;
+    }
+    let begun = time_at(pod, &["metadata", "deletionTimestamp"])
+        .and_then(|ends| ends.checked_sub(jiff::SignedDuration::from_secs(grace_s)).ok());
+    match due(begun, delay(pod, DELETE, Duration::ZERO), now) {
+        Due::Now => Step::Delete,
+        Due::In(pause) => Step::After(pause),
+    }
+}
+
+/// Until when the pod may be active.
+fn expiry(pod: &Value, now: Timestamp) -> Option<Due> {
+    let seconds = pod.at(&["spec", "activeDeadlineSeconds"]).and_then(Value::as_i64)?;
+    let started = time_at(pod, &["status", "startTime"])?;
+    Some(due(Some(started), Duration::from_secs(u64::try_from(seconds).unwrap_or_default()), now))
+}
+
+fn expired(pod: &Value, now: Timestamp) -> Value {
+    let exit = Exit { code: 137, reason: "Error", message: "" };
+    let mut status = ended(pod, &exit, "", now);
+    let fields = status.make_object();
+    fields.insert("phase", Value::from("Failed"));
+    fields.insert("reason", Value::from("DeadlineExceeded"));
+    fields.insert("message", Value::from("Pod was active on the node longer than the specified deadline"));
+    status
+}
+
+/// A pod that has a node.
+fn begin(pod: &Value, at: Addresses, now: Timestamp) -> Step {
+    let bound = conditions::find(pod, conditions::SCHEDULED).and_then(|it| time_at(it, &["lastTransitionTime"]));
+    if let Due::In(pause) = due(bound, delay(pod, CREATE, Duration::ZERO), now) {
+        return Step::After(pause);
+    }
+    let is_ready = comes(pod, READY) && delay(pod, READY, Duration::ZERO).is_zero();
+    let statuses = |list: &str, of: &dyn Fn(&Value) -> Value| -> Vec<Value> {
+        pod.items_at(&["spec", list]).iter().map(of).collect()
+    };
+    let init = statuses("initContainers", &|container| match container.str_at(&["restartPolicy"]) {
+        "Always" => running(pod, container, true, now),
+        _ => {
+            let exit = Exit { code: 0, reason: "Completed", message: "" };
+            let mut status = running(pod, container, true, now);
+            let fields = status.make_object();
+            fields.insert("started", Value::Bool(false));
+            fields.insert("state", exit.state(Some(now), now, fields_id(pod, container)));
+            status
+        }
+    });
+    let containers = statuses("containers", &|container| running(pod, container, is_ready, now));
+    let address =
+        if pod.at(&["spec", "hostNetwork"]).and_then(Value::as_bool) == Some(true) { at.host } else { at.pod };
+    let mut changed = pod.clone();
+    let fields = changed.make_object().entry("status").make_object();
+    for (name, address) in [("hostIP", at.host), ("podIP", address)] {
+        let address = address.to_string();
+        fields.insert(format!("{name}s"), Value::Array(vec![object! { "ip" => address.as_str() }]));
+        fields.insert(name, Value::String(address));
+    }
+    fields.insert("phase", Value::from("Running"));
+    fields.insert("startTime", written(now));
+    fields.insert("containerStatuses", Value::Array(containers));
+    if !init.is_empty() {
+        fields.insert("initContainerStatuses", Value::Array(init));
+    }
+    set(&mut changed, "PodReadyToStartContainers", ("True", "", ""), now);
+    set(&mut changed, "Initialized", ("True", "", ""), now);
+    Step::Status(with_readiness(changed, now))
+}
+
+fn fields_id(pod: &Value, container: &Value) -> String {
+    format!("simulated://{}/{}", pod.str_at(&["metadata", "uid"]), container.str_at(&["name"]))
+}
+
+/// The status of a container that runs for the first time.
+fn running(pod: &Value, container: &Value, is_ready: bool, now: Timestamp) -> Value {
+    let image = container.str_at(&["image"]);
+    object! {
+        "name" => container.str_at(&["name"]),
+        "image" => image,
+        "imageID" => image,
+        "containerID" => fields_id(pod, container),
+        "ready" => is_ready,
+        "started" => true,
+        "restartCount" => 0,
+        "lastState" => object! {},
+        "state" => object! { "running" => object! { "startedAt" => written(now) } },
+    }
+}
+
+/// How a container ends.
+struct Exit<'e> {
+    code: i64,
+    reason: &'e str,
+    message: &'e str,
+}
+
+impl Exit<'_> {
+    fn state(&self, started: Option<Timestamp>, now: Timestamp, id: String) -> Value {
+        let mut terminated = object! {
+            "exitCode" => self.code,
+            "reason" => self.reason,
+            "startedAt" => written(started.unwrap_or(now)),
+            "finishedAt" => written(now),
+            "containerID" => id,
+        };
+        if !self.message.is_empty() {
+            terminated.make_object().insert("message", Value::from(self.message));
+        }
+        object! { "terminated" => terminated }
+    }
+}
+
+/// A pod that runs.
+fn go_on(pod: &Value, now: Timestamp) -> Step {
+    let steps = [restart(pod, now), fail(pod, now), become_ready(pod, now), complete(pod, now)];
+    let mut pause = None;
+    for step in steps {
+        match step {
+            Step::After(left) => pause = sooner(pause, Some(left)),
+            Step::Nothing => {}
+            step => return step,
+        }
+    }
+    let settled = with_readiness(pod.clone(), now);
+    match pause {
+        _ if pod.get("status") != Some(&settled) => Step::Status(settled),
+        Some(pause) => Step::After(pause),
+        None => Step::Nothing,
+    }
+}
+
+/// The containers of a pod that are in a state: `running`, `waiting` or `terminated`.
+fn in_state<'p>(pod: &'p Value, state: &'p str) -> impl Iterator<Item = &'p Value> {
+    let statuses = pod.items_at(&["status", "containerStatuses"]).iter();
+    statuses.filter(move |status| status.at(&["state", state]).is_some_and(|state| !state.is_null()))
+}
+
+fn started_at(status: &Value) -> Option<Timestamp> {
+    time_at(status, &["state", "running", "startedAt"])
+}
+
+/// A container that waits for its next start.
+fn restart(pod: &Value, now: Timestamp) -> Step {
+    let Some(waiting) = in_state(pod, "waiting").next() else { return Step::Nothing };
+    let since = time_at(waiting, &["lastState", "terminated", "finishedAt"]);
+    match due(since, back_off(int_at(waiting, &["restartCount"])), now) {
+        Due::In(pause) => Step::After(pause),
+        Due::Now => {
+            let name = waiting.str_at(&["name"]).to_owned();
+            let is_ready = comes(pod, READY) && delay(pod, READY, Duration::ZERO).is_zero();
+            let changed = with_container(pod, &name, |status| {
+                let count = int_at(status, &["restartCount"]);
+                let fields = status.make_object();
+                fields.insert("restartCount", Value::Int(count + 1));
+                fields.insert("ready", Value::Bool(is_ready));
+                fields.insert("started", Value::Bool(true));
+                fields.insert("state", object! { "running" => object! { "startedAt" => written(now) } });
+            });
+            Step::Status(with_readiness(changed, now))
+        }
+    }
+}
+
+/// How long a container waits that has been started again so often.
+fn back_off(restarts: i64) -> Duration {
+    let doubled = u32::try_from(restarts - 1).ok().map(|times| 2_u64.saturating_pow(times));
+    Duration::from_secs(doubled.map_or(0, |times| (BACK_OFF_FIRST_S.saturating_mul(times)).min(BACK_OFF_MAX_S)))
+}
+
+/// A container that is to fail: the pod fails with it, unless it is to be started again.
+fn fail(pod: &Value, now: Timestamp) -> Step {
+    let wanted = said(pod, FAIL, "container-name");
+    let failing = in_state(pod, "running").find(|status| wanted.is_empty() || status.str_at(&["name"]) == wanted);
+    let (true, Some(failing)) = (said(pod, FAIL, "") == "true", failing) else { return Step::Nothing };
+    if let Due::In(pause) = due(started_at(failing), delay(pod, FAIL, Duration::from_secs(1)), now) {
+        return Step::After(pause);
+    }
+    let reason = said(pod, FAIL, "reason");
+    let exit = Exit {
+        code: said(pod, FAIL, "exit-code").parse().unwrap_or(1),
+        reason: if reason.is_empty() { "Error" } else { reason },
+        message: said(pod, FAIL, "message"),
+    };
+    let starts_again = match pod.str_at(&["spec", "restartPolicy"]) {
+        "Never" => false,
+        "OnFailure" => exit.code != 0,
+        _ => true,
+    };
+    if !starts_again {
+        return Step::Status(ended(pod, &exit, wanted, now));
+    }
+    let name = failing.str_at(&["name"]).to_owned();
+    let changed = with_container(pod, &name, |status| {
+        let id = status.str_at(&["containerID"]).to_owned();
+        let terminated = exit.state(started_at(status), now, id);
+        let restarts = int_at(status, &["restartCount"]);
+        let fields = status.make_object();
+        fields.insert("lastState", terminated);
+        fields.insert("ready", Value::Bool(false));
+        fields.insert("started", Value::Bool(false));
+        let pause = back_off(restarts).as_secs();
+        let message = format!("back-off {pause}s restarting failed container={name}");
+        let waiting = object! { "reason" => "CrashLoopBackOff", "message" => message };
+        fields.insert("state", object! { "waiting" => waiting });
+    });
+    Step::Status(with_readiness(changed, now))
+}
+
+/// A container that is to be ready later.
+fn become_ready(pod: &Value, now: Timestamp) -> Step {
+    let mut unready = in_state(pod, "running")
+        .filter(|status| status.get("ready").and_then(Value::as_bool) == Some(false))
+        .map(|status| (status.str_at(&["name"]).to_owned(), started_at(status)));
+    let Some((name, started)) = unready.next().filter(|_| comes(pod, READY)) else { return Step::Nothing };
+    match due(started, delay(pod, READY, Duration::ZERO), now) {
+        Due::In(pause) => Step::After(pause),
+        Due::Now => {
+            let mut changed = with_container(pod, &name, |status| {
+                status.make_object().insert("ready", Value::Bool(true));
+            });
+            for (name, _) in unready {
+                changed = with_container(&changed, &name, |status| {
+                    status.make_object().insert("ready", Value::Bool(true));
+                });
+            }
+            Step::Status(with_readiness(changed, now))
+        }
+    }
+}
+
+/// A pod that ends well: one of a Job, or one that says when.
+fn complete(pod: &Value, now: Timestamp) -> Step {
+    let mut owners = pod.items_at(&["metadata", "ownerReferences"]).iter();
+    let ends = owners.any(|owner| owner.str_at(&["kind"]) == "Job") || !said(pod, COMPLETE, "delay").is_empty();
+    let may_end = matches!(pod.str_at(&["spec", "restartPolicy"]), "Never" | "OnFailure");
+    let all_run = in_state(pod, "running").count() == pod.items_at(&["spec", "containers"]).len();
+    let fails = said(pod, FAIL, "") == "true";
+    if !(ends && may_end && all_run && pods::is_ready(pod)) || fails || !comes(pod, COMPLETE) {
+        return Step::Nothing;
+    }
+    let started = in_state(pod, "running").filter_map(started_at).max();
+    match due(started, delay(pod, COMPLETE, Duration::ZERO), now) {
+        Due::In(pause) => Step::After(pause),
+        Due::Now => Step::Status(ended(pod, &Exit { code: 0, reason: "Completed", message: "" }, "", now)),
+    }
+}
+
+/// The status of a pod whose containers have ended: `only` one of them with `exit`, or all.
+fn ended(pod: &Value, exit: &Exit<'_>, only: &str, now: Timestamp) -> Value {
+    let mut changed = pod.clone();
+    for list in ["containerStatuses", "initContainerStatuses"] {
+        let Some(Value::Array(statuses)) = changed.at_mut(&["status", list]) else { continue };
+        for status in statuses.iter_mut().filter(|status| status.at(&["state", "terminated"]).is_none()) {
+            let is_it = list == "containerStatuses" && (only.is_empty() || status.str_at(&["name"]) == only);
+            let well = Exit { code: 0, reason: "Completed", message: "" };
+            let how = if is_it { exit } else { &well };
+            let state = how.state(started_at(status), now, status.str_at(&["containerID"]).to_owned());
+            let fields = status.make_object();
+            fields.insert("ready", Value::Bool(false));
+            fields.insert("started", Value::Bool(false));
+            fields.insert("state", state);
+        }
+    }
+    let (phase, reason) = if exit.code == 0 { ("Succeeded", "PodCompleted") } else { ("Failed", "PodFailed") };
+    changed.make_object().entry("status").make_object().insert("phase", Value::from(phase));
+    set(&mut changed, "PodReadyToStartContainers", ("False", "", ""), now);
+    set(&mut changed, "Initialized", ("True", if exit.code == 0 { reason } else { "" }, ""), now);
+    for condition in ["Ready", "ContainersReady"] {
+        set(&mut changed, condition, ("False", reason, ""), now);
+    }
+    changed.get("status").cloned().unwrap_or_default()
+}
+
+/// The pod with the status of one of its containers changed.
+fn with_container(pod: &Value, name: &str, change: impl FnOnce(&mut Value)) -> Value {
+    let mut changed = pod.clone();
+    if let Some(Value::Array(statuses)) = changed.at_mut(&["status", "containerStatuses"])
+        && let Some(status) = statuses.iter_mut().find(|status| status.str_at(&["name"]) == name)
+    {
+        change(status);
+    }
+    changed
+}
+
+/// The status of a pod whose conditions say how ready it is: its containers, and its readiness gates.
+fn with_readiness(mut pod: Value, now: Timestamp) -> Value {
+    let unready: Vec<&str> = pod
+        .items_at(&["status", "containerStatuses"])
+        .iter()
+        .filter(|status| status.get("ready").and_then(Value::as_bool) != Some(true))
+        .map(|status| status.str_at(&["name"]))
+        .collect();
+    let closed: Vec<String> = pod
+        .items_at(&["spec", "readinessGates"])
+        .iter()
+        .map(|gate| gate.str_at(&["conditionType"]))
+        .filter(|gate| !conditions::is_true(&pod, gate))
+        .map(|gate| format!("corresponding condition of pod readiness gate {gate:?} does not exist."))
+        .collect();
+    let message = format!("containers with unready status: [{}]", unready.join(" "));
+    let containers =
+        if unready.is_empty() { ("True", "", "") } else { ("False", "ContainersNotReady", message.as_str()) };
+    let gates = closed.join(", ");
+    let ready = if unready.is_empty() && !closed.is_empty() {
+        ("False", "ReadinessGatesNotReady", gates.as_str())
+    } else {
+        containers
+    };
+    set(&mut pod, "ContainersReady", containers, now);
+    set(&mut pod, "Ready", ready, now);
+    pod.get("status").cloned().unwrap_or_default()
+}
+
+fn set(pod: &mut Value, kind: &str, (status, reason, message): (&str, &str, &str), now: Timestamp) {
+    conditions::set(pod, &Condition { kind, status, reason, message }, &time::format_seconds(now));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    const AT: Addresses = Addresses { host: Ipv4Addr::new(172, 31, 0, 1), pod: Ipv4Addr::new(10, 64, 0, 2) };
+
+    fn read(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("YAML")
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_767_225_600 + second).expect("a time")
+    }
+
+    /// The pod with the status that it has after each of so many steps, and when the last was.
+    fn run(mut pod: Value, steps: usize) -> (Value, i64) {
+        let mut second = 0;
+        for _ in 0..steps {
+            match next(&pod, AT, at(second)) {
+                Step::Status(status) => _ = pod.make_object().insert("status", status),
+                Step::After(pause) => second += i64::try_from(pause.as_millis().div_ceil(1000)).expect("it is short"),
+                other => panic!("{other:?} after {second} s: {pod:?}"),
+            }
+        }
+        (pod, second)
+    }
+
+    fn pod(annotations: &str, spec: &str) -> Value {
+        read(&format!(
+            "metadata: {{uid: u, annotations: {{{annotations}}}}}\n\
+             spec: {{nodeName: here, containers: [{{name: c, image: i}}], {spec}}}\nstatus: {{phase: Pending}}"
+        ))
+    }
+
+    #[test]
+    fn a_pod_runs_and_is_ready_at_once() {
+        let (pod, second) = run(pod("", "restartPolicy: Always"), 1);
+        assert!(pods::is_ready(&pod) && second == 0);
+        let text = |path: &[&str]| pod.str_at(path);
+        assert_eq!((text(&["status", "podIP"]), text(&["status", "hostIP"])), ("10.64.0.2", "172.31.0.1"));
+        assert_eq!(next(&pod, AT, at(100)), Step::Nothing);
+    }
+
+    #[test]
+    fn annotations_say_when() {
+        let delays = "pod-create.stage.kwok.x-k8s.io/delay: 2s, pod-ready.stage.kwok.x-k8s.io/delay: 3s";
+        let spec = "restartPolicy: Always";
+        let started = "status: {phase: Pending, conditions: [{type: PodScheduled, status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z'}]}";
+        let mut slow = pod(delays, spec);
+        slow.make_object().insert("status", read(started).get("status").cloned().expect("it is there"));
+        let (running, second) = run(slow.clone(), 2);
+        assert_eq!((running.str_at(&["status", "phase"]), pods::is_ready(&running), second), ("Running", false, 2));
+        let (ready, second) = run(slow, 4);
+        assert_eq!((pods::is_ready(&ready), second), (true, 5));
+        let (never, _) = run(pod("pod-ready.stage.kwok.x-k8s.io/weight: '0'", spec), 1);
+        assert_eq!((next(&never, AT, at(1000)), pods::is_ready(&never)), (Step::Nothing, false));
+    }
+
+    #[test]
+    fn what_belongs_to_a_job_ends_well() {
+        let mut of_job = pod("", "restartPolicy: Never");
+        let metadata = of_job.make_object().entry("metadata").make_object();
+        metadata.insert("ownerReferences", read("[{kind: Job}]"));
+        let (ended, _) = run(of_job, 2);
+        assert_eq!((ended.str_at(&["status", "phase"]), next(&ended, AT, at(9))), ("Succeeded", Step::Nothing));
+        let said = pod("pod-complete.stage.kwok.x-k8s.io/delay: 4s", "restartPolicy: OnFailure");
+        assert_eq!(run(said, 3).1, 4);
+    }
+
+    #[test]
+    fn a_container_fails_as_it_is_told() {
+        let fails = "pod-container-running-failed.stage.kwok.x-k8s.io: 'true', \
+                     pod-container-running-failed.stage.kwok.x-k8s.io/exit-code: '137', \
+                     pod-container-running-failed.stage.kwok.x-k8s.io/reason: OOMKilled, \
+                     pod-container-running-failed.stage.kwok.x-k8s.io/delay: 3s";
+        let (failed, second) = run(pod(fails, "restartPolicy: Never"), 3);
+        let terminated = |pod: &Value, state: &str| {
+            let status = &pod.items_at(&["status", "containerStatuses"])[0];
+            let at = [state, "terminated"];
+            (int_at(status, &[at[0], at[1], "exitCode"]), status.str_at(&[at[0], at[1], "reason"]).to_owned())
+        };
+        assert_eq!((failed.str_at(&["status", "phase"]), second), ("Failed", 3));
+        assert_eq!(terminated(&failed, "state"), (137, "OOMKilled".to_owned()));
+        // It is started again at once, and then after ten seconds.
+        let (again, second) = run(pod(fails, "restartPolicy: Always"), 4);
+        assert_eq!((pods::restarts(&again), pods::is_ready(&again), second), (1, true, 3));
+        assert_eq!(terminated(&again, "lastState"), (137, "OOMKilled".to_owned()));
+        let (later, second) = run(pod(fails, "restartPolicy: Always"), 8);
+        assert_eq!((pods::restarts(&later), second), (2, 16));
+        assert_eq!([0, 1, 2, 3, 9].map(|count| back_off(count).as_secs()), [0, 10, 20, 40, 300]);
+    }
+
+    #[test]
+    fn gates_hold_readiness_back() {
+        let (pod, _) = run(pod("", "readinessGates: [{conditionType: x.io/g}]"), 1);
+        assert!(!pods::is_ready(&pod) && conditions::is_true(&pod, "ContainersReady"));
+        let mut open = pod;
+        set(&mut open, "x.io/g", ("True", "", ""), at(5));
+        let (open, _) = run(open, 1);
+        assert!(pods::is_ready(&open));
+    }
+
+    #[test]
+    fn a_pod_ends_when_it_is_deleted() {
+        let mut going = run(pod("", "restartPolicy: Always"), 1).0;
+        let metadata = going.make_object().entry("metadata").make_object();
+        metadata.insert("deletionTimestamp", written(at(30)));
+        metadata.insert("deletionGracePeriodSeconds", Value::Int(30));
+        assert_eq!(next(&going, AT, at(0)), Step::Delete);
+        let metadata = going.make_object().entry("metadata").make_object();
+        metadata.insert("finalizers", read("[a]"));
+        let Step::Status(status) = next(&going, AT, at(0)) else { panic!("it says that it has ended") };
+        assert_eq!(status.str_at(&["phase"]), "Failed");
+        let (over, second) = run(run(pod("", "activeDeadlineSeconds: 5"), 1).0, 2);
+        assert_eq!((over.str_at(&["status", "reason"]), second), ("DeadlineExceeded", 5));
+    }
+}

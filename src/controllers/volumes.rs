@@ -1,0 +1,419 @@
+//! Volumes: claims are bound to volumes that are there, or to such as are made for them; nothing is behind these.
+//!
+//! DIFFERS: the program that a StorageClass names as its provisioner is not asked: every claim of a class gets a volume, unless
+//! the class names `kubernetes.io/no-provisioner`. Where there is no class at all, one is made that is the default.
+//!
+//! Source: `pkg/controller/volume/persistentvolume`, `pvcprotection` and `pvprotection` of Kubernetes 1.37.
+
+use std::sync::Arc;
+
+use super::client::{Client, Kind, PODS, is_going, place};
+use super::pods;
+use super::queue::Progress;
+use super::reconcile::Reconciler;
+use super::switches::{Means, Running};
+use crate::meta::Status;
+use crate::meta::quantity::Quantity;
+use crate::meta::selector::LabelSelector;
+use crate::object;
+use crate::store::{Collection, Entry};
+use crate::value::{Value, json};
+
+const CLAIMS: Kind = Kind("", "persistentvolumeclaims");
+const VOLUMES: Kind = Kind("", "persistentvolumes");
+const CLASSES: Kind = Kind("storage.k8s.io", "storageclasses");
+/// The class that is made where there is none.
+const CLASS: &str = "standard";
+const PROVISIONER: &str = "skiff.invalid/simulated";
+const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
+const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
+const BOUND: &str = "pv.kubernetes.io/bind-completed";
+const BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
+const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
+const ASKED_OF: &str = "volume.kubernetes.io/storage-provisioner";
+const CLAIM_FINALIZER: &str = "kubernetes.io/pvc-protection";
+const VOLUME_FINALIZER: &str = "kubernetes.io/pv-protection";
+/// What is looked at at the start, beside claims and volumes.
+const FIRST: &str = "\u{0}class";
+
+/// Binds claims.
+struct Binder {
+    client: Client,
+}
+
+impl Reconciler for Binder {
+    const TASK: &str = "binding volumes";
+    /// Two claims must not take the same volume.
+    const AT_ONCE: usize = 1;
+
+    fn collections(&self) -> Vec<Collection> {
+        vec![VOLUMES.collection(), CLAIMS.collection()]
+    }
+
+    fn first_keys(&self) -> Vec<String> {
+        vec![FIRST.to_owned()]
+    }
+
+    /// A key is that of a claim, or the name of a volume.
+    fn note(&self, change: &Entry) -> Vec<String> {
+        if CLAIMS.is(&change.collection) {
+            let stored = change.stored.as_ref().and_then(|stored| json::decode(&stored.bytes).ok());
+            let gone = || change.stored.is_none().then(|| FIRST.to_owned());
+            let volume = stored.as_ref().map(|claim| claim.str_at(&["spec", "volumeName"]).to_owned());
+            let volume = volume.filter(|volume| !volume.is_empty()).or_else(gone);
+            return volume.into_iter().chain([change.key.to_string()]).collect();
+        }
+        match VOLUMES.is(&change.collection) {
+            // A volume that is free may be what claims wait for.
+            true => vec![change.key.to_string(), FIRST.to_owned()],
+            false if CLASSES.is(&change.collection) => vec![FIRST.to_owned()],
+            false => Vec::new(),
+        }
+    }
+
+    async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
+        if key == FIRST {
+            return self.look_around().await;
+        }
+        if key.contains('/') { self.see_to_claim(key).await } else { self.see_to_volume(key).await }
+    }
+}
+
+impl Binder {
+    /// Makes a class where there is none, and looks at every claim that waits and every volume that is bound.
+    async fn look_around(&self) -> Result<Progress, Status> {
+        if self.client.list(CLASSES, "", |_| true).await?.is_empty() {
+            self.client.create(CLASSES, &class()).await?;
+        }
+        for claim in self.client.list(CLAIMS, "", |_| true).await? {
+            if claim.str_at(&["status", "phase"]) != "Bound" {
+                self.see_to_claim(&super::client::key_of(&claim)).await?;
+            }
+        }
+        for volume in self.client.list(VOLUMES, "", |_| true).await? {
+            self.see_to_volume(volume.str_at(&["metadata", "name"])).await?;
+        }
+        Ok(Progress::Done)
+    }
+
+    async fn see_to_claim(&self, key: &str) -> Result<Progress, Status> {
+        let Some(claim) = self.client.get(CLAIMS, key).await? else { return Ok(Progress::Done) };
+        if claim.str_at(&["status", "phase"]) == "Bound" || is_going(&claim) {
+            return Ok(Progress::Done);
+        }
+        let class = match claim.str_at(&["spec", "storageClassName"]) {
+            "" => None,
+            name => self.client.get(CLASSES, name).await?,
+        };
+        let waits = class.as_ref().is_some_and(|class| class.str_at(&["volumeBindingMode"]) == "WaitForFirstConsumer");
+        let has_node = claim.at(&["metadata", "annotations", SELECTED_NODE]).is_some();
+        let named = claim.str_at(&["spec", "volumeName"]);
+        if waits && !has_node && named.is_empty() {
+            let message = "waiting for first consumer to be created before binding";
+            self.client.tell_normal(&claim, "WaitForFirstConsumer", message.to_owned());
+            return self.say_pending(&claim).await;
+        }
+        let volumes = self.client.list(VOLUMES, "", |_| true).await?;
+        if let Some(volume) = best(&claim, &volumes) {
+            return self.bind(&claim, volume).await;
+        }
+        match class.filter(|class| named.is_empty() && class.str_at(&["provisioner"]) != NO_PROVISIONER) {
+            Some(class) => {
+                let volume = new_volume(&claim, &class);
+                let made = self.client.create(VOLUMES, &volume).await?;
+                let message = format!("Successfully provisioned volume {}", made.str_at(&["metadata", "name"]));
+                self.client.tell_normal(&claim, "ProvisioningSucceeded", message);
+                self.bind(&claim, &made).await
+            }
+            None => {
+                let message = "no persistent volumes available for this claim and no storage class is set";
+                self.client.tell_normal(&claim, "FailedBinding", message.to_owned());
+                self.say_pending(&claim).await
+            }
+        }
+    }
+
+    async fn say_pending(&self, claim: &Value) -> Result<Progress, Status> {
+        let mut status = claim.get("status").cloned().unwrap_or_default();
+        status.make_object().insert("phase", Value::from("Pending"));
+        self.client.update_status(CLAIMS, claim, status).await.map(|()| Progress::Done)
+    }
+
+    /// Binds a claim and a volume: the volume first, which nobody else can take then.
+    async fn bind(&self, claim: &Value, volume: &Value) -> Result<Progress, Status> {
+        let (namespace, name) = place(claim);
+        let mut taken = volume.clone();
+        let reference = object! {
+            "apiVersion" => "v1",
+            "kind" => "PersistentVolumeClaim",
+            "namespace" => namespace,
+            "name" => name,
+            "uid" => claim.str_at(&["metadata", "uid"]),
+            "resourceVersion" => claim.str_at(&["metadata", "resourceVersion"]),
+        };
+        if volume.str_at(&["spec", "claimRef", "uid"]) != claim.str_at(&["metadata", "uid"]) {
+            let fields = taken.make_object();
+            fields.entry("spec").make_object().insert("claimRef", reference);
+            let annotations = fields.entry("metadata").make_object().entry("annotations").make_object();
+            annotations.insert(BY_CONTROLLER, Value::from("yes"));
+            taken = self.client.update(VOLUMES, &taken).await?;
+        }
+        self.say_phase(&taken, "Bound").await?;
+        let mut bound = claim.clone();
+        let fields = bound.make_object();
+        fields.entry("spec").make_object().insert("volumeName", Value::from(volume.str_at(&["metadata", "name"])));
+        let annotations = fields.entry("metadata").make_object().entry("annotations").make_object();
+        for name in [BOUND, BY_CONTROLLER] {
+            annotations.insert(name, Value::from("yes"));
+        }
+        let provisioner = volume.str_at(&["metadata", "annotations", PROVISIONED_BY]);
+        if !provisioner.is_empty() {
+            annotations.insert(ASKED_OF, Value::from(provisioner));
+        }
+        let bound = self.client.update(CLAIMS, &bound).await?;
+        let mut status = bound.get("status").cloned().unwrap_or_default();
+        let fields = status.make_object();
+        fields.insert("phase", Value::from("Bound"));
+        for field in ["accessModes", "capacity"] {
+            fields.insert(field, volume.at(&["spec", field]).cloned().unwrap_or_default());
+        }
+        self.client.update_status(CLAIMS, &bound, status).await.map(|()| Progress::Done)
+    }
+
+    async fn say_phase(&self, volume: &Value, phase: &str) -> Result<(), Status> {
+        let mut status = volume.get("status").filter(|it| !it.is_null()).cloned().unwrap_or_else(|| object! {});
+        status.make_object().insert("phase", Value::from(phase));
+        self.client.update_status(VOLUMES, volume, status).await
+    }
+
+    /// Frees or deletes a volume whose claim is gone.
+    async fn see_to_volume(&self, name: &str) -> Result<Progress, Status> {
+        let Some(volume) = self.client.get(VOLUMES, name).await? else { return Ok(Progress::Done) };
+        let reference = |field: &str| volume.str_at(&["spec", "claimRef", field]);
+        if reference("uid").is_empty() {
+            return self.say_phase(&volume, "Available").await.map(|()| Progress::Done);
+        }
+        let key = format!("{}/{}", reference("namespace"), reference("name"));
+        let claim = self.client.get(CLAIMS, &key).await?;
+        if claim.is_some_and(|claim| claim.str_at(&["metadata", "uid"]) == reference("uid")) {
+            return self.say_phase(&volume, "Bound").await.map(|()| Progress::Done);
+        }
+        self.say_phase(&volume, "Released").await?;
+        if volume.str_at(&["spec", "persistentVolumeReclaimPolicy"]) == "Delete" {
+            self.client.delete(VOLUMES, &volume, None).await?;
+        }
+        Ok(Progress::Done)
+    }
+}
+
+fn class() -> Value {
+    object! {
+        "apiVersion" => "storage.k8s.io/v1",
+        "kind" => "StorageClass",
+        "metadata" => object! {
+            "name" => CLASS,
+            "annotations" => object! { "storageclass.kubernetes.io/is-default-class" => "true" },
+        },
+        "provisioner" => PROVISIONER,
+        "reclaimPolicy" => "Delete",
+        "volumeBindingMode" => "WaitForFirstConsumer",
+    }
+}
+
+fn new_volume(claim: &Value, class: &Value) -> Value {
+    let uid = claim.str_at(&["metadata", "uid"]);
+    let (namespace, name) = place(claim);
+    let policy = class.str_at(&["reclaimPolicy"]);
+    object! {
+        "apiVersion" => "v1",
+        "kind" => "PersistentVolume",
+        "metadata" => object! {
+            "name" => format!("pvc-{uid}"),
+            "annotations" => object! { PROVISIONED_BY => class.str_at(&["provisioner"]) },
+        },
+        "spec" => object! {
+            "accessModes" => claim.at(&["spec", "accessModes"]).cloned().unwrap_or_default(),
+            "capacity" => object! {
+                "storage" => claim.at(&["spec", "resources", "requests", "storage"]).cloned().unwrap_or_default(),
+            },
+            "claimRef" => object! {
+                "apiVersion" => "v1",
+                "kind" => "PersistentVolumeClaim",
+                "namespace" => namespace,
+                "name" => name,
+                "uid" => uid,
+            },
+            "hostPath" => object! { "path" => format!("/simulated/pvc-{uid}"), "type" => "DirectoryOrCreate" },
+            "persistentVolumeReclaimPolicy" => if policy.is_empty() { "Delete" } else { policy },
+            "storageClassName" => class.str_at(&["metadata", "name"]),
+            "volumeMode" => match claim.str_at(&["spec", "volumeMode"]) {
+                "" => "Filesystem",
+                mode => mode,
+            },
+        },
+    }
+}
+
+/// The smallest of the volumes that fit a claim; one that is kept for it goes before all others.
+fn best<'v>(claim: &Value, volumes: &'v [Value]) -> Option<&'v Value> {
+    let (namespace, name) = place(claim);
+    let is_for_it = |volume: &Value| {
+        let reference = |field: &str| volume.str_at(&["spec", "claimRef", field]);
+        let uid = reference("uid");
+        (reference("namespace"), reference("name")) == (namespace, name)
+            && (uid.is_empty() || uid == claim.str_at(&["metadata", "uid"]))
+    };
+    let named = claim.str_at(&["spec", "volumeName"]);
+    if !named.is_empty() {
+        let is_it = |volume: &&Value| volume.str_at(&["metadata", "name"]) == named;
+        let is_free = |volume: &&Value| volume.at(&["spec", "claimRef"]).is_none() || is_for_it(volume);
+        return volumes.iter().find(is_it).filter(is_free);
+    }
+    if let Some(kept) = volumes.iter().find(|volume| is_for_it(volume)) {
+        return Some(kept);
+    }
+    let size = |object: &Value, path: &[&str]| Quantity::parse(object.str_at(path)).map_or(0, |size| size.value());
+    let wanted = size(claim, &["spec", "resources", "requests", "storage"]);
+    let capacity = |volume: &&Value| size(volume, &["spec", "capacity", "storage"]);
+    let modes = claim.items_at(&["spec", "accessModes"]);
+    let selector = claim.at(&["spec", "selector"]).filter(|it| !it.is_null()).map(LabelSelector::decode);
+    let fits = |volume: &&Value| {
+        let text = |object: &Value, field: &str| object.str_at(&["spec", field]).to_owned();
+        let label = |name: &str| volume.at(&["metadata", "labels", name]).and_then(Value::as_str);
+        volume.at(&["spec", "claimRef"]).is_none()
+            && !is_going(volume)
+            && text(volume, "storageClassName") == text(claim, "storageClassName")
+            && text(volume, "volumeMode") == text(claim, "volumeMode")
+            && capacity(volume) >= wanted
+            && modes.iter().all(|mode| volume.items_at(&["spec", "accessModes"]).contains(mode))
+            && selector.as_ref().is_none_or(|it| it.as_ref().is_ok_and(|it| it.matches(label)))
+    };
+    volumes.iter().filter(fits).min_by_key(capacity)
+}
+
+/// Lets go of claims that no pod uses any more, and of volumes that no claim does.
+struct Protection {
+    client: Client,
+}
+
+impl Reconciler for Protection {
+    const TASK: &str = "letting go of volumes";
+
+    fn collections(&self) -> Vec<Collection> {
+        vec![CLAIMS.collection(), VOLUMES.collection(), PODS.collection()]
+    }
+
+    fn note(&self, change: &Entry) -> Vec<String> {
+        if CLAIMS.is(&change.collection) || VOLUMES.is(&change.collection) {
+            let is_going =
+                change.stored.as_ref().is_some_and(|it| it.metadata_field("\"deletionTimestamp\"").is_some());
+            return is_going.then(|| change.key.to_string()).into_iter().collect();
+        }
+        // A pod that is gone may have been the last to use a claim: the namespace is looked at.
+        let is_pod = PODS.is(&change.collection) && change.stored.is_none();
+        let namespace = change.key.split_once('/').filter(|_| is_pod).map(|(namespace, _)| format!("{namespace}/"));
+        namespace.into_iter().collect()
+    }
+
+    async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
+        let Some((namespace, name)) = key.split_once('/') else { return self.see_to_volume(key).await };
+        let is_it = |it: &crate::store::Stored| {
+            (name.is_empty() || *it.key == *key) && it.metadata_field("\"deletionTimestamp\"").is_some()
+        };
+        let going = self.client.list(CLAIMS, namespace, is_it).await?;
+        if going.is_empty() {
+            return Ok(Progress::Done);
+        }
+        let mut using = self.client.list(PODS, namespace, |_| true).await?;
+        using.retain(|pod| !pods::is_over(pod) && !pod.str_at(&["spec", "nodeName"]).is_empty());
+        for claim in going {
+            let name = claim.str_at(&["metadata", "name"]);
+            let uses = |pod: &Value| {
+                let mut volumes = pod.items_at(&["spec", "volumes"]).iter();
+                volumes.any(|volume| volume.str_at(&["persistentVolumeClaim", "claimName"]) == name)
+            };
+            if !using.iter().any(uses) {
+                self.release(CLAIMS, &claim, CLAIM_FINALIZER).await?;
+            }
+        }
+        Ok(Progress::Done)
+    }
+}
+
+impl Protection {
+    async fn see_to_volume(&self, name: &str) -> Result<Progress, Status> {
+        let Some(volume) = self.client.get(VOLUMES, name).await? else { return Ok(Progress::Done) };
+        if is_going(&volume) && volume.str_at(&["status", "phase"]) != "Bound" {
+            self.release(VOLUMES, &volume, VOLUME_FINALIZER).await?;
+        }
+        Ok(Progress::Done)
+    }
+
+    async fn release(&self, kind: Kind, object: &Value, finalizer: &str) -> Result<(), Status> {
+        let mut finalizers = object.items_at(&["metadata", "finalizers"]).to_vec();
+        finalizers.retain(|name| name.as_str() != Some(finalizer));
+        let finalizers = if finalizers.is_empty() { Value::Null } else { Value::Array(finalizers) };
+        let (namespace, name) = place(object);
+        let patch = object! { "metadata" => object! { "finalizers" => finalizers } };
+        self.client.merge(kind, namespace, name, &patch).await.map(drop)
+    }
+}
+
+/// Starts what binds claims.
+pub(super) fn start(means: &Means) -> Running {
+    let binder = Binder { client: means.client("persistent-volume-binder").called("persistentvolume-controller") };
+    Box::pin(super::reconcile::run(Arc::clone(&means.registry), binder))
+}
+
+/// Starts what lets go of claims and volumes.
+pub(super) fn start_protection(means: &Means) -> Running {
+    let protection = Protection { client: means.client("pvc-protection-controller") };
+    Box::pin(super::reconcile::run(Arc::clone(&means.registry), protection))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    fn read(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("YAML")
+    }
+
+    #[test]
+    fn a_claim_gets_the_smallest_volume_that_fits() {
+        let volume = |name: &str, size: &str, rest: &str| {
+            read(&format!(
+                "metadata: {{name: {name}}}\nspec: {{capacity: {{storage: {size}}}, accessModes: [ReadWriteOnce], \
+                 storageClassName: fast{rest}}}"
+            ))
+        };
+        let volumes = [
+            volume("small", "1Gi", ""),
+            volume("large", "10Gi", ""),
+            volume("middle", "5Gi", ""),
+            volume("taken", "2Gi", ", claimRef: {namespace: d, name: other, uid: v}"),
+            volume("kept", "1Gi", ", claimRef: {namespace: d, name: mine}"),
+        ];
+        let check = |claim: &str, rest: &str, expected: Option<&str>| {
+            let claim = read(&format!(
+                "metadata: {{name: {claim}, namespace: d, uid: u}}\nspec: {{accessModes: [ReadWriteOnce], \
+                 storageClassName: fast, resources: {{requests: {{storage: 2Gi}}}}{rest}}}"
+            ));
+            assert_eq!(best(&claim, &volumes).map(|volume| volume.str_at(&["metadata", "name"])), expected);
+        };
+        check("c", "", Some("middle"));
+        check("mine", "", Some("kept"));
+        check("c", ", volumeName: large", Some("large"));
+        check("c", ", volumeName: taken", None);
+        check("c", ", selector: {matchLabels: {a: b}}", None);
+    }
+
+    #[test]
+    fn a_volume_is_made_as_the_claim_asks() {
+        let claim = read("metadata: {name: c, namespace: d, uid: u}\nspec: {resources: {requests: {storage: 2Gi}}}");
+        let volume = new_volume(&claim, &class());
+        assert_eq!(volume.str_at(&["spec", "capacity", "storage"]), "2Gi");
+        assert_eq!((volume.str_at(&["metadata", "name"]), volume.str_at(&["spec", "claimRef", "uid"])), ("pvc-u", "u"));
+    }
+}

@@ -1,0 +1,196 @@
+//! The processes that share a database file: how each learns that another has written, at once and at no cost to speak of.
+//!
+//! Beside the database `state.db`, `state.peers` has a slot for each of them, in which it leaves the newest revision that it
+//! has committed before it acknowledges it. So one read of a small file tells whether what is in memory is the newest. A lock
+//! on `state.peer-N` says that the process of slot `N` lives, and on the socket `state.peer-N.sock` it is told that there is
+//! something to read: that may get lost, and is made up for by looking now and then.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::meta::Revision;
+
+use super::super::StoreError;
+use super::files::open_private;
+
+/// How many processes may share a file.
+const SLOTS: usize = 64;
+/// A revision and its complement: half of a write that is read meanwhile does not pass for a revision.
+const SLOT_BYTES: usize = 16;
+/// What a process has committed that has committed nothing.
+const NOTHING: i64 = 1;
+/// How often is looked for what nobody told.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often is looked where nobody can tell, as the path is too long for a socket.
+const LOOK_EVERY_UNTOLD: Duration = Duration::from_millis(20);
+
+/// This process among those that share a file.
+pub struct Peers {
+    database: PathBuf,
+    slots: File,
+    own: usize,
+    _alive: File,
+    told: Option<tokio::net::UnixDatagram>,
+    telling: UnixDatagram,
+}
+
+impl Peers {
+    /// Takes a slot. Errors: there is none, or its files can't be made.
+    pub fn join(database: &Path) -> Result<Self, StoreError> {
+        let failed = |source: io::Error| StoreError::Open { path: database.to_owned(), source: Arc::new(source) };
+        let slots = open_private(&database.with_extension("peers")).map_err(failed)?;
+        if slots.metadata().map_err(failed)?.len() == 0 {
+            slots.set_len((SLOTS * SLOT_BYTES) as u64).map_err(failed)?;
+        }
+        let free = (0..SLOTS).find_map(|slot| Some((slot, take(database, slot).ok()?)));
+        let (own, alive) = free.ok_or_else(|| StoreError::InUse(database.to_owned()))?;
+        let telling = UnixDatagram::unbound().map_err(failed)?;
+        telling.set_nonblocking(true).map_err(failed)?;
+        let peers = Peers {
+            database: database.to_owned(),
+            slots,
+            own,
+            _alive: alive,
+            told: listen(&socket_of(database, own)).ok(),
+            telling,
+        };
+        // What the last process of this slot has committed may not have been read by all.
+        if peers.read().is_none_or(|committed| committed[own] == 0) {
+            peers.leave(NOTHING).map_err(failed)?;
+        }
+        Ok(peers)
+    }
+
+    /// Whether another process may have acknowledged something after `revision`.
+    pub fn are_ahead_of(&self, revision: Revision) -> bool {
+        self.read().is_none_or(|committed| self.others(&committed).any(|(_, newest)| newest > revision.get()))
+    }
+
+    /// Says what was committed, before it is acknowledged.
+    pub fn tell(&self, committed: Revision) {
+        if let Err(error) = self.leave(committed.get()) {
+            tracing::error!(%error, "other processes on the database are not told what is written");
+        }
+        let Some(all) = self.read() else { return };
+        for (slot, _) in self.others(&all) {
+            // Who is gone, or has not yet read what it was told before, need not be told.
+            _ = self.telling.send_to(&[0], socket_of(&self.database, slot));
+        }
+    }
+
+    /// Waits until another process says that it has written.
+    pub async fn told(&self) {
+        let Some(told) = &self.told else { return std::future::pending().await };
+        let mut buffer = [0];
+        if told.recv(&mut buffer).await.is_err() {
+            return std::future::pending().await;
+        }
+        while told.try_recv(&mut buffer).is_ok() {}
+    }
+
+    /// How often is to be looked whether there is something new.
+    pub fn look_every(&self) -> Duration {
+        if self.told.is_some() { LOOK_EVERY } else { LOOK_EVERY_UNTOLD }
+    }
+
+    /// The slot of this process.
+    pub fn own_slot(&self) -> i64 {
+        i64::try_from(self.own).unwrap_or_default()
+    }
+
+    /// Whether the process of a slot lives.
+    pub fn is_alive(&self, slot: i64) -> bool {
+        usize::try_from(slot).is_ok_and(|slot| slot == self.own || take(&self.database, slot).is_err())
+    }
+
+    /// The slots of the others that were ever taken.
+    fn others(&self, committed: &[i64; SLOTS]) -> impl Iterator<Item = (usize, i64)> {
+        let others = committed.iter().copied().enumerate();
+        others.filter(|(slot, newest)| *slot != self.own && *newest > 0)
+    }
+
+    fn leave(&self, newest: i64) -> io::Result<()> {
+        let mut bytes = [0; SLOT_BYTES];
+        bytes[..8].copy_from_slice(&newest.to_le_bytes());
+        bytes[8..].copy_from_slice(&(!newest).to_le_bytes());
+        self.slots.write_all_at(&bytes, (self.own * SLOT_BYTES) as u64)
+    }
+
+    /// What each slot says; `None` where one can't be read.
+    fn read(&self) -> Option<[i64; SLOTS]> {
+        let mut bytes = [0; SLOTS * SLOT_BYTES];
+        self.slots.read_exact_at(&mut bytes, 0).ok()?;
+        let mut committed = [0; SLOTS];
+        let (slots, _) = bytes.as_chunks::<SLOT_BYTES>();
+        for (newest, slot) in committed.iter_mut().zip(slots) {
+            let (halves, _) = slot.as_chunks::<8>();
+            let (value, check) = (i64::from_le_bytes(halves[0]), i64::from_le_bytes(halves[1]));
+            match (value, check) {
+                (0, 0) => {}
+                (value, check) if value == !check => *newest = value,
+                _ => return None,
+            }
+        }
+        Some(committed)
+    }
+}
+
+impl Drop for Peers {
+    fn drop(&mut self) {
+        _ = std::fs::remove_file(socket_of(&self.database, self.own));
+    }
+}
+
+/// Takes a slot for as long as the file is open.
+fn take(database: &Path, slot: usize) -> io::Result<File> {
+    let file = open_private(&database.with_extension(format!("peer-{slot}")))?;
+    file.try_lock()?;
+    Ok(file)
+}
+
+fn socket_of(database: &Path, slot: usize) -> PathBuf {
+    database.with_extension(format!("peer-{slot}.sock"))
+}
+
+/// The socket of a slot, whose last process may have left its own behind.
+fn listen(path: &Path) -> io::Result<tokio::net::UnixDatagram> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    tokio::net::UnixDatagram::bind(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn who_shares_a_file_learns_of_each_other() {
+        let folder = std::env::temp_dir().join(format!("skiff-peers-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("the folder can be made");
+        let database = folder.join("state.db");
+        let one = Peers::join(&database).expect("there is a slot");
+        assert!(!one.are_ahead_of(Revision::new(1)));
+        let other = Peers::join(&database).expect("there is another");
+        assert_ne!(one.own_slot(), other.own_slot());
+        one.tell(Revision::new(7));
+        other.told().await;
+        assert!(other.are_ahead_of(Revision::new(6)) && !other.are_ahead_of(Revision::new(7)));
+        // What was said stays true of who is gone.
+        let slot = one.own_slot();
+        assert!(other.is_alive(slot) && other.is_alive(other.own_slot()));
+        drop(one);
+        assert!(!other.is_alive(slot) && other.are_ahead_of(Revision::new(6)));
+        let next = Peers::join(&database).expect("the slot is free");
+        assert_eq!(next.own_slot(), slot);
+        assert!(other.are_ahead_of(Revision::new(6)));
+        drop((next, other));
+        std::fs::remove_dir_all(folder).expect("it is ours");
+    }
+}

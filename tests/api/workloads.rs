@@ -1,0 +1,336 @@
+//! Workloads that become ready without machines, by kubectl: rollouts, jobs, sets, budgets, nodes that come and go.
+
+use crate::kubectl::Kubectl;
+use crate::server::{Folder, Server};
+
+/// How long kubectl waits, also on a busy machine.
+const PATIENCE: &str = "--timeout=120s";
+
+struct Cluster {
+    kubectl: Kubectl,
+    _server: Server,
+    _folder: Folder,
+}
+
+/// A server with all controllers; `None` without a kubectl.
+fn cluster(arguments: &[&str]) -> Option<Cluster> {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &[&["--store", "memory"], arguments].concat());
+    let kubectl = Kubectl::of(&server)?;
+    Some(Cluster { kubectl, _server: server, _folder: folder })
+}
+
+impl Cluster {
+    fn ok(&self, arguments: &str) -> String {
+        self.kubectl.ok(arguments)
+    }
+
+    fn apply(&self, yaml: &str) {
+        self.kubectl.pipe_ok(yaml, "apply -f -");
+    }
+
+    /// Waits until a path of an object has a value.
+    fn wait(&self, object: &str, path: &str, value: &str) {
+        self.ok(&format!("wait {object} --for=jsonpath={{{path}}}={value} {PATIENCE}"));
+    }
+
+    /// A path of an object.
+    fn get(&self, object: &str, path: &str) -> String {
+        self.ok(&format!("get {object} -o jsonpath={{{path}}}"))
+    }
+
+    fn rolled_out(&self, object: &str) {
+        self.ok(&format!("rollout status {object} {PATIENCE}"));
+    }
+}
+
+const PROFILE: [&str; 2] = ["--profile", "cluster"];
+
+#[test]
+fn nothing_of_it_runs_unless_it_is_asked_for() {
+    let Some(cluster) = cluster(&[]) else { return };
+    cluster.ok("create deployment web --image=web:1");
+    cluster.ok("create namespace seen");
+    assert_eq!(cluster.ok("get nodes,replicasets,pods"), "");
+    assert_eq!(cluster.get("deployment/web", ".status.replicas"), "");
+}
+
+#[test]
+fn controllers_are_named_one_by_one() {
+    let Some(cluster) = cluster(&["--controllers", "*,deployment-controller,replicaset"]) else { return };
+    cluster.ok("create deployment web --image=web:1 --replicas=2");
+    cluster.wait("deployment/web", ".status.replicas", "2");
+    assert_eq!(cluster.get("pods", ".items[*].status.phase"), "Pending Pending");
+}
+
+#[test]
+fn a_deployment_is_rolled_out_scaled_and_rolled_back() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    cluster.ok("create deployment web --image=web:1 --replicas=3");
+    cluster.rolled_out("deployment/web");
+    cluster.ok(&format!("wait --for=condition=Available deployment/web {PATIENCE}"));
+    assert_eq!(cluster.get("pods -l app=web", ".items[*].status.phase"), "Running Running Running");
+    assert_eq!(
+        cluster.get("pods -l app=web", ".items[*].metadata.ownerReferences[*].kind"),
+        "ReplicaSet ReplicaSet ReplicaSet"
+    );
+
+    cluster.ok("set image deployment/web web=web:2");
+    cluster.rolled_out("deployment/web");
+    assert_eq!(cluster.get("replicasets", ".items[*].spec.replicas").split(' ').filter(|size| *size == "3").count(), 1);
+    let history = cluster.ok("rollout history deployment/web");
+    assert!(history.contains("\n1 ") && history.contains("\n2 "), "{history}");
+
+    cluster.ok("rollout undo deployment/web");
+    cluster.rolled_out("deployment/web");
+    assert_eq!(cluster.get("deployment/web", ".spec.template.spec.containers[0].image"), "web:1");
+    assert_eq!(cluster.get("deployment/web", ".metadata.annotations.deployment\\.kubernetes\\.io/revision"), "3");
+
+    cluster.ok("scale deployment/web --replicas=5");
+    cluster.wait("deployment/web", ".status.availableReplicas", "5");
+    cluster.rolled_out("deployment/web");
+    let conditions = cluster.get("deployment/web", ".status.conditions[*].reason");
+    assert_eq!(conditions, "MinimumReplicasAvailable NewReplicaSetAvailable");
+    let told = cluster.ok("get events --field-selector involvedObject.kind=Deployment,reason=ScalingReplicaSet");
+    assert!(told.contains("Scaled up replica set web-") && told.contains(" from 0 to 3"), "{told}");
+
+    cluster.ok("rollout pause deployment/web");
+    cluster.ok("set image deployment/web web=web:4");
+    cluster.wait("deployment/web", ".status.conditions[?(@.type==\"Progressing\")].reason", "DeploymentPaused");
+    assert_eq!(cluster.get("replicasets", ".items[*].metadata.name").split(' ').count(), 2);
+    cluster.ok("rollout resume deployment/web");
+    cluster.rolled_out("deployment/web");
+}
+
+#[test]
+fn a_deployment_that_does_not_get_on_says_so() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    cluster.apply(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 1\n  progressDeadlineSeconds: 1\n  \
+         selector: {matchLabels: {a: b}}\n  template:\n    metadata:\n      labels: {a: b}\n      annotations: \
+         {pod-ready.stage.kwok.x-k8s.io/weight: '0'}\n    spec: {containers: [{name: c, image: i}]}",
+    );
+    cluster.wait("deployment/web", ".status.conditions[?(@.type==\"Progressing\")].reason", "ProgressDeadlineExceeded");
+    assert!(cluster.kubectl.fails(&format!("rollout status deployment/web {PATIENCE}")).contains("progress deadline"));
+}
+
+#[test]
+fn all_old_pods_go_before_new_ones_come_where_they_are_recreated() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    cluster.apply(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 2\n  strategy: {type: Recreate}\n  \
+         selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n    \
+         spec: {containers: [{name: c, image: 'i:1'}]}",
+    );
+    cluster.rolled_out("deployment/web");
+    cluster.ok("set image deployment/web c=i:2");
+    cluster.rolled_out("deployment/web");
+    assert_eq!(cluster.get("pods", ".items[*].spec.containers[0].image"), "i:2 i:2");
+}
+
+#[test]
+fn a_pod_that_fits_nowhere_is_told_why() {
+    let Some(cluster) =
+        cluster(&["--simulate-nodes", "2,cpu=1,label=zone=a", "--controllers", "*,deployment,replicaset"])
+    else {
+        return;
+    };
+    cluster.ok(&format!("wait --for=condition=Ready node/node-0 node/node-1 {PATIENCE}"));
+    let pod = |name: &str, spec: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{containers: [{{name: c, image: i, {spec}}}]}}"
+        )
+    };
+    cluster.apply(&pod("large", "resources: {requests: {cpu: '2'}}"));
+    let said = ".status.conditions[?(@.type==\"PodScheduled\")].reason";
+    cluster.wait("pod/large", said, "Unschedulable");
+    let why = cluster.get("pod/large", ".status.conditions[*].message");
+    let expected = "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: \
+                    2 Preemption is not helpful for scheduling.";
+    assert_eq!(why, expected);
+    cluster.ok("cordon node-0");
+    cluster.apply(&pod("small", "resources: {requests: {cpu: 500m}}"));
+    cluster.ok(&format!("wait --for=condition=Ready pod/small {PATIENCE}"));
+    assert_eq!(cluster.get("pod/small", ".spec.nodeName"), "node-1");
+    // A node that is new has room.
+    cluster.apply(
+        "apiVersion: v1\nkind: Node\nmetadata: {name: big, annotations: {kwok.x-k8s.io/node: fake}}\n\
+         status: {allocatable: {cpu: '8', memory: 8Gi, pods: '10'}, capacity: {cpu: '8', memory: 8Gi, pods: '10'}}",
+    );
+    cluster.ok(&format!("wait --for=condition=Ready pod/large {PATIENCE}"));
+    assert_eq!(cluster.get("pod/large", ".spec.nodeName"), "big");
+}
+
+#[test]
+fn a_node_is_drained_as_far_as_a_budget_allows() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    cluster.ok("create deployment web --image=web:1 --replicas=3");
+    cluster.ok("create pdb web --selector=app=web --min-available=2");
+    cluster.rolled_out("deployment/web");
+    cluster.wait("pdb/web", ".status.disruptionsAllowed", "1");
+    let node = cluster.get("pods -l app=web", ".items[0].spec.nodeName");
+    cluster.ok(&format!("drain {node} --ignore-daemonsets {PATIENCE}"));
+    cluster.wait("deployment/web", ".status.availableReplicas", "3");
+    assert!(!cluster.get("pods -l app=web", ".items[*].spec.nodeName").contains(&node));
+    cluster.ok("patch pdb web --type=merge -p {\"spec\":{\"minAvailable\":3}}");
+    cluster.wait("pdb/web", ".status.disruptionsAllowed", "0");
+    let node = cluster.get("pods -l app=web", ".items[0].spec.nodeName");
+    let run = cluster.kubectl.run(&format!("drain {node} --ignore-daemonsets --timeout=3s"));
+    assert!(run.code == Some(1) && run.stderr.contains("violate the pod's disruption budget"), "{}", run.stderr);
+}
+
+#[test]
+fn jobs_run_to_their_end() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    let job = |name: &str, spec: &str, annotations: &str| {
+        format!(
+            "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: {name}}}\nspec:\n  {spec}\n  template:\n    \
+             metadata: {{annotations: {{{annotations}}}}}\n    spec: {{restartPolicy: Never, containers: [{{name: c, image: i}}]}}"
+        )
+    };
+    cluster.apply(&job("many", "parallelism: 2\n  completions: 5", ""));
+    cluster.ok(&format!("wait --for=condition=Complete job/many {PATIENCE}"));
+    assert_eq!(cluster.get("job/many", ".status.succeeded"), "5");
+    assert_eq!(cluster.ok("get pods -l job-name=many --no-headers").matches("Completed").count(), 5);
+
+    cluster.apply(&job("indexed", "parallelism: 3\n  completions: 3\n  completionMode: Indexed", ""));
+    cluster.ok(&format!("wait --for=condition=Complete job/indexed {PATIENCE}"));
+    assert_eq!(cluster.get("job/indexed", ".status.completedIndexes"), "0-2");
+
+    let fails = "pod-container-running-failed.stage.kwok.x-k8s.io: 'true', \
+                 pod-container-running-failed.stage.kwok.x-k8s.io/delay: 0s, \
+                 pod-container-running-failed.stage.kwok.x-k8s.io/exit-code: '42'";
+    cluster.apply(&job("failing", "backoffLimit: 0", fails));
+    cluster.ok(&format!("wait --for=condition=Failed job/failing {PATIENCE}"));
+    let pods = "pods -l job-name=failing";
+    assert_eq!(cluster.get(pods, ".items[*].status.containerStatuses[*].state.terminated.exitCode"), "42");
+    assert_eq!(cluster.get("job/failing", ".status.conditions[?(@.type==\"Failed\")].reason"), "BackoffLimitExceeded");
+
+    cluster.apply(&job("suspended", "suspend: true", ""));
+    cluster.ok(&format!("wait --for=condition=Suspended job/suspended {PATIENCE}"));
+    cluster.ok("patch job suspended --type=merge -p {\"spec\":{\"suspend\":false}}");
+    cluster.ok(&format!("wait --for=condition=Complete job/suspended {PATIENCE}"));
+
+    cluster.apply(&job("fleeting", "ttlSecondsAfterFinished: 0", ""));
+    cluster.ok(&format!("wait --for=delete job/fleeting {PATIENCE}"));
+    // Its pods are let go of with it.
+    cluster.ok(&format!("delete job many {PATIENCE}"));
+    cluster.ok(&format!("wait --for=delete pod -l job-name=many {PATIENCE}"));
+}
+
+#[test]
+fn a_cron_job_starts_jobs() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    cluster.ok("create cronjob tick --image=i --schedule=@yearly");
+    cluster.ok("create job --from=cronjob/tick now");
+    cluster.ok(&format!("wait --for=condition=Complete job/now {PATIENCE}"));
+    cluster.apply(
+        "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: often}\nspec:\n  schedule: '@every 1s'\n  jobTemplate: {spec: {template: \
+         {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}",
+    );
+    cluster.ok(&format!("wait --for=jsonpath={{.status.lastSuccessfulTime}} cronjob/often {PATIENCE}"));
+}
+
+#[test]
+fn a_stateful_set_keeps_its_pods_and_their_claims() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    cluster.apply(
+        "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec:\n  replicas: 3\n  serviceName: db\n  \
+         selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n    spec: {containers: [{name: c, \
+         image: 'i:1', volumeMounts: [{name: data, mountPath: /data}]}]}\n  volumeClaimTemplates:\n  - metadata: {name: data}\n    \
+         spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}",
+    );
+    cluster.rolled_out("statefulset/db");
+    assert_eq!(cluster.get("pods", ".items[*].metadata.name"), "db-0 db-1 db-2");
+    assert_eq!(cluster.get("pvc", ".items[*].status.phase"), "Bound Bound Bound");
+    let uid = cluster.get("pod/db-1", ".metadata.uid");
+    cluster.ok(&format!("delete pod db-1 {PATIENCE}"));
+    cluster.wait("statefulset/db", ".status.readyReplicas", "3");
+    assert_ne!(cluster.get("pod/db-1", ".metadata.uid"), uid);
+    cluster.ok("set image statefulset/db c=i:2");
+    cluster.rolled_out("statefulset/db");
+    assert_eq!(cluster.get("pods", ".items[*].spec.containers[0].image"), "i:2 i:2 i:2");
+    cluster.ok("rollout undo statefulset/db");
+    cluster.rolled_out("statefulset/db");
+    assert_eq!(cluster.get("pod/db-0", ".spec.containers[0].image"), "i:1");
+    cluster.ok("scale statefulset/db --replicas=1");
+    cluster.ok(&format!("wait --for=delete pod/db-1 pod/db-2 {PATIENCE}"));
+    assert_eq!(cluster.get("pvc", ".items[*].metadata.name"), "data-db-0 data-db-1 data-db-2");
+    cluster.ok(&format!("delete pvc data-db-2 {PATIENCE}"));
+    let retention =
+        "{\"spec\":{\"persistentVolumeClaimRetentionPolicy\":{\"whenDeleted\":\"Delete\",\"whenScaled\":\"Delete\"}}}";
+    cluster.ok(&format!("patch statefulset db --type=merge -p {retention}"));
+    cluster.ok(&format!("wait --for=delete pvc/data-db-1 {PATIENCE}"));
+    cluster.ok("delete statefulset db");
+    cluster.ok(&format!("wait --for=delete pvc/data-db-0 {PATIENCE}"));
+}
+
+#[test]
+fn a_daemon_set_is_on_every_node_that_comes() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    cluster.apply(
+        "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: agent}\nspec:\n  selector: {matchLabels: {a: b}}\n  \
+         template:\n    metadata: {labels: {a: b}}\n    spec: {containers: [{name: c, image: 'i:1'}]}",
+    );
+    cluster.wait("daemonset/agent", ".status.numberAvailable", "3");
+    cluster.rolled_out("daemonset/agent");
+    cluster.apply("apiVersion: v1\nkind: Node\nmetadata: {name: extra, annotations: {kwok.x-k8s.io/node: fake}}");
+    cluster.wait("daemonset/agent", ".status.numberAvailable", "4");
+    cluster.ok("taint node extra k=v:NoExecute");
+    cluster.wait("daemonset/agent", ".status.desiredNumberScheduled", "3");
+    cluster.ok("set image daemonset/agent c=i:2");
+    cluster.rolled_out("daemonset/agent");
+    assert_eq!(cluster.get("pods", ".items[*].spec.containers[0].image"), "i:2 i:2 i:2");
+}
+
+#[test]
+fn services_have_the_addresses_of_ready_pods() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    cluster.ok("create deployment web --image=web:1 --replicas=2");
+    cluster.ok("expose deployment web --port=80 --target-port=8080");
+    cluster.rolled_out("deployment/web");
+    cluster.wait("endpoints/web", ".subsets[0].addresses[1].targetRef.kind", "Pod");
+    assert_eq!(cluster.get("endpoints/web", ".subsets[0].ports[0].port"), "8080");
+    let slices = "endpointslices -l kubernetes.io/service-name=web";
+    let mut pods: Vec<String> = cluster.get("pods", ".items[*].status.podIP").split(' ').map(str::to_owned).collect();
+    let mut told: Vec<String> =
+        cluster.get(slices, ".items[*].endpoints[*].addresses[0]").split(' ').map(str::to_owned).collect();
+    pods.sort();
+    told.sort();
+    assert_eq!(told, pods);
+    cluster.ok("scale deployment/web --replicas=0");
+    cluster.ok(&format!("wait --for=delete pod -l app=web {PATIENCE}"));
+    cluster.ok("delete service web");
+    cluster.ok(&format!("wait --for=delete endpoints/web {PATIENCE}"));
+}
+
+#[test]
+fn what_matters_more_goes_first() {
+    let Some(cluster) = cluster(&["--simulate-nodes", "1,cpu=1"]) else { return };
+    cluster.ok("create priorityclass high --value=1000");
+    let pod = |name: &str, more: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{{more}containers: [{{name: c, image: i, \
+             resources: {{requests: {{cpu: '1'}}}}}}]}}"
+        )
+    };
+    cluster.apply(&pod("low", ""));
+    cluster.ok(&format!("wait --for=condition=Ready pod/low {PATIENCE}"));
+    cluster.apply(&pod("high", "priorityClassName: high, "));
+    cluster.ok(&format!("wait --for=condition=Ready pod/high {PATIENCE}"));
+    assert!(cluster.kubectl.fails("get pod low").contains("NotFound"));
+}
+
+#[test]
+fn what_quotas_limit_is_free_again_when_it_goes() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    cluster.ok("create quota few --hard=pods=2,configmaps=5");
+    cluster.wait("quota/few", ".status.hard.pods", "2");
+    cluster.ok("create deployment web --image=web:1 --replicas=3");
+    cluster.wait("deployment/web", ".status.availableReplicas", "2");
+    cluster.wait("quota/few", ".status.used.pods", "2");
+    let reason = "deployment/web -o jsonpath={.status.conditions[?(@.type==\"ReplicaFailure\")].reason}";
+    assert_eq!(cluster.ok(&format!("get {reason}")), "FailedCreate");
+    cluster.ok("scale deployment/web --replicas=1");
+    cluster.wait("quota/few", ".status.used.pods", "1");
+}

@@ -1,0 +1,316 @@
+//! Packages, made of the binary under test by `packages/build`, installed where nothing else is, and run from there.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use crate::kubectl::left_out;
+use crate::server::Folder;
+
+/// What `skiff --version` prints.
+const VERSION: &str = concat!("skiff ", env!("CARGO_PKG_VERSION"), "\n");
+
+/// The folder of packages of the binary under test, once for all tests of a run; none where a tool is missing.
+static MADE: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
+    let tools = ["npm", "dpkg-deb", "objdump", "strip"].into_iter().find(|tool| on_path(tool).is_none());
+    if tools.is_some() || !python_packages().join(".stamp").is_file() {
+        return None;
+    }
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages");
+    _ = fs::remove_dir_all(&out);
+    fs::create_dir_all(&out).expect("the folder is ours");
+    // As the program of a release is: most of the rest is for debuggers.
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("skiff");
+    succeeds(Command::new("strip").arg("-o").arg(&program).arg(env!("CARGO_BIN_EXE_skiff")));
+    succeeds(build(&program, &out).args(["all", "npm-main"]));
+    Some(out)
+});
+
+/// The folder of packages.
+pub fn made() -> Option<&'static Path> {
+    if MADE.is_none() {
+        left_out("npm, dpkg-deb, objdump, strip and the Python packages");
+    }
+    MADE.as_deref()
+}
+
+fn build(program: &Path, out: &Path) -> Command {
+    let mut build = Command::new("python3");
+    build.arg(root().join("packages/build")).arg("--fast").arg("--binary").arg(program).arg("--out").arg(out);
+    build.env("PYTHONPATH", python_packages());
+    build
+}
+
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// What tests/setup installed for Python.
+pub fn python_packages() -> PathBuf {
+    root().join("tests/tools/python")
+}
+
+pub fn on_path(program: &str) -> Option<PathBuf> {
+    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+/// Runs a program that must succeed; returns what it printed.
+#[track_caller]
+pub fn succeeds(command: &mut Command) -> String {
+    let Output { status, stdout, stderr } = command.output().expect("the program is there");
+    let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{command:?}: {status}\n{stdout}{stderr}");
+    stdout.into_owned()
+}
+
+/// The one file of that folder whose name begins and ends so.
+fn file(folder: &Path, start: &str, end: &str) -> PathBuf {
+    let files = fs::read_dir(folder).expect("the folder is there").map(|file| file.expect("it is readable"));
+    let mut fits = files.filter(|file| {
+        let name = file.file_name().into_string().expect("names are ASCII");
+        name.starts_with(start) && name.ends_with(end)
+    });
+    let fitting = fits.next().expect("it was made").path();
+    assert!(fits.next().is_none(), "there are several {start}…{end}");
+    fitting
+}
+
+/// Makes a folder in which the wheel is installed, and nothing else.
+pub fn install_wheel(made: &Path, folder: &Path) {
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--disable-pip-version-check"]);
+    pip.args(["--root-user-action=ignore", "--target"]).arg(folder).arg(file(made, "kubeskiff-", ".whl"));
+    succeeds(&mut pip);
+}
+
+/// Makes a project that has the npm packages, and nothing else.
+pub fn install_npm(made: &Path, folder: &Path) {
+    fs::write(folder.join("package.json"), r#"{"private": true, "type": "module"}"#).expect("the folder is ours");
+    let mut npm = Command::new("npm");
+    // Packages for other machines can't be had, and are not needed.
+    npm.args(["install", "--offline", "--no-audit", "--no-fund", "--loglevel=error"]).current_dir(folder);
+    npm.arg(file(made, "kubeskiff-linux-", ".tgz")).arg(file(
+        made,
+        concat!("kubeskiff-", env!("CARGO_PKG_VERSION")),
+        ".tgz",
+    ));
+    succeeds(&mut npm);
+}
+
+/// The lines under "Install" in the README, each in a folder with the packages and a clean environment. What they install
+/// runs.
+#[test]
+fn the_readme_installs_from_the_files_of_a_release() {
+    let Some(made) = made() else { return };
+    let readme = fs::read_to_string(root().join("README.md")).expect("the README is there");
+    let (_, section) = readme.split_once("## Install\n").expect("there is a section");
+    let (_, block) = section.split_once("```sh\n").expect("it has commands");
+    let (block, _) = block.split_once("```").expect("they end");
+    let lines: Vec<&str> = block.lines().collect();
+    assert_eq!(lines.len(), 5, "{block}");
+    for line in lines {
+        installs(made, line);
+    }
+}
+
+#[track_caller]
+fn installs(made: &Path, line: &str) {
+    if line.contains("docker") && on_path("skopeo").is_none() {
+        return left_out("skopeo");
+    }
+    let folder = clean(made, line);
+    succeeds(shell(&folder.0).arg(format!("{STAND_INS}\n{line}")));
+    // Where each of them puts the program.
+    let run =
+        "for skiff in kubeskiff-*/skiff target/bin/skiff node_modules/.bin/skiff root/usr/bin/skiff image/usr/bin/skiff
+        do [ ! -x $skiff ] || $skiff --version; done";
+    assert_eq!(succeeds(shell(&folder.0).arg(run)), VERSION, "{line}");
+}
+
+/// What stands in for commands that a test can't run: root's, and a container daemon.
+const STAND_INS: &str = r#"
+sudo() { "$@"; }
+docker() {
+    skopeo --insecure-policy copy --quiet "docker-archive:$3" dir:loaded
+    mkdir image
+    for part in loaded/*; do tar -xf "$part" -C image 2>/dev/null || true; done
+}
+set -e"#;
+
+/// A folder with the packages, and a system of packages of its own for dpkg.
+fn clean(made: &Path, line: &str) -> Folder {
+    let folder = Folder::new(line.split(' ').next().unwrap_or_default());
+    for package in fs::read_dir(made).expect("it is there") {
+        let package = package.expect("it is readable");
+        let copy = folder.0.join(package.file_name());
+        // Where the temporary folder is on another disk, it is copied.
+        fs::hard_link(package.path(), &copy)
+            .or_else(|_| fs::copy(package.path(), &copy).map(drop))
+            .expect("there is room");
+    }
+    for part in ["info", "updates"] {
+        fs::create_dir_all(folder.0.join("root/var/lib/dpkg").join(part)).expect("the folder is ours");
+    }
+    fs::write(folder.0.join("root/var/lib/dpkg/status"), "").expect("the folder is ours");
+    fs::write(folder.0.join("package.json"), r#"{"private": true}"#).expect("the folder is ours");
+    folder
+}
+
+/// Runs its argument in that folder, where installers leave the rest of the machine alone.
+fn shell(folder: &Path) -> Command {
+    let mut shell = Command::new("bash");
+    shell.current_dir(folder).env("HOME", folder);
+    shell.env("PIP_TARGET", "target").env("PIP_NO_INDEX", "1").env("PIP_ROOT_USER_ACTION", "ignore");
+    shell.env("npm_config_offline", "true").env("npm_config_audit", "false");
+    shell.env("DPKG_ROOT", folder.join("root")).env("DPKG_FORCE", "not-root,depends,script-chrootless");
+    shell.arg("-c");
+    shell
+}
+
+#[test]
+fn the_python_package_runs_as_a_module() {
+    let Some(made) = made() else { return };
+    let folder = Folder::for_test();
+    install_wheel(made, &folder.0);
+    let mut python = Command::new("python3");
+    python.args(["-B", "-m", "kubeskiff", "--version"]).env("PYTHONPATH", &folder.0).env_remove("SKIFF");
+    assert_eq!(succeeds(&mut python), VERSION);
+    assert_eq!(succeeds(Command::new(folder.0.join("bin/skiff")).arg("--version")), VERSION);
+}
+
+#[test]
+fn npx_runs_the_program() {
+    let Some(made) = made() else { return };
+    let folder = Folder::for_test();
+    install_npm(made, &folder.0);
+    let mut npx = Command::new("npx");
+    npx.args(["--offline", "skiff", "--version"]).current_dir(&folder.0).env_remove("SKIFF");
+    assert_eq!(succeeds(&mut npx), VERSION);
+    // It ends as the program does.
+    let status = Command::new("npx").args(["--offline", "skiff", "lint", "nowhere"]).current_dir(&folder.0).output();
+    assert_eq!(status.expect("there is npx").status.code(), Some(2));
+}
+
+/// Both forms that are in the file are read by a tool of others, which compares every digest.
+#[test]
+fn a_container_of_the_image_serves() {
+    let Some(made) = made() else { return };
+    if on_path("skopeo").is_none() {
+        return left_out("skopeo");
+    }
+    let folder = Folder::for_test();
+    let image = file(made, "kubeskiff-", "-image-amd64.tar").display().to_string();
+    let read = |form: &str, to: &str| {
+        let mut skopeo = Command::new("skopeo");
+        skopeo.args(["--insecure-policy", "copy", "--quiet", &format!("{form}:{image}"), &format!("dir:{to}")]);
+        succeeds(skopeo.current_dir(&folder.0));
+    };
+    read("docker-archive", "docker");
+    read("oci-archive", "oci");
+    let told = succeeds(Command::new("skopeo").args(["inspect", "--config", &format!("oci-archive:{image}")]));
+    let config: Value = serde_json::from_str(&told).expect("it is JSON");
+    assert_eq!(config["config"]["User"], "65532:65532");
+    assert_eq!(config["config"]["Entrypoint"][0], "/usr/bin/skiff");
+    let manifest = fs::read(folder.0.join("oci/manifest.json")).expect("it was read");
+    let manifest: Value = serde_json::from_slice(&manifest).expect("it is JSON");
+    let layer = manifest["layers"][0]["digest"].as_str().and_then(|digest| digest.strip_prefix("sha256:"));
+    let container = folder.0.join("container");
+    fs::create_dir(&container).expect("the folder is ours");
+    let mut tar = Command::new("tar");
+    tar.arg("-xzf").arg(folder.0.join("oci").join(layer.expect("it has a digest"))).arg("-C").arg(&container);
+    succeeds(&mut tar);
+    serves_inside(&container);
+}
+
+/// Nothing of this machine is there: the program finds all that it loads in the image.
+fn serves_inside(container: &Path) {
+    let mut inside = Command::new("unshare");
+    inside.arg("--map-root-user").arg("--root").arg(container).args(["/usr/bin/skiff", "serve", "--temporary"]);
+    inside.args(["--listen", "127.0.0.1:0", "--store", "memory", "--data-dir", "/tmp/data"]);
+    let mut server = inside.stdout(Stdio::piped()).spawn().expect("there is unshare");
+    let mut line = String::new();
+    let stdout = server.stdout.take().expect("it is a pipe");
+    BufReader::new(stdout).read_line(&mut line).expect("it is text");
+    server.kill().expect("it is ours");
+    server.wait().expect("it is ours");
+    assert!(line.starts_with("ready https://127.0.0.1:"), "{line}");
+}
+
+#[test]
+fn a_release_has_a_formula_and_checksums() {
+    let Some(made) = made() else { return };
+    let folder = Folder::for_test();
+    // Which program it is does not matter here.
+    let program = root().join("LICENSE");
+    for target in
+        ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "x86_64-apple-darwin", "aarch64-apple-darwin"]
+    {
+        succeeds(build(&program, &folder.0).args(["archive", "--target", target]));
+    }
+    succeeds(build(&program, &folder.0).args(["homebrew", "checksums"]));
+    let read = |name: &str| fs::read_to_string(folder.0.join(name)).expect("it was made");
+    let (formula, sums) = (read("skiff.rb"), read("SHA256SUMS"));
+    assert!(!formula.contains("${"), "{formula}");
+    for line in sums.lines().filter(|line| line.ends_with(".tar.gz")) {
+        let (sum, name) = line.split_once("  ").expect("a sum and a name");
+        assert!(formula.contains(&format!("/{name}\"\n      sha256 \"{sum}\"")), "{line}\n{formula}");
+    }
+    succeeds(Command::new("sha256sum").args(["--check", "SHA256SUMS"]).current_dir(&folder.0));
+    // The same program gives the same bytes.
+    let first = fs::read(file(made, "kubeskiff-", "linux-gnu.tar.gz")).expect("it was made");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("skiff");
+    succeeds(build(&program, &folder.0).arg("archive"));
+    assert!(fs::read(file(&folder.0, "kubeskiff-", "x86_64-unknown-linux-gnu.tar.gz")).expect("it was made") == first);
+}
+
+/// The script of the GitHub Action, with a folder in place of the release.
+#[test]
+fn setup_skiff_installs_what_has_the_right_checksum() {
+    let Some(made) = made() else { return };
+    let folder = Folder::for_test();
+    let archive = file(made, "kubeskiff-", "linux-gnu.tar.gz");
+    let release = folder.0.join("release");
+    fs::create_dir(&release).expect("the folder is ours");
+    fs::copy(&archive, release.join(archive.file_name().expect("it is a file"))).expect("there is room");
+    succeeds(build(Path::new("none"), &release).arg("checksums"));
+    let run = |to: &str| {
+        let mut script = Command::new("bash");
+        script.arg(root().join("packages/setup-skiff/install")).current_dir(&folder.0);
+        script.env("SKIFF_VERSION", env!("CARGO_PKG_VERSION")).env("SKIFF_FOLDER", folder.0.join(to));
+        script.env("SKIFF_RELEASES", format!("file://{}", release.display()));
+        script.env("GITHUB_PATH", folder.0.join("path")).env("GITHUB_ENV", folder.0.join("env"));
+        script
+    };
+    succeeds(&mut run("tools"));
+    assert_eq!(succeeds(Command::new(folder.0.join("tools/skiff")).arg("--version")), VERSION);
+    let path = fs::read_to_string(folder.0.join("path")).expect("it was told");
+    assert_eq!(path.trim_end(), folder.0.join("tools").display().to_string());
+    let sums = fs::read_to_string(release.join("SHA256SUMS")).expect("it is there");
+    let damaged: OsString = sums.chars().map(|it| if it == 'a' { 'b' } else { it }).collect::<String>().into();
+    fs::write(release.join("SHA256SUMS"), damaged.as_encoded_bytes()).expect("the folder is ours");
+    assert!(!run("others").output().expect("there is bash").status.success());
+    assert!(!folder.0.join("others/skiff").exists());
+}
+
+/// What Cargo would publish has every file that the build reads.
+#[test]
+fn the_published_packages_have_all_that_the_build_reads() {
+    for (package, folder) in [("kubeskiff", ""), ("kubeskiff-engine", "engine/")] {
+        let mut list = Command::new(env!("CARGO"));
+        list.args(["package", "--list", "--allow-dirty", "--offline", "--package", package]).current_dir(root());
+        let listed = succeeds(&mut list);
+        let listed: Vec<&str> = listed.lines().collect();
+        let mut git = Command::new("git");
+        git.args(["ls-files", "src", "build.rs", "migrations", "schemas", "types"]).current_dir(root().join(folder));
+        let Ok(output) = git.output() else { return left_out("git") };
+        for name in String::from_utf8_lossy(&output.stdout).lines() {
+            assert!(listed.contains(&name), "{package} lacks {name}");
+        }
+    }
+}
