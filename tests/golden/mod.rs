@@ -77,6 +77,9 @@ struct Recorded<'r> {
     start: &'r (dyn Fn(&str) -> Server + Sync),
 }
 
+/// How often a conversation that differs is played again: on a busy machine two writes seldom meet the same second.
+const AGAIN_MAX: usize = 4;
+
 /// What differs, by conversation; nothing for one that holds.
 type Problems = BTreeMap<String, Vec<String>>;
 type Again<'a> = dyn Fn(&Value, &[String]) -> Option<Vec<String>> + Sync + 'a;
@@ -101,7 +104,13 @@ impl Recorded<'_> {
             // Some answers depend on whether two writes meet the same second.
             (!known.contains_key(name)).then(|| {
                 println!("{name} is played again, alone, as it differed: {}", found[0]);
-                run::play(&(self.start)(name), conversation, self.door, 1)
+                let mut again = run::play(&(self.start)(name), conversation, self.door, 1);
+                for _ in 1..AGAIN_MAX {
+                    if !again.is_empty() {
+                        again = run::play(&(self.start)(name), conversation, self.door, 1);
+                    }
+                }
+                again
             })
         });
         compare_with(&known, &problems, &self.known);
