@@ -54,7 +54,7 @@ pub struct Serve {
     merge_kubeconfig: Option<String>,
 
     /// End with the process that started this one, and leave no data folder behind: it is made anew, and removed at the end
-    #[arg(long)]
+    #[arg(long, conflicts_with = "merge_kubeconfig")]
     temporary: bool,
 
     /// Files or folders with CustomResourceDefinitions, and objects, to apply before the server is ready; examples of suites
