@@ -281,6 +281,12 @@ pub(super) fn sooner(one: Option<Duration>, other: Option<Duration>) -> Option<D
     }
 }
 
+/// The reference to the owner that manages an object; `None` where nobody does.
+pub(super) fn controller_of(object: &Value) -> Option<&Value> {
+    let is_controller = |owner: &&Value| owner.get("controller").and_then(Value::as_bool) == Some(true);
+    object.items_at(&["metadata", "ownerReferences"]).iter().find(is_controller)
+}
+
 /// Whether an object is being deleted.
 pub(super) fn is_going(object: &Value) -> bool {
     object.at(&["metadata", "deletionTimestamp"]).is_some()

@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::amounts::amount_of;
-use super::client::{Client, Kind, PODS, int_at, is_going, left, sooner, written};
+use super::client::{Client, Kind, PODS, controller_of, int_at, is_going, left, sooner, written};
 use super::conditions::{self, Said};
 use super::pods;
 use super::queue::Progress;
@@ -95,7 +95,7 @@ impl Disruption {
         let mut scales: BTreeMap<String, i64> = BTreeMap::new();
         for pod in covered {
             let namespace = pod.str_at(&["metadata", "namespace"]);
-            let Some(mut owner) = controller_of(pod) else {
+            let Some(mut owner) = controller_of(pod).cloned() else {
                 let name = pod.str_at(&["metadata", "name"]);
                 return Ok(Err(format!("found no controller ref for pod {name:?}")));
             };
@@ -108,7 +108,8 @@ impl Disruption {
                 let key = format!("{namespace}/{}", owner.str_at(&["name"]));
                 let Some(found) = self.client.get(*kind, &key).await? else { break };
                 // A ReplicaSet of a Deployment counts as that.
-                if let Some(next) = controller_of(&found).filter(|next| next.str_at(&["kind"]) == "Deployment") {
+                if let Some(next) = controller_of(&found).filter(|next| next.str_at(&["kind"]) == "Deployment").cloned()
+                {
                     owner = next;
                     continue;
                 }
@@ -119,11 +120,6 @@ impl Disruption {
         }
         Ok(Ok(scales.values().sum()))
     }
-}
-
-fn controller_of(object: &Value) -> Option<Value> {
-    let mut owners = object.items_at(&["metadata", "ownerReferences"]).iter();
-    owners.find(|owner| owner.get("controller").and_then(Value::as_bool) == Some(true)).cloned()
 }
 
 /// The status of a budget over the pods that it covers; and when it changes by itself.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::client::{Client, Kind};
+use super::client::{Client, Kind, controller_of, is_going};
 use crate::meta::Status;
 use crate::meta::selector::LabelSelector;
 use crate::object;
@@ -263,11 +263,10 @@ pub(super) enum Claim {
 /// Source: `ControllerRefManager` of `pkg/controller`, release 1.37.
 pub(super) fn claim(owner: &Value, selector: &LabelSelector, child: &Value) -> Claim {
     let uid = owner.str_at(&["metadata", "uid"]);
-    let mut references = child.items_at(&["metadata", "ownerReferences"]).iter();
-    let controller = references.find(|reference| reference.get("controller").and_then(Value::as_bool) == Some(true));
+    let controller = controller_of(child);
     let label = |name: &str| child.at(&["metadata", "labels", name]).and_then(Value::as_str);
     let matches = selector.matches(label);
-    let (owner_goes, child_goes) = (super::client::is_going(owner), super::client::is_going(child));
+    let (owner_goes, child_goes) = (is_going(owner), is_going(child));
     match controller {
         Some(reference) if reference.str_at(&["uid"]) != uid => Claim::Foreign,
         Some(_) if matches => Claim::Owned,

@@ -3,7 +3,7 @@
 //! In: an object, and what the decoder says: the type that it found, and the fields on the way, without keys and indices. Out:
 //! the path of the first value with that type behind those fields.
 
-use crate::value::Value;
+use crate::value::{Value, json_type};
 
 /// How many values are looked at: whatever is left out is only pointed at less exactly.
 const LOOKED_AT_MAX: usize = 100_000;
@@ -48,15 +48,7 @@ impl Search<'_> {
     }
 
     fn is_it(&self, value: &Value) -> bool {
-        let kind = match value {
-            Value::Null => "null",
-            Value::Bool(_) => "bool",
-            Value::Int(_) | Value::Float(_) => "number",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        };
-        self.found.split(' ').next() == Some(kind)
+        self.found.split(' ').next() == Some(json_type(value))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::controllers::client::{is_going, key_of};
+use crate::controllers::client::{controller_of, is_going, key_of};
 use crate::controllers::pods;
 use crate::kinds::sum_of_containers;
 use crate::meta::quantity::Quantity;
@@ -32,8 +32,7 @@ impl Pod {
     pub fn of(pod: &Value) -> Self {
         let spec = pod.get("spec").unwrap_or(&Value::Null);
         let repels = ["affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
-        let mut owners = pod.items_at(&["metadata", "ownerReferences"]).iter();
-        let owner = owners.find(|owner| owner.get("controller").and_then(Value::as_bool) == Some(true));
+        let owner = controller_of(pod);
         let labels = pod.at(&["metadata", "labels"]).and_then(Value::as_object);
         Pod {
             key: key_of(pod),

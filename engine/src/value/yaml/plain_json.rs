@@ -14,7 +14,8 @@ const DIGITS_MAX: usize = 15;
 
 /// The value of an object in plain JSON; `None` for all else, of which nothing is known.
 pub(super) fn decode(bytes: &[u8]) -> Option<Value> {
-    if std::str::from_utf8(bytes).is_err() || !is_plain(bytes) {
+    // Other YAML is told by its first byte, without a look at the rest.
+    if !is_plain(bytes) || std::str::from_utf8(bytes).is_err() {
         return None;
     }
     match json::decode_strict(bytes) {
