@@ -8,6 +8,7 @@ pub use kubeskiff_engine::{
 };
 
 pub mod processor;
+pub mod clock;
 pub mod memory;
 pub mod store;
 pub mod webhook;

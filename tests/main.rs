@@ -37,6 +37,8 @@
 //! - `tests/rules` makes rules and objects from seeds: what checks never fails by a type, costs no more than its
 //!   estimate but for causes that have a counterexample each, and comes to the same in the `cel` crate's interpreter.
 //!   It is a binary of its own, since its allocator counts: comparing two fields allocates nothing.
+//! - `tests/planes` has one process with many control planes: what a copy is, what tells them apart, what is given
+//!   back, and what goes by their clocks.
 //! - `tests/tidy.rs` holds the table of layers, and that every file says what it is.
 //! - No test asserts a time. What makes it is asserted instead: syncs and statements per batch, values read and bytes
 //!   copied per answer. Times are printed by `benches/`.

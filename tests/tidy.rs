@@ -13,7 +13,7 @@ const LAYERS: [&[&str]; 8] = [
     &["value", "meta"],
     &["cel", "schema", "crd", "patch", "apply", "types", "protobuf"],
     &["policy", "kinds", "write", "author"],
-    &["memory", "processor"],
+    &["memory", "processor", "clock"],
     &["store", "webhook", "admission", "auth", "audit"],
     &["registry", "controllers"],
     &["http", "server", "cli"],

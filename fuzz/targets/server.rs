@@ -12,7 +12,7 @@ use kubeskiff::auth::{AlwaysAllow, UserInfo};
 use kubeskiff::controllers::{self, NodePlan, Switches};
 use kubeskiff::http::{App, router};
 use kubeskiff::memory::Memory;
-use kubeskiff::registry::{BuiltIn, Converter, Definitions, Registry};
+use kubeskiff::registry::{Converter, Definitions, Registry};
 use kubeskiff::store::{Config, Storage};
 use kubeskiff::value::Value;
 use kubeskiff::webhook;
@@ -61,11 +61,11 @@ async fn serve(definition: Value) -> Router {
     let storage = Storage::open(&Config::memory()).await.expect("a database in memory opens");
     let registry = Arc::new(Registry {
         storage,
-        definitions: Definitions::new(BuiltIn::all(&Default::default())),
+        definitions: Definitions::new(&Default::default()),
         admission: Arc::new(Chain::default()),
         convert: Arc::new(Converter(Arc::new(webhook::Client::new(Vec::new(), Vec::new())))),
         policy: None,
-        clock: Arc::new(jiff::Timestamp::now),
+        clock: Default::default(),
         guards_namespaces: false,
         memory: Arc::new(Memory::of_system()),
         network: Default::default(),

@@ -6,6 +6,9 @@
 //		// …
 //	}
 //
+// What takes long to prepare is prepared once ([Prepare]) and copied for each test in milliseconds ([Fork]). A control plane has
+// faults ([ControlPlane.Inject]) and a clock of its own ([ControlPlane.Clock]).
+//
 // The server is the program skiff: the one that the variable SKIFF names, else the one on the PATH. It keeps its objects in
 // memory, ends with its test, and ends with the process of the tests, also when that is killed. Where a test fails, what its
 // server was asked is logged.

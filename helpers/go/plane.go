@@ -39,15 +39,18 @@ func New(t testing.TB, options ...Option) *ControlPlane {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("skiff: %s was asked\n%s", plane.Config.Host, strings.Join(plane.Log(), "\n"))
-		}
-		if err := plane.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { plane.finish(t) })
 	return plane
+}
+
+// finish ends the control plane with its test, and tells what it was asked if that has failed.
+func (p *ControlPlane) finish(t testing.TB) {
+	if t.Failed() {
+		t.Logf("skiff: %s was asked\n%s", p.Config.Host, strings.Join(p.Log(), "\n"))
+	}
+	if err := p.Stop(); err != nil {
+		t.Error(err)
+	}
 }
 
 // ControlPlane is a running server. Nobody else uses it; whoever has its kubeconfig may do everything in it.
@@ -60,6 +63,10 @@ type ControlPlane struct {
 	server *exec.Cmd
 	said   *lines
 	ended  chan struct{}
+
+	// Of a copy, the one that has the server, and the name that it has there.
+	first *ControlPlane
+	name  string
 }
 
 // Open starts a control plane that belongs to no test, for a TestMain: it ends with [ControlPlane.Stop] or with this process.
@@ -70,7 +77,10 @@ func Open(options ...Option) (*ControlPlane, error) {
 	}
 	folder := filepath.Join(os.TempDir(), "skiff-"+string(uuid.NewUUID()))
 	settings := settingsOf(options)
-	arguments := []string{"serve", "--temporary", "--listen", "127.0.0.1:0", "--store", "memory", "--data-dir", folder}
+	arguments := []string{
+		"serve", fmt.Sprintf("--temporary=%d", os.Getpid()),
+		"--listen", "127.0.0.1:0", "--store", "memory", "--data-dir", folder,
+	}
 	server := exec.Command(program, append(arguments, settings.arguments...)...)
 	server.Env = append(os.Environ(), append([]string{"SKIFF_TRACE=requests"}, settings.environment...)...)
 	said := &lines{copy: settings.output}
@@ -102,11 +112,17 @@ func Open(options ...Option) (*ControlPlane, error) {
 // Log is what the server has said so far: a line a request, with verb, path, code, time, user, client and what was wrong. Of
 // very much, the newest lines.
 func (p *ControlPlane) Log() []string {
+	if p.first != nil {
+		return linesOf(p.name, p.first.said.all())
+	}
 	return p.said.all()
 }
 
 // Stop ends the control plane, and removes what it had. It may be called again.
 func (p *ControlPlane) Stop() error {
+	if p.first != nil {
+		return p.stopFork()
+	}
 	// One that has ended needs no signal.
 	_ = p.server.Process.Signal(syscall.SIGTERM)
 	select {

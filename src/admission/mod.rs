@@ -121,6 +121,12 @@ fn resource(version: &ServedVersion) -> Name<'_> {
     Name { group: &version.group, version: &version.version, name: &version.names.plural }
 }
 
+/// A write that a plugin refuses.
+fn forbidden(attributes: &Attributes<'_>, object: &Value, why: &str) -> Status {
+    let version = attributes.version;
+    Status::forbidden(&version.group, &version.names.plural, denied_name(attributes, object), why)
+}
+
 /// What a refusal calls the object, whose name may still have to be generated.
 fn denied_name<'n>(attributes: &Attributes<'n>, object: &'n Value) -> &'n str {
     let in_metadata = |name: &str| object.str_at(&["metadata", name]);

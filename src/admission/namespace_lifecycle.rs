@@ -4,7 +4,7 @@
 
 use async_trait::async_trait;
 
-use super::{Admission, Attributes, Operation};
+use super::{Admission, Attributes, Operation, forbidden};
 use crate::meta::{Cause, Status};
 use crate::value::Value;
 
@@ -31,11 +31,15 @@ pub struct NamespaceLifecycle<N> {
 
 #[async_trait]
 impl<N: Namespaces> Admission for NamespaceLifecycle<N> {
-    async fn mutate(&self, attributes: &Attributes<'_>, _object: &mut Value) -> Result<(), Status> {
+    async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         let version = attributes.version;
         if version.group.is_empty() && version.names.plural == "namespaces" {
             let refused = attributes.operation == Operation::Delete && IMMORTAL.contains(&attributes.name);
-            return if refused { Err(forbidden(attributes, "this namespace may not be deleted")) } else { Ok(()) };
+            return if refused {
+                Err(forbidden(attributes, object, "this namespace may not be deleted"))
+            } else {
+                Ok(())
+            };
         }
         let namespace = attributes.namespace;
         // Whether there is a namespace is none of the business of who asks what may be done in it.
@@ -50,7 +54,7 @@ impl<N: Namespaces> Admission for NamespaceLifecycle<N> {
             Some(Phase::Terminating) if attributes.operation == Operation::Create => {
                 let why =
                     format!("unable to create new content in namespace {namespace} because it is being terminated");
-                let mut status = forbidden(attributes, &why);
+                let mut status = forbidden(attributes, object, &why);
                 status.details.get_or_insert_default().causes.push(Cause {
                     reason: "NamespaceTerminating".into(),
                     message: format!("namespace {namespace} is being terminated"),
@@ -65,8 +69,4 @@ impl<N: Namespaces> Admission for NamespaceLifecycle<N> {
     async fn validate(&self, _attributes: &Attributes<'_>, _object: &Value) -> Result<(), Status> {
         Ok(())
     }
-}
-
-fn forbidden(attributes: &Attributes<'_>, why: &str) -> Status {
-    Status::forbidden(&attributes.version.group, &attributes.version.names.plural, attributes.name, why)
 }

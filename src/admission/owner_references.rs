@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{Admission, Attributes, Operation};
+use super::{Admission, Attributes, Operation, forbidden};
 use crate::auth::{self, Authorizer, Decision, ResourceAttributes};
 use crate::meta::Status;
 use crate::value::Value;
@@ -112,11 +112,4 @@ fn newly_blocking<'n>(new: &'n Value, old: Option<&Value>) -> impl Iterator<Item
         is_blocking(reference) && known.get(reference.str_at(&["uid"])) != Some(&true)
     };
     references(new).iter().filter(is_new)
-}
-
-/// A write that a plugin refuses.
-pub(super) fn forbidden(attributes: &Attributes<'_>, object: &Value, why: &str) -> Status {
-    let names = [attributes.name, object.str_at(&["metadata", "name"]), object.str_at(&["metadata", "generateName"])];
-    let name = names.into_iter().find(|name| !name.is_empty()).unwrap_or("Unknown");
-    Status::forbidden(&attributes.version.group, &attributes.version.names.plural, name, why)
 }

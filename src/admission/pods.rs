@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::owner_references::forbidden;
-use super::{Admission, Attributes, Objects, Operation, Place};
+use super::{Admission, Attributes, Objects, Operation, Place, forbidden};
 use crate::kinds::pod_object::{priority, resize_admission, runtime_class, tolerations};
 use crate::meta::{Cause, Status};
 use crate::value::Value;

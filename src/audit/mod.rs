@@ -25,6 +25,12 @@ pub use policy::Policy;
 /// Longer User-Agents are cut, as kube-apiserver cuts them.
 const USER_AGENT_BYTES_MAX: usize = 1024;
 
+/// The annotation of a request that met a fault which a test has asked for.
+pub const FAULT: &str = "skiff.kubeskiff.dev/fault";
+
+/// The annotation of a request to another control plane than the main one of the process.
+pub const PLANE: &str = "skiff.kubeskiff.dev/plane";
+
 /// The order of Go's fields.
 static EVENT: Layout = Struct(&[
     ("kind", &Sorted),
@@ -177,16 +183,21 @@ impl Event {
         line
     }
 
-    /// `list /api/v1/pods 200 1.2 ms jane kubectl/v1.37`, and why it was refused.
+    /// `list /api/v1/pods 200 1.2 ms jane kubectl/v1.37`, and why it was refused; `[a] ` before it where the plane `a` was asked.
     fn brief_line(&self, stage: Stage, now: Timestamp) -> Vec<u8> {
         let took_us = now.as_microsecond().saturating_sub(self.received.as_microsecond());
         let agent = self.user_agent.split(' ').next().unwrap_or_default();
         let user = if self.user.name.is_empty() { "-" } else { &self.user.name };
-        let mut line = format!("{} {} {} {}.{} ms", self.verb, self.uri, self.code, took_us / 1000, took_us / 100 % 10);
+        let plane = self.annotations.iter().find(|(name, _)| name == PLANE);
+        let mut line = plane.map(|(_, plane)| format!("[{plane}] ")).unwrap_or_default();
+        let (whole, tenth) = (took_us / 1000, took_us / 100 % 10);
+        line.push_str(&format!("{} {} {} {whole}.{tenth} ms", self.verb, self.uri, self.code));
         line.push_str(&format!(" {user} {agent}"));
         if stage == Stage::ResponseStarted {
             line.push_str(" begins");
         }
+        let faults = self.annotations.iter().filter(|(name, _)| name == FAULT);
+        faults.for_each(|(_, fault)| line.push_str(&format!(" [fault {fault}]")));
         if let Some(failure) = &self.failure {
             line.push_str(&format!(": {}", failure.message.replace('\n', " ")));
         }

@@ -13,6 +13,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Header, Validation};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
 
 use super::UserInfo;
 use super::keys::{SigningKey, VerifyingKey};
@@ -116,6 +117,8 @@ pub struct TokenIssuer {
     key: SigningKey,
     /// Those that tokens may be signed with.
     known: Vec<VerifyingKey>,
+    /// Those that signed before this issuer's ways and another's parted.
+    inherited: Vec<Inherited>,
     /// By digest, tokens whose signature was verified, which takes longer than all the rest.
     verified: Mutex<HashMap<[u8; 32], Arc<Claims>>>,
 }
@@ -124,7 +127,21 @@ impl TokenIssuer {
     /// Issues in the first of `names` with `key`; believes tokens of all of them that are signed with it.
     pub fn new(names: Vec<String>, api_audiences: Vec<String>, key: SigningKey) -> Self {
         let known = vec![key.public.clone()];
-        TokenIssuer { names, api_audiences, key, known, verified: Mutex::default() }
+        TokenIssuer { names, api_audiences, key, known, inherited: Vec::new(), verified: Mutex::default() }
+    }
+
+    /// The issuer of a copy of the control plane: it signs with `key`, and believes what was issued until now here. What is
+    /// issued from now on is believed by who issues it.
+    pub fn heir(&self, key: SigningKey) -> Self {
+        let until = Stamp::now();
+        let own = self.known.iter().map(|key| Inherited { key: key.clone(), until });
+        let inherited = self.inherited.iter().cloned().chain(own).collect();
+        TokenIssuer { inherited, ..TokenIssuer::new(self.names.clone(), self.api_audiences.clone(), key) }
+    }
+
+    /// The keys that tokens may be signed with.
+    fn keys(&self) -> impl Iterator<Item = &VerifyingKey> {
+        self.known.iter().chain(self.inherited.iter().map(|inherited| &inherited.key))
     }
 
     /// The same, with tokens believed that are signed with one of `known`, and no others.
@@ -178,15 +195,22 @@ impl TokenIssuer {
 
     fn verify(&self, token: &str, key_id: &str) -> Result<Arc<Claims>, String> {
         const NOT_SIGNED: &str = "go-jose/go-jose: error in cryptographic primitive";
-        let mut keys = self.known.iter().filter(|key| key_id.is_empty() || key_id == key.id).peekable();
-        if keys.peek().is_none() {
+        let is_meant = |key: &VerifyingKey| key_id.is_empty() || key_id == key.id;
+        if !self.keys().any(is_meant) {
             return Err("invalid signature, no keys found".to_owned());
         }
         let digest: [u8; 32] = Sha256::digest(token).into();
         if let Some(claims) = self.verified().get(&digest) {
             return Ok(Arc::clone(claims));
         }
-        let claims = keys.find_map(|key| signed_with(token, key)).map(Arc::new).ok_or_else(|| NOT_SIGNED.to_owned())?;
+        let own = self.known.iter().filter(|key| is_meant(key)).find_map(|key| signed_with(token, key));
+        let inherited = || {
+            let meant = self.inherited.iter().filter(|inherited| is_meant(&inherited.key));
+            let mut signed = meant.filter_map(|inherited| Some((signed_with(token, &inherited.key)?, inherited.until)));
+            signed.find(|(claims, until)| Stamp::of(&claims.id).is_none_or(|issued| issued <= *until))
+        };
+        let claims = own.or_else(|| inherited().map(|(claims, _)| claims));
+        let claims = claims.map(Arc::new).ok_or_else(|| NOT_SIGNED.to_owned())?;
         let mut verified = self.verified();
         if verified.len() >= VERIFIED_MAX {
             verified.clear();
@@ -203,7 +227,7 @@ impl TokenIssuer {
     pub fn discovery(&self, key_set_url: &str) -> Option<Value> {
         let name = self.name();
         let may = name.starts_with("https://") && !name.contains(['?', '#']);
-        let algorithms: BTreeSet<_> = self.known.iter().map(VerifyingKey::algorithm_name).collect();
+        let algorithms: BTreeSet<_> = self.keys().map(VerifyingKey::algorithm_name).collect();
         may.then(|| {
             object! {
                 "issuer" => name,
@@ -217,8 +241,52 @@ impl TokenIssuer {
 
     /// The JSON web key set.
     pub fn key_set(&self) -> Value {
-        object! { "keys" => self.known.iter().map(VerifyingKey::to_jwk).collect::<Vec<_>>() }
+        object! { "keys" => self.keys().map(VerifyingKey::to_jwk).collect::<Vec<_>>() }
     }
+}
+
+/// A key that another signs with, too.
+#[derive(Clone)]
+struct Inherited {
+    key: VerifyingKey,
+    /// What it signed later is another's.
+    until: Stamp,
+}
+
+/// When a token was issued, by the machine's clock: milliseconds since 1970 and 12 bits of their fractions, in some 0.25 µs.
+///
+/// It is in the token's id, which is a UUID of version 7. What the token says itself of its time follows a clock that may be
+/// set, in whole seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Stamp(u64);
+
+const FRACTION_BITS: u32 = 12;
+
+impl Stamp {
+    fn now() -> Self {
+        let nanos = jiff::Timestamp::now().as_nanosecond();
+        let millis = u64::try_from(nanos.div_euclid(1_000_000)).unwrap_or_default();
+        let fraction = u64::try_from((nanos.rem_euclid(1_000_000) << FRACTION_BITS) / 1_000_000).unwrap_or_default();
+        Stamp(millis << FRACTION_BITS | fraction)
+    }
+
+    /// That of an id; `None` for one that does not tell.
+    fn of(id: &str) -> Option<Self> {
+        const VERSION: usize = 7;
+        let id = Uuid::parse_str(id).ok().filter(|id| id.get_version_num() == VERSION)?;
+        let (high, _) = id.as_u64_pair();
+        Some(Stamp(high >> 16 << FRACTION_BITS | high & ((1 << FRACTION_BITS) - 1)))
+    }
+}
+
+/// A new id for a token.
+pub fn new_token_id() -> String {
+    let Stamp(stamp) = Stamp::now();
+    let mut rest = [0; 10];
+    rest.copy_from_slice(&Uuid::new_v4().as_bytes()[6..]);
+    let fraction = (stamp & ((1 << FRACTION_BITS) - 1)).to_be_bytes();
+    rest[..2].copy_from_slice(&fraction[6..]);
+    uuid::Builder::from_unix_timestamp_millis(stamp >> FRACTION_BITS, &rest).into_uuid().to_string()
 }
 
 /// What a token says, if it was signed with the private half of `key`.
@@ -293,6 +361,32 @@ mod tests {
             r#""sub":"system:serviceaccount:n:ci"}"#
         );
         assert_eq!(String::from_utf8_lossy(&payload), expected);
+    }
+
+    #[test]
+    fn an_heir_believes_what_was_issued_before_and_nothing_later() {
+        let (issuer, fresh) = (issuer(), || Claims { id: new_token_id(), ..claims() });
+        let key = || SigningKey::from_der(&SigningKey::generate().expect("ring makes keys")).expect("it is a key");
+        let before = issuer.issue(fresh()).expect("it is signed");
+        let heir = issuer.heir(key());
+        let grandchild = heir.heir(key());
+        let (after, own) = (issuer.issue(fresh()).expect("it is signed"), heir.issue(fresh()).expect("it is signed"));
+        let believed = |issuer: &TokenIssuer| {
+            [&before, &after, &own].map(|token| matches!(issuer.read(token, &audiences(&["api"])), Ok(Some(_))))
+        };
+        assert_eq!(believed(&issuer), [true, true, false]);
+        assert_eq!(believed(&heir), [true, false, true]);
+        assert_eq!(believed(&grandchild), [true, false, false]);
+        assert_eq!(heir.key_set().items_at(&["keys"]).len(), 2);
+    }
+
+    #[test]
+    fn the_id_of_a_token_tells_when_it_was_issued() {
+        let (before, id, after) = (Stamp::now(), new_token_id(), Stamp::now());
+        let stamp = Stamp::of(&id).expect("it tells");
+        assert!(before <= stamp && stamp <= after, "{id}");
+        assert_eq!(Stamp::of(&Uuid::new_v4().to_string()), None);
+        assert_ne!(new_token_id(), new_token_id());
     }
 
     #[test]

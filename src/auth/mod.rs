@@ -26,7 +26,7 @@ pub use authorize::{
     AlwaysAllow, AlwaysDeny, Attributes, Authorizer, Decision, NonResourceRule, ResourceAttributes, ResourceRule, Rules,
 };
 pub use certificate::user_of_certificate;
-pub use jwt::{About, Claims, LEEWAY_S, Named, OwnToken, TokenIssuer};
+pub use jwt::{About, Claims, LEEWAY_S, Named, OwnToken, TokenIssuer, new_token_id};
 pub use keys::{NoSigningKey, SigningKey, VerifyingKey};
 pub use request_header::RequestHeader;
 pub use token::{Authenticated, TokenAuthenticator, Tokens, bearer_token};

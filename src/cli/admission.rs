@@ -52,19 +52,27 @@ impl Parts {
 type Plugin = (&'static str, bool, fn(&Parts) -> Box<dyn Step>);
 
 /// Every admission plugin, in the order in which they are asked.
-const PLUGINS: [Plugin; 26] = [
+const PLUGINS: [Plugin; 33] = [
     (NAMESPACE_LIFECYCLE, true, |parts| {
         Box::new(NamespaceLifecycle { namespaces: StoredNamespaces(parts.storage.clone()) })
     }),
+    ("NamespaceExists", false, |parts| Box::new(plugins::NamespaceExists { objects: Arc::clone(&parts.objects) })),
+    ("LimitPodHardAntiAffinityTopology", false, |_| Box::new(plugins::LimitPodHardAntiAffinityTopology)),
     ("LimitRanger", true, |parts| Box::new(plugins::LimitRanger { objects: Arc::clone(&parts.objects) })),
     // DIFFERS: on in kube-apiserver. Pods don't run here, and tests make them in namespaces without accounts, as under envtest,
     // which switches it off.
     (SERVICE_ACCOUNT, false, |parts| Box::new(plugins::ServiceAccount { objects: Arc::clone(&parts.objects) })),
     ("NodeRestriction", false, |parts| Box::new(plugins::NodeRestriction { objects: Arc::clone(&parts.objects) })),
     ("TaintNodesByCondition", true, |_| Box::new(plugins::TaintNodesByCondition)),
+    ("AlwaysPullImages", false, |_| Box::new(plugins::AlwaysPullImages)),
     ("PodSecurity", true, |parts| Box::new(PodSecurity { objects: Arc::clone(&parts.objects) })),
+    ("PodNodeSelector", false, |parts| Box::new(plugins::PodNodeSelector { objects: Arc::clone(&parts.objects) })),
     ("Priority", true, |parts| Box::new(Priority { objects: Arc::clone(&parts.objects) })),
     ("DefaultTolerationSeconds", true, |_| Box::new(DefaultTolerationSeconds)),
+    ("PodTolerationRestriction", false, |parts| {
+        Box::new(plugins::PodTolerationRestriction { objects: Arc::clone(&parts.objects) })
+    }),
+    ("ExtendedResourceToleration", false, |_| Box::new(plugins::ExtendedResourceToleration)),
     ("DefaultStorageClass", true, |parts| {
         Box::new(plugins::DefaultStorageClass { objects: Arc::clone(&parts.objects) })
     }),
@@ -89,6 +97,7 @@ const PLUGINS: [Plugin; 26] = [
     ("DefaultIngressClass", true, |parts| {
         Box::new(plugins::DefaultIngressClass { objects: Arc::clone(&parts.objects) })
     }),
+    ("DenyServiceExternalIPs", false, |_| Box::new(plugins::DenyServiceExternalIps)),
     ("PodTopologyLabels", true, |parts| Box::new(plugins::PodTopologyLabels { objects: Arc::clone(&parts.objects) })),
     ("NodeDeclaredFeatureValidator", true, |parts| {
         Box::new(NodeDeclaredFeatureValidator { objects: Arc::clone(&parts.objects) })
@@ -114,23 +123,16 @@ const PLUGINS: [Plugin; 26] = [
 ];
 
 /// kube-apiserver's other plugins: what they do is not done here, so that they may be off and on as one likes.
-const OTHERS: [&str; 16] = [
+const OTHERS: [&str; 9] = [
     "AlwaysAdmit",
     "AlwaysDeny",
-    "AlwaysPullImages",
-    "DenyServiceExternalIPs",
     "EventRateLimit",
-    "ExtendedResourceToleration",
     "ImagePolicyWebhook",
     "JobValidation",
-    "LimitPodHardAntiAffinityTopology",
     "NamespaceAutoProvision",
-    "NamespaceExists",
     "PersistentVolumeLabel",
     "PodGroupProtection",
     "PodGroupWorkloadExists",
-    "PodNodeSelector",
-    "PodTolerationRestriction",
 ];
 
 #[derive(Args)]

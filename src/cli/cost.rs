@@ -9,9 +9,11 @@ use clap::{Args, ValueEnum};
 
 use super::definitions::{each, is_definition, none_in};
 use super::documents::{self, Document, Source};
+use super::minors::{Minors, Said};
 use super::parallel;
 use super::policies::{self, PolicyPrices};
 use super::print::{UNUSABLE, note, output, tell};
+use super::project::{Project, named_or};
 use crate::author::written_field;
 use crate::cel::cost::model::{EXPRESSION_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX};
 use crate::crd::bounds::{Advice, Bound, advise};
@@ -19,6 +21,7 @@ use crate::crd::definition;
 use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, Step};
 use crate::crd::{Definition, defaults, strategy, validate};
 use crate::meta::field::ErrorList;
+use crate::meta::minor::Minor;
 use crate::schema::convert::to_structural;
 use crate::schema::structural::Structural;
 use crate::value::yaml::Place;
@@ -37,13 +40,16 @@ use crate::value::{Value, json};
                   unreadable input"
 )]
 pub struct Cost {
-    /// Files or folders with CustomResourceDefinitions and policies
-    #[arg(value_name = "CRD", required = true)]
+    /// Files or folders with CustomResourceDefinitions and policies; those of skiff.toml unless named
+    #[arg(value_name = "CRD")]
     crds: Vec<PathBuf>,
 
     /// Print only so many rules, the dearest
     #[arg(long, value_name = "N")]
     top: Option<usize>,
+
+    #[command(flatten)]
+    minors: Minors,
 
     /// How to print
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
@@ -78,7 +84,14 @@ type Outcome = Result<(Definition, ErrorList, Vec<SchemaCosts>, Vec<Report>), St
 impl Cost {
     /// Prints the costs. Exit codes: 0 if all is within the limits, 1 if not or if a definition is invalid, 2 if there is
     /// nothing to price.
-    pub fn run(self) -> ExitCode {
+    pub fn run(mut self) -> ExitCode {
+        match named_or(&self.crds, "files with definitions", Project::rules) {
+            Ok(crds) => self.crds = crds,
+            Err(message) => {
+                tell(message);
+                return ExitCode::from(UNUSABLE);
+            }
+        }
         let sources = documents::read_each(&self.crds);
         let faults = || sources.iter().flat_map(|source| &source.faults);
         faults().for_each(|fault| tell(&fault.message));
@@ -89,9 +102,13 @@ impl Cost {
         if is_empty && faults().next().is_none() {
             tell(none_in(&self.crds));
         }
+        let Some(minor) = self.minors.one() else {
+            let is_readable = faults().next().is_none() && !definitions.is_empty();
+            return self.minors.tell(self.output == Output::Json, |minor| say(minor, &definitions, is_readable));
+        };
         let (mut is_readable, mut is_fine) = (faults().next().is_none() && !is_empty, true);
         let mut reports = Vec::new();
-        for outcome in parallel::map("definitions", &definitions, |(source, document)| price(source, document)) {
+        for outcome in parallel::map("definitions", &definitions, |(source, document)| price(minor, source, document)) {
             match outcome {
                 Ok((definition, errors, costs, found)) => {
                     is_fine &= errors.is_empty();
@@ -121,9 +138,35 @@ impl Cost {
     }
 }
 
-fn price(source: &Source, document: &Document) -> Outcome {
+/// What the rules of definitions cost in that version of Kubernetes, and which of them are over the limit, a line each.
+fn say(minor: Minor, definitions: &[(&Source, &Document)], is_readable: bool) -> Said {
+    let mut said = Said { is_fine: true, is_readable, ..Said::default() };
+    for outcome in parallel::map("definitions", definitions, |(source, document)| price(minor, source, document)) {
+        let (definition, errors, _, reports) = match outcome {
+            Ok(priced) => priced,
+            Err(message) => {
+                said.is_readable = false;
+                said.lines.push(message);
+                continue;
+            }
+        };
+        said.is_fine &= errors.is_empty();
+        for Report { crd, version, rules, total, .. } in &reports {
+            said.lines.push(format!("{crd} {version}: {}", share(*total, SCHEMA_ESTIMATE_MAX)));
+            for Priced { costs, .. } in rules.iter().filter(|rule| rule.costs.cost > EXPRESSION_ESTIMATE_MAX) {
+                let cost = share(costs.cost, EXPRESSION_ESTIMATE_MAX);
+                let rule = costs.rule.rule.split_whitespace().collect::<Vec<_>>().join(" ");
+                said.lines.push(format!("{crd} {version}: {}: `{rule}`: {cost}", field(&costs.steps)));
+            }
+        }
+        said.lines.extend(errors.iter().map(|error| format!("{}: {error}", definition.name())));
+    }
+    said
+}
+
+fn price(minor: Minor, source: &Source, document: &Document) -> Outcome {
     let (mut definition, _) =
-        definition::decode(&document.value).map_err(|error| format!("`{}`: {error}", source.name))?;
+        definition::decode_in(minor, &document.value).map_err(|error| format!("`{}`: {error}", source.name))?;
     defaults::set_defaults(&mut definition);
     strategy::prepare_create(&mut definition);
     let (errors, costs) = validate::create_with_costs(&definition);
@@ -387,7 +430,7 @@ spec:
 
     fn reports(crd: &str) -> Vec<Report> {
         let source = Source::of_text("crd.yaml", crd.into());
-        price(&source, &source.documents[0]).expect("the test is a definition").3
+        price(Minor::NEWEST, &source, &source.documents[0]).expect("the test is a definition").3
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::documents::{self, Document, Source};
 use crate::author::{Catalog, Kind};
 use crate::crd::definition::KIND;
 use crate::crd::write::split_api_version;
+use crate::meta::minor::Minor;
 use crate::value::Value;
 use crate::value::yaml::Place;
 
@@ -36,9 +37,9 @@ pub fn schema_of(kind: &Kind, version: &str, path: &str) -> String {
 }
 
 impl Definitions {
-    /// Those among manifests.
-    pub fn of(sources: &[Source]) -> Self {
-        let mut catalog = Catalog::default();
+    /// Those among manifests, as that version of Kubernetes takes them.
+    pub fn of(minor: Minor, sources: &[Source]) -> Self {
+        let mut catalog = Catalog::of_minor(minor);
         let mut faults: Vec<String> =
             sources.iter().flat_map(|source| &source.faults).map(|fault| fault.message.clone()).collect();
         for (source, document) in each(sources).filter(|(_, document)| is_definition(&document.value)) {
@@ -50,12 +51,20 @@ impl Definitions {
     }
 }
 
-/// The kinds that the definitions of files and folders define.
+/// The kinds that the definitions of files and folders define, in the newest version of Kubernetes.
 ///
 /// # Errors
 /// What can't be read, what is no definition, and that there is none.
 pub fn read(paths: &[PathBuf]) -> Result<Catalog, String> {
-    let Definitions { catalog, faults } = Definitions::of(&documents::read_each(paths));
+    read_in(Minor::NEWEST, paths)
+}
+
+/// [`read`] in that version of Kubernetes.
+///
+/// # Errors
+/// What can't be read, what is no definition, and that there is none.
+pub fn read_in(minor: Minor, paths: &[PathBuf]) -> Result<Catalog, String> {
+    let Definitions { catalog, faults } = Definitions::of(minor, &documents::read_each(paths));
     match faults.into_iter().next() {
         Some(fault) => Err(fault),
         None if catalog.kinds().next().is_none() => Err(none_in(paths)),

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::slice;
 
 use clap::{Args, ValueEnum};
 
@@ -13,10 +12,13 @@ use super::cluster::{Access, Cluster};
 use super::definitions::{Definitions, each, none_in, place_in, schema_of};
 use super::documents::{self, Source};
 use super::git;
+use super::minors::{Minors, Said};
 use super::parallel;
 use super::print::{Stdout, UNUSABLE, tell};
+use super::project::{FILE, Project};
 use crate::author::diff::{Change, Degree, Refused, Replayed, diff, refused, replay};
 use crate::author::{Catalog, Kind};
+use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::{Value, json};
 
@@ -35,8 +37,10 @@ use crate::value::{Value, json};
                   codes: 0 nothing breaks, 1 something does, may do, or is refused, 2 wrong use or unreadable input"
 )]
 pub struct Diff {
-    /// File or folder with the old definitions; with --git, of which the old ones are in a commit
-    old: PathBuf,
+    /// File or folder with the old definitions; with --git, of which the old ones are in a commit: those of skiff.toml unless
+    /// named, and its objects are replayed
+    #[arg(required_unless_present = "git")]
+    old: Option<PathBuf>,
 
     /// File or folder with the new definitions
     #[arg(required_unless_present = "git", conflicts_with = "git")]
@@ -60,6 +64,9 @@ pub struct Diff {
 
     #[command(flatten)]
     access: Access,
+
+    #[command(flatten)]
+    minors: Minors,
 
     /// How to print
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
@@ -96,14 +103,24 @@ struct Input {
     new: Definitions,
     /// The texts of the new ones.
     new_sources: Vec<Source>,
+    /// What is named where a change has no place.
+    new_name: String,
     objects: Vec<(String, Value)>,
     is_readable: bool,
+}
+
+/// The files and folders of both sides, and of the objects.
+struct Compared {
+    old: Vec<PathBuf>,
+    new: Vec<PathBuf>,
+    objects: Vec<PathBuf>,
 }
 
 impl Diff {
     /// Prints the changes. Exit codes: 0 if none breaks, 1 if one does, 2 for what can't be read.
     pub async fn run(self) -> ExitCode {
-        let input = match self.read().await {
+        let Some(minor) = self.minors.one() else { return self.tell_each().await };
+        let input = match self.read(minor).await {
             Ok(input) => input,
             Err(message) => {
                 tell(message);
@@ -122,36 +139,82 @@ impl Diff {
                 });
                 out.write(show_json(&report, &replayed) + "\n")
             }
-            Output::Sarif => out.write(annotate::sarif(&self.annotations(&report, &input), &[])),
-            Output::Github => out.write(annotate::github(&self.annotations(&report, &input))),
+            Output::Sarif => out.write(annotate::sarif(&Self::annotations(&report, &input), &[])),
+            Output::Github => out.write(annotate::github(&Self::annotations(&report, &input))),
         };
-        let fails =
-            |degree| degree == Degree::Breaking || (degree == Degree::MayBreak && self.fail_on == FailOn::MayBreak);
-        let is_fine = report.refused.is_empty() && !report.changes.iter().any(|(_, change)| fails(change.degree));
-        out.finish(match (input.is_readable, is_fine) {
+        out.finish(match (input.is_readable, self.is_fine(&report)) {
             (false, _) => ExitCode::from(UNUSABLE),
             (true, false) => ExitCode::FAILURE,
             (true, true) => ExitCode::SUCCESS,
         })
     }
 
-    /// What can't be read is told, and the rest is compared.
-    async fn read(&self) -> Result<Input, String> {
-        let new_path = self.new.as_ref().unwrap_or(&self.old);
-        let old = match &self.git {
-            Some(reference) => git::read(reference, &self.old)?,
-            None => documents::read_each(slice::from_ref(&self.old)),
-        };
-        let new_sources = documents::read_each(slice::from_ref(new_path));
-        let (old, new) = (Definitions::of(&old), Definitions::of(&new_sources));
-        for (definitions, path) in [(&old, &self.old), (&new, new_path)] {
-            definitions.faults.iter().for_each(tell);
-            if definitions.faults.is_empty() && definitions.catalog.kinds().next().is_none() {
-                return Err(none_in(slice::from_ref(path)));
+    /// Prints the changes of several minors as one table.
+    async fn tell_each(&self) -> ExitCode {
+        let mut inputs = Vec::new();
+        for minor in self.minors.all() {
+            match self.read(*minor).await {
+                Ok(input) => inputs.push((*minor, input)),
+                Err(message) => {
+                    tell(message);
+                    return ExitCode::from(UNUSABLE);
+                }
             }
         }
+        self.minors.tell(self.output == Output::Json, |minor| {
+            let input = inputs.iter().find(|(known, _)| *known == minor).map(|(_, input)| input);
+            input.map_or_else(Said::default, |input| self.say(input))
+        })
+    }
+
+    /// The changes and what becomes of the objects, a line each.
+    fn say(&self, input: &Input) -> Said {
+        let report = compare(input);
+        let mut lines = Vec::new();
+        for (name, Refused { error, is_update }) in &report.refused {
+            let when = if *is_update { "in place of the old one: " } else { "" };
+            lines.push(format!("{name}: REFUSED {when}{error}"));
+        }
+        for (name, change) in &report.changes {
+            let Change { path, id, degree, detail, version } = change;
+            let about = [name.as_str(), version.as_deref().unwrap_or_default()].join(" ");
+            lines.push(format!("{}: {} {path}: {id}: {detail}", about.trim_end(), word(*degree).trim_end()));
+        }
+        replay_each(input, |found| {
+            lines.extend(found.iter().map(show_replayed).map(|text| text.trim_end().to_owned()));
+            ControlFlow::Continue(())
+        });
+        Said { lines, is_fine: self.is_fine(&report), is_readable: input.is_readable }
+    }
+
+    /// Whether nothing is refused and nothing breaks, as far as that is to fail.
+    fn is_fine(&self, report: &Report) -> bool {
+        let fails =
+            |degree| degree == Degree::Breaking || (degree == Degree::MayBreak && self.fail_on == FailOn::MayBreak);
+        report.refused.is_empty() && !report.changes.iter().any(|(_, change)| fails(change.degree))
+    }
+
+    /// What can't be read is told, and the rest is compared.
+    async fn read(&self, minor: Minor) -> Result<Input, String> {
+        let Compared { old: old_paths, new: new_paths, objects } = self.compared()?;
+        let old = match &self.git {
+            Some(reference) => {
+                let read = old_paths.iter().map(|path| git::read(reference, path));
+                read.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect()
+            }
+            None => documents::read_each(&old_paths),
+        };
+        let new_sources = documents::read_each(&new_paths);
+        let (old, new) = (Definitions::of(minor, &old), Definitions::of(minor, &new_sources));
+        for (definitions, paths) in [(&old, &old_paths), (&new, &new_paths)] {
+            definitions.faults.iter().for_each(tell);
+            if definitions.faults.is_empty() && definitions.catalog.kinds().next().is_none() {
+                return Err(none_in(paths));
+            }
+        }
+        let new_name = new_paths.first().map_or_else(String::new, |path| path.display().to_string());
         let mut is_readable = old.faults.is_empty() && new.faults.is_empty();
-        let sources = documents::read_each(&self.objects);
+        let sources = documents::read_each(&objects);
         for fault in sources.iter().flat_map(|source| &source.faults) {
             tell(&fault.message);
             is_readable = false;
@@ -166,17 +229,31 @@ impl Diff {
                 objects.extend(found.into_iter().map(|object| (title(&object), object)));
             }
         }
-        Ok(Input { old, new, new_sources, objects, is_readable })
+        Ok(Input { old, new, new_sources, new_name, objects, is_readable })
+    }
+
+    /// What is compared: as named, or else what the project has.
+    fn compared(&self) -> Result<Compared, String> {
+        let objects = self.objects.clone();
+        if let Some(old) = &self.old {
+            let new = self.new.as_ref().unwrap_or(old);
+            return Ok(Compared { old: vec![old.clone()], new: vec![new.clone()], objects });
+        }
+        let project = Project::here()?;
+        if project.definitions.is_empty() {
+            return Err(format!("name files with definitions, here or in a {FILE}"));
+        }
+        let objects = if objects.is_empty() { project.objects } else { objects };
+        Ok(Compared { old: project.definitions.clone(), new: project.definitions, objects })
     }
 }
 
 impl Diff {
     /// What is refused, and the changes that break or may, each at its place in the new definition.
-    fn annotations(&self, report: &Report, input: &Input) -> Vec<Annotation> {
+    fn annotations(report: &Report, input: &Input) -> Vec<Annotation> {
         let annotation = |name: &str, field: &str, level: Level, id: &str, text: String| {
             let there = place_in(&input.new_sources, name, field);
-            let path = self.new.as_ref().unwrap_or(&self.old);
-            let (file, place) = there.unwrap_or_else(|| (path.display().to_string(), None));
+            let (file, place) = there.unwrap_or_else(|| (input.new_name.clone(), None));
             Annotation { file, place, level, id: id.to_owned(), message: format!("{name}: {text}") }
         };
         let refused = report.refused.iter().map(|(name, refused)| {

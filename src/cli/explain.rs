@@ -3,14 +3,16 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::slice;
 
 use clap::{Args, ValueEnum};
 
 use super::definitions;
+use super::minors::{Minors, Said};
 use super::print::{output, tell};
+use super::project::named_or;
 use crate::author::explain::{Explained, Rule, explain};
 use crate::author::{Catalog, Kind};
+use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::{Value, json};
 
@@ -21,8 +23,8 @@ use crate::value::{Value, json};
                   harbour.example.com/v1\n\nExit codes: 0 fine, 1 no such field, 2 wrong use or unreadable input"
 )]
 pub struct Explain {
-    /// File or folder with CustomResourceDefinitions
-    crd: PathBuf,
+    /// File or folder with CustomResourceDefinitions; those of skiff.toml where there is no such file, and this is the field
+    crd: Option<PathBuf>,
 
     /// The field: spec.ports.name; where there are several kinds, behind one of them: boat.spec.length
     #[arg(default_value = "")]
@@ -31,6 +33,9 @@ pub struct Explain {
     /// Which version, if not the one that is stored
     #[arg(long, value_name = "GROUP/VERSION")]
     api_version: Option<String>,
+
+    #[command(flatten)]
+    minors: Minors,
 
     /// How to print
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
@@ -54,14 +59,17 @@ struct Found {
 impl Explain {
     /// Prints the field. Exit codes: 0 if there is one, 1 if not, 2 for what can't be read.
     pub fn run(self) -> ExitCode {
-        let catalog = match definitions::read(slice::from_ref(&self.crd)) {
-            Ok(catalog) => catalog,
+        let Some(minor) = self.minors.one() else {
+            return self.minors.tell(self.output == Output::Json, |minor| self.say(minor));
+        };
+        let (catalog, path) = match self.read(minor) {
+            Ok(read) => read,
             Err(message) => {
                 tell(message);
                 return ExitCode::from(2);
             }
         };
-        match self.find(&catalog) {
+        match self.find(&catalog, &path) {
             Ok(found) => match self.output {
                 Output::Text => output(show_text(&found), ExitCode::SUCCESS),
                 Output::Json => output(show_json(&found).to_string() + "\n", ExitCode::SUCCESS),
@@ -73,8 +81,39 @@ impl Explain {
         }
     }
 
-    fn find(&self, catalog: &Catalog) -> Result<Found, String> {
-        let (first, rest) = self.path.split_once('.').unwrap_or((&self.path, ""));
+    /// The definitions, and the field that is asked for.
+    fn read(&self, minor: Minor) -> Result<(Catalog, String), String> {
+        let (named, path) = match &self.crd {
+            // It is the field, if a project has the definitions.
+            Some(field) if self.path.is_empty() && !field.exists() => (&[][..], field.to_string_lossy().into_owned()),
+            named => (named.as_slice(), self.path.clone()),
+        };
+        let paths = named_or(named, "a file with definitions", |project| project.definitions.clone())?;
+        Ok((definitions::read_in(minor, &paths)?, path))
+    }
+
+    /// What is told of the field in that version of Kubernetes, and what is wrong with the definition.
+    fn say(&self, minor: Minor) -> Said {
+        let refused = |message: String| Said { lines: vec![message], ..Said::default() };
+        let (catalog, path) = match self.read(minor) {
+            Ok(read) => read,
+            Err(message) => return refused(message),
+        };
+        let found = match self.find(&catalog, &path) {
+            Ok(found) => found,
+            Err(message) => return Said { is_readable: true, ..refused(message) },
+        };
+        let errors: Vec<String> = catalog
+            .kinds()
+            .filter(|kind| kind.definition.spec.names.kind == found.kind)
+            .flat_map(|kind| kind.errors.iter().map(|error| format!("refused: {error}")))
+            .collect();
+        let is_fine = errors.is_empty();
+        Said { lines: [vec![show_text(&found).trim_end().to_owned()], errors].concat(), is_fine, is_readable: true }
+    }
+
+    fn find(&self, catalog: &Catalog, wanted: &str) -> Result<Found, String> {
+        let (first, rest) = wanted.split_once('.').unwrap_or((wanted, ""));
         let is_named = |kind: &&Kind| {
             let names = &kind.definition.spec.names;
             [&names.kind, &names.plural, &names.singular].iter().any(|name| name.eq_ignore_ascii_case(first))
@@ -85,7 +124,7 @@ impl Explain {
             None => {
                 let mut kinds = catalog.kinds();
                 match (kinds.next(), kinds.next()) {
-                    (Some(only), None) => (only, self.path.as_str()),
+                    (Some(only), None) => (only, wanted),
                     _ => return Err(format!("name a kind first: {}", names(catalog))),
                 }
             }

@@ -11,12 +11,15 @@ use clap::{Args, ValueEnum};
 use super::annotate::{self, Annotation, Described, Level};
 use super::definitions::{is_definition, none_in};
 use super::documents::{self, Document, Source};
+use super::minors::{Minors, Said};
 use super::parallel;
 use super::policies::values;
 use super::print::{UNUSABLE, output, tell};
+use super::project::{Lints, Project, named_or};
 use crate::author::fix::fix;
-use crate::author::lint::{Finding, LINTS, Lint as Looked, Severity, lint, markdown};
+use crate::author::lint::{Finding, LINTS, Lint as Looked, Severity, lint_in, markdown, older};
 use crate::author::policies::{is_policy, lint as policy_lint};
+use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::yaml::Place;
 use crate::value::{Value, json};
@@ -37,17 +40,24 @@ use crate::value::{Value, json};
                   2 wrong use or unreadable input"
 )]
 pub struct Lint {
-    /// Files or folders with CustomResourceDefinitions and policies
-    #[arg(value_name = "CRD", required_unless_present_any = ["list", "explain"])]
+    /// Files or folders with CustomResourceDefinitions and policies; those of skiff.toml unless named
+    #[arg(value_name = "CRD")]
     crds: Vec<PathBuf>,
 
     /// How to print
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     output: Output,
 
-    /// The least that is told
-    #[arg(long, value_enum, default_value_t = Least::Warning)]
-    severity: Least,
+    #[command(flatten)]
+    minors: Minors,
+
+    /// Tell what Kubernetes from this minor on refuses or ignores, with the remedy
+    #[arg(long, value_name = "MINOR", value_parser = Minor::parse)]
+    min_kubernetes_version: Option<Minor>,
+
+    /// The least that is told; that of skiff.toml unless named, or else warning
+    #[arg(long, value_enum)]
+    severity: Option<Least>,
 
     /// Look for these alone, whatever their severity
     #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = ids(), hide_possible_values = true)]
@@ -68,6 +78,10 @@ pub struct Lint {
     /// Print what is looked for, and why
     #[arg(long, conflicts_with_all = ["crds", "fix", "explain"])]
     list: bool,
+
+    /// What the project wants.
+    #[arg(skip)]
+    lints: Lints,
 }
 
 /// The ids of all lints: others are refused, with the nearest.
@@ -102,8 +116,10 @@ impl Least {
 
 /// A finding, and where it stands.
 struct Located {
-    /// The name of the definition or the policy.
-    crd: String,
+    /// What it is about: `crd`, `policy` or `binding`.
+    about: &'static str,
+    /// The name of the definition, the policy or the binding.
+    name: String,
     /// The document in its file.
     index: usize,
     place: Option<Place>,
@@ -133,14 +149,21 @@ impl Found {
 
 impl Lint {
     /// Prints the findings. Exit codes: 0 if there are none, 1 if there are, 2 for what can't be read or written.
-    pub fn run(self) -> ExitCode {
+    pub fn run(mut self) -> ExitCode {
         if self.list {
             return output(markdown(), ExitCode::SUCCESS);
         }
         if let Some(lint) = self.explain.as_deref().and_then(Looked::find) {
             return output(explain(lint), ExitCode::SUCCESS);
         }
-        let (found, is_readable) = match self.find() {
+        if let Err(message) = self.take_project() {
+            tell(message);
+            return ExitCode::from(UNUSABLE);
+        }
+        let Some(minor) = self.minors.one() else {
+            return self.minors.tell(self.output == Output::Json, |minor| self.say(minor));
+        };
+        let (found, is_readable) = match self.find(minor) {
             Ok(found) => found,
             Err(message) => {
                 tell(message);
@@ -162,8 +185,29 @@ impl Lint {
         output(text, code)
     }
 
+    /// Takes what was not named from the project.
+    fn take_project(&mut self) -> Result<(), String> {
+        self.crds = named_or(&self.crds, "files with definitions", Project::rules)?;
+        self.lints = Project::here()?.lints;
+        Ok(())
+    }
+
+    /// What is found in that version of Kubernetes, a line each.
+    fn say(&self, minor: Minor) -> Said {
+        let (found, is_readable) = match self.find(minor) {
+            Ok(found) => found,
+            Err(message) => return Said { lines: vec![message], ..Said::default() },
+        };
+        let line = |(file, located): (&str, &Located)| {
+            let Finding { lint, message, .. } = &located.finding;
+            format!("{file}: {} {}: {}: {message}", lint.severity.word(), lint.id, about(located))
+        };
+        let is_fine = found.iter().all(|found| found.findings.is_empty());
+        Said { lines: each(&found).map(line).collect(), is_fine, is_readable }
+    }
+
     /// What is found, and whether everything could be read: what can't be is told, and the rest goes on.
-    fn find(&self) -> Result<(Vec<Found>, bool), String> {
+    fn find(&self, minor: Minor) -> Result<(Vec<Found>, bool), String> {
         let sources = documents::read_each(&self.crds);
         let mut is_readable = true;
         for fault in sources.iter().flat_map(|source| &source.faults) {
@@ -174,8 +218,8 @@ impl Lint {
             return Err(none_in(&self.crds));
         }
         let looked = parallel::map("files", &sources, |source| {
-            let found = self.look(source)?;
-            if self.fix { self.fix_file(source, found) } else { Ok((found, None)) }
+            let found = self.look(source, minor)?;
+            if self.fix { self.fix_file(source, found, minor) } else { Ok((found, None)) }
         });
         let (mut found, mut texts) = (Vec::new(), Vec::new());
         for (source, looked) in sources.into_iter().zip(looked) {
@@ -211,16 +255,28 @@ impl Lint {
 
     fn is_wanted(&self, lint: &Looked) -> bool {
         let is_named = |ids: &[String]| ids.iter().any(|id| id == lint.id);
-        let is_chosen =
-            if self.only.is_empty() { lint.severity >= self.severity.severity() } else { is_named(&self.only) };
-        is_chosen && !is_named(&self.ignore)
+        if !self.only.is_empty() {
+            return is_named(&self.only) && !is_named(&self.ignore);
+        }
+        let is_chosen = lint.severity >= self.least() || is_named(&self.lints.on);
+        is_chosen && !is_named(&self.ignore) && !is_named(&self.lints.off)
+    }
+
+    /// The least severity that is told.
+    fn least(&self) -> Severity {
+        let named = self.severity.map(Least::severity).or(self.lints.severity);
+        named.unwrap_or(Severity::Warning)
     }
 
     /// What is found in the definitions of a file.
-    fn look(&self, source: &Source) -> Result<Found, String> {
+    fn look(&self, source: &Source, minor: Minor) -> Result<Found, String> {
         let mut found = Found { file: source.name.clone(), ..Found::default() };
         for document in source.documents.iter().filter(|document| is_definition(&document.value)) {
-            let findings = lint(&document.value).map_err(|error| format!("`{}`: {error}", source.name))?;
+            let wrong = |error| format!("`{}`: {error}", source.name);
+            let mut findings = lint_in(minor, &document.value).map_err(wrong)?;
+            if let Some(oldest) = self.min_kubernetes_version {
+                findings.extend(older(oldest, &document.value).map_err(wrong)?);
+            }
             found.definitions += 1;
             self.take(document, findings, &mut found);
         }
@@ -232,10 +288,11 @@ impl Lint {
     fn take(&self, document: &Document, findings: Vec<Finding>, found: &mut Found) {
         let (wanted, hidden): (Vec<_>, Vec<_>) = findings.into_iter().partition(|finding| self.is_wanted(finding.lint));
         // What was left out by name is not to be told of either.
-        let is_minor = |finding: &&Finding| self.only.is_empty() && finding.lint.severity < self.severity.severity();
+        let is_minor = |finding: &&Finding| self.only.is_empty() && finding.lint.severity < self.least();
         found.hidden += hidden.iter().filter(is_minor).count();
         found.findings.extend(wanted.into_iter().map(|finding| Located {
-            crd: document.value.str_at(&["metadata", "name"]).to_owned(),
+            about: what_is(&document.value),
+            name: document.value.str_at(&["metadata", "name"]).to_owned(),
             index: document.index,
             place: finding.places.first().and_then(|at| document.place(at)),
             is_whole: document.is_whole(),
@@ -244,7 +301,7 @@ impl Lint {
     }
 
     /// Fixes what can be fixed, and looks again at what is left, which comes with it.
-    fn fix_file(&self, source: &Source, found: Found) -> Result<(Found, Option<Source>), String> {
+    fn fix_file(&self, source: &Source, found: Found, minor: Minor) -> Result<(Found, Option<Source>), String> {
         if source.name == "-" {
             return Err("what comes from stdin can't be fixed: name a file".to_owned());
         }
@@ -261,7 +318,7 @@ impl Lint {
         if let Some(fault) = edited.faults.first() {
             return Err(fault.message.clone());
         }
-        let found = self.look(&edited)?;
+        let found = self.look(&edited, minor)?;
         Ok((Found { fixed, ..found }, Some(edited)))
     }
 }
@@ -292,10 +349,19 @@ fn show_text(found: &[Found], fixes: bool) -> String {
     out
 }
 
+/// What a document is called beside its name.
+fn what_is(document: &Value) -> &'static str {
+    match document.str_at(&["kind"]) {
+        kind if kind.ends_with("PolicyBinding") => "binding",
+        kind if kind.ends_with("Policy") => "policy",
+        _ => "crd",
+    }
+}
+
 /// The definition or policy, the versions and the field that a finding is about.
-fn about(Located { crd, finding, .. }: &Located) -> String {
+fn about(Located { name, finding, .. }: &Located) -> String {
     let versions = finding.versions.join(",");
-    let words = [crd.as_str(), &versions, &finding.path];
+    let words = [name.as_str(), &versions, &finding.path];
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
@@ -324,13 +390,13 @@ fn summary(found: &[Found], fixes: bool) -> String {
 
 fn show_json(found: &[Found]) -> String {
     let found: Vec<Value> = each(found)
-        .map(|(file, Located { crd, place, finding, .. })| {
+        .map(|(file, Located { about, name, place, finding, .. })| {
             let versions: Vec<Value> = finding.versions.iter().map(|version| Value::from(version.as_str())).collect();
             object! {
                 "file" => file,
                 "line" => place.map_or(Value::Null, |place| Value::Int(place.line as i64)),
                 "column" => place.map_or(Value::Null, |place| Value::Int(place.column as i64)),
-                "crd" => crd.as_str(),
+                *about => name.as_str(),
                 "versions" => versions,
                 "path" => finding.path.as_str(),
                 "id" => finding.lint.id,

@@ -11,18 +11,27 @@ mod convert;
 mod cost;
 mod definitions;
 mod diff;
+mod docs;
 mod documents;
 mod eval;
 mod explain;
+mod fault;
 mod git;
 mod infer;
 mod lint;
 mod log;
+mod lsp;
+mod minors;
 mod missing;
 mod parallel;
 mod parent;
+mod plane;
+mod planes;
+mod playground;
 mod policies;
 mod print;
+mod project;
+mod record;
 mod report;
 mod seed;
 mod serve;
@@ -33,6 +42,7 @@ mod stand_in;
 mod temporary;
 mod test;
 mod text;
+mod ui;
 mod users;
 mod workloads;
 mod validate;
@@ -56,6 +66,10 @@ struct Cli {
 enum Command {
     Serve(Box<serve::Serve>),
     Assets(stand_in::Assets),
+    Plane(plane::Plane),
+    Fault(Box<fault::Fault>),
+    Record(Box<record::Record>),
+    Replay(Box<record::Replay>),
     Snapshot(snapshot::Snapshot),
     Check(check::Check),
     Export(export::Export),
@@ -66,9 +80,12 @@ enum Command {
     Diff(diff::Diff),
     Lint(lint::Lint),
     Explain(explain::Explain),
+    Docs(docs::Docs),
     Eval(Box<eval::Eval>),
     Convert(convert::Convert),
     Infer(infer::Infer),
+    Lsp(lsp::Lsp),
+    Playground(playground::Playground),
     Completion(completion::Completion),
     Man(completion::Man),
 }
@@ -111,6 +128,10 @@ pub async fn run() -> ExitCode {
     match cli.command {
         Command::Serve(serve) => serve.run().await,
         Command::Assets(assets) => assets.run(),
+        Command::Plane(plane) => plane.run().await,
+        Command::Fault(fault) => fault.run().await,
+        Command::Record(record) => record.run().await,
+        Command::Replay(replay) => replay.run().await,
         Command::Snapshot(snapshot) => snapshot.run().await,
         Command::Check(check) => check.run().await,
         Command::Export(export) => export.run().await,
@@ -121,9 +142,12 @@ pub async fn run() -> ExitCode {
         Command::Diff(diff) => diff.run().await,
         Command::Lint(lint) => lint.run(),
         Command::Explain(explain) => explain.run(),
+        Command::Docs(docs) => docs.run(),
         Command::Eval(eval) => eval.run(),
         Command::Convert(convert) => convert.run().await,
         Command::Infer(infer) => infer.run(),
+        Command::Lsp(lsp) => lsp.run().await,
+        Command::Playground(playground) => playground.run().await,
         Command::Completion(completion) => completion.run(Cli::command()),
         Command::Man(man) => man.run(Cli::command()),
     }

@@ -1,6 +1,7 @@
 //! `skiff serve`: the API server.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use super::seed::Seed;
 use super::service_network::Network;
 use super::serving::{Failure, MergedContext, Papers, Server};
 use super::temporary::Temporary;
+use super::ui::Ui;
 use super::users::Users;
 use super::workloads::Workloads;
 use crate::audit;
@@ -23,6 +25,7 @@ use crate::controllers::Switches;
 use crate::http::Limits;
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::memory::{Memory, parse_bytes};
+use crate::meta::minor::Minor;
 use crate::store::{Config, Durability};
 
 /// Serve the Kubernetes API for CustomResourceDefinitions and their objects
@@ -53,9 +56,10 @@ pub struct Serve {
     #[arg(long, value_name = "CONTEXT", num_args = 0..=1, require_equals = true, default_missing_value = "skiff")]
     merge_kubeconfig: Option<String>,
 
-    /// End with the process that started this one, and leave no data folder behind: it is made anew, and removed at the end
-    #[arg(long, conflicts_with = "merge_kubeconfig")]
-    temporary: bool,
+    /// End with the process that started this one, and leave no data folder behind: it is made anew, and removed at the end. With
+    /// its number, also where that process ends before this one has begun to watch it
+    #[arg(long, value_name = "PID", num_args = 0..=1, require_equals = true, conflicts_with = "merge_kubeconfig")]
+    temporary: Option<Option<NonZeroU32>>,
 
     /// Files or folders with CustomResourceDefinitions, and objects, to apply before the server is ready; examples of suites
     /// (valid/ and invalid/ beside a crd.yaml) are left out
@@ -73,6 +77,10 @@ pub struct Serve {
     #[arg(long, value_name = "GROUP/VERSION=true|false,...", value_parser = RuntimeConfig::parse, default_value = "", hide_default_value = true)]
     runtime_config: RuntimeConfig,
 
+    /// Speak for an older Kubernetes, from 1.29 on: its versions of built-in kinds, its rules for definitions, its /version
+    #[arg(long, value_name = "[kube=]MINOR", value_parser = emulated, default_value_t)]
+    emulated_version: Minor,
+
     #[command(flatten)]
     admission: Admission,
 
@@ -81,6 +89,9 @@ pub struct Serve {
 
     #[command(flatten)]
     workloads: Workloads,
+
+    #[command(flatten)]
+    ui: Ui,
 
     /// Where to write a line of audit.k8s.io/v1 JSON for each request; - is standard output
     #[arg(long, value_name = "FILE")]
@@ -113,10 +124,26 @@ enum DurabilityArg {
     Relaxed,
 }
 
+/// Reads `1.34` or `kube=1.34`, as kube-apiserver's `--emulated-version` has it.
+///
+/// # Errors
+/// Another component, and what is no version that can be emulated.
+pub fn emulated(text: &str) -> Result<Minor, String> {
+    match text.split_once('=') {
+        None => Minor::parse(text),
+        Some(("kube", minor)) => Minor::parse(minor),
+        Some((component, _)) => Err(format!("component not registered: {component}")),
+    }
+}
+
 impl Serve {
     /// Serves until it is told to stop. Exit codes: 0 for a clean end, 1 for a failure, 2 for wrong use.
     pub async fn run(self) -> ExitCode {
         if let Some(fault) = self.admission.fault() {
+            tell(fault);
+            return ExitCode::from(2);
+        }
+        if let Some(fault) = self.ui.fault() {
             tell(fault);
             return ExitCode::from(2);
         }
@@ -132,13 +159,14 @@ impl Serve {
             }
         };
         // Until the server has ended.
-        let _temporary = match self.temporary.then(|| Temporary::begin(&self.database.data_dir)).transpose() {
-            Ok(temporary) => temporary,
-            Err(error) => {
-                tell(format_args!("can't make the folder `{}`: {error}", self.database.data_dir.display()));
-                return ExitCode::FAILURE;
-            }
-        };
+        let _temporary =
+            match self.temporary.map(|parent| Temporary::begin(&self.database.data_dir, parent)).transpose() {
+                Ok(temporary) => temporary,
+                Err(error) => {
+                    tell(format_args!("can't make the folder `{}`: {error}", self.database.data_dir.display()));
+                    return ExitCode::FAILURE;
+                }
+            };
         match self.server(switches) {
             Ok(server) => server.run().await,
             Err(Failure(message)) => {
@@ -167,19 +195,20 @@ impl Serve {
         Ok(Server {
             listen: self.listen,
             insecure_listen: self.insecure_listen,
+            ui: self.ui.listen(),
             store: self.config(),
             papers: Papers::Own { kubeconfig, merged },
             limits: self.limits(),
             seed: Seed::new(self.crds, self.watch),
             made,
-            runtime_config: self.runtime_config,
+            runtime_config: self.runtime_config.for_minor(self.emulated_version),
             admission: self.admission,
             users: self.users,
             network: self.network,
             switches,
             nodes: self.workloads.nodes(),
             logs: logs.into_iter().chain(traced()).collect(),
-            ends_at_once: self.temporary,
+            ends_at_once: self.temporary.is_some(),
         })
     }
 

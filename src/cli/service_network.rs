@@ -33,10 +33,15 @@ impl Network {
     }
 }
 
-/// Makes the service `kubernetes` and what belongs to it, as far as nobody refuses that, and goes on to look after it.
-pub async fn keep(registry: &Arc<Registry>, advertised: Advertised) -> JoinHandle<()> {
-    // Webhooks may take their time, and are asked again.
+/// Makes the service `kubernetes` and what belongs to it, as far as nobody refuses that.
+pub async fn make(registry: &Arc<Registry>, advertised: Advertised) {
+    // Webhooks may take their time.
     _ = timeout(START_TIMEOUT, attempt(registry, advertised)).await;
+}
+
+/// [`make`], and goes on to look after it.
+pub async fn keep(registry: &Arc<Registry>, advertised: Advertised) -> JoinHandle<()> {
+    make(registry, advertised).await;
     let registry = Arc::clone(registry);
     tokio::spawn(async move {
         let mut repaired = None;

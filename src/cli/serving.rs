@@ -16,25 +16,31 @@ use tokio::task::JoinHandle;
 
 use super::admission::Admission;
 use super::log::Log;
+use super::planes::{Origin, Planes};
+use super::playground::{CONNECTIONS_MAX, Writes};
 use super::print::{output, tell};
 use super::seed::Seed;
 use super::service_network::{self, Network};
-use super::users::Users;
+use super::ui::Opened;
+use super::users::{SIGNING_KEY, Users};
 use crate::audit;
 use crate::auth::{Authorizer, RequestHeader, UserInfo};
+use crate::clock::Clock;
 use crate::controllers::{self, Controller, NodePlan, Switches};
-use crate::http::{self, App, Issuing, Limits};
+use crate::http::{self, App, Issuing, Limits, Shared};
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::meta::Status;
-use crate::registry::{Advertised, BuiltIn, Converter, Definitions, Registry, Resource, StoredPolicy};
+use crate::registry::{Converter, Definitions, Registry, Resource, StoredPolicy};
 use crate::server::{
-    Authority, CertificateError, Connections, Gate, Identity, Kubeconfig, Secrets, SecretsError, Tls, Trust,
-    connections_max, stop_requested,
+    AUTHORITY_SECRET, Authority, CertificateError, Connections, Gate, Identity, Kubeconfig, Open, Secrets,
+    SecretsError, Tls, Trust, connections_max, stop_requested,
 };
 use crate::store::{Config, Storage};
 
 /// The user in the kubeconfig.
-const ADMIN: &str = "skiff-admin";
+pub const ADMIN: &str = "skiff-admin";
+/// The keys that each control plane has of its own.
+pub const SECRET_NAMES: [&str; 2] = [AUTHORITY_SECRET, SIGNING_KEY];
 /// How long a server may take to end that is to end at once: answers on their way are sent, and no more.
 const DRAIN_AT_ONCE: Duration = Duration::from_millis(5);
 
@@ -43,6 +49,8 @@ pub struct Server {
     pub listen: SocketAddr,
     /// Where plain HTTP is served as well.
     pub insecure_listen: Option<SocketAddr>,
+    /// Where a page for browsers is served, and whether it may change objects.
+    pub ui: Option<(SocketAddr, Writes)>,
     pub store: Config,
     pub papers: Papers,
     /// What is applied at the start.
@@ -128,12 +136,14 @@ impl Server {
         let address = listener.local_addr()?;
         let storage = Storage::open(&self.store).await?;
         let papers = self.papers.show(&storage, address).await?;
-        let (authorizer, policy) = self.users.authorizer(&storage);
+        self.users.tell_if_open();
+        let (authorizer, policy) = self.users.authorizer(&storage, None);
         let url = format!("https://{}", shown(address));
         let issuer = Arc::new(self.users.token_issuer(&storage).await?);
-        let tokens = Arc::new(self.users.tokens(&storage, &issuer)?);
-        let issuing = Issuing { issuer, key_set_url: format!("{url}/openid/v1/jwks") };
-        let registry = Arc::new(self.registry(storage.clone(), policy, authorizer.clone()));
+        let tokens = Arc::new(self.users.tokens(&storage, &issuer, &self.store.clock)?);
+        let definitions = Definitions::new(&self.runtime_config);
+        let clock = self.store.clock.clone();
+        let registry = Arc::new(self.registry(storage.clone(), definitions, policy, authorizer.clone(), clock));
         let begin = Arc::new(Notify::new());
         let controllers = self.controllers(&registry, &papers, &begin);
         let mut seed = std::mem::take(&mut self.seed);
@@ -142,19 +152,34 @@ impl Server {
             begin.notify_one();
         }
         let advertised = service_network::advertised(address);
-        let kept = self.populate(&registry, advertised, &mut seed).await?;
+        self.populate(&registry).await?;
+        let kept = service_network::keep(&registry, advertised).await;
+        if !seed.is_empty() {
+            seed.begin(&registry).await?;
+        }
 
         let late = Arc::clone(&registry);
-        let logs = std::mem::take(&mut self.logs);
-        let app = App::with(Arc::clone(&registry), authorizer, Arc::clone(&tokens), self.limits, logs);
-        let app = app.with_issuing(issuing);
-        let processor = app.processor();
-        let gate = Gate::new(tokens).with_anonymous(self.users.lets_anonymous_in());
+        let logs: Arc<[audit::Log]> = std::mem::take(&mut self.logs).into();
+        let server = Arc::new(self);
+        let (shared, places) = (Shared::default(), Open::new(connections_max()));
+        let main = Origin { registry: Arc::clone(&registry), issuer: Arc::clone(&issuer) };
+        let planes =
+            Planes::new(Arc::clone(&server), address.ip(), main, shared.clone(), places.clone(), Arc::clone(&logs));
+        let planes = Arc::new(planes);
+        let app = App::with(Arc::clone(&registry), authorizer, Arc::clone(&tokens), server.limits, logs);
+        let app = app.with_issuing(Issuing { issuer, key_set_url: format!("{url}/openid/v1/jwks") });
+        let app = app.sharing(shared.clone()).with_planes(Arc::clone(&planes) as _);
+        let gate = Gate::new(tokens).with_anonymous(server.users.lets_anonymous_in());
         let gate = gate.with_request_header(papers.request_header.clone());
-        let connections = Connections::new(http::router(app), gate, connections_max());
+        let router = http::router(app);
+        let opened = match server.ui {
+            Some((address, writes)) => Some(Opened::new(address, writes, router.clone()).await?),
+            None => None,
+        };
+        let connections = Connections::among(router, gate.clone(), places);
         papers.write_kubeconfig(&url)?;
         connections.listen(listener, papers.tls.clone());
-        if let Some(address) = self.insecure_listen {
+        if let Some(address) = server.insecure_listen {
             let listener = TcpListener::bind(address).await?;
             let address = listener.local_addr()?;
             tell(format_args!("plain HTTP on http://{address} gives admin rights to every local process"));
@@ -163,6 +188,12 @@ impl Server {
         if let Some((path, _)) = &papers.administrator {
             announce(&registry, &url, path).await;
         }
+        let pages = opened.map(|opened| {
+            opened.announce();
+            let pages = Connections::new(opened.page, gate, CONNECTIONS_MAX);
+            pages.listen_insecure(opened.listener);
+            pages
+        });
         begin.notify_one();
         seed.follow(Arc::clone(&registry))?;
         // Only who asks for them waits for these.
@@ -170,11 +201,18 @@ impl Server {
 
         let signal = signals.await?;
         tracing::info!(signal, "stopping");
-        processor.stop();
-        connections.shut_down(self.ends_at_once.then_some(DRAIN_AT_ONCE)).await;
+        shared.processor().stop();
+        let drain = server.ends_at_once.then_some(DRAIN_AT_ONCE);
+        let of_pages = async {
+            if let Some(pages) = pages {
+                pages.shut_down(drain).await;
+            }
+        };
+        tokio::join!(connections.shut_down(drain), of_pages);
         kept.abort();
         controllers.abort();
-        if !self.ends_at_once {
+        if !server.ends_at_once {
+            planes.end().await;
             if let Err(status) = registry.leave_kubernetes_service(advertised).await {
                 tracing::warn!(status.message, "this server stays among the endpoints of the service kubernetes");
             }
@@ -188,22 +226,25 @@ impl Server {
         controllers::start(Arc::clone(registry), self.switches, self.nodes.clone(), authority_pem, Arc::clone(begin))
     }
 
-    fn registry(
+    /// What serves the objects in a storage.
+    pub fn registry(
         &self,
         storage: Storage,
+        definitions: Definitions,
         policy: Option<Arc<StoredPolicy>>,
         authorizer: Arc<dyn Authorizer>,
+        clock: Clock,
     ) -> Registry {
         let client = self.admission.client();
         let chain = self.admission.chain(&storage, authorizer, &client);
         let guards_namespaces = self.admission.guards_namespaces();
         Registry {
             storage,
-            definitions: Definitions::new(BuiltIn::all(&self.runtime_config)),
+            definitions,
             admission: Arc::new(chain),
             convert: Arc::new(Converter(client)),
             policy,
-            clock: Arc::new(Timestamp::now),
+            clock,
             memory: Arc::clone(&self.store.memory),
             guards_namespaces,
             network: self.network.network(),
@@ -211,14 +252,8 @@ impl Server {
         }
     }
 
-    /// Makes the first namespaces and, where they count, the default roles, and the service `kubernetes`, which the returned
-    /// task looks after; applies what `--crds` names.
-    async fn populate(
-        &self,
-        registry: &Arc<Registry>,
-        advertised: Advertised,
-        seed: &mut Seed,
-    ) -> Result<JoinHandle<()>, Failure> {
+    /// Makes the first namespaces and, where they count, the default roles.
+    pub async fn populate(&self, registry: &Arc<Registry>) -> Result<(), Failure> {
         let refused = |what: &str, status: Status| Failure(format!("{what}: {}", status.message));
         // Together, so that they are on disk at the cost of one.
         tokio::try_join!(registry.make_initial_namespaces(), registry.make_initial_objects())
@@ -231,11 +266,7 @@ impl Server {
                 gathered.map_err(|status| refused("the default roles can't be gathered", status))?;
             }
         }
-        let kept = service_network::keep(registry, advertised).await;
-        if !seed.is_empty() {
-            seed.begin(registry).await?;
-        }
-        Ok(kept)
+        Ok(())
     }
 }
 
@@ -312,7 +343,7 @@ async fn announce(registry: &Registry, url: &str, kubeconfig: &Path) {
 }
 
 /// The address as clients reach it: one that stands for all addresses is reached on this machine.
-fn shown(address: SocketAddr) -> String {
+pub fn shown(address: SocketAddr) -> String {
     if address.ip().is_unspecified() { format!("127.0.0.1:{}", address.port()) } else { address.to_string() }
 }
 
@@ -339,7 +370,7 @@ pub fn server_names(address: SocketAddr) -> Vec<String> {
 }
 
 /// Secrets in the database that every process on it shares.
-struct StoredSecrets(Storage);
+pub struct StoredSecrets(pub Storage);
 
 #[async_trait]
 impl Secrets for StoredSecrets {

@@ -2,8 +2,11 @@
 
 use std::fs::{self, DirBuilder};
 use std::io;
+use std::num::NonZeroU32;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+
+use rustix::process::Pid;
 
 use super::parent::end_with_parent;
 
@@ -13,16 +16,16 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// Makes the folder, for this user alone, and has this process end with its parent.
+    /// Makes the folder, for this user alone, and has this process end with its parent, whose number may be known.
     ///
     /// # Errors
     ///
     /// The folder is there already: what is in it may be somebody's. It can't be made, or the system does not tell when
-    /// the parent ends.
-    pub fn begin(folder: &Path) -> io::Result<Self> {
+    /// the parent ends, or it is gone already.
+    pub fn begin(folder: &Path, parent: Option<NonZeroU32>) -> io::Result<Self> {
         DirBuilder::new().mode(0o700).create(folder)?;
         let temporary = Temporary { folder: folder.to_owned() };
-        end_with_parent()?;
+        end_with_parent(parent.and_then(|number| Pid::from_raw(i32::try_from(number.get()).ok()?)))?;
         Ok(temporary)
     }
 }
@@ -41,11 +44,23 @@ mod tests {
     #[tokio::test]
     async fn a_folder_that_was_there_is_left_alone() {
         let folder = std::env::temp_dir().join(format!("skiff-temporary-{}", std::process::id()));
-        let first = Temporary::begin(&folder).expect("the folder is new");
+        let first = Temporary::begin(&folder, None).expect("the folder is new");
         fs::write(folder.join("file"), "text").expect("the folder is there");
-        assert_eq!(Temporary::begin(&folder).err().map(|error| error.kind()), Some(io::ErrorKind::AlreadyExists));
+        assert_eq!(Temporary::begin(&folder, None).err().map(|error| error.kind()), Some(io::ErrorKind::AlreadyExists));
         assert!(folder.join("file").exists());
         drop(first);
+        assert!(!folder.exists());
+    }
+
+    #[tokio::test]
+    async fn a_parent_that_is_gone_leaves_nothing() {
+        let folder = std::env::temp_dir().join(format!("skiff-temporary-orphan-{}", std::process::id()));
+        // This process is not its own parent.
+        let begun = Temporary::begin(&folder, NonZeroU32::new(std::process::id()));
+        assert_eq!(
+            begun.err().map(|error| error.to_string()).as_deref(),
+            Some("the process that started this one is gone")
+        );
         assert!(!folder.exists());
     }
 }

@@ -11,14 +11,17 @@ use clap::{Args, ValueEnum};
 use super::annotate::{self, Annotation, Level};
 use super::definitions::{each, is_definition};
 use super::documents;
+use super::minors::{Minors, Said};
 use super::parallel;
 use super::policies::{self, Given};
-use super::print::{is_styled, note, output};
+use super::print::{UNUSABLE, is_styled, note, output, tell};
+use super::project::named_or;
 use super::report::{self, show_junit};
 use super::watch::Watch;
 use crate::author::Catalog;
 use crate::author::policies::case::Setting;
 use crate::author::suite::{self, Case, Counts, Coverage, Expected, Stage, Suite};
+use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::yaml::{self, Located, Place};
 use crate::value::{Value, json};
@@ -36,8 +39,8 @@ use crate::value::{Value, json};
                   --min-coverage 90 -o junit .\n\nExit codes: 0 all as expected, 1 something is not, 2 wrong use or unreadable input"
 )]
 pub struct Test {
-    /// Suite files, or folders with suites
-    #[arg(value_name = "SUITE", required = true)]
+    /// Suite files, or folders with suites; those of skiff.toml unless named
+    #[arg(value_name = "SUITE")]
     suites: Vec<PathBuf>,
 
     /// How to print
@@ -55,6 +58,9 @@ pub struct Test {
     /// Fail where fewer of the rules of a definition, or of the expressions of a policy, have both held and failed
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     min_coverage: Option<u8>,
+
+    #[command(flatten)]
+    minors: Minors,
 
     /// Run again whenever a file changes
     #[arg(long, conflicts_with = "update")]
@@ -130,7 +136,14 @@ impl Run {
 
 impl Test {
     /// Prints what is not as expected. Exit codes: 0 if all is, 1 if something is not, 2 for what can't be read.
-    pub fn run(self) -> ExitCode {
+    pub fn run(mut self) -> ExitCode {
+        match named_or(&self.suites, "suites", |project| project.suites.clone()) {
+            Ok(suites) => self.suites = suites,
+            Err(message) => {
+                tell(message);
+                return ExitCode::from(UNUSABLE);
+            }
+        }
         if !self.watch {
             return self.run_once();
         }
@@ -148,7 +161,10 @@ impl Test {
     }
 
     fn run_once(&self) -> ExitCode {
-        let run = self.test();
+        let Some(minor) = self.minors.one() else {
+            return self.minors.tell(self.output == Output::Json, |minor| self.say(minor));
+        };
+        let run = self.test(minor);
         let text = match self.output {
             Output::Text => self.show_text(&run),
             Output::Json => show_json(&run).to_string() + "\n",
@@ -159,7 +175,21 @@ impl Test {
         output(text, run.code())
     }
 
-    fn test(&self) -> Run {
+    /// What comes of all cases in that version of Kubernetes, a line each.
+    fn say(&self, minor: Minor) -> Said {
+        let run = self.test(minor);
+        let mut lines: Vec<String> = run.faults().map(|fault| format!("{}: {}", fault.file, fault.text)).collect();
+        for case in run.cases() {
+            let about = format!("{}: {}", case.file, case.name);
+            lines.push(format!("{about}: {}", if case.failures.is_empty() { "ok" } else { "FAILED" }));
+            lines.extend(case.failures.iter().map(|failure| format!("{about}: {failure}")));
+        }
+        lines.extend(run.uncovered.iter().cloned());
+        let is_fine = run.cases().all(|case| case.failures.is_empty()) && run.uncovered.is_empty();
+        Said { lines, is_fine, is_readable: run.faults().next().is_none() }
+    }
+
+    fn test(&self, minor: Minor) -> Run {
         let (mut paths, mut tested) = (Vec::new(), Vec::new());
         for path in &self.suites {
             let before = paths.len();
@@ -173,7 +203,7 @@ impl Test {
         let mut coverage = Coverage::default();
         let run = |path: &PathBuf| {
             let (mut covered, begun) = (Coverage::default(), Instant::now());
-            let tested = self.test_suite(path, &mut covered).unwrap_or_else(|faults| unusable(path, faults));
+            let tested = self.test_suite(minor, path, &mut covered).unwrap_or_else(|faults| unusable(path, faults));
             (Tested { taken: begun.elapsed(), ..tested }, covered)
         };
         for (suite, covered) in parallel::map("suites", &paths, run) {
@@ -200,9 +230,9 @@ impl Test {
         too_few.collect()
     }
 
-    fn test_suite(&self, path: &Path, coverage: &mut Coverage) -> Result<Tested, Vec<Fault>> {
+    fn test_suite(&self, minor: Minor, path: &Path, coverage: &mut Coverage) -> Result<Tested, Vec<Fault>> {
         let read = if path.is_dir() { read_examples(path)? } else { read_suite(path)? };
-        let catalog = catalog(path, &read.suite, coverage)?;
+        let catalog = catalog(minor, path, &read.suite, coverage)?;
         let given = given(path, &read.suite)?;
         coverage.policies.expect(&given.set);
         let who = |user| given.who(user);
@@ -252,7 +282,7 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 /// The kinds that a suite is about.
-fn catalog(path: &Path, suite: &Suite, coverage: &mut Coverage) -> Result<Catalog, Vec<Fault>> {
+fn catalog(minor: Minor, path: &Path, suite: &Suite, coverage: &mut Coverage) -> Result<Catalog, Vec<Fault>> {
     let folder = folder_of(path);
     let crds = match suite.crds.as_slice() {
         // Policies may be about built-in kinds alone.
@@ -260,7 +290,7 @@ fn catalog(path: &Path, suite: &Suite, coverage: &mut Coverage) -> Result<Catalo
         [] => vec![folder.join("crd.yaml")],
         names => names.iter().map(|name| folder.join(name)).collect(),
     };
-    let mut catalog = Catalog::default();
+    let mut catalog = Catalog::of_minor(minor);
     let sources = documents::read(&crds).map_err(|error| Fault::new(path, error.to_string()))?;
     for source in sources {
         for document in source.documents.iter().filter(|document| is_definition(&document.value)) {
@@ -294,6 +324,29 @@ fn given(path: &Path, suite: &Suite) -> Result<Given, Vec<Fault>> {
         }));
     }
     if faults.is_empty() { Ok(given) } else { Err(faults) }
+}
+
+/// The objects of suites that are expected to be valid, each with the name of its case.
+///
+/// # Errors
+/// The first suite that can't be read.
+pub fn valid_cases(suites: &[PathBuf]) -> Result<Vec<(String, Value)>, String> {
+    let mut paths = Vec::new();
+    for path in suites {
+        find(path, &mut paths)?;
+    }
+    let mut found = Vec::new();
+    for path in paths {
+        let read = if path.is_dir() { read_examples(&path) } else { read_suite(&path) };
+        let told = |fault: &Fault| format!("{}: {}", located(&fault.file, fault.place), fault.text);
+        let read = read.map_err(|faults| faults.first().map_or_else(String::new, told))?;
+        let is_valid = |case: &Case| match &case.expected {
+            Expected::Stated(expect) => expect.get("valid").and_then(Value::as_bool) == Some(true),
+            Expected::Lines(_) => false,
+        };
+        found.extend(read.suite.cases.into_iter().filter(is_valid).map(|case| (case.name, case.object)));
+    }
+    Ok(found)
 }
 
 /// A suite, and where its cases stand.

@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{ArgAction, Args, ValueEnum};
-use jiff::Timestamp;
 
 use super::print::tell;
 use crate::auth::{
     AlwaysAllow, AlwaysDeny, Authorizer, NoSigningKey, SigningKey, TokenFile, TokenIssuer, Tokens, VerifyingKey,
 };
-use crate::registry::{StoredAccounts, StoredPolicy};
+use crate::clock::Clock;
+use crate::registry::{Current, Registry, StoredAccounts, StoredPolicy};
 use crate::store::{Storage, StoreError};
 
 /// Who issues tokens of service accounts, and whom they are for, unless that is said.
 const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 /// The name under which the key is kept that these tokens are signed with.
-const SIGNING_KEY: &str = "service-account-key";
+pub const SIGNING_KEY: &str = "service-account-key";
 
 #[derive(Args)]
 pub struct Users {
@@ -72,19 +72,42 @@ pub enum AuthorizationMode {
 }
 
 impl Users {
-    /// Who decides, and the policy that is decided by, if there is one; that everybody may do everything is told.
-    pub fn authorizer(&self, storage: &Storage) -> (Arc<dyn Authorizer>, Option<Arc<StoredPolicy>>) {
+    /// Tells that everybody may do everything, if so.
+    pub fn tell_if_open(&self) {
         if self.has(AuthorizationMode::AlwaysAllow) {
             tell(
                 "Authorization is off: every authenticated client is an administrator (use --authorization-mode=RBAC)",
             );
+        }
+    }
+
+    /// Who decides, and the policy that is decided by, if there is one. Of a copy, `known` is what its origin had taken in.
+    pub fn authorizer(
+        &self,
+        storage: &Storage,
+        known: Option<Current>,
+    ) -> (Arc<dyn Authorizer>, Option<Arc<StoredPolicy>>) {
+        if self.has(AuthorizationMode::AlwaysAllow) {
             return (Arc::new(AlwaysAllow), None);
         }
         if self.has(AuthorizationMode::Rbac) {
-            let policy = Arc::new(StoredPolicy::new(storage.clone()));
+            let storage = storage.clone();
+            let policy = Arc::new(match known {
+                Some(known) => StoredPolicy::beginning_with(known, storage),
+                None => StoredPolicy::new(storage),
+            });
             return (Arc::clone(&policy) as _, Some(policy));
         }
         (Arc::new(AlwaysDeny), None)
+    }
+
+    /// [`Users::authorizer`] of a registry that was made with one.
+    pub fn asked(&self, registry: &Registry) -> Arc<dyn Authorizer> {
+        match &registry.policy {
+            Some(policy) => Arc::clone(policy) as _,
+            None if self.has(AuthorizationMode::AlwaysAllow) => Arc::new(AlwaysAllow),
+            None => Arc::new(AlwaysDeny),
+        }
     }
 
     fn has(&self, mode: AuthorizationMode) -> bool {
@@ -100,17 +123,10 @@ impl Users {
     pub async fn token_issuer(&self, storage: &Storage) -> Result<TokenIssuer, KeyError> {
         let key = match &self.service_account_signing_key_file {
             Some(path) => read_key(path, SigningKey::from_pem)?,
-            None => match storage.read_secret(SIGNING_KEY).await? {
-                Some(key) => SigningKey::from_der(&key)?,
-                None => SigningKey::from_der(&storage.insert_secret(SIGNING_KEY, &SigningKey::generate()?).await?)?,
-            },
+            None => kept_key(storage).await?,
         };
         let issuers = self.service_account_issuer.clone();
-        let audiences = match self.api_audiences.as_slice() {
-            [] => issuers.clone(),
-            audiences => audiences.to_vec(),
-        };
-        let issuer = TokenIssuer::new(issuers, audiences, key);
+        let issuer = TokenIssuer::new(issuers, self.audiences(), key);
         let mut known = Vec::new();
         for path in &self.service_account_key_file {
             known.extend(read_key(path, VerifyingKey::all_from_pem)?);
@@ -118,10 +134,35 @@ impl Users {
         Ok(if known.is_empty() { issuer } else { issuer.knowing(known) })
     }
 
+    /// Who issues tokens in a control plane beside the main one, with a key of its own that is kept in its database; of a
+    /// copy, one who believes what `origin` has issued until now.
+    pub async fn kept_token_issuer(
+        &self,
+        storage: &Storage,
+        origin: Option<&TokenIssuer>,
+    ) -> Result<TokenIssuer, KeyError> {
+        let key = kept_key(storage).await?;
+        Ok(match origin {
+            Some(origin) => origin.heir(key),
+            None => {
+                let issuers = self.service_account_issuer.clone();
+                TokenIssuer::new(issuers, self.audiences(), key)
+            }
+        })
+    }
+
+    /// Whom tokens must be for that are used here.
+    fn audiences(&self) -> Vec<String> {
+        match self.api_audiences.as_slice() {
+            [] => self.service_account_issuer.clone(),
+            audiences => audiences.to_vec(),
+        }
+    }
+
     /// Who knows bearer tokens: first the file, then the issuer of service accounts' tokens.
     ///
     /// Errors: what is wrong with the file.
-    pub fn tokens(&self, storage: &Storage, issuer: &Arc<TokenIssuer>) -> Result<Tokens, String> {
+    pub fn tokens(&self, storage: &Storage, issuer: &Arc<TokenIssuer>, clock: &Clock) -> Result<Tokens, String> {
         let mut tokens = Tokens { api_audiences: issuer.api_audiences().to_vec(), ..Tokens::default() };
         if let Some(path) = &self.token_auth_file {
             let shown = path.display();
@@ -132,9 +173,18 @@ impl Users {
             tokens.authenticators.push(Box::new(file));
         }
         let (storage, issuer) = (storage.clone(), Arc::clone(issuer));
-        tokens.authenticators.push(Box::new(StoredAccounts { storage, issuer, clock: Arc::new(Timestamp::now) }));
+        tokens.authenticators.push(Box::new(StoredAccounts { storage, issuer, clock: clock.clone() }));
         Ok(tokens)
     }
+}
+
+/// The key in the database, which is made where there is none.
+async fn kept_key(storage: &Storage) -> Result<SigningKey, KeyError> {
+    let key = match storage.read_secret(SIGNING_KEY).await? {
+        Some(key) => key,
+        None => storage.insert_secret(SIGNING_KEY, &SigningKey::generate()?).await?,
+    };
+    Ok(SigningKey::from_der(&key)?)
 }
 
 fn read_key<K>(path: &Path, read: impl Fn(&[u8]) -> Result<K, NoSigningKey>) -> Result<K, KeyError> {

@@ -10,16 +10,19 @@ use clap::{Args, ValueEnum};
 use super::cluster::{Access, Cluster};
 use super::definitions::{each, is_definition, none_in};
 use super::documents::{self, Document, Entry, Source};
+use super::minors::{Minors, Said};
 use super::missing::{Allowed, Known};
 use super::parallel;
 use super::policies::{self, Given, Requester, values};
 use super::print::{self, Stdout, UNUSABLE, tell};
+use super::project::{FILE, Project};
 use super::report::{Format, Item, Printer, Verdict};
 use crate::author::policies::admit::Admitted;
 use crate::author::policies::is_policy;
 use crate::author::{self, Catalog, Checked, Kind, Options};
 use crate::crd::write::split_api_version;
 use crate::meta::field::ErrorType;
+use crate::meta::minor::Minor;
 use crate::value::Value;
 
 /// Validate manifests as the API server would
@@ -38,7 +41,7 @@ use crate::value::Value;
                   wrong use or unreadable input"
 )]
 pub struct Validate {
-    /// Files or folders with CustomResourceDefinitions and policies
+    /// Files or folders with CustomResourceDefinitions and policies; those of skiff.toml unless named
     #[arg(short = 'f', long = "crds", value_name = "CRD")]
     crds: Vec<PathBuf>,
 
@@ -56,6 +59,9 @@ pub struct Validate {
     #[command(flatten)]
     requester: Requester,
 
+    #[command(flatten)]
+    minors: Minors,
+
     /// What happens to unknown fields and fields given twice
     #[arg(long, value_enum, default_value_t = FieldValidation::Strict)]
     field_validation: FieldValidation,
@@ -68,8 +74,8 @@ pub struct Validate {
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
 
-    /// Files, folders or patterns with manifests; - for stdin
-    #[arg(value_name = "FILE", required = true)]
+    /// Files, folders or patterns with manifests; - for stdin; the objects of skiff.toml unless named
+    #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
@@ -115,7 +121,11 @@ impl Findings {
 
 impl Validate {
     /// Prints what is wrong. Exit codes: 0 if nothing is, 1 if something is or was not checked, 2 for what can't be read.
-    pub async fn run(self) -> ExitCode {
+    pub async fn run(mut self) -> ExitCode {
+        if let Err(message) = self.take_project() {
+            tell(message);
+            return ExitCode::from(UNUSABLE);
+        }
         let given = match self.definitions().await {
             Ok(given) => given,
             Err(message) => {
@@ -123,12 +133,48 @@ impl Validate {
                 return ExitCode::from(UNUSABLE);
             }
         };
+        let Some(minor) = self.minors.one() else { return self.tell_each(&given) };
         let mut findings = Findings::new(self.output);
-        let told = self.check(&given, &mut findings);
+        let told = self.check(&given, minor, &mut findings);
         findings.finish(told)
     }
 
-    fn check(&self, given: &[Source], findings: &mut Findings) -> ControlFlow<()> {
+    /// Takes what was not named from the project.
+    fn take_project(&mut self) -> Result<(), String> {
+        if !self.crds.is_empty() && !self.files.is_empty() {
+            return Ok(());
+        }
+        let project = Project::here()?;
+        if self.crds.is_empty() {
+            self.crds = project.rules();
+        }
+        if self.files.is_empty() {
+            self.files = project.objects;
+        }
+        if self.files.is_empty() { Err(format!("name files with manifests, here or in a {FILE}")) } else { Ok(()) }
+    }
+
+    /// Prints the verdicts of several minors as one table.
+    fn tell_each(&self, given: &[Source]) -> ExitCode {
+        let sources = documents::read_each(&self.files);
+        let before = documents::read_each(self.old.as_slice());
+        let faults: Vec<&documents::Fault> =
+            given.iter().chain(&before).chain(&sources).flat_map(|source| &source.faults).collect();
+        faults.iter().for_each(|fault| tell(&fault.message));
+        let documents: Vec<(&Source, &Document)> = each(&sources).collect();
+        self.minors.tell(self.output == Format::Json, |minor| {
+            let (checker, faulty) = self.checker(given, &sources, &before, minor);
+            let item = |(source, document): &(&Source, &Document)| checker.item(source, Entry::Document(document));
+            let items: Vec<Item> = faulty.into_iter().chain(parallel::map("documents", &documents, item)).collect();
+            Said {
+                lines: items.iter().flat_map(statements).collect(),
+                is_fine: items.iter().all(Item::is_fine),
+                is_readable: faults.is_empty() && !items.is_empty(),
+            }
+        })
+    }
+
+    fn check(&self, given: &[Source], minor: Minor, findings: &mut Findings) -> ControlFlow<()> {
         let sources = documents::read_each(&self.files);
         let before = documents::read_each(self.old.as_slice());
         let unreadable =
@@ -138,12 +184,8 @@ impl Validate {
             });
         findings.tell(&unreadable.collect::<Vec<_>>())?;
         self.miss(&sources, findings);
-        let (catalog, faulty) = self.catalog(given, &sources);
+        let (checker, faulty) = self.checker(given, &sources, &before, minor);
         findings.tell(&faulty)?;
-        let all = values(given).chain(values(&sources));
-        let (known, policies) = (Known::new(all.clone()), Given::new(all));
-        let old = each(&before).map(|(_, document)| (Identity::of(&document.value), &document.value)).collect();
-        let checker = Checker { validate: self, catalog, policies, known, old };
         let entries: Vec<(&Source, Entry<'_>)> = sources.iter().flat_map(Source::entries).collect();
         let mut told = ControlFlow::Continue(());
         parallel::each(
@@ -156,6 +198,21 @@ impl Validate {
             },
         );
         told
+    }
+
+    /// What objects are checked against in that version of Kubernetes, and what is wrong with it.
+    fn checker<'c>(
+        &'c self,
+        given: &'c [Source],
+        sources: &'c [Source],
+        before: &'c [Source],
+        minor: Minor,
+    ) -> (Checker<'c>, Vec<Item>) {
+        let (catalog, faulty) = self.catalog(given, sources, minor);
+        let all = values(given).chain(values(sources));
+        let (known, policies) = (Known::new(all.clone()), Given::new(all));
+        let old = each(before).map(|(_, document)| (Identity::of(&document.value), &document.value)).collect();
+        (Checker { validate: self, catalog, policies, known, old }, faulty)
     }
 
     /// Tells where there is nothing to check: in a folder, or in all that was named.
@@ -194,7 +251,7 @@ impl Validate {
 
     /// The kinds of all definitions among the files, and of those given that one of the files needs: a definition with all
     /// its rules takes longer to read than most objects. With them comes what is wrong with those given.
-    fn catalog(&self, given: &[Source], sources: &[Source]) -> (Catalog, Vec<Item>) {
+    fn catalog(&self, given: &[Source], sources: &[Source], minor: Minor) -> (Catalog, Vec<Item>) {
         let needed: HashSet<(&str, &str)> = each(sources).map(|(_, document)| kind_of(&document.value)).collect();
         let is_needed = |document: &Document| needed.contains(&defined_kind(&document.value));
         let definitions: Vec<(&Source, &Document, bool)> = each(given)
@@ -203,14 +260,14 @@ impl Validate {
             .chain(each(sources).map(|(source, document)| (source, document, false)))
             .filter(|(_, document, _)| is_definition(&document.value))
             .collect();
-        let made = parallel::map("definitions", &definitions, |(_, document, _)| Kind::new(&document.value));
-        let mut catalog = Catalog::default();
+        let made = parallel::map("definitions", &definitions, |(_, document, _)| Kind::new_in(minor, &document.value));
+        let mut catalog = Catalog::of_minor(minor);
         let mut items = Vec::new();
         for ((source, document, is_given), made) in definitions.iter().zip(made) {
             // A definition among the files has an item of its own.
             let is_faulty = made.as_ref().map_or(true, |kind| !kind.errors.is_empty());
             if *is_given && is_faulty {
-                let checked = check_definition(&document.value, None);
+                let checked = check_definition(minor, &document.value, None);
                 items.push(item(self, source, document, Admitted { checked, ..Admitted::default() }));
             }
             if let Ok(kind) = made {
@@ -254,8 +311,8 @@ impl Checker<'_> {
     fn check(&self, object: &Value, old: Option<&Value>) -> Option<Checked> {
         match self.catalog.of(object) {
             Some(kind) => Some(self.check_custom(kind, object, old)),
-            None if is_definition(object) => Some(check_definition(object, old)),
-            None => check_built_in(object, old),
+            None if is_definition(object) => Some(check_definition(self.catalog.minor(), object, old)),
+            None => check_built_in(self.catalog.minor(), object, old),
         }
     }
 
@@ -279,6 +336,15 @@ impl Checker<'_> {
         }
         item
     }
+}
+
+/// The verdict on a document, what is wrong with it and what it is warned of, a line each.
+fn statements(item: &Item) -> Vec<String> {
+    let about = format!("{}: {}", item.file, item.title());
+    let verdict = format!("{about}: {}", if item.is_fine() { "valid" } else { "INVALID" });
+    let faults = item.faults.iter().map(|fault| format!("{about}: {}", fault.text()));
+    let warnings = item.warnings.iter().map(|warning| format!("{about}: warning: {warning}"));
+    std::iter::once(verdict).chain(faults).chain(warnings).collect()
 }
 
 /// The verdict on a document, with what a strict reader minds.
@@ -314,14 +380,14 @@ fn defined_kind(definition: &Value) -> (&str, &str) {
     (definition.str_at(&["spec", "group"]), definition.str_at(&["spec", "names", "kind"]))
 }
 
-fn check_definition(definition: &Value, old: Option<&Value>) -> Checked {
+fn check_definition(minor: Minor, definition: &Value, old: Option<&Value>) -> Checked {
     let refused = |detail| Checked::refuse(definition.clone(), detail);
-    author::define(definition, old).unwrap_or_else(refused)
+    author::define_in(minor, definition, old).unwrap_or_else(refused)
 }
 
 /// Checks an object of a kind that the server has from the start.
-fn check_built_in(object: &Value, old: Option<&Value>) -> Option<Checked> {
-    let kind = author::BuiltIn::of(object.str_at(&["apiVersion"]), object.str_at(&["kind"]))?;
+fn check_built_in(minor: Minor, object: &Value, old: Option<&Value>) -> Option<Checked> {
+    let kind = author::BuiltIn::of_in(minor, object.str_at(&["apiVersion"]), object.str_at(&["kind"]))?;
     let refused = |detail| Checked::refuse(object.clone(), detail);
     Some(kind.write(object, old).unwrap_or_else(refused))
 }

@@ -49,6 +49,8 @@ async fn follow<C: Controller>(storage: &Storage, controller: &C) -> Result<(), 
     let mut queue = Queue::default();
     let mut feed = storage.feed(&controller.begin(&mut queue).await?);
     let mut under_way = FuturesUnordered::new();
+    let clock = storage.clock();
+    let mut moves = clock.moves();
     loop {
         while under_way.len() < C::AT_ONCE
             && let Some(key) = queue.take(Instant::now())
@@ -61,7 +63,12 @@ async fn follow<C: Controller>(storage: &Storage, controller: &C) -> Result<(), 
                 Some(changes) => changes.iter().for_each(|change| controller.note(change, &mut queue)),
                 None => return Ok(()),
             },
-            Some((key, progress)) = under_way.next() => queue.put_back(key, progress, Instant::now()),
+            Some((key, progress)) = under_way.next() => {
+                // Where no time passes, nothing comes of waiting for it.
+                let waits = matches!(progress, Progress::After(_)) && clock.is_frozen();
+                queue.put_back(key, if waits { Progress::Waits } else { progress }, Instant::now());
+            }
+            () = moves.next() => queue.hasten(Instant::now()),
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
         }
     }

@@ -61,7 +61,7 @@ impl Client {
     }
 
     pub fn now(&self) -> Timestamp {
-        (self.registry.clock)()
+        self.registry.clock.now()
     }
 
     /// The object under `key` (`namespace/name`, or the name), with its resourceVersion.

@@ -61,7 +61,7 @@ async fn sync_group(registry: &Arc<Registry>, stored: &[&Arc<Stored>]) -> Result
     let mut definitions = stored.iter().map(|stored| decode(stored)).collect::<Result<Vec<_>, _>>()?;
     let mut progress = Progress::Done;
     for at in 0..definitions.len() {
-        let now = crate::meta::time::format_seconds((registry.clock)());
+        let now = crate::meta::time::format_seconds(registry.clock.now());
         if let Some(decided) = names::accept(&definitions[at], definitions.iter(), &now) {
             definitions[at] = write(registry, decided).await?;
         }

@@ -175,7 +175,7 @@ async fn report(
     revision: Revision,
     remains: &Remains,
 ) -> Result<(), Status> {
-    let now = crate::meta::time::format_seconds((registry.clock)());
+    let now = crate::meta::time::format_seconds(registry.clock.now());
     let before = namespace.at(&["status", "conditions"]).and_then(Value::as_array).unwrap_or_default().to_vec();
     let mut conditions = before.clone();
     for (type_, reason, message) in CONDITIONS {

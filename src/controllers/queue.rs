@@ -85,6 +85,13 @@ impl<K: Ord + Clone> Queue<K> {
         keys.iter().for_each(|key| self.wake(key, now));
     }
 
+    /// Has every key looked at now that waits for its time or for a change: the clock was moved.
+    pub fn hasten(&mut self, now: Instant) {
+        let waiting = self.keys.iter().filter(|(_, entry)| !matches!(entry.place, Place::UnderWay { .. }));
+        let waiting: Vec<K> = waiting.map(|(key, _)| key.clone()).collect();
+        waiting.into_iter().for_each(|key| self.set_due(key, now));
+    }
+
     /// Takes the key whose time has come first.
     pub fn take(&mut self, now: Instant) -> Option<K> {
         let (at, _) = self.due.first()?;
@@ -199,6 +206,19 @@ mod tests {
             assert_eq!(queue.take(then), Some("a"));
             queue.put_back("a", Progress::Done, then);
         }
+    }
+
+    #[test]
+    fn a_clock_that_is_moved_hastens_what_waits() {
+        let (mut queue, now) = queue();
+        for (key, progress) in [("waits", Progress::Waits), ("has time", Progress::After(Duration::from_secs(60)))] {
+            queue.add(key, now);
+            queue.take(now);
+            queue.put_back(key, progress, now);
+        }
+        assert_eq!(queue.take(now), None);
+        queue.hasten(now);
+        assert_eq!([queue.take(now), queue.take(now), queue.take(now)], [Some("has time"), Some("waits"), None]);
     }
 
     #[test]

@@ -83,7 +83,7 @@ async fn write_all(registry: Weak<Registry>, mut waiting: mpsc::Receiver<Told>) 
         tokio::select! {
             told = waiting.recv(), if under_way.len() < AT_ONCE => {
                 let (Some(told), Some(registry)) = (told, registry.upgrade()) else { return };
-                let now = (registry.clock)();
+                let now = registry.clock.now();
                 let write = known.write_of(told, now);
                 under_way.push(carry_out(registry, write));
             }
@@ -173,7 +173,7 @@ async fn count_again(registry: &Registry, namespace: &str, name: &str, count: i6
     let version = Arc::clone(resource.storage());
     let (namespace, name) = (namespace.to_owned(), name.to_owned());
     let target = Target { resource, version, subresource: Subresource::Main, namespace, name };
-    let at = time::format_seconds((registry.clock)());
+    let at = time::format_seconds(registry.clock.now());
     let patch = object! { "count" => count, "lastTimestamp" => at };
     let request = PatchRequest {
         patch_type: PatchType::Merge,

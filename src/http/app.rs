@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Notify;
+
 use crate::audit;
 use crate::auth::{Authorizer, TokenIssuer, Tokens};
 use crate::meta::Status;
@@ -11,16 +13,32 @@ use crate::processor::Processor;
 use crate::registry::Registry;
 
 use super::document_cache::Documents;
+use super::faults::Faults;
 use super::impersonation::LastModes;
 use super::limits::{Limits, Places};
 use super::metrics::Metrics;
 use super::observe::Observer;
+use super::skiff::planes::Planes;
 
 /// Who issues tokens of service accounts.
 pub struct Issuing {
     pub issuer: Arc<TokenIssuer>,
     /// Where others find the keys that they are signed with.
     pub key_set_url: String,
+}
+
+/// What the control planes of a process share: documents, by what they describe, and the processors, in turns.
+#[derive(Clone, Default)]
+pub struct Shared {
+    documents: Arc<Documents>,
+    processor: Arc<Processor>,
+}
+
+impl Shared {
+    /// The processors that requests share, to be told when the server stops.
+    pub fn processor(&self) -> Arc<Processor> {
+        Arc::clone(&self.processor)
+    }
 }
 
 /// What requests are answered from.
@@ -31,18 +49,26 @@ pub struct App {
     pub tokens: Arc<Tokens>,
     /// `None` where no tokens are issued.
     pub issuing: Option<Issuing>,
-    pub(super) documents: Documents,
+    /// The other control planes of the process; `None` for one that is not the main one.
+    pub planes: Option<Arc<dyn Planes>>,
+    /// What tells this control plane from the others; empty for the main one.
+    pub(super) plane: Arc<str>,
+    /// Told of each request.
+    pub(super) asked: Option<Arc<Notify>>,
+    pub(super) documents: Arc<Documents>,
     pub(super) observer: Observer,
     pub(super) places: Places,
     pub(super) limits: Limits,
     pub(super) impersonations: LastModes,
     pub(super) processor: Arc<Processor>,
+    /// What requests meet that a test asks for.
+    pub(super) faults: Arc<Faults>,
 }
 
 impl App {
     /// An app with the limits of kube-apiserver and no audit log.
     pub fn new(registry: Arc<Registry>, authorizer: Arc<dyn Authorizer>) -> Self {
-        App::with(registry, authorizer, Arc::default(), Limits::default(), None)
+        App::with(registry, authorizer, Arc::default(), Limits::default(), Arc::new([]))
     }
 
     /// An app with limits of its own, that writes these logs of its requests.
@@ -51,7 +77,7 @@ impl App {
         authorizer: Arc<dyn Authorizer>,
         tokens: Arc<Tokens>,
         limits: Limits,
-        logs: impl IntoIterator<Item = audit::Log>,
+        logs: Arc<[audit::Log]>,
     ) -> Self {
         let mut metrics = Metrics::new();
         if let Some(figures) = registry.admission.figures() {
@@ -59,20 +85,24 @@ impl App {
         }
         let metrics = Arc::new(metrics);
         let places = Places::new(&limits, &metrics);
-        let observer = Observer { metrics, logs: logs.into_iter().collect() };
-        let (documents, impersonations) = (Documents::default(), LastModes::default());
-        let processor = Arc::default();
+        let observer = Observer { metrics, logs };
+        let Shared { documents, processor } = Shared::default();
+        let (impersonations, faults) = (LastModes::default(), Arc::default());
         App {
             registry,
             authorizer,
             tokens,
             issuing: None,
+            planes: None,
+            plane: "".into(),
+            asked: None,
             documents,
             observer,
             places,
             limits,
             impersonations,
             processor,
+            faults,
         }
     }
 
@@ -81,9 +111,21 @@ impl App {
         App { issuing: Some(issuing), ..self }
     }
 
-    /// The processors that requests share, to be told when the server stops.
-    pub fn processor(&self) -> Arc<Processor> {
-        Arc::clone(&self.processor)
+    /// The same, that has the other control planes of the process.
+    pub fn with_planes(self, planes: Arc<dyn Planes>) -> Self {
+        App { planes: Some(planes), ..self }
+    }
+
+    /// The same for the control plane of that name, beside those that share the rest; `asked` is told of each request.
+    pub fn beside(self, name: Arc<str>, shared: Shared, asked: Arc<Notify>) -> Self {
+        let Shared { documents, processor } = shared;
+        App { plane: name, asked: Some(asked), documents, processor, ..self }
+    }
+
+    /// The same with what the control planes of a process share.
+    pub fn sharing(self, shared: Shared) -> Self {
+        let Shared { documents, processor } = shared;
+        App { documents, processor, ..self }
     }
 
     /// Takes in what roles and bindings are now, wherever they were changed.

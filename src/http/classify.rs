@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::http::Method;
 use jiff::Timestamp;
 
 use crate::audit::{Event, ObjectReference};
@@ -24,6 +25,8 @@ fn kind(exchange: &Exchange, target: Option<&Target>) -> Kind {
             Verb::Get | Verb::List => Kind::ReadOnly,
             _ => Kind::Mutating,
         },
+        // Some of it changes something.
+        Some(Target::Skiff(_)) if exchange.method != Method::GET => Kind::Mutating,
         // A document is read, whatever the method; no more than that is behind it.
         _ => Kind::ReadOnly,
     }
@@ -113,7 +116,9 @@ pub(super) fn document_route(target: &Target) -> Route {
         Target::OpenApiV3Index | Target::OpenApiV3(_) => (String::new(), String::new(), "/openapi/v3"),
         Target::CoreVersions => (String::new(), String::new(), "/api"),
         Target::Groups => (String::new(), String::new(), "/apis"),
-        Target::Root | Target::Resource(_) | Target::Undetermined | Target::Unknown => Default::default(),
+        Target::Root | Target::Skiff(_) | Target::Resource(_) | Target::Undetermined | Target::Unknown => {
+            Default::default()
+        }
     };
     Route { verb: "GET", group, version, subresource: path.to_owned(), ..Route::default() }
 }

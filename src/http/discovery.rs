@@ -11,9 +11,10 @@ use std::sync::Arc;
 use base64::Engine;
 use sha2::{Digest, Sha256};
 
-use super::negotiate;
+use super::{negotiate, version_of};
 use crate::crd::ServedVersion;
 use crate::kinds;
+use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::{Map, Value};
 use crate::work;
@@ -161,16 +162,20 @@ pub fn aggregated_content_type(version: &str) -> String {
     format!("application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList")
 }
 
-/// `/version`. kubectl reads major and minor, and warns when they are too far from its own.
-pub fn version(git_version: &str) -> Value {
+/// `/version` of a server that speaks for `minor`. kubectl reads major and minor, and warns when they are too far from its
+/// own.
+///
+/// DIFFERS: under `--emulated-version` kube-apiserver tells its own version as `minor`, and the other as `emulationMinor`
+/// alone; here clients are to see the version that they are tested against.
+pub fn version(minor: Minor) -> Value {
     object! {
         "major" => "1",
-        "minor" => "37",
+        "minor" => minor.number().to_string(),
         "emulationMajor" => "1",
-        "emulationMinor" => "37",
+        "emulationMinor" => minor.number().to_string(),
         "minCompatibilityMajor" => "1",
-        "minCompatibilityMinor" => "36",
-        "gitVersion" => git_version,
+        "minCompatibilityMinor" => minor.previous().number().to_string(),
+        "gitVersion" => version_of(minor).into_owned(),
         "gitCommit" => "",
         "gitTreeState" => "clean",
         "buildDate" => "1970-01-01T00:00:00Z",
@@ -391,6 +396,7 @@ mod tests {
             columns: Vec::new(),
             selectable_fields: Vec::new(),
             deprecation_warning: None,
+            minor: Default::default(),
         };
         Resource::custom(Arc::new(version), false)
     }

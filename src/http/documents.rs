@@ -21,7 +21,7 @@ use super::app::App;
 use super::exchange::Exchange;
 use super::negotiate::{self, Encoding, Endpoint};
 use super::path::{NOT_FOUND_TEXT, Target};
-use super::{SERVER_VERSION, discovery, openapi};
+use super::{discovery, openapi, version_of};
 
 /// A version that is served, and what its documents depend on.
 struct Served {
@@ -74,7 +74,7 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
             let paths: Vec<Value> = paths.into_iter().map(Value::String).collect();
             raw_json(exchange, &object! { "paths" => paths }, Layout::Sorted)
         }
-        Target::Version => raw_json(exchange, &discovery::version(SERVER_VERSION), layout::VERSION),
+        Target::Version => raw_json(exchange, &discovery::version(app.registry.definitions.minor), layout::VERSION),
         Target::CoreVersions | Target::Groups => {
             let resources = resources(&served);
             let core = *target == Target::CoreVersions;
@@ -157,7 +157,7 @@ fn open_api_v2(app: &App, exchange: &Exchange, served: &[Served]) -> Response<Bo
     let hash = served.iter().map(|served| served.mark.as_str()).collect::<Vec<_>>().join(",");
     let document = || {
         let versions: Vec<_> = served.iter().map(|served| Arc::clone(&served.version)).collect();
-        openapi::v2_document(&versions, SERVER_VERSION)
+        openapi::v2_document(&versions, &version_of(app.registry.definitions.minor))
     };
     if encoding == Encoding::Protobuf {
         let make = || protobuf::encode(&protobuf::messages::OPEN_API_V2, &document());

@@ -65,6 +65,8 @@ pub(super) struct Exchange {
     pub observed: OnceLock<Arc<Observed>>,
     /// The request's share of the processors, set with it.
     pub share: OnceLock<Arc<Share>>,
+    /// How many changes ago the state is that is shown, where a fault asks for an old one.
+    pub stale_by: OnceLock<u64>,
     /// How long the stored object is that the request is about.
     pub stored_bytes: AtomicUsize,
     /// Memory that the request needs until it is answered.
@@ -97,6 +99,7 @@ impl Exchange {
             upgrade,
             observed: OnceLock::new(),
             share: OnceLock::new(),
+            stale_by: OnceLock::new(),
             stored_bytes: AtomicUsize::new(0),
             reserved: Mutex::default(),
         };

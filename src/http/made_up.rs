@@ -6,12 +6,12 @@ use std::sync::atomic::Ordering;
 use axum::Router;
 use axum::body::Body;
 use http_body_util::BodyExt as _;
-use jiff::Timestamp;
 use tower::ServiceExt as _;
 
 use super::app::App;
 use super::router::router;
 use crate::auth::{AlwaysAllow, UserInfo};
+use crate::clock::Clock;
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::kinds::{self, Kind};
 use crate::protobuf;
@@ -31,7 +31,7 @@ impl Served {
     async fn start() -> Self {
         kinds::SHOWS_MADE_UP.store(true, Ordering::Relaxed);
         let config = RuntimeConfig::parse("gadgets.example.com/v1=true").expect("the test is valid");
-        let registry = fixture::registry_of(Arc::new(Timestamp::now), &config).await;
+        let registry = fixture::registry_of(Clock::default(), &config).await;
         Served(router(App::new(registry, Arc::new(AlwaysAllow))))
     }
 

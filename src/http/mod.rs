@@ -15,6 +15,7 @@ mod stopping;
 mod limits;
 mod metrics;
 mod exchange;
+mod faults;
 mod classify;
 mod app;
 mod document_cache;
@@ -25,6 +26,7 @@ mod answer;
 mod health;
 mod documents;
 mod issuer;
+mod skiff;
 mod list_pieces;
 mod resources;
 mod around;
@@ -35,12 +37,26 @@ mod router;
 #[cfg(test)]
 mod made_up;
 
-pub use app::{App, Issuing};
+use std::borrow::Cow;
+
+use crate::meta::minor::Minor;
+
+pub use app::{App, Issuing, Shared};
 pub use around::around;
 pub use exchange::{PeerAddress, audit_id};
+pub use faults::Cut;
 pub use limits::Limits;
 pub use router::router;
+pub use skiff::planes::{MAIN, Plane, Planes, Wanted, missing};
 pub use stopping::{Stop, Stopping};
 
 /// What the server says it is: clients compare it with their own version.
 pub const SERVER_VERSION: &str = concat!("v1.37.2+skiff-", env!("CARGO_PKG_VERSION"));
+
+/// The same of a server that speaks for that version of Kubernetes.
+pub fn version_of(minor: Minor) -> Cow<'static, str> {
+    if minor == Minor::NEWEST {
+        return Cow::Borrowed(SERVER_VERSION);
+    }
+    Cow::Owned(format!("v{minor}.0+skiff-{}", env!("CARGO_PKG_VERSION")))
+}

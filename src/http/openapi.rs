@@ -699,6 +699,7 @@ mod tests {
             columns: Vec::new(),
             selectable_fields: Vec::new(),
             deprecation_warning: None,
+            minor: Default::default(),
         })]
     }
 

@@ -4,6 +4,7 @@
 //! whether a group, a resource or a subresource exists is the router's question.
 //! Source: answers recorded from apiserver 1.37, whose handlers split paths in this way.
 
+use super::skiff;
 use crate::auth::{Attributes, ResourceAttributes};
 
 /// What a path points at.
@@ -37,6 +38,8 @@ pub enum Target {
     GroupVersion { group: String, version: String },
     /// Something within a version.
     Resource(ResourcePath),
+    /// `/skiff/v1/…`: what Kubernetes has no API for, without that beginning.
+    Skiff(String),
     /// `/apis/GROUP/VERSION/watch` with nothing behind it: 500, see [`undetermined`].
     Undetermined,
     /// Nothing that is known: [`NOT_FOUND_TEXT`].
@@ -143,6 +146,9 @@ pub fn parse(path: &str) -> Result<Target, MalformedEscape> {
 fn parse_tree(path: &str) -> Target {
     if let Some(document) = path.strip_prefix("/openapi/v3/") {
         return Target::OpenApiV3(document.to_owned());
+    }
+    if let Some(rest) = path.strip_prefix(skiff::PREFIX) {
+        return Target::Skiff(rest.to_owned());
     }
     if let Some(rest) = path.strip_prefix("/apis/") {
         return parse_group(rest.trim_end_matches('/'));

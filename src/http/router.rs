@@ -9,6 +9,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Response};
 use tokio::time::timeout;
 
+use crate::audit::PLANE;
 use crate::auth::{Attributes, Decision};
 use crate::meta::Status;
 use crate::processor::{Expected, Share, metered};
@@ -20,7 +21,7 @@ use super::exchange::{AUDIT_ID, Exchange};
 use super::limits::Kind;
 use super::observe::Observed;
 use super::path::{self, BAD_REQUEST_TEXT, NOT_FOUND_TEXT, Target};
-use super::{answer, documents, health, impersonation, issuer, metrics, resources, share};
+use super::{answer, documents, faults, health, impersonation, issuer, metrics, resources, share, skiff};
 
 /// The longest that one object's change may take, whatever the limit of a request is.
 const CHANGE_TIMEOUT_MAX: Duration = Duration::from_secs(34);
@@ -31,10 +32,16 @@ pub fn router(app: App) -> Router {
 }
 
 async fn handle(State(app): State<Arc<App>>, request: Request) -> Response<Body> {
+    if let Some(asked) = &app.asked {
+        asked.notify_one();
+    }
     let (exchange, body) = Exchange::read(request);
     let target = path::parse(&exchange.path).ok();
     let observed = classify::begin(&app.observer, &exchange, target.as_ref());
-    let share = share::of(&app.processor, &exchange, target.as_ref(), observed.kind());
+    let share = share::of(&app, &exchange, target.as_ref(), observed.kind());
+    if !app.plane.is_empty() {
+        observed.annotate(PLANE, &app.plane);
+    }
     // They are set here alone.
     _ = exchange.observed.set(Arc::clone(&observed));
     _ = exchange.share.set(Arc::clone(&share));
@@ -71,7 +78,10 @@ async fn respond(
 ) -> Response<Body> {
     let Some(target) = target else { return answer::text(exchange, 400, BAD_REQUEST_TEXT) };
     match impersonate(app, exchange, &target).await {
-        Ok(()) => within_limits(app, exchange, observed, target, body).await,
+        Ok(()) => {
+            let serve = |target, body| within_limits(app, exchange, observed, target, body);
+            faults::answer(app, exchange, target, body, serve).await
+        }
         Err(status) => answer::denial(exchange, &status),
     }
 }
@@ -174,6 +184,7 @@ async fn answer(app: &App, exchange: &Exchange, target: Target, body: Body) -> R
             answer::body(exchange, 200, metrics::CONTENT_TYPE, text.into_bytes())
         }
         Target::Issuer | Target::IssuerKeys => issuer::serve(app, exchange, &target),
+        Target::Skiff(path) => skiff::serve(app, exchange, &path, body).await,
         target => match exchange.ready().await {
             Ok(()) => documents::serve(app, exchange, &target).await,
             Err(status) => answer::status(exchange, &status),

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
-
+use crate::clock::Clock;
 use crate::registry::{Subresource, Target};
 use crate::value::Value;
 
@@ -18,6 +17,8 @@ pub(super) struct Shape {
     pub include: IncludeObject,
     /// Of a Table.
     pub columns: Option<Arc<Columns>>,
+    /// What ages in a Table go by.
+    pub clock: Clock,
 }
 
 impl Shape {
@@ -36,7 +37,7 @@ impl Shape {
         match (self.transform, &self.columns) {
             (Some(transform), Some(columns)) => {
                 let metadata = object.get("metadata").cloned().unwrap_or_default();
-                table::table(columns, transform, &metadata, [&object], self.include, with_definitions, Timestamp::now())
+                table::table(columns, transform, &metadata, [&object], self.include, with_definitions, self.clock.now())
             }
             (Some(transform), None) => table::partial(&object, transform),
             (None, _) => object,

@@ -1,5 +1,6 @@
 //! A request's share of the processors: what it is expected to take, and how it is answered where it is ended.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -10,13 +11,14 @@ use axum::http::{HeaderValue, Response, header};
 use tokio::task::JoinHandle;
 
 use super::answer;
+use super::app::App;
 use super::around::around;
 use super::exchange::Exchange;
 use super::limits::{Kind, TOO_MANY_REQUESTS};
 use super::observe::Observed;
 use super::path::Target;
 use crate::meta::Status;
-use crate::processor::{BUDGET, Expected, Processor, Share, background_meter};
+use crate::processor::{BUDGET, Expected, Share, background_meter};
 use crate::work::{Broken, Ended};
 
 /// How many seconds they are told to wait.
@@ -27,10 +29,15 @@ const PANICKED: &str = "This request caused apiserver to panic. Look in the logs
 const LONG_BODY_BYTES: usize = 32 << 10;
 
 /// The share of a request.
-pub(super) fn of(processor: &Processor, exchange: &Exchange, target: Option<&Target>, kind: Kind) -> Arc<Share> {
+pub(super) fn of(app: &App, exchange: &Exchange, target: Option<&Target>, kind: Kind) -> Arc<Share> {
+    let processor = &app.processor;
     let guess = if exchange.content_length >= LONG_BODY_BYTES { Expected::Long } else { Expected::Short };
     let method = exchange.method.as_str();
-    let user = &exchange.user.name;
+    // Users of one name in two control planes are two.
+    let user = &match &*app.plane {
+        "" => Cow::Borrowed(&*exchange.user.name),
+        plane => Cow::Owned(format!("{plane}/{}", exchange.user.name)),
+    };
     match target {
         Some(Target::Resource(path)) if kind == Kind::Mutating => {
             let size_class = exchange.content_length.checked_ilog2();

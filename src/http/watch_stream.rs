@@ -1,12 +1,15 @@
 //! A watch as a stream of frames: lines of JSON, or protobuf behind its length, over HTTP/1.1 and HTTP/2; texts or bytes
 //! over a WebSocket.
 
+use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, Response, header};
 use futures_util::stream;
 
+use crate::audit::FAULT;
 use crate::kinds::{self, layout};
 use crate::memory::Reservation;
 use crate::object;
@@ -17,6 +20,7 @@ use crate::value::{Value, json};
 use super::Stopping;
 use super::answer::add_warnings;
 use super::exchange::Exchange;
+use super::faults::{self, Cut, End, Look, WatchFaults};
 use super::frame::{gzip_part, write_event};
 use super::metrics::WatchCounters;
 use super::negotiate::{self, Encoding, Format};
@@ -25,6 +29,8 @@ use super::pieces::{COPIED_BYTES_MAX, Pieces};
 use super::shape::Shape;
 use super::websocket;
 
+/// How long what was sent may take to leave before a connection is cut.
+const BEFORE_CUT: Duration = Duration::from_millis(20);
 /// How many bytes of events are compressed at once.
 const COMPRESSED_BYTES_MAX: usize = 64 << 10;
 
@@ -35,8 +41,12 @@ const COMPRESSED_BYTES_MAX: usize = 64 << 10;
 pub(super) fn answer(exchange: &Exchange, format: Format, frames: Frames, is_watch_list: bool) -> Response<Body> {
     let compress = is_watch_list && negotiate::accepts_gzip(&exchange.accept_encoding);
     let body = Body::from_stream(stream::unfold(frames, move |mut frames| async move {
-        let part =
-            if compress { gzip_part(&frames.chunk().await?).map(Bytes::from) } else { Ok(frames.part().await?) };
+        let part = if compress {
+            frames.chunk().await.map(|chunk| gzip_part(&chunk).map(Bytes::from))
+        } else {
+            frames.part().await.map(Ok)
+        };
+        let part = part.or_else(|| std::mem::take(&mut frames.is_cut).then(|| Err(io::Error::other(Cut))))?;
         Some((part, frames))
     }));
     let mut response = Response::new(body);
@@ -59,10 +69,15 @@ pub(super) struct Frames {
     target: Target,
     stopping: Option<Stopping>,
     counters: WatchCounters,
+    faults: WatchFaults,
+    /// Whether the connection is to break.
+    is_cut: bool,
+    /// Whether a fault has ended it.
+    is_over: bool,
     /// Of events that are made and not sent yet.
     pieces: Pieces,
     /// The request is at its end when the stream is.
-    _observed: Option<Arc<Observed>>,
+    observed: Option<Arc<Observed>>,
     _reserved: Reservation,
     /// Column definitions go with the first event of a Table alone.
     first: bool,
@@ -75,7 +90,7 @@ impl Frames {
         shape: Shape,
         target: Target,
         watch: Watch,
-        counters: WatchCounters,
+        (counters, faults): (WatchCounters, WatchFaults),
         reserved: Reservation,
     ) -> Self {
         let (stopping, observed) = (exchange.stopping.clone(), exchange.observed.get().cloned());
@@ -87,8 +102,11 @@ impl Frames {
             target,
             stopping,
             counters,
+            faults,
+            is_cut: false,
+            is_over: false,
             pieces,
-            _observed: observed,
+            observed,
             _reserved: reserved,
             first: true,
         }
@@ -112,12 +130,18 @@ impl Frames {
 
     /// Waits for the next event; `None` at the end. Cancel-safe.
     async fn wait(&mut self) -> Option<()> {
-        let event = match &mut self.stopping {
-            Some(stopping) => tokio::select! {
-                event = self.watch.next() => event?,
-                () = stopping.stopped() => return None,
-            },
-            None => self.watch.next().await?,
+        let event = loop {
+            let (may_send, until) = match self.faults.look() {
+                Look::Free(until) => (true, until),
+                Look::Stalled => (false, None),
+                Look::Ends(end, label) => return self.end(end, &label).await,
+            };
+            tokio::select! {
+                biased;
+                () = stopped(&mut self.stopping) => return None,
+                () = self.faults.changed(until) => {}
+                event = self.watch.next(), if may_send => break event?,
+            }
         };
         if self.shape.is_for_lists() && !matches!(event, Event::Error(_)) {
             return None;
@@ -128,7 +152,7 @@ impl Frames {
 
     /// Takes in what is there already, until there are `size_bytes_max`.
     fn gather(&mut self, size_bytes_max: usize) {
-        while self.pieces.size_bytes() < size_bytes_max {
+        while self.pieces.size_bytes() < size_bytes_max && matches!(self.faults.look(), Look::Free(_)) {
             match futures_util::FutureExt::now_or_never(self.watch.next()) {
                 Some(Some(event)) => self.write(event),
                 Some(None) | None => return,
@@ -136,7 +160,33 @@ impl Frames {
         }
     }
 
+    /// Ends as a fault asks for it: with an event, with none, or with a connection that breaks.
+    async fn end(&mut self, end: End, label: &str) -> Option<()> {
+        if std::mem::replace(&mut self.is_over, true) {
+            return None;
+        }
+        if let Some(observed) = &self.observed {
+            observed.annotate(FAULT, label);
+        }
+        match end {
+            End::Expired => {
+                self.write(Event::Error(faults::watch_expired()));
+                Some(())
+            }
+            End::Cut => {
+                self.is_cut = true;
+                // What was sent before is to arrive: a reset overtakes it.
+                tokio::time::sleep(BEFORE_CUT).await;
+                None
+            }
+            End::Closed | End::Stalled => None,
+        }
+    }
+
     fn write(&mut self, event: Event) {
+        if matches!(event, Event::Object { .. }) {
+            self.faults.sent();
+        }
         let mut pieces = std::mem::take(&mut self.pieces);
         let before = pieces.size_bytes();
         self.write_frame(event, &mut pieces);
@@ -192,6 +242,14 @@ impl Frames {
                 write_event(event, out, |out| out.share(to_json().into()));
             }
         }
+    }
+}
+
+/// Waits until the server stops; forever where it does not tell.
+async fn stopped(stopping: &mut Option<Stopping>) {
+    match stopping {
+        Some(stopping) => stopping.stopped().await,
+        None => std::future::pending().await,
     }
 }
 

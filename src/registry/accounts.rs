@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::Clock;
 use crate::auth::{Authenticated, Claims, LEEWAY_S, Named, OwnToken, TokenAuthenticator, TokenIssuer};
+use crate::clock::Clock;
 use crate::meta::Status;
 use crate::store::{Collection, Storage, Stored};
 use crate::value::json;
@@ -25,7 +25,7 @@ pub struct StoredAccounts {
 impl TokenAuthenticator for StoredAccounts {
     async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Option<Authenticated>, String> {
         let Some(OwnToken { claims, audiences }) = self.issuer.read(token, audiences)? else { return Ok(None) };
-        claims.check_time((self.clock)().as_second())?;
+        claims.check_time(self.clock.now().as_second())?;
         if let Err(refusal) = self.check(&claims).await {
             // Another process may have made what is not there yet, or has made it anew.
             if self.storage.catch_up().await.is_err() {
@@ -74,7 +74,7 @@ impl StoredAccounts {
         let deleted = stored.metadata_field("\"deletionTimestamp\"").and_then(|text| json::decode(text).ok());
         let deleted =
             deleted.as_ref().and_then(|text| text.as_str()).and_then(|text| text.parse::<jiff::Timestamp>().ok());
-        deleted.is_some_and(|deleted| deleted.as_second() < (self.clock)().as_second().saturating_sub(LEEWAY_S))
+        deleted.is_some_and(|deleted| deleted.as_second() < self.clock.now().as_second().saturating_sub(LEEWAY_S))
     }
 
     async fn get(&self, plural: &str, key: &str) -> Result<Option<Arc<Stored>>, String> {

@@ -6,6 +6,7 @@ use super::{Resource, resource};
 use crate::apply::TypeSchema;
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::kinds::{self, Form, Kind};
+use crate::meta::minor::Minor;
 use crate::store::Collection;
 use crate::work;
 
@@ -15,6 +16,8 @@ pub struct BuiltIn {
     pub kind: &'static Kind,
     /// Its versions in this group that are served.
     forms: Vec<&'static Kind>,
+    /// The version of Kubernetes that the server speaks for.
+    minor: Minor,
     made: OnceLock<Arc<Resource>>,
 }
 
@@ -27,7 +30,7 @@ impl BuiltIn {
             if let Some(known) = all.iter_mut().find(|known| is_known(known)) {
                 known.forms.push(kind);
             } else {
-                all.push(BuiltIn { kind, forms: vec![kind], made: OnceLock::new() });
+                all.push(BuiltIn { kind, forms: vec![kind], minor: config.minor(), made: OnceLock::new() });
             }
         }
         all.sort_by_key(|built_in| (built_in.kind.group, built_in.kind.plural));
@@ -35,7 +38,7 @@ impl BuiltIn {
     }
 
     pub fn resource(&self) -> &Arc<Resource> {
-        self.made.get_or_init(|| Arc::new(make(self.kind, &self.forms)))
+        self.made.get_or_init(|| Arc::new(make_in(self.minor, self.kind, &self.forms)))
     }
 }
 
@@ -48,16 +51,21 @@ pub static TOKEN_REQUEST: LazyLock<Arc<Resource>> =
 
 /// The kind is served in some of its forms, and stored in one of them.
 pub(super) fn make(kind: &'static Kind, served: &[&'static Kind]) -> Resource {
-    work::essential(|| make_resource(kind, served))
+    make_in(Minor::NEWEST, kind, served)
 }
 
-fn make_resource(kind: &'static Kind, served: &[&'static Kind]) -> Resource {
+/// The same by a server of that version of Kubernetes.
+fn make_in(minor: Minor, kind: &'static Kind, served: &[&'static Kind]) -> Resource {
+    work::essential(|| make_resource(minor, kind, served))
+}
+
+fn make_resource(minor: Minor, kind: &'static Kind, served: &[&'static Kind]) -> Resource {
     let mut versions = Vec::new();
     let mut types = Vec::new();
     let is_served = |form: &Kind| served.iter().any(|served| std::ptr::eq(*served, form));
     // The others of this group are nowhere to be seen, unless objects are stored in them.
     for form in kind.forms().filter(|form| is_served(form) || form.group != kind.group || form.is_stored()) {
-        let version = form.served_version();
+        let version = form.served_version_in(minor);
         types.push(resource::lazily(move || match form.form {
             Form::Typed => TypeSchema::of_message(form.message()),
             Form::Definition => TypeSchema::of_custom_resource_definition(),
@@ -72,8 +80,8 @@ fn make_resource(kind: &'static Kind, served: &[&'static Kind]) -> Resource {
 mod tests {
     use jiff::{SignedDuration, Timestamp};
 
-    use super::*;
     use crate::auth::UserInfo;
+    use crate::clock::Clock;
     use crate::object;
     use crate::registry::{Body, CreateRequest, FieldValidation, Format, Warnings, fixture};
     use crate::value::json;
@@ -81,7 +89,7 @@ mod tests {
     #[tokio::test]
     async fn an_event_is_gone_after_an_hour() {
         let start = Timestamp::now();
-        let registry = fixture::registry_at(Arc::new(move || start)).await;
+        let registry = fixture::registry_at(Clock::frozen_at(start)).await;
         let mut events = fixture::target(&registry, "", "events").await;
         events.namespace = "default".to_owned();
         let event = object! {

@@ -3,19 +3,22 @@
 //! A custom resource is compiled when it is first asked for, and again when its definition has another revision: so a
 //! changed schema takes effect with the write that changed it, in every process.
 
-use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
+use imbl::HashMap;
 use tokio::time::timeout;
 
 use crate::admission::{Namespaces, Phase};
 use crate::auth::UserInfo;
 use crate::crd::{self, Definition as CustomResourceDefinition, definition, names};
+use crate::kinds::runtime_config::RuntimeConfig;
 use crate::kinds::{self, strategy::Custom};
 use crate::meta::Status;
+use crate::meta::minor::Minor;
 use crate::object;
 use crate::store::{At, Collection, SnapshotError, Storage, Stored, WatchError};
 use crate::value::{Value, json};
@@ -38,14 +41,37 @@ const DECISION_WAIT: Duration = Duration::from_secs(1);
 
 /// The table of what is served.
 pub struct Definitions {
-    built_in: Vec<BuiltIn>,
+    built_in: Arc<[BuiltIn]>,
+    /// The version of Kubernetes that the server speaks for.
+    pub minor: Minor,
     /// By the name of the definition. A missing one is compiled; a stale one replaced.
     compiled: RwLock<HashMap<Arc<str>, Arc<Resource>>>,
+    /// Tells what is compiled here from what a copy compiles: from then on the same generation may be another schema.
+    lineage: i64,
 }
 
+/// The lineage of the next copy.
+static LINEAGES: AtomicI64 = AtomicI64::new(1);
+
 impl Definitions {
-    pub fn new(built_in: Vec<BuiltIn>) -> Self {
-        Definitions { built_in, compiled: RwLock::default() }
+    /// The built-in kinds that `config` serves, and no other yet.
+    pub fn new(config: &RuntimeConfig) -> Self {
+        let built_in = BuiltIn::all(config).into();
+        Definitions { built_in, minor: config.minor(), compiled: RwLock::default(), lineage: 0 }
+    }
+
+    /// Those of another control plane, with the same built-in kinds and nothing compiled.
+    pub fn beside(&self) -> Self {
+        let lineage = LINEAGES.fetch_add(1, Ordering::Relaxed);
+        Definitions { built_in: Arc::clone(&self.built_in), minor: self.minor, compiled: RwLock::default(), lineage }
+    }
+
+    /// Those of a copy of the database, with what is compiled until now.
+    ///
+    /// It is to be taken before the copy is: so every revision in it means the same in both.
+    pub fn copy(&self) -> Self {
+        let compiled = self.compiled.read().unwrap_or_else(PoisonError::into_inner).clone();
+        Definitions { compiled: RwLock::new(compiled), ..self.beside() }
     }
 
     /// The collections whose objects guard the writes of others.
@@ -169,7 +195,7 @@ impl Registry {
         {
             return Ok(Some(resource));
         }
-        let definition = decode_definition(stored)?;
+        let definition = decode_definition(stored, self.definitions.minor)?;
         if !crd::is_served(&definition) {
             self.forget(&stored.key);
             return Ok(None);
@@ -184,6 +210,7 @@ impl Registry {
             terminating: crd::is_terminating(&definition),
         });
         resource.conversion = Conversion::of(&definition);
+        resource.lineage = self.definitions.lineage;
         let resource = Arc::new(resource);
         let mut compiled = self.definitions.compiled.write().unwrap_or_else(PoisonError::into_inner);
         if self.memory.is_short() {
@@ -219,10 +246,10 @@ enum Decision {
     Pending,
 }
 
-fn decode_definition(stored: &Stored) -> Result<CustomResourceDefinition, Status> {
+fn decode_definition(stored: &Stored, minor: Minor) -> Result<CustomResourceDefinition, Status> {
     let unreadable = |error: String| Status::internal_error(&format!("definition {}: {error}", stored.key));
     let object = json::decode(&stored.bytes).map_err(|error| unreadable(error.to_string()))?;
-    definition::decode(&object).map(|(definition, _)| definition).map_err(unreadable)
+    definition::decode_in(minor, &object).map(|(definition, _)| definition).map_err(unreadable)
 }
 
 /// The namespaces in the store, for admission.
@@ -321,7 +348,7 @@ impl Registry {
         let Some(stored) = stored.map_err(|error| store_failed(&collection, "get", error))? else {
             return Ok(Decision::Refused("it has been deleted".to_owned()));
         };
-        let definition = decode_definition(&stored)?;
+        let definition = decode_definition(&stored, self.definitions.minor)?;
         if definition.is_being_deleted() {
             return Ok(Decision::Served);
         }
@@ -348,7 +375,7 @@ impl Registry {
         let snapshot = snapshot.map_err(|_| Status::internal_error("definitions can't be read"))?;
         let is_of_group =
             |stored: &&Arc<Stored>| stored.key.split_once('.').is_some_and(|(_, group)| group == definition.spec.group);
-        let group = snapshot.range("", None).filter(is_of_group).map(|stored| decode_definition(stored));
+        let group = snapshot.range("", None).filter(is_of_group).map(|stored| decode_definition(stored, Minor::NEWEST));
         let group = group.collect::<Result<Vec<_>, _>>()?;
         Ok(names::accept(definition, &group, "").is_none())
     }

@@ -218,7 +218,7 @@ impl Registry {
     fn grace(&self, target: &Target, options: &DeleteOptions, object: &mut Value) -> Grace {
         let asked = options.grace_period_s.map(|seconds| if seconds < 0 { 1 } else { seconds });
         let Some(seconds) = target.resource.strategy.grace_period(object, asked) else { return Grace::None };
-        let now = (self.clock)();
+        let now = self.clock.now();
         let after = |start: Timestamp, seconds: i64| {
             let time = start.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(start);
             Value::from(time::format_seconds(time))

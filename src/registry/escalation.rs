@@ -97,7 +97,8 @@ fn check_binding(policy: &StoredPolicy, target: &Target, user: &UserInfo, bindin
         return Ok(());
     }
     let rules = policy.rules_of(&role, &target.namespace);
-    let rules = rules.ok_or_else(|| Status::not_found(GROUP, roles, &role.name))?;
+    // A role that is missing is called by the resource of the request.
+    let rules = rules.ok_or_else(|| Status::not_found(GROUP, &target.version.names.plural, &role.name))?;
     policy.confirm_no_escalation(user, &target.namespace, rules).map_err(|why| {
         let (plural, name) = (&target.version.names.plural, binding.str_at(&["metadata", "name"]));
         Status::forbidden(GROUP, plural, name, &why)

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
-
 use crate::admission::Chain;
 use crate::auth::UserInfo;
+use crate::clock::Clock;
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::memory::Memory;
 use crate::meta::Revision;
@@ -14,13 +13,12 @@ use crate::store::{Config, Storage};
 use crate::webhook;
 
 use super::{
-    Body, BuiltIn, Clock, Converter, CreateRequest, Definitions, FieldValidation, Format, Registry, Subresource,
-    Target, Warnings,
+    Body, Converter, CreateRequest, Definitions, FieldValidation, Format, Registry, Subresource, Target, Warnings,
 };
 
 /// A registry without definitions.
 pub(crate) async fn registry() -> Arc<Registry> {
-    registry_at(Arc::new(Timestamp::now)).await
+    registry_at(Clock::default()).await
 }
 
 /// A registry that reads the time from `clock`.
@@ -30,10 +28,11 @@ pub(crate) async fn registry_at(clock: Clock) -> Arc<Registry> {
 
 /// A registry that serves the versions that `config` asks for.
 pub(crate) async fn registry_of(clock: Clock, config: &RuntimeConfig) -> Arc<Registry> {
-    let storage = Storage::open(&Config::memory()).await.expect("a database in memory opens");
+    let storage =
+        Storage::open(&Config { clock: clock.clone(), ..Config::memory() }).await.expect("a database in memory opens");
     let registry = Arc::new(Registry {
         storage,
-        definitions: Definitions::new(BuiltIn::all(config)),
+        definitions: Definitions::new(config),
         admission: Arc::new(Chain::default()),
         convert: Arc::new(Converter(Arc::new(webhook::Client::new(Vec::new(), Vec::new())))),
         policy: None,

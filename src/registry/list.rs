@@ -74,7 +74,7 @@ impl Registry {
         self.page(target, request, &snapshot, start.as_deref()).await
     }
 
-    async fn snapshot(&self, target: &Target, at: At) -> Result<Snapshot, Status> {
+    pub(super) async fn snapshot(&self, target: &Target, at: At) -> Result<Snapshot, Status> {
         let collection = &target.resource.collection;
         let snapshot = self.storage.snapshot(collection, at).await;
         snapshot.map_err(|error| match error {
@@ -195,7 +195,7 @@ fn select_field(object: &Value, field: &str) -> String {
 }
 
 /// What the keys of `target`'s collection begin with.
-fn key_prefix(target: &Target) -> String {
+pub(super) fn key_prefix(target: &Target) -> String {
     if target.version.is_namespaced() && !target.namespace.is_empty() {
         format!("{}/", target.namespace)
     } else {

@@ -18,6 +18,7 @@ mod computed;
 mod own_conditions;
 mod list;
 mod mutated;
+mod past;
 mod patch;
 mod policy;
 mod policies;
@@ -31,6 +32,7 @@ mod evict;
 mod connect;
 mod resource;
 mod review;
+mod asked_selectors;
 mod scale;
 mod service_network;
 mod service_repair;
@@ -46,10 +48,10 @@ pub(crate) mod fixture;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use tokio::sync::OnceCell;
 
 use crate::admission::Admission;
+use crate::clock::Clock;
 use crate::crd::ServedVersion;
 use crate::memory::Memory;
 use crate::meta::Status;
@@ -59,7 +61,7 @@ use crate::value::Value;
 pub use crate::kinds::strategy::Subresource;
 pub use accounts::StoredAccounts;
 pub use admit::StoredWebhooks;
-pub use built_in::BuiltIn;
+use built_in::BuiltIn;
 pub use convert::{Conversion, Convert, Converter};
 pub use create::CreateRequest;
 pub use decode::{Body, FieldValidation, Format, not_registered, type_meta};
@@ -71,7 +73,7 @@ pub use list::{ListAt, ListPage, ListRequest};
 pub use objects::StoredObjects;
 pub use patch::{PatchRequest, PatchType};
 pub use policies::StoredPolicies;
-pub use policy::StoredPolicy;
+pub use policy::{Current, StoredPolicy};
 pub use resource::{Definition, Resource};
 pub use review::Reviewers;
 pub use service_network::{ServiceNetwork, ServiceRanges};
@@ -81,9 +83,6 @@ pub use update::UpdateRequest;
 pub use warnings::{WARNING_CHARACTERS_MAX, WARNINGS_CHARACTERS_MAX, Warnings};
 pub use watch::{Event, EventType, Start, Watch, WatchRequest};
 
-/// Reads the time; the tests bring their own.
-pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
-
 /// Everything that serves requests.
 pub struct Registry {
     pub storage: Storage,
@@ -92,6 +91,7 @@ pub struct Registry {
     pub convert: Arc<dyn Convert>,
     /// Who may grant what; `None` where everybody may do everything.
     pub policy: Option<Arc<StoredPolicy>>,
+    /// What everything goes by that a client sees.
     pub clock: Clock,
     /// What bounds the work that requests make.
     pub memory: Arc<Memory>,
@@ -144,7 +144,7 @@ impl Target {
 impl Registry {
     /// Now, as the API writes times: RFC 3339 in whole seconds.
     fn now(&self) -> String {
-        crate::meta::time::format_seconds((self.clock)())
+        crate::meta::time::format_seconds(self.clock.now())
     }
 }
 

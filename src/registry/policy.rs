@@ -55,6 +55,12 @@ impl StoredPolicy {
         StoredPolicy { storage, collections, seen: RwLock::default(), refreshing: Mutex::default() }
     }
 
+    /// The policy of a copy of a database, of which `known` was taken in before it was copied: so every revision in it means
+    /// the same in both.
+    pub fn beginning_with(known: Current, storage: Storage) -> Self {
+        StoredPolicy { seen: RwLock::new(known.0), ..StoredPolicy::new(storage) }
+    }
+
     /// What was taken in last.
     pub fn current(&self) -> Current {
         Current(Arc::clone(&self.seen.read().unwrap_or_else(PoisonError::into_inner)))

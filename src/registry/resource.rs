@@ -31,6 +31,8 @@ pub struct Resource {
     /// The definition behind a custom resource; `None` for a built-in kind.
     pub definition: Option<Definition>,
     pub conversion: Conversion,
+    /// Which control plane's generations its own is one of; 0 for those that are no copy.
+    pub(super) lineage: i64,
 }
 
 /// The types of a version, made for the first write that asks for them.
@@ -82,6 +84,7 @@ impl Resource {
             strategy,
             definition: None,
             conversion: Conversion::None,
+            lineage: 0,
         }
     }
 
@@ -163,8 +166,10 @@ impl Resource {
         self.conversion != Conversion::None && *stored.stored_version != *version.version
     }
 
-    /// The newest generation of the schemas: derived bytes of an older one are stale.
+    /// The newest generation of the schemas: derived bytes of an older one are stale. Those of control planes that were one
+    /// differ from where their ways part, as they share what is stored.
     pub fn schema_generation(&self) -> i64 {
-        self.storage().schema_generation
+        const GENERATION_BITS: u32 = 32;
+        self.storage().schema_generation.wrapping_add(self.lineage << GENERATION_BITS)
     }
 }

@@ -5,7 +5,7 @@
 
 use super::admit::Admitted;
 use super::decode::decode_object;
-use super::{CreateRequest, Registry, Target, Warnings};
+use super::{CreateRequest, Registry, Target, Warnings, asked_selectors};
 use crate::admission::Operation;
 use crate::admission::plugins::Charges;
 use crate::auth::{
@@ -70,7 +70,7 @@ impl Registry {
         let status = match review {
             Review::Token => review_token(&object, reviewers.tokens).await,
             Review::SelfSubject => {
-                let metadata = object! { "creationTimestamp" => time::format_seconds((self.clock)()) };
+                let metadata = object! { "creationTimestamp" => time::format_seconds(self.clock.now()) };
                 return Ok(question(target, metadata, object! { "userInfo" => user.encode() }));
             }
             Review::SelfSubjectRules => {
@@ -142,9 +142,7 @@ fn validate_access(object: &Value, review: Review) -> ErrorList {
     if !is_own && object.str_at(&["spec", "user"]).is_empty() && groups.is_empty() {
         errors.push(Error::invalid(&spec.child("user"), "", "at least one of user or group must be specified"));
     }
-    for name in ["fieldSelector", "labelSelector"] {
-        errors.extend(validate_selector(object, name));
-    }
+    errors.extend(asked_selectors::validate(object));
     let is_local = review == Review::LocalSubjectAccess;
     let mut metadata = object.at(&["metadata"]).and_then(Value::as_object).cloned().unwrap_or_default();
     let all = metadata.clone();
@@ -171,25 +169,6 @@ fn validate_access(object: &Value, review: Review) -> ErrorList {
         }
     }
     errors
-}
-
-/// A selector is told as a text or by requirements.
-fn validate_selector(object: &Value, name: &str) -> Option<Error> {
-    let selector = object.at(&["spec", "resourceAttributes", name]).filter(|selector| !selector.is_null())?;
-    let outer = Path::new("spec.resourceAttributes");
-    let path = outer.child(name);
-    let (text, requirements) = (selector.str_at(&["rawSelector"]), selector.items_at(&["requirements"]));
-    match (text.is_empty(), requirements.is_empty()) {
-        (false, false) => {
-            let why = "may not specified at the same time as requirements";
-            Some(Error::invalid(&path.child("rawSelector"), text, why))
-        }
-        (true, true) => {
-            let why = format!("when {path} is specified, requirements or rawSelector is required");
-            Some(Error::required(&path.child("requirements"), why))
-        }
-        _ => None,
-    }
 }
 
 /// As Go's internal type has its fields.
@@ -235,16 +214,15 @@ fn review_access(object: &Value, user: &UserInfo, authorizer: &dyn Authorizer) -
             Attributes::Path { verb: of("nonResourceAttributes", "verb"), path: of("nonResourceAttributes", "path") }
         }
     };
-    match authorizer.authorize(user, &attributes) {
-        Decision::Allow { reason } => access(true, reason),
-        Decision::Deny { reason } => access(false, reason),
-    }
-}
-
-fn access(allowed: bool, reason: String) -> Value {
+    let (allowed, reason) = match authorizer.authorize(user, &attributes) {
+        Decision::Allow { reason } => (true, reason),
+        Decision::Deny { reason } => (false, reason),
+    };
     let mut status = object! { "allowed" => allowed };
-    if !reason.is_empty() {
-        status.make_object().insert("reason", reason.into());
+    for (name, text) in [("reason", reason), ("evaluationError", asked_selectors::evaluation_error(object))] {
+        if !text.is_empty() {
+            status.make_object().insert(name, text.into());
+        }
     }
     status
 }

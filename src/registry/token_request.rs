@@ -4,15 +4,13 @@
 
 use std::sync::Arc;
 
-use uuid::Uuid;
-
 use super::admit::Admitted;
 use super::built_in::TOKEN_REQUEST;
 use super::decode::decode_object;
 use super::{CreateRequest, Registry, Target, Warnings, store_failed};
 use crate::admission::Operation;
 use crate::admission::plugins::Charges;
-use crate::auth::{About, Claims, Named, TokenIssuer, UserInfo};
+use crate::auth::{About, Claims, Named, TokenIssuer, UserInfo, new_token_id};
 use crate::meta::field::{Error, Path};
 use crate::meta::{Status, time};
 use crate::object;
@@ -73,7 +71,7 @@ impl Registry {
             let audiences = issuer.api_audiences().iter().map(|audience| Value::from(audience.as_str()));
             spec.insert("audiences", Value::Array(audiences.collect()));
         }
-        let moment = (self.clock)();
+        let moment = self.clock.now();
         let metadata = metadata_mut(&mut object);
         metadata.insert("name", Value::from(target.name.as_str()));
         metadata.insert("namespace", Value::from(target.namespace.as_str()));
@@ -95,7 +93,7 @@ impl Registry {
             expires_at_s: issued_at_s.saturating_add(seconds),
             issued_at_s,
             not_before_s: issued_at_s,
-            id: Uuid::new_v4().to_string(),
+            id: new_token_id(),
             subject: UserInfo::account_name(&target.namespace, &target.name),
             about,
             ..Claims::default()

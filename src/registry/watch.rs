@@ -12,7 +12,7 @@ use crate::value::json;
 use crate::work;
 
 use super::derive::Undecodable;
-use super::list::{ListRequest, split_key};
+use super::list::{ListRequest, key_prefix, split_key};
 use super::{Registry, Target, store_failed};
 
 /// How often a watch tells how far it is.
@@ -32,6 +32,8 @@ const INITIAL_ROWS: usize = 32;
 pub enum Start {
     /// With every object there is, as ADDED, at this revision or a newer one.
     State(Option<Revision>),
+    /// With every object that there was at this revision, as ADDED, and the changes after it.
+    Past(Revision),
     /// With the changes after this revision.
     After(Revision),
     /// With the changes from now on.
@@ -208,6 +210,11 @@ impl Registry {
                 let prefix = if target.namespace.is_empty() { String::new() } else { format!("{}/", target.namespace) };
                 let revision = snapshot.revision();
                 initial = Some(Initial::new(snapshot, prefix, request.marks_initial_end));
+                revision
+            }
+            Start::Past(revision) => {
+                let snapshot = self.snapshot(target, At::Exact(revision)).await?;
+                initial = Some(Initial::new(snapshot, key_prefix(target), request.marks_initial_end));
                 revision
             }
             Start::After(revision) => revision,

@@ -15,7 +15,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use super::Secrets;
 
 /// The name under which the CA is kept.
-const SECRET: &str = "ca";
+pub const SECRET: &str = "ca";
 const AUTHORITY_DAYS: u64 = 3650;
 /// Below the 825 days beyond which Apple's clients refuse a server.
 const LEAF_DAYS: u64 = 730;

@@ -28,7 +28,7 @@ use super::plain;
 use super::stall::{self, Backlog, CutStalled};
 use super::tls::{Peer, Tls};
 use crate::auth::UserInfo;
-use crate::http::{PeerAddress, Stop, Stopping};
+use crate::http::{Cut, PeerAddress, Stop, Stopping};
 
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 const HEADERS_READ_MAX: Duration = Duration::from_secs(32);
@@ -92,9 +92,19 @@ pub struct Connections<S> {
 impl<S: Service> Connections<S> {
     /// Serves at most so many connections at once.
     pub fn new(service: S, gate: Gate, connections_max: usize) -> Self {
+        Connections::among(service, gate, Open::new(connections_max))
+    }
+
+    /// Serves connections that have their places among those of others.
+    pub fn among(service: S, gate: Gate, open: Open) -> Self {
         let (stop, stopping) = Stop::new();
         let (alive, all_done) = mpsc::channel(1);
-        Connections { service, gate, open: Open::new(connections_max), stop, stopping, alive, all_done }
+        Connections { service, gate, open, stop, stopping, alive, all_done }
+    }
+
+    /// The places of its connections.
+    pub fn places(&self) -> Open {
+        self.open.clone()
     }
 
     /// Accepts connections with TLS until the server stops.
@@ -259,7 +269,13 @@ impl<S: Service> Connection<S> {
             }
             let at_work = activity.begin();
             let answer = self.answer(request, &backlog, &door);
-            async move { answer.await.map(|answer| at_work.during(answer)) }
+            async move {
+                let Ok(answer) = answer.await;
+                match answer.extensions().get::<Cut>() {
+                    Some(cut) => Err(*cut),
+                    None => Ok(at_work.during(answer)),
+                }
+            }
         });
         let builder = builder();
         let mut serving = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), answer));

@@ -120,7 +120,8 @@ impl Drop for Lock {
     }
 }
 
-fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes a file that its owner alone may read. A reader sees the old file or the new one, never half of one.
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.new", std::process::id()));
     let written = OpenOptions::new()

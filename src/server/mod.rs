@@ -35,11 +35,12 @@ mod signals;
 mod stall;
 mod tls;
 
-pub use certificates::{Authority, CertificateError, Identity};
+pub use certificates::{Authority, CertificateError, Identity, SECRET as AUTHORITY_SECRET};
 pub use connections::{Connections, Service};
 pub use descriptors::{Threads, addresses, connections_max, threads};
 pub use gate::Gate;
-pub use kubeconfig::Kubeconfig;
+pub use kubeconfig::{Kubeconfig, write_private};
+pub use open::Open;
 pub use secrets::{Secrets, SecretsError};
 pub use signals::stop_requested;
 pub use tls::{Tls, Trust};

@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{ServerSessionMemoryCache, WebPkiClientVerifier};
 use rustls::time_provider::TimeProvider;
 use rustls::{
     DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, ServerConnection, SignatureScheme,
@@ -73,6 +73,13 @@ impl Tls {
             .with_single_cert(chain, key)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Tls { config: Arc::new(config), clients, proxies, proxy_names: trust.proxy_names.into() })
+    }
+
+    /// The same, with so many sessions remembered that clients may go on with.
+    pub fn remembering(self, sessions: usize) -> Self {
+        let mut config = ServerConfig::clone(&self.config);
+        config.session_storage = ServerSessionMemoryCache::new(sessions);
+        Tls { config: Arc::new(config), ..self }
     }
 
     pub(super) fn config(&self) -> Arc<ServerConfig> {

@@ -1,11 +1,12 @@
 //! Compaction: superseded states go after a while, expired objects at their time.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use tokio::time::Instant;
 
+use crate::clock::Clock;
 use crate::meta::Revision;
 
 use super::database::{Database, WeakDatabase};
@@ -13,18 +14,30 @@ use super::{Collection, Guard, Op, StoreError, Stored, Write, WriteError};
 
 /// How finely time is cut: a state stays at most this share longer than it must.
 const STEPS: u32 = 10;
+/// How often is looked at most.
+const EVERY_MIN: Duration = Duration::from_millis(10);
 /// How often expired objects are looked for.
 const EXPIRY_EVERY: Duration = Duration::from_secs(1);
 
-/// Runs until the database is closed.
-pub(super) async fn run(database: WeakDatabase, history: Duration) {
-    let every = (history / STEPS).clamp(Duration::from_millis(10), EXPIRY_EVERY);
+/// Runs until the database is closed. While there is nothing that could go it waits for a write, and no time passes for it.
+pub(super) async fn run(database: WeakDatabase, history: Duration, clock: Clock) {
+    let every = (history / STEPS).clamp(EVERY_MIN, EXPIRY_EVERY);
     let mut seen: VecDeque<(Instant, Revision)> = VecDeque::new();
+    let mut moves = clock.moves();
+    let Some(mut newest) = database.upgrade().map(|database| database.newest()) else { return };
     loop {
-        tokio::time::sleep(every).await;
+        let Some(may_expire) = database.upgrade().map(|database| database.may_expire()) else { return };
+        let is_at_rest = !may_expire && seen.is_empty();
+        tokio::select! {
+            () = tokio::time::sleep(every), if !is_at_rest => {}
+            () = moves.next() => {}
+            written = newest.changed(), if is_at_rest => if written.is_err() { return },
+        }
         let Some(database) = database.upgrade() else { return };
         let now = Instant::now();
-        if seen.back().is_none_or(|(_, revision)| *revision < database.revision()) {
+        if seen.back().is_none_or(|(_, revision)| *revision < database.revision())
+            && database.compacted() < database.revision()
+        {
             seen.push_back((now, database.revision()));
         }
         let mut due = None;
@@ -37,17 +50,17 @@ pub(super) async fn run(database: WeakDatabase, history: Duration) {
         {
             tracing::warn!(%error, "compaction failed, it will be tried again");
         }
-        if let Err(error) = database.expire(Timestamp::now().as_millisecond()).await {
+        if let Err(error) = database.expire(clock.now().as_millisecond()).await {
             tracing::warn!(%error, "expired objects could not be removed, it will be tried again");
         }
     }
 }
 
 /// Deletes what has expired, unless it has changed.
-pub(super) async fn expire(database: &Database, expired: Vec<(Collection, Stored)>) -> Result<(), StoreError> {
+pub(super) async fn expire(database: &Database, expired: Vec<(Collection, Arc<Stored>)>) -> Result<(), StoreError> {
     for (collection, stored) in expired {
         let guards = vec![Guard::At { revision: stored.revision }];
-        let write = Write { collection, key: stored.key, op: Op::Delete, guards };
+        let write = Write { collection, key: Arc::clone(&stored.key), op: Op::Delete, guards };
         match database.write(write).await {
             Ok(_) | Err(WriteError::GuardFailed) => {}
             // The others have their turn the next time.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::{Mutex, Semaphore, mpsc, oneshot};
+use tokio::sync::{Mutex, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::memory::Memory;
@@ -13,9 +13,11 @@ use crate::meta::Revision;
 
 use super::feed::DatabaseFeed;
 use super::health::Health;
+use super::memory::InMemory;
 use super::postgres::Postgres;
 use super::sql::{Stats, Store};
 use super::sqlite::{Place, Sqlite};
+use super::stored::Objects;
 use super::view::{Found, Snapshot, View};
 use super::writer::{self, QUEUE_KIB_MAX, QUEUE_MAX, Waiting};
 use super::{
@@ -58,10 +60,34 @@ impl Database {
     pub async fn open(location: &Location, config: &Config) -> Result<Self, StoreError> {
         let store: Arc<dyn Store> = match location {
             Location::Postgres(url) => Arc::new(Postgres::open(url, config.durability).await?),
-            Location::Memory => Arc::new(Sqlite::open(Place::Memory, config.durability).await?),
+            Location::Memory => Arc::new(InMemory::default()),
             Location::File(path) => Arc::new(Sqlite::open(Place::Own(path), config.durability).await?),
             Location::Shared(path) => Arc::new(Sqlite::open(Place::Shared(path), config.durability).await?),
         };
+        Self::serve(store, location, config).await
+    }
+
+    /// A copy of the database as it is now at `location`, a file that is not there yet or in memory. The secrets `without`
+    /// are not copied. Where it is not in memory, what has changed before can't be followed in the copy.
+    ///
+    /// Errors: it can't be read, or the copy can't be written.
+    pub async fn fork(&self, location: &Location, config: &Config, without: &[&str]) -> Result<Self, StoreError> {
+        let copy = match self.inner.store.copied() {
+            Some(copy) => copy,
+            None => InMemory::copy_of(&*self.inner.store).await?,
+        };
+        without.iter().for_each(|name| copy.forget_secret(name));
+        let store: Arc<dyn Store> = match location {
+            Location::Memory => Arc::new(copy),
+            Location::File(path) => Arc::new(Sqlite::filled(path, config.durability, &copy).await?),
+            Location::Shared(_) | Location::Postgres(_) => {
+                return Err(StoreError::Url("a copy is in memory or in a file".to_owned()));
+            }
+        };
+        Self::serve(store, location, config).await
+    }
+
+    async fn serve(store: Arc<dyn Store>, location: &Location, config: &Config) -> Result<Self, StoreError> {
         let (revision, compacted) = store.revisions().await?;
         let view = Arc::new(View::new(revision, compacted, config.memory.view_bytes_max()));
         let (queue, waiting) = mpsc::channel(QUEUE_MAX);
@@ -79,8 +105,10 @@ impl Database {
             health,
         });
         let database = Database { inner };
-        database.tasks().push(tokio::spawn(compact::run(database.downgrade(), config.history)));
-        database.tasks().push(tokio::spawn(give_back(database.downgrade(), Arc::clone(&config.memory))));
+        database.tasks().push(tokio::spawn(compact::run(database.downgrade(), config.history, config.clock.clone())));
+        if *location != Location::Memory {
+            database.tasks().push(tokio::spawn(give_back(database.downgrade(), Arc::clone(&config.memory))));
+        }
         if let Some(every) = database.inner.store.polled_every() {
             database.tasks().push(tokio::spawn(poll(database.downgrade(), every)));
         }
@@ -149,7 +177,7 @@ impl Database {
             // What is read after this must not be older.
             log::poll(&self.inner.view, &*self.inner.store).await?;
         }
-        Ok(found.map(Arc::new))
+        Ok(found)
     }
 
     /// Hands every object to `each` whose stored bytes contain one of `texts`; others are not read. Returns the revision as
@@ -157,7 +185,7 @@ impl Database {
     pub async fn scan(
         &self,
         texts: &[&str; 3],
-        each: &mut (dyn FnMut(Collection, Stored) + Send),
+        each: &mut (dyn FnMut(Collection, Arc<Stored>) + Send),
     ) -> Result<Revision, StoreError> {
         /// How many rows are looked through before others may read.
         const ROWS: usize = 128;
@@ -246,6 +274,16 @@ impl Database {
         log::poll(&self.inner.view, &*self.inner.store).await?;
         *done = number;
         Ok(())
+    }
+
+    /// Follows the newest revision.
+    pub fn newest(&self) -> watch::Receiver<Revision> {
+        self.inner.view.newest()
+    }
+
+    /// Whether anything may ever expire.
+    pub fn may_expire(&self) -> bool {
+        self.inner.store.may_expire()
     }
 
     /// The revision that the log reaches back to.
@@ -358,7 +396,7 @@ impl Inner {
     }
 
     /// The objects of a collection at a visible revision.
-    async fn read(&self, collection: &Collection) -> Result<(Vec<Stored>, Revision), StoreError> {
+    async fn read(&self, collection: &Collection) -> Result<(Objects, Revision), StoreError> {
         let (objects, revision) = self.store.load(collection).await?;
         if revision > self.view.revision() {
             // Committed, and about to be made visible by the writer, or by this.
@@ -368,7 +406,7 @@ impl Inner {
     }
 }
 
-/// Forgets what nobody reads while memory is short, until the database is closed.
+/// Forgets what nobody reads while memory is short, until the database is closed. Of one in memory nothing would be gained.
 async fn give_back(database: WeakDatabase, memory: Arc<Memory>) {
     loop {
         tokio::time::sleep(GIVEN_BACK_EVERY).await;

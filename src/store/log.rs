@@ -151,6 +151,23 @@ impl Watch {
         }
     }
 
+    /// The next change that is visible already; `None` where all of them were handed out, and at the end.
+    pub async fn next_visible(&mut self) -> Option<Arc<Change>> {
+        loop {
+            if let Some(change) = self.waiting.pop_front() {
+                self.seen = change.revision;
+                return Some(change);
+            }
+            let source = self.source.as_mut()?;
+            let page = source.page().await?;
+            source.position = page.end;
+            if page.changes.is_empty() && page.last {
+                return None;
+            }
+            self.waiting.extend(page.changes);
+        }
+    }
+
     /// The next change; `None` at the end. Cancel-safe.
     pub async fn next(&mut self) -> Option<Arc<Change>> {
         loop {
@@ -190,19 +207,19 @@ impl Source {
 
 #[cfg(test)]
 mod tests {
-    use crate::store::sqlite::{Place, Sqlite};
-    use crate::store::{Durability, Op, Put, Write};
+    use crate::store::memory::InMemory;
+    use crate::store::{Op, Put, Write};
 
     use super::*;
 
     #[tokio::test]
     async fn what_another_process_writes_becomes_visible_in_order() {
-        let store = Sqlite::open(Place::Memory, Durability::Full).await.expect("a database in memory opens");
+        let store = InMemory::default();
         let (revision, compacted) = store.revisions().await.expect("it reads");
         let view = View::new(revision, compacted, usize::MAX);
         let things = Collection::new("", "things");
         view.begin_loading(&things);
-        view.finish_loading(&things, Vec::new(), revision);
+        view.finish_loading(&things, Default::default(), revision);
         let put = Op::Put(Put {
             bytes: "{}".into(),
             uid: "u".into(),

@@ -5,7 +5,8 @@
 //!
 //! [`Storage`] is what the registry talks to: one [`database`], or several that share the collections. In each, one task
 //! commits what is waiting in batches ([`writer`]), each collection has its present state and its recent changes in memory
-//! ([`view`]), older changes are read from the [`log`], and a [`sql::Store`] keeps everything on disk.
+//! ([`view`]), older changes are read from the [`log`], and a [`sql::Store`] keeps everything on disk, or in memory alone
+//! ([`memory`]).
 //!
 //! # How it is kept
 //!
@@ -47,7 +48,9 @@ mod database;
 mod encoded;
 mod feed;
 mod health;
+mod leases;
 mod log;
+mod memory;
 mod postgres;
 mod rows;
 mod sql;
@@ -65,6 +68,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::clock::Clock;
 use crate::memory::Memory;
 use crate::meta::Revision;
 
@@ -134,6 +138,8 @@ pub struct Config {
     pub history: Duration,
     /// What bounds the objects that are kept in memory.
     pub memory: Arc<Memory>,
+    /// What objects expire by.
+    pub clock: Clock,
 }
 
 impl Write {
@@ -158,7 +164,14 @@ impl Config {
     /// Everything in one place, on disk when it is acknowledged.
     pub fn new(location: Location) -> Self {
         let memory = Arc::new(Memory::of_system());
-        Config { location, overrides: Vec::new(), durability: Durability::Full, history: Self::HISTORY, memory }
+        Config {
+            location,
+            overrides: Vec::new(),
+            durability: Durability::Full,
+            history: Self::HISTORY,
+            memory,
+            clock: Clock::default(),
+        }
     }
 
     pub fn memory() -> Self {
@@ -304,6 +317,8 @@ pub enum StoreError {
     ReadOnly,
     /// A statement failed otherwise: the disk or the file is damaged.
     Statement(Arc<dyn Error + Send + Sync>),
+    /// The objects are in several databases, and are to be copied as one.
+    Several,
     /// The storage was closed.
     Closed,
 }
@@ -336,6 +351,7 @@ impl fmt::Display for StoreError {
             StoreError::Malformed => out.write_str("the database is damaged: `skiff check` tells where"),
             StoreError::ReadOnly => out.write_str("the database is read-only"),
             StoreError::Statement(source) => write!(out, "the database failed: {source}"),
+            StoreError::Several => out.write_str("objects that are kept in several databases can't be copied as one"),
             StoreError::Closed => out.write_str("the database is closed"),
         }
     }
@@ -359,6 +375,7 @@ impl Error for StoreError {
             | StoreError::DiskFull
             | StoreError::Malformed
             | StoreError::ReadOnly
+            | StoreError::Several
             | StoreError::Closed => None,
         }
     }

@@ -123,7 +123,11 @@ pub(super) fn read_change<'r>(row: &'r impl LogRow<'r>) -> Result<Change, StoreE
 
 /// A row of the log from its state, its collection, and whether it was looked for.
 pub(super) fn read_scanned<'r>(row: &'r impl LogRow<'r>) -> Result<Scanned, StoreError> {
-    let found = if read_number(row, 10)? != 0 { Some((read_collection(row, 9)?, read_stored(row, 0)?)) } else { None };
+    let found = if read_number(row, 10)? != 0 {
+        Some((read_collection(row, 9)?, Arc::new(read_stored(row, 0)?)))
+    } else {
+        None
+    };
     Ok(Scanned { revision: read_revision(row, 1)?, found })
 }
 

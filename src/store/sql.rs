@@ -1,4 +1,4 @@
-//! What a database must do for the storage. SQLite and Postgres do it; nothing here is one's own.
+//! What a database must do for the storage. SQLite, Postgres and memory do it; nothing here is one's own.
 
 use std::iter::Sum;
 use std::sync::Arc;
@@ -10,6 +10,8 @@ use async_trait::async_trait;
 use crate::meta::Revision;
 
 use super::batch::Foreseen;
+use super::memory::InMemory;
+use super::stored::Objects;
 use super::{Change, Collection, StoreError, Stored, Write};
 
 /// How many writes one transaction takes at most.
@@ -42,7 +44,7 @@ impl Outcome {
 pub struct Scanned {
     pub revision: Revision,
     /// The state in it, where it is one that was looked for.
-    pub found: Option<(Collection, Stored)>,
+    pub found: Option<(Collection, Arc<Stored>)>,
 }
 
 /// Part of a collection's log.
@@ -137,7 +139,7 @@ pub trait Store: Send + Sync {
     async fn revisions(&self) -> Result<(Revision, Revision), StoreError>;
 
     /// The live objects of a collection, by key, and the newest revision of the database at that moment.
-    async fn load(&self, collection: &Collection) -> Result<(Vec<Stored>, Revision), StoreError>;
+    async fn load(&self, collection: &Collection) -> Result<(Objects, Revision), StoreError>;
 
     /// The first `max` changes of a collection after a revision, each with the state before it.
     async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<Log, StoreError>;
@@ -146,7 +148,7 @@ pub trait Store: Send + Sync {
     async fn log_after(&self, after: Revision, max: usize) -> Result<WholeLog, StoreError>;
 
     /// The newest state of the object under `key`.
-    async fn read(&self, collection: &Collection, key: &str) -> Result<Option<Stored>, StoreError>;
+    async fn read(&self, collection: &Collection, key: &str) -> Result<Option<Arc<Stored>>, StoreError>;
 
     /// The first `max` rows of the log after a revision and up to `until`. Of those that hold the present state of an object
     /// whose bytes contain one of `texts`, the state.
@@ -171,7 +173,12 @@ pub trait Store: Send + Sync {
     async fn written_elsewhere(&self);
 
     /// The live objects of all collections that expire at or before `now_ms`, a bounded number a call.
-    async fn expired(&self, now_ms: i64) -> Result<Vec<(Collection, Stored)>, StoreError>;
+    async fn expired(&self, now_ms: i64) -> Result<Vec<(Collection, Arc<Stored>)>, StoreError>;
+
+    /// Whether anything that is stored may ever expire; true where that can't be told without asking the database.
+    fn may_expire(&self) -> bool {
+        true
+    }
 
     /// Removes superseded rows up to `to`, a bounded number a call; true while there is more to do.
     async fn compact(&self, to: Revision) -> Result<bool, StoreError>;
@@ -181,6 +188,9 @@ pub trait Store: Send + Sync {
 
     /// The value under `name`.
     async fn read_secret(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Every value with its name.
+    async fn secrets(&self) -> Result<Vec<(Arc<str>, Vec<u8>)>, StoreError>;
 
     /// Takes or keeps the lease `name` until `expires_at_ms`; false while another holder has it.
     async fn lease(&self, name: &str, holder: &str, now_ms: i64, expires_at_ms: i64) -> Result<bool, StoreError>;
@@ -198,6 +208,11 @@ pub trait Store: Send + Sync {
 
     /// Writes back what can be, and closes.
     async fn close(&self);
+
+    /// A copy that takes no reading; `None` for a database that is not in memory.
+    fn copied(&self) -> Option<InMemory> {
+        None
+    }
 
     fn stats(&self) -> &Stats;
 }

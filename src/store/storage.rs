@@ -21,6 +21,8 @@ use futures_util::future::try_join_all;
 
 use crate::meta::Revision;
 
+use crate::clock::Clock;
+
 use super::database::Database;
 use super::{
     At, Collection, Committed, Config, Counts, Feed, Guard, Location, Moment, Op, Snapshot, SnapshotError, StoreError,
@@ -39,6 +41,7 @@ struct Databases {
     others: Vec<Database>,
     /// Which of `others` has the objects of a collection; those of all others are in `main`.
     overrides: Vec<(Collection, usize)>,
+    clock: Clock,
 }
 
 impl Storage {
@@ -55,8 +58,28 @@ impl Storage {
             }
         };
         let place = |location: &Location| locations.iter().position(|known| *known == location);
+        let clock = config.clock.clone();
         let overrides = config.overrides.iter().filter_map(|(of, location)| Some((of.clone(), place(location)?)));
-        Ok(Storage { databases: Arc::new(Databases { main, others, overrides: overrides.collect() }) })
+        Ok(Storage { databases: Arc::new(Databases { main, others, overrides: overrides.collect(), clock }) })
+    }
+
+    /// A copy of everything as it is now, by `config`, whose location is a file that is not there yet or memory. The secrets
+    /// `without` are not copied.
+    ///
+    /// Errors: objects are kept in several databases, whose revisions are no one order; [`Database::fork`].
+    pub async fn fork(&self, config: &Config, without: &[&str]) -> Result<Self, StoreError> {
+        if !self.databases.others.is_empty() || !config.overrides.is_empty() {
+            return Err(StoreError::Several);
+        }
+        let main = self.databases.main.fork(&config.location, config, without).await?;
+        Ok(Storage {
+            databases: Arc::new(Databases {
+                main,
+                others: Vec::new(),
+                overrides: Vec::new(),
+                clock: config.clock.clone(),
+            }),
+        })
     }
 
     /// Makes a write if its guards hold in the transaction that makes it. It is visible, and as durable as was asked for,
@@ -195,13 +218,18 @@ impl Storage {
     pub async fn scan(
         &self,
         texts: &[&str; 3],
-        mut each: impl FnMut(Collection, Stored) + Send,
+        mut each: impl FnMut(Collection, Arc<Stored>) + Send,
     ) -> Result<Moment, StoreError> {
         let mut moment = Vec::new();
         for database in self.databases.all() {
             moment.push(database.scan(texts, &mut each).await?);
         }
         Ok(Moment(moment))
+    }
+
+    /// What objects expire by.
+    pub fn clock(&self) -> &Clock {
+        &self.databases.clock
     }
 
     /// The newest moment that is visible.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
+use imbl::OrdMap;
 
 use crate::meta::Revision;
 use crate::value::json;
@@ -13,6 +14,14 @@ use super::encoded::metadata_field;
 
 /// How many derived forms of a state are kept.
 const DERIVED_MAX: usize = 2;
+
+/// The objects of a collection, by key.
+pub(super) type Objects = OrdMap<Arc<str>, Arc<Stored>>;
+
+/// Objects as a database gives them, by key.
+pub(super) fn by_key(objects: Vec<Stored>) -> Objects {
+    objects.into_iter().map(|stored| (Arc::clone(&stored.key), Arc::new(stored))).collect()
+}
 
 /// One state of one object.
 #[derive(Debug)]

@@ -8,7 +8,6 @@ use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use imbl::OrdMap;
 use imbl::ordmap::DiffItem;
 use tokio::sync::watch;
 
@@ -17,9 +16,8 @@ use crate::meta::Revision;
 use super::batch::{Foreseen, Live, keys_of};
 use super::feed::{Entry, Newest};
 use super::log::Page;
+use super::stored::Objects;
 use super::{Change, Collection, Stored, Write};
-
-type Objects = OrdMap<Arc<str>, Arc<Stored>>;
 
 /// How many changes of a collection stay in memory; older ones are read from the log.
 const RECENT_MAX: usize = 2_000;
@@ -222,9 +220,8 @@ impl View {
     /// since its loading began.
     ///
     /// `revision` must be visible: no reader may find an object that is newer than what they find it at.
-    pub fn finish_loading(&self, collection: &Collection, objects: Vec<Stored>, revision: Revision) {
-        let object_bytes = objects.iter().map(|stored| stored.bytes.len()).sum();
-        let objects = objects.into_iter().map(|stored| (Arc::clone(&stored.key), Arc::new(stored))).collect();
+    pub fn finish_loading(&self, collection: &Collection, objects: Objects, revision: Revision) {
+        let object_bytes = objects.values().map(|stored| stored.bytes.len()).sum();
         let mut loaded = Loaded {
             objects,
             object_bytes,
@@ -499,6 +496,7 @@ impl Loaded {
 #[cfg(test)]
 mod tests {
     use crate::meta::Revision;
+    use crate::store::stored::by_key;
     use crate::store::{Collection, Stored};
 
     use super::View;
@@ -512,7 +510,7 @@ mod tests {
         let load = |collection: &Collection| {
             let object = Stored::fixture("a", "u", vec![b' '; 80]);
             assert!(view.begin_loading(collection));
-            view.finish_loading(collection, vec![object], REVISION);
+            view.finish_loading(collection, by_key(vec![object]), REVISION);
         };
         load(watched);
         let _watching = view.follow(watched);
@@ -531,7 +529,7 @@ mod tests {
         let things = Collection::new("", "things");
         assert!(view.begin_loading(&things));
         view.start_over(begun, missed, missed);
-        view.finish_loading(&things, vec![Stored::fixture("a", "u", b"{}".to_vec())], begun);
+        view.finish_loading(&things, by_key(vec![Stored::fixture("a", "u", b"{}".to_vec())]), begun);
         assert!(view.get(&things, "a").is_none(), "it is not loaded");
         assert_eq!((view.revision(), view.compacted()), (missed, missed));
         // Another poll that found the same comes too late.

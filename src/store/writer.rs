@@ -36,7 +36,8 @@ pub(super) async fn run(
     view: Arc<View>,
     health: Arc<Health>,
 ) {
-    let mut received = Vec::with_capacity(BATCH_MAX);
+    // Room for a batch is made with the first: most control planes of a process have nothing to write.
+    let mut received = Vec::new();
     while !received.is_empty() || queue.recv_many(&mut received, BATCH_MAX).await > 0 {
         let mut batch = take_batch(&mut received);
         match commit(&mut batch, &*store, &view).await {

@@ -21,6 +21,7 @@ mod rbac;
 mod tries;
 mod secrets;
 mod owners;
+mod plugins;
 mod tokens;
 mod register;
 mod create;

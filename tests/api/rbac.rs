@@ -206,7 +206,7 @@ fn nobody_grants_what_they_do_not_have() {
     );
     let absent = post(&bindings(), &binding("absent", "ClusterRole", "absent", "joe"));
     assert_eq!(absent.status, 404);
-    assert_eq!(absent.json()["message"], r#"clusterroles.rbac.authorization.k8s.io "absent" not found"#);
+    assert_eq!(absent.json()["message"], r#"rolebindings.rbac.authorization.k8s.io "absent" not found"#);
     // Owners and finalizers grant nothing: what the garbage collector writes passes.
     let patch = |body: &Value| {
         let headers = [("Content-Type", "application/merge-patch+json"), ("Impersonate-User", "jane")];

@@ -99,7 +99,7 @@ fn shells_and_manual_readers_get_what_they_ask_for() {
 #[test]
 fn the_help_of_each_command_has_an_example_and_exit_codes() {
     let folder = folder("help", &[]);
-    for command in ["validate", "test", "cost", "lint", "diff", "explain", "eval", "infer", "convert"] {
+    for command in ["validate", "test", "cost", "lint", "diff", "explain", "eval", "infer", "convert", "docs", "lsp"] {
         let help = text(&skiff(&folder, &[command, "--help"]).stdout);
         assert!(help.contains(&format!("\n  skiff {command} ")) && help.contains("Exit codes: 0"), "{help}");
         let page = text(&skiff(&folder, &["man", "--dir", "."]).stdout);

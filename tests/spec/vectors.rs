@@ -518,6 +518,7 @@ fn widgets(case: &Case) -> Arc<ServedVersion> {
         columns: Vec::new(),
         selectable_fields: Vec::new(),
         deprecation_warning: None,
+        minor: Default::default(),
     })
 }
 

@@ -353,7 +353,7 @@ async fn objects_are_found_by_a_text_in_them_and_nothing_is_loaded(database: Dat
     }
     let (mut found, mut moment) = (Vec::new(), Moment::default());
     for texts in [["needle", "x-1", "x-2"], ["x-1", "x-2", "needle"]] {
-        let each = |collection: Collection, stored: Stored| found.push((collection, stored.key.to_string()));
+        let each = |collection: Collection, stored: Arc<Stored>| found.push((collection, stored.key.to_string()));
         moment = storage.scan(&texts, each).await.expect("it reads");
     }
     assert_eq!(found, [(crontabs(), "found".to_owned()), (crontabs(), "found".to_owned())]);

@@ -33,21 +33,22 @@ impl Structs {
 
     /// The type of a whole object.
     pub fn root(&mut self, message: &'static Message) -> TypeId {
-        let map = self.map(message, OWN_METADATA, false);
+        let map = self.map(message, OWN_METADATA, message.is_atomic);
         self.builder.add(Type { map: Some(map), ..Type::default() })
     }
 
-    fn message(&mut self, message: &'static Message, is_atomic: bool) -> TypeId {
+    /// The type of a message; a field may say of it whether it is atomic.
+    fn message(&mut self, message: &'static Message, is_atomic: Option<bool>) -> TypeId {
         work::step();
         match message.codec {
             Codec::Object if message.is_object_meta() => OBJECT_META,
-            Codec::Object => self.structure(message, is_atomic),
+            Codec::Object => self.structure(message, is_atomic.unwrap_or(message.is_atomic)),
             Codec::Time | Codec::MicroTime | Codec::Quantity => SCALAR,
             // The published schema names no type: it may be anything, as a whole.
             Codec::IntOrString => ATOMIC,
             Codec::Duration => STRING,
             Codec::List => {
-                let element = message.fields.first().map_or(ATOMIC, |field| self.one(field, false));
+                let element = message.fields.first().map_or(ATOMIC, |field| self.one(field, None));
                 let list = Some(ListType { element, items: Items::Atomic });
                 self.builder.add(Type { list, ..Type::default() })
             }
@@ -81,28 +82,29 @@ impl Structs {
         }
         fields.sort_by(|a, b| a.0.cmp(&b.0));
         let element = fields.is_empty().then_some(DEDUCED);
-        MapType { fields, element, atomic: is_atomic || message.is_atomic, is_own_metadata: false }
+        MapType { fields, element, atomic: is_atomic, is_own_metadata: false }
     }
 
     fn field(&mut self, field: &'static Field) -> TypeId {
-        let is_atomic = field.items.map_type == Some("atomic");
+        let is_atomic = field.items.map_type.map(|map_type| map_type == "atomic");
         match field.shape {
             Shape::Value | Shape::Pointer | Shape::Inline => self.one(field, is_atomic),
             Shape::List => {
-                let element = self.one(field, false);
+                let element = self.one(field, None);
                 let list = Some(ListType { element, items: items(field) });
                 self.builder.add(Type { list, ..Type::default() })
             }
             Shape::Map | Shape::Extensions => {
-                let element = Some(self.one(field, false));
-                let map = Some(MapType { element, atomic: is_atomic, ..MapType::default() });
+                let element = Some(self.one(field, None));
+                let atomic = is_atomic.unwrap_or_default();
+                let map = Some(MapType { element, atomic, ..MapType::default() });
                 self.builder.add(Type { map, ..Type::default() })
             }
         }
     }
 
     /// The type of one of what a field holds.
-    fn one(&mut self, field: &'static Field, is_atomic: bool) -> TypeId {
+    fn one(&mut self, field: &'static Field, is_atomic: Option<bool>) -> TypeId {
         match field.kind {
             Kind::Bool => BOOLEAN,
             Kind::Int32 | Kind::Int64 | Kind::Double => NUMERIC,

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::crd::validate::expressions::SchemaCosts;
 use crate::crd::write::split_api_version;
 use crate::crd::{self, Definition, ServedVersion, defaults, definition, strategy, validate};
 use crate::meta::field::ErrorList;
+use crate::meta::minor::Minor;
 use crate::schema::json_schema::ValidationRule;
 use crate::schema::rules::trace::Trace;
 use crate::value::Value;
@@ -19,6 +21,16 @@ pub struct Kind {
     /// What the server has against the definition.
     pub errors: ErrorList,
     pub(super) traces: Traces,
+}
+
+/// A kind, and what else its definition tells.
+pub struct Priced {
+    /// The kind.
+    pub kind: Kind,
+    /// What the rules of each schema cost.
+    pub costs: Vec<SchemaCosts>,
+    /// Paths of fields that definitions do not have.
+    pub unknown: Vec<String>,
 }
 
 /// The rules of a kind that have refused something, with their parts: an object after another may break the same.
@@ -38,16 +50,27 @@ impl Traces {
 /// Kinds by group and kind.
 #[derive(Default)]
 pub struct Catalog {
+    minor: Minor,
     kinds: BTreeMap<(String, String), Kind>,
 }
 
 impl Catalog {
+    /// An empty one, of what that version of Kubernetes makes of definitions.
+    pub fn of_minor(minor: Minor) -> Catalog {
+        Catalog { minor, ..Catalog::default() }
+    }
+
+    /// The version of Kubernetes that is asked.
+    pub fn minor(&self) -> Minor {
+        self.minor
+    }
+
     /// Adds what `value` defines; an earlier definition of the same kind goes.
     ///
     /// # Errors
     /// Go's text for what is no definition.
     pub fn add(&mut self, value: &Value) -> Result<&Kind, String> {
-        Ok(self.insert(Kind::new(value)?))
+        Ok(self.insert(Kind::new_in(self.minor, value)?))
     }
 
     /// Adds a kind; an earlier one of the same name goes.
@@ -55,6 +78,11 @@ impl Catalog {
         let key = (kind.definition.spec.group.clone(), kind.definition.spec.names.kind.clone());
         self.kinds.insert(key.clone(), kind);
         &self.kinds[&key]
+    }
+
+    /// Removes a kind.
+    pub fn remove(&mut self, group: &str, kind: &str) -> Option<Kind> {
+        self.kinds.remove(&(group.to_owned(), kind.to_owned()))
     }
 
     /// The kind of an object, in whatever version.
@@ -75,18 +103,40 @@ impl Catalog {
 }
 
 impl Kind {
-    /// The kind that `value` defines, under the names that it asks for.
+    /// The kind that `value` defines, under the names that it asks for, in the newest version of Kubernetes.
     ///
     /// # Errors
     /// Go's text for what is no definition.
     pub fn new(value: &Value) -> Result<Kind, String> {
-        let (mut definition, _) = definition::decode(value)?;
+        Kind::new_in(Minor::NEWEST, value)
+    }
+
+    /// [`Kind::new`] in that version of Kubernetes.
+    ///
+    /// # Errors
+    /// Go's text for what is no definition.
+    pub fn new_in(minor: Minor, value: &Value) -> Result<Kind, String> {
+        let (definition, _) = definition::decode_in(minor, value)?;
+        Ok(Kind::of(definition, |definition| (validate::create(definition), ())).0)
+    }
+
+    /// The same with what its rules cost, and with the paths of fields that definitions do not have.
+    ///
+    /// # Errors
+    /// Go's text for what is no definition.
+    pub fn priced(minor: Minor, value: &Value) -> Result<Priced, String> {
+        let (definition, findings) = definition::decode_in(minor, value)?;
+        let (kind, costs) = Kind::of(definition, validate::create_with_costs);
+        Ok(Priced { kind, costs, unknown: findings.unknown })
+    }
+
+    fn of<T>(mut definition: Definition, validate: impl FnOnce(&Definition) -> (ErrorList, T)) -> (Kind, T) {
         defaults::set_defaults(&mut definition);
         strategy::prepare_create(&mut definition);
-        let errors = validate::create(&definition);
+        let (errors, more) = validate(&definition);
         definition.status.accepted_names = definition.spec.names.clone();
         let versions = crd::compile(&definition).into_iter().map(Arc::new).collect();
-        Ok(Kind { definition, versions, errors, traces: Traces::default() })
+        (Kind { definition, versions, errors, traces: Traces::default() }, more)
     }
 
     /// The version that an object names, if it is served.

@@ -15,6 +15,7 @@ use crate::kinds;
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::kinds::strategy::{Custom, Decoded, Strategy, Subresource};
 use crate::meta::field::{Error, ErrorList, ErrorType, Path};
+use crate::meta::minor::Minor;
 use crate::schema::rules::Run;
 use crate::schema::rules::trace::{PartValue, Trace};
 use crate::schema::structural::{Structural, StructuralOrBool};
@@ -107,12 +108,20 @@ impl Checked {
     }
 }
 
-/// Writes the definition in `value`, over `old` if there is one.
+/// Writes the definition in `value`, over `old` if there is one, in the newest version of Kubernetes.
 ///
 /// # Errors
 /// Go's text for what is no definition.
 pub fn define(value: &Value, old: Option<&Value>) -> Result<Checked, String> {
-    let definition = BuiltIn::of(DEFINITIONS.0, DEFINITIONS.1).expect("definitions are a built-in kind");
+    define_in(Minor::NEWEST, value, old)
+}
+
+/// [`define`] in that version of Kubernetes.
+///
+/// # Errors
+/// Go's text for what is no definition.
+pub fn define_in(minor: Minor, value: &Value, old: Option<&Value>) -> Result<Checked, String> {
+    let definition = BuiltIn::of_in(minor, DEFINITIONS.0, DEFINITIONS.1).expect("definitions are a built-in kind");
     definition.write(value, old)
 }
 
@@ -165,10 +174,15 @@ pub struct BuiltIn {
 impl BuiltIn {
     /// The kind, if it is served in this version by default.
     pub fn of(api_version: &str, kind: &str) -> Option<BuiltIn> {
-        let config = RuntimeConfig::default();
+        BuiltIn::of_in(Minor::NEWEST, api_version, kind)
+    }
+
+    /// The same by a server of that version of Kubernetes.
+    pub fn of_in(minor: Minor, api_version: &str, kind: &str) -> Option<BuiltIn> {
+        let config = RuntimeConfig::of(minor);
         let is_it = |known: &&kinds::Kind| known.kind == kind && known.api_version() == api_version;
         let found = kinds::all().filter(is_it).find(|known| config.serves(known))?;
-        Some(BuiltIn { strategy: found.strategy, version: Arc::new(found.served_version()) })
+        Some(BuiltIn { strategy: found.strategy, version: Arc::new(found.served_version_in(minor)) })
     }
 
     /// Creates `object`, which is of this kind, or writes it over `old`.
@@ -214,6 +228,9 @@ impl Checker<'_> {
         let outcome = match old {
             None => {
                 wipe_system_fields(&mut new);
+                if strategy.names_nameless() && new.str_at(&["metadata", "name"]).is_empty() {
+                    metadata_mut(&mut new).insert("name", Value::from(UID));
+                }
                 generate_name(&mut new, || "xxxxx".to_owned());
                 // Some kinds make more of it.
                 metadata_mut(&mut new).insert("uid", Value::from(UID));

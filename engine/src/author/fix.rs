@@ -7,8 +7,8 @@
 use std::ops::Range;
 
 use super::lint::Finding;
-use crate::value::Value;
 use crate::value::yaml::{Located, Place, decode_all_located};
+use crate::value::{Value, json};
 
 /// A text after its edits.
 pub struct Fixed {
@@ -20,8 +20,8 @@ pub struct Fixed {
 
 /// What is to become of a document.
 enum Change {
-    /// The field `name` of the node at `at` becomes `value`, a plain word; it was not there.
-    Set { at: String, name: &'static str, value: &'static str },
+    /// The field `name` of the node at `at` becomes `value`, a plain word or a number; it was not there.
+    Set { at: String, name: &'static str, value: Value },
     /// The item or field at this place goes.
     Remove { at: String },
 }
@@ -77,11 +77,26 @@ pub fn fix(text: &str, findings: &[(usize, &Finding)]) -> Fixed {
     fixed
 }
 
+/// Sets the keyword `name` of the schema at `at` to `limit`, by the number of the definition's document in the text; `None`
+/// where that can't be done so that the text says just that.
+pub fn set(text: &str, document: usize, at: &str, name: &'static str, limit: i64) -> Option<String> {
+    let documents = decode_all_located(text.as_bytes()).ok()?;
+    let value = Value::Int(limit);
+    let change = Change::Set { at: at.to_owned(), name, value };
+    let (range, with) = Lines::new(text).edit(documents.get(document)?, &change)?;
+    let mut changed = text.to_owned();
+    changed.replace_range(range, &with);
+    let mut wanted: Vec<Value> = documents.into_iter().map(|document| document.value).collect();
+    change.make(&mut wanted[document])?;
+    let found = decode_all_located(changed.as_bytes()).ok()?;
+    found.iter().map(|document| &document.value).eq(&wanted).then_some(changed)
+}
+
 fn change(finding: &Finding, at: &str) -> Option<Change> {
     let at = at.to_owned();
     match finding.lint.id {
         // What a list without a type is anyway.
-        "list-type-missing" => Some(Change::Set { at, name: "x-kubernetes-list-type", value: "atomic" }),
+        "list-type-missing" => Some(Change::Set { at, name: "x-kubernetes-list-type", value: Value::from("atomic") }),
         "rule-never-fails" => Some(Change::Remove { at }),
         "deprecated-construct" if at == "spec.preserveUnknownFields" && finding.fix == "remove it" => {
             Some(Change::Remove { at })
@@ -95,7 +110,7 @@ impl Change {
     fn make(&self, document: &mut Value) -> Option<()> {
         match self {
             Change::Set { at, name, value } => {
-                node_mut(document, &steps(at))?.as_object_mut()?.insert(*name, Value::from(*value));
+                node_mut(document, &steps(at))?.as_object_mut()?.insert(*name, value.clone());
             }
             Change::Remove { at } => {
                 let steps = steps(at);
@@ -184,27 +199,40 @@ impl<'t> Lines<'t> {
 
     fn edit(&self, located: &Located, change: &Change) -> Option<(Range<usize>, String)> {
         match change {
-            Change::Set { at, name, value } => self.insertion(located.place(&format!("{at}.type")), name, value),
+            Change::Set { at, name, value } => self.set(located, at, name, value),
             Change::Remove { at } if at.ends_with(']') => self.item(located, at),
             Change::Remove { at } => self.field_line(located.place(at), steps(at).last()?),
         }
     }
 
+    /// A new value for a field that is there, or a new field beside the type.
+    fn set(&self, located: &Located, at: &str, name: &str, value: &Value) -> Option<(Range<usize>, String)> {
+        let steps: Vec<&str> = steps(at);
+        let Some(old) = node(&located.value, &steps)?.get(name) else {
+            return self.insertion(located.place(&format!("{at}.type")), name, value);
+        };
+        let start = self.offset(located.place(&format!("{at}.{name}")))?;
+        let written = json::encode_to_string(old);
+        self.text[start..].starts_with(&written).then(|| (start..start + written.len(), json::encode_to_string(value)))
+    }
+
     /// A field behind the scalar at `place`: on a line of its own, or between the same braces.
-    fn insertion(&self, place: Place, name: &str, value: &str) -> Option<(Range<usize>, String)> {
+    fn insertion(&self, place: Place, name: &str, value: &Value) -> Option<(Range<usize>, String)> {
         let line = self.line(place.line - 1)?;
         let start = self.offset(place)?;
+        let in_json = json::encode_to_string(value);
+        let plain = value.as_str().unwrap_or(&in_json);
         let before = &self.text[self.start(place.line - 1)..start];
         let key = before.trim_start();
         let word = self.text[start..].split(|c: char| !(c.is_ascii_alphanumeric() || c == '"' || c == '\'')).next()?;
         if key.starts_with("type") && !before.contains('{') {
             let indent = &before[..before.len() - key.len()];
             let end = self.start(place.line - 1) + line.len();
-            return Some((end..end, format!("\n{indent}{name}: {value}")));
+            return Some((end..end, format!("\n{indent}{name}: {plain}")));
         }
         let end = start + word.len();
         let is_json = before.trim_end().ends_with("\"type\":");
-        let field = if is_json { format!(", \"{name}\": \"{value}\"") } else { format!(", {name}: {value}") };
+        let field = if is_json { format!(", \"{name}\": {in_json}") } else { format!(", {name}: {plain}") };
         Some((end..end, field))
     }
 

@@ -257,7 +257,7 @@ pub fn is_of_snapshot(failure: &str) -> bool {
 
 /// What an update is forgiven. The server warns of rules alone; what a schema has against values that were left alone shows
 /// when they are validated as if they were new.
-fn ratcheted(kind: Option<&Kind>, case: &Case, checked: &Checked) -> Vec<String> {
+pub(super) fn ratcheted(kind: Option<&Kind>, case: &Case, checked: &Checked) -> Vec<String> {
     let mut ratcheted = checked.ratcheted.clone();
     let is_update = case.old.is_some() && matches!(case.setting.operation, None | Some(Operation::Update));
     let version = kind.and_then(|kind| kind.served(&case.object)).filter(|_| is_update);
@@ -271,7 +271,7 @@ fn ratcheted(kind: Option<&Kind>, case: &Case, checked: &Checked) -> Vec<String>
         let is_of_status = error.field == "status" || error.field.starts_with("status.");
         !version.status || is_of_status == case.is_status
     };
-    let of_schema = validate::validate(&Path::ROOT, &checked.object, &version.structural);
+    let of_schema = validate::validate_in(version.minor, &Path::ROOT, &checked.object, &version.structural);
     let forgiven = of_schema.iter().filter(|error| !is_told(error) && is_written(error)).map(Error::to_string);
     let forgiven: Vec<String> = forgiven.filter(|text| !ratcheted.contains(text)).collect();
     ratcheted.extend(forgiven);
@@ -279,13 +279,13 @@ fn ratcheted(kind: Option<&Kind>, case: &Case, checked: &Checked) -> Vec<String>
 }
 
 /// The request of a case past policies and checks, with all warnings; `None` for a kind that is not known.
-fn admit(case: &Case, stage: &Stage<'_>, coverage: &mut policies::coverage::Coverage) -> Option<Admitted> {
+pub(super) fn admit(case: &Case, stage: &Stage<'_>, coverage: &mut policies::coverage::Coverage) -> Option<Admitted> {
     let options = Options { traces: true, is_status: case.is_status, ..Options::default() };
     let mut check = |object: &Value| match (stage.catalog.of(object), &case.old) {
         (Some(kind), Some(old)) => update(kind, object, old, options),
         (Some(kind), None) => create(kind, object, options),
         (None, old) => {
-            let known = BuiltIn::of(object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
+            let known = BuiltIn::of_in(stage.catalog.minor(), object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
             let written = known.map(|known| known.write_with(object, old.as_ref(), options));
             written.map_or_else(Checked::default, |written| {
                 written.unwrap_or_else(|detail| Checked::refuse(object.clone(), detail))

@@ -1,14 +1,15 @@
 //! What an expression may name: variables, functions, macros.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::ast::{Ast, SourceInfo};
 use super::checker::CheckedExpr;
 use super::error::Issues;
-use super::function::{Function, Minor};
+use super::function::Function;
 use super::types::Type;
 use super::{checker, library, mutation, parser, wellknown};
+use crate::meta::minor::Minor;
 use crate::work;
 
 /// A set of functions and macros with the rules of the language that go with it.
@@ -27,12 +28,14 @@ pub struct Library {
     pub literal_validators: bool,
     /// The types of mutations: `Object{…}` and `JSONPatch{…}`.
     pub mutations: bool,
+    /// The version of Kubernetes whose texts and prices these are.
+    pub minor: Minor,
 }
 
 /// Which functions an expression may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expressions {
-    /// Those that a server one minor version older would accept (compatibility version 1.36).
+    /// Those that a server one minor version older would accept: in 1.37, what 1.36 understands.
     New,
     /// Those of any version: expressions that are stored already.
     Stored,
@@ -57,17 +60,18 @@ pub struct Variable {
 }
 
 impl Expressions {
-    /// The version of Kubernetes whose functions these are.
-    pub fn version(self) -> Minor {
+    /// The version of Kubernetes whose functions these are to a server of `minor`.
+    pub fn version(self, minor: Minor) -> Minor {
         match self {
-            Expressions::New => 36,
-            Expressions::Stored => 37,
+            Expressions::New => minor.previous(),
+            Expressions::Stored => minor,
         }
     }
 }
 
-static NEW: LazyLock<Arc<Library>> = LazyLock::new(|| library(|| Library::kubernetes(Expressions::New)));
-static STORED: LazyLock<Arc<Library>> = LazyLock::new(|| library(|| Library::kubernetes(Expressions::Stored)));
+/// The libraries of each minor for new and for stored expressions, made when they are first asked for.
+static KUBERNETES: [[OnceLock<Arc<Library>>; 2]; Minor::COUNT] =
+    [const { [const { OnceLock::new() }; 2] }; Minor::COUNT];
 static STANDARD: LazyLock<Arc<Library>> = LazyLock::new(|| library(Library::standard));
 
 /// A library that others wait for while it is made.
@@ -76,15 +80,19 @@ fn library(make: impl FnOnce() -> Library) -> Arc<Library> {
 }
 
 impl Library {
-    fn kubernetes(expressions: Expressions) -> Library {
+    /// Source: `baseOpts` in `k8s.io/apiserver/pkg/cel/environment/base.go`, releases 1.29 to 1.37.
+    fn kubernetes(minor: Minor, expressions: Expressions) -> Library {
+        let version = expressions.version(minor);
+        let since = |first| version >= Minor::of(first);
         Library {
-            functions: by_name(library::kubernetes(expressions.version())),
+            functions: by_name(library::kubernetes(minor, version)),
             homogeneous_literals: true,
-            optionals: true,
-            two_variable_comprehensions: true,
-            sort_by: true,
-            literal_validators: true,
+            optionals: since(28),
+            two_variable_comprehensions: since(32),
+            sort_by: since(34),
+            literal_validators: since(29),
             mutations: false,
+            minor,
         }
     }
 
@@ -97,6 +105,7 @@ impl Library {
             sort_by: false,
             literal_validators: false,
             mutations: false,
+            minor: Minor::NEWEST,
         }
     }
 
@@ -126,13 +135,24 @@ fn declare(functions: &mut HashMap<&'static str, Arc<Function>>, declaration: Fu
 }
 
 impl Env {
-    /// The language of CustomResourceDefinitions, without variables.
+    /// The language of CustomResourceDefinitions, without variables, in the newest version of Kubernetes.
     pub fn kubernetes(expressions: Expressions) -> Env {
-        let library = match expressions {
-            Expressions::New => NEW.clone(),
-            Expressions::Stored => STORED.clone(),
-        };
-        Env { library, variables: Vec::new() }
+        Env::of(Minor::NEWEST, expressions)
+    }
+
+    /// The same in that version.
+    ///
+    /// ```
+    /// use kubeskiff_engine::cel::env::{Env, Expressions};
+    /// use kubeskiff_engine::meta::minor::Minor;
+    ///
+    /// let is_known = |minor| Env::of(Minor::of(minor), Expressions::Stored).compile("ip('::1').family()").is_ok();
+    /// assert!(!is_known(29) && is_known(30));
+    /// ```
+    pub fn of(minor: Minor, expressions: Expressions) -> Env {
+        let known = &KUBERNETES[minor.index()][usize::from(expressions == Expressions::Stored)];
+        let made = known.get_or_init(|| library(|| Library::kubernetes(minor, expressions)));
+        Env { library: Arc::clone(made), variables: Vec::new() }
     }
 
     /// The language as the CEL standard has it, without variables and extensions.

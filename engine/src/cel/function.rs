@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::cost::Cost;
 use super::eval::{EvalError, Scope, Value};
 use super::types::Type;
+use crate::meta::minor::Minor;
 
 /// A function with all its overloads, in the order in which they are tried.
 #[derive(Clone, Debug)]
@@ -36,10 +37,12 @@ pub struct Overload {
     pub run: Run,
     /// The first version of Kubernetes that knows it.
     pub since: Minor,
+    /// The first version of Kubernetes whose servers have it, where cel-go brought it to a library that was there before:
+    /// new expressions may use it there at once.
+    pub built: Minor,
+    /// What a call cost in versions before the one named, the oldest first.
+    pub former_costs: Vec<(Minor, Cost)>,
 }
-
-/// A minor version of Kubernetes: 36 for 1.36.
-pub type Minor = u16;
 
 /// What an overload does. `arguments` agree with its parameters, of which lists and maps are known to be such, not what
 /// they hold; the target of a member function is the first.
@@ -188,8 +191,32 @@ impl Overload {
 
     /// The same, known since that version.
     #[must_use]
-    pub fn since(self, since: Minor) -> Self {
-        Overload { since, ..self }
+    pub fn since(self, minor: u16) -> Self {
+        Overload { since: Minor::of(minor), ..self }
+    }
+
+    /// The same, which servers have since that version.
+    #[must_use]
+    pub fn built(self, minor: u16) -> Self {
+        Overload { built: Minor::of(minor), ..self }
+    }
+
+    /// The same, whose calls cost this before that version. Of several such, the oldest is told first.
+    #[must_use]
+    pub fn before(mut self, minor: u16, cost: Cost) -> Self {
+        self.former_costs.push((Minor::of(minor), cost));
+        self
+    }
+
+    /// The first version of Kubernetes whose new expressions may call it: what the version before knows, or what its own
+    /// servers brought to a library that was known.
+    pub fn new_since(&self) -> Minor {
+        self.built.max(Minor::of(self.since.number() + 1))
+    }
+
+    /// What a call costs in that version.
+    pub fn cost_in(&self, minor: Minor) -> Cost {
+        self.former_costs.iter().find(|(before, _)| minor < *before).map_or(self.cost, |(_, cost)| *cost)
     }
 
     fn declare(id: &'static str, is_member: bool, params: Vec<Type>, result: Type, cost: Cost, run: Run) -> Self {
@@ -197,7 +224,8 @@ impl Overload {
         for ty in params.iter().chain([&result]) {
             collect_type_params(ty, &mut type_params);
         }
-        Overload { id, is_member, params, result, type_params, cost, run, since: 0 }
+        let (since, built) = (Minor::of(0), Minor::of(0));
+        Overload { id, is_member, params, result, type_params, cost, run, since, built, former_costs: Vec::new() }
     }
 }
 

@@ -47,6 +47,7 @@ pub fn compile(definition: &Definition) -> Vec<ServedVersion> {
             columns: version.columns.clone(),
             selectable_fields: version.selectable_fields.clone(),
             deprecation_warning: version.deprecated.then(|| deprecation_warning(spec, version, newest)),
+            minor: definition.minor,
         })
         .collect()
 }

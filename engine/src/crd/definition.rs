@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::crd::Names;
+use crate::meta::minor::Minor;
 use crate::meta::object_meta;
 use crate::object;
 use crate::schema::json_schema::{Fields, JsonSchema};
@@ -14,6 +15,21 @@ pub const KIND: &str = "CustomResourceDefinition";
 /// The apiVersion of definitions.
 pub const API_VERSION: &str = "apiextensions.k8s.io/v1";
 
+/// A part of definitions that came with a feature gate.
+#[derive(Clone, Copy, Debug)]
+pub struct Gated {
+    /// The gate.
+    pub gate: &'static str,
+    /// The first version of Kubernetes that reads the field.
+    pub known: Minor,
+    /// The first one whose gate is open by default; before, the field is dropped.
+    pub open: Minor,
+}
+
+/// `selectableFields`
+pub const SELECTABLE_FIELDS: Gated =
+    Gated { gate: "CustomResourceFieldSelectors", known: Minor::of(30), open: Minor::of(31) };
+
 /// A definition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Definition {
@@ -23,6 +39,8 @@ pub struct Definition {
     pub spec: Spec,
     /// `status`
     pub status: Status,
+    /// The version of Kubernetes that reads it. Not a field of the object.
+    pub minor: Minor,
 }
 
 /// `spec` of a definition.
@@ -154,8 +172,17 @@ pub struct Condition {
 ///
 /// Go's text for the first value of a wrong type.
 pub fn decode(value: &Value) -> Result<(Definition, Findings), String> {
+    decode_in(Minor::NEWEST, value)
+}
+
+/// [`decode`] as that version of Kubernetes does it: it does not know fields that came later.
+///
+/// # Errors
+///
+/// Go's text for the first value of a wrong type.
+pub fn decode_in(minor: Minor, value: &Value) -> Result<(Definition, Findings), String> {
     Typed::run(|typed| {
-        let mut definition = Definition { metadata: object! {}, ..Definition::default() };
+        let mut definition = Definition { metadata: object! {}, minor, ..Definition::default() };
         typed.structure(value, KIND, |typed, name, value| {
             match name {
                 "apiVersion" | "kind" => drop(typed.string(value)),
@@ -165,8 +192,8 @@ pub fn decode(value: &Value) -> Result<(Definition, Findings), String> {
                         definition.metadata = metadata;
                     }
                 }
-                "spec" => decode_spec(typed, value, &mut definition.spec)?,
-                "status" => decode_status(typed, value, &mut definition.status)?,
+                "spec" => decode_spec(typed, value, &mut definition.spec, minor)?,
+                "status" => decode_status(typed, value, &mut definition.status, minor)?,
                 _ => return Ok(false),
             }
             Ok(true)
@@ -175,14 +202,15 @@ pub fn decode(value: &Value) -> Result<(Definition, Findings), String> {
     })
 }
 
-fn decode_spec<'v>(typed: &mut Typed<'v>, value: &'v Value, spec: &mut Spec) -> Result<(), Stop> {
+fn decode_spec<'v>(typed: &mut Typed<'v>, value: &'v Value, spec: &mut Spec, minor: Minor) -> Result<(), Stop> {
     typed.structure(value, "CustomResourceDefinitionSpec", |typed, name, value| {
         match name {
             "group" => spec.group = typed.string(value).unwrap_or_default(),
             "names" => spec.names = decode_names(typed, value)?,
             "scope" => spec.scope = typed.string_as(value, "v1.ResourceScope").unwrap_or_default(),
             "versions" => {
-                let versions = typed.list(value, "[]v1.CustomResourceDefinitionVersion", decode_version)?;
+                let decode = |typed: &mut Typed<'v>, value| decode_version(typed, value, minor);
+                let versions = typed.list(value, "[]v1.CustomResourceDefinitionVersion", decode)?;
                 spec.names_versions = versions.is_some();
                 spec.versions = versions.unwrap_or_default();
             }
@@ -212,7 +240,7 @@ fn decode_names<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Names, St
     Ok(names)
 }
 
-fn decode_version<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Version, Stop> {
+fn decode_version<'v>(typed: &mut Typed<'v>, value: &'v Value, minor: Minor) -> Result<Version, Stop> {
     let mut version = Version::default();
     typed.structure(value, "CustomResourceDefinitionVersion", |typed, name, value| {
         match name {
@@ -240,6 +268,7 @@ fn decode_version<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Version
                 let columns = typed.list(value, "[]v1.CustomResourceColumnDefinition", decode_column)?;
                 version.columns = columns.unwrap_or_default();
             }
+            "selectableFields" if minor < SELECTABLE_FIELDS.known => return Ok(false),
             "selectableFields" => {
                 let fields = typed.list(value, "[]v1.SelectableField", |typed, value| {
                     let mut path = String::new();
@@ -383,15 +412,21 @@ fn decode_bytes(typed: &mut Typed<'_>, value: &Value) -> Option<String> {
     }
 }
 
-fn decode_status<'v>(typed: &mut Typed<'v>, value: &'v Value, status: &mut Status) -> Result<(), Stop> {
+/// The version of Kubernetes that began to tell the generation that a status is about.
+const OBSERVED_GENERATION_SINCE: Minor = Minor::of(35);
+
+fn decode_status<'v>(typed: &mut Typed<'v>, value: &'v Value, status: &mut Status, minor: Minor) -> Result<(), Stop> {
     typed.structure(value, "CustomResourceDefinitionStatus", |typed, name, value| {
         match name {
             "conditions" => {
-                let conditions = typed.list(value, "[]v1.CustomResourceDefinitionCondition", decode_condition)?;
+                let conditions = typed.list(value, "[]v1.CustomResourceDefinitionCondition", |typed, value| {
+                    decode_condition(typed, value, minor)
+                })?;
                 status.conditions = conditions.unwrap_or_default();
             }
             "acceptedNames" => status.accepted_names = decode_names(typed, value)?,
             "storedVersions" => status.stored_versions = typed.strings(value)?.unwrap_or_default(),
+            "observedGeneration" if minor < OBSERVED_GENERATION_SINCE => return Ok(false),
             "observedGeneration" => status.observed_generation = typed.int64(value).unwrap_or_default(),
             _ => return Ok(false),
         }
@@ -399,7 +434,7 @@ fn decode_status<'v>(typed: &mut Typed<'v>, value: &'v Value, status: &mut Statu
     })
 }
 
-fn decode_condition<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Condition, Stop> {
+fn decode_condition<'v>(typed: &mut Typed<'v>, value: &'v Value, minor: Minor) -> Result<Condition, Stop> {
     let mut condition = Condition::default();
     typed.structure(value, "CustomResourceDefinitionCondition", |typed, name, value| {
         match name {
@@ -416,6 +451,7 @@ fn decode_condition<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Condi
             }
             "reason" => condition.reason = typed.string(value).unwrap_or_default(),
             "message" => condition.message = typed.string(value).unwrap_or_default(),
+            "observedGeneration" if minor < OBSERVED_GENERATION_SINCE => return Ok(false),
             "observedGeneration" => condition.observed_generation = typed.int64(value).unwrap_or_default(),
             _ => return Ok(false),
         }

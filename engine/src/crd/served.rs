@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::meta::minor::Minor;
 use crate::schema::rules::{LazyRules, Rules};
 use crate::schema::structural::Structural;
 
@@ -64,6 +65,8 @@ pub struct ServedVersion {
     pub selectable_fields: Vec<String>,
     /// The Warning header of a deprecated version.
     pub deprecation_warning: Option<String>,
+    /// The version of Kubernetes that the server speaks for.
+    pub minor: Minor,
 }
 
 /// The `/scale` subresource: where its fields live, as simple JSON paths (`.spec.replicas`).
@@ -128,7 +131,7 @@ impl ServedVersion {
 
     /// The rules of the version, ready to run.
     pub fn rules(&self) -> &Rules {
-        self.rules.of(&self.structural)
+        self.rules.of(&self.structural, self.minor)
     }
 
     /// `plural.group`, as messages name a resource.

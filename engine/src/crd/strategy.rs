@@ -2,7 +2,7 @@
 //!
 //! Source: the strategies of apiextensions-apiserver 1.37.
 
-use super::definition::{Definition, Status};
+use super::definition::{Definition, SELECTABLE_FIELDS, Status};
 use super::names::condition;
 use crate::value::Value;
 
@@ -13,12 +13,14 @@ pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io"
 pub fn prepare_create(definition: &mut Definition) {
     definition.status = Status::default();
     definition.metadata.make_object().insert("generation", Value::Int(1));
+    drop_disabled(definition, None);
     note_storage_version(definition);
 }
 
 /// A write keeps the status; one that changes the spec raises the generation.
 pub fn prepare_update(new: &mut Definition, old: &Definition) {
     new.status = old.status.clone();
+    drop_disabled(new, Some(old));
     if new.spec != old.spec {
         let generation = old.metadata.get("generation").and_then(Value::as_i64).unwrap_or_default();
         new.metadata.make_object().insert("generation", Value::Int(generation.saturating_add(1)));
@@ -51,6 +53,14 @@ pub fn begin_delete(definition: &Definition, now: &str) -> Option<Definition> {
     let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
     marked.set_condition(condition("Terminating", "True", "InstanceDeletionPending", message), now);
     Some(marked)
+}
+
+/// Drops what the feature gates of an older version of Kubernetes keep out, unless it was there before.
+fn drop_disabled(new: &mut Definition, old: Option<&Definition>) {
+    let versions = old.map_or(&[][..], |old| &old.spec.versions);
+    if new.minor < SELECTABLE_FIELDS.open && versions.iter().all(|old| old.selectable_fields.is_empty()) {
+        new.spec.versions.iter_mut().for_each(|version| version.selectable_fields.clear());
+    }
 }
 
 fn note_storage_version(definition: &mut Definition) {

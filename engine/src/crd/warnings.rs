@@ -1,14 +1,20 @@
 //! What is allowed in a definition, yet surely not meant.
 //!
-//! Source: apiextensions-apiserver 1.37, answers recorded from it.
+//! Source: apiextensions-apiserver 1.29 to 1.37, answers recorded from them.
 
 use std::collections::BTreeSet;
 
 use super::definition::Definition;
 use super::validate::schemas;
+use crate::meta::minor::Minor;
 use crate::schema::format::Format;
 use crate::schema::json_schema::SchemaOrArray;
 use crate::value::go_quote;
+
+/// The versions of Kubernetes that began to warn: of formats of texts, of those of other types, of sets of lists and maps.
+const FORMATS_SINCE: Minor = Minor::of(34);
+const OTHER_TYPES_SINCE: Minor = Minor::of(36);
+const SETS_SINCE: Minor = Minor::of(37);
 
 /// Warnings about a new definition.
 pub fn create(definition: &Definition) -> Vec<String> {
@@ -31,10 +37,17 @@ fn format_warning(format: String) -> String {
 
 /// Formats that mean nothing for the type they stand with, as often as they occur.
 fn unrecognized_formats(definition: &Definition) -> Vec<String> {
-    let mut formats = Vec::new();
+    let (mut formats, minor) = (Vec::new(), definition.minor);
+    if minor < FORMATS_SINCE {
+        return formats;
+    }
     for schema in schemas(definition) {
         schema.any(&mut |schema| {
-            if !schema.format.is_empty() && Format::effective(&schema.type_, &schema.format).is_empty() {
+            let is_looked_at = minor >= OTHER_TYPES_SINCE || schema.type_ == "string";
+            if is_looked_at
+                && !schema.format.is_empty()
+                && Format::effective_in(minor, &schema.type_, &schema.format).is_empty()
+            {
                 formats.push(schema.format.clone());
             }
             false
@@ -46,6 +59,9 @@ fn unrecognized_formats(definition: &Definition) -> Vec<String> {
 /// Sets of lists and maps, each kind once.
 fn set_warnings(definition: &Definition) -> BTreeSet<String> {
     let mut warnings = BTreeSet::new();
+    if definition.minor < SETS_SINCE {
+        return warnings;
+    }
     for schema in schemas(definition) {
         schema.any(&mut |schema| {
             let items = schema.items.as_ref().and_then(SchemaOrArray::schema);

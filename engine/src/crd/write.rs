@@ -204,7 +204,7 @@ pub fn validate_create_observed<'a>(
             names::name_is_dns1123_subdomain,
             &METADATA,
         ));
-        errors.extend(validate::validate(&Path::ROOT, object, &version.structural));
+        errors.extend(validate::validate_in(version.minor, &Path::ROOT, object, &version.structural));
         validate_scale_spec(version, object, &mut errors);
         validate_scale_status(version, object, &mut errors);
     }
@@ -231,7 +231,7 @@ pub fn validate_update_observed<'a>(
     let mut errors = validate_type_meta(version, new);
     if errors.is_empty() {
         errors.extend(validate_metadata_update(new, old));
-        errors.extend(validate::validate_update(&Path::ROOT, new, old, &version.structural));
+        errors.extend(validate::validate_update_in(version.minor, &Path::ROOT, new, old, &version.structural));
         validate_scale_spec(version, new, &mut errors);
         validate_scale_status(version, new, &mut errors);
     }
@@ -273,7 +273,7 @@ pub fn validate_status_update_observed<'a>(
 fn validate_status(version: &ServedVersion, new: &Value, old: &Value, errors: &mut ErrorList) {
     if let (Some(status), Some(schema)) = (new.get("status"), version.structural.properties.get("status")) {
         let old_status = old.get("status").unwrap_or(&Value::Null);
-        errors.extend(validate::validate_update(&Path::new("status"), status, old_status, schema));
+        errors.extend(validate::validate_update_in(version.minor, &Path::new("status"), status, old_status, schema));
     }
 }
 
@@ -409,7 +409,8 @@ fn run_rules<'a>(
         ));
         return;
     }
-    let correlated = old.map(|old| Correlated::new(new, old, &version.structural));
+    let ratchets = version.minor >= validate::RATCHETS_SINCE;
+    let correlated = old.filter(|_| ratchets).map(|old| Correlated::new(new, old, &version.structural));
     let findings = rules.evaluate(&Path::ROOT, new, old, correlated.as_ref(), Limits::default(), observe);
     errors.extend(findings.errors);
     warnings.extend(findings.warnings);

@@ -32,23 +32,28 @@ pub fn of(object: &Value) -> &Value {
     object.get("metadata").unwrap_or(&Value::Null)
 }
 
+/// [`validate`] of a kind that takes any finalizer.
+pub fn validate_plain(object: &Value, namespaced: bool, name_check: fn(&str, bool) -> Vec<String>) -> ErrorList {
+    object_meta::validate(of(object), namespaced, name_check, &METADATA)
+}
+
 /// What is wrong with the metadata of an object of the core group.
 pub fn validate(object: &Value, namespaced: bool, name_check: fn(&str, bool) -> Vec<String>) -> ErrorList {
     work::steps(of(object).as_object().map_or(0, Map::len));
-    let mut errors = object_meta::validate(of(object), namespaced, name_check, &METADATA);
+    let mut errors = validate_plain(object, namespaced, name_check);
     errors.extend(validate_finalizers(object));
     errors
+}
+
+/// [`validate_update`] of a kind that takes any finalizer.
+pub fn validate_plain_update(new: &Value, old: &Value) -> ErrorList {
+    object_meta::validate_update(of(new), of(old), &METADATA)
 }
 
 /// What is wrong with the metadata of a changed object. The registry has looked at it as well; so does the reference, and
 /// tells each cause twice.
 pub fn validate_update(new: &Value, old: &Value) -> ErrorList {
-    object_meta::validate_update(of(new), of(old), &METADATA)
-}
-
-/// [`validate_update`], and what is wrong with the finalizers, as kinds ask that share their checks with the core group.
-pub fn validate_core_update(new: &Value, old: &Value) -> ErrorList {
-    let mut errors = validate_update(new, old);
+    let mut errors = validate_plain_update(new, old);
     errors.extend(validate_finalizers(new));
     errors
 }

@@ -68,6 +68,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::crd::{Names, Scale, Scope, SelectorForm, ServedVersion};
+use crate::meta::minor::Minor;
 use crate::policy;
 use crate::protobuf;
 use crate::types;
@@ -277,9 +278,16 @@ impl Kind {
         self.review.is_some_and(|review| review != Review::Binding)
     }
 
+    /// Whether that version of Kubernetes has it.
+    pub fn is_in(&self, minor: Minor) -> bool {
+        let named = types::of_kind(self.group, self.version, self.kind);
+        minor == Minor::NEWEST || named.is_none_or(|named| named.is_in(u32::from(minor.number())))
+    }
+
     /// What everybody is warned of who uses it.
-    fn deprecation(&self) -> Option<String> {
-        let of_type = || types::of_kind(self.group, self.version, self.kind)?.deprecation(types::MINOR);
+    fn deprecation(&self, minor: Minor) -> Option<String> {
+        let now = u32::from(minor.number());
+        let of_type = || types::of_kind(self.group, self.version, self.kind)?.deprecation(now);
         self.deprecation.map(str::to_owned).or_else(of_type)
     }
 
@@ -343,6 +351,11 @@ impl Kind {
 
     /// The kind in the form that custom kinds have.
     pub fn served_version(&self) -> ServedVersion {
+        self.served_version_in(Minor::NEWEST)
+    }
+
+    /// The same, for a server of that version of Kubernetes.
+    pub fn served_version_in(&self, minor: Minor) -> ServedVersion {
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         ServedVersion {
             group: self.group.to_owned(),
@@ -366,7 +379,8 @@ impl Kind {
             scale: self.scale(),
             columns: Vec::new(),
             selectable_fields: texts(self.selectable_fields),
-            deprecation_warning: self.deprecation(),
+            deprecation_warning: self.deprecation(minor),
+            minor,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Source: `ResourceConfig` of apiserver, release 1.37.
 
 use super::Kind;
+use crate::meta::minor::Minor;
 
 /// Settings in the order in which they apply: those of whole stages first, then of group versions, then of resources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -10,6 +11,8 @@ pub struct RuntimeConfig {
     stages: Vec<(Stage, bool)>,
     /// `apps/v1`, or `apps/v1/deployments`.
     named: Vec<(String, bool)>,
+    /// The version of Kubernetes that the server speaks for.
+    minor: Minor,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +36,22 @@ impl Stage {
 }
 
 impl RuntimeConfig {
+    /// What that version of Kubernetes serves by default.
+    pub fn of(minor: Minor) -> Self {
+        RuntimeConfig { minor, ..RuntimeConfig::default() }
+    }
+
+    /// The same settings for that version of Kubernetes.
+    #[must_use]
+    pub fn for_minor(self, minor: Minor) -> Self {
+        RuntimeConfig { minor, ..self }
+    }
+
+    /// The version of Kubernetes that the server speaks for.
+    pub fn minor(&self) -> Minor {
+        self.minor
+    }
+
     /// Reads `api/beta=true,apps/v1=false`; a name without a value is true.
     ///
     /// # Errors
@@ -66,6 +85,9 @@ impl RuntimeConfig {
 
     /// Whether a kind is served in its version.
     pub fn serves(&self, kind: &Kind) -> bool {
+        if !kind.is_in(self.minor) {
+            return false;
+        }
         let api_version = kind.api_version();
         let resource = format!("{api_version}/{}", kind.plural);
         let named = |wanted: &str| self.named.iter().rev().find(|(name, _)| name == wanted).map(|(_, value)| *value);

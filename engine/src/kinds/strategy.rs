@@ -193,6 +193,11 @@ pub trait Strategy: Send + Sync {
     /// Sets times that Go sets in an object as it reads it, where they were left out; `now` is RFC 3339.
     fn set_times(&self, _object: &mut Value, _now: &str) {}
 
+    /// Whether the server names an object that has no name and asks for none.
+    fn names_nameless(&self) -> bool {
+        false
+    }
+
     /// Sets what a new object begins with.
     fn prepare_create(&self, _version: &ServedVersion, _object: &mut Value) {}
 

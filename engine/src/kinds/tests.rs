@@ -326,8 +326,8 @@ fn nodes_keep_what_they_are() {
             r#"metadata.taints[1]: Duplicate value: {"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":null}: taints must be unique by key and effect pair"#,
             r#"metadata.taints[2].key: Invalid value: "-": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"#,
             r#"metadata.taints[2].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute""#,
-            r#"status.capacity[cpu]: Invalid value: "-1": must be greater than or equal to 0"#,
-            r#"status.allocatable[cpu]: Invalid value: "-1": must be greater than or equal to 0"#,
+            r#"status.capacity.cpu: Invalid value: "-1": must be greater than or equal to 0"#,
+            r#"status.allocatable.cpu: Invalid value: "-1": must be greater than or equal to 0"#,
         ],
     );
     check_errors(

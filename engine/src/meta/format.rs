@@ -10,8 +10,12 @@ mod email;
 use std::sync::LazyLock;
 
 use super::duration;
+use super::minor::Minor;
 use super::pattern::Pattern;
 use super::url;
+
+/// The version of Kubernetes that began to hold formats against the types they stand with.
+const TYPED_SINCE: Minor = Minor::of(36);
 
 /// A format of texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,15 +117,31 @@ impl Format {
 
     /// `format` if it means something for `type_`, else the empty text. Untyped values and int-or-string (`""`) take the
     /// formats of texts.
+    ///
+    /// Source: `pkg/apiserver/validation/formats.go` of apiextensions-apiserver, releases 1.29 to 1.37.
     pub fn effective<'f>(type_: &str, format: &'f str) -> &'f str {
+        Format::effective_in(Minor::NEWEST, type_, format)
+    }
+
+    /// The same in that version of Kubernetes, which looks at what the one before knows.
+    pub fn effective_in<'f>(minor: Minor, type_: &str, format: &'f str) -> &'f str {
         let known = match type_ {
             _ if format.is_empty() => false,
-            "" | "string" => Format::named(format).is_some(),
+            _ if minor < TYPED_SINCE => Format::named(format).is_some_and(|named| named.since() < minor),
+            "" | "string" => Format::named(format).is_some_and(|named| named.since() < minor),
             "integer" => matches!(format, "int32" | "int64"),
             "number" => matches!(format, "float" | "double"),
             _ => false,
         };
         if known { format } else { "" }
+    }
+
+    /// The version of Kubernetes that brought it, and whose next one checks it.
+    pub fn since(self) -> Minor {
+        match self {
+            Format::LongName | Format::ShortName => Minor::of(34),
+            _ => Minor::of(0),
+        }
     }
 
     /// Whether `text` is in this format.

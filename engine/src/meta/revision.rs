@@ -17,6 +17,11 @@ impl Revision {
         self.0
     }
 
+    /// The one before this.
+    pub const fn before(self) -> Self {
+        Revision(self.0.saturating_sub(1))
+    }
+
     /// The one after this.
     pub const fn next(self) -> Self {
         Revision(self.0.saturating_add(1))

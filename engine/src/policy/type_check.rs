@@ -142,7 +142,7 @@ pub fn declared(version: &ServedVersion, quantities: Quantities) -> Option<DeclT
 }
 
 /// What is published of a version: custom kinds, too, have all the metadata that there is.
-fn schema(version: &ServedVersion, quantities: Quantities) -> Option<Structural> {
+pub fn schema(version: &ServedVersion, quantities: Quantities) -> Option<Structural> {
     if let Some(named) = types::of_kind(&version.group, &version.version, &version.names.kind) {
         return Some(structural(named.message(), quantities));
     }

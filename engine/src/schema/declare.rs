@@ -9,11 +9,16 @@ use crate::cel::cost::model::REQUEST_SIZE_BYTES_MAX;
 use crate::cel::declared::{DeclField, DeclType, ObjectType};
 use crate::cel::escape::escape;
 use crate::cel::types::Type;
+use crate::meta::minor::Minor;
 use crate::value::Value;
 use crate::work;
 
 /// Bytes of a text that fills a request: two go to the quotation marks.
 const TEXT_BYTES_MAX: u64 = REQUEST_SIZE_BYTES_MAX - 2;
+/// The version of Kubernetes that began to look at `maxLength` where a number may stand as well.
+const BOUNDS_INT_OR_STRING_SINCE: Minor = Minor::of(34);
+/// The version of Kubernetes that began to know how long names are.
+const BOUNDS_NAMES_SINCE: Minor = Minor::of(37);
 /// `metadata.name` is a DNS subdomain.
 const NAME_LENGTH_MAX: i64 = 253;
 
@@ -36,16 +41,22 @@ const PROPERTY_SIZE: u64 = 4;
 /// `is_resource` is for the root of a custom resource or an embedded one. Those have a kind, a version and a name even if
 /// the schema does not say so.
 pub fn declare(schema: &Structural, is_resource: bool) -> Option<DeclType> {
+    declare_in(Minor::NEWEST, schema, is_resource)
+}
+
+/// [`declare`] in that version of Kubernetes.
+pub fn declare_in(minor: Minor, schema: &Structural, is_resource: bool) -> Option<DeclType> {
     work::step();
     let limits = schema.value_validation.as_deref();
     let bytes_max = || limits.and_then(|limits| limits.bounds.max_length).map(text_bytes_max);
     if schema.extensions.int_or_string {
-        return Some(DeclType::scalar(Type::Dyn, bytes_max().unwrap_or(TEXT_BYTES_MAX), NUMBER_SIZE_MIN));
+        let bytes_max = bytes_max().filter(|_| minor >= BOUNDS_INT_OR_STRING_SINCE);
+        return Some(DeclType::scalar(Type::Dyn, bytes_max.unwrap_or(TEXT_BYTES_MAX), NUMBER_SIZE_MIN));
     }
     let scalar = |ty, size_max, size_min| Some(DeclType::scalar(ty, size_max, size_min));
     match schema.generic.type_.as_str() {
         "array" => {
-            let items = declare_nested(schema.items.as_deref()?)?;
+            let items = declare_nested(minor, schema.items.as_deref()?)?;
             let items_max = match limits.and_then(|limits| limits.bounds.max_items) {
                 Some(max) => not_negative(max),
                 None => (REQUEST_SIZE_BYTES_MAX - 2) / (items.min_serialized_size + 1),
@@ -54,7 +65,7 @@ pub fn declare(schema: &Structural, is_resource: bool) -> Option<DeclType> {
         }
         "object" => match schema.additional_properties.as_ref().and_then(StructuralOrBool::structural) {
             Some(values) => {
-                let values = declare_nested(values)?;
+                let values = declare_nested(minor, values)?;
                 let entries_max = match limits.and_then(|limits| limits.bounds.max_properties) {
                     Some(max) => not_negative(max),
                     // An empty key, a colon, a comma.
@@ -62,7 +73,7 @@ pub fn declare(schema: &Structural, is_resource: bool) -> Option<DeclType> {
                 };
                 Some(DeclType::map(DeclType::scalar(Type::String, 0, EMPTY_TEXT_SIZE), values, entries_max))
             }
-            None => Some(declare_object(schema, is_resource)),
+            None => Some(declare_object(minor, schema, is_resource)),
         },
         "string" => match limits.map_or("", |limits| limits.format.as_str()) {
             "byte" => {
@@ -84,11 +95,11 @@ pub fn declare(schema: &Structural, is_resource: bool) -> Option<DeclType> {
     }
 }
 
-fn declare_nested(schema: &Structural) -> Option<DeclType> {
-    declare(schema, schema.extensions.embedded_resource)
+fn declare_nested(minor: Minor, schema: &Structural) -> Option<DeclType> {
+    declare_in(minor, schema, schema.extensions.embedded_resource)
 }
 
-fn declare_object(schema: &Structural, is_resource: bool) -> DeclType {
+fn declare_object(minor: Minor, schema: &Structural, is_resource: bool) -> DeclType {
     let mut implied = Vec::new();
     if is_resource && !declares_meta(schema) {
         let text = |length_max: Option<i64>| {
@@ -101,7 +112,8 @@ fn declare_object(schema: &Structural, is_resource: bool) -> DeclType {
         // A generated name is at least one longer than what it starts with.
         let names = [("name", NAME_LENGTH_MAX), ("generateName", NAME_LENGTH_MAX - 1)];
         let fields = names.into_iter().map(|(name, max)| {
-            let decl = text(Some(declared_max(name).map_or(max, |declared| declared.min(max))));
+            let known = Some(declared_max(name).map_or(max, |declared| declared.min(max)));
+            let decl = text(known.filter(|_| minor >= BOUNDS_NAMES_SINCE));
             (name.to_owned(), DeclField { decl, required: false })
         });
         let metadata = ObjectType { name: OBJECT.to_owned(), fields: fields.collect() };
@@ -125,7 +137,7 @@ fn declare_object(schema: &Structural, is_resource: bool) -> DeclType {
         if implied.iter().any(|(implied, _)| *implied == name) {
             continue;
         }
-        if let Some(decl) = declare_nested(property) {
+        if let Some(decl) = declare_nested(minor, property) {
             let default = property.generic.default.as_deref();
             add(name, decl, default.is_some_and(|default| !default.is_null()));
         }

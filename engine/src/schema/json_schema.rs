@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use super::rare::{Blank, Rare};
 use super::typed::{Findings, Stop, Typed};
+use crate::meta::minor::Minor;
 use crate::value::{Map, Value};
 use crate::work;
 
@@ -261,6 +262,14 @@ pub struct ValidationRule {
     pub field_path: String,
     /// `optionalOldSelf`
     pub optional_old_self: Option<bool>,
+}
+
+impl ValidationRule {
+    /// `optionalOldSelf` as that version of Kubernetes takes it: in 1.29 its feature gate, `CRDValidationRatcheting`, is
+    /// closed, and it is dropped.
+    pub fn optional_old_self_in(&self, minor: Minor) -> Option<bool> {
+        self.optional_old_self.filter(|_| minor >= Minor::of(30))
+    }
 }
 
 /// Decodes a schema that stands alone.

@@ -13,9 +13,13 @@ use super::format::Format;
 use super::pattern::Pattern;
 use super::ratchet;
 use super::structural::{NestedValueValidation, Structural, StructuralOrBool, ValueValidation};
-use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::field::{Error, ErrorList, ErrorType, Path};
+use crate::meta::minor::Minor;
 use crate::value::{Map, Value, go_quote, json, number};
 use crate::work;
+
+/// The version of Kubernetes that began to forgive what an update leaves alone.
+pub const RATCHETS_SINCE: Minor = Minor::of(30);
 
 /// Bytes of the faults of a value that are kept; more are only counted. Each of them may quote much of the value or schema.
 const FAULTS_BYTES_MAX: usize = 2 << 20;
@@ -24,15 +28,28 @@ const FAULTS_BYTES_MAX: usize = 2 << 20;
 ///
 /// Some errors name no field even so (`<nil>` at the root): junctors and numbers out of their format's range.
 pub fn validate(path: &Path<'_>, value: &Value, schema: &Structural) -> ErrorList {
-    let mut outcome = Outcome::default();
+    validate_in(Minor::NEWEST, path, value, schema)
+}
+
+/// [`validate`] in that version of Kubernetes.
+pub fn validate_in(minor: Minor, path: &Path<'_>, value: &Value, schema: &Structural) -> ErrorList {
+    let mut outcome = Outcome { minor, ..Outcome::default() };
     validate_value(&Place::Root, value, Node::Whole(schema), None, &mut outcome);
     outcome.into_errors(path)
 }
 
 /// What is wrong with `new` that was not so before: values that the update leaves as they are pass.
 pub fn validate_update(path: &Path<'_>, new: &Value, old: &Value, schema: &Structural) -> ErrorList {
+    validate_update_in(Minor::NEWEST, path, new, old, schema)
+}
+
+/// [`validate_update`] in that version of Kubernetes: before 1.30 nothing passes because it was so before.
+pub fn validate_update_in(minor: Minor, path: &Path<'_>, new: &Value, old: &Value, schema: &Structural) -> ErrorList {
+    if minor < RATCHETS_SINCE {
+        return validate_in(minor, path, new, schema);
+    }
     let correlated = Correlated::new(new, old, schema);
-    let mut outcome = Outcome::default();
+    let mut outcome = Outcome { minor, ..Outcome::default() };
     validate_value(&Place::Root, new, Node::Whole(schema), Some(&correlated), &mut outcome);
     outcome.into_errors(path)
 }
@@ -211,6 +228,7 @@ struct Outcome {
     untold: usize,
     matches: u64,
     reading: Reading,
+    minor: Minor,
 }
 
 /// An error before it is one of a field.
@@ -319,12 +337,12 @@ impl Outcome {
     fn into_errors(self, path: &Path<'_>) -> ErrorList {
         let mut seen = HashSet::new();
         let distinct = self.faults.into_iter().filter(|fault| seen.insert(fault.message.clone()));
-        distinct.map(|fault| fault.into_error(path)).collect()
+        distinct.map(|fault| fault.into_error(path, self.minor)).collect()
     }
 }
 
 impl Fault {
-    fn into_error(self, path: &Path<'_>) -> Error {
+    fn into_error(self, path: &Path<'_>, minor: Minor) -> Error {
         let child;
         let path = match self.place.as_deref() {
             None | Some("" | ".") => path,
@@ -339,12 +357,27 @@ impl Fault {
                 let supported: Vec<&str> = supported.iter().map(String::as_str).collect();
                 Error::not_supported(path, value, &supported)
             }
-            FaultKind::TooLong { max } => Error::too_long(path, max),
-            FaultKind::TooMany { actual, max } => Error::too_many(path, i64::try_from(actual).unwrap_or(i64::MAX), max),
+            FaultKind::TooLong { max } => in_words_of(minor, Error::too_long(path, max), max),
+            FaultKind::TooMany { actual, max } => {
+                let error = Error::too_many(path, i64::try_from(actual).unwrap_or(i64::MAX), max);
+                in_words_of(minor, error, max)
+            }
             FaultKind::Type { value } => Error::type_invalid(path, value, self.message),
             FaultKind::Invalid { value } => Error::invalid(path, value, self.message),
         }
     }
+}
+
+/// The error that something is longer than `max`, as that version says it: the newest one tells one byte from several.
+///
+/// Source: `field.TooLong`, `field.TooMany` of apimachinery, releases 1.29 to 1.37.
+fn in_words_of(minor: Minor, mut error: Error, max: i64) -> Error {
+    if minor < Minor::of(32) && error.kind == ErrorType::TooLong {
+        error.detail = format!("may not be longer than {max}");
+    } else if minor < Minor::of(34) && max == 1 {
+        error.detail.push('s');
+    }
+    error
 }
 
 /// Validates `value`; errors are forgiven if `correlated` tells that it did not change.
@@ -387,7 +420,7 @@ fn validate_present(
     let types = schema.types(outcome.reading);
     let keywords = schema.value_validation();
     let format = keywords.map_or("", |keywords| match outcome.reading {
-        Reading::Served => Format::effective(types.single(), &keywords.format),
+        Reading::Served => Format::effective_in(outcome.minor, types.single(), &keywords.format),
         Reading::Written => &keywords.format,
     });
     if !matches!(types, Types::Any) || !format.is_empty() {

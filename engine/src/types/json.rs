@@ -30,10 +30,10 @@ impl Message {
     }
 
     /// Why a tree that was patched can't be restored as an object of this type, where that is not read from text. Go then has
-    /// other words than for text: `cannot restore map from slice`.
+    /// other words than for text: `cannot restore map from slice`. Of several faults that of the first field of the type counts.
     pub fn restore_error(&'static self, object: &Value) -> Option<String> {
-        let mut fields = object.as_object()?.iter();
-        fields.find_map(|(name, value)| self.member(name)?.restore_error(value))
+        let fields = object.as_object()?;
+        self.members().find_map(|field| field.restore_error(fields.get(field.json)?))
     }
 
     /// Cuts numbers that are too large for their fields to their lower bits, as Go does where it restores an object from a tree.

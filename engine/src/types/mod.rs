@@ -42,9 +42,6 @@ pub use table::{
     Codec, Field, Items, Kind, Message, Ref, Shape, boolean, bytes, double, int32, int64, message, string,
 };
 
-/// The minor of Kubernetes that the types are of.
-pub const MINOR: u32 = 37;
-
 /// A type that the data does not hold, which a test rules out.
 static NOTHING: Message = Message::new("", &[]);
 

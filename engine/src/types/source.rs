@@ -117,6 +117,18 @@ impl Named {
         Some((self.package.group?, version))
     }
 
+    /// Whether the minor `now` of Kubernetes serves the type: it was brought by then, and not removed.
+    pub fn is_in(&self, now: u32) -> bool {
+        self.minor("introduced").is_none_or(|minor| minor <= now)
+            && self.minor("removed").is_none_or(|minor| now < minor)
+    }
+
+    /// A minor among the words of the type: 9 for `introduced=1.9`.
+    fn minor(&self, name: &str) -> Option<u32> {
+        let word = self.words().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+        word?.strip_prefix("1.")?.parse().ok()
+    }
+
     /// What everybody is warned of who uses the type in the minor `now` of Kubernetes; `None` while it is not deprecated.
     ///
     /// Source: `prerelease-lifecycle-gen`: alpha and beta versions live for six minors, the last three of them deprecated.
@@ -125,11 +137,11 @@ impl Named {
         let (group, version) = self.group_version()?;
         let word =
             |name: &str| self.words().find_map(|word| word.strip_prefix(name).and_then(|word| word.strip_prefix('=')));
-        let minor = |name: &str| word(name).and_then(|text| text.strip_prefix("1.")).and_then(|text| text.parse().ok());
         let is_stable = !version.contains("alpha") && !version.contains("beta");
         let later = |from: Option<u32>| from.filter(|_| !is_stable).map(|from| from + GRACE_MINORS);
-        let deprecated = minor("deprecated").or_else(|| later(minor("introduced"))).filter(|minor| *minor <= now)?;
-        let removed = minor("removed").or_else(|| later(Some(deprecated)));
+        let deprecated =
+            self.minor("deprecated").or_else(|| later(self.minor("introduced"))).filter(|minor| *minor <= now)?;
+        let removed = self.minor("removed").or_else(|| later(Some(deprecated)));
         let api_version = |group: &str, version: &str| match group {
             "" => version.to_owned(),
             group => format!("{group}/{version}"),

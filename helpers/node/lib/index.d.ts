@@ -8,6 +8,91 @@ export interface Options {
   environment?: Readonly<Record<string, string>>;
 }
 
+/** Which requests a fault is for: all that is given must fit. */
+export interface Match {
+  verbs?: readonly ('get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection' | (string & {}))[];
+  /** The API group; `''` is that of the core. */
+  group?: string;
+  /** The plural name. */
+  resource?: string;
+  /** As in `status`; `''` is the object itself. */
+  subresource?: string;
+  namespace?: string;
+  name?: string;
+  user?: string;
+  /** A path, or what paths begin with before a `*`: this alone is for those that are no resource. */
+  path?: string;
+}
+
+/** An error that Kubernetes answers with. */
+export interface Failure {
+  code: 401 | 403 | 404 | 409 | 410 | 429 | 500 | 503 | 504;
+  /** Where a code has several. */
+  reason?: 'Conflict' | 'AlreadyExists' | 'Expired' | 'Gone' | 'InternalError' | 'ServerTimeout' | (string & {});
+  /** In place of Kubernetes' words. */
+  message?: string;
+  /** When the client may try again. */
+  retryAfterSeconds?: number;
+}
+
+/** How a watch ends: as at its time-out, with its connection, by sending nothing more, or with an ERROR event (410). */
+export type End = 'closed' | 'cut' | 'stalled' | 'expired';
+
+/** A length of time: milliseconds, or as Go writes it (`1m30s`). */
+export type Time = number | string;
+
+/** What happens to requests: one of `error`, `watch`, `stale`, `lose` and `conflict`, or a `delay` alone. */
+export interface Fault {
+  match?: Match;
+  /** How many requests that fit go by first. */
+  skip?: number;
+  /** How many meet it after that; all, if it is left out. */
+  times?: number;
+  /** How likely each of them meets it, from 0 to 1. */
+  probability?: number;
+  /** What the chances begin with: the same one gives the same ones. */
+  seed?: number;
+  /** How long they wait, before anything else. */
+  delay?: Time;
+  /** What they are answered with: a code, or more. */
+  error?: Failure['code'] | Failure;
+  /** How watches end, those too that are open. */
+  watch?: End | { end: End; afterEvents?: number; after?: Time };
+  /** Lists and watches at `resourceVersion=0` begin with the state of so many changes ago. */
+  stale?: number;
+  /** The connection is cut in place of an answer: before anything is done, or after. */
+  lose?: 'request' | 'answer';
+  /** The object is written before: an update of what the client has read conflicts. */
+  conflict?: true;
+}
+
+/** A fault that a control plane has. */
+export class InjectedFault implements AsyncDisposable {
+  private constructor();
+  /** How often it took effect. */
+  hits(): Promise<number>;
+  /** Has no request meet it any more; stalled watches go on. It may be called again. */
+  remove(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** What time it is for one control plane: for creation times, tokens, events and leases. Nobody has to sleep. */
+export class Clock {
+  private constructor();
+  /** The time that it shows. */
+  now(): Promise<Date>;
+  /** Has it show a time, and go on from there. */
+  set(time: Date): Promise<void>;
+  /** Moves it on, or back. */
+  advance(by: Time): Promise<void>;
+  /** Has it stand still, until `run`. */
+  freeze(): Promise<void>;
+  /** Has it go on from what it shows. */
+  run(): Promise<void>;
+  /** Makes it that of the machine. */
+  reset(): Promise<void>;
+}
+
 /** A running control plane. Nobody else uses it; whoever has its kubeconfig may do everything in it. */
 export class ControlPlane implements AsyncDisposable {
   private constructor();
@@ -24,6 +109,19 @@ export class ControlPlane implements AsyncDisposable {
   readonly log: readonly string[];
   /** Has a `KubeConfig` of `@kubernetes/client-node` read how to reach this control plane, and returns it. */
   load<Config extends { loadFromFile(file: string): void }>(config: Config): Config;
+  /**
+   * Has requests fail, wait or get old answers, until the fault is removed.
+   *
+   * @throws where the fault makes no sense
+   */
+  inject(fault: Fault): Promise<InjectedFault>;
+  /** What time it is for this control plane alone. */
+  readonly clock: Clock;
+  /**
+   * A copy of this control plane as it is now, with its objects, definitions and users, in milliseconds. Neither sees what
+   * becomes of the other. It ends with `stop`, or with the first one.
+   */
+  fork(): Promise<ControlPlane>;
   /** Ends the control plane, and removes what it had. It may be called again. */
   stop(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -53,6 +151,15 @@ export function withSkiff<Row extends unknown[]>(
 ): (...row: Row) => Promise<void>;
 export function withSkiff<Row extends unknown[]>(
   options: Options,
+  body: (context: Context, ...row: Row) => unknown,
+): (...row: Row) => Promise<void>;
+
+/**
+ * A test with a copy of a prepared control plane, which is started by the first test that needs it: `test('name',
+ * withFork(prepared, async ({ skiff }) => { … }))`, with `const prepared = () => (started ??= prepare())`.
+ */
+export function withFork<Row extends unknown[]>(
+  prepared: () => ControlPlane | Promise<ControlPlane>,
   body: (context: Context, ...row: Row) => unknown,
 ): (...row: Row) => Promise<void>;
 

@@ -2,4 +2,4 @@
 
 import plane from './plane.cjs';
 
-export const { ControlPlane, program, start, tell, withSkiff } = plane;
+export const { Clock, ControlPlane, InjectedFault, program, start, tell, withFork, withSkiff } = plane;

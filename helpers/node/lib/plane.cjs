@@ -4,22 +4,28 @@
 
 const { spawn } = require('node:child_process');
 const { randomUUID } = require('node:crypto');
+const { rm, writeFile } = require('node:fs/promises');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { createInterface } = require('node:readline');
 
+const { Api } = require('./api.cjs');
+const { Clock } = require('./clock.cjs');
+const { InjectedFault, inject } = require('./faults.cjs');
 const { program } = require('./program.cjs');
 
 /** How many lines of what the server says are kept: the newest. */
 const LINES_MAX = 10_000;
 /** How long a server may take to end before it is killed. */
 const STOP_MAX_MS = 10_000;
+const PLANES = '/skiff/v1/planes';
 
 /** A running control plane. See index.d.ts. */
 class ControlPlane {
   #server;
   #said;
   #ended;
+  #api;
 
   constructor(server, said, ended, url, kubeconfig) {
     this.#server = server;
@@ -42,6 +48,42 @@ class ControlPlane {
     return [...this.#said];
   }
 
+  async inject(fault) {
+    return inject(this.#asked(), fault);
+  }
+
+  get clock() {
+    return new Clock(this.#asked());
+  }
+
+  async fork() {
+    return this.forkOf('main');
+  }
+
+  /** A copy of the control plane that has this name in the process of this one. */
+  async forkOf(from) {
+    const made = await this.#asked().send('POST', PLANES, { from });
+    const kubeconfig = path.join(path.dirname(this.kubeconfig), `${made.name}.kubeconfig`);
+    await writeFile(kubeconfig, made.kubeconfig, { mode: 0o600 });
+    return new Fork(this, made.name, made.url, kubeconfig);
+  }
+
+  /** Removes a copy, if it is still there. */
+  async removeFork(name) {
+    try {
+      await this.#asked().send('DELETE', `${PLANES}/${name}`);
+    } catch (error) {
+      if (error.code !== 404) {
+        throw error;
+      }
+    }
+  }
+
+  #asked() {
+    this.#api ??= new Api(this.url, this.kubeconfig);
+    return this.#api;
+  }
+
   async stop() {
     const killed = setTimeout(() => this.#server.kill('SIGKILL'), STOP_MAX_MS);
     this.#server.kill('SIGTERM');
@@ -54,9 +96,35 @@ class ControlPlane {
   }
 }
 
+/** A copy of a control plane, in the same process as the first one. */
+class Fork extends ControlPlane {
+  #first;
+  #name;
+
+  constructor(first, name, url, kubeconfig) {
+    super(undefined, undefined, undefined, url, kubeconfig);
+    this.#first = first;
+    this.#name = name;
+  }
+
+  get log() {
+    const prefix = `[${this.#name}] `;
+    return this.#first.log.filter((line) => line.startsWith(prefix)).map((line) => line.slice(prefix.length));
+  }
+
+  async fork() {
+    return this.#first.forkOf(this.#name);
+  }
+
+  async stop() {
+    await rm(this.kubeconfig, { force: true });
+    await this.#first.removeFork(this.#name);
+  }
+}
+
 async function start(options = {}) {
   const folder = path.join(tmpdir(), `skiff-${randomUUID()}`);
-  const fixed = ['serve', '--temporary', '--listen', '127.0.0.1:0', '--store', 'memory', '--data-dir', folder];
+  const fixed = ['serve', `--temporary=${process.pid}`, '--listen', '127.0.0.1:0', '--store', 'memory', '--data-dir', folder];
   const crds = (options.crds ?? []).flatMap((crd) => ['--crds', String(crd)]);
   const server = spawn(program(), [...fixed, ...crds, ...(options.arguments ?? [])], {
     env: { ...process.env, SKIFF_TRACE: 'requests', ...options.environment },
@@ -97,9 +165,18 @@ function firstLine(server) {
 function withSkiff(...given) {
   const body = given.pop();
   const [options] = given;
+  return withPlane(() => start(options), body);
+}
+
+function withFork(prepared, body) {
+  return withPlane(async () => (await prepared()).fork(), body);
+}
+
+/** A test with a control plane that is made for it. */
+function withPlane(make, body) {
   // Runners look at how many parameters a test has: none are named here.
   return async (...row) => {
-    const skiff = await start(options);
+    const skiff = await make();
     try {
       return await body({ skiff }, ...row);
     } catch (error) {
@@ -116,4 +193,4 @@ function tell(skiff, name = 'skiff') {
   console.error([`${name}: ${skiff.url} was asked`, ...skiff.log].join('\n  '));
 }
 
-module.exports = { ControlPlane, program, start, tell, withSkiff };
+module.exports = { Clock, ControlPlane, InjectedFault, program, start, tell, withFork, withSkiff };

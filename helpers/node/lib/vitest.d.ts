@@ -8,6 +8,12 @@ export interface Fixtures {
   skiffOptions: Options;
   /** A control plane for this test alone. */
   skiff: ControlPlane;
+  /** A copy for this test alone of one that is prepared once for all tests of a worker. */
+  skiffFork: ControlPlane;
+  /** What is prepared: `base.extend({ skiffPrepare: [{ prepare: async (plane) => { … } }, { scope: 'worker' }] })`. */
+  skiffPrepare: { options?: Options; prepare(plane: ControlPlane): unknown };
+  /** The one that is prepared. */
+  skiffPrepared: ControlPlane;
   /** A control plane for all tests of a worker. */
   skiffSession: ControlPlane;
 }

@@ -17,6 +17,30 @@ export const test = base.extend({
       await skiff.stop();
     }
   },
+  skiffFork: async ({ task, skiffPrepared }, use) => {
+    const skiff = await skiffPrepared.fork();
+    try {
+      await use(skiff);
+      if (task.result?.state === 'fail') {
+        tell(skiff);
+      }
+    } finally {
+      await skiff.stop();
+    }
+  },
+  skiffPrepare: [{ prepare: async () => {} }, { scope: 'worker' }],
+  skiffPrepared: [
+    async ({ skiffPrepare }, use) => {
+      const skiff = await start(skiffPrepare.options);
+      try {
+        await skiffPrepare.prepare(skiff);
+        await use(skiff);
+      } finally {
+        await skiff.stop();
+      }
+    },
+    { scope: 'worker' },
+  ],
   skiffSession: [
     async ({}, use) => {
       const skiff = await start();

@@ -38,3 +38,63 @@ describe.concurrent('a hundred tests', () => {
     expect(names).toEqual([`settings-${number}`]);
   });
 });
+
+const forked = test.extend({
+  skiffPrepare: [
+    {
+      prepare: async (plane) => {
+        const core = plane.load(new KubeConfig()).makeApiClient(CoreV1Api);
+        await core.createNamespacedConfigMap({ namespace: 'default', body: { metadata: { name: 'prepared' } } });
+      },
+    },
+    { scope: 'worker' },
+  ],
+});
+
+describe.concurrent('a hundred copies of a prepared control plane', () => {
+  forked.for(Array.from({ length: 100 }, (_, number) => number))('copy %i has a fault and a clock of its own', async (number, { skiffFork }) => {
+    const core = skiffFork.load(new KubeConfig()).makeApiClient(CoreV1Api);
+    await skiffFork.clock.set(new Date(Date.UTC(2030 + number, 0, 1)));
+    const fault = await skiffFork.inject({ match: { verbs: ['create'], resource: 'configmaps' }, error: 403, times: 1 });
+    const body = { metadata: { name: `settings-${number}` } };
+    await expect(core.createNamespacedConfigMap({ namespace: 'default', body })).rejects.toThrow(/is forbidden/);
+    const made = await core.createNamespacedConfigMap({ namespace: 'default', body });
+    expect(made.metadata.creationTimestamp.getUTCFullYear()).toBe(2030 + number);
+    expect(await fault.hits()).toBe(1);
+    const kept = await core.listNamespacedConfigMap({ namespace: 'default' });
+    const names = kept.items.map((item) => item.metadata.name).filter((name) => name !== 'kube-root-ca.crt');
+    expect(names).toEqual(['prepared', `settings-${number}`]);
+  });
+});
+
+test('a copy of a copy knows what it was asked', async ({ skiff }) => {
+  const fork = await skiff.fork();
+  const second = await fork.fork();
+  const core = second.load(new KubeConfig()).makeApiClient(CoreV1Api);
+  await expect(core.readNamespacedConfigMap({ namespace: 'default', name: 'none' })).rejects.toThrow();
+  await expect.poll(() => second.log.join('\n')).toContain('get /api/v1/namespaces/default/configmaps/none 404');
+  expect(fork.log.join('\n')).not.toContain('none');
+  await second.stop();
+  await fork.stop();
+  await fork.stop();
+  expect(existsSync(fork.kubeconfig)).toBe(false);
+});
+
+test('a clock is frozen, moved and reset', async ({ skiff }) => {
+  const { clock } = skiff;
+  const begin = new Date('2031-02-03T04:05:06Z');
+  await clock.freeze();
+  await clock.set(begin);
+  await clock.advance('1h30m');
+  expect((await clock.now()).getTime()).toBe(begin.getTime() + 90 * 60_000);
+  await clock.run();
+  await clock.reset();
+  expect(Math.abs((await clock.now()).getTime() - Date.now())).toBeLessThan(60_000);
+});
+
+test('a fault is removed, and one that makes no sense refused', async ({ skiff }) => {
+  const fault = await skiff.inject({ delay: 1, watch: undefined });
+  await fault.remove();
+  await fault.remove();
+  await expect(skiff.inject({ stale: 2, conflict: true })).rejects.toThrow('a fault does one thing, not stale and conflict');
+});

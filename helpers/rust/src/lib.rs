@@ -22,10 +22,15 @@
 //! The server is the program `skiff`: the one that the variable `SKIFF` names, else the one on the `PATH`. It ends with the
 //! process of the tests, also when that is killed.
 
+mod clock;
+mod faults;
+mod fork;
 mod plane;
 mod program;
 mod run;
 
+pub use clock::Clock;
+pub use faults::{End, Fault, Injected, Lost};
 pub use kubeskiff_test_macros::test;
 pub use plane::{ControlPlane, Error, Options};
 pub use program::program;

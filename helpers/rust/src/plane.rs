@@ -10,9 +10,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use http::Request;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
+use serde_json::Value;
 
+use crate::fork::Fork;
 use crate::program;
 
 /// How many lines of what the server says are kept: the newest.
@@ -29,7 +32,7 @@ pub enum Error {
     Start(String),
     /// The kubeconfig can't be used.
     Kubeconfig(KubeconfigError),
-    /// The client can't be made.
+    /// The client can't be made, or the server refuses what it asks for.
     Client(kube::Error),
 }
 
@@ -87,7 +90,14 @@ impl Options {
 /// A running server. Nobody else uses it; whoever has its kubeconfig may do everything in it. It ends with its last clone, or
 /// with this process, however that ends.
 #[derive(Clone, Debug)]
-pub struct ControlPlane(Arc<Server>);
+pub struct ControlPlane(Arc<Place>);
+
+/// What a control plane has.
+#[derive(Debug)]
+enum Place {
+    Server(Server),
+    Fork(Fork),
+}
 
 #[derive(Debug)]
 struct Server {
@@ -107,7 +117,8 @@ impl ControlPlane {
     pub fn start(options: Options) -> Result<Self, Error> {
         let folder = std::env::temp_dir().join(format!("skiff-{}", uuid::Uuid::new_v4()));
         let mut command = Command::new(options.program.map_or_else(program, Ok)?);
-        command.args(["serve", "--temporary", "--listen", "127.0.0.1:0", "--store", "memory", "--data-dir"]);
+        command.arg("serve").arg(format!("--temporary={}", std::process::id()));
+        command.args(["--listen", "127.0.0.1:0", "--store", "memory", "--data-dir"]);
         command.arg(&folder).args(options.arguments).env("SKIFF_TRACE", "requests");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(Error::Run)?;
@@ -119,19 +130,25 @@ impl ControlPlane {
         let url = line.strip_prefix("ready ").map(|url| url.trim().to_owned());
         let server = Server { child, folder, kubeconfig, url: url.clone().unwrap_or_default(), said };
         match url {
-            Some(_) => Ok(ControlPlane(Arc::new(server))),
+            Some(_) => Ok(ControlPlane(Arc::new(Place::Server(server)))),
             None => Err(Error::Start(server.end())),
         }
     }
 
     /// Where it serves, as in `https://127.0.0.1:34567`.
     pub fn url(&self) -> &str {
-        &self.0.url
+        match &*self.0 {
+            Place::Server(server) => &server.url,
+            Place::Fork(fork) => &fork.url,
+        }
     }
 
     /// The kubeconfig of its administrator, a file that is there until the control plane ends.
     pub fn kubeconfig(&self) -> &Path {
-        &self.0.kubeconfig
+        match &*self.0 {
+            Place::Server(server) => &server.kubeconfig,
+            Place::Fork(fork) => &fork.kubeconfig,
+        }
     }
 
     /// A client of its administrator.
@@ -145,10 +162,36 @@ impl ControlPlane {
         Client::try_from(config.map_err(Error::Kubeconfig)?).map_err(Error::Client)
     }
 
+    /// The JSON that a request to what it has beside the API of Kubernetes is answered with.
+    ///
+    /// # Errors
+    ///
+    /// The server refuses it, or does not answer.
+    pub(crate) async fn send(&self, method: &str, path: &str, body: Option<Value>) -> Result<Value, Error> {
+        let request = Request::builder().method(method).uri(path).header("Content-Type", "application/json");
+        let body = body.map_or_else(Vec::new, |body| body.to_string().into_bytes());
+        let request = request.body(body).map_err(|error| Error::Client(kube::Error::HttpError(error)))?;
+        self.client().await?.request(request).await.map_err(Error::Client)
+    }
+
     /// What the server has said so far: a line a request, with verb, path, code, time, user, client and what was wrong. Of very
     /// much, the newest lines.
     pub fn log(&self) -> Vec<String> {
-        self.0.said.all()
+        match &*self.0 {
+            Place::Server(server) => server.said.all(),
+            Place::Fork(fork) => fork.log(),
+        }
+    }
+
+    pub(crate) fn of_fork(fork: Fork) -> Self {
+        ControlPlane(Arc::new(Place::Fork(fork)))
+    }
+
+    pub(crate) fn as_fork(&self) -> Option<&Fork> {
+        match &*self.0 {
+            Place::Server(_) => None,
+            Place::Fork(fork) => Some(fork),
+        }
     }
 }
 

@@ -49,8 +49,8 @@ fn signer(object: &Value) -> &str {
     object.str_at(&["spec", "signerName"])
 }
 
-fn refused(attributes: &Attributes<'_>, what: &str, signer: &str) -> Status {
-    forbidden(attributes, "", &format!("user not permitted to {what} signerName {}", go_quote(signer)))
+fn refused(attributes: &Attributes<'_>, object: &Value, what: &str, signer: &str) -> Status {
+    forbidden(attributes, object, &format!("user not permitted to {what} signerName {}", go_quote(signer)))
 }
 
 pub struct CertificateApproval {
@@ -68,7 +68,7 @@ impl Admission for CertificateApproval {
         if may(&*self.authorizer, attributes.user, "approve", signer(old)) {
             Ok(())
         } else {
-            Err(refused(attributes, "approve requests with", signer(old)))
+            Err(refused(attributes, old, "approve requests with", signer(old)))
         }
     }
 }
@@ -93,7 +93,7 @@ impl Admission for CertificateSigning {
         if may(&*self.authorizer, attributes.user, "sign", signer(old)) {
             Ok(())
         } else {
-            Err(refused(attributes, "sign requests with", signer(old)))
+            Err(refused(attributes, old, "sign requests with", signer(old)))
         }
     }
 }
@@ -129,13 +129,12 @@ impl Admission for CertificateSubjectRestriction {
         if !is_new || signer(object) != CLIENT_SIGNER {
             return Ok(());
         }
-        let name = object.str_at(&["metadata", "name"]);
         let pem = base64::decode(object.str_at(&["spec", "request"])).unwrap_or_default();
-        let request =
-            Request::parse(&pem).map_err(|why| forbidden(attributes, name, &format!("failed to parse CSR: {why}")))?;
+        let request = Request::parse(&pem)
+            .map_err(|why| forbidden(attributes, object, &format!("failed to parse CSR: {why}")))?;
         if request.organizations.iter().any(|group| group == UserInfo::MASTERS) {
             let why = format!("use of {CLIENT_SIGNER} signer with system:masters group is not allowed");
-            return Err(forbidden(attributes, name, &why));
+            return Err(forbidden(attributes, object, &why));
         }
         Ok(())
     }
@@ -163,7 +162,7 @@ impl Admission for ClusterTrustBundleAttest {
         if may(&*self.authorizer, attributes.user, "attest", signer) {
             Ok(())
         } else {
-            Err(refused(attributes, "attest for", signer))
+            Err(refused(attributes, object, "attest for", signer))
         }
     }
 }

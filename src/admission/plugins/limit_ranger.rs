@@ -38,7 +38,7 @@ impl Admission for LimitRanger {
         let check = if is_pod { limits::check_pod } else { limits::check_claim };
         for range in self.ranges(attributes).await? {
             if let Some(why) = check(&range, object) {
-                return Err(forbidden(attributes, object.str_at(&["metadata", "name"]), &why));
+                return Err(forbidden(attributes, object, &why));
             }
         }
         Ok(())

@@ -1,33 +1,48 @@
-//! Plugins of a default kube-apiserver that change or refuse objects of built-in kinds.
+//! Plugins that change or refuse objects of built-in kinds.
 
+mod always_pull_images;
 mod certificates;
 mod default_ingress_class;
 mod default_storage_class;
+mod deny_service_external_ips;
+mod extended_resource_toleration;
+mod limit_pod_hard_anti_affinity_topology;
 mod limit_ranger;
+mod namespace_exists;
 mod node_restriction;
 mod persistent_volume_claim_resize;
+mod pod_node_selector;
+mod pod_toleration_restriction;
 mod pod_topology_labels;
 mod resource_quota;
 mod service_account;
 mod storage_object_in_use_protection;
 mod taint_nodes_by_condition;
 
+pub use always_pull_images::AlwaysPullImages;
 pub use certificates::{
     CertificateApproval, CertificateSigning, CertificateSubjectRestriction, ClusterTrustBundleAttest,
 };
 pub use default_ingress_class::DefaultIngressClass;
 pub use default_storage_class::DefaultStorageClass;
+pub use deny_service_external_ips::DenyServiceExternalIps;
+pub use extended_resource_toleration::ExtendedResourceToleration;
+pub use limit_pod_hard_anti_affinity_topology::LimitPodHardAntiAffinityTopology;
 pub use limit_ranger::LimitRanger;
+pub use namespace_exists::NamespaceExists;
 pub use node_restriction::NodeRestriction;
 pub use persistent_volume_claim_resize::PersistentVolumeClaimResize;
+pub use pod_node_selector::PodNodeSelector;
+pub use pod_toleration_restriction::PodTolerationRestriction;
 pub use pod_topology_labels::PodTopologyLabels;
 pub use resource_quota::{Charges, ResourceQuota};
 pub use service_account::ServiceAccount;
 pub use storage_object_in_use_protection::StorageObjectInUseProtection;
 pub use taint_nodes_by_condition::TaintNodesByCondition;
 
-use super::Attributes;
+use super::{Attributes, Objects, Place, forbidden};
 use crate::meta::Status;
+use crate::value::Value;
 
 /// Whether the request is about objects of a kind themselves, and not about a part of them.
 fn is_about(attributes: &Attributes<'_>, group: &str, plural: &str) -> bool {
@@ -35,7 +50,9 @@ fn is_about(attributes: &Attributes<'_>, group: &str, plural: &str) -> bool {
     attributes.subresource.is_empty() && version.group == group && version.names.plural == plural
 }
 
-fn forbidden(attributes: &Attributes<'_>, name: &str, why: &str) -> Status {
-    let name = if attributes.name.is_empty() { name } else { attributes.name };
-    Status::forbidden(&attributes.version.group, &attributes.version.names.plural, name, why)
+/// The namespace that a request writes in.
+async fn namespace(objects: &dyn Objects, attributes: &Attributes<'_>) -> Result<Value, Status> {
+    let name = attributes.namespace;
+    let found = objects.get(Place { group: "", plural: "namespaces", namespace: "" }, name).await?;
+    found.ok_or_else(|| Status::not_found("", "namespaces", name))
 }

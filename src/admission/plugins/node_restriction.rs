@@ -66,7 +66,7 @@ impl Admission for NodeRestriction {
         };
         match why {
             None => Ok(()),
-            Some(why) => Err(forbidden(attributes, object.str_at(&["metadata", "name"]), &why)),
+            Some(why) => Err(forbidden(attributes, object, &why)),
         }
     }
 

@@ -36,11 +36,11 @@ impl Admission for PersistentVolumeClaimResize {
             return Ok(());
         }
         if old.str_at(&["status", "phase"]) != "Bound" {
-            return Err(forbidden(attributes, "", "Only bound persistent volume claims can be expanded"));
+            return Err(forbidden(attributes, object, "Only bound persistent volume claims can be expanded"));
         }
         let why = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must \
                    support resize";
-        if self.may_grow(object, old).await? { Ok(()) } else { Err(forbidden(attributes, "", why)) }
+        if self.may_grow(object, old).await? { Ok(()) } else { Err(forbidden(attributes, object, why)) }
     }
 }
 

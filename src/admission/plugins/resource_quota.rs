@@ -43,7 +43,7 @@ impl Admission for ResourceQuota {
             // What the request was charged for before, in a try that came to nothing, is not charged once more.
             let before: Vec<Value> = quotas.iter().map(|quota| attributes.charges.refunded(quota)).collect();
             let charged = quota::charge(&before, &request);
-            let charged = charged.map_err(|why| forbidden(attributes, object.str_at(&["metadata", "name"]), &why))?;
+            let charged = charged.map_err(|why| forbidden(attributes, object, &why))?;
             if attributes.dry_run || self.write(place, (&quotas, before, charged), attributes.charges).await? {
                 return Ok(());
             }

@@ -35,7 +35,7 @@ impl Admission for ServiceAccount {
         if !is_ephemeral && !is_new_pod(attributes) {
             return Ok(());
         }
-        let refused = |why: &str| forbidden(attributes, name_of(object), why);
+        let refused = |why: &str| forbidden(attributes, object, why);
         if service_account::is_mirror(object) && !is_ephemeral {
             return service_account::check_mirror(object).map_err(refused);
         }
@@ -59,7 +59,7 @@ impl ServiceAccount {
                 "error looking up service account {namespace}/{name}: serviceaccount {} not found",
                 go_quote(name)
             );
-            forbidden(attributes, name_of(pod), &why)
+            forbidden(attributes, pod, &why)
         })
     }
 }
@@ -70,12 +70,4 @@ fn is_of_pods(attributes: &Attributes<'_>) -> bool {
 
 fn is_new_pod(attributes: &Attributes<'_>) -> bool {
     is_of_pods(attributes) && attributes.subresource.is_empty() && attributes.operation == Operation::Create
-}
-
-/// The name of a pod, or what it is to begin with.
-fn name_of(pod: &Value) -> &str {
-    match pod.str_at(&["metadata", "name"]) {
-        "" => pod.str_at(&["metadata", "generateName"]),
-        name => name,
-    }
 }

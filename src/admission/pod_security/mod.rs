@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{Admission, Attributes, Objects, Operation, Place};
+use super::{Admission, Attributes, Objects, Operation, Place, denied_name};
 use crate::meta::Status;
 use crate::value::Value;
 use checks::{Violation, violations};
@@ -101,8 +101,7 @@ impl PodSecurity {
         let found = violations(policy.enforce, metadata, spec);
         if !found.is_empty() {
             let why = format!("violates PodSecurity \"{}\": {}", policy.enforce, details(&found));
-            let name = if attributes.name.is_empty() { pod.str_at(&["metadata", "name"]) } else { attributes.name };
-            return Err(Status::forbidden("", "pods", name, &why));
+            return Err(Status::forbidden("", "pods", denied_name(attributes, pod), &why));
         }
         warn(attributes, policy.warn, metadata, spec);
         Ok(())

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::{Method, Request, Uri, header};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response, Uri, header};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls::crypto::ring;
@@ -33,6 +35,12 @@ pub struct Client {
     /// `None` for plain HTTP.
     tls: Option<TlsConnector>,
     connection: Mutex<Option<SendRequest<Full<Bytes>>>>,
+}
+
+/// An answer whose body is still to come, on the connection that it comes by.
+pub struct Forwarded {
+    pub response: Response<Incoming>,
+    pub held: SendRequest<Full<Bytes>>,
 }
 
 /// Why there is no good answer.
@@ -111,6 +119,32 @@ impl Client {
             text: format!("the answer of `{}{path}` can't be understood: {error}", self.url()),
         };
         json::decode(body).map_err(unreadable)
+    }
+
+    /// The answer to a request with these headers, on a connection of its own, as it comes. What the kubeconfig says of the
+    /// user is added.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub async fn forward(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &HeaderMap,
+        body: Bytes,
+    ) -> Result<Forwarded, String> {
+        let mut held = self.connect().await?;
+        let mut request = self.request(method, path, Some(("", body)))?;
+        *request.headers_mut() = headers.clone();
+        let own = self.config.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let authority = self.uri.authority().map_or("", |authority| authority.as_str());
+        for (name, value) in own.chain([("host", authority)]) {
+            let name = HeaderName::try_from(name).map_err(|error| error.to_string())?;
+            let value = HeaderValue::from_str(value).map_err(|error| error.to_string())?;
+            request.headers_mut().insert(name, value);
+        }
+        let response = held.send_request(request).await.map_err(|error| error.to_string())?;
+        Ok(Forwarded { response, held })
     }
 
     async fn send(

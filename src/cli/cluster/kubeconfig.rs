@@ -44,15 +44,27 @@ impl Config {
     /// # Errors
     /// What is missing, faulty or can't be done.
     pub fn read(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Self, String> {
-        let files = read_files(kubeconfig)?;
+        Config::find(&read_files(kubeconfig)?, context)
+    }
+
+    /// Reads the text of a file without paths, and of it what the current context names.
+    ///
+    /// # Errors
+    /// What is missing, faulty or can't be done.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let value = yaml::decode(text.as_bytes()).map_err(|error| format!("the kubeconfig can't be read: {error}"))?;
+        Config::find(&[Entry { value, folder: PathBuf::new() }], None)
+    }
+
+    fn find(files: &[Entry], context: Option<&str>) -> Result<Self, String> {
         let current = files.iter().map(|file| file.value.str_at(&["current-context"])).find(|name| !name.is_empty());
         let name = context.or(current).ok_or("the kubeconfig has no current context: name one with --context")?;
-        let context = find(&files, "contexts", "context", name)?;
-        let cluster = find(&files, "clusters", "cluster", context.value.str_at(&["cluster"]))?;
+        let context = find(files, "contexts", "context", name)?;
+        let cluster = find(files, "clusters", "cluster", context.value.str_at(&["cluster"]))?;
         let mut config = Config::of_cluster(&cluster)?;
         let user = context.value.str_at(&["user"]);
         if !user.is_empty() {
-            config.add_user(&find(&files, "users", "user", user)?)?;
+            config.add_user(&find(files, "users", "user", user)?)?;
         }
         Ok(config)
     }

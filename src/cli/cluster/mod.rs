@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-pub use client::Client;
 use client::Unanswered;
+pub use client::{Client, Forwarded};
 pub use kubeconfig::Config;
 
 use crate::author::Kind;
@@ -30,6 +30,13 @@ pub struct Access {
     /// The context of the kubeconfig, if not the current one
     #[arg(long, value_name = "NAME", requires = "from_cluster")]
     context: Option<String>,
+}
+
+impl Access {
+    /// The server of a kubeconfig and a context, or those that kubectl would take.
+    pub fn new(kubeconfig: Option<PathBuf>, context: Option<String>) -> Self {
+        Access { kubeconfig, context }
+    }
 }
 
 /// A live server.

@@ -13,7 +13,7 @@ use super::super::admission::{Admission, SERVICE_ACCOUNT};
 use super::super::parent::end_with_parent;
 use super::super::print::{note, output};
 use super::super::seed::Seed;
-use super::super::serve::traced;
+use super::super::serve::{emulated, traced};
 use super::super::service_network::Network;
 use super::super::serving::{Given, Papers, Server, server_names};
 use super::super::users::{AuthorizationMode, Users};
@@ -24,6 +24,7 @@ use crate::auth::RequestHeader;
 use crate::controllers::{NodePlan, Profile, Switches};
 use crate::http::{Limits, SERVER_VERSION};
 use crate::kinds::runtime_config::RuntimeConfig;
+use crate::meta::minor::Minor;
 use crate::server::{Authority, Identity, Trust};
 use crate::store::{Config, Durability, Location};
 
@@ -73,9 +74,9 @@ const ACTING: [&str; 43] = [
     "token-auth-file",
     "v",
     "version",
-    // Served as they are whatever is said: 1.37's, for all who are let in.
-    "allow-privileged",
     "emulated-version",
+    // Served as they are whatever is said, for all who are let in.
+    "allow-privileged",
     "audit-log-format",
     "audit-log-maxage",
     "audit-log-maxbackup",
@@ -103,7 +104,7 @@ pub async fn run(arguments: impl IntoIterator<Item = String>) -> ExitCode {
         return refuse(&format!("\"kube-apiserver\" does not take any arguments, got [{}]", given.join(" ")));
     }
     tell_unused(&flags);
-    if let Err(error) = end_with_parent() {
+    if let Err(error) = end_with_parent(None) {
         return refuse(&error.to_string());
     }
     match server(&flags).await {
@@ -148,6 +149,7 @@ async fn server(flags: &Flags) -> Result<Server, String> {
     Ok(Server {
         listen,
         insecure_listen: None,
+        ui: None,
         store: Config { durability: Durability::Unsynced, ..Config::new(Location::Shared(store)) },
         papers: Papers::Given(Box::new(papers)),
         seed: Seed::default(),
@@ -223,8 +225,19 @@ fn authorization_modes(names: &[String]) -> Result<Vec<AuthorizationMode>, Strin
     names.iter().map(mode).collect()
 }
 
+/// The minor that a folder asks for which is named as setup-envtest names them: `k8s/1.36.2-linux-amd64`.
+fn folder_minor(program: Option<&Path>) -> Minor {
+    let folder = program.and_then(Path::parent).and_then(Path::file_name).and_then(|name| name.to_str());
+    let version = folder.and_then(|name| name.split('-').next());
+    version.and_then(|version| Minor::parse(version).ok()).unwrap_or_default()
+}
+
 fn runtime_config(flags: &Flags) -> Result<RuntimeConfig, String> {
-    RuntimeConfig::parse(&flags.list("runtime-config").join(","))
+    let emulated_version = match flags.list("emulated-version").last() {
+        Some(version) => emulated(version)?,
+        None => folder_minor(env::current_exe().ok().as_deref()),
+    };
+    Ok(RuntimeConfig::parse(&flags.list("runtime-config").join(","))?.for_minor(emulated_version))
 }
 
 fn network(flags: &Flags) -> Result<Network, String> {
@@ -352,6 +365,15 @@ mod tests {
         );
         let off = "--secure-port 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0";
         assert_eq!(told(&["--secure-port=0"]), Err(off.to_owned()));
+    }
+
+    #[test]
+    fn a_folder_named_as_setup_envtest_names_them_chooses_the_minor() {
+        let minor = |program: &str| folder_minor(Some(Path::new(program)));
+        assert_eq!(minor("/k8s/1.34.1-linux-amd64/kube-apiserver"), Minor::of(34));
+        assert_eq!(minor("/usr/local/bin/kube-apiserver"), Minor::NEWEST);
+        assert_eq!(minor("/k8s/1.20.0-linux-amd64/kube-apiserver"), Minor::NEWEST);
+        assert_eq!(folder_minor(None), Minor::NEWEST);
     }
 
     #[test]

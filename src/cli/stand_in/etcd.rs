@@ -79,7 +79,7 @@ fn help(table: &Table) -> String {
 async fn serve(flags: &Flags) -> Result<(), String> {
     let told = |error: std::io::Error| error.to_string();
     let signals = stop_requested().map_err(told)?;
-    end_with_parent().map_err(told)?;
+    end_with_parent(None).map_err(told)?;
     let state = Arc::new(State::new(flags)?);
     for name in ["listen-client-urls", "listen-client-http-urls", "listen-metrics-urls"] {
         let urls = match (name, flags.list(name)) {

@@ -18,7 +18,7 @@ pub(super) async fn record_misplaced(registry: &Registry, target: &Target, item:
     let [api_version, kind, name, uid] = ["apiVersion", "kind", "name", "uid"].map(|field| reference.str_at(&[field]));
     let namespace = &target.namespace;
     let owner = format!("[{api_version}/{kind}, namespace: {namespace}, name: {name}, uid: {uid}]");
-    let now = (registry.clock)();
+    let now = registry.clock.now();
     let at = time::format_seconds(now);
     // Of an object in cluster scope, the event is in the default namespace.
     let event_namespace = if namespace.is_empty() { "default" } else { namespace };

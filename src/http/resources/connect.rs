@@ -5,6 +5,7 @@ use axum::http::Response;
 
 use crate::kinds::Action;
 use crate::kinds::pod_object::connect::{self, LogOptions};
+use crate::meta::{Status, time};
 use crate::registry::{Target, Warnings};
 use crate::value::Value;
 
@@ -32,11 +33,15 @@ pub(super) async fn connect(
     }
     match action {
         Action::Log => {
+            let since = query("sinceTime");
+            if !since.is_empty() {
+                time::normalize(since).map_err(|why| Status::bad_request(&why))?;
+            }
             let options = LogOptions {
                 tail_lines: number("tailLines"),
                 limit_bytes: number("limitBytes"),
                 since_seconds: number("sinceSeconds"),
-                since_time: !query("sinceTime").is_empty(),
+                since_time: !since.is_empty(),
                 stream: !query("stream").is_empty(),
             };
             registry.log(target, query("container"), &options).await?;

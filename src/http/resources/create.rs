@@ -27,7 +27,7 @@ pub(super) async fn create(
     if review == Some(Review::Binding) {
         return act(app, exchange, (target, Action::Bind), body).await;
     }
-    let (format, shape) = negotiate(exchange, target)?;
+    let (format, shape) = negotiate(app, exchange, target)?;
     let request = create_request(app, exchange, body).await?;
     let mut warnings = Warnings::default();
     let result = match review {
@@ -51,7 +51,7 @@ pub(super) async fn create_token(
     body: Body,
 ) -> Result<Response<Body>, Refusal> {
     let answered = as_token_request(target);
-    let (format, shape) = negotiate(exchange, &answered)?;
+    let (format, shape) = negotiate(app, exchange, &answered)?;
     let request = create_request(app, exchange, body).await?;
     let mut warnings = Warnings::default();
     let Some(Issuing { issuer, .. }) = &app.issuing else { return Err(Status::not_found_generic().into()) };
@@ -69,7 +69,7 @@ pub(super) async fn act(
     (target, action): (&Target, Action),
     body: Body,
 ) -> Result<Response<Body>, Refusal> {
-    let (format, _) = negotiate(exchange, target)?;
+    let (format, _) = negotiate(app, exchange, target)?;
     let request = create_request(app, exchange, body).await?;
     let mut warnings = Warnings::default();
     let (registry, user) = (&app.registry, &exchange.user);

@@ -22,7 +22,7 @@ pub(super) async fn delete(
     target: &Target,
     body: Body,
 ) -> Result<Response<Body>, Refusal> {
-    let (format, shape) = negotiate(exchange, target)?;
+    let (format, shape) = negotiate(app, exchange, target)?;
     let options = delete_options(app, exchange, body).await?;
     if options.ignore_store_read_error == Some(true) {
         authorize_unsafe_delete(app, exchange, target)?;

@@ -19,7 +19,7 @@ pub(super) async fn delete_collection(
     target: &Target,
     body: Body,
 ) -> Result<Response<Body>, Refusal> {
-    let (format, shape) = negotiate(exchange, target)?;
+    let (format, shape) = negotiate(app, exchange, target)?;
     let (mut options, mut request) = list_options(exchange, target)?;
     if options.limit == 0 {
         // The reference goes through the collection by pages, and so has it at the revision that is named.

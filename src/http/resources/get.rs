@@ -16,7 +16,7 @@ use super::revision::{resource_version, revision};
 use super::{negotiate, object};
 
 pub(super) async fn get(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, Refusal> {
-    let (format, shape) = negotiate(exchange, target)?;
+    let (format, shape) = negotiate(app, exchange, target)?;
     let options = query::GetOptions::decode(&exchange.query)?;
     let revision = match options.resource_version.as_str() {
         "" => None,
@@ -39,7 +39,7 @@ pub(super) async fn get_computed(
     exchange: &Exchange,
     (target, of): (&Target, Computed),
 ) -> Result<Response<Body>, Refusal> {
-    let (format, shape) = negotiate(exchange, target)?;
+    let (format, shape) = negotiate(app, exchange, target)?;
     let (objects, _) = app.registry.computed(of).await?;
     let found = objects.into_iter().find(|object| object.str_at(&["metadata", "name"]) == target.name);
     // A component that is not there is called by its kind.

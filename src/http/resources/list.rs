@@ -2,12 +2,11 @@
 
 use axum::body::Body;
 use axum::http::Response;
-use jiff::Timestamp;
 
 use crate::kinds::Computed;
 use crate::memory::Full;
-use crate::meta::Status;
 use crate::meta::selector::{FieldSelector, LabelSelector};
+use crate::meta::{Revision, Status};
 use crate::object;
 use crate::registry::{ListAt, ListPage, ListRequest, Target};
 use crate::store::continue_token::ContinueToken;
@@ -33,7 +32,7 @@ const LIST_TEXT_COPIES: usize = 2;
 const LIST_DECODED_COPIES: usize = 12;
 
 pub(super) async fn list(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, Refusal> {
-    let (format, shape) = negotiate(exchange, target)?;
+    let (format, shape) = negotiate(app, exchange, target)?;
     let (options, mut request) = list_options(exchange, target)?;
     request.at = list_at(&options, target)?;
     let any_state = options.resource_version == "0" && options.resource_version_match != "Exact";
@@ -41,8 +40,18 @@ pub(super) async fn list(app: &App, exchange: &Exchange, target: &Target) -> Res
         // Any state will do, or there is at most one object: the reference answers from memory, where it knows no pages.
         request.limit = 0;
     }
+    if any_state && let Some(past) = past(app, exchange, target).await? {
+        request.at = ListAt::Exact(past);
+    }
     let page = app.registry.list(target, &request).await?;
     answer_page(app, exchange, target, format, &shape, page).await
+}
+
+/// The revision that is shown where any will do, if a fault asks for an old one.
+pub(super) async fn past(app: &App, exchange: &Exchange, target: &Target) -> Result<Option<Revision>, Status> {
+    let Some(changes) = exchange.stale_by.get() else { return Ok(None) };
+    let changes = usize::try_from(*changes).unwrap_or(usize::MAX);
+    app.registry.revision_before(&target.resource.collection, changes).await.map(Some)
 }
 
 pub(super) async fn list_computed(
@@ -50,7 +59,7 @@ pub(super) async fn list_computed(
     exchange: &Exchange,
     (target, of): (&Target, Computed),
 ) -> Result<Response<Body>, Refusal> {
-    let (format, shape) = negotiate(exchange, target)?;
+    let (format, shape) = negotiate(app, exchange, target)?;
     let (_, request) = list_options(exchange, target)?;
     let (mut objects, revision) = app.registry.computed(of).await?;
     objects.retain(|object| {
@@ -186,7 +195,7 @@ fn answer_items(
     };
     let shaped = match (transform.kind, &shape.columns) {
         (TransformKind::Table, Some(columns)) => {
-            table::table(columns, transform, &metadata, &items, shape.include, true, Timestamp::now())
+            table::table(columns, transform, &metadata, &items, shape.include, true, shape.clock.now())
         }
         (TransformKind::PartialObjectMetadata, _) => {
             let message = format!(

@@ -254,13 +254,13 @@ fn endpoint(target: &Target) -> Endpoint {
 }
 
 /// The form of the answer.
-fn negotiate(exchange: &Exchange, target: &Target) -> Result<(Format, Shape), Refusal> {
+fn negotiate(app: &App, exchange: &Exchange, target: &Target) -> Result<(Format, Shape), Refusal> {
     let format = negotiation::format(&exchange.accept, &exchange.user_agent, &exchange.query, endpoint(target))
         .map_err(|error| Status::not_acceptable(&error.to_string()))?;
     let is_table = format.transform.is_some_and(|transform| transform.kind == TransformKind::Table);
     let include = if is_table { IncludeObject::decode(&exchange.query)? } else { IncludeObject::default() };
     let columns = is_table.then(|| Arc::new(shape::columns(target)));
-    Ok((format, Shape { transform: format.transform, include, columns }))
+    Ok((format, Shape { transform: format.transform, include, columns, clock: app.registry.clock.clone() }))
 }
 
 /// Why one object is no `PartialObjectMetadataList`.

@@ -27,7 +27,7 @@ pub(super) async fn patch(
     if target.name.is_empty() {
         return Err(Status::bad_request("name must be provided").into());
     }
-    let (format, shape) = negotiate(exchange, target)?;
+    let (format, shape) = negotiate(app, exchange, target)?;
     let bytes = exchange.read_body(&app.registry.memory, body).await?;
     let options = WriteOptions::patch(&exchange.query, patch_type == MediaType::Apply)?;
     let request = PatchRequest {

@@ -23,7 +23,7 @@ pub(super) async fn update(
     if target.name.is_empty() {
         return Err(Status::bad_request("name must be provided").into());
     }
-    let (format, shape) = negotiate(exchange, target)?;
+    let (format, shape) = negotiate(app, exchange, target)?;
     let bytes = request_body(app, exchange, body).await?;
     let options = WriteOptions::update(&exchange.query)?;
     let request = UpdateRequest {

@@ -11,9 +11,10 @@ use crate::registry::{Start, Target, WatchRequest};
 
 use super::super::app::App;
 use super::super::exchange::{Exchange, no_memory};
+use super::super::faults::Subject;
 use super::super::negotiate::stream;
 use super::super::watch_stream::{self, Frames};
-use super::list::list_options;
+use super::list::{list_options, past};
 use super::negotiate;
 use super::refusal::Refusal;
 use super::revision::{resource_version, revision};
@@ -22,7 +23,7 @@ use super::revision::{resource_version, revision};
 const WATCH_TIMEOUT_MIN: Duration = Duration::from_secs(30 * 60);
 
 pub(super) async fn watch(app: &App, exchange: &Exchange, target: Target) -> Result<Response<Body>, Refusal> {
-    let (format, shape) = negotiate(exchange, &target)?;
+    let (format, shape) = negotiate(app, exchange, &target)?;
     let (options, select) = list_options(exchange, &target)?;
     let format = stream(format).map_err(|error| Status::not_acceptable(&error.to_string()))?;
     let given = match options.resource_version.as_str() {
@@ -34,6 +35,10 @@ pub(super) async fn watch(app: &App, exchange: &Exchange, target: Target) -> Res
         (Some(false), None | Some(0)) => Start::Now,
         (None, None | Some(0)) => Start::State(None),
         (_, Some(given)) => Start::After(revision(given)),
+    };
+    let start = match start {
+        Start::State(None) if given == Some(0) => past(app, exchange, &target).await?.map_or(start, Start::Past),
+        start => start,
     };
     let timeout = match options.timeout_seconds.and_then(|seconds| u64::try_from(seconds).ok()) {
         None | Some(0) => WATCH_TIMEOUT_MIN + WATCH_TIMEOUT_MIN.mul_f64(spread()),
@@ -50,7 +55,17 @@ pub(super) async fn watch(app: &App, exchange: &Exchange, target: Target) -> Res
     let watch = app.registry.watch(&target, &request).await?;
     let version = &target.version;
     let counters = app.observer.metrics.watch(&version.group, &version.version, &version.names.plural);
-    let frames = Frames::new(exchange, format.encoding, shape, target, watch, counters, reserved);
+    let faults = app.faults.follow(Subject {
+        verb: "watch".to_owned(),
+        group: version.group.clone(),
+        resource: version.names.plural.clone(),
+        namespace: target.namespace.clone(),
+        name: request.select.fields.requires_exact("metadata.name").unwrap_or_default().to_owned(),
+        user: exchange.user.name.clone(),
+        path: exchange.path.clone(),
+        ..Subject::default()
+    });
+    let frames = Frames::new(exchange, format.encoding, shape, target, watch, (counters, faults), reserved);
     Ok(match &exchange.upgrade {
         Some(upgrade) => upgrade.answer(frames),
         None => watch_stream::answer(exchange, format, frames, options.is_watch_list()),

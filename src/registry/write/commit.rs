@@ -183,7 +183,7 @@ impl Registry {
             schema_generation: version.schema_generation,
             expires_at_ms: resource.strategy.lifetime().map(|lifetime| {
                 let lifetime_ms = i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX);
-                (self.clock)().as_millisecond().saturating_add(lifetime_ms)
+                self.clock.now().as_millisecond().saturating_add(lifetime_ms)
             }),
         })
     }

@@ -135,6 +135,9 @@ impl Registry {
         ensure_namespace(&mut new, &target.namespace)?;
         let now = self.now();
         if live.is_none() {
+            if target.resource.strategy.names_nameless() {
+                name_nameless(&mut new);
+            }
             fill_system_fields(&mut new, &now);
         }
         let claims = self.allocate(target, &mut new, old, dry_run).await?;
@@ -284,6 +287,13 @@ pub(super) fn fill_system_fields(object: &mut Value, now: &str) {
     metadata.insert("creationTimestamp", Value::from(now));
     metadata.insert("uid", Value::String(Uuid::new_v4().to_string()));
     generate_name(object, || name_suffix(Uuid::new_v4().as_u128()));
+}
+
+/// Names an object by a uid of its own, if it has no name; what `generateName` says does not count.
+fn name_nameless(object: &mut Value) {
+    if object.str_at(&["metadata", "name"]).is_empty() {
+        metadata_mut(object).insert("name", Value::String(Uuid::new_v4().to_string()));
+    }
 }
 
 /// Whether this write takes the last finalizer from an object that is being deleted.

@@ -62,6 +62,7 @@ use super::rows::{
     read_stored,
 };
 use super::sql::{Log, Outcome, Scanned, Stats, Store, WholeLog};
+use super::stored::{Objects, by_key};
 use super::{Collection, Durability, StoreError, Stored, Write};
 use commit::Writing;
 use session::{connect, listen, migrate};
@@ -186,7 +187,7 @@ impl Store for Postgres {
         revisions.first().copied().ok_or_else(|| StoreError::Statement(Arc::new(sqlx::Error::RowNotFound)))
     }
 
-    async fn load(&self, collection: &Collection) -> Result<(Vec<Stored>, Revision), StoreError> {
+    async fn load(&self, collection: &Collection) -> Result<(Objects, Revision), StoreError> {
         // One statement reads one state of the database. Without objects there is a row with the revision alone.
         let objects = sqlx::query(
             "SELECT live.*, counter.current_revision FROM counter LEFT JOIN (SELECT c.key, c.resource_version, \
@@ -202,7 +203,7 @@ impl Store for Postgres {
         });
         let rows = rows.await?;
         let revision = rows.first().map(|(_, revision)| *revision).unwrap_or_default();
-        Ok((rows.into_iter().filter_map(|(stored, _)| stored).collect(), revision))
+        Ok((by_key(rows.into_iter().filter_map(|(stored, _)| stored).collect()), revision))
     }
 
     async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<Log, StoreError> {
@@ -245,14 +246,14 @@ impl Store for Postgres {
         Ok(WholeLog { changes: rows.into_iter().filter_map(|(change, ..)| change).collect(), newest, compacted })
     }
 
-    async fn read(&self, collection: &Collection, key: &str) -> Result<Option<Stored>, StoreError> {
+    async fn read(&self, collection: &Collection, key: &str) -> Result<Option<Arc<Stored>>, StoreError> {
         let object = sqlx::query(
             "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
              c.expires_at_ms, c.checksum FROM objects o JOIN changes c ON c.resource_version = o.resource_version \
              WHERE o.resource = $1 AND o.key = $2",
         );
         let found = self.fetch(object.bind(collection.as_str()).bind(key), |row| read_stored(row, 0)).await?;
-        Ok(found.into_iter().next())
+        Ok(found.into_iter().next().map(Arc::new))
     }
 
     async fn scan(
@@ -285,14 +286,14 @@ impl Store for Postgres {
         self.written_elsewhere.notified().await;
     }
 
-    async fn expired(&self, now_ms: i64) -> Result<Vec<(Collection, Stored)>, StoreError> {
+    async fn expired(&self, now_ms: i64) -> Result<Vec<(Collection, Arc<Stored>)>, StoreError> {
         let expired = sqlx::query(
             "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
              c.expires_at_ms, c.checksum, c.resource FROM changes c JOIN objects o ON o.resource = c.resource AND o.key = c.key \
              WHERE c.expires_at_ms <= $1 AND o.resource_version = c.resource_version ORDER BY c.expires_at_ms LIMIT $2",
         );
         let expired = expired.bind(now_ms).bind(EXPIRED_MAX);
-        self.fetch(expired, |row| Ok((read_collection(row, 9)?, read_stored(row, 0)?))).await
+        self.fetch(expired, |row| Ok((read_collection(row, 9)?, Arc::new(read_stored(row, 0)?)))).await
     }
 
     async fn compact(&self, to: Revision) -> Result<bool, StoreError> {
@@ -334,6 +335,11 @@ impl Store for Postgres {
         let value = sqlx::query("SELECT value FROM secrets WHERE name = $1").bind(name);
         let values = self.fetch(value, |row| Ok(row.blob(0)?.to_vec())).await?;
         Ok(values.into_iter().next())
+    }
+
+    async fn secrets(&self) -> Result<Vec<(Arc<str>, Vec<u8>)>, StoreError> {
+        let all = sqlx::query("SELECT name, value FROM secrets");
+        self.fetch(all, |row| Ok((row.text(0)?, row.blob(1)?.to_vec()))).await
     }
 
     async fn lease(&self, name: &str, holder: &str, now_ms: i64, expires_at_ms: i64) -> Result<bool, StoreError> {

@@ -215,14 +215,14 @@ fn sized<const N: usize>(
 mod tests {
     use sqlx::{AssertSqlSafe, Row as _};
 
-    use super::super::{Place, Sqlite};
+    use super::super::fixture;
     use super::*;
     use crate::store::sql::Store as _;
-    use crate::store::{Durability, Guard, Op, Put};
+    use crate::store::{Guard, Op, Put};
 
     #[tokio::test]
     async fn what_was_foreseen_wrongly_is_read() {
-        let sqlite = Sqlite::open(Place::Memory, Durability::Full).await.expect("a database in memory opens");
+        let sqlite = fixture::sqlite("foreseen").await;
         let mut connection = sqlite.writing().await.expect("it is open");
         let put = Put {
             bytes: "{}".into(),
@@ -250,7 +250,7 @@ mod tests {
 
     #[tokio::test]
     async fn no_statement_of_a_commit_scans_the_index() {
-        let sqlite = Sqlite::open(Place::Memory, Durability::Full).await.expect("a database in memory opens");
+        let sqlite = fixture::sqlite("plans").await;
         let mut connection = sqlite.writing().await.expect("it is open");
         for statement in KEYS.map(live_text).into_iter().chain([INDEX, UNINDEX]) {
             let explain = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}")));

@@ -31,20 +31,18 @@ impl Connection {
     ///
     /// A new file is made without waiting for the disk: until its first write nobody was promised anything. That write
     /// waits for all before it ([`super::Sqlite::sync_new_file`]).
-    pub async fn set_up(&mut self, in_file: bool, durability: Durability) -> Result<i64, StoreError> {
+    pub async fn set_up(&mut self, durability: Durability) -> Result<i64, StoreError> {
         let found = self.fetch_number("PRAGMA user_version").await?;
         let known = MIGRATIONS.len() as i64;
         if found > known {
             return Err(StoreError::NewerSchema { found, known });
         }
-        if in_file {
-            if found == 0 {
-                self.execute(sqlx::query("PRAGMA synchronous = OFF")).await?;
-                // So that the file can be shortened; it must be known before the first table.
-                self.execute(sqlx::query("PRAGMA auto_vacuum = INCREMENTAL")).await?;
-            }
-            self.fetch_one(sqlx::query("PRAGMA journal_mode = WAL")).await?;
+        if found == 0 {
+            self.execute(sqlx::query("PRAGMA synchronous = OFF")).await?;
+            // So that the file can be shortened; it must be known before the first table.
+            self.execute(sqlx::query("PRAGMA auto_vacuum = INCREMENTAL")).await?;
         }
+        self.fetch_one(sqlx::query("PRAGMA journal_mode = WAL")).await?;
         let made = usize::try_from(found).unwrap_or_default();
         if made < MIGRATIONS.len() {
             self.begin(sqlx::query("BEGIN IMMEDIATE")).await?;

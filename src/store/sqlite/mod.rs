@@ -1,7 +1,7 @@
-//! The log in SQLite: a file that one process owns, or that several share, or a database in memory.
+//! The log in SQLite: a file that one process owns, or that several share.
 //!
 //! Statements have fixed texts in a few fixed sizes, so that each is prepared once. There are two connections, one that
-//! writes and one that reads; a database in memory has one that does both. No pool ever reaps them.
+//! writes and one that reads. No pool ever reaps them.
 //!
 //! - A new database is not synced before its first write, which waits for all before it: until then nobody was
 //!   promised anything, and a start takes no disk sync.
@@ -13,15 +13,14 @@
 //!   writes.
 //! - A file may be shared instead (`peers`): every batch is made under the condition that nobody else has written since it
 //!   was decided, who reads at the newest first looks whether somebody has, and leases stand in a table.
-//! - `memory` is SQLite in memory on one connection that is never reaped, so there is one code path.
 
 mod commit;
 mod compact;
 mod connection;
+mod fill;
 mod files;
 mod peers;
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -37,8 +36,10 @@ use uuid::Uuid;
 use crate::meta::Revision;
 
 use super::batch::Foreseen;
-use super::rows::{count, read_change, read_collection, read_loaded, read_scanned, read_stored};
+use super::leases::{Leases, runs};
+use super::rows::{LogRow as _, count, read_change, read_collection, read_loaded, read_scanned, read_stored};
 use super::sql::{Log, Outcome, Scanned, Stats, Store, WholeLog};
+use super::stored::{Objects, by_key};
 use super::{Collection, Durability, StoreError, Stored, Write};
 use commit::Author;
 use connection::Connection;
@@ -58,8 +59,8 @@ const EXPIRED_MAX: i64 = 500;
 /// A SQLite database.
 pub struct Sqlite {
     writing: Mutex<Option<Connection>>,
-    /// `None` in memory, where the connection that writes reads as well. Opened when it is first needed.
-    reading: Option<Mutex<Option<Connection>>>,
+    /// Opened when it is first needed.
+    reading: Mutex<Option<Connection>>,
     options: SqliteConnectOptions,
     closed: AtomicBool,
     stats: Arc<Stats>,
@@ -67,7 +68,7 @@ pub struct Sqlite {
     writer: Arc<str>,
     batch: AtomicI64,
     /// Where nobody else may open the file, leases live as long as the process.
-    leases: SyncMutex<HashMap<String, Lease>>,
+    leases: Leases,
     /// Who else may write; `None` where nobody may, and once the database is closed.
     peers: SyncMutex<Option<Arc<Peers>>>,
     /// A new database file may not be on disk yet, which SQLite does not care for when its log is.
@@ -78,7 +79,6 @@ pub struct Sqlite {
 /// Where a database is, and whose.
 #[derive(Clone, Copy)]
 pub enum Place<'p> {
-    Memory,
     /// In a file of this process.
     Own(&'p Path),
     /// In a file that others may open, too.
@@ -86,26 +86,19 @@ pub enum Place<'p> {
 }
 
 impl<'p> Place<'p> {
-    fn path(self) -> Option<&'p Path> {
+    fn path(self) -> &'p Path {
         match self {
-            Place::Memory => None,
-            Place::Own(path) | Place::Shared(path) => Some(path),
+            Place::Own(path) | Place::Shared(path) => path,
         }
     }
 
     /// The files beside SQLite's, and a lock that lets one process at a time set a shared database up.
-    async fn files(self) -> Result<(Option<Files>, Option<File>), StoreError> {
+    async fn files(self) -> Result<(Files, Option<File>), StoreError> {
         match self {
-            Place::Memory => Ok((None, None)),
-            Place::Own(path) => Ok((Some(Files::open(path)?), None)),
-            Place::Shared(path) => Ok((Some(Files::open_shared(path)?), Some(files::setting_up(path).await?))),
+            Place::Own(path) => Ok((Files::open(path)?, None)),
+            Place::Shared(path) => Ok((Files::open_shared(path)?, Some(files::setting_up(path).await?))),
         }
     }
-}
-
-struct Lease {
-    holder: String,
-    expires_at_ms: i64,
 }
 
 impl Sqlite {
@@ -115,56 +108,49 @@ impl Sqlite {
     pub async fn open(place: Place<'_>, durability: Durability) -> Result<Self, StoreError> {
         let path = place.path();
         let stats = Arc::new(Stats::default());
-        let mut options = SqliteConnectOptions::new().disable_statement_logging();
+        let options = SqliteConnectOptions::new().disable_statement_logging();
         let (files, _setting_up) = place.files().await?;
-        match path {
-            None => options = options.in_memory(true),
-            Some(path) => {
-                // SQLite keeps the size of its log file otherwise, whatever it has grown to.
-                options = options.filename(path).pragma("journal_size_limit", "67108864");
-                // In pages of 4 KiB. What changes again and again is written back once, and a sync waits for it less often.
-                options = options.pragma("wal_autocheckpoint", "2000");
-            }
-        }
-        let open_failed = |error| match (path, error) {
-            (Some(path), StoreError::Statement(source)) => StoreError::Open { path: path.to_owned(), source },
-            (Some(path), StoreError::Malformed) => {
+        // SQLite keeps the size of its log file otherwise, whatever it has grown to.
+        let options = options.filename(path).pragma("journal_size_limit", "67108864");
+        // In pages of 4 KiB. What changes again and again is written back once, and a sync waits for it less often.
+        let options = options.pragma("wal_autocheckpoint", "2000");
+        let open_failed = |error| match error {
+            StoreError::Statement(source) => StoreError::Open { path: path.to_owned(), source },
+            StoreError::Malformed => {
                 StoreError::Open { path: path.to_owned(), source: Arc::new(StoreError::Malformed) }
             }
-            (_, error) => error,
+            error => error,
         };
         // Who closes a database writes its log back and removes it.
-        let unclosed = path.is_some_and(|path| log_of(path).metadata().is_ok_and(|log| log.len() > 0));
+        let unclosed = log_of(path).metadata().is_ok_and(|log| log.len() > 0);
         let mut writing = Connection::open(&options, &stats).await.map_err(open_failed)?;
-        let current = writing.set_up(path.is_some(), durability).await.map_err(open_failed)?;
+        let current = writing.set_up(durability).await.map_err(open_failed)?;
         let peers = match place {
             Place::Shared(path) => {
                 writing.execute(sqlx::query(LEASES)).await.map_err(open_failed)?;
                 Some(Arc::new(Peers::join(path)?))
             }
-            Place::Memory | Place::Own(_) => None,
+            Place::Own(_) => None,
         };
-        if let Some(path) = path {
-            let faults = writing.look_over().await.map_err(open_failed)?;
-            if !faults.is_empty() {
-                return Err(StoreError::Damaged { path: path.to_owned(), faults });
-            }
+        let faults = writing.look_over().await.map_err(open_failed)?;
+        if !faults.is_empty() {
+            return Err(StoreError::Damaged { path: path.to_owned(), faults });
         }
         if unclosed && durability != Durability::Unsynced {
             tracing::warn!("the database was not closed, it goes on at revision {current}");
         }
         Ok(Sqlite {
             writing: Mutex::new(Some(writing)),
-            reading: files.is_some().then(Mutex::default),
+            reading: Mutex::default(),
             options,
             closed: AtomicBool::new(false),
             stats,
             writer: Uuid::new_v4().to_string().into(),
             batch: AtomicI64::new(0),
-            leases: SyncMutex::default(),
+            leases: Leases::default(),
             peers: SyncMutex::new(peers),
-            unsynced: AtomicBool::new(files.is_some() && current == FIRST_REVISION && durability == Durability::Full),
-            files: SyncMutex::new(files),
+            unsynced: AtomicBool::new(current == FIRST_REVISION && durability == Durability::Full),
+            files: SyncMutex::new(Some(files)),
         })
     }
 
@@ -173,8 +159,7 @@ impl Sqlite {
     }
 
     async fn reading(&self) -> Result<MappedMutexGuard<'_, Connection>, StoreError> {
-        let Some(reading) = &self.reading else { return self.writing().await };
-        let mut reading = reading.lock().await;
+        let mut reading = self.reading.lock().await;
         if reading.is_none() && !self.closed.load(Ordering::Relaxed) {
             *reading = Some(Connection::open(&self.options.clone().pragma("query_only", "ON"), &self.stats).await?);
         }
@@ -240,13 +225,6 @@ async fn lease_among(
     Ok(true)
 }
 
-/// Whether a lease that ends at `ends_ms` runs, where a new one would end at `expires_at_ms`. One that ends later than it may
-/// was taken before the clock was set back.
-fn runs(ends_ms: i64, now_ms: i64, expires_at_ms: i64) -> bool {
-    let latest_ms = expires_at_ms.saturating_add(expires_at_ms.saturating_sub(now_ms));
-    (now_ms + 1..=latest_ms).contains(&ends_ms)
-}
-
 #[async_trait]
 impl Store for Sqlite {
     async fn commit(&self, batch: &[Write], foreseen: Option<Foreseen>) -> Result<Vec<Outcome>, StoreError> {
@@ -270,7 +248,7 @@ impl Store for Sqlite {
         revisions(&mut *self.writing().await?).await
     }
 
-    async fn load(&self, collection: &Collection) -> Result<(Vec<Stored>, Revision), StoreError> {
+    async fn load(&self, collection: &Collection) -> Result<(Objects, Revision), StoreError> {
         let mut connection = self.reading().await?;
         // Both statements read the same state of the database.
         connection.begin(sqlx::query("BEGIN")).await?;
@@ -282,7 +260,7 @@ impl Store for Sqlite {
         );
         let objects = connection.fetch(objects.bind(collection.as_str()), |row| read_loaded(row)).await;
         connection.roll_back().await;
-        Ok((objects?, Revision::new(current)))
+        Ok((by_key(objects?), Revision::new(current)))
     }
 
     async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<Log, StoreError> {
@@ -315,7 +293,7 @@ impl Store for Sqlite {
         Ok(WholeLog { changes, newest, compacted })
     }
 
-    async fn read(&self, collection: &Collection, key: &str) -> Result<Option<Stored>, StoreError> {
+    async fn read(&self, collection: &Collection, key: &str) -> Result<Option<Arc<Stored>>, StoreError> {
         let mut connection = self.reading().await?;
         let object = sqlx::query(
             "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
@@ -323,7 +301,7 @@ impl Store for Sqlite {
              WHERE o.resource = ? AND o.key = ?",
         );
         let row = connection.fetch_optional(object.bind(collection.as_str()).bind(key)).await?;
-        row.map(|row| read_stored(&row, 0)).transpose()
+        row.map(|row| read_stored(&row, 0).map(Arc::new)).transpose()
     }
 
     async fn scan(
@@ -362,7 +340,7 @@ impl Store for Sqlite {
         }
     }
 
-    async fn expired(&self, now_ms: i64) -> Result<Vec<(Collection, Stored)>, StoreError> {
+    async fn expired(&self, now_ms: i64) -> Result<Vec<(Collection, Arc<Stored>)>, StoreError> {
         let mut connection = self.reading().await?;
         let expired = sqlx::query(
             "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
@@ -370,7 +348,7 @@ impl Store for Sqlite {
              WHERE c.expires_at_ms <= ? AND o.resource_version = c.resource_version ORDER BY c.expires_at_ms LIMIT ?",
         );
         let expired = expired.bind(now_ms).bind(EXPIRED_MAX);
-        connection.fetch(expired, |row| Ok((read_collection(row, 9)?, read_stored(row, 0)?))).await
+        connection.fetch(expired, |row| Ok((read_collection(row, 9)?, Arc::new(read_stored(row, 0)?)))).await
     }
 
     async fn compact(&self, to: Revision) -> Result<bool, StoreError> {
@@ -398,6 +376,12 @@ impl Store for Sqlite {
         Ok(row.map(|row| row.try_get(0)).transpose()?)
     }
 
+    async fn secrets(&self) -> Result<Vec<(Arc<str>, Vec<u8>)>, StoreError> {
+        let mut connection = self.writing().await?;
+        let all = sqlx::query("SELECT name, value FROM secrets");
+        connection.fetch(all, |row| Ok((row.text(0)?, row.try_get(1)?))).await
+    }
+
     async fn lease(&self, name: &str, holder: &str, now_ms: i64, expires_at_ms: i64) -> Result<bool, StoreError> {
         if let Some(peers) = self.peers() {
             let mut connection = self.writing().await?;
@@ -405,13 +389,7 @@ impl Store for Sqlite {
             connection.roll_back().await;
             return taken;
         }
-        let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
-        let runs = |lease: &Lease| runs(lease.expires_at_ms, now_ms, expires_at_ms);
-        if leases.get(name).is_some_and(|lease| lease.holder != holder && runs(lease)) {
-            return Ok(false);
-        }
-        leases.insert(name.to_owned(), Lease { holder: holder.to_owned(), expires_at_ms });
-        Ok(true)
+        Ok(self.leases.take(name, holder, now_ms, expires_at_ms))
     }
 
     async fn make_room(&self) -> bool {
@@ -443,10 +421,7 @@ impl Store for Sqlite {
 
     async fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
-        let reading = match &self.reading {
-            Some(reading) => reading.lock().await.take(),
-            None => None,
-        };
+        let reading = self.reading.lock().await.take();
         let writing = self.writing.lock().await.take();
         // What the last connection does not get to write back stays in the log, and is read from there.
         for connection in reading.into_iter().chain(writing) {
@@ -464,11 +439,25 @@ impl Store for Sqlite {
 }
 
 #[cfg(test)]
+mod fixture {
+    use super::*;
+
+    /// A new database in a file of its own, among those that the system removes.
+    pub async fn sqlite(name: &str) -> Sqlite {
+        let path = std::env::temp_dir().join(format!("skiff-sqlite-{name}-{}.db", std::process::id()));
+        for beside in ["db", "db-wal", "db-shm", "db.lock"] {
+            _ = std::fs::remove_file(path.with_extension(beside));
+        }
+        Sqlite::open(Place::Own(&path), Durability::Relaxed).await.expect("the file can be made")
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
-    async fn in_memory() -> Sqlite {
-        Sqlite::open(Place::Memory, Durability::Full).await.expect("a database in memory opens")
+    async fn new_file(name: &str) -> Sqlite {
+        fixture::sqlite(name).await
     }
 
     fn put(key: &str, bytes: usize) -> Write {
@@ -484,7 +473,7 @@ mod tests {
 
     #[tokio::test]
     async fn writing_goes_on_once_there_is_room_again() {
-        let sqlite = in_memory().await;
+        let sqlite = new_file("room").await;
         let limit = async |statement: &'static str| {
             let mut connection = sqlite.writing().await.expect("it is open");
             connection.fetch_one(sqlx::query(statement)).await.expect("the limit is set");
@@ -503,7 +492,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_database_that_is_read_only_says_so() {
-        let sqlite = in_memory().await;
+        let sqlite = new_file("read-only").await;
         sqlite
             .writing()
             .await
@@ -517,7 +506,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_transaction_that_was_left_open_is_taken_back() {
-        let sqlite = in_memory().await;
+        let sqlite = new_file("left-open").await;
         {
             let mut connection = sqlite.writing().await.expect("it is open");
             connection.begin(sqlx::query("BEGIN IMMEDIATE")).await.expect("it begins");
@@ -526,17 +515,5 @@ mod tests {
         let outcomes = sqlite.commit(&[put("a", 10)], None).await.expect("it commits");
         let revision = Revision::new(FIRST_REVISION).next();
         assert_eq!(outcomes, [Outcome::Committed { revision, created: revision, uid: "u".into() }]);
-    }
-
-    #[tokio::test]
-    async fn a_lease_from_before_the_clock_was_set_back_is_over() {
-        let sqlite = in_memory().await;
-        let take = async |holder: &str, now_ms: i64| {
-            sqlite.lease("controllers", holder, now_ms, now_ms + 15_000).await.expect("it answers")
-        };
-        assert!(take("one", 7_200_000).await);
-        assert!(!take("two", 7_201_000).await);
-        assert!(!take("two", 7_199_000).await, "a second is no reason");
-        assert!(take("two", 0).await);
     }
 }

@@ -9,6 +9,7 @@ mod rules;
 use crate::schema::structural::{Structural, StructuralOrBool};
 
 use constraints::constraints;
+pub use rules::say;
 
 /// What is known of a field.
 pub struct Explained {
@@ -62,6 +63,11 @@ pub fn explain(root: &Structural, path: &str) -> Result<Explained, String> {
         is_required = requires(holder, step);
         node = below;
     }
+    Ok(Explained { is_required, ..explain_node(node) })
+}
+
+/// Explains a node by itself: whether it is required, only its parent knows.
+pub fn explain_node(node: &Structural) -> Explained {
     let holder = within(node);
     let fields = holder.properties.iter().map(|(name, below)| Field {
         name: name.to_owned(),
@@ -75,14 +81,14 @@ pub fn explain(root: &Structural, path: &str) -> Result<Explained, String> {
         constraints.extend(constraints::constraints(holder).into_iter().map(|text| format!("each: {text}")));
         rules.extend(rules_of(holder));
     }
-    Ok(Explained {
+    Explained {
         type_: type_of(node),
-        is_required,
+        is_required: false,
         description: node.generic.description.to_string(),
         constraints,
         rules,
         fields: fields.collect(),
-    })
+    }
 }
 
 fn rules_of(node: &Structural) -> impl Iterator<Item = Rule> {
@@ -102,11 +108,13 @@ fn within(node: &Structural) -> &Structural {
     }
 }
 
-fn requires(node: &Structural, name: &str) -> bool {
+/// Whether objects of this schema must have the field `name`.
+pub(super) fn requires(node: &Structural, name: &str) -> bool {
     node.value_validation.as_deref().is_some_and(|values| values.required.iter().any(|required| required == name))
 }
 
-fn type_of(node: &Structural) -> String {
+/// The type of a node, as `kubectl explain` writes it.
+pub(super) fn type_of(node: &Structural) -> String {
     if let Some(items) = node.items.as_deref() {
         return format!("[]{}", type_of(items));
     }

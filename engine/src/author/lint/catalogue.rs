@@ -68,8 +68,10 @@ pub struct Lint {
 }
 
 /// All lints, in the order of the documentation: those of definitions, then those of policies.
-pub const LINTS: [&Lint; 42] = [
+pub const LINTS: [&Lint; 44] = [
     &REFUSED,
+    &OLDER_REFUSES,
+    &OLDER_IGNORES,
     &NOT_STRUCTURAL,
     &DEPRECATED,
     &UNKNOWN_IGNORE,
@@ -112,6 +114,24 @@ pub const LINTS: [&Lint; 42] = [
     &of_policies::VARIABLE_UNREAD,
     &of_policies::CONDITION_ALWAYS,
 ];
+
+pub(super) const OLDER_REFUSES: Lint = Lint {
+    id: "older-refuses",
+    severity: Severity::Error,
+    finds: "An older Kubernetes, from `--min-kubernetes-version` on, refuses the definition.",
+    reason: "a definition must work on the clusters that its users have, and functions, formats and prices differ by minor",
+    remedy: "do without what came later, or name a later minor as the oldest",
+    is_fixed: false,
+};
+
+pub(super) const OLDER_IGNORES: Lint = Lint {
+    id: "older-ignores",
+    severity: Severity::Warning,
+    finds: "An older Kubernetes, from `--min-kubernetes-version` on, takes the definition and ignores a part of it.",
+    reason: "what is ignored does not protect objects there: a field that is dropped, a format that is not checked",
+    remedy: "say the same in a way that the older one understands, too, or name a later minor as the oldest",
+    is_fixed: false,
+};
 
 pub(super) const REFUSED: Lint = Lint {
     id: "refused",

@@ -8,17 +8,21 @@ mod conventions;
 mod decide;
 mod ignore;
 pub(super) mod of_policies;
+mod older;
 mod rules;
 mod shapes;
 
 pub use catalogue::{LINTS, Lint, Severity, markdown};
 pub use decide::Decision;
 pub(super) use decide::{decide_named, decide_without};
+pub use older::older;
 
 use super::Kind;
-use crate::crd::validate::expressions::Step;
+use super::catalog::Priced;
+use crate::crd::validate::expressions::{SchemaCosts, Step};
 use crate::crd::{Definition, ServedVersion, validate, warnings};
 use crate::meta::field::Path;
+use crate::meta::minor::Minor;
 use crate::schema::check;
 use crate::schema::convert::to_structural;
 use crate::schema::structural::{Structural, StructuralOrBool};
@@ -54,16 +58,28 @@ pub struct Finding {
 /// # Errors
 /// Go's text for what is no definition.
 pub fn lint(definition: &Value) -> Result<Vec<Finding>, String> {
-    let kind = Kind::new(definition)?;
+    lint_in(Minor::NEWEST, definition)
+}
+
+/// [`lint`] in that version of Kubernetes.
+///
+/// # Errors
+/// Go's text for what is no definition.
+pub fn lint_in(minor: Minor, definition: &Value) -> Result<Vec<Finding>, String> {
+    let Priced { kind, costs, .. } = Kind::priced(minor, definition)?;
+    Ok(lint_kind(&kind, &costs, definition))
+}
+
+/// [`lint`] of a definition that was compiled and priced.
+pub fn lint_kind(kind: &Kind, costs: &[SchemaCosts], definition: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
     if definition.str_at(&["apiVersion"]) == "apiextensions.k8s.io/v1beta1" {
         let mut found = Findings { version: "", is_used: true, findings: &mut findings };
         let node = Node { path: "", at: "apiVersion" };
         found.tell(&node, &DEPRECATED, "v1beta1 is no longer served since 1.22", "write it in apiextensions.k8s.io/v1");
-        return Ok(findings);
+        return findings;
     }
-    look_at_definition(&kind, definition, &mut findings);
-    let (_, costs) = validate::create_with_costs(&kind.definition);
+    look_at_definition(kind, definition, &mut findings);
     for (index, version) in kind.versions.iter().enumerate() {
         let own = schema_place(index);
         let is_used = version.served && version.deprecation_warning.is_none();
@@ -76,7 +92,7 @@ pub fn lint(definition: &Value) -> Result<Vec<Finding>, String> {
         look_below(&mut found, version, &Node { path: "", at: &own }, &version.structural, "");
     }
     ignore::apply(&kind.definition.metadata, &mut findings);
-    Ok(findings)
+    findings
 }
 
 /// What each rule of a kind can come to, with its version, the path of its node and its text.

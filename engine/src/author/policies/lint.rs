@@ -33,7 +33,12 @@ pub fn lint(manifests: &[&Value]) -> Vec<(usize, Finding)> {
         // What is wrong with definitions is told elsewhere.
         _ = catalog.add(manifest);
     }
-    let mut linter = Linter { served: served(&catalog), catalog, found: Vec::new() };
+    lint_among(&catalog, manifests)
+}
+
+/// The same where the kinds of definitions are known.
+pub fn lint_among(catalog: &Catalog, manifests: &[&Value]) -> Vec<(usize, Finding)> {
+    let mut linter = Linter { served: served(catalog), catalog, found: Vec::new() };
     let mut together = Together::default();
     for (index, manifest) in manifests.iter().enumerate().filter(|(_, manifest)| is_policy(manifest)) {
         let Some(object) = linter.accepted(index, manifest) else { continue };
@@ -75,13 +80,13 @@ impl Together {
     }
 }
 
-struct Linter {
-    catalog: Catalog,
+struct Linter<'c> {
+    catalog: &'c Catalog,
     served: Vec<Arc<ServedVersion>>,
     found: Vec<(usize, Finding)>,
 }
 
-impl Linter {
+impl Linter<'_> {
     fn tell(&mut self, index: usize, lint: &'static Lint, at: &str, message: String) {
         // What is not of the specification concerns the whole.
         let path = if at.starts_with("spec.") { at.to_owned() } else { String::new() };

@@ -9,19 +9,25 @@ use crate::cel::ast::{Call, Constant, Expr, ExprId, ExprKind, List, MapEntry};
 use crate::cel::error::Issue;
 use crate::cel::library::time;
 use crate::cel::types::Type;
-use crate::meta::{duration, pattern::Pattern};
+use crate::meta::{duration, minor::Minor, pattern::Pattern};
 
-/// All faults; those of aggregates only where these must be of one type.
-pub(super) fn faults(checked: &CheckedExpr, homogeneous: bool) -> Vec<Issue> {
-    let mut search = Search { checked, homogeneous, mixed: Vec::new(), unreadable: Vec::new(), unfit: Vec::new() };
+/// All faults; those of aggregates only where these must be of one type, those of constants only where it `validates` them.
+pub(super) fn faults(checked: &CheckedExpr, homogeneous: bool, validates: bool) -> Vec<Issue> {
+    let mut search =
+        Search { checked, homogeneous, validates, mixed: Vec::new(), unreadable: Vec::new(), unfit: Vec::new() };
     search.look_at(&checked.ast.expr, false);
     let Search { mixed, unreadable, unfit, .. } = search;
     [mixed, unreadable, unfit].concat()
 }
 
+/// The version of Kubernetes that began to hold templates of `format` against what they are given.
+const FORMATS_SINCE: Minor = Minor::of(31);
+
 struct Search<'c> {
     checked: &'c CheckedExpr,
     homogeneous: bool,
+    /// Whether constants of calls are looked at.
+    validates: bool,
     mixed: Vec<Issue>,
     unreadable: Vec<Issue>,
     unfit: Vec<Issue>,
@@ -36,7 +42,9 @@ impl Search<'_> {
             ExprKind::Map(entries) if self.homogeneous && !in_format => self.look_at_map(entries),
             ExprKind::Call(call) => {
                 within |= call.function == "format";
-                self.look_at_call(expr.id, call);
+                if self.validates {
+                    self.look_at_call(expr.id, call);
+                }
             }
             _ => {}
         }
@@ -89,7 +97,9 @@ impl Search<'_> {
     }
 
     fn look_at_call(&mut self, id: ExprId, call: &Call) {
-        if let Some(fault) = format::fault(self.checked, id, call) {
+        if self.checked.minor >= FORMATS_SINCE
+            && let Some(fault) = format::fault(self.checked, id, call)
+        {
             let issue = self.issue(fault.at, fault.message);
             self.unfit.push(issue);
         }

@@ -10,12 +10,13 @@ use crate::cel::ast::{
     operators,
 };
 use crate::cel::declared::ObjectType;
-use crate::cel::env::Env;
+use crate::cel::env::{Env, Library};
 use crate::cel::error::{Issue, Issues};
 use crate::cel::function::{Function, Overload};
 use crate::cel::mutation;
 use crate::cel::types::Type;
 use crate::cel::wellknown;
+use crate::meta::minor::Minor;
 use crate::work;
 
 mod assign;
@@ -38,6 +39,8 @@ pub struct CheckedExpr {
     pub ast: Ast,
     types: Vec<Option<Type>>,
     references: Vec<Option<Reference>>,
+    /// The version of Kubernetes at whose prices it is estimated.
+    pub(in crate::cel) minor: Minor,
 }
 
 /// What a name stands for.
@@ -107,9 +110,10 @@ pub fn check(ast: Ast, env: &Env) -> Result<CheckedExpr, Issues> {
     for ty in types.iter_mut().flatten() {
         *ty = substitutions.finish(ty);
     }
-    let checked = CheckedExpr { ast: Ast { expr, source }, types, references };
-    if env.library.literal_validators {
-        let issues = literals::faults(&checked, env.library.homogeneous_literals);
+    let checked = CheckedExpr { ast: Ast { expr, source }, types, references, minor: env.library.minor };
+    let Library { literal_validators, homogeneous_literals, .. } = *env.library;
+    if literal_validators || homogeneous_literals {
+        let issues = literals::faults(&checked, homogeneous_literals, literal_validators);
         if !issues.is_empty() {
             return Err(Issues::new(issues, &checked.ast.source));
         }
@@ -265,6 +269,10 @@ impl Checker<'_> {
     fn declared_field(&self, object: &ObjectType, field: &str) -> Option<Type> {
         match self.env.mutation(&object.name) {
             Some(_) => Some(mutation::field(&object.name, field)),
+            // Before, a reserved word had to be written in its escaped form.
+            None if self.env.library.minor < Minor::of(32) => {
+                object.fields.get(field).map(|field| field.decl.ty.clone())
+            }
             None => object.field(field).map(|field| field.decl.ty.clone()),
         }
     }

@@ -15,7 +15,7 @@ pub fn resolve(ast: Ast, env: &Env) -> CheckedExpr {
     let mut resolver = Resolver { env, locals: Vec::new(), types: Vec::new(), references: Vec::new() };
     resolver.resolve(&mut expr);
     let Resolver { types, references, .. } = resolver;
-    CheckedExpr { ast: Ast { expr, source }, types, references }
+    CheckedExpr { ast: Ast { expr, source }, types, references, minor: env.library.minor }
 }
 
 struct Resolver<'e> {

@@ -49,7 +49,8 @@ pub(super) fn functions() -> Vec<Function> {
             })],
         )
         .calling(single),
-        Function::new("dyn", [Overload::global("to_dyn", [a()], Dyn, KEEP, same)]).calling(single),
+        Function::new("dyn", [Overload::global("to_dyn", [a()], Dyn, KEEP, same).before(33, Cost::One)])
+            .calling(single),
         conversion(
             "bool",
             [

@@ -45,7 +45,8 @@ pub use time::{duration_text, timestamp_text};
 
 use std::sync::Arc;
 
-use super::function::{Function, Minor};
+use super::function::Function;
+use crate::meta::minor::Minor;
 
 type Family = fn() -> Vec<Function>;
 
@@ -77,30 +78,47 @@ const KUBERNETES: [Family; 12] = [
 ];
 
 /// The version of Kubernetes whose library of lists stands behind all others; before, it stood in front of them.
-const LISTS_LAST: Minor = 37;
+const LISTS_LAST: Minor = Minor::of(37);
 
 /// All functions that the CEL standard has.
 pub fn standard() -> Vec<Function> {
     STANDARD.iter().flat_map(|family| family()).collect()
 }
 
-/// All functions that an expression of Kubernetes may call that is to be understood by `version`.
-pub fn kubernetes(version: Minor) -> Vec<Function> {
+/// All functions that an expression of Kubernetes may call that is to be understood by `version`, at the prices of a server
+/// of `minor`.
+pub fn kubernetes(minor: Minor, version: Minor) -> Vec<Function> {
     let lists: Family = lists::functions;
     let (first, last) = if version < LISTS_LAST { (Some(lists), None) } else { (None, Some(lists)) };
     let families = STANDARD.into_iter().chain(first).chain(KUBERNETES).chain(last);
     let known = families.flat_map(|family| family()).map(|mut function| {
-        function.overloads.retain(|overload| overload.since <= version);
+        function.overloads.retain(|overload| overload.since <= version && overload.built <= minor);
+        for overload in function.overloads.iter_mut().filter(|overload| !overload.former_costs.is_empty()) {
+            let cost = overload.cost_in(minor);
+            Arc::make_mut(overload).cost = cost;
+        }
         function
     });
     known.filter(|function| !function.overloads.is_empty()).collect()
 }
 
+/// The first version of Kubernetes whose new expressions may use a function, or functions whose names begin with `name.`;
+/// `None` for what none knows.
+pub fn new_since(name: &str) -> Option<Minor> {
+    let is_it = |known: &str| {
+        let method = known.rsplit('.').next().unwrap_or(known);
+        known == name || method == name || known.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'))
+    };
+    let functions = kubernetes(Minor::NEWEST, Minor::NEWEST);
+    let known = functions.iter().filter(|function| is_it(function.name));
+    known.flat_map(|function| &function.overloads).map(|overload| overload.new_since()).min()
+}
+
 /// `functions`, known since that version.
-fn since(version: Minor, functions: Vec<Function>) -> Vec<Function> {
+fn since(version: u16, functions: Vec<Function>) -> Vec<Function> {
     let dated = functions.into_iter().map(|mut function| {
         for overload in &mut function.overloads {
-            Arc::make_mut(overload).since = version;
+            Arc::make_mut(overload).since = Minor::of(version);
         }
         function
     });

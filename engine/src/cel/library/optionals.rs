@@ -53,7 +53,8 @@ pub(super) fn functions() -> Vec<Function> {
             "first",
             [Overload::member("list_first", [Type::list(v())], optional(v()), Cost::One, |_, arguments| {
                 item(list(arguments, 0)?, Some(0))
-            })],
+            })
+            .built(33)],
         ),
         Function::new(
             "hasValue",
@@ -69,7 +70,8 @@ pub(super) fn functions() -> Vec<Function> {
             [Overload::member("list_last", [Type::list(v())], optional(v()), Cost::One, |_, arguments| {
                 let list = list(arguments, 0)?;
                 item(list, list.len().checked_sub(1))
-            })],
+            })
+            .built(33)],
         ),
         Function::new(
             "optional.none",
@@ -90,7 +92,7 @@ pub(super) fn functions() -> Vec<Function> {
         ),
         Function::new(
             "optional.unwrap",
-            [Overload::global("optional_unwrap", [optionals()], Type::list(v()), Cost::One, unwrap)],
+            [Overload::global("optional_unwrap", [optionals()], Type::list(v()), Cost::One, unwrap).built(33)],
         ),
         Function::new(
             "or",
@@ -107,7 +109,7 @@ pub(super) fn functions() -> Vec<Function> {
         ),
         Function::new(
             "unwrapOpt",
-            [Overload::member("optional_unwrapOpt", [optionals()], Type::list(v()), Cost::One, unwrap)],
+            [Overload::member("optional_unwrapOpt", [optionals()], Type::list(v()), Cost::One, unwrap).built(33)],
         ),
         Function::new(
             "value",

@@ -73,7 +73,8 @@ pub(super) fn functions() -> Vec<Function> {
             "isQuantity",
             [Overload::global("is_quantity_string", [Type::String], Bool, PARSE, |_, arguments| {
                 Ok(Value::Bool(Quantity::parse(text(arguments, 0)?).is_ok()))
-            })],
+            })
+            .before(30, Cost::One)],
         ),
         Function::new(
             "quantity",
@@ -81,7 +82,8 @@ pub(super) fn functions() -> Vec<Function> {
                 let parsed = Quantity::parse(text(arguments, 0)?);
                 let quantity = parsed.map_err(|error| EvalError::new(error.to_string()))?;
                 Ok(Value::opaque(QuantityValue::new(quantity, false)))
-            })],
+            })
+            .before(30, Cost::One)],
         ),
         Function::new(
             "sign",

@@ -5,16 +5,16 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
-use crate::cel::env::Expressions;
 use crate::cel::eval::map::Map;
 use crate::cel::eval::show::show;
 use crate::cel::eval::value::{Duration, Timestamp};
 use crate::cel::eval::{EvalError, Scope, Value};
 use crate::cel::function::{Implementation, Run};
+use crate::meta::minor::Minor;
 
 fn implementation(id: &str) -> Option<Implementation> {
     static BY_ID: LazyLock<HashMap<&str, Implementation>> = LazyLock::new(|| {
-        let functions = super::kubernetes(Expressions::Stored.version());
+        let functions = super::kubernetes(Minor::NEWEST, Minor::NEWEST);
         let overloads = functions.iter().flat_map(|function| &function.overloads);
         let made = overloads.filter_map(|overload| match overload.run {
             Run::Function(implementation) => Some((overload.id, implementation)),
@@ -287,10 +287,29 @@ fn named_formats_tell_what_is_wrong() {
 
 #[test]
 fn an_expression_knows_what_its_version_has() {
-    let knows = |version, name| super::kubernetes(version).iter().any(|function| function.name == name);
+    let known = |version| super::kubernetes(Minor::NEWEST, Minor::of(version));
+    let knows = |version, name| known(version).iter().any(|function| function.name == name);
     assert!(knows(37, "includes") && !knows(36, "includes"));
     assert!(knows(28, "quantity") && !knows(27, "quantity"));
     assert!(knows(0, "url") && knows(0, "isSorted"));
+}
+
+#[test]
+fn a_server_has_what_its_minor_built_and_asks_its_prices() {
+    let knows = |minor, name| {
+        let functions = super::kubernetes(Minor::of(minor), Minor::of(minor));
+        functions.iter().any(|function| function.name == name)
+    };
+    // It came to the library of optionals, which 1.28 knows.
+    assert!(knows(33, "first") && !knows(32, "first"));
+    let is_one = |minor| {
+        let functions = super::kubernetes(Minor::of(minor), Minor::of(minor));
+        let found = functions.into_iter().find(|function| function.name == "isQuantity").expect("it is known");
+        matches!(found.overloads[0].cost, crate::cel::cost::Cost::One)
+    };
+    assert!(is_one(29) && !is_one(30));
+    assert_eq!(super::new_since("format.dns1123Label"), Some(Minor::of(32)));
+    assert_eq!(super::new_since("nothing"), None);
 }
 
 /// Any value, of few texts so that they meet.
@@ -341,7 +360,7 @@ proptest! {
     /// Whatever the arguments: with the declared types, with others, with too few.
     #[test]
     fn no_arguments_break_a_function(arguments in prop::collection::vec(any_value(), 0..4)) {
-        for function in super::kubernetes(Expressions::Stored.version()) {
+        for function in super::kubernetes(Minor::NEWEST, Minor::NEWEST) {
             for overload in &function.overloads {
                 let Run::Function(function) = overload.run else { continue };
                 if let Ok(value) = function(&mut Scope::default(), &arguments) {

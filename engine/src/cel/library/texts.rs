@@ -13,6 +13,12 @@ const AFFIX: Cost = Cost::of_overload(
     |called| actual::scale(called.content_size(1), model::TRAVERSAL),
 );
 
+/// The text that is looked through was, before 1.37.
+const WHOLE: Cost = Cost::of_overload(
+    |sizes| Estimate::of(sizes.size(1).scale(model::TRAVERSAL)),
+    |called| actual::scale(called.content_size(0), model::TRAVERSAL),
+);
+
 /// Both texts are gone through.
 const CONTAINS: Cost = Cost::of_overload(
     |sizes| Estimate::of(sizes.size(0).scale(model::TRAVERSAL).times(sizes.size(1).scale(model::TRAVERSAL))),
@@ -41,20 +47,22 @@ pub(super) fn functions() -> Vec<Function> {
             "endsWith",
             [Overload::member("ends_with_string", [String, String], Bool, AFFIX, |_, arguments| {
                 Ok(Value::Bool(text(arguments, 0)?.ends_with(text(arguments, 1)?.as_str())))
-            })],
+            })
+            .before(37, WHOLE)],
         )
         .calling(Calling::BARE),
         Function::new(
             "startsWith",
             [Overload::member("starts_with_string", [String, String], Bool, AFFIX, |_, arguments| {
                 Ok(Value::Bool(text(arguments, 0)?.starts_with(text(arguments, 1)?.as_str())))
-            })],
+            })
+            .before(37, WHOLE)],
         )
         .calling(Calling::BARE),
         Function::new(
             "matches",
             [
-                Overload::global("matches", [String, String], Bool, MATCHES, matches),
+                Overload::global("matches", [String, String], Bool, MATCHES, matches).before(37, Cost::One),
                 Overload::member("matches_string", [String, String], Bool, MATCHES, matches),
             ],
         )

@@ -3,7 +3,7 @@
 use super::arguments::{opaque, text};
 use super::network::downcast;
 use crate::cel::cost::Cost;
-use crate::cel::cost::formula::TRAVERSE;
+use crate::cel::cost::formula::{PARSE, TRAVERSE};
 use crate::cel::eval::map::Map;
 use crate::cel::eval::value::Opaque;
 use crate::cel::eval::{EvalError, Value};
@@ -38,7 +38,8 @@ pub(super) fn functions() -> Vec<Function> {
             "url",
             [Overload::global("string_to_url", [Type::String], url_type(), TRAVERSE, |_, arguments| {
                 parse(text(arguments, 0)?).map(Value::opaque)
-            })],
+            })
+            .before(32, PARSE)],
         ),
     ]
 }

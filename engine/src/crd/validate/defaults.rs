@@ -3,14 +3,15 @@
 //! Source: apiextensions-apiserver 1.37, answers recorded from it.
 
 use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::minor::Minor;
 use crate::schema::rules::{Limits, Rules};
 use crate::schema::structural::Structural;
 use crate::schema::{coerce, prune, validate};
 use crate::value::{Map, Value};
 
 /// What is wrong with the defaults of `schema`, the root of a version. Defaults in `additionalProperties` are not visited.
-pub fn validate_defaults(schema: &Structural, require_pruned: bool, path: &Path<'_>) -> ErrorList {
-    let mut visit = Visit { require_pruned, errors: ErrorList::new(), limits: Limits::default() };
+pub fn validate_defaults(minor: Minor, schema: &Structural, require_pruned: bool, path: &Path<'_>) -> ErrorList {
+    let mut visit = Visit { minor, require_pruned, errors: ErrorList::new(), limits: Limits::default() };
     let resource = Resource { schema, way: None };
     // Where the rules became too dear, no further default is looked at.
     let _ = visit.enter(schema, &resource, true, false, path);
@@ -54,6 +55,7 @@ impl Resource<'_> {
 }
 
 struct Visit {
+    minor: Minor,
     require_pruned: bool,
     errors: ErrorList,
     /// What the rules may still cost.
@@ -166,7 +168,7 @@ impl Visit {
         is_resource: bool,
         path: &Path<'_>,
     ) -> Result<(), Exhausted> {
-        let rules = Rules::compile(schema, is_resource);
+        let rules = Rules::compile_for(self.minor, schema, is_resource);
         if rules.is_empty() {
             return Ok(());
         }

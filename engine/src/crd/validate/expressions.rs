@@ -10,9 +10,10 @@ use crate::cel::cost::model::{EXPRESSION_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX};
 use crate::cel::declared::DeclType;
 use crate::cel::escape::escape;
 use crate::meta::field::{Error, ErrorList, Path};
-use crate::schema::declare::declare;
+use crate::meta::minor::Minor;
+use crate::schema::declare::declare_in;
 use crate::schema::json_schema::{JsonSchema, ValidationRule};
-use crate::schema::rules::compile::{CompiledRule, Origin, cardinality_max, compile};
+use crate::schema::rules::compile::{CompiledRule, Origin, cardinality_max, compile_for};
 use crate::schema::structural::{Structural, StructuralOrBool};
 
 /// How many rules are named where all together are too dear.
@@ -108,6 +109,8 @@ pub struct Context<'c> {
     is_within_rules: bool,
     /// How often the nodes above let this one stand in an object; `None` where nothing bounds that.
     cardinality: Option<u64>,
+    /// The version of Kubernetes that is asked.
+    minor: Minor,
     declared: OnceCell<Declared>,
 }
 
@@ -130,10 +133,10 @@ enum Declared {
 
 impl<'c> Context<'c> {
     /// The root of a version's schema.
-    pub fn root(schema: &'c JsonSchema, structural: &'c Structural) -> Self {
+    pub fn root(minor: Minor, schema: &'c JsonSchema, structural: &'c Structural) -> Self {
         let is_within_rules = !schema.validations.is_empty();
         let declared = OnceCell::new();
-        Context { schema, structural, above: None, is_within_rules, cardinality: Some(1), declared }
+        Context { schema, structural, above: None, is_within_rules, cardinality: Some(1), minor, declared }
     }
 
     /// The context of a property; `None` where the structural schema has none of that name.
@@ -159,6 +162,7 @@ impl<'c> Context<'c> {
             above: Some((self, step)),
             is_within_rules: self.is_within_rules || !schema.validations.is_empty(),
             cardinality: self.cardinality.zip(elements_max(self.schema)).map(|(own, more)| own.saturating_mul(more)),
+            minor: self.minor,
             declared: OnceCell::new(),
         }
     }
@@ -187,7 +191,7 @@ impl<'c> Context<'c> {
                 return declared;
             }
             let is_resource = self.above.is_none() || self.schema.embedded_resource;
-            declare(self.structural, is_resource).map_or(Declared::Unseen, Declared::Type)
+            declare_in(self.minor, self.structural, is_resource).map_or(Declared::Unseen, Declared::Type)
         })
     }
 
@@ -229,7 +233,9 @@ impl<'c> Context<'c> {
         let rules = &self.schema.validations;
         let origin = Origin::Written(&options.preexisting_expressions);
         let mut errors = ErrorList::new();
-        for (index, compiled) in compile(rules, self.structural, decl, origin).into_iter().enumerate() {
+        for (index, compiled) in
+            compile_for(options.minor, rules, self.structural, decl, origin).into_iter().enumerate()
+        {
             let path = path.index(index);
             let request_cardinality = cardinality_max(decl);
             let cost = compiled.cost_max().saturating_mul(self.cardinality.unwrap_or(request_cardinality));
@@ -285,7 +291,7 @@ fn check_rule(
             let detail = format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {node}");
             errors.push(Error::invalid(&rule_path, rule.rule.as_str(), detail));
         }
-    } else if let Some(is_optional) = rule.optional_old_self {
+    } else if let Some(is_optional) = rule.optional_old_self_in(options.minor) {
         let detail = "may not be set if oldSelf is not used in rule";
         errors.push(Error::invalid(&path.child("optionalOldSelf"), is_optional, detail));
     }

@@ -34,6 +34,7 @@ use options::Options;
 use super::REPEATED_NAMES_BYTES_MAX;
 use super::definition::{Definition, Spec, Status, Version};
 use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::minor::Minor;
 use crate::meta::names::name_is_dns1123_subdomain;
 use crate::meta::object_meta;
 use crate::schema::json_schema::JsonSchema;
@@ -47,12 +48,12 @@ const SCOPES: [&str; 2] = ["Cluster", "Namespaced"];
 
 /// What is wrong with a new definition.
 pub fn create(definition: &Definition) -> ErrorList {
-    create_with(definition, &Options::for_create()).0
+    create_with(definition, &Options::for_create(definition)).0
 }
 
 /// What is wrong with a new definition, and what the rules of each of its schemas cost.
 pub fn create_with_costs(definition: &Definition) -> (ErrorList, Vec<SchemaCosts>) {
-    create_with(definition, &Options::for_create().keeping_costs())
+    create_with(definition, &Options::for_create(definition).keeping_costs())
 }
 
 fn create_with(definition: &Definition, options: &Options) -> (ErrorList, Vec<SchemaCosts>) {
@@ -106,7 +107,7 @@ pub fn schemas(definition: &Definition) -> Vec<&JsonSchema> {
 fn validate_rest(new: &Definition, old: Option<&Definition>) -> ErrorList {
     let mut errors = validate_status(&new.status);
     let stored_path = STATUS.child("storedVersions");
-    errors.extend(validate_stored_versions(&new.status.stored_versions, &new.spec.versions, &stored_path));
+    errors.extend(validate_stored_versions(new.minor, &new.status.stored_versions, &new.spec.versions, &stored_path));
     errors.extend(approval::validate_approval(new, old));
     if new.spec.preserve_unknown_fields && !old.is_some_and(|old| old.spec.preserve_unknown_fields) {
         let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema \
@@ -121,7 +122,7 @@ fn validate_status(status: &Status) -> ErrorList {
 }
 
 /// Versions that something may be stored in must stay, and the storage version is one of them.
-fn validate_stored_versions(stored: &[String], versions: &[Version], path: &Path<'_>) -> ErrorList {
+fn validate_stored_versions(minor: Minor, stored: &[String], versions: &[Version], path: &Path<'_>) -> ErrorList {
     if stored.is_empty() {
         return Error::invalid(path, Value::Null, "must have at least one stored version").into();
     }
@@ -136,11 +137,12 @@ fn validate_stored_versions(stored: &[String], versions: &[Version], path: &Path
         }
     }
     for (name, index) in unmet {
-        let detail = format!(
+        let newer = format!(
             "missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until \
              a storage migration ensures no data remains persisted in {name} and removes {name} from \
              status.storedVersions"
         );
+        let detail = if minor < Minor::of(33) { "must appear in spec.versions".to_owned() } else { newer };
         errors.push(Error::invalid(&path.index(index), name, detail));
     }
     errors
@@ -220,7 +222,8 @@ fn validate_schema_presence(spec: &InternalSpec<'_>, options: &Options) -> Error
         if version.own.open_api_schema().is_none() && (options.require_schema || version.version.served) {
             let path = versions_path.index(index);
             let path = path.child("schema");
-            let detail = if options.require_schema { "" } else { "because otherwise all fields are pruned" };
+            let required = if options.minor < Minor::of(34) { "schemas are required" } else { "" };
+            let detail = if options.require_schema { required } else { "because otherwise all fields are pruned" };
             errors.push(Error::required(&path.child("openAPIV3Schema"), detail));
         }
     }
@@ -237,7 +240,7 @@ fn validate_shared_selectable(spec: &InternalSpec<'_>, options: &Options) -> Err
         // That there is no schema was told already.
         (Some(_), None) => ErrorList::new(),
         (None, _) => {
-            let detail = "may only be set when validations.schema is included";
+            let detail = versions::selectable_detail(options, "may only be set when validations.schema is included");
             Error::invalid(&SPEC.child("selectableFields"), "", detail).into()
         }
     }

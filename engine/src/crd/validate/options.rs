@@ -14,11 +14,17 @@ use super::walk::is_valid_type;
 use crate::crd::definition::{Definition, Spec, Version};
 use crate::crd::{REPEATED_NAMES_BYTES_MAX, repeated_names_bytes};
 use crate::meta::field::Path;
+use crate::meta::minor::Minor;
 use crate::schema::check::validate_structural;
 use crate::schema::convert::to_structural;
 use crate::schema::default::prune_defaults;
 use crate::schema::json_schema::JsonSchema;
 use crate::schema::rules::compile::Preexisting;
+
+/// The version of Kubernetes that began to look at the bundle of a webhook's authorities.
+const CA_BUNDLE_SINCE: Minor = Minor::of(31);
+/// The version of Kubernetes that began to leave too many selectable fields where they were.
+const ANY_NUMBER_SINCE: Minor = Minor::of(35);
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -48,10 +54,12 @@ pub struct Options {
     pub keeps_costs: bool,
     /// Expressions may cost more than the limit; all together they may not.
     pub allow_dear_expressions: bool,
+    /// The version of Kubernetes that is asked.
+    pub minor: Minor,
 }
 
 impl Options {
-    pub fn for_create() -> Self {
+    pub fn for_create(new: &Definition) -> Self {
         Options {
             require_known_review_version: true,
             require_immutable_names: false,
@@ -69,13 +77,15 @@ impl Options {
             versions_as_before: Arc::default(),
             keeps_costs: false,
             allow_dear_expressions: false,
+            minor: new.minor,
         }
     }
 
     pub fn for_update(new: &Definition, old: &Definition) -> Self {
+        let minor = new.minor;
         let (new, spec) = (InternalSpec::of(new), InternalSpec::of(old));
         let mut preexisting_expressions = Preexisting::default();
-        spec.schemas().for_each(|schema| preexisting_expressions.note(schema));
+        spec.schemas().for_each(|schema| preexisting_expressions.note(minor, schema));
         let reviews = old.spec.conversion.as_ref().map_or(&[][..], review_versions);
         let is_established = old.is_true("Established");
         let has_items_fault =
@@ -89,13 +99,18 @@ impl Options {
             require_pruned_defaults: !spec.schemas().any(has_unpruned_defaults),
             require_atomic_set_type: !spec.any_schema(list_type::has_non_atomic_items),
             require_map_list_keys_map_set: !spec.any_schema(has_items_fault),
-            require_valid_ca_bundle: is_established && has_valid_ca_bundle(old),
+            require_valid_ca_bundle: minor >= CA_BUNDLE_SINCE && is_established && has_valid_ca_bundle(old),
             require_few_names: !repeats_too_many_names(&old.spec),
-            any_number_of_selectable_fields: Arc::new(unchanged_beyond_limit(&new, &spec)),
+            any_number_of_selectable_fields: if minor < ANY_NUMBER_SINCE {
+                Arc::default()
+            } else {
+                Arc::new(unchanged_beyond_limit(&new, &spec))
+            },
             preexisting_expressions: Arc::new(preexisting_expressions),
             versions_as_before: Arc::new(with_unchanged_schema(&new, &spec)),
             keeps_costs: false,
             allow_dear_expressions: false,
+            minor,
         }
     }
 

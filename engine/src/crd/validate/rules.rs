@@ -4,6 +4,7 @@ use std::cell::LazyCell;
 
 use super::go_struct;
 use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::minor::Minor;
 use crate::schema::convert::to_structural;
 use crate::schema::field_path::{Brackets, resolve};
 use crate::schema::json_schema::{JsonSchema, ValidationRule};
@@ -15,7 +16,12 @@ const REASONS: [&str; 4] = ["FieldValueDuplicate", "FieldValueForbidden", "Field
 /// What is wrong with the rules of `schema`, which are at `path`.
 ///
 /// `structural` is its structural form, where that is known.
-pub fn validate_rules(schema: &JsonSchema, structural: Option<&Structural>, path: &Path<'_>) -> ErrorList {
+pub fn validate_rules(
+    minor: Minor,
+    schema: &JsonSchema,
+    structural: Option<&Structural>,
+    path: &Path<'_>,
+) -> ErrorList {
     let mut errors = ErrorList::new();
     // Nothing can be said about a schema that is not structural.
     let converted = LazyCell::new(|| to_structural(schema).ok());
@@ -23,7 +29,7 @@ pub fn validate_rules(schema: &JsonSchema, structural: Option<&Structural>, path
     for (index, rule) in schema.validations.iter().enumerate() {
         work::bytes(rule.rule.len() + rule.message.len());
         let path = path.index(index);
-        errors.extend(validate_texts(rule, &path));
+        errors.extend(validate_texts(minor, rule, &path));
         if !rule.message_expression.is_empty() && rule.message_expression.trim().is_empty() {
             let detail = "messageExpression must be non-empty if specified";
             errors.push(Error::required(&path.child("messageExpression"), detail));
@@ -32,16 +38,19 @@ pub fn validate_rules(schema: &JsonSchema, structural: Option<&Structural>, path
             let error = Error::not_supported(&path.child("reason"), reason, &REASONS);
             errors.push(go_struct::shown_as_json(error));
         }
-        errors.extend(validate_field_path(&rule.field_path, structural, &path.child("fieldPath")));
+        errors.extend(validate_field_path(minor, &rule.field_path, structural, &path.child("fieldPath")));
     }
     errors
 }
 
 /// The first fault of the rule and its message.
-fn validate_texts(rule: &ValidationRule, path: &Path<'_>) -> Option<Error> {
+fn validate_texts(minor: Minor, rule: &ValidationRule, path: &Path<'_>) -> Option<Error> {
     let message_path = path.child("message");
     let (expression, message) = (rule.rule.trim(), rule.message.trim());
-    let invalid = |detail: &str| Some(Error::invalid(&message_path, rule.message.as_str(), detail));
+    let invalid = |detail: &str| {
+        let detail = named(minor, "message", detail);
+        Some(Error::invalid(&message_path, rule.message.as_str(), detail))
+    };
     if expression.is_empty() {
         Some(Error::required(&path.child("rule"), "rule is not specified"))
     } else if !rule.message.is_empty() && message.is_empty() {
@@ -56,6 +65,7 @@ fn validate_texts(rule: &ValidationRule, path: &Path<'_>) -> Option<Error> {
 }
 
 fn validate_field_path<'s>(
+    minor: Minor,
     field_path: &str,
     structural: impl FnOnce() -> Option<&'s Structural>,
     path: &Path<'_>,
@@ -64,7 +74,7 @@ fn validate_field_path<'s>(
     if field_path.is_empty() {
         return errors;
     }
-    let mut refuse = |detail: &str| errors.push(Error::invalid(path, field_path, detail));
+    let mut refuse = |detail: &str| errors.push(Error::invalid(path, field_path, named(minor, "fieldPath", detail)));
     if field_path.trim().is_empty() {
         refuse("must be non-empty if specified");
     }
@@ -76,6 +86,11 @@ fn validate_field_path<'s>(
         refuse("must be a valid path");
     }
     errors
+}
+
+/// `detail`, which repeated the name of the field before 1.34.
+fn named(minor: Minor, field: &str, detail: &str) -> String {
+    if minor < Minor::of(34) { format!("{field} {detail}") } else { detail.to_owned() }
 }
 
 fn has_line_break(text: &str) -> bool {

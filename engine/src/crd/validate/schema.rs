@@ -37,7 +37,7 @@ pub fn validate_schema(
             Ok(converted) => {
                 let mut found = validate_structural(&schema_path, &converted);
                 if found.is_empty() {
-                    found = validate_defaults(&converted, options.require_pruned_defaults, &schema_path);
+                    found = validate_defaults(options.minor, &converted, options.require_pruned_defaults, &schema_path);
                 }
                 // Rules of a schema with faults would only show faults that go away with them.
                 structural = Some(converted).filter(|_| found.is_empty());
@@ -45,7 +45,7 @@ pub fn validate_schema(
             }
         }
     }
-    let context = structural.as_ref().map(|structural| Context::root(schema, structural));
+    let context = structural.as_ref().map(|structural| Context::root(options.minor, schema, structural));
     errors.extend(validate_open_api(schema, context.as_ref(), &mut costs, options, &schema_path));
     // The walk over all nodes mostly tells the same in better words.
     if errors.is_empty() {

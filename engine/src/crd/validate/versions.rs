@@ -11,6 +11,7 @@ use super::options::Options;
 use super::schema::validate_schema;
 use super::selectable::validate_selectable_fields;
 use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::minor::Minor;
 use crate::schema::convert::to_structural;
 use crate::schema::json_schema::JsonSchema;
 use crate::schema::structural::Structural;
@@ -91,9 +92,19 @@ fn validate_selectable(version: &InternalVersion<'_>, options: &Options, path: &
     match version.own.open_api_schema() {
         Some(schema) => validate_selectable_in(fields, schema, options, &version.version.name, path),
         None => {
-            let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
+            let detail =
+                selectable_detail(options, "may only be set when `version.schema.openAPIV3Schema` is not included");
             Error::invalid(&path.child("selectableFields"), "", detail).into()
         }
+    }
+}
+
+/// `detail` as it was told before 1.34, too: with the name of the field, and no quotes.
+pub fn selectable_detail(options: &Options, detail: &str) -> String {
+    if options.minor < Minor::of(34) {
+        format!("selectableFields {}", detail.replace('`', ""))
+    } else {
+        detail.to_owned()
     }
 }
 

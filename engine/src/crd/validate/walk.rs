@@ -74,7 +74,12 @@ impl Walk<'_> {
             self.errors.extend(list_type::validate_items_of_sets_and_maps(schema, path));
         }
         let rules_path = path.child("x-kubernetes-validations");
-        self.errors.extend(rules::validate_rules(schema, context.map(Context::structural), &rules_path));
+        self.errors.extend(rules::validate_rules(
+            self.options.minor,
+            schema,
+            context.map(Context::structural),
+            &rules_path,
+        ));
         if let Some(context) = context.filter(|_| !schema.validations.is_empty())
             && self.errors.len() == errors_before
         {

@@ -26,6 +26,7 @@ pub(crate) mod table;
 pub(crate) mod fields;
 pub mod priority;
 pub mod tolerations;
+pub mod namespace_tolerations;
 pub mod runtime_class;
 pub mod service_account;
 pub mod topology;

@@ -40,7 +40,7 @@ pub fn admit(pod: &mut Value, class: Option<&Value>) -> Result<(), String> {
     }
     if let Some(scheduling) = class.get("scheduling").filter(|scheduling| !scheduling.is_null()) {
         select_nodes(spec, scheduling)?;
-        tolerate(spec, scheduling);
+        merge_tolerations(spec, scheduling.items_at(&["tolerations"]));
     }
     Ok(())
 }
@@ -60,9 +60,9 @@ fn select_nodes(spec: &mut Value, scheduling: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Adds the tolerations of the class, and leaves out what others tolerate as well.
-fn tolerate(spec: &mut Value, scheduling: &Value) {
-    let all = [spec.items_at(&["tolerations"]), scheduling.items_at(&["tolerations"])].concat();
+/// Adds tolerations to those of the spec of a pod, and leaves out what others tolerate as well.
+pub(super) fn merge_tolerations(spec: &mut Value, more: &[Value]) {
+    let all = [spec.items_at(&["tolerations"]), more].concat();
     let mut merged: Vec<Value> = Vec::new();
     for (index, toleration) in all.iter().enumerate() {
         let is_covered = |other: &Value| {
@@ -80,7 +80,7 @@ fn tolerate(spec: &mut Value, scheduling: &Value) {
 }
 
 /// Whether all that `one` tolerates, `other` tolerates as well, and for as long.
-fn covers(other: &Value, one: &Value) -> bool {
+pub(super) fn covers(other: &Value, one: &Value) -> bool {
     if other == one {
         return true;
     }

@@ -68,7 +68,17 @@ fn merge_native(native: Native, object: &Value, types: Option<&TypeSchema>) -> R
     types
         .validate(object, true)
         .map_err(|errors| format!("failed to convert original object to typed object: {errors}"))?;
-    Ok(types.merge(object, &patch))
+    let mut merged = types.merge(object, &patch);
+    keep_managed_fields(object, &mut merged);
+    Ok(merged)
+}
+
+/// Who owns which fields stays as it is: merges pass it over.
+fn keep_managed_fields(object: &Value, merged: &mut Value) {
+    const NAME: &str = "managedFields";
+    if let (Some(managed), Some(metadata)) = (object.at(&["metadata", NAME]), merged.get_mut("metadata")) {
+        metadata.make_object().insert(NAME, managed.clone());
+    }
 }
 
 /// The kind of an object, as Go prints it: `apps/v1, Kind=Deployment`.

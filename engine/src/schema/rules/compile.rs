@@ -14,6 +14,7 @@ use crate::cel::declared::DeclType;
 use crate::cel::env::{Env, Expressions};
 use crate::cel::eval::{EvalError, Program};
 use crate::cel::types::Type;
+use crate::meta::minor::Minor;
 use crate::schema::field_path::{Brackets, resolve};
 use crate::schema::json_schema::{JsonSchema, ValidationRule};
 use crate::schema::structural::Structural;
@@ -68,13 +69,14 @@ pub struct Preexisting {
 }
 
 impl Preexisting {
-    /// Adds the rules of `schema`, at any depth.
-    pub fn note(&mut self, schema: &JsonSchema) {
+    /// Adds the rules of `schema`, at any depth. Before 1.31 the rule itself was noted in place of its message.
+    pub fn note(&mut self, minor: Minor, schema: &JsonSchema) {
         schema.any(&mut |schema| {
             for rule in &schema.validations {
                 self.rules.insert(rule.rule.clone());
                 if !rule.message_expression.is_empty() {
-                    self.message_expressions.insert(rule.message_expression.clone());
+                    let noted = if minor < Minor::of(31) { &rule.rule } else { &rule.message_expression };
+                    self.message_expressions.insert(noted.clone());
                 }
             }
             false
@@ -108,8 +110,20 @@ impl Origin<'_> {
     }
 }
 
-/// Compiles `rules`, in their order, for the node that `schema` specifies and `decl` declares.
+/// Compiles `rules`, in their order, for the node that `schema` specifies and `decl` declares, in the newest version of
+/// Kubernetes.
 pub fn compile(
+    rules: &[ValidationRule],
+    schema: &Structural,
+    decl: &DeclType,
+    origin: Origin<'_>,
+) -> Vec<CompiledRule> {
+    compile_for(Minor::NEWEST, rules, schema, decl, origin)
+}
+
+/// [`compile`] in that version.
+pub fn compile_for(
+    minor: Minor,
     rules: &[ValidationRule],
     schema: &Structural,
     decl: &DeclType,
@@ -119,7 +133,7 @@ pub fn compile(
         return Vec::new();
     }
     let decl = decl.named(SELF_TYPE);
-    rules.iter().map(|rule| compile_rule(rule, schema, &decl, origin)).collect()
+    rules.iter().map(|rule| compile_rule(minor, rule, schema, &decl, origin)).collect()
 }
 
 /// How often a value of the type can stand in a request, if nothing else bounds that. A comma is taken to follow each.
@@ -127,15 +141,21 @@ pub fn cardinality_max(decl: &DeclType) -> u64 {
     model::REQUEST_SIZE_BYTES_MAX / decl.min_serialized_size.saturating_add(1)
 }
 
-fn compile_rule(rule: &ValidationRule, schema: &Structural, decl: &DeclType, origin: Origin<'_>) -> CompiledRule {
+fn compile_rule(
+    minor: Minor,
+    rule: &ValidationRule,
+    schema: &Structural,
+    decl: &DeclType,
+    origin: Origin<'_>,
+) -> CompiledRule {
     let mut compiled = CompiledRule::default();
     if rule.rule.trim().is_empty() {
         return compiled;
     }
-    let is_old_optional = rule.optional_old_self == Some(true);
+    let is_old_optional = rule.optional_old_self_in(minor) == Some(true);
     let environment = |expressions| {
         let old = if is_old_optional { Type::optional(decl.ty.clone()) } else { decl.ty.clone() };
-        Env::kubernetes(expressions).with_variable(SELF, decl.ty.clone()).with_variable(OLD_SELF, old)
+        Env::of(minor, expressions).with_variable(SELF, decl.ty.clone()).with_variable(OLD_SELF, old)
     };
     let env = environment(origin.of_rule(&rule.rule));
     let checked = match env.compile(&rule.rule) {

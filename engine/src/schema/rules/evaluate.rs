@@ -8,6 +8,7 @@ use super::tree::{Node, Rule, Rules};
 use crate::cel::cost::model::{CALL_LIMIT, OBJECT_BUDGET};
 use crate::cel::eval::{Binding, EvalError, Program, Value as Cel};
 use crate::meta::field::{self, ErrorList, Path};
+use crate::meta::minor::Minor;
 use crate::schema::correlate::{Correlated, OldItems};
 use crate::schema::json_schema::ValidationRule;
 use crate::value::{Map, Value, go_quote};
@@ -73,8 +74,14 @@ impl Rules {
         limits: Limits,
         observe: &mut dyn FnMut(Run<'_, 'a>),
     ) -> Findings {
-        let mut evaluation =
-            Evaluation { errors: ErrorList::new(), warnings: Vec::new(), left: limits.object, limits, observe };
+        let mut evaluation = Evaluation {
+            errors: ErrorList::new(),
+            warnings: Vec::new(),
+            left: limits.object,
+            limits,
+            minor: self.minor,
+            observe,
+        };
         let flow = match &self.root {
             Some(root) => {
                 let kept = Kept { here: correlated, above: None::<&Correlated<'_>> };
@@ -100,6 +107,7 @@ struct Evaluation<'o, 'a> {
     warnings: Vec<String>,
     left: i64,
     limits: Limits,
+    minor: Minor,
     observe: &'o mut dyn FnMut(Run<'_, 'a>),
 }
 
@@ -296,7 +304,10 @@ impl<'a> Evaluation<'_, 'a> {
             };
             let forgiven = !rule.uses_old_self && kept.is_unchanged();
             let (error, flow) = match failure {
-                Ok(detail) => (refusal(rule, path, node, value, detail), Ok(())),
+                Ok(detail) => {
+                    let shown = if self.minor < SHOWS_VALUES_SINCE { Shown::Type } else { Shown::Value(value) };
+                    (refusal(rule, path, node, shown, detail), Ok(()))
+                }
                 Err(error) => (error, Err(Exhausted)),
             };
             if forgiven {
@@ -391,18 +402,30 @@ fn fault_at(rule: &Rule, path: &Path<'_>, node: &Node, detail: String) -> field:
     at(rule, path, |path| field::Error::invalid(path, node.type_.as_str(), detail))
 }
 
-/// That `value` fails `rule`.
-fn refusal(rule: &Rule, path: &Path<'_>, node: &Node, value: &Value, detail: String) -> field::Error {
-    let omits_value = matches!(node.type_.as_str(), "object" | "array");
+/// The version of Kubernetes that began to show what fails a rule; before, it showed the type.
+const SHOWS_VALUES_SINCE: Minor = Minor::of(35);
+
+/// What an error shows as the value that fails.
+enum Shown<'v> {
+    Value(&'v Value),
+    Type,
+}
+
+/// That a value fails `rule`.
+fn refusal(rule: &Rule, path: &Path<'_>, node: &Node, shown: Shown<'_>, detail: String) -> field::Error {
+    let (omits_value, value) = match shown {
+        Shown::Value(value) => (matches!(node.type_.as_str(), "object" | "array"), value.clone()),
+        Shown::Type => (false, Value::from(node.type_.as_str())),
+    };
     at(rule, path, |path| match rule.rule.reason.as_deref() {
         Some("FieldValueForbidden") => field::Error::forbidden(path, detail),
         Some("FieldValueRequired") => field::Error::required(path, detail),
         Some("FieldValueDuplicate") if omits_value => {
             field::Error { bad_value: None, ..field::Error::duplicate(path, "") }
         }
-        Some("FieldValueDuplicate") => field::Error::duplicate(path, value.clone()),
+        Some("FieldValueDuplicate") => field::Error::duplicate(path, value),
         _ if omits_value => field::Error::invalid_omitted(path, detail),
-        _ => field::Error::invalid(path, value.clone(), detail),
+        _ => field::Error::invalid(path, value, detail),
     })
 }
 

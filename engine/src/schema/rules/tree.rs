@@ -2,12 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::compile::{CompiledRule, Origin, compile};
+use super::compile::{CompiledRule, Origin, compile_for};
 use crate::cel::declared::DeclType;
 use crate::cel::escape::escape;
 use crate::cel::eval::Program;
 use crate::cel::eval::host::Form;
-use crate::schema::declare::declare;
+use crate::meta::minor::Minor;
+use crate::schema::declare::declare_in;
 use crate::schema::form::form;
 use crate::schema::json_schema::ValidationRule;
 use crate::schema::structural::{NestedValueValidation, Structural, StructuralOrBool};
@@ -18,6 +19,8 @@ use crate::work;
 #[derive(Debug, Default)]
 pub struct Rules {
     pub(super) root: Option<Node>,
+    /// The version of Kubernetes that they were compiled for.
+    pub(super) minor: Minor,
 }
 
 /// The rules of the root of a custom resource, compiled when they are first asked for.
@@ -25,13 +28,13 @@ pub struct Rules {
 pub struct LazyRules(Arc<OnceLock<Rules>>);
 
 impl LazyRules {
-    /// The rules of `schema`, which is always the same one.
-    pub fn of(&self, schema: &Structural) -> &Rules {
+    /// The rules of `schema`, which is always the same one, in that version of Kubernetes.
+    pub fn of(&self, schema: &Structural, minor: Minor) -> &Rules {
         if let Some(rules) = self.0.get() {
             return rules;
         }
         // Outside of the lock, as it may be ended.
-        let rules = Rules::compile(schema, true);
+        let rules = Rules::compile_for(minor, schema, true);
         self.0.get_or_init(|| rules)
     }
 }
@@ -80,12 +83,17 @@ impl Rules {
     /// Compiles the rules of `schema`, which is stored: they may use all there is. `is_resource` is for the root of a
     /// custom resource.
     pub fn compile(schema: &Structural, is_resource: bool) -> Rules {
+        Rules::compile_for(Minor::NEWEST, schema, is_resource)
+    }
+
+    /// [`Rules::compile`] in that version of Kubernetes.
+    pub fn compile_for(minor: Minor, schema: &Structural, is_resource: bool) -> Rules {
         if !super::any(schema) {
             return Rules::default();
         }
-        let decl = declare(schema, is_resource);
+        let decl = declare_in(minor, schema, is_resource);
         let form = Arc::new(form(schema, is_resource));
-        Rules { root: node(&Spine::of(schema), schema, &form, decl.as_ref()) }
+        Rules { root: node(minor, &Spine::of(schema), schema, &form, decl.as_ref()), minor }
     }
 
     /// Whether there is no rule at all.
@@ -145,12 +153,18 @@ fn values_of(schema: &Structural) -> Option<&Structural> {
 }
 
 /// The rules of `spine` about values of `schema`, which show themselves by `form`; `None` if there are none here nor below.
-fn node(spine: &Spine<'_>, schema: &Structural, form: &Arc<Form>, decl: Option<&DeclType>) -> Option<Node> {
+fn node(
+    minor: Minor,
+    spine: &Spine<'_>,
+    schema: &Structural,
+    form: &Arc<Form>,
+    decl: Option<&DeclType>,
+) -> Option<Node> {
     work::steps(1 + spine.properties.len());
     let below = |below: Below<'_>, schema: &Structural, form: Option<&Arc<Form>>, decl: Option<&DeclType>| match form {
-        Some(form) => node(&below.spine(), schema, form, decl),
+        Some(form) => node(minor, &below.spine(), schema, form, decl),
         // Expressions above can't reach it.
-        None => node(&below.spine(), schema, &Arc::new(self::form(schema, false)), decl),
+        None => node(minor, &below.spine(), schema, &Arc::new(self::form(schema, false)), decl),
     };
     let element = decl.and_then(DeclType::element);
     let items = match (spine.items, &schema.items) {
@@ -169,7 +183,7 @@ fn node(spine: &Spine<'_>, schema: &Structural, form: &Arc<Form>, decl: Option<&
             Some(escaped) => decl.and_then(|decl| decl.field(&escaped)),
             // Expressions above don't see it, but its own rules do.
             None => {
-                own = declare(schema, schema.extensions.embedded_resource);
+                own = declare_in(minor, schema, schema.extensions.embedded_resource);
                 own.as_ref()
             }
         };
@@ -180,9 +194,9 @@ fn node(spine: &Spine<'_>, schema: &Structural, form: &Arc<Form>, decl: Option<&
         }
     }
     let all_of: Vec<Node> =
-        spine.all_of.iter().filter_map(|nested| node(&Spine::nested(nested), schema, form, decl)).collect();
+        spine.all_of.iter().filter_map(|nested| node(minor, &Spine::nested(nested), schema, form, decl)).collect();
     let (rules, error) = match decl {
-        Some(decl) => (compile(spine.rules, schema, decl, Origin::Stored), None),
+        Some(decl) => (compile_for(minor, spine.rules, schema, decl, Origin::Stored), None),
         None if spine.rules.is_empty() => (Vec::new(), None),
         None => (Vec::new(), Some("failed to convert to declType for CEL validation rules")),
     };
@@ -198,7 +212,7 @@ fn node(spine: &Spine<'_>, schema: &Structural, form: &Arc<Form>, decl: Option<&
         is_correlatable: matches!(schema.extensions.map_type.as_deref(), None | Some("granular" | "atomic")),
         item_keys: if is_list_of_entries { schema.extensions.list_map_keys.clone() } else { Vec::new() },
         error,
-        rules: spine.rules.iter().zip(rules).map(|(rule, compiled)| Rule::new(rule, compiled)).collect(),
+        rules: spine.rules.iter().zip(rules).map(|(rule, compiled)| Rule::new(minor, rule, compiled)).collect(),
         form: Arc::clone(form),
         all_of,
         items: items.map(Box::new),
@@ -208,14 +222,14 @@ fn node(spine: &Spine<'_>, schema: &Structural, form: &Arc<Form>, decl: Option<&
 }
 
 impl Rule {
-    fn new(rule: &ValidationRule, compiled: CompiledRule) -> Self {
+    fn new(minor: Minor, rule: &ValidationRule, compiled: CompiledRule) -> Self {
         let program = match (compiled.expression, compiled.error) {
             (_, Some(error)) => Some(Err(error)),
             (Some(expression), None) => Some(Ok(expression.program)),
             (None, None) => None,
         };
         Rule {
-            rule: rule.clone(),
+            rule: ValidationRule { optional_old_self: rule.optional_old_self_in(minor), ..rule.clone() },
             program,
             uses_old_self: compiled.uses_old_self,
             message: compiled.message.and_then(Result::ok).map(|message| message.program),

@@ -7,10 +7,26 @@
     with kubeskiff.start(crds=["config/crd"]) as plane:
         print(plane.url, plane.kubeconfig)
 
+A control plane is copied by `ControlPlane.fork`, has faults by `ControlPlane.fault`, and a clock of its own.
+
 With pytest, the fixtures ``skiff`` and ``skiff_session`` do so for tests; see `kubeskiff.pytest_plugin`.
 """
 
 from ._program import ProgramNotFound, program
-from ._control_plane import ControlPlane, StartError, start
+from ._api import ApiError
+from ._clock import Clock
+from ._faults import Failure, Fault
+from ._control_plane import ControlPlane, Fork, StartError, start
 
-__all__ = ["ControlPlane", "ProgramNotFound", "StartError", "program", "start"]
+__all__ = [
+    "ApiError",
+    "Clock",
+    "ControlPlane",
+    "Failure",
+    "Fault",
+    "Fork",
+    "ProgramNotFound",
+    "StartError",
+    "program",
+    "start",
+]

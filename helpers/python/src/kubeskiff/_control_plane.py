@@ -9,10 +9,14 @@ import threading
 import uuid
 from collections import deque
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
+from ._api import Api, ApiError
+from ._clock import Clock
+from ._faults import Failure, Fault, add
 from ._program import program
 
 if TYPE_CHECKING:
@@ -25,6 +29,9 @@ _LINES_MAX = 10_000
 
 _STOP_SECONDS_MAX = 10.0
 """How long a server may take to end before it is killed."""
+
+
+_PLANES = "/skiff/v1/planes"
 
 
 class StartError(Exception):
@@ -46,7 +53,7 @@ def start(
     Raises `StartError` where the server does not start, and `ProgramNotFound` where there is none.
     """
     folder = Path(tempfile.gettempdir()) / f"skiff-{uuid.uuid4().hex}"
-    command = [str(program()), "serve", "--temporary", "--listen", "127.0.0.1:0", "--store", "memory"]
+    command = [str(program()), "serve", f"--temporary={os.getpid()}", "--listen", "127.0.0.1:0", "--store", "memory"]
     command += ["--data-dir", str(folder)]
     for path in crds:
         command += ["--crds", os.fspath(path)]
@@ -85,6 +92,7 @@ class ControlPlane:
         self._said = said
         self.url = url
         self.kubeconfig = kubeconfig
+        self._api: Api | None = None
 
     def __enter__(self) -> ControlPlane:
         return self
@@ -136,6 +144,88 @@ class ControlPlane:
 
         return kr8s.api(kubeconfig=str(self.kubeconfig))
 
+    def fault(
+        self,
+        *,
+        verbs: Iterable[str] | None = None,
+        group: str | None = None,
+        resource: str | None = None,
+        subresource: str | None = None,
+        namespace: str | None = None,
+        name: str | None = None,
+        user: str | None = None,
+        path: str | None = None,
+        skip: int | None = None,
+        times: int | None = None,
+        probability: float | None = None,
+        seed: int | None = None,
+        delay: float | timedelta | None = None,
+        error: int | Failure | None = None,
+        watch: Literal["closed", "cut", "stalled", "expired"] | None = None,
+        after_events: int | None = None,
+        after: float | timedelta | None = None,
+        stale: int | None = None,
+        lose: Literal["request", "answer"] | None = None,
+        conflict: bool = False,
+    ) -> Fault:
+        """Has requests fail, wait or get old answers, until the `Fault` is removed or the end of its ``with``::
+
+            with plane.fault(verbs=["update"], resource="widgets", error=409, times=2) as fault:
+                ...
+                assert fault.hits == 2
+
+        It is for the requests that fit all of ``verbs``, ``group``, ``resource`` (the plural), ``subresource`` (``""`` for
+        the object itself), ``namespace``, ``name``, ``user`` and ``path`` (with a ``*`` behind a beginning). ``skip`` lets so
+        many go by, ``times`` are so many meet it, each with a ``probability`` that ``seed`` makes the same in each run.
+
+        It does one thing, if it is no ``delay`` alone (in seconds, before anything else): it answers with an ``error`` (a code,
+        or a `Failure`); ends a ``watch``, also one that is open, ``after_events`` or ``after`` a time; begins lists and
+        watches at ``resourceVersion=0`` with the state of ``stale`` changes ago; cuts the connection to ``lose`` the request
+        or the answer; or has the object written before, a ``conflict`` for who updates what they have read.
+
+        Raises `ApiError` where that makes no sense.
+        """
+        return add(
+            self._asked(),
+            verbs=verbs,
+            group=group,
+            resource=resource,
+            subresource=subresource,
+            namespace=namespace,
+            name=name,
+            user=user,
+            path=path,
+            skip=skip,
+            times=times,
+            probability=probability,
+            seed=seed,
+            delay=delay,
+            error=error,
+            watch=watch,
+            after_events=after_events,
+            after=after,
+            stale=stale,
+            lose=lose,
+            conflict=conflict,
+        )
+
+    @property
+    def clock(self) -> Clock:
+        """What time it is for this control plane alone."""
+        return Clock(self._asked())
+
+    def fork(self) -> Fork:
+        """A copy of this control plane as it is now, with its objects, definitions and users, in milliseconds.
+
+        Neither sees what becomes of the other. It ends with `stop`, at the end of a ``with``, or with the first one.
+        """
+        return _fork(self, "main")
+
+    def _asked(self) -> Api:
+        if self._api is None:
+            self._api = Api(self.url, self.kubeconfig)
+        return self._api
+
     def stop(self) -> None:
         """Ends the control plane, and removes what it had. It may be called again."""
         if self._process.poll() is None:
@@ -148,6 +238,47 @@ class ControlPlane:
         if self._process.stdout is not None:
             self._process.stdout.close()
         self._said.join()
+
+
+class Fork(ControlPlane):
+    """A copy of a control plane, in the same process as the first one."""
+
+    def __init__(self, first: ControlPlane, name: str, url: str, kubeconfig: Path) -> None:
+        super().__init__(first._process, first._said, url, kubeconfig)
+        self._first = first
+        self._name = name
+
+    def log_since(self, line: int) -> list[str]:
+        """What it was asked, of what the server has said from that line on."""
+        prefix = f"[{self._name}] "
+        return [said.removeprefix(prefix) for said in super().log_since(line) if said.startswith(prefix)]
+
+    def fork(self) -> Fork:
+        """A copy of this copy."""
+        return _fork(self._first, self._name)
+
+    def stop(self) -> None:
+        """Ends it, and gives its memory back. It may be called again."""
+        self.kubeconfig.unlink(missing_ok=True)
+        try:
+            self._first._asked().send("DELETE", f"{_PLANES}/{self._name}")
+        except ApiError as refused:
+            if refused.code != 404:
+                raise
+
+
+def _fork(first: ControlPlane, of: str) -> Fork:
+    """A copy of the control plane that has the name ``of`` in the process of the first one."""
+    made = first._asked().send("POST", _PLANES, {"from": of})
+    kubeconfig = first.kubeconfig.with_name(f"{made['name']}.kubeconfig")
+    with open(kubeconfig, "w", encoding="utf-8", opener=_private) as file:
+        file.write(made["kubeconfig"])
+    return Fork(first, made["name"], made["url"], kubeconfig)
+
+
+def _private(path: str, flags: int) -> int:
+    """Opens a file that is for this user alone."""
+    return os.open(path, flags, 0o600)
 
 
 class _Lines:

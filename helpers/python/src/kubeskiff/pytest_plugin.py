@@ -2,6 +2,7 @@
 
 - ``skiff`` is a `ControlPlane` for one test.
 - ``skiff_session`` is one for all tests of a run, or of a worker of pytest-xdist.
+- ``skiff_fork`` is a copy for one test of ``skiff_prepared``, a fixture that a suite overrides to prepare ``skiff_session``.
 
 Both have the definitions of the setting ``skiff_crds`` (files or folders, seen from the folder of the settings), and are
 started with ``skiff_arguments``. ``@pytest.mark.skiff(crds=[...], arguments=[...])`` adds to them for one test. Where a test
@@ -49,6 +50,19 @@ def skiff_session(pytestconfig: pytest.Config) -> Iterator[ControlPlane]:
 def skiff(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
     """A control plane for this test alone."""
     with _started(request.config, request.node.get_closest_marker("skiff")) as plane:
+        yield plane
+
+
+@pytest.fixture(scope="session")
+def skiff_prepared(skiff_session: ControlPlane) -> ControlPlane:
+    """What ``skiff_fork`` copies: the control plane of the run, unless a suite overrides this to prepare it, or another."""
+    return skiff_session
+
+
+@pytest.fixture
+def skiff_fork(skiff_prepared: ControlPlane) -> Iterator[ControlPlane]:
+    """A copy of the prepared control plane for this test alone."""
+    with skiff_prepared.fork() as plane:
         yield plane
 
 

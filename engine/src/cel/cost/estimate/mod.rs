@@ -14,6 +14,7 @@ use crate::cel::ast::{Call, Comprehension, Constant, Expr, ExprId, ExprKind, Lis
 use crate::cel::checker::CheckedExpr;
 use crate::cel::declared::DeclType;
 use crate::cel::types::Type;
+use crate::meta::minor::Minor;
 
 /// The range of the cost of one evaluation of `expr`, whose variables are all declared as `root`.
 pub fn estimate(expr: &CheckedExpr, root: &DeclType) -> Range {
@@ -141,7 +142,8 @@ impl<'e> Coster<'e> {
                     set(&mut self.sizes, id, size);
                 }
             }
-            ExprKind::List(_) | ExprKind::Map(_) => {
+            // Before, nothing was known of what a comprehension makes.
+            ExprKind::List(_) | ExprKind::Map(_) if self.checked.minor >= Minor::of(30) => {
                 set(&mut self.sizes, id, times);
                 if let Some(entry) = self.entry(&fold.loop_step) {
                     set(&mut self.entries, id, entry);

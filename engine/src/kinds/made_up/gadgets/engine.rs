@@ -66,7 +66,7 @@ impl Strategy for Engine {
 
     fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = self.validate_create(version, new);
-        errors.extend(metadata::validate_update(new, old));
+        errors.extend(metadata::validate_plain_update(new, old));
         errors
     }
 

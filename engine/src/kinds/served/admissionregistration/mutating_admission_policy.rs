@@ -70,7 +70,7 @@ impl Strategy for MutatingAdmissionPolicy {
 }
 
 fn validate(object: &Value, old: Option<&Value>) -> ErrorList {
-    let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
+    let mut errors = metadata::validate_plain(object, false, names::name_is_dns1123_subdomain);
     let root = FieldRef::root(object);
     let spec = root.field("spec");
     errors.extend(policies::validate_head(&spec, true));

@@ -13,7 +13,7 @@ use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::object;
-use crate::value::Value;
+use crate::value::{Value, json};
 
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 const ANNOTATIONS_MAX: usize = 20;
@@ -73,7 +73,7 @@ impl Strategy for ValidatingAdmissionPolicy {
 }
 
 fn validate(object: &Value, old: Option<&Value>) -> ErrorList {
-    let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
+    let mut errors = metadata::validate_plain(object, false, names::name_is_dns1123_subdomain);
     let root = FieldRef::root(object);
     let spec = root.field("spec");
     errors.extend(policies::validate_head(&spec, false));
@@ -93,7 +93,8 @@ fn validate(object: &Value, old: Option<&Value>) -> ErrorList {
         errors.extend(validate_validation(&compiler, &validation));
     }
     if annotations.len() > ANNOTATIONS_MAX {
-        errors.push(annotations.invalid(format!("must not have more than {ANNOTATIONS_MAX} auditAnnotations")));
+        let error = annotations.invalid(format!("must not have more than {ANNOTATIONS_MAX} auditAnnotations"));
+        errors.push(error.shown_as(show_annotations(&annotations)));
     }
     let mut seen = BTreeSet::new();
     for annotation in annotations.items() {
@@ -104,6 +105,14 @@ fn validate(object: &Value, old: Option<&Value>) -> ErrorList {
         }
     }
     errors
+}
+
+/// Annotations as Go's internal type has their fields.
+fn show_annotations(annotations: &FieldRef<'_>) -> String {
+    let shown = annotations.items().map(|annotation| {
+        object! { "Key" => annotation.text_of("key"), "ValueExpression" => annotation.text_of("valueExpression") }
+    });
+    json::encode_to_string(&Value::Array(shown.collect()))
 }
 
 fn validate_validation(compiler: &Compiler, validation: &FieldRef<'_>) -> ErrorList {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::crd::definition;
 use crate::crd::{Definition, Scope, ServedVersion, defaults, strategy, validate, warnings};
 use crate::meta::field::ErrorList;
+use crate::meta::minor::Minor;
 use crate::value::Value;
 
 use crate::kinds::strategy::{Decoded, Strategy, Subresource};
@@ -32,20 +33,26 @@ spec:
 struct CustomResourceDefinition;
 
 /// The definition in a value that has passed [`Strategy::decode`] before.
-fn typed(object: &Value) -> Definition {
+fn typed(version: &ServedVersion, object: &Value) -> Definition {
+    definition::decode_in(version.minor, object).map(|(definition, _)| definition).unwrap_or_default()
+}
+
+/// The same where nothing is asked that differs between versions of Kubernetes.
+fn typed_newest(object: &Value) -> Definition {
     definition::decode(object).map(|(definition, _)| definition).unwrap_or_default()
 }
 
 /// Changes the typed form of `object`; what the type does not hold stays.
-fn change(object: &mut Value, change: impl FnOnce(&mut Definition)) {
-    let mut definition = typed(object);
+fn change(version: &ServedVersion, object: &mut Value, change: impl FnOnce(&mut Definition)) {
+    let mut definition = typed(version, object);
     change(&mut definition);
     *object = definition.encode();
 }
 
 impl Strategy for CustomResourceDefinition {
-    fn decode(&self, object: Value, _: &[Arc<ServedVersion>]) -> Result<Decoded, String> {
-        let (mut definition, findings) = definition::decode(&object)?;
+    fn decode(&self, object: Value, versions: &[Arc<ServedVersion>]) -> Result<Decoded, String> {
+        let minor = versions.first().map_or(Minor::NEWEST, |version| version.minor);
+        let (mut definition, findings) = definition::decode_in(minor, &object)?;
         defaults::set_defaults(&mut definition);
         Ok(Decoded { object: definition.encode(), findings, is_typed: true })
     }
@@ -54,37 +61,50 @@ impl Strategy for CustomResourceDefinition {
         Definition::default().encode()
     }
 
-    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
-        change(object, strategy::prepare_create);
+    fn prepare_create(&self, version: &ServedVersion, object: &mut Value) {
+        change(version, object, strategy::prepare_create);
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
-        validate::create(&typed(object))
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
+        validate::create(&typed(version, object))
     }
 
-    fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
-        let old = typed(old);
-        change(new, |new| match subresource {
+    fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
+        let old = typed(version, old);
+        change(version, new, |new| match subresource {
             Subresource::Status => strategy::prepare_status_update(new, &old),
             _ => strategy::prepare_update(new, &old),
         });
     }
 
-    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
+        let (new, old) = (typed(version, new), typed(version, old));
         match subresource {
-            Subresource::Status => validate::update_status(&typed(new), &typed(old)),
-            _ => validate::update(&typed(new), &typed(old)),
+            Subresource::Status => validate::update_status(&new, &old),
+            _ => validate::update(&new, &old),
         }
     }
 
-    fn warnings(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: Option<&Value>) -> Vec<String> {
+    fn warnings(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: Option<&Value>,
+    ) -> Vec<String> {
         if subresource == Subresource::Status {
             return Vec::new();
         }
-        let new = typed(new);
+        let new = typed(version, new);
         match old {
             None => warnings::create(&new),
-            Some(old) => warnings::update(&new, &typed(old)),
+            Some(old) => warnings::update(&new, &typed(version, old)),
         }
     }
 
@@ -97,6 +117,6 @@ impl Strategy for CustomResourceDefinition {
     }
 
     fn begin_delete(&self, object: &Value, now: &str) -> Option<Value> {
-        strategy::begin_delete(&typed(object), now).map(|definition| definition.encode())
+        strategy::begin_delete(&typed_newest(object), now).map(|definition| definition.encode())
     }
 }

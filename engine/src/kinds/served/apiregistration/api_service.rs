@@ -161,7 +161,7 @@ impl Strategy for ApiService {
     }
 
     fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
-        let mut errors = metadata::validate_update(new, old);
+        let mut errors = metadata::validate_plain_update(new, old);
         match subresource {
             Subresource::Status => errors.extend(validate_conditions(new)),
             _ => errors.extend(validate(new)),

@@ -66,6 +66,7 @@ impl Strategy for Job {
     fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         if subresource == Subresource::Status {
             prepare::keep(new, old, &["spec"]);
+            set_labels(new);
             return;
         }
         drop_disabled_fields(new, Some(old));

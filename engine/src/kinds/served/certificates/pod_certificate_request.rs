@@ -85,7 +85,7 @@ impl Strategy for PodCertificateRequest {
     }
 
     fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
-        let mut errors = metadata::validate_core_update(new, old);
+        let mut errors = metadata::validate_update(new, old);
         if subresource == Subresource::Status {
             return if errors.is_empty() { validate_status(new, old) } else { errors };
         }

@@ -37,7 +37,7 @@ impl Strategy for Lease {
     }
 
     fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
-        let mut errors = metadata::validate_update(new, old);
+        let mut errors = metadata::validate_plain_update(new, old);
         errors.extend(validate_spec(new));
         errors
     }

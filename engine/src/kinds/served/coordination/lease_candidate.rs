@@ -45,7 +45,7 @@ impl Strategy for LeaseCandidate {
     }
 
     fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
-        let mut errors = metadata::validate_update(new, old);
+        let mut errors = metadata::validate_plain_update(new, old);
         let (new_root, old_root) = (FieldRef::root(new), FieldRef::root(old));
         let (new_spec, old_spec) = (new_root.field("spec"), old_root.field("spec"));
         errors.extend(validate_spec(&new_spec));

@@ -60,6 +60,10 @@ impl Strategy for LimitRange {
         self.validate_create(version, new)
     }
 
+    fn names_nameless(&self) -> bool {
+        true
+    }
+
     fn creates_on_update(&self) -> bool {
         true
     }

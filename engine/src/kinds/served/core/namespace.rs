@@ -9,7 +9,7 @@ use crate::object;
 use crate::value::Value;
 
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Action, Kind, Part, SINGLE_VERBS, metadata};
+use crate::kinds::{Action, Kind, Part, SINGLE_VERBS, defaults, metadata};
 
 /// Namespaces that are there from the start.
 pub const INITIAL: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -43,6 +43,7 @@ struct Namespace;
 impl Strategy for Namespace {
     fn set_typed_defaults(&self, object: &mut Value) {
         label_with_name(object);
+        defaults::set(defaults::structure(object, "status"), "phase", "Active");
     }
 
     fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {

@@ -167,13 +167,14 @@ fn show(fields: &[(&str, Value)]) -> String {
 fn validate_quantities(node: &Value, name: &str) -> ErrorList {
     let status = Path::new("status");
     let path = status.child(name);
+    // The name of an amount is in the path like that of a field.
     let amounts = node.at(&["status", name]).and_then(Value::as_object);
     let negative = amounts.into_iter().flat_map(|amounts| amounts.iter()).filter(|(_, amount)| {
         let amount = Quantity::parse(amount.as_str().unwrap_or_default());
         amount.is_ok_and(|amount| amount.signum() < 0)
     });
     let error = |(key, amount): (&str, &Value)| {
-        Error::invalid(&path.key(key), amount.clone(), "must be greater than or equal to 0")
+        Error::invalid(&path.child(key), amount.clone(), "must be greater than or equal to 0")
     };
     negative.map(error).collect()
 }

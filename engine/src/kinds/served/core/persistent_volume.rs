@@ -189,7 +189,7 @@ fn note_phase(new: &mut Value, old: &Value, now: &str) {
 }
 
 fn validate_status_update(new: &Value, old: &Value) -> ErrorList {
-    let mut errors = metadata::validate_core_update(new, old);
+    let mut errors = metadata::validate_update(new, old);
     if new.str_at(&["metadata", "resourceVersion"]).is_empty() {
         errors.push(Error::required(&Path::new("resourceVersion"), ""));
     }

@@ -67,7 +67,7 @@ impl Strategy for PersistentVolumeClaim {
             return validate_status_update(new, old);
         }
         let options = claim::Options::for_update(&FieldRef::root(old).field("spec"));
-        let mut errors = metadata::validate_core_update(new, old);
+        let mut errors = metadata::validate_update(new, old);
         errors.extend(validate(new, &options));
         errors.extend(validate_kept(new, old));
         errors
@@ -238,7 +238,7 @@ fn validate_attributes_class(new: &Value, old: &Value) -> Option<Error> {
 }
 
 fn validate_status_update(new: &Value, old: &Value) -> ErrorList {
-    let mut errors = metadata::validate_core_update(new, old);
+    let mut errors = metadata::validate_update(new, old);
     if new.str_at(&["metadata", "resourceVersion"]).is_empty() {
         errors.push(Error::required(&Path::new("resourceVersion"), ""));
     }

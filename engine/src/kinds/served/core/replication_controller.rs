@@ -59,6 +59,7 @@ impl Strategy for ReplicationController {
     fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         if subresource == Subresource::Status {
             prepare::keep(new, old, &["spec"]);
+            set_labels(new);
             return;
         }
         template::drop_disabled_fields(new, Some(old));

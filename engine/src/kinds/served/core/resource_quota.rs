@@ -63,7 +63,7 @@ impl Strategy for ResourceQuota {
     }
 
     fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
-        let mut errors = metadata::validate_core_update(new, old);
+        let mut errors = metadata::validate_update(new, old);
         let root = FieldRef::root(new);
         if subresource == Subresource::Status {
             if new.str_at(&["metadata", "resourceVersion"]).is_empty() {

@@ -65,7 +65,7 @@ impl Strategy for Asked {
     }
 
     fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
-        let mut errors = metadata::validate_core_update(new, old);
+        let mut errors = metadata::validate_update(new, old);
         let (new, old) = (FieldRef::root(new), FieldRef::root(old));
         if subresource == Subresource::Status {
             errors.extend(validate_status(&new.field("status"), &old.field("status")));

@@ -33,7 +33,7 @@ impl Strategy for RuntimeClass {
 
     fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
         let root = FieldRef::root(object);
-        let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
+        let mut errors = metadata::validate_plain(object, false, names::name_is_dns1123_subdomain);
         errors.extend(checks::required_label(&root.field("handler")));
         errors.extend(validate_overhead(&root.field("overhead")));
         let scheduling = root.field("scheduling");
@@ -47,7 +47,7 @@ impl Strategy for RuntimeClass {
 
     fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = self.validate_create(version, new);
-        errors.extend(metadata::validate_core_update(new, old));
+        errors.extend(metadata::validate_plain_update(new, old));
         let (new, old) = (FieldRef::root(new), FieldRef::root(old));
         errors.extend(checks::unchanged(&new.field("handler"), &old.field("handler")));
         errors

@@ -68,7 +68,7 @@ impl Strategy for DeviceTaintRule {
     }
 
     fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
-        let mut errors = metadata::validate_core_update(new, old);
+        let mut errors = metadata::validate_update(new, old);
         if subresource != Subresource::Status {
             errors.extend(validate_spec(new, old.at(&["spec", "taint"])));
             return errors;

@@ -63,7 +63,7 @@ impl Strategy for ResourcePoolStatusRequest {
     }
 
     fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
-        let mut errors = metadata::validate_core_update(new, old);
+        let mut errors = metadata::validate_update(new, old);
         let (at, type_name) = match subresource {
             Subresource::Status => ("status", "resource.v1alpha3.ResourcePoolStatusRequestStatus"),
             _ => ("spec", "resource.v1alpha3.ResourcePoolStatusRequestSpec"),

@@ -85,7 +85,7 @@ impl Strategy for PriorityClass {
     }
 
     fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
-        let mut errors = metadata::validate_core_update(new, old);
+        let mut errors = metadata::validate_update(new, old);
         let (new, old) = (FieldRef::root(new), FieldRef::root(old));
         let value = new.field("value");
         if value.int() != old.field("value").int() {

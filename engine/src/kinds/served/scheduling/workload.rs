@@ -81,7 +81,7 @@ impl Strategy for Plain {
     }
 
     fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
-        metadata::validate_core_update(new, old)
+        metadata::validate_update(new, old)
     }
 
     fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {

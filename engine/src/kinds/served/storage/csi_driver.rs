@@ -73,7 +73,7 @@ impl Strategy for CsiDriver {
     }
 
     fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
-        let mut errors = metadata::validate_core_update(new, old);
+        let mut errors = metadata::validate_update(new, old);
         let (new, old) = (FieldRef::root(new), FieldRef::root(old));
         let (new, old) = (new.field("spec"), old.field("spec"));
         errors.extend(validate_spec(&new));

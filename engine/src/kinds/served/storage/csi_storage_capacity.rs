@@ -29,7 +29,7 @@ impl Strategy for CsiStorageCapacity {
     fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
         let was_valid = validate_topology(&FieldRef::root(old).field("nodeTopology"), true).is_empty();
         let mut errors = validate(new, was_valid);
-        errors.extend(metadata::validate_core_update(new, old));
+        errors.extend(metadata::validate_update(new, old));
         let (new, old) = (FieldRef::root(new), FieldRef::root(old));
         let (topology, class) = (new.field("nodeTopology"), new.field("storageClassName"));
         if !prepare::equal(topology.value(), old.field("nodeTopology").value()) {

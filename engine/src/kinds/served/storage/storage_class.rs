@@ -52,7 +52,7 @@ impl Strategy for StorageClass {
 
     fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = self.validate_create(version, new);
-        errors.extend(metadata::validate_core_update(new, old));
+        errors.extend(metadata::validate_update(new, old));
         let (new, old) = (FieldRef::root(new), FieldRef::root(old));
         let parameters = new.field("parameters");
         errors.extend(checks::unchanged_or_null(&parameters, &old.field("parameters")));

@@ -34,7 +34,7 @@ impl Strategy for VolumeAttributesClass {
     }
 
     fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
-        let mut errors = metadata::validate_core_update(new, old);
+        let mut errors = metadata::validate_update(new, old);
         let (now, before) = (FieldRef::root(new), FieldRef::root(old));
         for name in ["driverName", "parameters"] {
             let field = now.field(name);

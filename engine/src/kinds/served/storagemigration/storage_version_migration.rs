@@ -75,7 +75,7 @@ impl Strategy for StorageVersionMigration {
             return validate_status(new, old);
         }
         let mut errors = self.validate_create(version, new);
-        errors.extend(metadata::validate_core_update(new, old));
+        errors.extend(metadata::validate_update(new, old));
         if !prepare::equal(new.get("spec"), old.get("spec")) {
             let resource = new.at(&["spec", "resource"]);
             let text =
@@ -126,7 +126,7 @@ fn has_condition(object: &Value, type_: &str) -> bool {
 }
 
 fn validate_status(new: &Value, old: &Value) -> ErrorList {
-    let mut errors = metadata::validate_core_update(new, old);
+    let mut errors = metadata::validate_update(new, old);
     let root = FieldRef::root(new);
     let status = root.field("status");
     let (revision, list) = (status.field("resourceVersion"), status.field("conditions"));

@@ -8,6 +8,7 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -19,6 +20,7 @@ import java.util.concurrent.TimeUnit;
 import io.fabric8.kubernetes.client.Config;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientBuilder;
+import io.fabric8.kubernetes.client.KubernetesClientException;
 
 /**
  * A running server for a test. Nobody else uses it; whoever has its kubeconfig may do everything in it. It ends when it is
@@ -32,16 +34,37 @@ public final class ControlPlane implements AutoCloseable {
     /** Of the administrator's key; fabric8's client takes every key in PKCS #8 for one of RSA unless it is told. */
     private static final String KEY_ALGORITHM = "EC";
 
+    private static final String FAULTS = "/skiff/v1/faults";
+    private static final String PLANES = "/skiff/v1/planes";
+    /** What the one is called that a process begins with. */
+    private static final String MAIN = "main";
+    private static final int NOT_FOUND = 404;
+
     private final Process server;
     private final Lines said;
     private final String url;
     private final Path kubeconfig;
+    /** Of a copy, the one that has the server; of others {@code null}. */
+    private final ControlPlane first;
+    /** What it is called in the process of the server. */
+    private final String name;
 
     private ControlPlane(Process server, Lines said, String url, Path kubeconfig) {
         this.server = server;
         this.said = said;
         this.url = url;
         this.kubeconfig = kubeconfig;
+        this.first = null;
+        this.name = MAIN;
+    }
+
+    private ControlPlane(ControlPlane first, String name, String url, Path kubeconfig) {
+        this.server = first.server;
+        this.said = first.said;
+        this.url = url;
+        this.kubeconfig = kubeconfig;
+        this.first = first;
+        this.name = name;
     }
 
     /**
@@ -55,8 +78,8 @@ public final class ControlPlane implements AutoCloseable {
     public static ControlPlane start(List<String> crds, List<String> arguments) {
         Path folder = Path.of(System.getProperty("java.io.tmpdir"), "skiff-" + UUID.randomUUID());
         List<String> command = new ArrayList<>(List.of(
-                Program.find().toString(), "serve", "--temporary", "--listen", "127.0.0.1:0", "--store", "memory",
-                "--data-dir", folder.toString()));
+                Program.find().toString(), "serve", "--temporary=" + ProcessHandle.current().pid(),
+                "--listen", "127.0.0.1:0", "--store", "memory", "--data-dir", folder.toString()));
         crds.forEach(path -> command.addAll(List.of("--crds", path)));
         command.addAll(arguments);
         ProcessBuilder builder = new ProcessBuilder(command);
@@ -134,12 +157,69 @@ public final class ControlPlane implements AutoCloseable {
      * @return the lines; of very much, the newest
      */
     public List<String> log() {
-        return said.all();
+        if (first == null) {
+            return said.all();
+        }
+        String prefix = "[" + name + "] ";
+        return said.all().stream().filter(line -> line.startsWith(prefix)).map(line -> line.substring(prefix.length())).toList();
+    }
+
+    /**
+     * A copy of this control plane as it is now, with its objects, definitions and users, in milliseconds. Neither sees what
+     * becomes of the other. It ends when it is closed, or with the first one.
+     *
+     * @return the copy
+     */
+    public ControlPlane fork() {
+        ControlPlane host = first == null ? this : first;
+        Map<String, Object> made = host.ask("POST", PLANES, Map.of("from", name));
+        String madeName = (String) made.get("name");
+        Path file = host.kubeconfig.resolveSibling(madeName + ".kubeconfig");
+        try {
+            Files.createFile(file, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+            Files.writeString(file, (String) made.get("kubeconfig"));
+        } catch (IOException error) {
+            throw new UncheckedIOException("the kubeconfig of a copy can't be written", error);
+        }
+        return new ControlPlane(host, madeName, (String) made.get("url"), file);
+    }
+
+    /**
+     * What time it is for this control plane alone.
+     *
+     * @return its clock
+     */
+    public Clock clock() {
+        return new Clock(this);
+    }
+
+    /**
+     * Has requests fail, wait or get old answers, until the fault is closed.
+     *
+     * @param fault what happens to which of them
+     * @return the fault that they meet
+     * @throws io.fabric8.kubernetes.client.KubernetesClientException if it makes no sense
+     */
+    public InjectedFault inject(Fault fault) {
+        return new InjectedFault(this, FAULTS + "/" + ask("POST", FAULTS, fault.body()).get("id"));
+    }
+
+    /** The JSON that a request to what it has beside the API of Kubernetes is answered with. */
+    @SuppressWarnings("unchecked")
+    Map<String, Object> ask(String method, String path, Map<String, Object> body) {
+        try (KubernetesClient client = client()) {
+            String answer = client.raw(path, method, body);
+            return client.getKubernetesSerialization().unmarshal(answer, Map.class);
+        }
     }
 
     /** Ends the control plane, and removes what it had. It may be closed again. */
     @Override
     public void close() {
+        if (first != null) {
+            closeFork();
+            return;
+        }
         server.destroy();
         try {
             if (!server.waitFor(STOP_SECONDS_MAX, TimeUnit.SECONDS)) {
@@ -149,6 +229,20 @@ public final class ControlPlane implements AutoCloseable {
         } catch (InterruptedException interrupted) {
             server.destroyForcibly();
             Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Gives the memory of a copy back. */
+    private void closeFork() {
+        try {
+            Files.deleteIfExists(kubeconfig);
+            first.ask("DELETE", PLANES + "/" + name, null);
+        } catch (IOException error) {
+            throw new UncheckedIOException("the kubeconfig of a copy can't be removed", error);
+        } catch (KubernetesClientException refused) {
+            if (refused.getCode() != NOT_FOUND) {
+                throw refused;
+            }
         }
     }
 

@@ -44,4 +44,11 @@ public @interface Skiff {
      * @return the arguments
      */
     String[] arguments() default {};
+
+    /**
+     * What prepares a control plane once for the whole run; each test then gets a copy of it, in milliseconds.
+     *
+     * @return a class that prepares it; this interface itself where each test has a server of its own
+     */
+    Class<? extends Preparation> prepared() default Preparation.class;
 }

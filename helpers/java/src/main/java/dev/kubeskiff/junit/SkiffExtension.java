@@ -12,6 +12,7 @@ import org.junit.jupiter.api.extension.ExtensionContext.Store;
 import org.junit.jupiter.api.extension.ParameterContext;
 import org.junit.jupiter.api.extension.ParameterResolver;
 import org.junit.platform.commons.support.AnnotationSupport;
+import org.junit.platform.commons.support.ReflectionSupport;
 
 /** Does what {@link Skiff} says. */
 public final class SkiffExtension implements ParameterResolver, AfterTestExecutionCallback {
@@ -46,14 +47,40 @@ public final class SkiffExtension implements ParameterResolver, AfterTestExecuti
     }
 
     private static ControlPlane start(ExtensionContext context) {
-        return ControlPlane.start(all(context, Skiff::crds), all(context, Skiff::arguments));
+        List<String> crds = all(context, Skiff::crds);
+        List<String> arguments = all(context, Skiff::arguments);
+        Class<? extends Preparation> preparation = annotations(context).map(Skiff::prepared)
+                .filter(prepared -> prepared != Preparation.class)
+                .reduce(Preparation.class, (before, after) -> after);
+        if (preparation == Preparation.class) {
+            return ControlPlane.start(crds, arguments);
+        }
+        // One for the whole run, as long as what it begins with is the same.
+        Object key = List.of(preparation, crds, arguments);
+        Store run = context.getRoot().getStore(OURS);
+        return run.computeIfAbsent(key, same -> prepare(preparation, crds, arguments), ControlPlane.class).fork();
+    }
+
+    private static ControlPlane prepare(
+            Class<? extends Preparation> preparation, List<String> crds, List<String> arguments) {
+        ControlPlane plane = ControlPlane.start(crds, arguments);
+        try (KubernetesClient client = plane.client()) {
+            ReflectionSupport.newInstance(preparation).prepare(client);
+            return plane;
+        } catch (Exception failed) {
+            plane.close();
+            throw new IllegalStateException(preparation.getName() + " can't prepare a control plane", failed);
+        }
     }
 
     /** What the class says, then what the method says. */
     private static List<String> all(ExtensionContext context, Function<Skiff, String[]> part) {
-        Stream<Skiff> annotations = Stream.concat(
+        return annotations(context).map(part).flatMap(Stream::of).toList();
+    }
+
+    private static Stream<Skiff> annotations(ExtensionContext context) {
+        return Stream.concat(
                 AnnotationSupport.findAnnotation(context.getTestClass(), Skiff.class).stream(),
                 AnnotationSupport.findAnnotation(context.getTestMethod(), Skiff.class).stream());
-        return annotations.map(part).flatMap(Stream::of).toList();
     }
 }

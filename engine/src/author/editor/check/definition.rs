@@ -1,0 +1,82 @@
+//! Definitions: what the server has against one, and what lints find.
+
+use super::super::documents::Sort;
+use super::super::expression::expressions;
+use super::super::outline::{Step, shown};
+use super::super::workspace::LintChoice;
+use super::{Document, Found, Manifest, Severity};
+use crate::author::lint::{Finding, lint_kind};
+use crate::author::{Checked, Kind, Priced, written_field};
+use crate::meta::field::Error;
+use crate::meta::minor::Minor;
+use crate::value::yaml::{Located, decode_each_located};
+
+/// Lints that say what the server says, which is told in its own words.
+const OF_THE_SERVER: [&str; 2] = ["refused", "not-structural"];
+
+/// The kinds that a text defines, and what is wrong with it.
+pub fn check(lints: &LintChoice, text: &str) -> (Vec<Kind>, Vec<Found>) {
+    let mut document = Document::new(text);
+    let mut kinds = Vec::new();
+    for read in decode_each_located(text.as_bytes()) {
+        match read {
+            Err(broken) => document.broken(&broken),
+            Ok(located) => {
+                document.repeated(&located);
+                match Kind::priced(Minor::NEWEST, &located.value) {
+                    Ok(priced) => {
+                        look(&mut document, lints, &located, &priced);
+                        kinds.push(priced.kind);
+                    }
+                    Err(error) => {
+                        let manifest = Manifest { value: &located.value, located: &located, within: String::new() };
+                        document.checked(&manifest, &Checked::refuse(located.value.clone(), error));
+                    }
+                }
+            }
+        }
+    }
+    (kinds, document.found)
+}
+
+fn look(document: &mut Document<'_>, lints: &LintChoice, located: &Located, priced: &Priced) {
+    let manifest = Manifest { value: &located.value, located, within: String::new() };
+    let checked = Checked { unknown: priced.unknown.clone(), ..Checked::default() };
+    document.checked(&manifest, &checked);
+    for error in &priced.kind.errors {
+        if !expression_error(document, error) {
+            let range = document.range(located.place(&written_field(&error.field, 0)));
+            document.tell(range, Severity::Error, error.kind.reason(), error.to_string());
+        }
+    }
+    let findings = lint_kind(&priced.kind, &priced.costs, &located.value);
+    let own: Vec<Finding> = findings.into_iter().filter(|finding| !OF_THE_SERVER.contains(&finding.lint.id)).collect();
+    document.findings(lints, located, &own);
+}
+
+/// Tells what is wrong with an expression where it stands in it. False for what is wrong with something else.
+fn expression_error(document: &mut Document<'_>, error: &Error) -> bool {
+    const MARK: &str = "ERROR: <input>:";
+    if !error.detail.contains(MARK) {
+        return false;
+    }
+    let field = written_field(&error.field, 0);
+    let all = expressions(document.text, &document.outline, Sort::Definition);
+    let Some(found) = all.iter().find(|found| is_at(&document.outline.path(found.node), &field)) else { return false };
+    for told in error.detail.split(MARK).skip(1) {
+        let mut parts = told.splitn(3, ':');
+        let mut number = || parts.next().and_then(|part| part.trim().parse::<usize>().ok());
+        let (Some(line), Some(column)) = (number(), number()) else { continue };
+        let message = parts.next().unwrap_or_default().lines().next().unwrap_or_default().trim().to_owned();
+        document.tell(found.place(line, column), Severity::Error, "expression", message);
+    }
+    true
+}
+
+/// Whether a path is that of a field as errors name it: `spec.versions[0].schema.openAPIV3Schema.properties[spec].…`.
+fn is_at(path: &[Step], field: &str) -> bool {
+    let plain = |text: &str| {
+        text.replace(['[', ']'], ".").split('.').filter(|step| !step.is_empty()).collect::<Vec<_>>().join(".")
+    };
+    plain(&shown(path)) == plain(field)
+}

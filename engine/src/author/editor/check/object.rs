@@ -1,0 +1,80 @@
+//! Objects: what their kind and the policies around say to a creation.
+
+use super::super::documents::Head;
+use super::super::workspace::Workspace;
+use super::{Document, Manifest, Severity};
+use crate::author::policies::admit::{Admission, Admitted, Sent};
+use crate::author::{BuiltIn, Checked, Options, create};
+use crate::value::Value;
+use crate::value::yaml::Located;
+
+/// Items of a List that are looked at.
+const ITEMS_MAX: usize = 10_000;
+
+/// Adds what is wrong with the objects of a document.
+pub fn check(workspace: &Workspace, document: &mut Document<'_>, located: &Located, head: &Head) {
+    for manifest in manifests(located) {
+        match admit(workspace, manifest.value) {
+            Some(admitted) => {
+                document.checked(&manifest, &admitted.checked);
+                let range = document.range(located.place(&manifest.path("kind")));
+                for warning in admitted.warnings {
+                    document.tell(range.clone(), Severity::Warning, "warning", warning);
+                }
+                if let Some(denial) = admitted.denial {
+                    document.tell(range, Severity::Error, "policy", denial.message);
+                }
+            }
+            None if head.kind.is_empty() || head.api_version.is_empty() => {}
+            None => {
+                let range = document.range(located.place(&manifest.path("kind")));
+                let kind = manifest.value.str_at(&["kind"]);
+                let api_version = manifest.value.str_at(&["apiVersion"]);
+                let message = format!("not checked: there is no definition of {kind} in {api_version}");
+                document.tell(range, Severity::Information, "unknown-kind", message);
+            }
+        }
+    }
+}
+
+fn manifests(located: &Located) -> Vec<Manifest<'_>> {
+    let value = &located.value;
+    let is_list = value.str_at(&["apiVersion"]) == "v1" && value.str_at(&["kind"]) == "List";
+    if !is_list {
+        return vec![Manifest { value, located, within: String::new() }];
+    }
+    let items = value.items_at(&["items"]).iter().take(ITEMS_MAX).enumerate();
+    items.map(|(index, value)| Manifest { value, located, within: format!("items[{index}]") }).collect()
+}
+
+/// What policies and its kind say of an object; `None` for a kind that is not known.
+pub fn admit(workspace: &Workspace, object: &Value) -> Option<Admitted> {
+    let by_kind = |object: &Value| {
+        let custom = workspace
+            .catalog
+            .of(object)
+            .map(|kind| create(kind, object, Options { skips_holding: true, ..Options::default() }));
+        custom.or_else(|| check_built_in(object))
+    };
+    if workspace.policies.is_empty() {
+        return Some(Admitted { checked: by_kind(object)?, ..Admitted::default() });
+    }
+    let who = workspace.administrator();
+    let admission = Admission {
+        policies: &workspace.policies,
+        catalog: &workspace.catalog,
+        who: &who,
+        beside: &[],
+        namespace: "default",
+    };
+    let sent = Sent { object, old: None, subresource: "", operation: None };
+    let mut known = |object: &Value| by_kind(object).unwrap_or_default();
+    let admitted = admission.admit(sent, &mut known, &mut |_| {});
+    admitted.or_else(|| Some(Admitted { checked: by_kind(object)?, ..Admitted::default() }))
+}
+
+/// What the server says to an object of a kind that it has from the start.
+pub fn check_built_in(object: &Value) -> Option<Checked> {
+    let kind = BuiltIn::of(object.str_at(&["apiVersion"]), object.str_at(&["kind"]))?;
+    Some(kind.write(object, None).unwrap_or_else(|detail| Checked::refuse(object.clone(), detail)))
+}

@@ -1,0 +1,492 @@
+//! What may be written at a place.
+//!
+//! In: a text and a position. Out: names and values that may stand there, each with the edit that puts it there: fields and
+//! values of a schema, kinds and versions that are known, and in expressions fields, variables, functions and macros.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::cursor::{Cursor, Slot, cursor};
+use super::documents::{Head, Sort, part_at};
+use super::expression::{Expression, expression_at};
+use super::outline::{Form, Outline, Step, outline};
+use super::shape::{Field, Shape};
+use super::text::{Edit, Position, Text};
+use super::types::{MACROS, Typed, fits, typed};
+use super::workspace::Workspace;
+use crate::cel::env::{Env, Expressions};
+use crate::cel::function::Function;
+use crate::cel::types::Type;
+use crate::kinds::{self, runtime_config::RuntimeConfig};
+use crate::policy::environment::{Declarations, no_variables};
+use crate::policy::type_check;
+use crate::schema::declare::declare;
+use crate::schema::rules::compile::{OLD_SELF, SELF, SELF_TYPE};
+use crate::schema::structural::Structural;
+use crate::types::structural::Quantities;
+use crate::value::{Value, json, yaml};
+
+/// So many are offered at most.
+const OFFERED_MAX: usize = 1000;
+
+/// What sort of thing is offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// A field.
+    Field,
+    /// A value.
+    Value,
+    /// A kind, or a version.
+    Kind,
+    /// A variable.
+    Variable,
+    /// A function.
+    Function,
+    /// A macro, or a word of the language.
+    Keyword,
+}
+
+/// Something that may be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// As it is shown.
+    pub label: String,
+    /// What it is.
+    pub sign: Sign,
+    /// Its type, in a few words.
+    pub detail: String,
+    /// What it is for.
+    pub documentation: String,
+    /// Whether it must be written somewhere.
+    pub is_required: bool,
+    /// What writes it.
+    pub edit: Edit,
+}
+
+/// A document around a place.
+pub(super) struct Around<'t> {
+    /// Where it begins in the text.
+    pub start: usize,
+    pub text: &'t str,
+    pub outline: Outline,
+    pub head: Head,
+    pub sort: Sort,
+    /// The place, from its beginning.
+    pub offset: usize,
+}
+
+impl<'t> Around<'t> {
+    pub fn new(name: &str, text: &'t Text, position: Position) -> Self {
+        let offset = text.offset(position);
+        let part = part_at(text.as_str(), offset);
+        let own = &text.as_str()[part.range.clone()];
+        let outline = outline(own);
+        let head = Head::of(own, &outline);
+        let sort = head.sort(name);
+        Around { start: part.range.start, text: own, outline, head, sort, offset: offset - part.range.start }
+    }
+}
+
+impl Workspace {
+    /// What may be written at a position of the text of a file.
+    pub fn complete(&self, name: &str, text: &Text, position: Position) -> Vec<Completion> {
+        let around = Around::new(name, text, position);
+        let mut offered = match expression_at(around.text, &around.outline, around.sort, around.offset) {
+            Some(expression) => self.in_expression(&around, text, &expression),
+            None => self.in_document(&around, text),
+        };
+        offered.truncate(OFFERED_MAX);
+        offered
+    }
+
+    fn in_document(&self, around: &Around<'_>, text: &Text) -> Vec<Completion> {
+        let Cursor { path, slot } = cursor(around.text, around.offset);
+        let edit = |written: &std::ops::Range<usize>, with: String| Edit {
+            range: text.range(&(around.start + written.start..around.start + written.end)),
+            text: with,
+        };
+        match slot {
+            Slot::Comment => Vec::new(),
+            Slot::Value { form: Form::Block, .. } => Vec::new(),
+            Slot::Value { written, form } => {
+                let values = self.values_at(around, &path);
+                let shown = |value: &Value| match form {
+                    Form::Quoted(quote) => quoted(value, char::from(quote)),
+                    _ => plain(value),
+                };
+                values
+                    .into_iter()
+                    .map(|(value, sign, detail)| {
+                        completion(value_label(&value), sign, detail, edit(&written, shown(&value)))
+                    })
+                    .collect()
+            }
+            Slot::Key { written, column, is_flow } => {
+                let fields = self.fields_at(around, &path);
+                let there = siblings(around, &path);
+                let missing = fields.into_iter().filter(|field| !there.contains(&field.name));
+                let mut offered: Vec<Completion> = missing
+                    .map(|field| {
+                        let with = beginning(&field, column, is_flow, has_colon(around.text, around.offset));
+                        let edit = edit(&written, with);
+                        let Field { name, type_, description, is_required } = field;
+                        Completion {
+                            documentation: description,
+                            is_required,
+                            ..completion(name, Sign::Field, type_, edit)
+                        }
+                    })
+                    .collect();
+                if matches!(path.last(), Some(Step::Item(_))) {
+                    let values = self.values_at(around, &path);
+                    offered.extend(values.into_iter().map(|(value, sign, detail)| {
+                        completion(value_label(&value), sign, detail, edit(&written, plain(&value)))
+                    }));
+                }
+                offered
+            }
+        }
+    }
+
+    /// What may stand in a document, and where its root is in it: objects stand within suites, too.
+    pub(super) fn shape_at<'w>(&'w self, around: &Around<'_>, path: &[Step], then: &mut dyn FnMut(Shape<'_>)) -> bool {
+        let is_list = around.head.kind == "List" && around.head.api_version == "v1";
+        let inner = match (around.sort, path) {
+            (Sort::Suite, [Step::Key(base), rest @ ..]) if base == "base" => Some((1, rest)),
+            (Sort::Suite, [Step::Key(_), Step::Item(_), Step::Key(object), rest @ ..])
+                if ["object", "oldObject"].contains(&object.as_str()) =>
+            {
+                Some((3, rest))
+            }
+            (_, [Step::Key(items), Step::Item(_), rest @ ..]) if is_list && items == "items" => Some((2, rest)),
+            _ => None,
+        };
+        if let Some((length, rest)) = inner {
+            let root = &path[..length];
+            let at = |name: &str| {
+                let way: Vec<Step> = root.iter().cloned().chain([Step::Key(name.to_owned())]).collect();
+                around.outline.find(&way).map_or("", |node| around.outline.scalar(around.text, node)).to_owned()
+            };
+            let mut head = Head { api_version: at("apiVersion"), kind: at("kind"), name: String::new() };
+            if head.kind.is_empty() && around.sort == Sort::Suite {
+                let base = |name| around.outline.scalar_at(around.text, &["base", name]).to_owned();
+                (head.api_version, head.kind) = (base("apiVersion"), base("kind"));
+            }
+            return self.shape_of(&head, rest, then);
+        }
+        match around.sort {
+            Sort::Suite => Shape::suite().at(path).map(then).is_some(),
+            Sort::Definition => Shape::definition().at(path).map(then).is_some(),
+            Sort::Policy | Sort::Object | Sort::Other => self.shape_of(&around.head, path, then),
+        }
+    }
+
+    /// What may stand in an object.
+    fn shape_of(&self, head: &Head, path: &[Step], then: &mut dyn FnMut(Shape<'_>)) -> bool {
+        let empty = Structural::default();
+        match self.schema_of(head) {
+            Some(schema) => Shape::of_kind(&schema).at(path).map(then).is_some(),
+            None if path.len() < 2 => Shape::of_kind(&empty).at(path).map(then).is_some(),
+            None => false,
+        }
+    }
+
+    /// The schema of a kind.
+    pub(super) fn schema_of(&self, head: &Head) -> Option<Arc<Structural>> {
+        if let Some(kind) = self.catalog.named(head.group(), &head.kind) {
+            let version = kind.versions.iter().find(|version| version.api_version() == head.api_version);
+            return version.map(|version| Arc::clone(&version.structural));
+        }
+        built_in_schema(&head.api_version, &head.kind)
+    }
+
+    fn fields_at(&self, around: &Around<'_>, path: &[Step]) -> Vec<Field> {
+        let mut fields = Vec::new();
+        self.shape_at(around, path, &mut |shape| fields = shape.fields());
+        fields
+    }
+
+    fn values_at(&self, around: &Around<'_>, path: &[Step]) -> Vec<(Value, Sign, String)> {
+        if let [before @ .., Step::Key(name)] = path
+            && (before.is_empty() || around.sort == Sort::Suite)
+            && around.sort != Sort::Definition
+        {
+            match name.as_str() {
+                "apiVersion" => return self.api_versions(&around.head),
+                "kind" => return self.kinds_in(&around.head),
+                _ => {}
+            }
+        }
+        if around.sort == Sort::Policy
+            && around.head.kind.ends_with("Binding")
+            && path.last() == Some(&Step::Key("policyName".to_owned()))
+        {
+            let kind = around.head.kind.trim_end_matches("Binding");
+            let named = self.policy_values().filter(|policy| policy.str_at(&["kind"]) == kind);
+            return named
+                .map(|policy| (Value::from(policy.str_at(&["metadata", "name"])), Sign::Value, "policy".to_owned()))
+                .collect();
+        }
+        let mut values = Vec::new();
+        self.shape_at(around, path, &mut |shape| {
+            let default = shape.default();
+            let detail =
+                |value: &Value| if default.as_ref() == Some(value) { "the default".to_owned() } else { String::new() };
+            values = shape.values().into_iter().map(|value| (value.clone(), Sign::Value, detail(&value))).collect();
+            if let Some(default) = &default
+                && values.is_empty()
+                && !matches!(default, Value::Object(_) | Value::Array(_))
+            {
+                values.push((default.clone(), Sign::Value, detail(default)));
+            }
+        });
+        values
+    }
+
+    /// Versions that objects may have: those of the kind, where it is named.
+    fn api_versions(&self, head: &Head) -> Vec<(Value, Sign, String)> {
+        let known = self.known_kinds();
+        let is_meant = |kind: &str| head.kind.is_empty() || head.kind == kind;
+        let named: BTreeSet<&str> =
+            known.iter().filter(|(_, kind)| is_meant(kind)).map(|(version, _)| version.as_str()).collect();
+        named.into_iter().map(|version| (Value::from(version), Sign::Kind, String::new())).collect()
+    }
+
+    fn kinds_in(&self, head: &Head) -> Vec<(Value, Sign, String)> {
+        let is_meant = |version: &str| head.api_version.is_empty() || head.api_version == version;
+        let known = self.known_kinds();
+        let named = known.iter().filter(|(version, _)| is_meant(version));
+        named.map(|(version, kind)| (Value::from(kind.as_str()), Sign::Kind, version.clone())).collect()
+    }
+
+    /// Versions and kinds that are known, sorted.
+    fn known_kinds(&self) -> BTreeSet<(String, String)> {
+        let config = RuntimeConfig::default();
+        let built_in =
+            kinds::all().filter(|kind| config.serves(kind)).map(|kind| (kind.api_version(), kind.kind.to_owned()));
+        let custom = self.catalog.kinds().flat_map(|kind| {
+            let served = kind.versions.iter().filter(|version| version.served);
+            served.map(|version| (version.api_version(), version.names.kind.clone()))
+        });
+        built_in.chain(custom).collect()
+    }
+
+    /// What an expression may name.
+    pub(super) fn environment(&self, around: &Around<'_>, expression: &Expression) -> Option<Env> {
+        let path = around.outline.path(expression.node);
+        match around.sort {
+            Sort::Definition => {
+                let (schema, is_resource) = self.schema_of_rule(around, &path)?;
+                let ty = declare(&schema, is_resource)?.named(SELF_TYPE).ty;
+                Some(Env::kubernetes(Expressions::New).with_variable(SELF, ty.clone()).with_variable(OLD_SELF, ty))
+            }
+            Sort::Policy => Some(self.policy_environment(around)),
+            Sort::Object | Sort::Suite | Sort::Other => None,
+        }
+    }
+
+    /// The node of the schema that a rule is about, and whether it is a resource.
+    pub(super) fn schema_of_rule(&self, around: &Around<'_>, path: &[Step]) -> Option<(Structural, bool)> {
+        let group = around.outline.scalar_at(around.text, &["spec", "group"]);
+        let kind = self.catalog.named(group, around.outline.scalar_at(around.text, &["spec", "names", "kind"]))?;
+        let [Step::Key(_), Step::Key(_), Step::Item(version), Step::Key(_), Step::Key(_), below @ ..] = path else {
+            return None;
+        };
+        let root = &kind.versions.get(*version)?.structural;
+        let end = below.iter().position(|step| *step == Step::Key("x-kubernetes-validations".to_owned()))?;
+        let node = node_of(root, &below[..end])?;
+        Some((node.clone(), end == 0 || node.extensions.embedded_resource))
+    }
+
+    fn policy_environment(&self, around: &Around<'_>) -> Env {
+        let mut declarations = Declarations { variables: Some(no_variables()), ..Declarations::default() };
+        let read = yaml::decode(around.text.as_bytes()).unwrap_or_default();
+        let served = crate::author::policies::served(&self.catalog);
+        let spec = read.get("spec").unwrap_or(&Value::Null);
+        let matched = type_check::matched(spec, &served);
+        if let [only] = matched.values().collect::<Vec<_>>().as_slice()
+            && let Some(decl) = type_check::declared(only, Quantities::Shown)
+        {
+            declarations.object = decl.ty;
+        }
+        if around.outline.find(&[Step::Key("spec".to_owned()), Step::Key("paramKind".to_owned())]).is_some() {
+            let param = |name| around.outline.scalar_at(around.text, &["spec", "paramKind", name]).to_owned();
+            let head = Head { api_version: param("apiVersion"), kind: param("kind"), name: String::new() };
+            let declared = self.schema_of(&head).and_then(|schema| declare(&schema, true));
+            declarations.params = Some(declared.map_or(Type::Dyn, |decl| decl.named("params").ty));
+        }
+        let variables = [Step::Key("spec".to_owned()), Step::Key("variables".to_owned())];
+        if let Some(list) = around.outline.find(&variables) {
+            for item in around.outline.children(list) {
+                let way: Vec<Step> =
+                    around.outline.path(item).into_iter().chain([Step::Key("name".to_owned())]).collect();
+                if let Some(name) = around.outline.find(&way) {
+                    declarations.add_variable(around.outline.scalar(around.text, name), None);
+                }
+            }
+        }
+        declarations.environment(Expressions::New)
+    }
+
+    fn in_expression(&self, around: &Around<'_>, text: &Text, expression: &Expression) -> Vec<Completion> {
+        let Some(env) = self.environment(around, expression) else { return Vec::new() };
+        let at = expression.index(around.offset);
+        let Some(Typed { written, receiver, env }) = typed(&expression.text[..at], &env) else { return Vec::new() };
+        let bytes = expression.bytes(written);
+        let range = text.range(&(around.start + bytes.start..around.start + bytes.end));
+        let offer = |label: String, sign: Sign, detail: String, with: String| {
+            completion(label, sign, detail, Edit { range, text: with })
+        };
+        let mut offered = Vec::new();
+        match &receiver {
+            Some(Type::Object(object)) => {
+                let fields = object.fields.iter();
+                offered
+                    .extend(fields.map(|(name, field)| {
+                        offer(name.clone(), Sign::Field, field.decl.ty.to_string(), name.clone())
+                    }));
+            }
+            Some(_) => {}
+            None => {
+                let variables = env.variables.iter().filter(|variable| !variable.name.contains('.'));
+                offered.extend(variables.map(|variable| {
+                    offer(variable.name.clone(), Sign::Variable, variable.ty.to_string(), variable.name.clone())
+                }));
+                offered.push(offer(
+                    "has".to_owned(),
+                    Sign::Keyword,
+                    "has(x.field): whether it is set".to_owned(),
+                    "has(".to_owned(),
+                ));
+                offered.extend(
+                    ["true", "false", "null"]
+                        .map(|word| offer(word.to_owned(), Sign::Keyword, String::new(), word.to_owned())),
+                );
+            }
+        }
+        if matches!(&receiver, Some(Type::List(_) | Type::Map(_) | Type::Dyn | Type::Opaque(_))) {
+            let is_optional = |receiver: &Type| receiver.optional_content().is_some();
+            let known = MACROS.iter().filter(|(name, _)| match &receiver {
+                Some(Type::Dyn) => true,
+                Some(ty) => is_optional(ty) == name.starts_with("opt"),
+                None => false,
+            });
+            offered.extend(known.map(|(name, parameters)| {
+                offer((*name).to_owned(), Sign::Keyword, format!("({parameters})"), format!("{name}("))
+            }));
+        }
+        let mut names: Vec<&str> = env.library.names().filter(|name| is_name(name)).collect();
+        names.sort_unstable();
+        for function in names.iter().filter_map(|name| env.library.function(name)) {
+            if let Some(signature) = signature(function, receiver.as_ref()) {
+                offered.push(offer(function.name.to_owned(), Sign::Function, signature, format!("{}(", function.name)));
+            }
+        }
+        offered
+    }
+}
+
+/// The schema of a kind that the server has from the start; `None` for definitions, which have none.
+fn built_in_schema(api_version: &str, kind: &str) -> Option<Arc<Structural>> {
+    let config = RuntimeConfig::default();
+    let found =
+        kinds::all().find(|known| known.kind == kind && known.api_version() == api_version && config.serves(known))?;
+    type_check::schema(&found.served_version(), Quantities::Shown).map(Arc::new)
+}
+
+/// The node of a schema that a path through the definition's text leads to.
+pub(super) fn node_of<'s>(root: &'s Structural, path: &[Step]) -> Option<&'s Structural> {
+    let mut node = root;
+    let mut steps = path.iter();
+    while let Some(step) = steps.next() {
+        let Step::Key(word) = step else { return None };
+        node = match word.as_str() {
+            "properties" => match steps.next()? {
+                Step::Key(name) => node.properties.get(name)?,
+                Step::Item(_) => return None,
+            },
+            "items" => node.items.as_deref()?,
+            "additionalProperties" => node.additional_properties.as_ref()?.structural()?,
+            _ => return None,
+        };
+    }
+    Some(node)
+}
+
+/// A signature of a function for a receiver, or without one; `None` where it can't be called so.
+pub(super) fn signature(function: &Function, receiver: Option<&Type>) -> Option<String> {
+    let fitting = function.overloads.iter().find(|overload| match receiver {
+        Some(receiver) => overload.is_member && overload.params.first().is_some_and(|param| fits(param, receiver)),
+        None => !overload.is_member,
+    })?;
+    let skipped = usize::from(fitting.is_member);
+    let params: Vec<String> = fitting.params.iter().skip(skipped).map(Type::to_string).collect();
+    Some(format!("({}): {}", params.join(", "), fitting.result))
+}
+
+/// Operators have names that no expression can use.
+fn is_name(name: &str) -> bool {
+    name.starts_with(|sign: char| sign.is_ascii_alphabetic())
+        && name.chars().all(|sign| sign.is_ascii_alphanumeric() || "._".contains(sign))
+}
+
+/// The fields that stand beside a place.
+fn siblings(around: &Around<'_>, path: &[Step]) -> BTreeSet<String> {
+    let outline = &around.outline;
+    let Some(holder) = outline.find(path) else { return BTreeSet::new() };
+    let is_other = |node: &usize| {
+        let key = &outline.nodes[*node].key;
+        outline.nodes[*node].is_whole && !(key.start <= around.offset && around.offset <= key.end)
+    };
+    let names = outline.children(holder).filter(is_other).filter_map(|node| match &outline.nodes[node].step {
+        Step::Key(name) => Some(name.clone()),
+        Step::Item(_) => None,
+    });
+    names.collect()
+}
+
+/// Whether the name at a place has its colon already.
+fn has_colon(text: &str, offset: usize) -> bool {
+    let rest = text[offset..].lines().next().unwrap_or_default();
+    rest.trim_start_matches(|sign: char| sign.is_alphanumeric() || "-_./$".contains(sign)).starts_with(':')
+}
+
+/// How a field begins: with what follows on the next line, where it is an object or a list.
+fn beginning(field: &Field, column: usize, is_flow: bool, has_colon: bool) -> String {
+    let name = plain(&Value::from(field.name.as_str()));
+    if has_colon {
+        return name;
+    }
+    let indent = " ".repeat(column);
+    match (is_flow, field.type_.as_str()) {
+        (false, "object") => format!("{name}:\n{indent}  "),
+        (false, type_) if type_.starts_with("map[") => format!("{name}:\n{indent}  "),
+        (false, type_) if type_.starts_with("[]") => format!("{name}:\n{indent}- "),
+        _ => format!("{name}: "),
+    }
+}
+
+fn completion(label: String, sign: Sign, detail: String, edit: Edit) -> Completion {
+    Completion { label, sign, detail, documentation: String::new(), is_required: false, edit }
+}
+
+fn value_label(value: &Value) -> String {
+    value.as_str().map_or_else(|| json::encode_to_string(value), str::to_owned)
+}
+
+/// A value as YAML on one line.
+pub(super) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => {
+            let is_plain = yaml::decode(format!("a: {text}").as_bytes()).is_ok_and(|read| read.get("a") == Some(value));
+            if is_plain && !text.is_empty() { text.clone() } else { json::encode_to_string(value) }
+        }
+        value => json::encode_to_string(value),
+    }
+}
+
+/// A value within quotes that are open.
+fn quoted(value: &Value, quote: char) -> String {
+    let text = value_label(value);
+    if quote == '\'' { format!("'{}'", text.replace('\'', "''")) } else { json::encode_to_string(&Value::from(text)) }
+}

@@ -1,0 +1,216 @@
+//! What is being typed at a place of a document.
+//!
+//! In: the text of a document, and a byte of it. Out: the way to what the place is within, and whether a name or a value
+//! stands there. What stands behind the place on its line does not count: it may belong to something else.
+
+use std::ops::Range;
+
+use super::outline::{Flow, Form, Part, Scanner, Step, key_of, path};
+
+/// A place, as somebody who types sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// The way to the object that a name is typed in, or to the value that is typed.
+    pub path: Vec<Step>,
+    /// What stands there.
+    pub slot: Slot,
+}
+
+/// What is being typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// A name, or the scalar of an item, of which this is there.
+    Key {
+        /// The bytes that are there.
+        written: Range<usize>,
+        /// The column where it begins.
+        column: usize,
+        /// Whether it stands in braces or brackets.
+        is_flow: bool,
+    },
+    /// A value, of which this is there.
+    Value {
+        /// The bytes that are there.
+        written: Range<usize>,
+        /// How it is written.
+        form: Form,
+    },
+    /// A comment.
+    Comment,
+}
+
+/// The place at a byte of a document.
+pub fn cursor(text: &str, offset: usize) -> Cursor {
+    let offset = offset.min(text.len());
+    let line_start = text[..offset].rfind('\n').map_or(0, |end| end + 1);
+    let mut scanner = Scanner::new(text);
+    scanner.run(line_start);
+    if scanner.at > line_start {
+        // The value of an earlier line goes on here.
+        let last = scanner.innermost();
+        let node = &scanner.nodes[last];
+        let is_flow = node.form == Form::Flow;
+        let way = path(&scanner.nodes, last);
+        return if is_flow {
+            in_flow(text, way, node.value.start, offset)
+        } else {
+            within(way, node.value.start..offset, node.form)
+        };
+    }
+    let prefix = &text[line_start..offset];
+    let indent = prefix.len() - prefix.trim_start_matches(' ').len();
+    if prefix.trim_start().starts_with('#') {
+        return Cursor { path: Vec::new(), slot: Slot::Comment };
+    }
+    let (at, column) = scanner.dashes(line_start + indent, indent, offset);
+    let at = at.min(offset);
+    let has_dash = at > line_start + indent;
+    let rest = &text[at..offset];
+    let Some(key) = key_of(rest).or_else(|| key_of_quoted(rest)) else {
+        if has_dash && rest.starts_with(['{', '[']) {
+            return in_flow(text, path(&scanner.nodes, scanner.innermost()), at, offset);
+        }
+        scanner.outdent(column);
+        let way = path(&scanner.nodes, scanner.innermost());
+        return Cursor { path: way, slot: Slot::Key { written: at..offset, column, is_flow: false } };
+    };
+    scanner.outdent(column);
+    let mut way = path(&scanner.nodes, scanner.innermost());
+    way.push(Step::Key(key.name));
+    let behind = at + key.colon + 1;
+    let value = &text[behind..offset];
+    let start = behind + value.len() - value.trim_start().len();
+    let written = &text[start..offset];
+    match written.bytes().next() {
+        Some(b'{' | b'[') => in_flow(text, way, start, offset),
+        Some(b'#') => Cursor { path: Vec::new(), slot: Slot::Comment },
+        Some(quote @ (b'"' | b'\'')) => within(way, start..offset, Form::Quoted(quote)),
+        Some(b'|' | b'>') => within(way, start..offset, Form::Block),
+        _ if written.contains(" #") => Cursor { path: Vec::new(), slot: Slot::Comment },
+        _ => within(way, start..offset, Form::Plain),
+    }
+}
+
+/// A key whose colon is the last thing that was typed counts as one already.
+fn key_of_quoted(text: &str) -> Option<super::outline::Key> {
+    text.ends_with(':').then(|| key_of(text)).flatten()
+}
+
+fn within(path: Vec<Step>, written: Range<usize>, form: Form) -> Cursor {
+    Cursor { path, slot: Slot::Value { written, form } }
+}
+
+/// A place in braces or brackets that begin at `start`.
+fn in_flow(text: &str, mut path: Vec<Step>, start: usize, offset: usize) -> Cursor {
+    let mut flow = Flow::new(text, start, offset);
+    // Of each collection that is open, whether it is a map, and how many items it has.
+    let mut open: Vec<(bool, usize)> = Vec::new();
+    while let Some(part) = flow.next() {
+        match part {
+            Part::Open { key, at, is_map } => {
+                if at != start {
+                    path.push(step(key.map(|(name, _)| name), open.last_mut()));
+                }
+                open.push((is_map, 0));
+            }
+            Part::Close(_) => {
+                open.pop();
+                if !open.is_empty() {
+                    path.pop();
+                }
+            }
+            Part::Entry { .. } => {
+                if let Some((_, count)) = open.last_mut() {
+                    *count += 1;
+                }
+            }
+        }
+    }
+    let (key, rest) = flow.rest();
+    let rest = rest.min(offset);
+    let start = rest + text[rest..offset].len() - text[rest..offset].trim_start().len();
+    let form = match text.as_bytes().get(start) {
+        Some(quote @ (b'"' | b'\'')) if start < offset => Form::Quoted(*quote),
+        _ => Form::Plain,
+    };
+    match (key, open.last()) {
+        (Some((name, _)), _) => {
+            path.push(Step::Key(name));
+            within(path, start..offset, form)
+        }
+        (None, Some((true, _))) => {
+            Cursor { path, slot: Slot::Key { written: start..offset, column: 0, is_flow: true } }
+        }
+        (None, Some((false, count))) => {
+            path.push(Step::Item(*count));
+            within(path, start..offset, form)
+        }
+        // Behind the end of it.
+        (None, None) => Cursor { path, slot: Slot::Comment },
+    }
+}
+
+fn step(name: Option<String>, holder: Option<&mut (bool, usize)>) -> Step {
+    match (name, holder) {
+        (Some(name), _) => Step::Key(name),
+        (None, Some((_, count))) => {
+            *count += 1;
+            Step::Item(*count - 1)
+        }
+        (None, None) => Step::Item(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::outline::shown;
+    use super::*;
+
+    /// `‸` is the place. Names are told as `path{written`, values as `path=written`.
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let offset = text.find('‸').expect("the test has a place");
+        let text = text.replacen('‸', "", 1);
+        let found = cursor(&text, offset);
+        let path = shown(&found.path);
+        let told = match found.slot {
+            Slot::Key { written, .. } => format!("{path}{{{}", &text[written]),
+            Slot::Value { written, .. } => format!("{path}={}", &text[written]),
+            Slot::Comment => "#".to_owned(),
+        };
+        assert_eq!(told, expected, "{text}");
+    }
+
+    #[test]
+    fn names_are_typed_in_what_they_are_indented_in() {
+        check("a:\n  b: 1\n  c‸\nd: 2\n", "a{c");
+        check("a:\n  b: 1\n‸\nd: 2\n", "{");
+        check("a:\n  ‸\n", "a{");
+        check("a:\n  b:\n    c: 1\n  ‸", "a{");
+        check("a:\n- b: 1\n  ‸", "a[0]{");
+        check("a:\n  - b: 1\n  - ‸", "a[1]{");
+        check("a:\n  - b: 1\n  - c‸: 2", "a[1]{c");
+        check("‸", "{");
+    }
+
+    #[test]
+    fn values_stand_behind_their_names() {
+        check("a:\n  b: x‸y\n", "a.b=x");
+        check("a: ‸", "a=");
+        check("a:‸", "a=");
+        check("a: \"x: ‸\"", "a=\"x: ");
+        check("a: |\n  x\n  y‸\n", "a=|\n  x\n  y");
+        check("- ‸a", "[0]{");
+        check("a: 1 # b‸", "#");
+    }
+
+    #[test]
+    fn braces_and_brackets_hold_both() {
+        check("a: {b: 1, c‸}", "a{c");
+        check("a: {b: {c: ‸", "a.b.c=");
+        check("a: [1, ‸", "a[1]=");
+        check("a: [{b: 1}, {‸", "a[1]{");
+        check("a: {b: 1}‸", "#");
+        check("a: {\n  b: ‸\n}", "a.b=");
+    }
+}

@@ -1,0 +1,248 @@
+//! What may stand at a place of a document: of custom and built-in kinds, of definitions and of suites.
+//!
+//! In: a schema in one of the forms that there are, and the way to a place. Out: the fields and values that may stand there,
+//! and what is to be known of them.
+
+use std::sync::LazyLock;
+
+use super::outline::Step;
+use crate::author::explain::{self, Explained, explain_node};
+use crate::schema::structural::{Structural, StructuralOrBool};
+use crate::value::{Value, json};
+
+/// Definitions and suites, as schemas for editors describe them.
+static DEFINITION: LazyLock<Value> = LazyLock::new(|| read(include_str!("../../../../schemas/crd.json")));
+static SUITE: LazyLock<Value> = LazyLock::new(|| read(include_str!("../../../../schemas/suite.json")));
+
+fn read(text: &str) -> Value {
+    // A test holds that they are JSON.
+    json::decode(text.as_bytes()).unwrap_or_default()
+}
+
+/// What may stand at a place.
+#[derive(Clone, Copy)]
+pub enum Shape<'s> {
+    /// By the schema of a kind; at the root of an object there is more.
+    Structural { schema: &'s Structural, is_root: bool },
+    /// By a JSON schema, with the document that it refers to.
+    Json { root: &'static Value, schema: &'static Value },
+}
+
+/// A field that may stand at a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    pub name: String,
+    /// `string`, `object`, `[]integer`, …
+    pub type_: String,
+    pub is_required: bool,
+    pub description: String,
+}
+
+/// The metadata of an object, as authors write it.
+static METADATA: LazyLock<Structural> = LazyLock::new(|| {
+    let of_type = |type_: &str, description: &str| {
+        let mut node = Structural::default();
+        (node.generic.type_, node.generic.description) = (type_.to_owned(), description.into());
+        node
+    };
+    let map = |description: &str| {
+        let mut node = of_type("object", description);
+        node.additional_properties = Some(StructuralOrBool::Structural(Box::new(of_type("string", ""))));
+        node
+    };
+    let fields = [
+        ("annotations", map("what tools note of the object")),
+        ("generateName", of_type("string", "what a name that the server makes begins with")),
+        ("labels", map("what selectors select by")),
+        ("name", of_type("string", "unique among the objects of the kind in the namespace")),
+        ("namespace", of_type("string", "where the object is; default if it does not say so")),
+    ];
+    let mut metadata = of_type("object", "names, labels and annotations");
+    metadata.properties = fields.into_iter().map(|(name, node)| (name.to_owned(), node)).collect();
+    metadata
+});
+
+impl<'s> Shape<'s> {
+    /// An object of a kind.
+    pub fn of_kind(schema: &'s Structural) -> Self {
+        Shape::Structural { schema, is_root: true }
+    }
+
+    /// A definition.
+    pub fn definition() -> Shape<'static> {
+        Shape::Json { root: &DEFINITION, schema: &DEFINITION }
+    }
+
+    /// A suite.
+    pub fn suite() -> Shape<'static> {
+        Shape::Json { root: &SUITE, schema: &SUITE }
+    }
+
+    /// What may stand at the end of a path.
+    pub fn at(self, path: &[Step]) -> Option<Shape<'s>> {
+        path.iter().try_fold(self, |shape, step| shape.child(step))
+    }
+
+    fn child(self, step: &Step) -> Option<Shape<'s>> {
+        match self {
+            Shape::Structural { schema, is_root } => {
+                let next = match step {
+                    Step::Key(name) if is_root && name == "metadata" => &*METADATA,
+                    Step::Key(name) => match schema.properties.get(name) {
+                        Some(below) => below,
+                        None => schema.additional_properties.as_ref()?.structural()?,
+                    },
+                    Step::Item(_) => schema.items.as_deref()?,
+                };
+                Some(Shape::Structural { schema: next, is_root: next.extensions.embedded_resource })
+            }
+            Shape::Json { root, schema } => {
+                let next = match step {
+                    Step::Key(name) => schema
+                        .get("properties")
+                        .and_then(|fields| fields.get(name))
+                        .or_else(|| schema.get("additionalProperties"))?,
+                    Step::Item(_) => schema.get("items")?,
+                };
+                Some(Shape::Json { root, schema: resolved(root, next) })
+            }
+        }
+    }
+
+    /// The schema of a kind at this place.
+    pub fn structural(self) -> Option<&'s Structural> {
+        match self {
+            Shape::Structural { schema, .. } => Some(schema),
+            Shape::Json { .. } => None,
+        }
+    }
+
+    /// The fields that may stand here.
+    pub fn fields(self) -> Vec<Field> {
+        match self {
+            Shape::Structural { schema, is_root } => {
+                let field = |(name, below): (&str, &Structural)| Field {
+                    name: name.to_owned(),
+                    type_: explain::type_of(below),
+                    is_required: explain::requires(schema, name),
+                    description: below.generic.description.to_string(),
+                };
+                let mut fields: Vec<Field> = schema.properties.iter().map(field).collect();
+                if is_root {
+                    let standard = [("apiVersion", "string"), ("kind", "string"), ("metadata", "object")];
+                    fields.retain(|field| standard.iter().all(|(name, _)| *name != field.name));
+                    let standard = standard.map(|(name, type_)| Field {
+                        name: name.to_owned(),
+                        type_: type_.to_owned(),
+                        is_required: true,
+                        description: String::new(),
+                    });
+                    fields.splice(0..0, standard);
+                }
+                fields
+            }
+            Shape::Json { root, schema } => {
+                let required = schema.items_at(&["required"]);
+                let fields =
+                    schema.get("properties").and_then(Value::as_object).into_iter().flat_map(|fields| fields.iter());
+                let field = |(name, field): (&str, &'static Value)| Field {
+                    name: name.to_owned(),
+                    type_: type_of(root, field),
+                    is_required: required.iter().any(|required| required.as_str() == Some(name)),
+                    description: resolved(root, field).str_at(&["description"]).to_owned(),
+                };
+                fields.map(field).collect()
+            }
+        }
+    }
+
+    /// The values that may stand here, if they are few.
+    pub fn values(self) -> Vec<Value> {
+        match self {
+            Shape::Structural { schema, .. } => {
+                let listed = schema.value_validation.as_deref().map_or(&[][..], |values| &values.enum_);
+                match (listed, schema.generic.type_.as_str()) {
+                    ([], "boolean") => vec![Value::Bool(true), Value::Bool(false)],
+                    (listed, _) => listed.to_vec(),
+                }
+            }
+            Shape::Json { schema, .. } => match (schema.items_at(&["enum"]), schema.get("const")) {
+                ([], Some(only)) => vec![only.clone()],
+                ([], None) if schema.str_at(&["type"]) == "boolean" => vec![Value::Bool(true), Value::Bool(false)],
+                (listed, _) => listed.to_vec(),
+            },
+        }
+    }
+
+    /// The value that stands here if nobody sets one.
+    pub fn default(self) -> Option<Value> {
+        self.structural()?.generic.default.as_deref().cloned()
+    }
+
+    /// `string`, `object`, `[]integer`, …
+    pub fn type_(self) -> String {
+        match self {
+            Shape::Structural { schema, .. } => explain::type_of(schema),
+            Shape::Json { root, schema } => type_of(root, schema),
+        }
+    }
+
+    /// What is known of the place.
+    pub fn explained(self) -> Explained {
+        match self {
+            Shape::Structural { schema, .. } => explain_node(schema),
+            Shape::Json { schema, .. } => {
+                let values: Vec<String> = self.values().iter().map(json::encode_to_string).collect();
+                let constraints =
+                    if values.is_empty() { Vec::new() } else { vec![format!("one of {}", values.join(", "))] };
+                Explained {
+                    type_: self.type_(),
+                    is_required: false,
+                    description: schema.str_at(&["description"]).to_owned(),
+                    constraints,
+                    rules: Vec::new(),
+                    fields: Vec::new(),
+                }
+            }
+        }
+    }
+}
+
+/// What a schema refers to.
+fn resolved(root: &'static Value, schema: &'static Value) -> &'static Value {
+    let schema = schema.items_at(&["anyOf"]).first().unwrap_or(schema);
+    let Some(name) = schema.str_at(&["$ref"]).strip_prefix("#/definitions/") else { return schema };
+    root.at(&["definitions", name]).unwrap_or(schema)
+}
+
+fn type_of(root: &'static Value, schema: &'static Value) -> String {
+    let schema = resolved(root, schema);
+    match schema.str_at(&["type"]) {
+        "array" => format!(
+            "[]{}",
+            schema
+                .get("items")
+                .map_or_else(|| "any".to_owned(), |items| resolved(root, items).str_at(&["type"]).to_owned())
+        ),
+        "" if !schema.items_at(&["enum"]).is_empty() || schema.get("const").is_some() => "string".to_owned(),
+        "" => "any".to_owned(),
+        type_ => type_.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions_and_suites_have_shapes() {
+        let path = |names: &[&str]| names.iter().map(|name| Step::Key((*name).to_owned())).collect::<Vec<_>>();
+        let mut way = path(&["spec", "versions"]);
+        way.push(Step::Item(0));
+        way.extend(path(&["schema", "openAPIV3Schema", "properties", "spec", "properties", "size", "type"]));
+        let found = Shape::definition().at(&way).expect("it is there");
+        assert!(found.values().contains(&Value::from("integer")), "{:?}", found.values());
+        let suite = Shape::suite().at(&[Step::Key("cases".to_owned()), Step::Item(3)]).expect("it is there");
+        assert!(suite.fields().iter().any(|field| field.name == "oldPatch" && field.type_ == "[]object"));
+    }
+}

@@ -1,0 +1,112 @@
+//! The fields of a text, as a tree to find one's way by.
+//!
+//! In: a text. Out: its documents and what stands in them, down to a depth and up to a number.
+
+use super::documents::{Head, parts};
+use super::outline::{Form, Step, outline};
+use super::text::{Range, Text};
+
+/// Levels below a document that are told.
+const DEPTH_MAX: usize = 12;
+/// Nodes that are told.
+const SYMBOLS_MAX: usize = 5000;
+
+/// A document, a field or an item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// What it is called.
+    pub name: String,
+    /// Its value, if that is short.
+    pub detail: String,
+    /// Whether it is a document.
+    pub is_document: bool,
+    /// All of it.
+    pub range: Range,
+    /// Its name.
+    pub selection: Range,
+    /// What stands in it.
+    pub children: Vec<Symbol>,
+}
+
+/// The documents of a text, with what stands in them.
+pub fn symbols(text: &Text) -> Vec<Symbol> {
+    let mut left = SYMBOLS_MAX;
+    parts(text.as_str())
+        .into_iter()
+        .filter_map(|part| document(text, part.range.start, &text.as_str()[part.range], &mut left))
+        .collect()
+}
+
+fn document(text: &Text, start: usize, own: &str, left: &mut usize) -> Option<Symbol> {
+    let outline = outline(own);
+    if outline.nodes.len() < 2 {
+        return None;
+    }
+    let head = Head::of(own, &outline);
+    let words = [head.kind.as_str(), head.name.as_str()];
+    let name = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    let name = if name.is_empty() { "document".to_owned() } else { name };
+    // Where the last thing in a node ends, from the last to the first.
+    let nodes = &outline.nodes;
+    let mut ends: Vec<usize> = nodes.iter().map(|node| node.key.end.max(node.value.end)).collect();
+    for at in (1..nodes.len()).rev() {
+        if let Some(parent) = nodes[at].parent {
+            ends[parent] = ends[parent].max(ends[at]);
+        }
+    }
+    let mut depths = vec![0_usize; nodes.len()];
+    let mut made: Vec<Option<Symbol>> = vec![None; nodes.len()];
+    for at in 1..nodes.len() {
+        let node = &nodes[at];
+        depths[at] = node.parent.map_or(0, |parent| depths[parent]) + 1;
+        if depths[at] > DEPTH_MAX || *left == 0 {
+            continue;
+        }
+        *left -= 1;
+        let name = match &node.step {
+            Step::Key(name) if name.is_empty() => "?".to_owned(),
+            Step::Key(name) => name.clone(),
+            Step::Item(index) => format!("[{index}]"),
+        };
+        let detail = match node.form {
+            Form::Plain | Form::Quoted(_) => outline.scalar(own, at).chars().take(60).collect(),
+            Form::Below | Form::Block | Form::Flow => String::new(),
+        };
+        let range = text.range(&(start + node.key.start..start + ends[at]));
+        let selection = text.range(&(start + node.key.start..start + node.key.end));
+        made[at] = Some(Symbol { name, detail, is_document: false, range, selection, children: Vec::new() });
+    }
+    for at in (1..nodes.len()).rev() {
+        let Some(symbol) = made[at].take() else { continue };
+        match nodes[at].parent {
+            Some(parent) if parent > 0 => {
+                if let Some(Some(holder)) = made.get_mut(parent) {
+                    holder.children.insert(0, symbol);
+                }
+            }
+            _ => made[at] = Some(symbol),
+        }
+    }
+    let range = text.range(&(start + nodes[1].key.start..start + ends[0]));
+    let selection = text.range(&(start + nodes[1].key.start..start + nodes[1].key.end));
+    let children = made.into_iter().flatten().collect();
+    Some(Symbol { name, detail: head.api_version, is_document: true, range, selection, children })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_trees() {
+        let text =
+            Text::from("kind: A\nmetadata: {name: b}\nspec:\n  list:\n  - c: 1\n    d: 2\n---\n# none\n---\nx: 1\n");
+        let found = symbols(&text);
+        let names: Vec<&str> = found.iter().map(|symbol| symbol.name.as_str()).collect();
+        assert_eq!(names, ["A b", "document"]);
+        let spec = &found[0].children[2];
+        let item = &spec.children[0].children[0];
+        assert_eq!((item.name.as_str(), item.children.len()), ("[0]", 2));
+        assert_eq!((spec.range.start.line, spec.range.end.line), (2, 5));
+    }
+}

@@ -1,0 +1,84 @@
+//! The words of the expressions in a text, to be coloured.
+//!
+//! In: a text. Out: tokens in their order, each on one line.
+
+use super::documents::{Head, parts};
+use super::expression::expressions;
+use super::outline::outline;
+use super::text::{Range, Text};
+use crate::cel::lexer::{Token as Lexeme, TokenKind, tokenize};
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A variable.
+    Variable,
+    /// A field.
+    Property,
+    /// A function or a macro.
+    Function,
+    /// `in`, `true`, `false`, `null`.
+    Keyword,
+    /// A text.
+    String,
+    /// A number.
+    Number,
+    /// An operator.
+    Operator,
+}
+
+/// A word of an expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// Where it stands, on one line.
+    pub range: Range,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// The words of all expressions in the text of a file.
+pub fn tokens(name: &str, text: &Text) -> Vec<Token> {
+    let mut found = Vec::new();
+    for part in parts(text.as_str()) {
+        let own = &text.as_str()[part.range.clone()];
+        let outline = outline(own);
+        let sort = Head::of(own, &outline).sort(name);
+        for expression in expressions(own, &outline, sort) {
+            let lexemes = tokenize(&expression.text).tokens;
+            for (at, lexeme) in lexemes.iter().enumerate() {
+                let Some(kind) = kind(&lexemes, at) else { continue };
+                let bytes = expression.bytes(lexeme.range.start as usize..lexeme.range.end as usize);
+                // What stands in quotes may end with what is between it and the next character.
+                let written = own[bytes.clone()].trim_end().len();
+                let range = text.range(&(part.range.start + bytes.start..part.range.start + bytes.start + written));
+                if range.start.line == range.end.line {
+                    found.push(Token { range, kind });
+                }
+            }
+        }
+    }
+    found
+}
+
+fn kind(lexemes: &[Lexeme], at: usize) -> Option<Kind> {
+    let next = lexemes.get(at + 1).map(|lexeme| lexeme.kind);
+    let before = at.checked_sub(1).map(|before| lexemes[before].kind);
+    Some(match lexemes[at].kind {
+        TokenKind::Identifier if next == Some(TokenKind::LeftParenthesis) => Kind::Function,
+        TokenKind::Identifier | TokenKind::EscapedIdentifier if before == Some(TokenKind::Dot) => Kind::Property,
+        TokenKind::Identifier | TokenKind::EscapedIdentifier => Kind::Variable,
+        TokenKind::In | TokenKind::True | TokenKind::False | TokenKind::Null => Kind::Keyword,
+        TokenKind::String | TokenKind::Bytes => Kind::String,
+        TokenKind::Int | TokenKind::Uint | TokenKind::Float => Kind::Number,
+        TokenKind::EndOfInput
+        | TokenKind::Dot
+        | TokenKind::Comma
+        | TokenKind::LeftBracket
+        | TokenKind::RightBracket
+        | TokenKind::LeftBrace
+        | TokenKind::RightBrace
+        | TokenKind::LeftParenthesis
+        | TokenKind::RightParenthesis => return None,
+        _ => Kind::Operator,
+    })
+}

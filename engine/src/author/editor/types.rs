@@ -1,0 +1,249 @@
+//! What an expression may name at a place within it.
+//!
+//! In: the environment that the expression is checked in, and its text up to a place, which need not be whole. Out: the
+//! variables there, with those of the macros around the place, and the type of what stands before a dot.
+
+use crate::cel::env::Env;
+use crate::cel::lexer::{Token, TokenKind, tokenize};
+use crate::cel::types::Type;
+
+/// The macros that have a target, with what stands in their parentheses.
+pub const MACROS: [(&str, &str); 11] = [
+    ("all", "x, predicate"),
+    ("exists", "x, predicate"),
+    ("exists_one", "x, predicate"),
+    ("existsOne", "i, x, predicate"),
+    ("map", "x, value"),
+    ("filter", "x, predicate"),
+    ("sortBy", "x, key"),
+    ("transformList", "i, x, value"),
+    ("transformMap", "k, v, value"),
+    ("optMap", "x, value"),
+    ("optFlatMap", "x, optional"),
+];
+
+/// Calls around a place that are looked at; those further out are not.
+const DEPTH_MAX: usize = 32;
+
+/// What is being typed in an expression.
+pub struct Typed {
+    /// The characters of the name that are there.
+    pub written: std::ops::Range<usize>,
+    /// The type of what stands before the dot, if there is one; `Dyn` where it is not known.
+    pub receiver: Option<Type>,
+    /// The environment with the variables of the macros around.
+    pub env: Env,
+}
+
+/// What is being typed at the end of `text`; `None` within a text in quotes or a comment.
+pub fn typed(text: &[char], env: &Env) -> Option<Typed> {
+    if is_within_quotes(text) {
+        return None;
+    }
+    let mut tokens = tokenize(text).tokens;
+    tokens.pop();
+    let end = text.len();
+    let is_name =
+        |token: &Token| text.get(token.range.start as usize).is_some_and(|sign| sign.is_alphabetic() || *sign == '_');
+    let written = match tokens.last() {
+        Some(token) if token.range.end as usize == end && is_name(token) => {
+            let start = token.range.start as usize;
+            tokens.pop();
+            start..end
+        }
+        _ => end..end,
+    };
+    let env = with_macros(text, &tokens, env.clone());
+    let has_dot = tokens.last().is_some_and(|token| token.kind == TokenKind::Dot);
+    let receiver = has_dot.then(|| type_before(text, &tokens[..tokens.len() - 1], &env));
+    Some(Typed { written, receiver, env })
+}
+
+/// The type of the name that stands at `at`, with its environment.
+pub fn type_at(text: &[char], at: usize, env: &Env) -> Option<(String, Type)> {
+    let mut tokens = tokenize(text).tokens;
+    tokens.pop();
+    let holds = |token: &Token| token.range.start as usize <= at && at < token.range.end as usize;
+    let found = tokens.iter().position(|token| holds(token) && token.kind == TokenKind::Identifier)?;
+    let env = with_macros(text, &tokens[..found], env.clone());
+    let name: String = text[tokens[found].range.start as usize..tokens[found].range.end as usize].iter().collect();
+    Some((name, type_before(text, &tokens[..=found], &env)))
+}
+
+fn is_within_quotes(text: &[char]) -> bool {
+    let mut quote = None;
+    let mut at = 0;
+    while at < text.len() {
+        match (quote, text[at]) {
+            (None, sign @ ('"' | '\'')) => quote = Some(sign),
+            (None, '/') if text.get(at + 1) == Some(&'/') => {
+                let Some(length) = text[at..].iter().position(|sign| *sign == '\n') else { return true };
+                at += length;
+            }
+            (Some(_), '\\') => at += 1,
+            (Some(open), sign) if open == sign => quote = None,
+            _ => {}
+        }
+        at += 1;
+    }
+    quote.is_some()
+}
+
+/// Adds the variables of macros whose parentheses are open at the end of the tokens.
+fn with_macros(text: &[char], tokens: &[Token], mut env: Env) -> Env {
+    let mut open = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        match token.kind {
+            TokenKind::LeftParenthesis => open.push(at),
+            TokenKind::RightParenthesis => _ = open.pop(),
+            _ => {}
+        }
+    }
+    for at in open.into_iter().take(DEPTH_MAX) {
+        let Some([dot, name]) = at.checked_sub(2).and_then(|start| tokens.get(start..at)) else { continue };
+        let word =
+            |token: &Token| text[token.range.start as usize..token.range.end as usize].iter().collect::<String>();
+        if dot.kind != TokenKind::Dot || !MACROS.iter().any(|(known, _)| *known == word(name)) {
+            continue;
+        }
+        let over = type_before(text, &tokens[..at - 2], &env);
+        let kinds: Vec<TokenKind> = tokens[at + 1..].iter().map(|token| token.kind).take(4).collect();
+        let names = match kinds.as_slice() {
+            [TokenKind::Identifier, TokenKind::Comma, TokenKind::Identifier, TokenKind::Comma] => vec![at + 1, at + 3],
+            [TokenKind::Identifier, TokenKind::Comma, ..] => vec![at + 1],
+            _ => continue,
+        };
+        for (name, ty) in names.iter().zip(variables(&over, names.len())) {
+            env = env.with_variable(&word(&tokens[*name]), ty);
+        }
+    }
+    env
+}
+
+/// The types of the variables of a macro over a value of a type.
+fn variables(over: &Type, count: usize) -> Vec<Type> {
+    match (over, count) {
+        (Type::List(element), 1) => vec![(**element).clone()],
+        (Type::List(element), _) => vec![Type::Int, (**element).clone()],
+        (Type::Map(of), 1) => vec![of.0.clone()],
+        (Type::Map(of), _) => vec![of.0.clone(), of.1.clone()],
+        (other, _) => vec![other.optional_content().cloned().unwrap_or(Type::Dyn); count],
+    }
+}
+
+/// The type of the operand at the end of some tokens: a name with its selections, calls and indices.
+fn type_before(text: &[char], tokens: &[Token], env: &Env) -> Type {
+    let Some(start) = operand(tokens) else { return Type::Dyn };
+    let end = tokens.last().map_or(0, |token| token.range.end as usize);
+    let written: String = text[tokens[start].range.start as usize..end].iter().collect();
+    env.compile(&written).map_or(Type::Dyn, |checked| checked.result_type().clone())
+}
+
+/// Where the operand at the end of some tokens begins.
+fn operand(tokens: &[Token]) -> Option<usize> {
+    let mut at = tokens.len();
+    loop {
+        at = at.checked_sub(1)?;
+        match tokens[at].kind {
+            TokenKind::RightParenthesis | TokenKind::RightBracket | TokenKind::RightBrace => {
+                let is_list = tokens[at].kind == TokenKind::RightBracket;
+                at = opening(tokens, at)?;
+                let before = at.checked_sub(1).map(|before| tokens[before].kind);
+                match before {
+                    // A call, or an index.
+                    Some(TokenKind::Identifier) => continue,
+                    Some(TokenKind::RightParenthesis | TokenKind::RightBracket) if is_list => continue,
+                    _ => return Some(at),
+                }
+            }
+            TokenKind::Identifier | TokenKind::EscapedIdentifier => {
+                let before = at.checked_sub(1).map(|before| tokens[before].kind);
+                if before != Some(TokenKind::Dot) {
+                    return Some(at);
+                }
+                at -= 1;
+            }
+            TokenKind::String | TokenKind::Bytes | TokenKind::Int | TokenKind::Uint | TokenKind::Float => {
+                return Some(at);
+            }
+            _ => return None,
+        }
+    }
+}
+
+fn opening(tokens: &[Token], close: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    for at in (0..=close).rev() {
+        match tokens[at].kind {
+            TokenKind::RightParenthesis | TokenKind::RightBracket | TokenKind::RightBrace => depth += 1,
+            TokenKind::LeftParenthesis | TokenKind::LeftBracket | TokenKind::LeftBrace => {
+                depth = depth.checked_sub(1)?
+            }
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// Whether a function that is called on `param` may be called on `receiver`, by their heads.
+pub fn fits(param: &Type, receiver: &Type) -> bool {
+    match (param, receiver) {
+        (Type::Dyn | Type::Param(_), _) | (_, Type::Dyn) => true,
+        (Type::Opaque(one), Type::Opaque(other)) => one.name == other.name,
+        (Type::Object(one), Type::Object(other)) => one == other,
+        (one, other) => std::mem::discriminant(one) == std::mem::discriminant(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cel::env::Expressions;
+
+    fn env() -> Env {
+        let ports = Type::list(Type::map(Type::String, Type::Int));
+        Env::kubernetes(Expressions::Stored).with_variable("self", Type::map(Type::String, ports))
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let text: Vec<char> = text.chars().collect();
+        let told = typed(&text, &env()).map(|typed| {
+            let written: String = text[typed.written.clone()].iter().collect();
+            typed.receiver.map_or(written.clone(), |receiver| format!("{receiver}|{written}"))
+        });
+        assert_eq!(told.as_deref().unwrap_or("-"), expected);
+    }
+
+    #[test]
+    fn what_stands_before_a_dot_has_a_type() {
+        check("self.a.", "list(map(string, int))|");
+        check("size(self.a) > 1 && self.a[0].ab", "map(string, int)|ab");
+        check("self.a[0].x == 1 || 'x'.", "string|");
+        check("(self.a + self.b).fi", "list(map(string, int))|fi");
+        check("has(se", "se");
+        check("self == 'a.", "-");
+        check("", "");
+    }
+
+    #[test]
+    fn macros_have_variables() {
+        check("self.a.all(p, p.", "map(string, int)|");
+        check("self.a.all(p, p.exists(k, k.", "string|");
+        check("self.a.all(i, p, p.", "map(string, int)|");
+        check("self.a.all(p, p.x == 1) && self.", "map(string, list(map(string, int)))|");
+    }
+
+    #[test]
+    fn macros_are_those_of_the_language() {
+        for (name, parameters) in MACROS {
+            let told = env()
+                .compile(&format!("self.{name}({parameters})"))
+                .map_or_else(|issues| issues.to_string(), |_| String::new());
+            assert!(!told.contains(&format!("'{name}'")), "{told}");
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The definitions and policies that the texts of an editor stand among.
+//!
+//! In: files by their names, as they are on disk or as somebody types them. Out: kinds and policies, compiled, each as of the
+//! text that it was last read from: while a definition is being typed and can't be read, its kind stays what it was.
+//!
+//! A name is a path with `/`; nothing is read from it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::documents::{Head, Part, Sort, hash_of, parts};
+use super::text::Text;
+use crate::author::lint::Severity;
+use crate::author::policies::{Policies, Who, case};
+use crate::author::{Catalog, Kind};
+use crate::value::Value;
+use crate::value::yaml::decode_each_located;
+
+/// Who is behind a UserInfo, for policies that ask what somebody may do.
+pub type WhoIs = Box<dyn Fn(Value) -> Who + Send>;
+
+/// Of files with policies, objects of so many bytes are kept: policies may look them up.
+const LOOKED_UP_BYTES_MAX: usize = 64 << 10;
+
+/// Which lints are told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LintChoice {
+    /// The least severity.
+    pub least: Severity,
+    /// Ids that are told whatever their severity.
+    pub on: Vec<String>,
+    /// Ids that are not told.
+    pub off: Vec<String>,
+}
+
+impl Default for LintChoice {
+    fn default() -> Self {
+        LintChoice { least: Severity::Warning, on: Vec::new(), off: Vec::new() }
+    }
+}
+
+/// Definitions and policies.
+pub struct Workspace {
+    pub(super) catalog: Catalog,
+    /// What each kind was made of.
+    stamps: HashMap<(String, String), u64>,
+    pub(super) files: BTreeMap<String, File>,
+    pub(super) policies: Policies,
+    /// What the policies were made of.
+    pub(super) policies_stamp: u64,
+    pub(super) who: WhoIs,
+    /// Which lints are told.
+    pub lints: LintChoice,
+}
+
+/// What a file defines.
+#[derive(Default)]
+pub(super) struct File {
+    /// Its text, if anything here points into it.
+    pub text: Option<Arc<Text>>,
+    /// The kinds, each with the text of its definition by its hash.
+    pub kinds: Vec<(u64, (String, String))>,
+    /// Its policies and what they look up.
+    pub policies: Vec<Value>,
+}
+
+/// What a part of a file is.
+pub(super) struct Read {
+    pub part: Part,
+    pub head: Head,
+    pub sort: Sort,
+}
+
+impl Workspace {
+    /// Nothing yet; `who` tells who is behind a UserInfo.
+    pub fn new(who: WhoIs) -> Self {
+        Workspace {
+            catalog: Catalog::default(),
+            stamps: HashMap::new(),
+            files: BTreeMap::new(),
+            policies: Policies::default(),
+            policies_stamp: 0,
+            who,
+            lints: LintChoice::default(),
+        }
+    }
+
+    /// The kinds of definitions.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Takes what a file on disk defines, in place of what it defined before.
+    pub fn add(&mut self, name: &str, text: &str) {
+        let read: Vec<Read> = read_parts(name, text);
+        let defines = |read: &&Read| read.sort == Sort::Definition;
+        let mut made = Vec::new();
+        for Read { part, .. } in read.iter().filter(defines) {
+            let known = self.files.get(name).is_some_and(|file| file.kinds.iter().any(|(hash, _)| *hash == part.hash));
+            if !known {
+                made.extend(kinds_of(&text[part.range.clone()]).into_iter().map(|kind| (part.hash, kind)));
+            }
+        }
+        self.take(name, text, &read, made);
+    }
+
+    /// Adds definitions that stand in no file.
+    pub fn add_values(&mut self, definitions: &[Value]) {
+        for kind in definitions.iter().filter_map(|definition| Kind::new(definition).ok()) {
+            let key = (kind.definition.spec.group.clone(), kind.definition.spec.names.kind.clone());
+            self.stamps.insert(key, 1);
+            self.catalog.insert(kind);
+        }
+    }
+
+    /// Forgets what a file defines.
+    pub fn remove(&mut self, name: &str) {
+        let Some(file) = self.files.remove(name) else { return };
+        for (_, (group, kind)) in &file.kinds {
+            self.forget(group, kind);
+        }
+        if !file.policies.is_empty() {
+            self.read_policies();
+        }
+    }
+
+    /// Takes the kinds that were made of a file, and its policies. A kind whose definition is no longer there goes, unless one
+    /// of the file's definitions can't be read.
+    pub(super) fn take(&mut self, name: &str, text: &str, read: &[Read], made: Vec<(u64, Kind)>) {
+        let before = self.files.remove(name).unwrap_or_default();
+        let mut file = File::default();
+        for (hash, kind) in made {
+            let key = (kind.definition.spec.group.clone(), kind.definition.spec.names.kind.clone());
+            file.kinds.push((hash, key.clone()));
+            self.stamps.insert(key, hash);
+            self.catalog.insert(kind);
+        }
+        let definitions: Vec<u64> =
+            read.iter().filter(|read| read.sort == Sort::Definition).map(|read| read.part.hash).collect();
+        let is_made = |file: &File, hash: u64| file.kinds.iter().any(|(made, _)| *made == hash);
+        let mut is_whole = true;
+        for hash in &definitions {
+            if !is_made(&file, *hash) {
+                let kept = before.kinds.iter().filter(|(made, _)| made == hash).cloned();
+                file.kinds.extend(kept.collect::<Vec<_>>());
+                is_whole &= is_made(&file, *hash);
+            }
+        }
+        for (hash, (group, kind)) in before.kinds {
+            let is_there = file.kinds.iter().any(|(_, known)| (&known.0, &known.1) == (&group, &kind));
+            match (is_there, is_whole) {
+                (true, _) => {}
+                (false, true) => self.forget(&group, &kind),
+                (false, false) => file.kinds.push((hash, (group, kind))),
+            }
+        }
+        if read.iter().any(|read| read.sort == Sort::Policy) {
+            let values = read.iter().filter(|read| read.sort != Sort::Definition);
+            let values = values.filter(|read| read.part.range.len() <= LOOKED_UP_BYTES_MAX);
+            file.policies = values.flat_map(|read| values_of(&text[read.part.range.clone()])).collect();
+        }
+        if !file.kinds.is_empty() || !file.policies.is_empty() {
+            file.text = Some(Arc::new(Text::from(text)));
+        }
+        let has_changed = file.policies != before.policies;
+        self.files.insert(name.to_owned(), file);
+        if has_changed {
+            self.read_policies();
+        }
+    }
+
+    fn forget(&mut self, group: &str, kind: &str) {
+        self.catalog.remove(group, kind);
+        self.stamps.remove(&(group.to_owned(), kind.to_owned()));
+    }
+
+    fn read_policies(&mut self) {
+        self.policies = Policies::read(self.policy_values());
+        let texts: Vec<String> = self.policy_values().map(crate::value::json::encode_to_string).collect();
+        self.policies_stamp = hash_of(&texts.concat());
+    }
+
+    /// All policies, with what they look up.
+    pub(super) fn policy_values(&self) -> impl Iterator<Item = &Value> {
+        self.files.values().flat_map(|file| &file.policies)
+    }
+
+    /// What a kind was made of; 0 for one that is not known.
+    pub(super) fn stamp_of(&self, head: &Head) -> u64 {
+        let key = (head.group().to_owned(), head.kind.clone());
+        self.stamps.get(&key).copied().unwrap_or_default()
+    }
+
+    /// What all kinds and policies were made of.
+    pub fn stamp_of_all(&self) -> u64 {
+        self.stamps.values().fold(self.policies_stamp, |sum, stamp| sum.wrapping_add(*stamp))
+    }
+
+    /// Somebody who may do everything.
+    pub(super) fn administrator(&self) -> Who {
+        (self.who)(case::administrator())
+    }
+
+    /// The name of the file that defines a kind.
+    pub fn file_of(&self, group: &str, kind: &str) -> Option<&str> {
+        self.definition_of(group, kind).map(|(name, _, _)| name)
+    }
+
+    /// Where a kind is defined: the name of a file, its text, and the bytes of the definition.
+    pub(super) fn definition_of(&self, group: &str, kind: &str) -> Option<(&str, &Arc<Text>, Part)> {
+        self.files.iter().find_map(|(name, file)| {
+            let text = file.text.as_ref()?;
+            let (hash, _) = file.kinds.iter().find(|(_, known)| known.0 == group && known.1 == kind)?;
+            let part = parts(text.as_str()).into_iter().find(|part| part.hash == *hash)?;
+            Some((name.as_str(), text, part))
+        })
+    }
+}
+
+/// What the parts of a file are.
+pub(super) fn read_parts(name: &str, text: &str) -> Vec<Read> {
+    let read = |part: Part| {
+        let head = Head::of_text(&text[part.range.clone()]);
+        let sort = head.sort(name);
+        Read { part, head, sort }
+    };
+    parts(text).into_iter().map(read).collect()
+}
+
+fn values_of(text: &str) -> Vec<Value> {
+    decode_each_located(text.as_bytes()).into_iter().flatten().map(|located| located.value).collect()
+}
+
+fn kinds_of(text: &str) -> Vec<Kind> {
+    values_of(text).iter().filter_map(|value| Kind::new(value).ok()).collect()
+}

@@ -1,0 +1,124 @@
+//! What older versions of Kubernetes refuse of a definition that the newest one takes, and what they ignore.
+
+use super::catalogue::{OLDER_IGNORES, OLDER_REFUSES};
+use super::{Finding, Findings, Lint, Node, SHARED, apply_ignored, schema_place};
+use crate::author::Kind;
+use crate::cel::library;
+use crate::crd::definition;
+use crate::meta::field::Error;
+use crate::meta::format::Format;
+use crate::meta::minor::Minor;
+use crate::value::Value;
+
+/// Something that is so in some minors, and where.
+struct Told {
+    lint: &'static Lint,
+    at: String,
+    message: String,
+    fix: String,
+    minors: Vec<Minor>,
+}
+
+/// What Kubernetes from `oldest` on, but before the newest, refuses or ignores of a definition: a finding for each place,
+/// with the minors in question.
+///
+/// # Errors
+/// Go's text for what is no definition.
+pub fn older(oldest: Minor, definition: &Value) -> Result<Vec<Finding>, String> {
+    let newest = Kind::new(definition)?;
+    let mut told: Vec<Told> = Vec::new();
+    for minor in Minor::all().filter(|minor| (oldest..Minor::NEWEST).contains(minor)) {
+        let kind = Kind::new_in(minor, definition)?;
+        let is_new = |error: &&Error| !newest.errors.iter().any(|known| known.field == error.field);
+        for error in kind.errors.iter().filter(is_new) {
+            let at = error.field.replacen(SHARED, &schema_place(0), 1);
+            // What follows from a fault is told with it.
+            let detail = error.detail.lines().next().unwrap_or_default();
+            note(&mut told, minor, &OLDER_REFUSES, &at, format!("{}: {detail}", error.field), &remedy(error));
+        }
+        ignored(&mut told, minor, definition, &kind, &newest)?;
+    }
+    let mut findings = Vec::new();
+    let mut found = Findings { version: "", is_used: true, findings: &mut findings };
+    for Told { lint, at, message, fix, minors } in told {
+        let verb = if *lint == OLDER_REFUSES { "refused" } else { "ignored" };
+        let message = format!("{verb} in Kubernetes {}: {message}", span(&minors));
+        found.tell(&Node { path: "", at: &at }, lint, message, fix);
+    }
+    apply_ignored(&newest.definition.metadata, &mut findings);
+    Ok(findings)
+}
+
+/// What that version leaves aside without a word, or with a warning.
+fn ignored(told: &mut Vec<Told>, minor: Minor, written: &Value, kind: &Kind, newest: &Kind) -> Result<(), String> {
+    let unknown = |minor| Ok::<_, String>(definition::decode_in(minor, written)?.1.unknown);
+    let known = unknown(Minor::NEWEST)?;
+    for field in unknown(minor)?.into_iter().filter(|field| !known.contains(field)) {
+        let message = format!("the field `{field}` is not known");
+        note(told, minor, &OLDER_IGNORES, &field, message, OLDER_IGNORES.remedy);
+    }
+    let versions = kind.definition.spec.versions.iter().zip(&newest.definition.spec.versions);
+    for (index, (version, newest)) in versions.enumerate() {
+        if minor >= definition::SELECTABLE_FIELDS.known && version.selectable_fields != newest.selectable_fields {
+            let at = format!("spec.versions[{index}].selectableFields");
+            let gate = definition::SELECTABLE_FIELDS.gate;
+            let message = format!("`{at}` is dropped unless the feature gate {gate} is open");
+            note(told, minor, &OLDER_IGNORES, &at, message, OLDER_IGNORES.remedy);
+        }
+        let Some(schema) = newest.schema.as_ref().and_then(Option::as_ref) else { continue };
+        let at = schema_place(index);
+        schema.any(&mut |schema| {
+            let (type_, format) = (schema.type_.as_str(), schema.format.as_str());
+            let is_checked = |minor| !Format::effective_in(minor, type_, format).is_empty();
+            if is_checked(Minor::NEWEST) && !is_checked(minor) {
+                let message = format!("the format `{format}` is not checked");
+                let fix = match type_ {
+                    "integer" | "number" => "set minimum and maximum, too",
+                    _ => "set a pattern, or write a rule, too",
+                };
+                note(told, minor, &OLDER_IGNORES, &at, message, fix);
+            }
+            let is_optional = |minor| schema.validations.iter().any(|rule| rule.optional_old_self_in(minor).is_some());
+            if is_optional(Minor::NEWEST) && !is_optional(minor) {
+                let message = "`optionalOldSelf` is dropped, so that its rules run on updates alone".to_owned();
+                note(told, minor, &OLDER_IGNORES, &at, message, OLDER_IGNORES.remedy);
+            }
+            false
+        });
+    }
+    Ok(())
+}
+
+fn note(told: &mut Vec<Told>, minor: Minor, lint: &'static Lint, at: &str, message: String, fix: &str) {
+    let known = told.iter_mut().find(|known| (known.lint, known.at.as_str()) == (lint, at) && known.fix == fix);
+    match known.filter(|known| lint.id == OLDER_REFUSES.id || known.message == message) {
+        Some(known) => {
+            if known.minors.last() != Some(&minor) {
+                known.minors.push(minor);
+            }
+        }
+        None => told.push(Told { lint, at: at.to_owned(), message, fix: fix.to_owned(), minors: vec![minor] }),
+    }
+}
+
+/// What to do about an error of an older version.
+fn remedy(error: &Error) -> String {
+    if error.detail.contains("exceeds budget by factor") || error.detail.starts_with("contributed to estimated") {
+        return "set maxItems, maxLength or maxProperties on what the rule goes through, or make it simpler".to_owned();
+    }
+    let named = error.detail.split_once("undeclared reference to '").and_then(|(_, rest)| rest.split_once('\''));
+    match named.and_then(|(name, _)| Some((name, library::new_since(name)?))) {
+        Some((name, since)) => format!("do without `{name}`, which new rules may use since {since}"),
+        None => OLDER_REFUSES.remedy.to_owned(),
+    }
+}
+
+/// `1.29`, `1.29 to 1.31`, `1.29, 1.31`.
+fn span(minors: &[Minor]) -> String {
+    match minors {
+        [first, .., last] if usize::from(last.number() - first.number()) + 1 == minors.len() => {
+            format!("{first} to {last}")
+        }
+        _ => minors.iter().map(Minor::to_string).collect::<Vec<_>>().join(", "),
+    }
+}

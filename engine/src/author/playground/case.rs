@@ -1,0 +1,76 @@
+//! A case of a suite that expects what comes of the inputs now.
+
+use super::inputs::{Inputs, Pane};
+use super::{Whom, catalog};
+use crate::author::policies::Policies;
+use crate::author::policies::admit::Admitted;
+use crate::author::suite::{self, Coverage, Stage};
+use crate::object;
+use crate::value::{Value, yaml};
+
+/// Where the suite looks for the definitions.
+const FILE: &str = "definition.yaml";
+/// What the server adds where it has not run the rules; a suite expects it unasked.
+const NOT_RUN: &str = "some validation rules were not checked";
+
+/// A suite of one case, as YAML; `None` where there is no verdict.
+pub fn case(inputs: &Inputs, policies: &Policies, who: Whom<'_>) -> Option<String> {
+    let catalog = catalog(inputs, &mut Vec::new());
+    let written = inputs.case()?;
+    let stage = Stage { catalog: &catalog, policies, who };
+    let admitted = suite::admit(&written, &stage, &mut Coverage::default().policies)?;
+    let ratcheted = suite::ratcheted(catalog.of(&written.object), &written, &admitted.checked);
+    let is_fine =
+        admitted.denial.is_none() && admitted.checked.errors.is_empty() && admitted.checked.unknown.is_empty();
+    let verb = match (written.old.is_some(), is_fine) {
+        (false, true) => "can be created",
+        (false, false) => "can't be created",
+        (true, true) => "can be updated",
+        (true, false) => "can't be updated",
+    };
+    let name = format!("{} {verb}", written.object.str_at(&["kind"]));
+    let mut case = object! { "name" => name.trim(), "object" => written.object.clone() };
+    let fields = case.make_object();
+    if let Some(old) = written.old {
+        fields.insert("oldObject", old);
+    }
+    if let Some(request) = inputs.first(Pane::Request) {
+        for field in ["user", "namespace", "params", "operation", "subresource"] {
+            request.value.get(field).into_iter().for_each(|value| _ = fields.insert(field, value.clone()));
+        }
+    }
+    fields.insert("expect", expected(&admitted, &ratcheted));
+    let mut suite = object! { "crds" => vec![Value::from(FILE)], "cases" => vec![case] };
+    if inputs.has_policies() {
+        suite.make_object().insert("policies", Value::Array(vec![Value::from(FILE)]));
+    }
+    Some(format!("# With the definitions beside it in {FILE}: skiff test case.suite.yaml\n{}", yaml::encode(&suite)))
+}
+
+fn expected(admitted: &Admitted, ratcheted: &[String]) -> Value {
+    let checked = &admitted.checked;
+    let unknown = checked.unknown.iter().map(|path| {
+        object! { "field" => path.as_str(), "message" => format!("unknown field \"{path}\"") }
+    });
+    let errors = checked.errors.iter().map(|rejected| &rejected.error);
+    let errors = errors.filter(|error| !error.detail.starts_with(NOT_RUN)).map(|error| {
+        object! { "field" => error.field.as_str(), "type" => error.kind.reason(), "message" => error.detail.as_str() }
+    });
+    let errors: Vec<Value> = unknown.chain(errors).collect();
+    let mut expected = object! { "valid" => errors.is_empty() };
+    let fields = expected.make_object();
+    if !errors.is_empty() {
+        fields.insert("errors", Value::Array(errors));
+    }
+    if let Some(denial) = &admitted.denial {
+        fields.insert("message", Value::from(denial.message.as_str()));
+        fields.insert("reason", Value::from(denial.reason.as_str()));
+    }
+    for (name, texts) in [("warnings", checked.warnings.as_slice()), ("ratcheted", ratcheted)] {
+        if !texts.is_empty() {
+            let texts = texts.iter().map(|text| Value::from(text.as_str())).collect();
+            fields.insert(name, Value::Array(texts));
+        }
+    }
+    expected
+}

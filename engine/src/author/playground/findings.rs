@@ -1,0 +1,88 @@
+//! What lints find in definitions and policies, with the fixes that can be made.
+
+use super::inputs::{Inputs, Marker, Pane, is_definition};
+use super::shown::{SHOWN_MAX, line, number, shortened};
+use crate::author::fix;
+use crate::author::lint::{Finding, Severity, lint};
+use crate::author::policies::lint as policy_lint;
+use crate::author::{check, written_field};
+use crate::object;
+use crate::value::Value;
+use crate::value::yaml::Place;
+
+/// A finding, and the document that it is about.
+struct Found {
+    document: usize,
+    finding: Finding,
+}
+
+/// The findings, those that refuse the definition first; advice is left out of the markers.
+pub fn find(inputs: &Inputs, markers: &mut Vec<Marker>) -> Value {
+    let documents = inputs.documents(Pane::Definition);
+    let mut shown: Vec<Value> = Vec::new();
+    for document in documents.iter().filter(|document| is_definition(&document.value)) {
+        let unknown = check::define(&document.value, None).map(|checked| checked.unknown).unwrap_or_default();
+        for path in unknown.iter().take(SHOWN_MAX) {
+            let place = document.key_place(path);
+            markers.push(Marker::warning(Pane::Definition, Some(place), format!("unknown field \"{path}\"")));
+        }
+    }
+    for (at, found) in all(inputs).iter().enumerate() {
+        let place = place(inputs, found);
+        let Finding { lint, message, .. } = &found.finding;
+        match lint.severity {
+            Severity::Error => markers.push(Marker::error(Pane::Definition, place, message.as_str())),
+            Severity::Warning => markers.push(Marker::warning(Pane::Definition, place, message.as_str())),
+            Severity::Advice => {}
+        }
+        if at < SHOWN_MAX {
+            shown.push(show(at, found, place));
+        }
+    }
+    Value::Array(shown)
+}
+
+fn show(at: usize, Found { finding, .. }: &Found, place: Option<Place>) -> Value {
+    let Finding { lint, path, message, fix, .. } = finding;
+    object! {
+        "number" => number(at as u64),
+        "id" => lint.id,
+        "severity" => lint.severity.word(),
+        "field" => path.as_str(),
+        "line" => line(place),
+        "message" => shortened(message),
+        "reason" => lint.reason,
+        "remedy" => shortened(fix),
+        "isFixed" => lint.is_fixed,
+    }
+}
+
+/// The definitions with the fix of the finding of that number made; `None` where there is none that can be proved.
+pub fn fix(inputs: &Inputs, number: usize) -> Option<String> {
+    let found = all(inputs).into_iter().nth(number)?;
+    let document = inputs.index_in_text(found.document);
+    let fixed = fix::fix(inputs.text(Pane::Definition), &[(document, &found.finding)]);
+    fixed.is_fixed.first().copied().unwrap_or_default().then_some(fixed.text)
+}
+
+fn all(inputs: &Inputs) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (document, manifest) in inputs.manifests().enumerate().filter(|(_, manifest)| is_definition(manifest)) {
+        // What is no definition is told of by itself.
+        let findings = lint(manifest).unwrap_or_default();
+        found.extend(findings.into_iter().map(|finding| Found { document, finding }));
+    }
+    if inputs.has_policies() {
+        let manifests: Vec<&Value> = inputs.manifests().collect();
+        let of_policies = policy_lint::lint(&manifests).into_iter();
+        found.extend(of_policies.map(|(document, finding)| Found { document, finding }));
+    }
+    found.sort_by_key(|found| std::cmp::Reverse(found.finding.lint.severity));
+    found
+}
+
+fn place(inputs: &Inputs, found: &Found) -> Option<Place> {
+    let document = inputs.documents(Pane::Definition).get(found.document)?;
+    let at = found.finding.places.first().map_or("", String::as_str);
+    Some(document.place(&written_field(at, 0)))
+}

@@ -1,0 +1,193 @@
+//! The texts that were typed, read as far as they can be.
+
+use super::shown::{number, shortened};
+use crate::author::policies::case::Setting;
+use crate::author::policies::is_policy;
+use crate::author::suite::{Case, Expected};
+use crate::object;
+use crate::value::Value;
+use crate::value::yaml::{Broken, Located, Place, decode_each_located};
+
+/// One of the texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pane {
+    /// Definitions, policies, and what policies look up.
+    Definition,
+    /// The object that is written.
+    Object,
+    /// What it was before.
+    Old,
+    /// Who asks, and for what.
+    Request,
+}
+
+impl Pane {
+    const ALL: [Pane; 4] = [Pane::Definition, Pane::Object, Pane::Old, Pane::Request];
+
+    /// The name of its field.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Pane::Definition => "definition",
+            Pane::Object => "object",
+            Pane::Old => "old",
+            Pane::Request => "request",
+        }
+    }
+
+    /// The pane of that name.
+    pub fn named(name: &str) -> Option<Pane> {
+        Pane::ALL.into_iter().find(|pane| pane.name() == name)
+    }
+}
+
+/// Something to underline.
+pub struct Marker {
+    pane: Pane,
+    place: Option<Place>,
+    severity: &'static str,
+    message: String,
+}
+
+impl Marker {
+    /// What keeps the object from being admitted.
+    pub fn error(pane: Pane, place: Option<Place>, message: impl Into<String>) -> Marker {
+        Marker { pane, place, severity: "error", message: message.into() }
+    }
+
+    /// What does not.
+    pub fn warning(pane: Pane, place: Option<Place>, message: impl Into<String>) -> Marker {
+        Marker { severity: "warning", ..Marker::error(pane, place, message) }
+    }
+
+    /// For the page: a marker without a place stands at the first line.
+    pub fn show(&self) -> Value {
+        let Place { line, column } = self.place.unwrap_or(Place { line: 1, column: 1 });
+        object! {
+            "pane" => self.pane.name(),
+            "line" => number(line as u64),
+            "column" => number(column as u64),
+            "severity" => self.severity,
+            "message" => shortened(&self.message),
+        }
+    }
+}
+
+/// The texts.
+pub struct Inputs {
+    texts: [String; 4],
+    documents: [Vec<Located>; 4],
+    broken: Vec<(Pane, Broken)>,
+    /// The number of each document of the definitions in its text: empty ones count.
+    indices: Vec<usize>,
+}
+
+impl Inputs {
+    /// Reads the fields `definition`, `object`, `old` and `request` of `sent`; one that is missing is empty.
+    ///
+    /// # Errors
+    /// The name of a field that is not a text.
+    pub fn read(sent: &Value) -> Result<Inputs, String> {
+        let mut inputs = Inputs {
+            texts: Default::default(),
+            documents: Default::default(),
+            broken: Vec::new(),
+            indices: Vec::new(),
+        };
+        for (at, pane) in Pane::ALL.into_iter().enumerate() {
+            match sent.get(pane.name()) {
+                None | Some(Value::Null) => {}
+                Some(Value::String(text)) => inputs.texts[at] = text.to_string(),
+                Some(_) => return Err(format!("`{}` is not a text", pane.name())),
+            }
+            for (index, read) in decode_each_located(inputs.texts[at].as_bytes()).into_iter().enumerate() {
+                match read {
+                    Ok(located) if located.value.is_null() => {}
+                    Ok(located) => {
+                        if pane == Pane::Definition {
+                            inputs.indices.push(index);
+                        }
+                        inputs.documents[at].push(located);
+                    }
+                    Err(mut broken) => {
+                        // A reader may come to the end of a text before it misses something.
+                        let last = inputs.texts[at].trim_end().lines().count().max(1);
+                        broken.place.line = broken.place.line.min(last);
+                        inputs.broken.push((pane, broken));
+                    }
+                }
+            }
+        }
+        Ok(inputs)
+    }
+
+    /// What can't be read, and keys that stand twice.
+    pub fn faults(&self) -> Vec<Marker> {
+        let broken = self.broken.iter().map(|(pane, fault)| Marker::error(*pane, Some(fault.place), &*fault.problem));
+        let repeated = Pane::ALL.into_iter().flat_map(|pane| {
+            let keys = self.documents(pane).iter().flat_map(|document| &document.repeated);
+            keys.map(move |key| Marker::warning(pane, Some(key.place), key.to_string()))
+        });
+        broken.chain(repeated).collect()
+    }
+
+    /// Whether a part of this text can't be read.
+    pub fn is_broken(&self, pane: Pane) -> bool {
+        self.broken.iter().any(|(broken, _)| *broken == pane)
+    }
+
+    /// A text as it was typed.
+    pub fn text(&self, pane: Pane) -> &str {
+        &self.texts[pane as usize]
+    }
+
+    /// What can be read of a text.
+    pub fn documents(&self, pane: Pane) -> &[Located] {
+        &self.documents[pane as usize]
+    }
+
+    /// The first document of a text.
+    pub fn first(&self, pane: Pane) -> Option<&Located> {
+        self.documents(pane).first()
+    }
+
+    /// Definitions, policies, and what policies look up.
+    pub fn manifests(&self) -> impl Iterator<Item = &Value> + Clone {
+        self.documents(Pane::Definition).iter().map(|document| &document.value)
+    }
+
+    /// The definitions among them.
+    pub fn definitions(&self) -> impl Iterator<Item = &Located> {
+        self.documents(Pane::Definition).iter().filter(|document| is_definition(&document.value))
+    }
+
+    /// The number of a document of the definitions in its text.
+    pub fn index_in_text(&self, at: usize) -> usize {
+        self.indices.get(at).copied().unwrap_or_default()
+    }
+
+    /// Whether there are policies among them.
+    pub fn has_policies(&self) -> bool {
+        self.manifests().any(is_policy)
+    }
+
+    /// What is asked for; `None` where there is no object.
+    pub fn case(&self) -> Option<Case> {
+        let object = self.first(Pane::Object)?.value.clone();
+        let request = self.first(Pane::Request).map_or(Value::Null, |document| document.value.clone());
+        Some(Case {
+            name: String::new(),
+            path: String::new(),
+            object,
+            old: self.first(Pane::Old).map(|document| document.value.clone()),
+            is_status: request.str_at(&["subresource"]) == "status",
+            setting: Setting::decode(&request, None),
+            expected: Expected::Stated(Value::Null),
+        })
+    }
+}
+
+/// Whether a manifest is a definition, of whatever version.
+pub fn is_definition(manifest: &Value) -> bool {
+    manifest.str_at(&["kind"]) == "CustomResourceDefinition"
+        && manifest.str_at(&["apiVersion"]).starts_with("apiextensions.k8s.io/")
+}

@@ -1,0 +1,76 @@
+//! What a definition says to an object, all of it at once: the answers that the page of `skiff playground` shows.
+//!
+//! In: texts as somebody types them: definitions and policies, an object, what it was before, and the rest of the request
+//! (`user`, `namespace`, `params`, `operation`, `subresource`, as a case of a suite has them). Out: JSON values with the
+//! verdict, each rule with its cost and with the values of its parts, what was defaulted and pruned, findings, and a case of
+//! a suite. Texts that can't be read are told of with their lines, and hide nothing else. How long it takes is bounded by
+//! whoever watches over the work ([`crate::work`]).
+
+mod bound;
+mod case;
+mod complete;
+mod cursor;
+mod diff;
+mod findings;
+mod inputs;
+mod object;
+mod policies;
+mod rules;
+mod shown;
+mod verdict;
+
+use crate::author::policies::Policies;
+use crate::author::suite::{self, Stage};
+use crate::author::{Catalog, policies::Who};
+use crate::object;
+use crate::value::Value;
+
+pub use bound::add_bound;
+pub use case::case;
+pub use complete::complete;
+pub use findings::fix;
+pub use inputs::Inputs;
+
+pub use inputs::Pane;
+
+/// Whoever is behind a UserInfo.
+pub type Whom<'w> = &'w dyn Fn(Value) -> Who;
+
+/// All that can be said of the inputs. `policies` are those among [`Inputs::manifests`].
+pub fn evaluate(inputs: &Inputs, policies: &Policies, who: Whom<'_>) -> Value {
+    let mut markers = inputs.faults();
+    let catalog = catalog(inputs, &mut markers);
+    let findings = findings::find(inputs, &mut markers);
+    let mut coverage = suite::Coverage::default();
+    coverage.policies.expect(policies);
+    let stage = Stage { catalog: &catalog, policies, who };
+    let written = inputs.case();
+    let admitted = written.as_ref().and_then(|case| suite::admit(case, &stage, &mut coverage.policies));
+    let ratcheted = match (&written, &admitted) {
+        (Some(case), Some(admitted)) => suite::ratcheted(catalog.of(&case.object), case, &admitted.checked),
+        _ => Vec::new(),
+    };
+    let runs = admitted.as_ref().map_or(&[][..], |admitted| &admitted.checked.runs);
+    object! {
+        "verdict" => verdict::show(inputs, admitted.as_ref(), &ratcheted, &mut markers),
+        "rules" => rules::show(inputs, &catalog, runs),
+        "object" => object::show(written.as_ref(), admitted.as_ref()),
+        "policies" => policies::show(inputs, &catalog, policies, &coverage.policies),
+        "findings" => findings,
+        "markers" => markers.iter().map(inputs::Marker::show).collect::<Vec<_>>(),
+    }
+}
+
+/// The kinds of the definitions; what is none is told of.
+fn catalog(inputs: &Inputs, markers: &mut Vec<inputs::Marker>) -> Catalog {
+    let mut catalog = Catalog::default();
+    for document in inputs.definitions() {
+        if let Err(fault) = catalog.add(&document.value) {
+            markers.push(inputs::Marker::error(Pane::Definition, Some(document.place("")), fault));
+        }
+    }
+    catalog
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! The rules of definitions: what each may cost, what would make it cheaper, and what it came to for the object.
+
+use super::inputs::{Inputs, Pane};
+use super::shown::{SHOWN_MAX, line, number, texts};
+use super::verdict::parts;
+use crate::author::check::RuleRun;
+use crate::author::suite::fits;
+use crate::author::{Catalog, Kind, written_field};
+use crate::cel::cost::model::{EXPRESSION_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX};
+use crate::crd::bounds::{Advice, Bound, advise};
+use crate::crd::validate;
+use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, Step};
+use crate::object;
+use crate::schema::convert::to_structural;
+use crate::schema::structural::Structural;
+use crate::value::Value;
+use crate::value::yaml::Located;
+
+/// Where errors see a schema that all versions share.
+const SHARED: &str = "spec.validation.openAPIV3Schema";
+/// How many evaluations of a rule are shown.
+const RUNS_MAX: usize = 20;
+
+/// The rules of each definition, in the version that the object has, or else in the one that is stored.
+pub fn show(inputs: &Inputs, catalog: &Catalog, runs: &[RuleRun]) -> Value {
+    let mut shown = Vec::new();
+    for document in inputs.definitions() {
+        let spec = |field: &str| document.value.str_at(&["spec", field]);
+        let kind = catalog.named(spec("group"), document.value.str_at(&["spec", "names", "kind"]));
+        let object = inputs.first(Pane::Object).map(|object| &object.value);
+        shown.extend(kind.and_then(|kind| of_kind(document, kind, object, runs)));
+    }
+    Value::Array(shown)
+}
+
+fn of_kind(document: &Located, kind: &Kind, object: Option<&Value>, runs: &[RuleRun]) -> Option<Value> {
+    let is_own = object.is_some_and(|object| {
+        object.str_at(&["kind"]) == kind.definition.spec.names.kind && kind.served(object).is_some()
+    });
+    let named = object.filter(|_| is_own).and_then(|object| kind.served(object));
+    let versions = &kind.definition.spec.versions;
+    let is_shown = |name: &str, is_stored| named.map_or(is_stored, |served| served.version == name);
+    let index = versions.iter().position(|version| is_shown(&version.name, version.storage))?;
+    let (_, costs) = validate::create_with_costs(&kind.definition);
+    let own = format!("spec.versions[{index}].schema.openAPIV3Schema");
+    let costs = costs.into_iter().find(|costs: &SchemaCosts| costs.path == own || costs.path == SHARED)?;
+    let schema = to_structural(versions[index].schema.as_ref()?.as_deref()?).ok()?;
+    let runs = if is_own { runs } else { &[] };
+    let rules: Vec<Value> =
+        costs.rules.iter().take(SHOWN_MAX).map(|rule| of_rule(document, index, &schema, rule, runs)).collect();
+    Some(object! {
+        "definition" => kind.definition.name(),
+        "version" => versions[index].name.as_str(),
+        "total" => number(costs.total),
+        "limit" => number(SCHEMA_ESTIMATE_MAX),
+        "rules" => rules,
+        "rulesInAll" => number(costs.rules.len() as u64),
+    })
+}
+
+fn of_rule(document: &Located, version: usize, schema: &Structural, rule: &RuleCosts, runs: &[RuleRun]) -> Value {
+    let node = field(&rule.steps);
+    let pattern = if node.is_empty() { "<nil>" } else { &node };
+    let mine = runs.iter().filter(|run| run.rule == rule.rule.rule && fits(pattern, &run.path));
+    let (mut shown, mut count, mut failed) = (Vec::new(), 0, 0);
+    for run in mine.filter(|run| !run.is_message) {
+        count += 1;
+        failed += u64::from(run.truth != Some(true));
+        if shown.len() < RUNS_MAX {
+            shown.push(of_run(run));
+        }
+    }
+    // As `skiff cost` does: what takes less than a tenth of the limit is left alone.
+    let is_dear = rule.cost >= EXPRESSION_ESTIMATE_MAX / 10;
+    let advice = if is_dear { advise(schema, rule) } else { Advice::default() };
+    let remedies = advice.remedies.iter().map(|bounds| Value::Array(bounds.iter().map(of_bound).collect()));
+    let unbounded: Vec<String> = advice.unbounded.iter().map(|place| format!("{place} ({})", place.keyword)).collect();
+    let place = document.place(&format!("{}.rule", written_field(&rule.path, version)));
+    object! {
+        "rule" => rule.rule.rule.as_str(),
+        "message" => rule.rule.message.as_str(),
+        "field" => node,
+        "line" => line(Some(place)),
+        "isPriced" => rule.compiled.expression.is_some(),
+        "each" => number(rule.compiled.expression.as_ref().map_or(0, |expression| expression.cost_max)),
+        "times" => number(rule.cardinality()),
+        "cost" => number(rule.cost),
+        "limit" => number(EXPRESSION_ESTIMATE_MAX),
+        "unbounded" => texts(&unbounded),
+        "remedies" => remedies.collect::<Vec<_>>(),
+        "runs" => shown,
+        "runsInAll" => number(count),
+        "runsFailed" => number(failed),
+    }
+}
+
+fn of_run(run: &RuleRun) -> Value {
+    object! {
+        "field" => if run.path == "<nil>" { "" } else { run.path.as_str() },
+        "truth" => run.truth.map_or(Value::Null, Value::Bool),
+        "cost" => number(run.cost),
+        "parts" => parts(&run.parts),
+    }
+}
+
+/// A bound, as [`super::add_bound`] takes it.
+fn of_bound(bound: &Bound) -> Value {
+    object! {
+        "field" => bound.place.to_string(),
+        "steps" => bound.place.steps.iter().map(|step| Value::from(step_name(step))).collect::<Vec<_>>(),
+        "keyword" => bound.place.keyword.to_string(),
+        "limit" => Value::Int(bound.limit),
+    }
+}
+
+fn step_name(step: &Step) -> String {
+    match step {
+        Step::Property(name) => format!(".{name}"),
+        Step::Items => "items".to_owned(),
+        Step::Values => "values".to_owned(),
+    }
+}
+
+/// The node of a rule as objects have it: `spec.ports[*]`.
+fn field(steps: &[Step]) -> String {
+    let mut path = String::new();
+    for step in steps {
+        match step {
+            Step::Property(name) if path.is_empty() => path.push_str(name),
+            Step::Property(name) => path.extend([".", name]),
+            Step::Items | Step::Values => path.push_str("[*]"),
+        }
+    }
+    path
+}

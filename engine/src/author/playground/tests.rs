@@ -1,0 +1,253 @@
+//! What a definition says to an object, from texts as they are typed.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::author::suite::{Coverage, parse, run};
+use crate::cel::library::authorizer::{Authorizer, Check, Decision};
+use crate::value::yaml;
+
+const BOAT: &str = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: boats.harbour.example.com
+spec:
+  group: harbour.example.com
+  scope: Namespaced
+  names: {plural: boats, singular: boat, kind: Boat}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            required: [length]
+            properties:
+              length:
+                type: integer
+                maximum: 30
+              rig:
+                type: string
+                enum: [ketch, sloop]
+                default: sloop
+              crew:
+                type: array
+                items:
+                  type: object
+                  properties:
+                    name:
+                      type: string
+            x-kubernetes-validations:
+            - rule: self.rig != 'ketch' || self.length >= 9
+              message: a ketch is long
+            - rule: self.crew.all(a, self.crew.exists_one(b, a.name == b.name))
+";
+
+const POLICY: &str = "\
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: short}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [harbour.example.com], apiVersions: [v1], operations: [CREATE], resources: [boats]}]
+  validations:
+  - expression: object.spec.length < 20
+    message: the harbour is small
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: short}
+spec: {policyName: short, validationActions: [Deny]}
+";
+
+#[derive(Debug)]
+struct Nobody;
+
+impl Authorizer for Nobody {
+    fn decide(&self, _: &Check) -> Decision {
+        Decision { allowed: false, reason: String::new() }
+    }
+
+    fn service_account(&self, _: &str, _: &str) -> Arc<dyn Authorizer> {
+        Arc::new(Nobody)
+    }
+}
+
+fn who(user: Value) -> Who {
+    Who { user, authorizer: Arc::new(Nobody) }
+}
+
+fn inputs(definition: &str, object: &str, old: &str) -> Inputs {
+    let sent = object! { "definition" => definition, "object" => object, "old" => old };
+    Inputs::read(&sent).expect("they are texts")
+}
+
+fn evaluated(inputs: &Inputs) -> Value {
+    evaluate(inputs, &Policies::read(inputs.manifests()), &who)
+}
+
+fn boat(spec: &str) -> String {
+    format!(
+        "apiVersion: harbour.example.com/v1\nkind: Boat\nmetadata: {{name: daisy, namespace: default}}\nspec: {spec}\n"
+    )
+}
+
+#[track_caller]
+fn check_outcome(definition: &str, object: &str, expected: &str) -> Value {
+    let found = evaluated(&inputs(definition, object, ""));
+    assert_eq!(found.str_at(&["verdict", "outcome"]), expected, "{found:?}");
+    found
+}
+
+#[test]
+fn a_verdict_names_the_line_the_rule_and_its_parts() {
+    let found = check_outcome(BOAT, &boat("\n  length: 7\n  rig: ketch\n  crew: []"), "refused");
+    let error = &found.items_at(&["verdict", "errors"])[0];
+    assert_eq!(
+        (error.str_at(&["field"]), error.str_at(&["rule"])),
+        ("spec", "self.rig != 'ketch' || self.length >= 9")
+    );
+    let parts = error.items_at(&["parts"]).iter().map(|part| part.str_at(&["text"])).collect::<Vec<_>>();
+    assert!(parts.contains(&"self.length >= 9"), "{parts:?}");
+    let marker = &found.items_at(&["markers"]).iter().find(|marker| marker.str_at(&["pane"]) == "object");
+    assert_eq!(marker.and_then(|marker| marker.get("line")).and_then(Value::as_i64), Some(4));
+    check_outcome(BOAT, &boat("{length: 7}"), "refused");
+    check_outcome(BOAT, &boat("{length: 7, crew: []}"), "admitted");
+    check_outcome(BOAT, &boat("{length: 7, crew: [], sail: 1}"), "unknown-fields");
+    check_outcome(BOAT, "", "empty");
+    check_outcome(BOAT, "a: [", "unreadable");
+    check_outcome("", &boat("{}"), "unknown-kind");
+}
+
+#[test]
+fn rules_have_costs_and_bounds_that_can_be_added() {
+    let inputs = inputs(BOAT, &boat("{length: 7, crew: []}"), "");
+    let found = evaluated(&inputs);
+    let rules = found.items_at(&["rules"])[0].items_at(&["rules"]);
+    assert_eq!(rules.len(), 2);
+    let remedy = rules[1].items_at(&["remedies"])[0].clone();
+    let wanted = object! { "name" => "boats.harbour.example.com", "version" => "v1", "bounds" => remedy };
+    let text = add_bound(&inputs, &wanted).expect("the bounds can be added");
+    assert!(text.contains("\n                type: array\n                maxItems: "), "{text}");
+    let text = Inputs::read(&object! { "definition" => text }).expect("it is a text");
+    let cost =
+        |found: &Value| found.items_at(&["rules"])[0].items_at(&["rules"])[1].get("cost").and_then(Value::as_i64);
+    assert!(cost(&evaluated(&text)) < cost(&found));
+    assert_eq!(add_bound(&inputs, &object! {}), None);
+}
+
+#[test]
+fn what_is_defaulted_and_forgiven_is_told() {
+    let found = evaluated(&inputs(BOAT, &boat("{length: 40, crew: []}"), &boat("{length: 40, crew: []}")));
+    assert_eq!(found.str_at(&["verdict", "outcome"]), "admitted");
+    assert_eq!(found.items_at(&["verdict", "ratcheted"]).len(), 1);
+    let change = &found.items_at(&["object", "changes"])[0];
+    assert_eq!((change.str_at(&["change"]), change.str_at(&["field"])), ("added", "spec.rig"));
+    let marks: String = found.items_at(&["object", "lines"]).iter().map(|line| line.str_at(&["mark"])).collect();
+    assert_eq!(marks.trim(), "+");
+}
+
+#[test]
+fn policies_are_asked_and_priced() {
+    let definition = format!("{BOAT}{POLICY}");
+    let found = check_outcome(&definition, &boat("{length: 25, crew: []}"), "refused");
+    assert!(found.str_at(&["verdict", "denial", "message"]).contains("the harbour is small"), "{found:?}");
+    let policy = &found.items_at(&["policies", "asked"])[0];
+    assert_eq!(policy.items_at(&["expressions"])[0].str_at(&["outcome"]), "false");
+}
+
+#[test]
+fn findings_have_fixes() {
+    let inputs = inputs(BOAT, "", "");
+    let found = evaluated(&inputs);
+    let findings = found.items_at(&["findings"]);
+    let is_it = |finding: &&Value| finding.str_at(&["id"]) == "list-type-missing";
+    let finding = findings.iter().find(is_it).expect("a list has no type");
+    let number = finding.get("number").and_then(Value::as_i64).and_then(|number| usize::try_from(number).ok());
+    let text = fix(&inputs, number.expect("it has a number")).expect("it can be fixed");
+    assert!(text.contains("x-kubernetes-list-type: atomic"), "{text}");
+    assert_eq!(fix(&inputs, 999), None);
+}
+
+/// What a written case expects is what comes of it.
+#[test]
+fn a_case_of_a_suite_holds_what_it_says() {
+    let policies = format!("{BOAT}{POLICY}");
+    for (definition, object, old) in [
+        (BOAT, boat("{length: 7, crew: []}"), String::new()),
+        (BOAT, boat("{length: 7, rig: ketch, sail: 1, crew: []}"), String::new()),
+        (BOAT, boat("{length: 40, crew: []}"), boat("{length: 40, crew: []}")),
+        (&policies, boat("{length: 25, crew: []}"), String::new()),
+    ] {
+        let inputs = inputs(definition, &object, &old);
+        let set = Policies::read(inputs.manifests());
+        let text = case(&inputs, &set, &who).expect("there is a verdict");
+        let suite = parse(&yaml::decode(text.as_bytes()).expect("it is YAML")).unwrap_or_default();
+        let catalog = catalog(&inputs, &mut Vec::new());
+        let stage = Stage { catalog: &catalog, policies: &set, who: &who };
+        let outcome = run(&suite.cases[0], &stage, None, &mut Coverage::default());
+        assert_eq!(outcome.failures, Vec::<String>::new(), "{text}");
+    }
+}
+
+/// `|` is the cursor.
+#[track_caller]
+fn check_choices(pane: &str, text: &str, expected: &[&str]) {
+    let at = text.find('|').expect("the test has a cursor");
+    let (line, column) = (text[..at].matches('\n').count(), text[..at].rsplit('\n').next().map_or(0, str::len));
+    let mut sent = object! { "definition" => BOAT };
+    sent.make_object().insert(pane, Value::from(text.replacen('|', "", 1)));
+    let inputs = Inputs::read(&sent).expect("they are texts");
+    let found = complete(&inputs, Pane::named(pane).expect("there is such a pane"), line, column);
+    let labels: Vec<&str> = found.items_at(&["choices"]).iter().map(|choice| choice.str_at(&["label"])).collect();
+    assert!(expected.iter().all(|label| labels.contains(label)), "{text}: {labels:?}");
+}
+
+#[test]
+fn fields_values_and_names_are_completed() {
+    check_choices("object", "kind: Boat\nspec:\n  |", &["length", "rig", "crew"]);
+    check_choices("object", "kind: Boat\nspec:\n  rig: |", &["ketch", "sloop"]);
+    check_choices("object", "kind: Boat\nspec:\n  crew:\n  - n|", &["name"]);
+    check_choices("object", "a|", &["apiVersion", "metadata", "spec"]);
+    check_choices("request", "us|", &["user", "params"]);
+    let rule = |text: &str| BOAT.replacen("self.rig != 'ketch' || self.length >= 9", text, 1);
+    check_choices("definition", &rule("self.|"), &["length", "rig", "crew"]);
+    check_choices("definition", &rule("self.crew.|"), &["all", "exists", "size"]);
+    check_choices("definition", &rule("self.crew.all(m, m.|"), &["name"]);
+    check_choices("definition", &rule("ha|"), &["has"]);
+    check_choices("definition", &BOAT.replacen("maximum: 30", "ma|", 1), &["maximum", "x-kubernetes-validations"]);
+    check_choices("definition", &BOAT.replacen("type: integer", "type: |", 1), &["integer"]);
+}
+
+#[test]
+fn any_text_is_answered() {
+    for text in [
+        "",
+        "-",
+        "a: [",
+        "\u{0}",
+        "&a [*a]",
+        "---\n---\n",
+        "a: b: c",
+        "\t",
+        "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\n",
+    ] {
+        for other in ["", "x", text] {
+            let inputs = inputs(text, other, other);
+            evaluated(&inputs);
+            _ = case(&inputs, &Policies::default(), &who);
+            _ = fix(&inputs, 0);
+            for (line, column) in [(0, 0), (0, 99), (3, 1), (usize::MAX, usize::MAX)] {
+                complete(&inputs, Pane::Object, line, column);
+                complete(&inputs, Pane::Definition, line, column);
+            }
+        }
+    }
+    assert!(Inputs::read(&object! { "object" => 1 }).is_err());
+}

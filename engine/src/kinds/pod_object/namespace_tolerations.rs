@@ -1,0 +1,112 @@
+//! The admission plugin PodTolerationRestriction: the tolerations that a namespace gives to its pods, and those that it allows.
+//!
+//! A namespace names both in annotations, as lists of tolerations in JSON.
+//! Source: `plugin/pkg/admission/podtolerationrestriction` and `pkg/util/tolerations`.
+
+use super::qos;
+use super::runtime_class::{covers, merge_tolerations};
+use crate::object;
+use crate::value::{Value, json};
+
+const DEFAULTS: &str = "scheduler.alpha.kubernetes.io/defaultTolerations";
+const ALLOWED: &str = "scheduler.alpha.kubernetes.io/tolerationsWhitelist";
+const MEMORY_PRESSURE: &str = "node.kubernetes.io/memory-pressure";
+
+/// Gives a pod the tolerations of its namespace if it `is_new`, and, where it asks for resources, that of nodes which are
+/// short of memory.
+///
+/// # Errors
+///
+/// What is wrong with the annotation of the namespace.
+pub fn admit(pod: &mut Value, namespace: &Value, is_new: bool) -> Result<(), String> {
+    let mut more = if is_new { tolerations(namespace, DEFAULTS)?.unwrap_or_default() } else { Vec::new() };
+    if qos::class(pod) != "BestEffort" {
+        more.push(object! { "key" => MEMORY_PRESSURE, "operator" => "Exists", "effect" => "NoSchedule" });
+    }
+    if !more.is_empty() {
+        merge_tolerations(pod.make_object().entry("spec"), &more);
+    }
+    Ok(())
+}
+
+/// Checks that a pod tolerates no more than its namespace allows.
+///
+/// # Errors
+///
+/// Why it is refused, or what is wrong with the annotation of the namespace.
+pub fn validate(pod: &Value, namespace: &Value) -> Result<(), String> {
+    let own = pod.items_at(&["spec", "tolerations"]);
+    if own.is_empty() {
+        return Ok(());
+    }
+    let allowed = tolerations(namespace, ALLOWED)?.unwrap_or_default();
+    let is_allowed = |toleration: &Value| allowed.iter().any(|wider| covers(wider, toleration));
+    if allowed.is_empty() || own.iter().all(is_allowed) {
+        return Ok(());
+    }
+    let why =
+        "pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist";
+    Err(why.to_owned())
+}
+
+/// The tolerations in an annotation; `None` where there is no such annotation.
+fn tolerations(namespace: &Value, annotation: &str) -> Result<Option<Vec<Value>>, String> {
+    let Some(text) = namespace.at(&["metadata", "annotations", annotation]).and_then(Value::as_str) else {
+        return Ok(None);
+    };
+    if text.is_empty() {
+        return Ok(Some(Vec::new()));
+    }
+    match json::decode(text.as_bytes()).map_err(|error| error.to_string())? {
+        Value::Array(tolerations) if tolerations.iter().all(|toleration| toleration.as_object().is_some()) => {
+            Ok(Some(tolerations))
+        }
+        Value::Null => Ok(Some(Vec::new())),
+        other => {
+            let wrong = if let Value::Array(_) = other { "v1.Toleration" } else { "[]v1.Toleration" };
+            Err(format!("json: cannot unmarshal into Go value of type {wrong}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    fn read(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("the test is YAML")
+    }
+
+    fn namespace(annotation: &str, tolerations: &str) -> Value {
+        object! { "metadata" => object! { "annotations" => object! { annotation => tolerations } } }
+    }
+
+    #[test]
+    fn a_new_pod_gets_what_its_namespace_tolerates() {
+        let namespace = namespace(DEFAULTS, r#"[{"key":"a","operator":"Exists"}]"#);
+        let mut pod = read("spec: {tolerations: [{key: b, operator: Exists}]}");
+        admit(&mut pod, &namespace, true).expect("the annotation is right");
+        assert_eq!(pod.items_at(&["spec", "tolerations"]).len(), 2);
+        let mut old = read("spec: {}");
+        admit(&mut old, &namespace, false).expect("the annotation is right");
+        assert_eq!(old, read("spec: {}"));
+    }
+
+    #[test]
+    fn a_pod_that_asks_for_resources_tolerates_a_lack_of_memory() {
+        let mut pod = read("spec: {containers: [{name: c, resources: {requests: {cpu: '1'}}}]}");
+        admit(&mut pod, &read("{}"), true).expect("there is no annotation");
+        assert_eq!(pod.items_at(&["spec", "tolerations"])[0].str_at(&["key"]), MEMORY_PRESSURE);
+    }
+
+    #[test]
+    fn what_is_not_allowed_is_refused() {
+        let namespace = namespace(ALLOWED, r#"[{"key":"a","operator":"Exists"}]"#);
+        let check = |tolerations: &str| validate(&read(&format!("spec: {{tolerations: {tolerations}}}")), &namespace);
+        assert_eq!(check("[]"), Ok(()));
+        assert_eq!(check("[{key: a, operator: Equal, value: v}]"), Ok(()));
+        assert!(check("[{key: b, operator: Exists}]").is_err_and(|why| why.ends_with("its namespace whitelist")));
+        assert!(tolerations(&self::namespace(ALLOWED, "["), ALLOWED).is_err());
+    }
+}

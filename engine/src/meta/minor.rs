@@ -1,0 +1,128 @@
+//! The minor version of Kubernetes to speak for.
+//!
+//! What differs between minors stands where it belongs, as data: a function of expressions says since when it is known and
+//! what it cost before ([`crate::cel::function::Overload`]), a format since when it is checked
+//! ([`super::format`]), a type of a built-in kind when it was introduced (`schemas/types`). A [`Minor`] is passed to what
+//! asks; there is no other place that it is kept in.
+
+use std::fmt;
+
+/// A minor version of Kubernetes: 1.36.
+///
+/// ```
+/// use kubeskiff_engine::meta::minor::Minor;
+///
+/// let minor = Minor::parse("1.36")?;
+/// assert!(minor < Minor::NEWEST && minor == Minor::of(36));
+/// assert_eq!(minor.to_string(), "1.36");
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Minor(u16);
+
+impl Minor {
+    /// The oldest one that there are answers of.
+    pub const OLDEST: Minor = Minor(29);
+    /// The one that is spoken for where none is named.
+    pub const NEWEST: Minor = Minor(37);
+    /// How many there are.
+    pub const COUNT: usize = (Minor::NEWEST.0 - Minor::OLDEST.0 + 1) as usize;
+
+    /// 1.`minor`, be it known here or not: things may be older than the oldest one.
+    pub const fn of(minor: u16) -> Minor {
+        Minor(minor)
+    }
+
+    /// All that there are answers of, the oldest first.
+    pub fn all() -> impl DoubleEndedIterator<Item = Minor> {
+        (Minor::OLDEST.0..=Minor::NEWEST.0).map(Minor)
+    }
+
+    /// 36 of 1.36.
+    pub const fn number(self) -> u16 {
+        self.0
+    }
+
+    /// The one before: what a server that is rolled back to it must still understand.
+    #[must_use]
+    pub const fn previous(self) -> Minor {
+        Minor(self.0.saturating_sub(1))
+    }
+
+    /// Its place among all of them; what is older counts as the oldest, what is newer as the newest.
+    pub fn index(self) -> usize {
+        usize::from(self.clamp(Minor::OLDEST, Minor::NEWEST).0 - Minor::OLDEST.0)
+    }
+
+    /// Reads `1.36`, `v1.36` or `1.36.2`.
+    ///
+    /// # Errors
+    /// What is no version, and what there are no answers of.
+    pub fn parse(text: &str) -> Result<Minor, String> {
+        let refused =
+            || format!("`{text}` is not a minor version of Kubernetes from {} to {}", Minor::OLDEST, Minor::NEWEST);
+        let version = text.strip_prefix('v').unwrap_or(text);
+        let mut parts = version.split('.');
+        let (major, minor) = (parts.next(), parts.next());
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        let has_fine_rest = parts.clone().count() <= 1 && parts.all(is_number);
+        let minor = minor.filter(|minor| major == Some("1") && has_fine_rest && is_number(minor));
+        let minor = minor.and_then(|minor| minor.parse().ok()).map(Minor).ok_or_else(refused)?;
+        if (Minor::OLDEST..=Minor::NEWEST).contains(&minor) { Ok(minor) } else { Err(refused()) }
+    }
+
+    /// Reads a list of minors and ranges of them (`1.30,1.34`, `1.29-1.37`, `1.29..1.37`): in rising order, each once.
+    ///
+    /// # Errors
+    /// What is no version, and a range that ends before it begins.
+    pub fn parse_list(text: &str) -> Result<Vec<Minor>, String> {
+        let mut minors = Vec::new();
+        for part in text.split(',').map(str::trim) {
+            let Some((first, last)) = part.split_once("..").or_else(|| part.split_once('-')) else {
+                minors.push(Minor::parse(part)?);
+                continue;
+            };
+            let (first, last) = (Minor::parse(first.trim())?, Minor::parse(last.trim())?);
+            if last < first {
+                return Err(format!("`{part}` ends before it begins"));
+            }
+            minors.extend(Minor::all().filter(|minor| (first..=last).contains(minor)));
+        }
+        minors.sort_unstable();
+        minors.dedup();
+        Ok(minors)
+    }
+}
+
+impl Default for Minor {
+    fn default() -> Self {
+        Minor::NEWEST
+    }
+}
+
+impl fmt::Display for Minor {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "1.{}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_and_ranges_are_minors_in_rising_order() {
+        let show = |text| {
+            let minors = Minor::parse_list(text)?;
+            Ok::<_, String>(minors.iter().map(Minor::to_string).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(show("1.30").as_deref(), Ok("1.30"));
+        assert_eq!(show("v1.34, 1.30.4,1.34").as_deref(), Ok("1.30 1.34"));
+        assert_eq!(show("1.29-1.31,1.36..1.37").as_deref(), Ok("1.29 1.30 1.31 1.36 1.37"));
+        assert_eq!(show("1.31-1.30").unwrap_err(), "`1.31-1.30` ends before it begins");
+        for wrong in ["", "1", "2.30", "1.28", "1.38", "1.x", "1.30.", "1.30.1.2", "1.+30"] {
+            let refused = format!("`{wrong}` is not a minor version of Kubernetes from 1.29 to 1.37");
+            assert_eq!(show(wrong).unwrap_err(), refused);
+        }
+    }
+}

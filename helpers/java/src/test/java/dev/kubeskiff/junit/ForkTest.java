@@ -1,0 +1,88 @@
+package dev.kubeskiff.junit;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Files;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.KubernetesClientException;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.RepetitionInfo;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
+
+/** Copies of a prepared control plane, faults and clocks. */
+@Skiff(prepared = ForkTest.Prepared.class)
+@Execution(ExecutionMode.CONCURRENT)
+class ForkTest {
+    /** What each test begins with. */
+    public static final class Prepared implements Preparation {
+        @Override
+        public void prepare(KubernetesClient client) {
+            client.configMaps().inNamespace("default").resource(SkiffTest.named("prepared")).create();
+        }
+    }
+
+    @RepeatedTest(100)
+    void aCopyHasAFaultAndAClockOfItsOwn(ControlPlane plane, KubernetesClient client, RepetitionInfo test) {
+        int year = 2030 + test.getCurrentRepetition();
+        plane.clock().set(Instant.parse(year + "-01-01T00:00:00Z"));
+        String name = "settings-" + test.getCurrentRepetition();
+        var maps = client.configMaps().inNamespace("default");
+        try (InjectedFault fault = plane.inject(Fault.error(403).verbs("create").resource("configmaps").times(1))) {
+            KubernetesClientException refused =
+                    assertThrows(KubernetesClientException.class, () -> maps.resource(SkiffTest.named(name)).create());
+            assertEquals(403, refused.getCode());
+            var made = maps.resource(SkiffTest.named(name)).create();
+            assertTrue(made.getMetadata().getCreationTimestamp().startsWith(year + "-"));
+            assertEquals(1, fault.hits());
+        }
+        List<String> names = maps.list().getItems().stream()
+                .map(map -> map.getMetadata().getName())
+                .filter(found -> !found.equals("kube-root-ca.crt"))
+                .toList();
+        assertEquals(List.of("prepared", name), names);
+    }
+
+    @Test
+    void aCopyOfACopyKnowsWhatItWasAsked(ControlPlane plane) throws InterruptedException {
+        ControlPlane second = plane.fork();
+        try (KubernetesClient client = second.client()) {
+            client.configMaps().inNamespace("default").withName("none").get();
+        }
+        while (second.log().stream().noneMatch(line -> line.startsWith("get /api/v1/namespaces/default/configmaps/none 404"))) {
+            Thread.sleep(1);
+        }
+        assertTrue(plane.log().stream().noneMatch(line -> line.contains("none")));
+        second.close();
+        second.close();
+        assertFalse(Files.exists(second.kubeconfig()));
+    }
+
+    @Test
+    void aClockIsFrozenMovedAndReset(ControlPlane plane) {
+        Clock clock = plane.clock();
+        Instant begin = Instant.parse("2031-02-03T04:05:06Z");
+        clock.freeze();
+        clock.set(begin);
+        clock.advance(Duration.ofMinutes(90));
+        assertEquals(begin.plus(Duration.ofMinutes(90)), clock.now());
+        clock.run();
+        clock.reset();
+        assertTrue(Duration.between(clock.now(), Instant.now()).abs().compareTo(Duration.ofMinutes(1)) < 0);
+    }
+
+    @Test
+    void aFaultThatMakesNoSenseIsRefused(ControlPlane plane) {
+        KubernetesClientException refused =
+                assertThrows(KubernetesClientException.class, () -> plane.inject(Fault.conflict().reason("Gone")));
+        assertTrue(refused.getMessage().contains("unknown field `reason`"), refused.getMessage());
+    }
+}

@@ -1,0 +1,101 @@
+//! `skiff docs`: a reference of definitions, to be read and checked in.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+
+use super::definitions;
+use super::print::{UNUSABLE, output, tell};
+use super::project::{Project, named_or};
+use super::test;
+use crate::author::Kind;
+use crate::author::reference::{Example, Form, page_of_all, pages};
+
+/// Write a reference of definitions
+///
+/// Fields with types, constraints and defaults, rules in words, and objects of suites that are held to be valid, as one page
+/// or a page a kind. The same definitions give the same bytes, and every field keeps its anchor. Pages refer to nothing outside.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  skiff docs crds/ > reference.md\n  skiff docs -o html --output docs/reference/ crds/\n\nExit codes: \
+                  0 fine, 2 wrong use, or what can't be read or written"
+)]
+pub struct Docs {
+    /// Files or folders with CustomResourceDefinitions; those of skiff.toml unless named
+    #[arg(value_name = "CRD")]
+    crds: Vec<PathBuf>,
+
+    /// Suites, or folders with suites, that examples are taken from; those of skiff.toml unless named
+    #[arg(long, value_name = "SUITE")]
+    suites: Vec<PathBuf>,
+
+    /// How to write
+    #[arg(short = 'o', long, value_enum, default_value_t = Format::Markdown)]
+    format: Format,
+
+    /// The file of one page, or a folder for a page a kind: one that is there, or whose name ends with a slash
+    #[arg(long, value_name = "DIR|FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Markdown,
+    Html,
+}
+
+impl Docs {
+    /// Writes the pages. Exit codes: 0, or 2 for what can't be read or written.
+    pub fn run(self) -> ExitCode {
+        match self.write() {
+            Ok(text) => output(text, ExitCode::SUCCESS),
+            Err(message) => {
+                tell(message);
+                ExitCode::from(UNUSABLE)
+            }
+        }
+    }
+
+    /// Writes the pages into files, or returns the one page.
+    fn write(&self) -> Result<String, String> {
+        let paths = named_or(&self.crds, "files with definitions", |project| project.definitions.clone())?;
+        let catalog = definitions::read(&paths)?;
+        let suites = if self.suites.is_empty() { Project::here()?.suites } else { self.suites.clone() };
+        let examples = examples(&suites)?;
+        let kinds: Vec<&Kind> = catalog.kinds().collect();
+        let form = match self.format {
+            Format::Markdown => Form::Markdown,
+            Format::Html => Form::Html,
+        };
+        let Some(output) = &self.output else { return Ok(page_of_all(&kinds, &examples, form)) };
+        if output.is_dir() || output.to_string_lossy().ends_with(['/', '\\']) {
+            fs::create_dir_all(output).map_err(|error| unwritable(output, &error))?;
+            for page in pages(&kinds, &examples, form) {
+                write(&output.join(page.name), &page.text)?;
+            }
+        } else {
+            write(output, &page_of_all(&kinds, &examples, form))?;
+        }
+        Ok(String::new())
+    }
+}
+
+/// The objects of suites that are held to be valid.
+fn examples(suites: &[PathBuf]) -> Result<Vec<Example>, String> {
+    let cases = test::valid_cases(suites)?;
+    Ok(cases.into_iter().map(|(name, object)| Example { name, object }).collect())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    // What is the same stays as it is, with its time.
+    if fs::read_to_string(path).is_ok_and(|before| before == text) {
+        return Ok(());
+    }
+    fs::write(path, text).map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> String {
+    format!("`{}` can't be written: {error}", path.display())
+}

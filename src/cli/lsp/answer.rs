@@ -1,0 +1,143 @@
+//! What is answered to requests.
+
+use lsp_server::ErrorCode;
+use lsp_types as lsp;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::server::Server;
+use super::uri::{name_of, uri_of};
+use super::{convert, suites};
+use crate::author::editor::actions::{Action, Aim, Change};
+use crate::author::editor::documents::{Head, part_at};
+use crate::author::editor::symbols::symbols;
+use crate::author::editor::tokens::tokens;
+
+/// An answer, or why there is none.
+type Answer = Result<Value, (ErrorCode, String)>;
+
+/// What the server can do.
+pub fn capabilities() -> Value {
+    json!({
+        "capabilities": {
+            "positionEncoding": "utf-16",
+            "textDocumentSync": {"openClose": true, "change": 2},
+            "completionProvider": {"triggerCharacters": [".", ":", " ", "-", "\"", "'"]},
+            "hoverProvider": true,
+            "definitionProvider": true,
+            "documentSymbolProvider": true,
+            "codeActionProvider": {"codeActionKinds": ["quickfix", "source"]},
+            "semanticTokensProvider": {
+                "legend": {"tokenTypes": convert::legend(), "tokenModifiers": []},
+                "full": true,
+            },
+        },
+        "serverInfo": {"name": "skiff", "version": env!("CARGO_PKG_VERSION")},
+    })
+}
+
+/// Answers a request.
+pub fn answer(server: &Server, method: &str, params: Value) -> Answer {
+    match method {
+        "textDocument/completion" => completion(server, read(params)?),
+        "textDocument/hover" => hover(server, read(params)?),
+        "textDocument/definition" => definition(server, read(params)?),
+        "textDocument/codeAction" => actions(server, read(params)?),
+        "textDocument/documentSymbol" => {
+            let params: lsp::DocumentSymbolParams = read(params)?;
+            let open = server.documents.open.get(&name_of(&params.text_document.uri));
+            let found = open.map(|open| symbols(&open.text)).unwrap_or_default();
+            tell(found.into_iter().map(convert::symbol).collect::<Vec<_>>())
+        }
+        "textDocument/semanticTokens/full" => {
+            let params: lsp::SemanticTokensParams = read(params)?;
+            let name = name_of(&params.text_document.uri);
+            let open = server.documents.open.get(&name);
+            let found = open.map(|open| tokens(&name, &open.text)).unwrap_or_default();
+            tell(lsp::SemanticTokens { result_id: None, data: convert::tokens(&found) })
+        }
+        _ => Err((ErrorCode::MethodNotFound, format!("there is no {method}"))),
+    }
+}
+
+fn read<P: DeserializeOwned>(params: Value) -> Result<P, (ErrorCode, String)> {
+    serde_json::from_value(params).map_err(|error| (ErrorCode::InvalidParams, error.to_string()))
+}
+
+fn tell(answer: impl serde::Serialize) -> Answer {
+    serde_json::to_value(answer).map_err(|error| (ErrorCode::InternalError, error.to_string()))
+}
+
+fn completion(server: &Server, params: lsp::CompletionParams) -> Answer {
+    let lsp::TextDocumentPositionParams { text_document, position } = params.text_document_position;
+    let name = name_of(&text_document.uri);
+    let Some(open) = server.documents.open.get(&name) else { return Ok(Value::Null) };
+    let offered = server.workspace.complete(&name, &open.text, convert::position_of(position));
+    tell(
+        offered
+            .into_iter()
+            .enumerate()
+            .map(|(number, offered)| convert::completion(number, offered))
+            .collect::<Vec<_>>(),
+    )
+}
+
+fn hover(server: &Server, params: lsp::HoverParams) -> Answer {
+    let lsp::TextDocumentPositionParams { text_document, position } = params.text_document_position_params;
+    let name = name_of(&text_document.uri);
+    let Some(open) = server.documents.open.get(&name) else { return Ok(Value::Null) };
+    let told = server.workspace.hover(&name, &open.text, convert::position_of(position));
+    tell(told.map(convert::hover))
+}
+
+fn definition(server: &Server, params: lsp::GotoDefinitionParams) -> Answer {
+    let lsp::TextDocumentPositionParams { text_document, position } = params.text_document_position_params;
+    let name = name_of(&text_document.uri);
+    let Some(open) = server.documents.open.get(&name) else { return Ok(Value::Null) };
+    let target = server.workspace.define(&name, &open.text, convert::position_of(position));
+    let location = target.and_then(|target| {
+        let uri =
+            server.documents.open.get(&target.file).map(|open| open.uri.clone()).or_else(|| uri_of(&target.file))?;
+        Some(lsp::Location { uri, range: convert::range(target.range) })
+    });
+    tell(location)
+}
+
+fn actions(server: &Server, params: lsp::CodeActionParams) -> Answer {
+    let name = name_of(&params.text_document.uri);
+    let Some(open) = server.documents.open.get(&name) else { return Ok(Value::Null) };
+    let range = convert::range_of(params.range);
+    let part = part_at(open.text.as_str(), open.text.offset(range.start));
+    let head = Head::of_text(&open.text.as_str()[part.range]);
+    let found = server.workspace.actions(&name, &open.text, range);
+    let told = found.into_iter().filter_map(|Action { title, aim, code, change }| {
+        let edit = match change {
+            Change::Edits(edits) => {
+                let edits = edits.into_iter().map(|edit| lsp::OneOf::Left(convert::edit(edit))).collect();
+                let text_document =
+                    lsp::OptionalVersionedTextDocumentIdentifier { uri: open.uri.clone(), version: Some(open.version) };
+                let changes = lsp::DocumentChanges::Edits(vec![lsp::TextDocumentEdit { text_document, edits }]);
+                lsp::WorkspaceEdit { document_changes: Some(changes), ..lsp::WorkspaceEdit::default() }
+            }
+            Change::Case { case, .. } => {
+                let suites = server.project.suites.first().map(std::path::PathBuf::as_path);
+                suites::edit(&server.workspace, &server.documents, suites, (&name, head.group(), &head.kind), &case)?
+            }
+        };
+        let is_meant = |diagnostic: &&lsp::Diagnostic| {
+            matches!((&diagnostic.code, &code), (Some(lsp::NumberOrString::String(told)), Some(code)) if told == code)
+        };
+        let diagnostics: Vec<lsp::Diagnostic> = params.context.diagnostics.iter().filter(is_meant).cloned().collect();
+        Some(lsp::CodeAction {
+            title,
+            kind: Some(match aim {
+                Aim::Fix => lsp::CodeActionKind::QUICKFIX,
+                Aim::New => lsp::CodeActionKind::SOURCE,
+            }),
+            diagnostics: (!diagnostics.is_empty()).then_some(diagnostics),
+            edit: Some(edit),
+            ..lsp::CodeAction::default()
+        })
+    });
+    tell(told.collect::<Vec<_>>())
+}

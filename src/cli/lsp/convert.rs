@@ -1,0 +1,132 @@
+//! What the editor's tools tell, in the types of the protocol.
+
+use lsp_types as lsp;
+
+use crate::author::editor::check::{Diagnostic, Severity};
+use crate::author::editor::complete::{Completion, Sign};
+use crate::author::editor::hover::Hover;
+use crate::author::editor::symbols::Symbol;
+use crate::author::editor::tokens::{Kind, Token};
+use crate::author::editor::{Edit, Position, Range};
+
+pub fn position_of(position: lsp::Position) -> Position {
+    Position { line: position.line, character: position.character }
+}
+
+pub fn range_of(range: lsp::Range) -> Range {
+    Range { start: position_of(range.start), end: position_of(range.end) }
+}
+
+fn position(position: Position) -> lsp::Position {
+    lsp::Position { line: position.line, character: position.character }
+}
+
+pub fn range(range: Range) -> lsp::Range {
+    lsp::Range { start: position(range.start), end: position(range.end) }
+}
+
+pub fn edit(edit: Edit) -> lsp::TextEdit {
+    lsp::TextEdit { range: range(edit.range), new_text: edit.text }
+}
+
+pub fn diagnostic(found: Diagnostic) -> lsp::Diagnostic {
+    lsp::Diagnostic {
+        range: range(found.range),
+        severity: Some(match found.severity {
+            Severity::Error => lsp::DiagnosticSeverity::ERROR,
+            Severity::Warning => lsp::DiagnosticSeverity::WARNING,
+            Severity::Information => lsp::DiagnosticSeverity::INFORMATION,
+        }),
+        code: Some(lsp::NumberOrString::String(found.code)),
+        source: Some("skiff".to_owned()),
+        message: found.message,
+        ..lsp::Diagnostic::default()
+    }
+}
+
+/// `number` keeps the order: what is required comes first, then as it was offered.
+pub fn completion(number: usize, offered: Completion) -> lsp::CompletionItem {
+    let Completion { label, sign, detail, documentation, is_required, edit: with } = offered;
+    let rank = if is_required { 0 } else { 1 };
+    lsp::CompletionItem {
+        kind: Some(match sign {
+            Sign::Field => lsp::CompletionItemKind::FIELD,
+            Sign::Value => lsp::CompletionItemKind::VALUE,
+            Sign::Kind => lsp::CompletionItemKind::CLASS,
+            Sign::Variable => lsp::CompletionItemKind::VARIABLE,
+            Sign::Function => lsp::CompletionItemKind::FUNCTION,
+            Sign::Keyword => lsp::CompletionItemKind::KEYWORD,
+        }),
+        detail: (!detail.is_empty()).then_some(detail),
+        documentation: (!documentation.is_empty()).then_some(lsp::Documentation::String(documentation)),
+        sort_text: Some(format!("{rank}{number:05}")),
+        // A name in quotes is found by what stands in them.
+        filter_text: Some(with.text.trim_end_matches([' ', '\n', '-', ':', '(']).to_owned()),
+        insert_text_mode: Some(lsp::InsertTextMode::AS_IS),
+        text_edit: Some(lsp::CompletionTextEdit::Edit(edit(with))),
+        label,
+        ..lsp::CompletionItem::default()
+    }
+}
+
+pub fn hover(hover: Hover) -> lsp::Hover {
+    lsp::Hover {
+        contents: lsp::HoverContents::Markup(lsp::MarkupContent { kind: lsp::MarkupKind::Markdown, value: hover.text }),
+        range: Some(range(hover.range)),
+    }
+}
+
+pub fn symbol(symbol: Symbol) -> lsp::DocumentSymbol {
+    #[expect(deprecated, reason = "the type has no other way to be made")]
+    lsp::DocumentSymbol {
+        name: symbol.name,
+        detail: (!symbol.detail.is_empty()).then_some(symbol.detail),
+        kind: if symbol.is_document { lsp::SymbolKind::OBJECT } else { lsp::SymbolKind::FIELD },
+        tags: None,
+        deprecated: None,
+        range: range(symbol.range),
+        selection_range: range(symbol.selection),
+        children: Some(symbol.children.into_iter().map(self::symbol).collect()),
+    }
+}
+
+/// The types of tokens, in the order of their numbers.
+pub fn legend() -> Vec<lsp::SemanticTokenType> {
+    vec![
+        lsp::SemanticTokenType::VARIABLE,
+        lsp::SemanticTokenType::PROPERTY,
+        lsp::SemanticTokenType::FUNCTION,
+        lsp::SemanticTokenType::KEYWORD,
+        lsp::SemanticTokenType::STRING,
+        lsp::SemanticTokenType::NUMBER,
+        lsp::SemanticTokenType::OPERATOR,
+    ]
+}
+
+/// Tokens, each from where the one before begins.
+pub fn tokens(tokens: &[Token]) -> Vec<lsp::SemanticToken> {
+    let mut before = Position::default();
+    let mut relative = |token: &Token| {
+        let Range { start, end } = token.range;
+        let delta_line = start.line - before.line;
+        let delta_start = if delta_line == 0 { start.character - before.character } else { start.character };
+        before = start;
+        let token_type = match token.kind {
+            Kind::Variable => 0,
+            Kind::Property => 1,
+            Kind::Function => 2,
+            Kind::Keyword => 3,
+            Kind::String => 4,
+            Kind::Number => 5,
+            Kind::Operator => 6,
+        };
+        lsp::SemanticToken {
+            delta_line,
+            delta_start,
+            length: end.character - start.character,
+            token_type,
+            token_modifiers_bitset: 0,
+        }
+    };
+    tokens.iter().map(&mut relative).collect()
+}

@@ -1,0 +1,62 @@
+//! The texts that are open, as they are being typed.
+
+use std::collections::BTreeMap;
+
+use lsp_types::{DidChangeTextDocumentParams, Uri};
+
+use super::convert::range_of;
+use crate::author::editor::Text;
+use crate::author::editor::check::Checks;
+
+/// Texts that may be open at once.
+const OPEN_MAX: usize = 2000;
+/// The longest text that is looked at, in bytes.
+pub const TEXT_BYTES_MAX: usize = 16 << 20;
+
+/// A text that is open.
+pub struct Open {
+    pub uri: Uri,
+    pub version: i32,
+    pub text: Text,
+    pub checks: Checks,
+    /// Whether its diagnostics are older than it.
+    pub is_stale: bool,
+}
+
+/// Texts by the names of their files.
+#[derive(Default)]
+pub struct Documents {
+    pub open: BTreeMap<String, Open>,
+}
+
+impl Documents {
+    /// Opens a text; false where too many are open.
+    pub fn open(&mut self, name: String, uri: Uri, version: i32, text: String) -> bool {
+        if self.open.len() >= OPEN_MAX && !self.open.contains_key(&name) {
+            return false;
+        }
+        let open = Open { uri, version, text: Text::from(text), checks: Checks::default(), is_stale: true };
+        self.open.insert(name, open);
+        true
+    }
+
+    /// Makes the edits of a client, in their order.
+    pub fn change(&mut self, name: &str, change: DidChangeTextDocumentParams) {
+        let Some(open) = self.open.get_mut(name) else { return };
+        for edit in change.content_changes {
+            open.text.edit(edit.range.map(range_of), &edit.text);
+        }
+        open.version = change.text_document.version;
+        open.is_stale = true;
+    }
+
+    /// The name of a text whose diagnostics are older than it.
+    pub fn stale(&self) -> Option<String> {
+        self.open.iter().find(|(_, open)| open.is_stale).map(|(name, _)| name.clone())
+    }
+
+    /// Has all looked at again, but for one.
+    pub fn doubt_all_but(&mut self, name: &str) {
+        self.open.iter_mut().filter(|(other, _)| *other != name).for_each(|(_, open)| open.is_stale = true);
+    }
+}

@@ -1,0 +1,446 @@
+//! The order of the work: what is received, what is answered, what is checked when nothing waits.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use lsp_server::{ErrorCode, Message, Notification, Request, RequestId, Response};
+use lsp_types as lsp;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use tokio::runtime::Handle;
+
+use super::super::cluster::{Access, Cluster};
+use super::super::policies::Given;
+use super::super::print::note;
+use super::super::project::{FILE, Project, parse};
+use super::documents::{Documents, TEXT_BYTES_MAX};
+use super::uri::{name_of, uri_of};
+use super::{answer, convert, files, wire};
+use crate::author::editor::Workspace;
+use crate::author::editor::workspace::LintChoice;
+use crate::value::Value;
+use crate::work::{Broken, Ended, Meter, Oversee};
+
+/// Requests that were cancelled before their turn, which are remembered.
+const CANCELLED_MAX: usize = 1024;
+/// How often a check is begun anew for a newer message; then it goes to its end.
+const RESTARTS_MAX: u32 = 8;
+/// How long a request may take.
+const REQUEST_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// What comes in.
+pub enum Incoming {
+    Message(Message),
+    /// What is to be answered to something that is no message.
+    Malformed(serde_json::Value),
+    /// The definitions of a live server, or why there are none.
+    Definitions(Result<Vec<Value>, String>),
+    End,
+}
+
+/// What the reader and the worker both see.
+#[derive(Default)]
+pub struct Shared {
+    /// How many messages have come.
+    come: AtomicU64,
+    cancelled: Mutex<VecDeque<RequestId>>,
+}
+
+impl Shared {
+    /// Notes that something has come in.
+    pub fn note(&self, incoming: &Incoming) {
+        if let Incoming::Message(Message::Notification(Notification { method, params })) = incoming
+            && method == "$/cancelRequest"
+        {
+            let id = params.get("id").cloned().and_then(|id| serde_json::from_value(id).ok());
+            let mut cancelled = self.cancelled.lock().unwrap_or_else(PoisonError::into_inner);
+            cancelled.extend(id);
+            if cancelled.len() > CANCELLED_MAX {
+                cancelled.pop_front();
+            }
+        }
+        self.come.fetch_add(1, Ordering::Release);
+    }
+
+    fn is_cancelled(&self, id: &RequestId) -> bool {
+        self.cancelled.lock().unwrap_or_else(PoisonError::into_inner).contains(id)
+    }
+}
+
+/// Ends a check when something newer comes, or a request when it is cancelled or takes too long.
+enum Overseer {
+    Check { shared: Arc<Shared>, taken: u64 },
+    Request { shared: Arc<Shared>, id: RequestId, begun: Instant },
+}
+
+impl Oversee for Overseer {
+    fn look(&mut self) -> Result<(), Ended> {
+        match self {
+            Overseer::Check { shared, taken } if shared.come.load(Ordering::Acquire) > *taken => Err(Ended::Cancelled),
+            Overseer::Request { shared, id, .. } if shared.is_cancelled(id) => Err(Ended::Cancelled),
+            Overseer::Request { begun, .. } if begun.elapsed() > REQUEST_TIME_MAX => Err(Ended::Deadline),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    New,
+    Serving,
+    ShutDown,
+}
+
+/// What is known, and what is to be done.
+pub struct Server {
+    shared: Arc<Shared>,
+    sender: SyncSender<Incoming>,
+    runtime: Handle,
+    access: Option<Access>,
+    state: State,
+    /// Messages that were taken.
+    taken: u64,
+    /// How often the check that is due was begun anew.
+    restarts: u32,
+    root: Option<PathBuf>,
+    /// Whether the client tells of files that change, if it is asked to.
+    watches: bool,
+    /// The definitions of a live server.
+    live: Vec<Value>,
+    pub(super) project: Project,
+    pub(super) workspace: Workspace,
+    pub(super) documents: Documents,
+}
+
+impl Server {
+    pub fn new(shared: Arc<Shared>, sender: SyncSender<Incoming>, runtime: Handle, access: Option<Access>) -> Self {
+        Server {
+            shared,
+            sender,
+            runtime,
+            access,
+            state: State::New,
+            taken: 0,
+            restarts: 0,
+            root: None,
+            watches: false,
+            live: Vec::new(),
+            project: Project::default(),
+            workspace: empty_workspace(),
+            documents: Documents::default(),
+        }
+    }
+
+    /// Serves until the end; whether that came after a shutdown.
+    pub fn run(mut self, receiver: &Receiver<Incoming>) -> bool {
+        loop {
+            let next = match (self.state == State::Serving).then(|| self.documents.stale()).flatten() {
+                Some(stale) => match receiver.try_recv() {
+                    Err(TryRecvError::Empty) => {
+                        self.check(&stale);
+                        continue;
+                    }
+                    next => next.ok(),
+                },
+                None => receiver.recv().ok(),
+            };
+            match next {
+                None | Some(Incoming::End) => return self.state == State::ShutDown,
+                Some(Incoming::Message(Message::Notification(exit))) if exit.method == "exit" => {
+                    return self.state == State::ShutDown;
+                }
+                Some(incoming) => self.take(incoming),
+            }
+        }
+    }
+
+    fn take(&mut self, incoming: Incoming) {
+        match incoming {
+            Incoming::Definitions(found) => return self.take_definitions(found),
+            Incoming::Malformed(answer) => send(&answer),
+            Incoming::Message(Message::Request(request)) => self.request(request),
+            Incoming::Message(Message::Notification(notification)) => self.notified(notification),
+            // Answers to what was asked of the client tell nothing that is needed.
+            Incoming::Message(Message::Response(_)) | Incoming::End => {}
+        }
+        self.taken += 1;
+    }
+
+    fn request(&mut self, Request { id, method, params }: Request) {
+        let refusal = match (self.state, method.as_str()) {
+            (State::New, "initialize") | (State::Serving, _) => None,
+            (State::New, _) => Some((ErrorCode::ServerNotInitialized, "initialize comes first")),
+            (State::ShutDown, _) => Some((ErrorCode::InvalidRequest, "it is shut down")),
+        };
+        let refusal =
+            refusal.or_else(|| self.shared.is_cancelled(&id).then_some((ErrorCode::RequestCanceled, "cancelled")));
+        if let Some((code, text)) = refusal {
+            return send(&Response::new_err(id, code as i32, text.to_owned()));
+        }
+        match method.as_str() {
+            "initialize" if self.state == State::New => match serde_json::from_value(params) {
+                Ok(params) => {
+                    self.initialize(params);
+                    send(&Response::new_ok(id, answer::capabilities()));
+                }
+                Err(error) => send(&Response::new_err(id, ErrorCode::InvalidParams as i32, error.to_string())),
+            },
+            "shutdown" => {
+                self.state = State::ShutDown;
+                send(&Response::new_ok(id, ()));
+            }
+            _ => {
+                let overseer =
+                    Overseer::Request { shared: Arc::clone(&self.shared), id: id.clone(), begun: Instant::now() };
+                let answered = Meter::new(overseer).run(|| answer::answer(self, &method, params));
+                send(&match answered {
+                    Ok(Ok(result)) => Response::new_ok(id, result),
+                    Ok(Err((code, text))) => Response::new_err(id, code as i32, text),
+                    Err(Broken::Ended(Ended::Cancelled)) => {
+                        Response::new_err(id, ErrorCode::RequestCanceled as i32, "cancelled".to_owned())
+                    }
+                    Err(Broken::Ended(_)) => {
+                        Response::new_err(id, ErrorCode::RequestFailed as i32, "it takes too long".to_owned())
+                    }
+                    Err(Broken::Panicked(_)) => {
+                        Response::new_err(id, ErrorCode::InternalError as i32, "a fault of skiff's own".to_owned())
+                    }
+                });
+            }
+        }
+    }
+
+    fn initialize(&mut self, params: lsp::InitializeParams) {
+        #[expect(deprecated, reason = "older clients name their root so")]
+        let root = params.root_uri;
+        let folder = params.workspace_folders.and_then(|folders| folders.into_iter().next()).map(|folder| folder.uri);
+        self.root = folder.or(root).map(|uri| PathBuf::from(name_of(&uri)));
+        let watched = params.capabilities.workspace.and_then(|workspace| workspace.did_change_watched_files);
+        self.watches = watched.and_then(|watched| watched.dynamic_registration) == Some(true);
+        let options = params.initialization_options.unwrap_or_default();
+        let text = |name: &str| options.get(name).and_then(|value| value.as_str()).map(str::to_owned);
+        if text("kubeconfig").is_some() || options.get("fromCluster") == Some(&json!(true)) {
+            self.access = Some(Access::new(text("kubeconfig").map(PathBuf::from), text("context")));
+        }
+        self.state = State::Serving;
+    }
+
+    fn notified(&mut self, Notification { method, params }: Notification) {
+        if self.state != State::Serving {
+            return;
+        }
+        match method.as_str() {
+            "initialized" => self.begin(),
+            "textDocument/didOpen" => with(params, |params| self.open(params)),
+            "textDocument/didChange" => with(params, |params: lsp::DidChangeTextDocumentParams| {
+                self.restarts = 0;
+                self.documents.change(&name_of(&params.text_document.uri.clone()), params);
+            }),
+            "textDocument/didClose" => with(params, |params| self.close(params)),
+            "workspace/didChangeWatchedFiles" => with(params, |params| self.changed(params)),
+            _ => {}
+        }
+    }
+
+    /// Reads the project and its files, and asks for what else is needed.
+    fn begin(&mut self) {
+        if self.watches {
+            let watchers =
+                ["**/*.yaml", "**/*.yml", "**/*.json", "**/skiff.toml"].map(|glob| json!({"globPattern": glob}));
+            let registration = json!({"id": "files", "method": "workspace/didChangeWatchedFiles", "registerOptions": {"watchers": watchers}});
+            let params = json!({"registrations": [registration]});
+            send(&Request::new(RequestId::from("register".to_owned()), "client/registerCapability".to_owned(), params));
+        }
+        self.load();
+        if let Some(access) = self.access.take() {
+            let sender = self.sender.clone();
+            self.runtime.spawn(async move {
+                let found = match Cluster::new(&access) {
+                    Ok(cluster) => cluster.definitions().await,
+                    Err(error) => Err(error),
+                };
+                _ = tokio::task::spawn_blocking(move || sender.send(Incoming::Definitions(found)).is_ok()).await;
+            });
+        }
+    }
+
+    /// Reads the project and its files, in place of what was read before.
+    fn load(&mut self) {
+        self.workspace = empty_workspace();
+        self.workspace.add_values(&self.live);
+        self.project = match self.root.as_deref().map(Project::around) {
+            Some(Ok(project)) => project,
+            Some(Err(error)) => {
+                message(lsp::MessageType::ERROR, &error);
+                Project::default()
+            }
+            None => Project::default(),
+        };
+        self.tell_of_project();
+        let default = LintChoice::default();
+        let lints = &self.project.lints;
+        self.workspace.lints =
+            LintChoice { least: lints.severity.unwrap_or(default.least), on: lints.on.clone(), off: lints.off.clone() };
+        for (name, text) in files::read(&self.project, self.root.as_deref()) {
+            if !self.documents.open.contains_key(&name) {
+                self.workspace.add(&name, &text);
+            }
+        }
+        for open in self.documents.open.values_mut() {
+            open.checks = Default::default();
+            open.is_stale = true;
+        }
+    }
+
+    /// What is wrong with the project's file, at its place.
+    fn tell_of_project(&self) {
+        let file = self
+            .root
+            .as_deref()
+            .and_then(|root| root.ancestors().map(|above| above.join(FILE)).find(|file| file.is_file()));
+        let Some((uri, text)) = file.and_then(|file| Some((uri_of(&files::name_of(&file))?, files::read_file(&file)?)))
+        else {
+            return;
+        };
+        let text = crate::author::editor::Text::from(text);
+        let faults = parse(text.as_str()).err().unwrap_or_default();
+        let diagnostic = |fault: super::super::project::Fault| {
+            let start = text.offset_of(fault.place);
+            let end = text.line_start(text.line_of(start)) + text.line(text.line_of(start)).len();
+            lsp::Diagnostic {
+                range: convert::range(text.range(&(start..end.max(start)))),
+                severity: Some(lsp::DiagnosticSeverity::ERROR),
+                source: Some("skiff".to_owned()),
+                message: fault.text,
+                ..lsp::Diagnostic::default()
+            }
+        };
+        publish(uri, faults.into_iter().map(diagnostic).collect(), None);
+    }
+
+    fn take_definitions(&mut self, found: Result<Vec<Value>, String>) {
+        match found {
+            Ok(definitions) => {
+                self.workspace.add_values(&definitions);
+                self.live = definitions;
+                self.documents.doubt_all_but("");
+            }
+            Err(error) => message(lsp::MessageType::WARNING, &error),
+        }
+    }
+
+    fn open(&mut self, params: lsp::DidOpenTextDocumentParams) {
+        let lsp::TextDocumentItem { uri, version, text, .. } = params.text_document;
+        if !self.documents.open(name_of(&uri), uri, version, text) {
+            message(lsp::MessageType::WARNING, "too many files are open: this one is not looked at");
+        }
+    }
+
+    fn close(&mut self, params: lsp::DidCloseTextDocumentParams) {
+        let uri = params.text_document.uri;
+        let name = name_of(&uri);
+        self.documents.open.remove(&name);
+        publish(uri, Vec::new(), None);
+        self.reread(&name);
+    }
+
+    /// A file that is not open is what it is on disk.
+    fn reread(&mut self, name: &str) {
+        let before = self.workspace.stamp_of_all();
+        match files::read_file(name.as_ref()).filter(|text| files::defines(text)) {
+            Some(text) => self.workspace.add(name, &text),
+            None => self.workspace.remove(name),
+        }
+        if self.workspace.stamp_of_all() != before {
+            self.documents.doubt_all_but("");
+        }
+    }
+
+    fn changed(&mut self, params: lsp::DidChangeWatchedFilesParams) {
+        for change in params.changes {
+            let name = name_of(&change.uri);
+            if name.ends_with(FILE) {
+                self.load();
+            } else if !self.documents.open.contains_key(&name) {
+                self.reread(&name);
+            }
+        }
+    }
+
+    /// Looks at a text, and tells what is wrong with it, unless something newer comes meanwhile.
+    fn check(&mut self, name: &str) {
+        let Some(open) = self.documents.open.get_mut(name) else { return };
+        if open.text.as_str().len() > TEXT_BYTES_MAX {
+            open.is_stale = false;
+            return;
+        }
+        let (workspace, text, checks) = (&mut self.workspace, &open.text, &mut open.checks);
+        let before = workspace.stamp_of_all();
+        let check = || workspace.check(name, text, checks);
+        let found = if self.restarts < RESTARTS_MAX {
+            Meter::new(Overseer::Check { shared: Arc::clone(&self.shared), taken: self.taken }).run(check)
+        } else {
+            Meter::new(Unhurried).run(check)
+        };
+        if matches!(found, Err(Broken::Ended(_))) {
+            self.restarts += 1;
+            return;
+        }
+        self.restarts = 0;
+        open.is_stale = false;
+        match found {
+            Ok(found) => {
+                let found = found.into_iter().map(convert::diagnostic).collect();
+                publish(open.uri.clone(), found, Some(open.version));
+            }
+            // It is told once, and looked at again when it changes.
+            Err(_) => note(format_args!("skiff: `{name}` could not be checked: a fault of skiff's own")),
+        }
+        if self.workspace.stamp_of_all() != before {
+            self.documents.doubt_all_but(name);
+        }
+    }
+}
+
+/// Lets work go to its end.
+struct Unhurried;
+
+impl Oversee for Unhurried {
+    fn look(&mut self) -> Result<(), Ended> {
+        Ok(())
+    }
+}
+
+/// A workspace without definitions, in which everybody may do what the roles of every server let them.
+fn empty_workspace() -> Workspace {
+    let given = Given::new([].into_iter());
+    Workspace::new(Box::new(move |user| given.who(user)))
+}
+
+/// Does something with the parameters of a notification; what they are not is passed over.
+fn with<P: DeserializeOwned>(params: serde_json::Value, then: impl FnOnce(P)) {
+    if let Ok(params) = serde_json::from_value(params) {
+        then(params);
+    }
+}
+
+fn publish(uri: lsp::Uri, diagnostics: Vec<lsp::Diagnostic>, version: Option<i32>) {
+    notify("textDocument/publishDiagnostics", lsp::PublishDiagnosticsParams { uri, diagnostics, version });
+}
+
+fn message(typ: lsp::MessageType, text: &str) {
+    notify("window/showMessage", lsp::ShowMessageParams { typ, message: text.to_owned() });
+}
+
+fn notify(method: &str, params: impl serde::Serialize) {
+    send(&Notification::new(method.to_owned(), params));
+}
+
+/// Where the client does not read, there is nobody to tell; the end of stdin ends the server.
+fn send(message: &impl serde::Serialize) {
+    _ = wire::write(&mut std::io::stdout().lock(), message);
+}

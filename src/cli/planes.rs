@@ -1,0 +1,348 @@
+//! The control planes of a process beside the main one: made empty or as copies of others, each with a port of its own.
+//!
+//! In: which one is wanted. Out: where it is, and who may use it. All of them run the same code with the same options; they
+//! share what is compiled, documents, the processors and the threads, and each has its database, its clock, its users, its
+//! places for requests and its controllers, which begin with the first request.
+//!
+//! # Whose credentials are good where
+//!
+//! A control plane believes no credential of another, but for those that are part of what was copied:
+//!
+//! - Each has a certificate authority of its own, whose key never leaves the process. The certificates that it signed
+//!   are the server's and that of the administrator in the kubeconfig. So no client certificate of one is good in
+//!   another, and a client that trusts one server trusts no other. Nothing that was copied depends on the old one:
+//!   the authority that is published in namespaces is brought up to date as on any start.
+//! - Tokens of service accounts are in use, and in Secrets that are copied. So a copy believes those that its origin
+//!   had issued until then, for accounts that it has; it signs with a key of its own, and so does the origin go on to.
+//!   A token that is issued later is good where it was issued alone. What is later is told by the token's id, to the
+//!   microsecond by the machine's clock (`auth::jwt`), since the clocks of control planes may be set.
+//! - The users of `--token-auth-file` are options of the process, and good in all of them. The files of
+//!   `--service-account-signing-key-file` and `--service-account-key-file` count in the main one, and in its copies for
+//!   what was issued before.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use futures_util::future::join_all;
+use jiff::Timestamp;
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, OnceCell};
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+
+use super::service_network;
+use super::serving::{ADMIN, Failure, SECRET_NAMES, Server, StoredSecrets, server_names, shown};
+use crate::audit;
+use crate::auth::{TokenIssuer, UserInfo};
+use crate::controllers;
+use crate::http::{self, App, Issuing, MAIN, Plane, Shared, Wanted, missing};
+use crate::meta::Status;
+use crate::registry::Registry;
+use crate::server::{Authority, CertificateError, Connections, Gate, Identity, Kubeconfig, Open, Tls, Trust};
+use crate::store::{Config, Location, Storage, StoreError};
+
+/// How many there may be.
+const PLANES_MAX: usize = 4_096;
+/// How many sessions of TLS each remembers.
+const SESSIONS: usize = 8;
+
+/// What a copy is made of.
+#[derive(Clone)]
+pub struct Origin {
+    pub registry: Arc<Registry>,
+    pub issuer: Arc<TokenIssuer>,
+}
+
+/// The control planes.
+pub struct Planes {
+    server: Arc<Server>,
+    /// Where they listen.
+    ip: IpAddr,
+    main: Origin,
+    shared: Shared,
+    /// The places of connections.
+    places: Open,
+    logs: Arc<[audit::Log]>,
+    known: Mutex<BTreeMap<Arc<str>, Known>>,
+}
+
+enum Known {
+    /// Its name is taken.
+    Beginning,
+    Running(Running),
+}
+
+struct Running {
+    plane: Arc<Plane>,
+    origin: Origin,
+    connections: Connections<axum::Router>,
+    controllers: JoinHandle<()>,
+}
+
+impl Running {
+    /// Ends its watches, waits for its requests, and closes its database.
+    async fn end(self) {
+        self.connections.shut_down(None).await;
+        self.controllers.abort();
+        self.origin.registry.storage.close().await;
+    }
+}
+
+/// A name that is taken until it is known what becomes of it.
+struct Taken<'p> {
+    planes: &'p Planes,
+    name: Arc<str>,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        let mut known = self.planes.known();
+        if let Some(Known::Beginning) = known.get(&self.name) {
+            known.remove(&self.name);
+        }
+    }
+}
+
+impl Planes {
+    /// None yet, beside `main`, whose options are those of `server`.
+    pub fn new(
+        server: Arc<Server>,
+        ip: IpAddr,
+        main: Origin,
+        shared: Shared,
+        places: Open,
+        logs: Arc<[audit::Log]>,
+    ) -> Self {
+        Planes { server, ip, main, shared, places, logs, known: Mutex::default() }
+    }
+
+    /// Ends all.
+    pub async fn end(&self) {
+        let all = std::mem::take(&mut *self.known());
+        let running = all.into_values().filter_map(|known| match known {
+            Known::Running(running) => Some(running.end()),
+            Known::Beginning => None,
+        });
+        join_all(running).await;
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a name, or one that is made up.
+    fn take(&self, name: Option<String>) -> Result<Taken<'_>, Status> {
+        let mut known = self.known();
+        if known.len() >= PLANES_MAX {
+            return Err(Status::bad_request(&format!("there are {PLANES_MAX} control planes, which is the most")));
+        }
+        let made_up = || format!("plane-{}", &Uuid::new_v4().simple().to_string()[..8]);
+        let name: Arc<str> = name.unwrap_or_else(made_up).into();
+        match known.entry(Arc::clone(&name)) {
+            Entry::Occupied(_) => Err(Status::already_exists("", "planes", &name)),
+            Entry::Vacant(free) => {
+                free.insert(Known::Beginning);
+                Ok(Taken { planes: self, name })
+            }
+        }
+    }
+
+    fn origin(&self, name: &str) -> Result<Origin, Status> {
+        if name == MAIN {
+            return Ok(self.main.clone());
+        }
+        match self.known().get(name) {
+            Some(Known::Running(running)) => Ok(running.origin.clone()),
+            Some(Known::Beginning) | None => Err(missing(name)),
+        }
+    }
+
+    async fn begin(&self, name: &Arc<str>, from: Option<String>, path: Option<PathBuf>) -> Result<Running, Failed> {
+        let origin = from.as_deref().map(|from| self.origin(from)).transpose().map_err(Failed::Status)?;
+        let listener = TcpListener::bind(SocketAddr::new(self.ip, 0)).await.map_err(told)?;
+        let address = listener.local_addr().map_err(told)?;
+        let origin = self.origin_of_new(origin, path).await?;
+        let begun = self.serve(name, from, listener, address, origin.clone()).await;
+        if begun.is_err() {
+            origin.registry.storage.close().await;
+        }
+        begun
+    }
+
+    /// The parts of a new one that are copied, or empty.
+    async fn origin_of_new(&self, from: Option<Origin>, path: Option<PathBuf>) -> Result<Origin, Failed> {
+        let clock = from.as_ref().map(|from| from.registry.clock.copy()).unwrap_or_default();
+        let config = Config {
+            durability: self.server.store.durability,
+            history: self.server.store.history,
+            memory: Arc::clone(&self.server.store.memory),
+            clock: clock.clone(),
+            ..Config::new(path.map_or(Location::Memory, Location::File))
+        };
+        let users = &self.server.users;
+        let Some(from) = from else {
+            let storage = Storage::open(&config).await?;
+            let issuer = Arc::new(users.kept_token_issuer(&storage, None).await.map_err(told)?);
+            let (authorizer, policy) = users.authorizer(&storage, None);
+            let definitions = self.main.registry.definitions.beside();
+            let registry = self.server.registry(storage, definitions, policy, authorizer, clock);
+            return Ok(Origin { registry: Arc::new(registry), issuer });
+        };
+        // All is compiled, so that no copy has to; and what was made of what is stored is taken before that is copied.
+        from.registry.resources().await.map_err(Failed::Status)?;
+        let definitions = from.registry.definitions.copy();
+        let known = from.registry.policy.as_ref().map(|policy| policy.current());
+        let deferred = OnceCell::new_with(from.registry.deferred.initialized().then_some(()));
+        let storage = from.registry.storage.fork(&config, &SECRET_NAMES).await?;
+        let issuer = Arc::new(users.kept_token_issuer(&storage, Some(&from.issuer)).await.map_err(told)?);
+        let (authorizer, policy) = users.authorizer(&storage, known);
+        let registry = self.server.registry(storage, definitions, policy, authorizer, clock);
+        Ok(Origin { registry: Arc::new(Registry { deferred, ..registry }), issuer })
+    }
+
+    /// Fills a new one where it is empty, and has it answer.
+    async fn serve(
+        &self,
+        name: &Arc<str>,
+        from: Option<String>,
+        listener: TcpListener,
+        address: SocketAddr,
+        origin: Origin,
+    ) -> Result<Running, Failed> {
+        let server = &self.server;
+        let (registry, issuer) = (Arc::clone(&origin.registry), Arc::clone(&origin.issuer));
+        let Papers { tls, authority_pem, administrator } = papers(&registry.storage, address).await.map_err(told)?;
+        let begin = Arc::new(Notify::new());
+        if from.is_none() {
+            server.populate(&registry).await?;
+            service_network::make(&registry, service_network::advertised(address)).await;
+        }
+        let url = format!("https://{}", shown(address));
+        let tokens = Arc::new(server.users.tokens(&registry.storage, &issuer, &registry.clock).map_err(told)?);
+        let authorizer = server.users.asked(&registry);
+        let app = App::with(registry, authorizer, Arc::clone(&tokens), server.limits, Arc::clone(&self.logs));
+        let app = app.with_issuing(Issuing { issuer, key_set_url: format!("{url}/openid/v1/jwks") });
+        let app = app.beside(Arc::clone(name), self.shared.clone(), Arc::clone(&begin));
+        let gate = Gate::new(tokens).with_anonymous(server.users.lets_anonymous_in());
+        let connections = Connections::among(http::router(app), gate, self.places.clone());
+        connections.listen(listener, tls);
+        let kubeconfig =
+            Kubeconfig { server: &url, authority_pem: &authority_pem, user: ADMIN, identity: &administrator };
+        let kubeconfig = kubeconfig.to_yaml();
+        let (switches, nodes) = (server.switches, server.nodes.clone());
+        // Last, as they would go on where anything before fails.
+        let controllers =
+            controllers::start(Arc::clone(&origin.registry), switches, nodes, authority_pem.clone(), begin);
+        let plane = Plane { name: Arc::clone(name), from, url, kubeconfig, authority_pem, created: Timestamp::now() };
+        Ok(Running { plane: Arc::new(plane), origin, connections, controllers })
+    }
+}
+
+#[async_trait]
+impl http::Planes for Planes {
+    async fn create(&self, Wanted { name, from, path }: Wanted) -> Result<Arc<Plane>, Status> {
+        let taken = self.take(name)?;
+        let running = self.begin(&taken.name, from, path).await.map_err(Failed::into_status)?;
+        let plane = Arc::clone(&running.plane);
+        self.known().insert(Arc::clone(&taken.name), Known::Running(running));
+        Ok(plane)
+    }
+
+    fn list(&self) -> Vec<Arc<Plane>> {
+        let known = self.known();
+        let running = known.values().filter_map(|known| match known {
+            Known::Running(running) => Some(Arc::clone(&running.plane)),
+            Known::Beginning => None,
+        });
+        running.collect()
+    }
+
+    fn get(&self, name: &str) -> Option<Arc<Plane>> {
+        match self.known().get(name)? {
+            Known::Running(running) => Some(Arc::clone(&running.plane)),
+            Known::Beginning => None,
+        }
+    }
+
+    async fn delete(&self, name: &str) -> Option<Arc<Plane>> {
+        let running = {
+            let mut known = self.known();
+            match known.remove_entry(name)? {
+                (_, Known::Running(running)) => running,
+                (name, Known::Beginning) => {
+                    known.insert(name, Known::Beginning);
+                    return None;
+                }
+            }
+        };
+        let plane = Arc::clone(&running.plane);
+        running.end().await;
+        Some(plane)
+    }
+}
+
+/// How one shows who it is, and who administers it.
+struct Papers {
+    tls: Tls,
+    authority_pem: String,
+    administrator: Identity,
+}
+
+/// Makes them, by the authority in the database.
+async fn papers(storage: &Storage, address: SocketAddr) -> Result<Papers, CertificateError> {
+    let authority = Authority::load(&StoredSecrets(storage.clone())).await?;
+    let identity = authority.issue_server(&server_names(address))?;
+    let administrator = authority.issue_client(ADMIN, &[UserInfo::MASTERS])?;
+    let tls = Tls::new(Trust::of(&authority)?, &identity)?.remembering(SESSIONS);
+    Ok(Papers { tls, authority_pem: authority.certificate_pem().to_owned(), administrator })
+}
+
+/// Why there is no new one.
+enum Failed {
+    Status(Status),
+    Store(StoreError),
+    Other(String),
+}
+
+impl Failed {
+    fn into_status(self) -> Status {
+        match self {
+            Failed::Status(status) => status,
+            // Who asked named the file, or what can't be copied.
+            Failed::Store(error @ StoreError::Exists(_)) => {
+                Status { code: 409, reason: "AlreadyExists".into(), ..Status::bad_request(&error.to_string()) }
+            }
+            Failed::Store(
+                error @ (StoreError::InUse(_)
+                | StoreError::Open { .. }
+                | StoreError::NewerSchema { .. }
+                | StoreError::Damaged { .. }
+                | StoreError::Several),
+            ) => Status::bad_request(&error.to_string()),
+            Failed::Store(error) => Status::internal_error(&error.to_string()),
+            Failed::Other(error) => Status::internal_error(&error),
+        }
+    }
+}
+
+impl From<StoreError> for Failed {
+    fn from(error: StoreError) -> Self {
+        Failed::Store(error)
+    }
+}
+
+impl From<Failure> for Failed {
+    fn from(Failure(why): Failure) -> Self {
+        Failed::Other(why)
+    }
+}
+
+/// What else can go wrong is told in words.
+fn told(error: impl fmt::Display) -> Failed {
+    Failed::Other(error.to_string())
+}

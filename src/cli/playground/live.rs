@@ -1,0 +1,114 @@
+//! A look at the server that runs in this process: its own API, for whoever has the secret of this run.
+
+use std::fmt;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Method, Response, StatusCode, Uri, header};
+use hyper::Request;
+use hyper::body::Incoming;
+use tower::ServiceExt as _;
+
+use super::answer;
+use crate::auth::{UserInfo, bearer_token};
+
+/// Where the page finds the API.
+const PREFIX: &str = "/live";
+
+/// A word that nobody can guess; new with each run.
+#[derive(Clone)]
+pub struct Token(String);
+
+impl Token {
+    /// 244 random bits, as letters and digits.
+    pub fn generate() -> Token {
+        Token([uuid::Uuid::new_v4(), uuid::Uuid::new_v4()].map(|part| part.simple().to_string()).concat())
+    }
+
+    /// Whether a request shows it. Its time does not depend on where the first difference is.
+    fn is_shown(&self, headers: &HeaderMap) -> bool {
+        let shown = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(bearer_token);
+        let Some(shown) = shown.filter(|shown| shown.len() == self.0.len()) else { return false };
+        shown.bytes().zip(self.0.bytes()).fold(0, |all, (one, other)| all | (one ^ other)) == 0
+    }
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+/// Whether the page may change objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Writes {
+    /// It reads, and tries writes out that are not made
+    Read,
+    /// It changes and deletes objects, too
+    Write,
+}
+
+/// The API as the page reaches it.
+#[derive(Clone)]
+pub struct Live {
+    api: Router,
+    token: Token,
+    writes: Writes,
+}
+
+impl Live {
+    /// The API of this process, for whoever shows `token`.
+    pub fn new(api: Router, token: Token, writes: Writes) -> Live {
+        Live { api, token, writes }
+    }
+
+    /// `read` or `write`.
+    pub fn mode(&self) -> &'static str {
+        match self.writes {
+            Writes::Read => "read",
+            Writes::Write => "write",
+        }
+    }
+
+    /// Whether a path is one of the API.
+    pub fn is_for(path: &str) -> bool {
+        path.strip_prefix(PREFIX).is_some_and(|rest| rest.starts_with('/'))
+    }
+
+    /// Passes a request on, as one of the administrator.
+    pub async fn answer(&self, mut request: Request<Incoming>) -> Response<Body> {
+        if !self.token.is_shown(request.headers()) {
+            return answer::refusal(
+                StatusCode::UNAUTHORIZED,
+                "the link that skiff printed at its start has a secret; use that link",
+            );
+        }
+        if !self.lets(request.method()) {
+            return answer::refusal(StatusCode::FORBIDDEN, "the page only reads: start skiff with --ui=write");
+        }
+        let within = request.uri().path_and_query().map_or("/", |path| path.as_str());
+        let Ok(uri) = within.strip_prefix(PREFIX).unwrap_or("/").parse::<Uri>() else {
+            return answer::refusal(StatusCode::BAD_REQUEST, "the path can't be read");
+        };
+        *request.uri_mut() = uri;
+        // What stands for the user is the secret, and nothing else that a client says.
+        let impersonation = |name: &&header::HeaderName| name.as_str().starts_with("impersonate-");
+        let dropped: Vec<_> = request.headers().keys().filter(impersonation).cloned().collect();
+        for name in dropped.into_iter().chain([header::AUTHORIZATION, header::UPGRADE]) {
+            request.headers_mut().remove(name);
+        }
+        request.extensions_mut().insert(UserInfo::unsecured());
+        let mut response = match self.api.clone().oneshot(request.map(Body::new)).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        };
+        answer::protect(response.headers_mut());
+        response
+    }
+
+    fn lets(&self, method: &Method) -> bool {
+        let reads = method == Method::GET;
+        let changes = [Method::PUT, Method::POST, Method::DELETE].contains(method);
+        reads || (changes && self.writes == Writes::Write)
+    }
+}

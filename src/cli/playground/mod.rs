@@ -1,0 +1,102 @@
+//! `skiff playground`: what a definition says to an object, in a browser, as somebody types.
+//!
+//! One page, its parts embedded, and a few questions in JSON, each answered by [`crate::author::playground`]. `skiff serve
+//! --ui` shows the same page, with a look at the server beside it ([`live`]).
+//!
+//! # What other pages can do
+//!
+//! A browser lets any page send requests to a loopback address. [`guard`] refuses what names another host (a name that
+//! was made to point here), and what a browser says comes from another origin. No answer says that others may read it, no
+//! question is answered to a form, and the page itself runs nothing but its own script, and talks to nobody but this
+//! server.
+
+mod answer;
+mod assets;
+mod examples;
+mod guard;
+mod live;
+mod questions;
+mod service;
+
+use std::net::SocketAddr;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+
+use clap::Args;
+use tokio::net::TcpListener;
+
+use super::print::{UNUSABLE, note, output, tell};
+use crate::auth::Tokens;
+use crate::server::{Connections, Gate, stop_requested};
+
+pub use live::{Live, Token, Writes};
+pub use service::Page;
+
+/// How many connections are served at once: a browser opens six.
+pub const CONNECTIONS_MAX: usize = 64;
+
+/// Try definitions, rules and policies in a browser
+///
+/// Serves a page on this machine, from this program alone: a definition with its policies on one side, an object, what it was
+/// before and the request on the other, and below them, as you type, the verdict, each rule with its cost and the values of
+/// its parts, what was defaulted and pruned, and findings with their fixes. A link to the page holds all of it and never
+/// leaves the browser; a button writes a case for `skiff test`. Nothing is stored.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  skiff playground\n  skiff playground --listen 127.0.0.1:8123 --open\n\nExit codes: 0 a clean end, 1 a \
+                        failure, 2 wrong use"
+)]
+pub struct Playground {
+    /// Loopback address and port to listen on; port 0 picks a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+
+    /// Show the page in the browser
+    #[arg(long)]
+    open: bool,
+}
+
+impl Playground {
+    /// Serves the page until it is told to stop. Exit codes: 0 for a clean end, 1 for a failure, 2 for wrong use.
+    pub async fn run(self) -> ExitCode {
+        if !self.listen.ip().is_loopback() {
+            tell("--listen takes a loopback address: the page is for this machine");
+            return ExitCode::from(UNUSABLE);
+        }
+        match self.serve().await {
+            Ok(code) => code,
+            Err(error) => {
+                tell(format_args!("can't listen on {}: {error}", self.listen));
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    async fn serve(&self) -> std::io::Result<ExitCode> {
+        let signals = stop_requested()?;
+        let listener = TcpListener::bind(self.listen).await?;
+        let address = listener.local_addr()?;
+        let gate = Gate::new(Arc::new(Tokens::default()));
+        let connections = Connections::new(Page::alone(address), gate, CONNECTIONS_MAX);
+        connections.listen_insecure(listener);
+        let url = format!("http://{address}/");
+        let code = output(format!("ready {url}\n"), ExitCode::SUCCESS);
+        if self.open {
+            show(&url);
+        }
+        // Whoever sends them is gone: then there is nobody to stop it, and it goes on.
+        _ = signals.await;
+        connections.shut_down(None).await;
+        Ok(code)
+    }
+}
+
+/// Asks the system for a browser.
+fn show(url: &str) {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let mut command = Command::new(program);
+    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    if command.spawn().is_err() {
+        note(format_args!("there is no {program}: open {url}"));
+    }
+}

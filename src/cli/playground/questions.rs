@@ -1,0 +1,149 @@
+//! What the page asks: each question a JSON text, each answer too, within bounds.
+
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, to_bytes};
+use axum::http::{Response, StatusCode, header};
+use hyper::Request;
+use hyper::body::Incoming;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use super::super::policies::Given;
+use super::answer;
+use crate::author::playground::{self, Inputs, Pane};
+use crate::object;
+use crate::value::{Value, json};
+use crate::work::{Broken, Ended, Meter, Oversee};
+
+/// The texts of a page, in JSON.
+const BODY_BYTES_MAX: usize = 2 << 20;
+/// How long a body may take to come.
+const BODY_TIME_MAX: Duration = Duration::from_secs(10);
+/// How long a question may be thought about.
+const TIME_MAX: Duration = Duration::from_secs(5);
+/// How many are thought about at once.
+const AT_ONCE_MAX: usize = 2;
+/// How many may wait beside them: the page asks one after the other.
+const WAITING_MAX: usize = 16;
+
+/// What can be asked.
+#[derive(Clone, Copy)]
+pub enum Question {
+    /// All that can be said of the texts.
+    Evaluate,
+    /// What may be typed next.
+    Complete,
+    /// The definitions with a finding fixed.
+    Fix,
+    /// The definitions with bounds that make a rule cheaper.
+    Bound,
+    /// A case of a suite.
+    Case,
+}
+
+impl Question {
+    /// The question that is asked at `path`.
+    pub fn named(path: &str) -> Option<Question> {
+        match path {
+            "/evaluate" => Some(Question::Evaluate),
+            "/complete" => Some(Question::Complete),
+            "/fix" => Some(Question::Fix),
+            "/bound" => Some(Question::Bound),
+            "/case" => Some(Question::Case),
+            _ => None,
+        }
+    }
+}
+
+/// Answers questions, a few at once.
+pub struct Questions {
+    turns: Semaphore,
+    places: Semaphore,
+}
+
+impl Default for Questions {
+    fn default() -> Self {
+        Questions { turns: Semaphore::new(AT_ONCE_MAX), places: Semaphore::new(AT_ONCE_MAX + WAITING_MAX) }
+    }
+}
+
+impl Questions {
+    /// Answers a question, or says why not.
+    pub async fn answer(&self, question: Question, request: Request<Incoming>) -> Response<Body> {
+        // A form can't send this without asking first, and nobody answers that.
+        if request.headers().get(header::CONTENT_TYPE).is_none_or(|value| value != "application/json") {
+            return answer::refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json");
+        }
+        let Ok(_place) = self.places.try_acquire() else {
+            return answer::refusal(StatusCode::TOO_MANY_REQUESTS, "too many questions wait");
+        };
+        let body = to_bytes(Body::new(request.into_body()), BODY_BYTES_MAX);
+        let body = match timeout(BODY_TIME_MAX, body).await {
+            Ok(Ok(body)) => body,
+            Ok(Err(_)) => return answer::refusal(StatusCode::PAYLOAD_TOO_LARGE, "the texts are larger than 2 MiB"),
+            Err(_) => return answer::refusal(StatusCode::REQUEST_TIMEOUT, "the body did not come"),
+        };
+        // The semaphore is never closed.
+        let _turn = self.turns.acquire().await;
+        let thought = spawn_blocking(move || {
+            let mut meter = Meter::new(Clock { end: Instant::now() + TIME_MAX });
+            meter.run(|| think(question, &body))
+        });
+        match thought.await {
+            Ok(Ok(Ok(value))) => answer::value(&value),
+            Ok(Ok(Err(fault))) => answer::refusal(StatusCode::BAD_REQUEST, &fault),
+            Ok(Err(Broken::Ended(_))) => {
+                let message = format!("this takes more than {} s to think about", TIME_MAX.as_secs());
+                answer::refusal(StatusCode::UNPROCESSABLE_ENTITY, &message)
+            }
+            Ok(Err(Broken::Panicked(_))) | Err(_) => answer::refusal(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "a fault of skiff: please report it with these texts",
+            ),
+        }
+    }
+}
+
+/// Ends work that takes too long.
+struct Clock {
+    end: Instant,
+}
+
+impl Oversee for Clock {
+    fn look(&mut self) -> Result<(), Ended> {
+        if Instant::now() < self.end { Ok(()) } else { Err(Ended::Deadline) }
+    }
+}
+
+fn think(question: Question, body: &[u8]) -> Result<Value, String> {
+    let sent = json::decode(body).map_err(|error| format!("the body is not JSON: {error}"))?;
+    let inputs = Inputs::read(&sent)?;
+    let number = |name: &str| {
+        let number = sent.get(name).and_then(Value::as_i64).and_then(|number| usize::try_from(number).ok());
+        number.ok_or_else(|| format!("`{name}` is not a number"))
+    };
+    Ok(match question {
+        Question::Evaluate => {
+            let given = Given::new(inputs.manifests());
+            playground::evaluate(&inputs, &given.set, &|user| given.who(user))
+        }
+        Question::Complete => {
+            let pane = sent.str_at(&["pane"]);
+            let pane = Pane::named(pane).ok_or_else(|| format!("there is no pane `{pane}`"))?;
+            playground::complete(&inputs, pane, number("line")?, number("column")?)
+        }
+        Question::Fix => text(playground::fix(&inputs, number("finding")?)),
+        Question::Bound => text(playground::add_bound(&inputs, &sent)),
+        Question::Case => {
+            let given = Given::new(inputs.manifests());
+            text(playground::case(&inputs, &given.set, &|user| given.who(user)))
+        }
+    })
+}
+
+/// A text; null where there is none.
+fn text(text: Option<String>) -> Value {
+    object! { "text" => text.map_or(Value::Null, Value::from) }
+}

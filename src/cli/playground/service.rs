@@ -1,0 +1,95 @@
+//! From a request to what answers it.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use axum::http::{Method, Response, StatusCode};
+use hyper::Request;
+use hyper::body::Incoming;
+
+use super::live::Live;
+use super::questions::{Question, Questions};
+use super::{answer, assets, examples, guard};
+use crate::object;
+
+/// The page, its parts, and what it asks.
+#[derive(Clone)]
+pub struct Page {
+    address: SocketAddr,
+    questions: Arc<Questions>,
+    live: Option<Live>,
+}
+
+impl Page {
+    /// The page at `address`, without a server beside it.
+    pub fn alone(address: SocketAddr) -> Page {
+        Page { address, questions: Arc::default(), live: None }
+    }
+
+    /// The page with a look at a server.
+    pub fn beside(address: SocketAddr, live: Live) -> Page {
+        Page { live: Some(live), ..Page::alone(address) }
+    }
+
+    async fn answer(self, request: Request<Incoming>) -> Response<Body> {
+        let path = request.uri().path();
+        let is_page = path == "/";
+        if !guard::is_own(self.address, request.method(), request.headers(), is_page) {
+            let message = "this page answers itself alone: the request names another host, or comes from another page";
+            return answer::refusal(StatusCode::FORBIDDEN, message);
+        }
+        if let Some(live) = self.live.as_ref().filter(|_| Live::is_for(path)) {
+            return live.answer(request).await;
+        }
+        match *request.method() {
+            Method::GET => self.part(path),
+            Method::POST => match Question::named(path) {
+                Some(question) => self.questions.answer(question, request).await,
+                None => not_found(),
+            },
+            _ => answer::refusal(StatusCode::METHOD_NOT_ALLOWED, "the method is not allowed"),
+        }
+    }
+
+    fn part(&self, path: &str) -> Response<Body> {
+        match path {
+            "/" => {
+                let nonce = uuid::Uuid::new_v4().simple().to_string();
+                answer::page(assets::INDEX.replace("{nonce}", &nonce), &nonce)
+            }
+            "/examples" => answer::value(&examples::list()),
+            "/about" => {
+                let live = self.live.as_ref().map_or("none", Live::mode);
+                answer::value(&object! { "version" => env!("CARGO_PKG_VERSION"), "live" => live })
+            }
+            path => match assets::ASSETS.iter().find(|asset| asset.path == path) {
+                Some(asset) => answer::bytes(StatusCode::OK, asset.content_type, asset.bytes),
+                None => not_found(),
+            },
+        }
+    }
+}
+
+fn not_found() -> Response<Body> {
+    answer::refusal(StatusCode::NOT_FOUND, "there is no such part")
+}
+
+impl tower::Service<Request<Incoming>> for Page {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+        let page = self.clone();
+        Box::pin(async move { Ok(page.answer(request).await) })
+    }
+}

@@ -1,0 +1,196 @@
+//! The text of `skiff.toml`.
+//!
+//! In: a text. Out: the project, with its paths as they are written, or every fault with its place. No key is passed over.
+
+use std::path::PathBuf;
+
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
+
+use super::{Lints, Project};
+use crate::author::lint::{LINTS, Severity};
+use crate::value::yaml::Place;
+
+/// What is wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The line and the column.
+    pub place: Place,
+    /// What is wrong.
+    pub text: String,
+}
+
+/// What is still to be read, and what was found to be wrong.
+struct Reader<'t> {
+    text: &'t str,
+    faults: Vec<Fault>,
+}
+
+/// Reads a project; its paths are as they are written.
+///
+/// # Errors
+/// All faults, in the order of the text.
+pub fn parse(text: &str) -> Result<Project, Vec<Fault>> {
+    let mut reader = Reader { text, faults: Vec::new() };
+    let mut project = Project::default();
+    match DeTable::parse(text) {
+        Ok(table) => reader.project(table.get_ref(), &mut project),
+        Err(error) => {
+            let at = error.span().map_or(text.len(), |span| span.start);
+            reader.fault(at, error.message().trim().to_owned());
+        }
+    }
+    reader.faults.sort_by_key(|fault| fault.place);
+    if reader.faults.is_empty() { Ok(project) } else { Err(reader.faults) }
+}
+
+/// The keys of the file, and of its table `lint`.
+const KEYS: [&str; 5] = ["definitions", "suites", "policies", "objects", "lint"];
+const LINT_KEYS: [&str; 3] = ["severity", "on", "off"];
+
+impl Reader<'_> {
+    fn project(&mut self, table: &DeTable<'_>, project: &mut Project) {
+        for (key, value) in table.iter() {
+            match key.get_ref().as_ref() {
+                "definitions" => project.definitions = self.paths(key.get_ref(), value),
+                "suites" => project.suites = self.paths(key.get_ref(), value),
+                "policies" => project.policies = self.paths(key.get_ref(), value),
+                "objects" => project.objects = self.paths(key.get_ref(), value),
+                "lint" => match value.get_ref() {
+                    DeValue::Table(lints) => self.lints(lints, &mut project.lints),
+                    _ => self.fault(value.span().start, "`lint` is a table".to_owned()),
+                },
+                unknown => self.unknown(key.span().start, unknown, "", &KEYS),
+            }
+        }
+    }
+
+    fn lints(&mut self, table: &DeTable<'_>, lints: &mut Lints) {
+        for (key, value) in table.iter() {
+            match key.get_ref().as_ref() {
+                "severity" => lints.severity = self.severity(value),
+                "on" => lints.on = self.ids("lint.on", value),
+                "off" => lints.off = self.ids("lint.off", value),
+                unknown => self.unknown(key.span().start, unknown, "lint.", &LINT_KEYS),
+            }
+        }
+    }
+
+    fn severity(&mut self, value: &Spanned<DeValue<'_>>) -> Option<Severity> {
+        let severities = [Severity::Error, Severity::Warning, Severity::Advice];
+        let named = value.get_ref().as_str();
+        let found = severities.into_iter().find(|severity| named == Some(severity.word()));
+        if found.is_none() {
+            let text = "`lint.severity` is \"error\", \"warning\" or \"advice\"".to_owned();
+            self.fault(value.span().start, text);
+        }
+        found
+    }
+
+    fn paths(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> Vec<PathBuf> {
+        let found = self.texts(key, value);
+        for (path, at) in &found {
+            if path.is_empty() {
+                self.fault(*at, format!("a path of `{key}` is empty"));
+            }
+        }
+        found.into_iter().map(|(path, _)| path.into()).collect()
+    }
+
+    fn ids(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> Vec<String> {
+        let found = self.texts(key, value);
+        for (id, at) in &found {
+            if !LINTS.iter().any(|lint| lint.id == id) {
+                let near = nearest(id, LINTS.iter().map(|lint| lint.id));
+                self.fault(*at, format!("no lint is called `{id}`{near}"));
+            }
+        }
+        found.into_iter().map(|(id, _)| id).collect()
+    }
+
+    /// The texts of a list, each with where it stands.
+    fn texts(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> Vec<(String, usize)> {
+        let DeValue::Array(items) = value.get_ref() else {
+            self.fault(value.span().start, format!("`{key}` is a list of texts"));
+            return Vec::new();
+        };
+        self.texts_of(key, items)
+    }
+
+    fn texts_of(&mut self, key: &str, items: &DeArray<'_>) -> Vec<(String, usize)> {
+        let mut texts = Vec::new();
+        for item in items.iter() {
+            match item.get_ref().as_str() {
+                Some(text) => texts.push((text.to_owned(), item.span().start)),
+                None => self.fault(item.span().start, format!("`{key}` is a list of texts")),
+            }
+        }
+        texts
+    }
+
+    fn unknown(&mut self, at: usize, key: &str, table: &str, known: &[&'static str]) {
+        let near = nearest(key, known.iter().copied());
+        self.fault(at, format!("unknown key `{table}{key}`{near}; known are {}", known.join(", ")));
+    }
+
+    fn fault(&mut self, at: usize, text: String) {
+        let before = self.text.get(..at).unwrap_or(self.text);
+        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        let place = Place { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 };
+        self.faults.push(Fault { place, text });
+    }
+}
+
+/// Which word may have been meant.
+fn nearest(written: &str, known: impl Iterator<Item = &'static str>) -> String {
+    const LIKENESS_MIN: f64 = 0.8;
+    let likeness = |word: &str| strsim::jaro_winkler(written, word);
+    let best = known.max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
+    best.filter(|word| likeness(word) >= LIKENESS_MIN)
+        .map_or(String::new(), |word| format!(" (did you mean `{word}`?)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_names_folders_and_lints() {
+        let text = "definitions = [\"crds\"]\nobjects = ['a', \"b/*.yaml\"]\n[lint]\nseverity = \"advice\"\noff = [\"boolean\"]\n";
+        let project = parse(text).expect("the test is a project");
+        assert_eq!(project.definitions, [PathBuf::from("crds")]);
+        assert_eq!(project.objects, [PathBuf::from("a"), PathBuf::from("b/*.yaml")]);
+        assert_eq!(project.lints.severity, Some(Severity::Advice));
+        assert_eq!(project.lints.off, ["boolean"]);
+        assert_eq!(parse(""), Ok(Project::default()));
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let faults = parse(text).expect_err("a mistake");
+        let told = |Fault { place, text }: &Fault| format!("{}:{}: {text}", place.line, place.column);
+        assert_eq!(faults.iter().map(told).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn each_mistake_is_told_with_its_place() {
+        check(
+            "definition = []\nsuites = 'a'\n[lint]\non = [\"conditons\", 1]\nseverity = 'all'\nof = []\n",
+            &[
+                "1:1: unknown key `definition` (did you mean `definitions`?); known are definitions, suites, policies, objects, lint",
+                "2:10: `suites` is a list of texts",
+                "4:7: no lint is called `conditons` (did you mean `conditions`?)",
+                "4:20: `lint.on` is a list of texts",
+                "5:12: `lint.severity` is \"error\", \"warning\" or \"advice\"",
+                "6:1: unknown key `lint.of` (did you mean `off`?); known are severity, on, off",
+            ],
+        );
+        check("lint = 3\nobjects = ['']\n", &["1:8: `lint` is a table", "2:12: a path of `objects` is empty"]);
+    }
+
+    #[test]
+    fn what_is_no_toml_is_told_where_it_ends() {
+        let faults = parse("a = \"ä\nb").expect_err("a mistake");
+        assert_eq!((faults[0].place.line, faults[0].text.as_str()), (2, "key with no value, expected `=`"));
+    }
+}

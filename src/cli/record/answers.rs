@@ -1,0 +1,190 @@
+//! Answers programs from a record.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt as _, Limited};
+use tokio::time::{Instant, sleep_until};
+
+use super::super::print::note;
+use super::file::{Answer, Asked, Content, End, Part};
+use super::key::{Key, Matching};
+use super::proxy::refusal;
+use crate::http::Stopping;
+use crate::http::query::Query;
+use crate::meta::Status;
+
+/// The longest body of a request.
+const REQUEST_BYTES_MAX: usize = 16 << 20;
+
+/// The answers of a record, by what was asked.
+pub struct Answers {
+    by_key: HashMap<Key, Vec<Answer>>,
+    matching: Matching,
+    /// Whether events are sent at once.
+    at_once: bool,
+    counts: Mutex<Counts>,
+}
+
+#[derive(Default)]
+struct Counts {
+    /// How often each was asked now.
+    asked: HashMap<Key, usize>,
+    known: u64,
+    new: u64,
+}
+
+impl Answers {
+    pub fn new(read: Vec<(Asked, Answer)>, matching: Matching, at_once: bool) -> Self {
+        let mut by_key: HashMap<Key, Vec<Answer>> = HashMap::new();
+        for (asked, answer) in read {
+            let accept = asked.headers.iter().find(|(name, _)| name == "accept").map_or("", |(_, value)| value);
+            let body = asked.body.unwrap_or_default();
+            by_key.entry(matching.key(&asked.method, &asked.uri, accept, &body)).or_default().push(answer);
+        }
+        Answers { by_key, matching, at_once, counts: Mutex::default() }
+    }
+
+    /// How many requests were answered and how many were new, and how many of the record were not asked again.
+    pub fn counts(&self) -> (u64, u64, usize) {
+        let counts = self.lock();
+        let asked = |key: &Key| counts.asked.get(key).copied().unwrap_or_default();
+        let unasked = self.by_key.iter().map(|(key, answers)| answers.len().saturating_sub(asked(key))).sum();
+        (counts.known, counts.new, unasked)
+    }
+
+    /// The next answer to a request; the last one for ever.
+    fn next(&self, key: Key) -> Option<Answer> {
+        let mut counts = self.lock();
+        let Some(answers) = self.by_key.get(&key) else {
+            counts.new += 1;
+            return None;
+        };
+        counts.known += 1;
+        let asked = counts.asked.entry(key).or_default();
+        *asked += 1;
+        answers.get(*asked - 1).or(answers.last()).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Answers every request.
+pub fn router(answers: Arc<Answers>) -> Router {
+    Router::new().fallback(handle).with_state(answers)
+}
+
+async fn handle(State(answers): State<Arc<Answers>>, request: Request) -> Response<Body> {
+    let (head, body) = request.into_parts();
+    let uri = head.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
+    let Ok(body) = Limited::new(body, REQUEST_BYTES_MAX).collect().await else {
+        return refusal(&Status::request_entity_too_large(&format!("limit is {REQUEST_BYTES_MAX}")));
+    };
+    let accept = head.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let key = answers.matching.key(head.method.as_str(), &uri, accept, &body.to_bytes());
+    let Some(answer) = answers.next(key) else {
+        note(format_args!("new: {} {uri}", head.method));
+        return refusal(&Status::plain(501, &format!("the record does not have {} {uri}", head.method)));
+    };
+    let content = match answer.content {
+        Content::Whole(Some(body)) => Body::from(body),
+        Content::Whole(None) => {
+            return refusal(&Status::plain(501, "the answer was left out of the record, as it could not be masked"));
+        }
+        Content::Stream(parts, end) => {
+            let played = Played {
+                parts: parts.into_iter(),
+                end,
+                begun: Instant::now(),
+                until: time_out(&uri).map(|time_out| Instant::now() + time_out),
+                at_once: answers.at_once,
+                stopping: head.extensions.get::<Stopping>().cloned(),
+            };
+            played.body()
+        }
+    };
+    let mut response = Response::new(content);
+    *response.status_mut() = StatusCode::from_u16(answer.code).unwrap_or(StatusCode::BAD_GATEWAY);
+    for (name, value) in &answer.headers {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_str(value)) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    response
+}
+
+/// When a watch ends that its client left in the record.
+fn time_out(uri: &str) -> Option<Duration> {
+    let (_, query) = uri.split_once('?')?;
+    let seconds = Query::parse(query).first("timeoutSeconds")?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+/// A stream that is played back.
+struct Played {
+    parts: std::vec::IntoIter<Part>,
+    end: End,
+    begun: Instant,
+    until: Option<Instant>,
+    at_once: bool,
+    stopping: Option<Stopping>,
+}
+
+impl Played {
+    fn body(self) -> Body {
+        Body::from_stream(stream::unfold(self, |mut played| async move {
+            let next = played.next().await?;
+            Some((next, played))
+        }))
+    }
+
+    async fn next(&mut self) -> Option<io::Result<Bytes>> {
+        for part in self.parts.by_ref() {
+            if !self.at_once {
+                sleep_until(self.begun + part.after).await;
+            }
+            // What was left out is left out.
+            if let Some(data) = part.data {
+                return Some(Ok(data));
+            }
+        }
+        match self.end {
+            End::Closed => None,
+            End::Broken => {
+                self.end = End::Closed;
+                Some(Err(io::Error::other("the stream broke off in the record")))
+            }
+            End::Left => {
+                self.wait().await;
+                None
+            }
+        }
+    }
+
+    /// Until the client's time-out, or the end of the process.
+    async fn wait(&mut self) {
+        let stopped = async {
+            match &mut self.stopping {
+                Some(stopping) => stopping.stopped().await,
+                None => std::future::pending().await,
+            }
+        };
+        match self.until {
+            Some(until) => tokio::select! {
+                () = stopped => {}
+                () = sleep_until(until) => {}
+            },
+            None => stopped.await,
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The file: lines of JSON, each written whole as it happens.
+//!
+//! The first line names the format. Then each request is a line with its answer:
+//!
+//! ```json
+//! {"id":1,"time":"…","request":{"method":"GET","uri":"/api?x=1","headers":{"accept":"…"}},
+//!  "response":{"code":200,"headers":{"content-type":"…"},"body":"…"},"tookMs":12}
+//! ```
+//!
+//! A body that is no text stands in base64 as `bodyBase64`; one that could not be masked is `"bodyLeftOut":true`. A request
+//! without an answer has `failed` in place of `response`. Of an answer that is a stream (`"stream":true`) each part is a line
+//! of its own, `{"id":1,"afterMs":30,"data":"…"}`, and so is its end, `{"id":1,"afterMs":900,"end":"closed"}`: `closed` by
+//! the server, `broken`, or `left` by the client.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use jiff::Timestamp;
+
+use crate::object;
+use crate::value::{Map, Value, json};
+
+const FORMAT: &str = "skiff-record/v1";
+
+/// Names in lower case.
+pub type Headers = Vec<(String, String)>;
+
+/// A request as it is kept.
+pub struct Asked {
+    pub id: u64,
+    pub method: String,
+    pub uri: String,
+    pub headers: Headers,
+    /// `None` for one that is left out.
+    pub body: Option<Bytes>,
+}
+
+/// An answer as it is kept.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    pub code: u16,
+    pub headers: Headers,
+    pub content: Content,
+}
+
+/// What stands behind the head of an answer.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// `None` for a body that is left out.
+    Whole(Option<Bytes>),
+    Stream(Vec<Part>, End),
+}
+
+impl Default for Content {
+    fn default() -> Self {
+        Content::Whole(Some(Bytes::new()))
+    }
+}
+
+/// A part of a stream; `None` for one that is left out.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Since the head of the answer.
+    pub after: Duration,
+    pub data: Option<Bytes>,
+}
+
+/// How a stream ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Closed,
+    Broken,
+    Left,
+}
+
+const ENDS: [(&str, End); 3] = [("closed", End::Closed), ("broken", End::Broken), ("left", End::Left)];
+
+/// Writes a record.
+pub struct Writer {
+    state: Mutex<State>,
+    last_id: AtomicU64,
+}
+
+struct State {
+    file: File,
+    /// Why the record is not whole.
+    failure: Option<String>,
+}
+
+impl Writer {
+    /// Makes the file, which is for this user alone.
+    ///
+    /// # Errors
+    /// It can't be written.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let state = State { file: options.open(path)?, failure: None };
+        let writer = Writer { state: Mutex::new(state), last_id: AtomicU64::new(0) };
+        let made = Timestamp::now().to_string();
+        writer.write(&object! { "format" => FORMAT, "made" => made, "program" => env!("CARGO_PKG_VERSION") });
+        Ok(writer)
+    }
+
+    /// The number of the next request.
+    pub fn next_id(&self) -> u64 {
+        self.last_id.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Writes a request and its answer, or why there is none. Of a stream, the parts follow.
+    pub fn exchange(&self, begun: Timestamp, took: Duration, asked: &Asked, answer: Result<&Answer, &str>) {
+        let mut request = object! {
+            "method" => asked.method.as_str(),
+            "uri" => asked.uri.as_str(),
+            "headers" => encode_headers(&asked.headers),
+        };
+        insert_bytes(request.make_object(), "body", asked.body.as_ref());
+        let mut line = object! { "id" => integer(asked.id), "time" => begun.to_string(), "request" => request };
+        let fields = line.make_object();
+        match answer {
+            Ok(answer) => _ = fields.insert("response", answer.to_value()),
+            Err(why) => _ = fields.insert("failed", Value::from(why)),
+        }
+        fields.insert("tookMs", milliseconds(took));
+        self.write(&line);
+    }
+
+    /// Writes a part of a stream; `None` for one that is left out.
+    pub fn part(&self, id: u64, after: Duration, data: Option<&Bytes>) {
+        let mut line = object! { "id" => integer(id), "afterMs" => milliseconds(after) };
+        insert_bytes(line.make_object(), "data", data);
+        self.write(&line);
+    }
+
+    /// Writes the end of a stream.
+    pub fn end(&self, id: u64, after: Duration, end: End) {
+        let name = ENDS.iter().find(|(_, known)| *known == end).map_or("", |(name, _)| name);
+        self.write(&object! { "id" => integer(id), "afterMs" => milliseconds(after), "end" => name });
+    }
+
+    /// How many requests there are.
+    ///
+    /// # Errors
+    /// Why the record is not whole.
+    pub fn finish(&self) -> Result<u64, String> {
+        match &self.state.lock().unwrap_or_else(PoisonError::into_inner).failure {
+            None => Ok(self.last_id.load(Ordering::Relaxed)),
+            Some(why) => Err(format!("the record is not whole: {why}")),
+        }
+    }
+
+    fn write(&self, line: &Value) {
+        let mut bytes = json::encode(line);
+        bytes.push(b'\n');
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = state.file.write_all(&bytes) {
+            state.failure.get_or_insert_with(|| error.to_string());
+        }
+    }
+}
+
+impl Answer {
+    fn to_value(&self) -> Value {
+        let mut value = object! { "code" => Value::Int(self.code.into()), "headers" => encode_headers(&self.headers) };
+        match &self.content {
+            Content::Whole(body) => insert_bytes(value.make_object(), "body", body.as_ref()),
+            Content::Stream(..) => _ = value.make_object().insert("stream", Value::Bool(true)),
+        }
+        value
+    }
+
+    fn of_value(value: &Value) -> Result<Self, String> {
+        let code = value.get("code").and_then(Value::as_i64).and_then(|code| u16::try_from(code).ok());
+        let content = match value.get("stream") {
+            Some(Value::Bool(true)) => Content::Stream(Vec::new(), End::Left),
+            _ => Content::Whole(bytes_of(value, "body")?),
+        };
+        Ok(Answer { code: code.ok_or("a response has no code")?, headers: headers_of(value), content })
+    }
+}
+
+/// The requests of a record that were answered, in their order, each with its answer.
+///
+/// # Errors
+/// The file can't be read, or is no record.
+pub fn read(path: &Path) -> Result<Vec<(Asked, Answer)>, String> {
+    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let mut lines = text.lines().enumerate();
+    let first = lines.next().and_then(|(_, line)| json::decode(line.as_bytes()).ok()).unwrap_or_default();
+    if first.str_at(&["format"]) != FORMAT {
+        return Err(format!("it is not a record: its first line has no format {FORMAT}"));
+    }
+    let mut read: Vec<(Asked, Answer)> = Vec::new();
+    let mut place_of = HashMap::new();
+    for (at, line) in lines {
+        let faulty = |why: &str| format!("line {}: {why}", at + 1);
+        let line = json::decode(line.as_bytes()).map_err(|error| faulty(&error.to_string()))?;
+        let id = line.get("id").and_then(Value::as_i64).ok_or_else(|| faulty("it has no id"))?;
+        if line.get("request").is_none() {
+            let place = place_of.get(&id).copied().ok_or_else(|| faulty("its request does not stand before it"))?;
+            let (_, answer): &mut (Asked, Answer) = &mut read[place];
+            add_part(answer, &line).map_err(|why| faulty(&why))?;
+        } else if let Some(response) = line.get("response") {
+            place_of.insert(id, read.len());
+            let answer = Answer::of_value(response).map_err(|why| faulty(&why))?;
+            read.push((asked_of(&line, id).map_err(|why| faulty(&why))?, answer));
+        }
+    }
+    Ok(read)
+}
+
+fn asked_of(line: &Value, id: i64) -> Result<Asked, String> {
+    let request = line.get("request").cloned().unwrap_or_default();
+    let text = |name: &str| request.str_at(&[name]).to_owned();
+    let body = bytes_of(&request, "body")?;
+    Ok(Asked { id: id.unsigned_abs(), method: text("method"), uri: text("uri"), headers: headers_of(&request), body })
+}
+
+fn add_part(answer: &mut Answer, line: &Value) -> Result<(), String> {
+    let Content::Stream(parts, end) = &mut answer.content else { return Err("its answer is no stream".to_owned()) };
+    let after = line.get("afterMs").and_then(Value::as_i64).unwrap_or_default();
+    match line.get("end").and_then(Value::as_str) {
+        Some(name) => {
+            let known = ENDS.iter().find(|(known, _)| *known == name);
+            *end = known.ok_or("its end is unknown")?.1;
+        }
+        None => parts.push(Part { after: Duration::from_millis(after.unsigned_abs()), data: bytes_of(line, "data")? }),
+    }
+    Ok(())
+}
+
+fn insert_bytes(fields: &mut Map, name: &str, bytes: Option<&Bytes>) {
+    match bytes.map(|bytes| (std::str::from_utf8(bytes), bytes)) {
+        None => _ = fields.insert(format!("{name}LeftOut"), Value::Bool(true)),
+        Some((Ok(""), _)) => {}
+        Some((Ok(text), _)) => _ = fields.insert(name, Value::from(text)),
+        Some((Err(_), bytes)) => _ = fields.insert(format!("{name}Base64"), Value::from(STANDARD.encode(bytes))),
+    }
+}
+
+fn bytes_of(value: &Value, name: &str) -> Result<Option<Bytes>, String> {
+    if value.get(&format!("{name}LeftOut")).is_some() {
+        return Ok(None);
+    }
+    match value.get(&format!("{name}Base64")).and_then(Value::as_str) {
+        None => Ok(Some(Bytes::copy_from_slice(value.str_at(&[name]).as_bytes()))),
+        Some(text) => STANDARD.decode(text).map(|bytes| Some(bytes.into())).map_err(|error| error.to_string()),
+    }
+}
+
+fn encode_headers(headers: &Headers) -> Value {
+    let mut fields = Map::new();
+    for (name, value) in headers {
+        // Of warnings there may be several.
+        let joined = fields.get(name).and_then(Value::as_str).map(|before| format!("{before}, {value}"));
+        fields.insert(name.as_str(), Value::from(joined.unwrap_or_else(|| value.clone())));
+    }
+    Value::Object(fields)
+}
+
+fn headers_of(value: &Value) -> Headers {
+    let fields = value.get("headers").and_then(Value::as_object);
+    let texts = fields.into_iter().flat_map(|fields| fields.iter());
+    texts.map(|(name, value)| (name.to_owned(), value.as_str().unwrap_or_default().to_owned())).collect()
+}
+
+fn integer(number: u64) -> Value {
+    Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+fn milliseconds(duration: Duration) -> Value {
+    integer(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,92 @@
+//! The parts of a stream: an event of a watch each, so that one can be masked and sent as it was.
+
+use bytes::{Bytes, BytesMut};
+
+/// What stands before an event in protobuf: its length.
+const LENGTH_BYTES: usize = 4;
+/// What is longer than this is handed on in pieces.
+const PART_BYTES_MAX: usize = 32 << 20;
+
+/// How a stream is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Lines,
+    /// Behind their lengths.
+    Lengths,
+    /// As it comes.
+    Bytes,
+}
+
+impl Form {
+    /// How a stream of this media type is divided.
+    pub fn of(media_type: &str) -> Self {
+        if media_type.starts_with("application/json") {
+            Form::Lines
+        } else if media_type.contains("protobuf") {
+            Form::Lengths
+        } else {
+            Form::Bytes
+        }
+    }
+}
+
+/// Divides a stream.
+pub struct Splitter {
+    form: Form,
+    rest: BytesMut,
+}
+
+impl Splitter {
+    pub fn new(form: Form) -> Self {
+        Splitter { form, rest: BytesMut::new() }
+    }
+
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.rest.extend_from_slice(bytes);
+    }
+
+    /// The next part that is whole.
+    pub fn next(&mut self) -> Option<Bytes> {
+        let length = match self.form {
+            Form::Lines => self.rest.iter().position(|byte| *byte == b'\n').map(|end| end + 1),
+            Form::Lengths => self.rest.first_chunk::<LENGTH_BYTES>().map(|length| {
+                LENGTH_BYTES.saturating_add(usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX))
+            }),
+            Form::Bytes => Some(self.rest.len()),
+        };
+        let whole = length.filter(|length| (1..=self.rest.len()).contains(length));
+        let length = whole.or_else(|| (self.rest.len() > PART_BYTES_MAX).then_some(self.rest.len()))?;
+        Some(self.rest.split_to(length).freeze())
+    }
+
+    /// What is left at the end; `None` for nothing.
+    pub fn rest(&mut self) -> Option<Bytes> {
+        (!self.rest.is_empty()).then(|| self.rest.split().freeze())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(form: Form, pieces: &[&[u8]]) -> (Vec<Bytes>, Option<Bytes>) {
+        let mut splitter = Splitter::new(form);
+        let mut parts = Vec::new();
+        for piece in pieces {
+            splitter.push(piece);
+            parts.extend(std::iter::from_fn(|| splitter.next()));
+        }
+        (parts, splitter.rest())
+    }
+
+    #[test]
+    fn parts_come_whole_wherever_a_stream_is_cut() {
+        let (parts, rest) = split(Form::Lines, &[b"a", b"b\nc\nd"]);
+        assert_eq!((parts, rest), (vec!["ab\n".into(), "c\n".into()], Some("d".into())));
+        let (parts, rest) = split(Form::Lengths, &[&[0, 0], &[0, 2, 7], &[8, 0, 0, 0, 0]]);
+        let whole: Vec<Bytes> = vec![Bytes::from_static(&[0, 0, 0, 2, 7, 8]), Bytes::from_static(&[0; 4])];
+        assert_eq!((parts, rest), (whole, None));
+        assert_eq!(split(Form::Bytes, &[b"a", b"b"]).0, ["a", "b"]);
+        assert_eq!(split(Form::Lengths, &[&[255; 8]]).0.len(), 0);
+    }
+}

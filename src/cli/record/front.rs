@@ -1,0 +1,107 @@
+//! What a program talks to: HTTPS on a port of its own, with an authority, a user and a kubeconfig made for it.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, ExitStatus};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use axum::Router;
+use tokio::net::TcpListener;
+
+use super::super::print::output;
+use super::super::serving::server_names;
+use crate::auth::{Tokens, UserInfo};
+use crate::server::{
+    Authority, Connections, Gate, Kubeconfig, Secrets, SecretsError, Tls, Trust, connections_max, stop_requested,
+};
+
+/// The user in the kubeconfig.
+const USER: &str = "recorded";
+/// The exit code of a program that a signal has ended.
+const SIGNALLED: u8 = 128;
+
+/// A server for one program.
+pub struct Front {
+    pub listen: SocketAddr,
+    /// Removed at the end.
+    pub kubeconfig: PathBuf,
+    /// Empty where somebody else starts the program.
+    pub command: Vec<OsString>,
+}
+
+impl Front {
+    /// Serves until the program ends, or a signal comes; the exit code of the program, or 0.
+    ///
+    /// # Errors
+    /// The port is taken, or the program or the kubeconfig can't be had.
+    pub async fn serve(self, router: Router) -> Result<u8, String> {
+        let listener = TcpListener::bind(self.listen).await;
+        let listener = listener.map_err(|error| format!("can't listen on {}: {error}", self.listen))?;
+        let address = listener.local_addr().map_err(|error| error.to_string())?;
+        let connections = Connections::new(router, Gate::new(Arc::new(Tokens::default())), connections_max());
+        connections.listen(listener, self.papers(address).await?);
+        let code = match self.command.split_first() {
+            Some((program, arguments)) => self.run(program, arguments).await,
+            None => self.wait(address).await,
+        };
+        connections.shut_down(None).await;
+        // It is of no use to anybody now.
+        _ = fs::remove_file(&self.kubeconfig);
+        code
+    }
+
+    /// Writes the kubeconfig; what the server shows.
+    async fn papers(&self, address: SocketAddr) -> Result<Tls, String> {
+        let failed = |error: &dyn std::fmt::Display| format!("no certificate can be made: {error}");
+        let authority = Authority::load(&Kept::default()).await.map_err(|error| failed(&error))?;
+        let identity = authority.issue_server(&server_names(address)).map_err(|error| failed(&error))?;
+        let user = authority.issue_client(USER, &[UserInfo::MASTERS]).map_err(|error| failed(&error))?;
+        let server = format!("https://{address}");
+        let authority_pem = authority.certificate_pem();
+        let kubeconfig = Kubeconfig { server: &server, authority_pem, user: USER, identity: &user };
+        let path = self.kubeconfig.display();
+        kubeconfig.write(&self.kubeconfig).map_err(|error| format!("can't write `{path}`: {error}"))?;
+        Trust::of(&authority).and_then(|trust| Tls::new(trust, &identity)).map_err(|error| failed(&error))
+    }
+
+    async fn run(&self, program: &OsString, arguments: &[OsString]) -> Result<u8, String> {
+        let kubeconfig = std::path::absolute(&self.kubeconfig).map_err(|error| error.to_string())?;
+        let mut command = Command::new(program);
+        command.args(arguments).env("KUBECONFIG", kubeconfig);
+        let ended = tokio::task::spawn_blocking(move || command.status()).await;
+        let status = ended.unwrap_or_else(|_| Err(std::io::ErrorKind::Interrupted.into()));
+        status.map(code).map_err(|error| format!("can't run `{}`: {error}", program.display()))
+    }
+
+    async fn wait(&self, address: SocketAddr) -> Result<u8, String> {
+        let signals = stop_requested().map_err(|error| error.to_string())?;
+        let path = std::path::absolute(&self.kubeconfig).map_err(|error| error.to_string())?;
+        _ = output(format!("ready https://{address}\nexport KUBECONFIG={}\n", path.display()), ExitCode::SUCCESS);
+        signals.await.map_err(|error| error.to_string())?;
+        Ok(0)
+    }
+}
+
+fn code(status: ExitStatus) -> u8 {
+    status.code().map_or(SIGNALLED, |code| u8::try_from(code).unwrap_or(u8::MAX))
+}
+
+/// What ends with the process.
+#[derive(Default)]
+struct Kept(Mutex<HashMap<String, Vec<u8>>>);
+
+#[async_trait]
+impl Secrets for Kept {
+    async fn read(&self, name: &str) -> Result<Option<Vec<u8>>, SecretsError> {
+        Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned())
+    }
+
+    async fn insert_if_absent(&self, name: &str, candidate: Vec<u8>) -> Result<Vec<u8>, SecretsError> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(kept.entry(name.to_owned()).or_insert(candidate).clone())
+    }
+}

@@ -1,0 +1,170 @@
+//! What does not get into a record: what Secrets hold, and tokens.
+//!
+//! In: the path of a request, and bodies of it and of its answer. Out: the bodies with what is sensitive in them masked.
+//! Only the API's own places of secrets are known: config maps and custom resources are kept as they are.
+
+use crate::http::path::{self, Target};
+use crate::kinds;
+use crate::protobuf;
+use crate::value::{Value, json, yaml};
+
+/// What stands in place of a text.
+const MASK: &str = "masked";
+/// The same in base64, as data of a Secret is read.
+const MASK_BASE64: &str = "bWFza2Vk";
+/// It repeats the object.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// What is sensitive in the bodies of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sensitive {
+    /// `data` and `stringData`.
+    Secrets,
+    /// `status.token` of what is issued, `spec.token` of what is reviewed.
+    Tokens,
+}
+
+impl Sensitive {
+    /// What is sensitive in requests for `path`, if anything.
+    pub fn of(path: &str) -> Option<Self> {
+        let Ok(Target::Resource(of)) = path::parse(path) else { return None };
+        match (&*of.group, &*of.resource, &*of.subresource) {
+            ("", "secrets", _) => Some(Sensitive::Secrets),
+            ("", "serviceaccounts", "token") | ("authentication.k8s.io", "tokenreviews", _) => Some(Sensitive::Tokens),
+            _ => None,
+        }
+    }
+
+    /// `body` with what is sensitive masked, in the form that it has: JSON, an object in protobuf, or YAML, which comes back
+    /// as JSON. `None` where it is in no known form.
+    pub fn masked_body(self, body: &[u8]) -> Option<Vec<u8>> {
+        if body.is_empty() {
+            return Some(Vec::new());
+        }
+        if let Ok(envelope) = protobuf::open(body) {
+            let message = kinds::message_of(&envelope.api_version, &envelope.kind)?;
+            let mut object = protobuf::decode(message, envelope.raw).ok()?;
+            let fields = object.make_object();
+            fields.insert("apiVersion", Value::from(envelope.api_version.as_str()));
+            fields.insert("kind", Value::from(envelope.kind.as_str()));
+            self.mask(&mut object);
+            return kinds::seal(&object);
+        }
+        let mut value = json::decode(body).ok().or_else(|| yaml::decode(body).ok())?;
+        if !matches!(value, Value::Object(_) | Value::Array(_)) {
+            return None;
+        }
+        self.mask(&mut value);
+        Some(json::encode(&value))
+    }
+
+    /// Masks an object, a list, a table, an event of a watch or a JSON patch.
+    fn mask(self, value: &mut Value) {
+        match value {
+            Value::Array(operations) => operations.iter_mut().filter_map(|it| it.get_mut("value")).for_each(mask_all),
+            Value::Object(_) => {
+                for name in ["items", "rows"] {
+                    let list = value.get_mut(name).and_then(Value::as_array_mut);
+                    list.into_iter().flatten().for_each(|item| self.mask(item));
+                }
+                if let Some(object @ Value::Object(_)) = value.get_mut("object") {
+                    self.mask(object);
+                }
+                self.mask_object(value);
+            }
+            _ => {}
+        }
+    }
+
+    fn mask_object(self, object: &mut Value) {
+        if let Some(applied) = object.at_mut(&["metadata", "annotations", LAST_APPLIED]) {
+            *applied = Value::from(MASK);
+        }
+        match self {
+            Sensitive::Secrets => {
+                mask_each(object.get_mut("data"), MASK_BASE64);
+                mask_each(object.get_mut("stringData"), MASK);
+            }
+            Sensitive::Tokens => {
+                for path in [["status", "token"], ["spec", "token"]] {
+                    if let Some(token @ Value::String(_)) = object.at_mut(&path) {
+                        *token = Value::from(MASK);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Masks the values of a map, but for those that a patch removes.
+fn mask_each(fields: Option<&mut Value>, mask: &str) {
+    let fields = fields.and_then(Value::as_object_mut);
+    for (_, value) in fields.into_iter().flat_map(|fields| fields.iter_mut()) {
+        if !value.is_null() {
+            *value = Value::from(mask);
+        }
+    }
+}
+
+/// Masks every text in a value.
+fn mask_all(value: &mut Value) {
+    match value {
+        Value::String(_) => *value = Value::from(MASK),
+        Value::Array(items) => items.iter_mut().for_each(mask_all),
+        Value::Object(fields) => fields.iter_mut().for_each(|(_, value)| mask_all(value)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "/api/v1/namespaces/a/secrets/b";
+
+    fn check(path: &str, body: &str, expected: &str) {
+        let masked = Sensitive::of(path).expect(path).masked_body(body.as_bytes()).expect(body);
+        assert_eq!(String::from_utf8_lossy(&masked), expected);
+    }
+
+    #[test]
+    fn what_secrets_hold_is_masked_wherever_they_stand() {
+        let secret = r#"{"data":{"a":"eA=="},"kind":"Secret","stringData":{"b":"y"}}"#;
+        let masked = r#"{"data":{"a":"bWFza2Vk"},"kind":"Secret","stringData":{"b":"masked"}}"#;
+        check(SECRET, secret, masked);
+        check(SECRET, &format!(r#"{{"items":[{secret}]}}"#), &format!(r#"{{"items":[{masked}]}}"#));
+        check(
+            SECRET,
+            &format!(r#"{{"rows":[{{"object":{secret}}}]}}"#),
+            &format!(r#"{{"rows":[{{"object":{masked}}}]}}"#),
+        );
+        check(
+            SECRET,
+            &format!(r#"{{"object":{secret},"type":"ADDED"}}"#),
+            &format!(r#"{{"object":{masked},"type":"ADDED"}}"#),
+        );
+        check(SECRET, "data: {a: eA==, b: null}\n", r#"{"data":{"a":"bWFza2Vk","b":null}}"#);
+        let applied = format!(r#"{{"metadata":{{"annotations":{{"{LAST_APPLIED}":"{{}}"}}}}}}"#);
+        check(SECRET, &applied, &applied.replace("\"{}\"", "\"masked\""));
+        let patch = r#"[{"op":"add","path":"/data","value":{"a":"eA=="}}]"#;
+        check(SECRET, patch, r#"[{"op":"add","path":"/data","value":{"a":"masked"}}]"#);
+    }
+
+    #[test]
+    fn tokens_are_masked() {
+        let issued = "/api/v1/namespaces/a/serviceaccounts/b/token";
+        check(issued, r#"{"status":{"token":"x"}}"#, r#"{"status":{"token":"masked"}}"#);
+        let reviewed = "/apis/authentication.k8s.io/v1/tokenreviews";
+        check(reviewed, r#"{"spec":{"token":"x"}}"#, r#"{"spec":{"token":"masked"}}"#);
+        assert_eq!(Sensitive::of("/api/v1/namespaces/a/configmaps/b"), None);
+        assert_eq!(Sensitive::Secrets.masked_body(b"\x00\x01"), None);
+    }
+
+    #[test]
+    fn a_secret_in_protobuf_is_masked_as_well() {
+        let secret = br#"{"apiVersion":"v1","data":{"a":"eA=="},"kind":"Secret","metadata":{"name":"b"}}"#;
+        let sealed = kinds::seal(&json::decode(secret).expect("it is JSON")).expect("it has a message");
+        let masked = Sensitive::Secrets.masked_body(&sealed).expect("it is known");
+        assert!(protobuf::open(&masked).is_ok() && masked.windows(6).any(|window| window == b"masked"));
+    }
+}

@@ -1,0 +1,153 @@
+//! `skiff record` and `skiff replay`: what a program asked a server and was answered, kept in a file, and answered from it.
+//!
+//! In: a kubeconfig and a program, or a file. Out: lines of JSON (`record::file`), or answers and the requests that the
+//! file does not have. Tokens and the content of Secrets never get into the file (`record::mask`).
+
+mod answers;
+mod file;
+mod frames;
+mod front;
+mod key;
+mod mask;
+mod proxy;
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::cluster::{Client, Config};
+use super::print::tell;
+use answers::Answers;
+use file::Writer;
+use front::Front;
+use key::Matching;
+use proxy::Proxy;
+
+/// Record what a program asks a server and is answered
+///
+/// Passes requests on to a server, with the rights of its kubeconfig, and writes them and their answers to a file: for bug
+/// reports, and for tests by `skiff replay`. The program gets a kubeconfig of its own. Tokens are left out of the file, and
+/// what Secrets hold is masked in it; other objects are written as they are.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  skiff record --upstream ~/.kube/config --out bug.jsonl -- kubectl get pods\n  \
+                  skiff record --upstream ~/.kube/config --out bug.jsonl\n  export KUBECONFIG=$PWD/bug.jsonl.kubeconfig")]
+pub struct Record {
+    /// The kubeconfig of the server
+    #[arg(long, value_name = "KUBECONFIG")]
+    upstream: PathBuf,
+
+    /// The context of that kubeconfig, if not the current one
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+
+    /// The file to write
+    #[arg(long, value_name = "FILE", default_value = "record.jsonl")]
+    out: PathBuf,
+
+    #[command(flatten)]
+    program: Program,
+}
+
+/// Answer a program from a record, as the server did
+///
+/// A request is answered as the same one was: with the same method, path, query, Accept and body, but for the time-outs in
+/// the query. Where it was asked several times, the answers come in their order, and the last one again. Others are answered
+/// with 501 and told on stderr; then the exit code is 1.
+#[derive(Args)]
+pub struct Replay {
+    /// The file that `skiff record` has written
+    file: PathBuf,
+
+    /// Have requests be the same whatever their bodies say
+    #[arg(long)]
+    ignore_bodies: bool,
+
+    /// Send events of watches at once, and not when they came
+    #[arg(long)]
+    at_once: bool,
+
+    #[command(flatten)]
+    program: Program,
+}
+
+/// Who asks.
+#[derive(Args)]
+struct Program {
+    /// The address and port to listen on; port 0 picks a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+
+    /// The kubeconfig to write for the program, which goes at the end [default: FILE.kubeconfig]
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// A program to run, with KUBECONFIG set; without one, until SIGTERM or SIGINT
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+impl Program {
+    fn front(self, file: &Path) -> Front {
+        let beside = || {
+            let mut name = file.as_os_str().to_owned();
+            name.push(".kubeconfig");
+            PathBuf::from(name)
+        };
+        let kubeconfig = self.kubeconfig.unwrap_or_else(beside);
+        Front { listen: self.listen, kubeconfig, command: self.command }
+    }
+}
+
+impl Record {
+    /// Exit codes: that of the program; 0 where there is none, 1 for a failure.
+    pub async fn run(self) -> ExitCode {
+        let out = self.out.clone();
+        match self.record().await {
+            Ok((code, count)) => {
+                tell(format_args!("{count} requests are in `{}`", out.display()));
+                ExitCode::from(code)
+            }
+            Err(why) => failed(&why),
+        }
+    }
+
+    async fn record(self) -> Result<(u8, u64), String> {
+        let client = Client::new(Config::read(Some(&self.upstream), self.context.as_deref())?)?;
+        let writer =
+            Writer::create(&self.out).map_err(|error| format!("can't write `{}`: {error}", self.out.display()))?;
+        let proxy = Arc::new(Proxy { client, writer });
+        let code = self.program.front(&self.out).serve(proxy::router(Arc::clone(&proxy))).await?;
+        Ok((code, proxy.writer.finish()?))
+    }
+}
+
+impl Replay {
+    /// Exit codes: that of the program, where it is not 0; 1 for requests that the record does not have, and for a failure.
+    pub async fn run(self) -> ExitCode {
+        match self.replay().await {
+            Ok(code) => ExitCode::from(code),
+            Err(why) => failed(&why),
+        }
+    }
+
+    async fn replay(self) -> Result<u8, String> {
+        let matching = Matching { ignores_bodies: self.ignore_bodies };
+        let read = file::read(&self.file).map_err(|why| format!("`{}`: {why}", self.file.display()))?;
+        let answers = Arc::new(Answers::new(read, matching, self.at_once));
+        let code = self.program.front(&self.file).serve(answers::router(Arc::clone(&answers))).await?;
+        let (known, new, unasked) = answers.counts();
+        tell(format_args!(
+            "{known} requests were answered from the record, {new} were new, {unasked} were not asked again"
+        ));
+        Ok(if code == 0 && new > 0 { 1 } else { code })
+    }
+}
+
+fn failed(why: &str) -> ExitCode {
+    tell(why);
+    ExitCode::FAILURE
+}

@@ -1,0 +1,221 @@
+//! Passes requests on, and writes them and their answers down.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use jiff::Timestamp;
+
+use super::super::cluster::{Client, Forwarded};
+use super::file::{Answer, Asked, Content, End, Headers, Writer};
+use super::frames::{Form, Splitter};
+use super::mask::Sensitive;
+use crate::http::query::Query;
+use crate::http::websocket;
+use crate::meta::Status;
+use crate::value::json;
+
+/// The longest body of a request, as in `http::exchange`, and some more.
+const REQUEST_BYTES_MAX: usize = 16 << 20;
+/// The longest answer that is no stream.
+const ANSWER_BYTES_MAX: usize = 512 << 20;
+const JSON: &str = "application/json";
+
+/// What is of one connection, or of the program's own way to the proxy.
+const HOP: [HeaderName; 10] = [
+    header::CONNECTION,
+    header::HOST,
+    header::TRANSFER_ENCODING,
+    header::CONTENT_LENGTH,
+    header::TE,
+    header::UPGRADE,
+    header::AUTHORIZATION,
+    // Answers come whole and as they are.
+    header::ACCEPT_ENCODING,
+    header::IF_NONE_MATCH,
+    HeaderName::from_static("keep-alive"),
+];
+/// Of an answer, what is not for a file.
+const UNKEPT: [&str; 4] = ["set-cookie", "www-authenticate", "date", "audit-id"];
+/// Of a request, what is; and what names in whose name it is.
+const KEPT: [&str; 3] = ["accept", "content-type", "user-agent"];
+const IMPERSONATE: &str = "impersonate-";
+
+/// What requests are passed on with.
+pub struct Proxy {
+    pub client: Client,
+    pub writer: Writer,
+}
+
+/// Passes every request on.
+pub fn router(proxy: Arc<Proxy>) -> Router {
+    Router::new().fallback(handle).with_state(proxy)
+}
+
+async fn handle(State(proxy): State<Arc<Proxy>>, request: Request) -> Response<Body> {
+    let (head, body) = request.into_parts();
+    let (begun, started) = (Timestamp::now(), Instant::now());
+    let uri = head.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
+    let body = Limited::new(body, REQUEST_BYTES_MAX).collect().await.map(|body| body.to_bytes());
+    let sensitive = Sensitive::of(head.uri.path());
+    let asked = Asked {
+        id: proxy.writer.next_id(),
+        method: head.method.to_string(),
+        uri: uri.clone(),
+        headers: kept(&head.headers),
+        body: masked(sensitive, body.as_ref().unwrap_or(&Bytes::new())),
+    };
+    let refuse = |code: u16, why: &str| {
+        proxy.writer.exchange(begun, started.elapsed(), &asked, Err(why));
+        refusal(&Status::plain(code, why))
+    };
+    let Ok(body) = body else { return refuse(413, "the body of the request is too long to be recorded") };
+    if websocket::is_upgrade(&head.headers) || head.headers.contains_key(header::UPGRADE) {
+        return refuse(501, "skiff record passes no connections on: exec, attach and port-forward can't be recorded");
+    }
+    let headers = passed_on(&head.headers, sensitive);
+    let (response, held) = match proxy.client.forward(head.method, &uri, &headers, body).await {
+        Ok(Forwarded { response, held }) => (response, held),
+        Err(why) => return refuse(502, &format!("the server can't be asked: {why}")),
+    };
+    let (head, body) = response.into_parts();
+    let mut answer =
+        Answer { code: head.status.as_u16(), headers: headers_of(&head.headers), content: Content::default() };
+    let body = if is_stream(&uri) {
+        answer.content = Content::Stream(Vec::new(), End::Left);
+        proxy.writer.exchange(begun, started.elapsed(), &asked, Ok(&answer));
+        let form = Form::of(text(&head.headers, header::CONTENT_TYPE));
+        let begun = Instant::now();
+        let (proxy, splitter) = (Arc::clone(&proxy), Splitter::new(form));
+        Parts { proxy, id: asked.id, sensitive, begun, splitter, end: End::Left }.body(body, held)
+    } else {
+        let whole = match Limited::new(body, ANSWER_BYTES_MAX).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) => return refuse(502, &format!("the answer breaks off: {error}")),
+        };
+        answer.content = Content::Whole(masked(sensitive, &whole));
+        proxy.writer.exchange(begun, started.elapsed(), &asked, Ok(&answer));
+        Body::from(whole)
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = head.status;
+    *response.headers_mut() = head.headers;
+    HOP.iter().for_each(|name| _ = response.headers_mut().remove(name));
+    response
+}
+
+/// The parts of a stream on their way to the program, each written down before it is sent.
+struct Parts {
+    proxy: Arc<Proxy>,
+    id: u64,
+    sensitive: Option<Sensitive>,
+    begun: Instant,
+    splitter: Splitter,
+    /// How it has ended, if it ends now.
+    end: End,
+}
+
+impl Parts {
+    fn body(self, body: Incoming, held: impl Send + 'static) -> Body {
+        Body::from_stream(stream::unfold((self, body, held), |(mut parts, mut body, held)| async move {
+            let next = parts.next(&mut body).await?;
+            Some((next, (parts, body, held)))
+        }))
+    }
+
+    /// The next part that is whole; `None` at the end.
+    async fn next(&mut self, body: &mut Incoming) -> Option<hyper::Result<Bytes>> {
+        if self.end != End::Left {
+            return None;
+        }
+        loop {
+            if let Some(part) = self.splitter.next() {
+                return Some(Ok(self.write(part)));
+            }
+            match body.frame().await {
+                Some(Ok(frame)) => self.splitter.push(&frame.into_data().unwrap_or_default()),
+                Some(Err(error)) => {
+                    self.end = End::Broken;
+                    return Some(Err(error));
+                }
+                None => {
+                    self.end = End::Closed;
+                    return self.splitter.rest().map(|rest| Ok(self.write(rest)));
+                }
+            }
+        }
+    }
+
+    fn write(&self, part: Bytes) -> Bytes {
+        let kept = masked(self.sensitive, &part).map(|kept| match (self.sensitive, part.ends_with(b"\n")) {
+            (Some(_), true) => [&kept[..], b"\n"].concat().into(),
+            _ => kept,
+        });
+        self.proxy.writer.part(self.id, self.begun.elapsed(), kept.as_ref());
+        part
+    }
+}
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        self.proxy.writer.end(self.id, self.begun.elapsed(), self.end);
+    }
+}
+
+/// Whether the answer comes as long as somebody reads it: a watch, or logs that are followed.
+fn is_stream(uri: &str) -> bool {
+    let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
+    let query = Query::parse(query);
+    let flag = |name: &str| query.flag(name).unwrap_or_default();
+    flag("watch") || flag("follow") || path.contains("/watch/")
+}
+
+/// What is kept of a body; `None` where it can't be masked.
+fn masked(sensitive: Option<Sensitive>, body: &Bytes) -> Option<Bytes> {
+    match sensitive {
+        None => Some(body.clone()),
+        Some(sensitive) => sensitive.masked_body(body).map(Bytes::from),
+    }
+}
+
+/// What the server is told of the program. Secrets are asked for as JSON, so that they can be masked.
+fn passed_on(headers: &HeaderMap, sensitive: Option<Sensitive>) -> HeaderMap {
+    let mut headers = headers.clone();
+    HOP.iter().for_each(|name| _ = headers.remove(name));
+    if sensitive.is_some() && text(&headers, header::ACCEPT).contains("protobuf") {
+        headers.insert(header::ACCEPT, HeaderValue::from_static(JSON));
+    }
+    headers
+}
+
+/// The headers of a request that are kept.
+fn kept(headers: &HeaderMap) -> Headers {
+    let all = headers_of(headers).into_iter();
+    all.filter(|(name, _)| KEPT.contains(&name.as_str()) || name.starts_with(IMPERSONATE)).collect()
+}
+
+/// The headers that are text, but for those that are of one connection or not for a file.
+fn headers_of(headers: &HeaderMap) -> Headers {
+    let named = headers.iter().filter(|(name, _)| !HOP.contains(name) && !UNKEPT.contains(&name.as_str()));
+    let texts = named.filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
+    texts.collect()
+}
+
+fn text(headers: &HeaderMap, name: HeaderName) -> &str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+/// A Status of our own.
+pub fn refusal(status: &Status) -> Response<Body> {
+    let mut response = Response::new(Body::from(json::encode(&status.to_value())));
+    *response.status_mut() = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
+    response
+}

@@ -1,0 +1,201 @@
+//! The time as the clients of a control plane see it.
+//!
+//! In: nothing, or where the clock is to be set. Out: the time, and the word that it was moved, so that who waits for a time
+//! looks again. A clock runs as the machine's does, so far ahead of it or behind it as it was set, or it stands still. What
+//! no client sees (timeouts, certificates, leases among processes, logs) goes by the machine's clock.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::watch;
+
+/// The times that a clock can be set to, in seconds since 1970: from 1970 to the end of 9998, so that a year behind it can
+/// still be written.
+const SECONDS_MAX: i64 = 253_370_764_799;
+
+/// A clock. A clone is another handle on it.
+#[derive(Clone, Debug)]
+pub struct Clock(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    setting: RwLock<Setting>,
+    moves: watch::Sender<u64>,
+}
+
+/// How a clock differs from the machine's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Setting {
+    /// How far it is ahead, where it runs.
+    pub offset: SignedDuration,
+    /// The time that it stands at.
+    pub frozen: Option<Timestamp>,
+}
+
+/// Where a clock is to be set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// To this time.
+    Set(Timestamp),
+    /// So far on, or back.
+    Advance(SignedDuration),
+    /// So far ahead of the machine's clock, or behind it.
+    Offset(SignedDuration),
+    /// It stands still, or runs on from where it stands.
+    Freeze(bool),
+    /// As the machine's clock.
+    Reset,
+}
+
+/// A time before 1970, or after the year 9998.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfRange;
+
+impl Default for Clock {
+    /// The machine's.
+    fn default() -> Self {
+        Clock::with(Setting::default())
+    }
+}
+
+impl Clock {
+    fn with(setting: Setting) -> Self {
+        Clock(Arc::new(Inner { setting: RwLock::new(setting), moves: watch::Sender::new(0) }))
+    }
+
+    /// One that stands still at a time.
+    pub fn frozen_at(time: Timestamp) -> Self {
+        Clock::with(Setting { frozen: Some(time), ..Setting::default() })
+    }
+
+    /// One that shows the same, and is moved by itself.
+    pub fn copy(&self) -> Self {
+        Clock::with(self.setting())
+    }
+
+    /// The time.
+    pub fn now(&self) -> Timestamp {
+        self.setting().at(Timestamp::now())
+    }
+
+    pub fn setting(&self) -> Setting {
+        *self.0.setting.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn is_frozen(&self) -> bool {
+        self.setting().frozen.is_some()
+    }
+
+    /// Moves the clock by all of `steps`, one after the other, or not at all.
+    ///
+    /// Errors: it would show a time that it can't show.
+    pub fn step(&self, steps: &[Step]) -> Result<(), OutOfRange> {
+        {
+            let mut setting = self.0.setting.write().unwrap_or_else(PoisonError::into_inner);
+            let machine = Timestamp::now();
+            *setting = steps.iter().try_fold(*setting, |setting, step| setting.stepped(*step, machine))?;
+        }
+        self.0.moves.send_modify(|moves| *moves = moves.wrapping_add(1));
+        Ok(())
+    }
+
+    /// Who is told of each move from now on.
+    pub fn moves(&self) -> Moves {
+        Moves(self.0.moves.subscribe())
+    }
+}
+
+impl Setting {
+    /// What the clock shows while the machine's shows `machine`.
+    fn at(&self, machine: Timestamp) -> Timestamp {
+        self.frozen.unwrap_or_else(|| machine.saturating_add(self.offset).unwrap_or(machine))
+    }
+
+    fn stepped(self, step: Step, machine: Timestamp) -> Result<Setting, OutOfRange> {
+        let now = self.at(machine);
+        let showing = |time: Timestamp| match self.frozen {
+            Some(_) => Setting { frozen: Some(time), ..self },
+            None => Setting { offset: time.duration_since(machine), ..self },
+        };
+        let moved = |from: Timestamp, by: SignedDuration| from.checked_add(by).map_err(|_| OutOfRange);
+        let stepped = match step {
+            Step::Set(time) => showing(time),
+            Step::Advance(by) => showing(moved(now, by)?),
+            Step::Offset(offset) => showing(moved(machine, offset)?),
+            Step::Freeze(true) => Setting { frozen: Some(now), ..self },
+            Step::Freeze(false) => Setting { offset: now.duration_since(machine), frozen: None },
+            Step::Reset => Setting::default(),
+        };
+        let shown = stepped.at(machine);
+        if (0..=SECONDS_MAX).contains(&shown.as_second()) { Ok(stepped) } else { Err(OutOfRange) }
+    }
+}
+
+/// Told of the moves of a clock.
+pub struct Moves(watch::Receiver<u64>);
+
+impl Moves {
+    /// Waits until the clock is moved; for ever once nobody has it. Cancel-safe.
+    pub async fn next(&mut self) {
+        if self.0.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOON: &str = "2030-01-01T12:00:00Z";
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().expect("it is a time")
+    }
+
+    /// What a clock shows by its setting after some steps, at noon.
+    fn check(steps: &[Step], expect: &str) {
+        let stepped = steps.iter().try_fold(Setting::default(), |setting, step| setting.stepped(*step, at(NOON)));
+        assert_eq!(stepped.map(|setting| setting.at(at(NOON))), Ok(at(expect)), "{steps:?}");
+    }
+
+    #[test]
+    fn a_clock_is_set_and_moved_whether_it_runs_or_stands() {
+        let hour = SignedDuration::from_hours(1);
+        check(&[Step::Set(at("2031-01-01T00:00:00Z")), Step::Advance(hour)], "2031-01-01T01:00:00Z");
+        check(&[Step::Freeze(true), Step::Advance(hour), Step::Freeze(false)], "2030-01-01T13:00:00Z");
+        check(&[Step::Advance(hour), Step::Offset(-hour)], "2030-01-01T11:00:00Z");
+        check(&[Step::Freeze(true), Step::Set(at("2031-01-01T00:00:00Z")), Step::Reset], NOON);
+    }
+
+    #[test]
+    fn one_that_stands_does_not_run_and_one_that_runs_does() {
+        let stopped = Setting::default().stepped(Step::Freeze(true), at(NOON)).expect("it is in range");
+        assert_eq!(stopped.at(at("2040-01-01T00:00:00Z")), at(NOON));
+        let runs = stopped.stepped(Step::Freeze(false), at("2030-01-01T14:00:00Z")).expect("it is in range");
+        assert_eq!(runs.at(at("2030-01-01T15:00:00Z")), at("2030-01-01T13:00:00Z"));
+    }
+
+    #[test]
+    fn what_can_not_be_shown_is_refused_and_changes_nothing() {
+        let clock = Clock::frozen_at(at(NOON));
+        let hour = SignedDuration::from_hours(1);
+        for step in [
+            Step::Set(at("1969-12-31T23:59:59Z")),
+            Step::Advance(hour * 100_000_000),
+            Step::Advance(-SignedDuration::MAX),
+        ] {
+            assert_eq!(clock.step(&[Step::Advance(hour), step]), Err(OutOfRange), "{step:?}");
+        }
+        assert_eq!(clock.now(), at(NOON));
+    }
+
+    #[tokio::test]
+    async fn who_waits_is_told_of_a_move_and_a_copy_is_not_moved() {
+        let clock = Clock::frozen_at(at(NOON));
+        let (mut moves, copy) = (clock.moves(), clock.copy());
+        clock.step(&[Step::Advance(SignedDuration::from_secs(1))]).expect("it is in range");
+        moves.next().await;
+        assert_eq!((clock.now(), copy.now()), (at("2030-01-01T12:00:01Z"), at(NOON)));
+    }
+}

@@ -1,0 +1,196 @@
+//! What a fault is: for which requests, how often, and what it does.
+
+use std::time::Duration;
+
+use crate::meta::duration;
+use crate::object;
+use crate::value::{Map, Value};
+
+use super::matching::{Match, Subject};
+
+/// A fault that a test asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    pub matching: Match,
+    /// How many requests that it is for go by before it comes.
+    pub skip: u64,
+    /// How many requests it is for after that; `None` for all.
+    pub times: Option<u64>,
+    /// How likely each of them meets it, from 0 to 1; `None` for always.
+    pub probability: Option<f64>,
+    /// What the sequence of chances begins with.
+    pub seed: Option<u64>,
+    /// How long the request waits before anything else.
+    pub delay: Duration,
+    /// `None` for a delay alone.
+    pub effect: Option<Effect>,
+}
+
+/// What a fault does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// The request is answered with an error, and nothing is done.
+    Error(Failure),
+    /// An open watch ends, or no more comes of it.
+    Watch { end: End, after_events: u64, after: Duration },
+    /// A list or watch of any revision (`resourceVersion=0`) begins with the state of so many changes ago.
+    Stale(u64),
+    /// The connection is cut in place of an answer.
+    Lose(Lost),
+    /// The object is written, as it is, before the request changes it.
+    Conflict,
+}
+
+/// An error that Kubernetes answers with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub code: u16,
+    /// Empty for the one that goes with the code.
+    pub reason: String,
+    /// `None` for Kubernetes' words.
+    pub message: Option<String>,
+    /// `None` for what goes with the code; 0 for none.
+    pub retry_after_seconds: Option<u32>,
+}
+
+/// How a watch ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// As at its time-out: the stream is whole.
+    Closed,
+    /// The connection breaks; of HTTP/2, the stream is reset.
+    Cut,
+    /// Nothing more comes, and the connection stays.
+    Stalled,
+    /// With an ERROR event: 410, as its revision is gone.
+    Expired,
+}
+
+/// What is lost with a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// Nothing is done.
+    Request,
+    /// Everything is done.
+    Answer,
+}
+
+impl End {
+    pub const ALL: [(&str, End); 4] =
+        [("closed", End::Closed), ("cut", End::Cut), ("stalled", End::Stalled), ("expired", End::Expired)];
+
+    fn name(self) -> &'static str {
+        End::ALL.iter().find(|(_, end)| *end == self).map_or("", |(name, _)| name)
+    }
+}
+
+impl Lost {
+    pub const ALL: [(&str, Lost); 2] = [("request", Lost::Request), ("answer", Lost::Answer)];
+
+    fn name(self) -> &'static str {
+        Lost::ALL.iter().find(|(_, lost)| *lost == self).map_or("", |(name, _)| name)
+    }
+}
+
+impl Fault {
+    /// Whether it is for this request, and comes before the request is answered.
+    pub fn meets_request(&self, subject: &Subject) -> bool {
+        let can = match self.effect {
+            None | Some(Effect::Error(_) | Effect::Lose(_)) => true,
+            Some(Effect::Watch { .. }) => false,
+            Some(Effect::Stale(_)) => subject.takes_any_state && matches!(&*subject.verb, "list" | "watch"),
+            Some(Effect::Conflict) => {
+                matches!(&*subject.verb, "update" | "patch" | "delete") && !subject.name.is_empty()
+            }
+        };
+        can && self.matching.fits(subject)
+    }
+
+    /// Whether it is for this watch, and comes while that is open.
+    pub fn meets_watch(&self, subject: &Subject) -> bool {
+        matches!(self.effect, Some(Effect::Watch { .. })) && self.matching.fits(subject)
+    }
+
+    /// `error 409`, for logs.
+    pub fn label(&self) -> String {
+        let effect = match &self.effect {
+            None => String::new(),
+            Some(Effect::Error(failure)) => format!("error {}", failure.code),
+            Some(Effect::Watch { end, .. }) => format!("watch {}", end.name()),
+            Some(Effect::Stale(changes)) => format!("stale by {changes}"),
+            Some(Effect::Lose(lost)) => format!("lost {}", lost.name()),
+            Some(Effect::Conflict) => "conflict".to_owned(),
+        };
+        let delay = if self.delay.is_zero() { String::new() } else { format!("delay {}", go(self.delay)) };
+        let parts: Vec<_> = [delay, effect].into_iter().filter(|part| !part.is_empty()).collect();
+        parts.join(", ")
+    }
+
+    /// The fault as it was sent, with what it did not say left out.
+    pub fn to_value(&self) -> Value {
+        let mut fields = Map::new();
+        let matching = self.matching.to_value();
+        if matching.as_object().is_some_and(|matching| !matching.is_empty()) {
+            fields.insert("match", matching);
+        }
+        if self.skip > 0 {
+            fields.insert("skip", integer(self.skip));
+        }
+        if let Some(times) = self.times {
+            fields.insert("times", integer(times));
+        }
+        if let Some(probability) = self.probability {
+            fields.insert("probability", Value::Float(probability));
+        }
+        if let Some(seed) = self.seed {
+            fields.insert("seed", integer(seed));
+        }
+        if !self.delay.is_zero() {
+            fields.insert("delay", Value::from(go(self.delay)));
+        }
+        match &self.effect {
+            None => {}
+            Some(Effect::Error(failure)) => _ = fields.insert("error", failure.to_value()),
+            Some(Effect::Watch { end, after_events, after }) => {
+                let mut watch = object! { "end" => end.name() };
+                if *after_events > 0 {
+                    watch.make_object().insert("afterEvents", integer(*after_events));
+                }
+                if !after.is_zero() {
+                    watch.make_object().insert("after", Value::from(go(*after)));
+                }
+                fields.insert("watch", watch);
+            }
+            Some(Effect::Stale(changes)) => _ = fields.insert("stale", integer(*changes)),
+            Some(Effect::Lose(lost)) => _ = fields.insert("lose", Value::from(lost.name())),
+            Some(Effect::Conflict) => _ = fields.insert("conflict", Value::Bool(true)),
+        }
+        Value::Object(fields)
+    }
+}
+
+impl Failure {
+    fn to_value(&self) -> Value {
+        let mut value = object! { "code" => Value::Int(self.code.into()) };
+        let fields = value.make_object();
+        if !self.reason.is_empty() {
+            fields.insert("reason", Value::from(self.reason.as_str()));
+        }
+        if let Some(message) = &self.message {
+            fields.insert("message", Value::from(message.as_str()));
+        }
+        if let Some(seconds) = self.retry_after_seconds {
+            fields.insert("retryAfterSeconds", Value::Int(seconds.into()));
+        }
+        value
+    }
+}
+
+/// No number of a fault is beyond the range of JSON's integers.
+fn integer(number: u64) -> Value {
+    Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+fn go(duration: Duration) -> String {
+    duration::print_go(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,271 @@
+//! Faults on demand: requests that fail, wait or are answered with old states because a test asks for that.
+//!
+//! In: faults, each with the requests that it is for, how often it comes, and what it does. Out: for a request or a watch
+//! the fault that it meets, if any. Each [`App`](super::App) has a set of its own, in memory alone. Requests pay one atomic
+//! load where there are none.
+//!
+//! A request meets one fault at most, the first that is for it in the order in which they were made. Controllers of this
+//! process, which don't send requests, meet none.
+
+mod decode;
+mod error;
+mod fault;
+mod inject;
+mod matching;
+mod stream;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use tokio::sync::watch;
+
+pub(super) use decode::decode;
+pub(super) use error::watch_expired;
+pub(super) use fault::End;
+pub(super) use fault::Fault;
+pub use inject::Cut;
+pub(super) use inject::answer;
+pub(super) use matching::Subject;
+pub(super) use stream::{Look, WatchFaults};
+
+/// How many faults there may be at once.
+pub(super) const FAULTS_MAX: usize = 1000;
+
+/// The faults of a control plane.
+#[derive(Default)]
+pub(super) struct Faults {
+    /// How many there are.
+    count: AtomicUsize,
+    last_id: AtomicU64,
+    /// In the order in which they were made.
+    active: RwLock<Vec<Arc<Active>>>,
+    /// Tells open watches that there are others.
+    changed: watch::Sender<()>,
+}
+
+/// A fault that is looked for.
+pub(super) struct Active {
+    id: u64,
+    fault: Fault,
+    is_deleted: AtomicBool,
+    counts: Mutex<Counts>,
+}
+
+/// How often a fault was met.
+#[derive(Default)]
+struct Counts {
+    /// Requests that it is for.
+    seen: u64,
+    /// Those of them that it was chosen for.
+    taken: u64,
+    /// Those of them that it has taken effect on.
+    hits: u64,
+    /// The state of the sequence of random numbers.
+    random: u64,
+}
+
+/// There are as many faults as there may be.
+#[derive(Debug)]
+pub(super) struct TooMany;
+
+/// What a fault is to a request that it is for.
+enum Draw {
+    Taken,
+    /// Not this one: it is among those that are skipped, or chance says so.
+    Passed,
+    /// It has come as often as it is to come.
+    Exhausted,
+}
+
+impl Faults {
+    /// Adds a fault; from now on requests meet it.
+    ///
+    /// # Errors
+    ///
+    /// There are [`FAULTS_MAX`] already.
+    pub fn add(&self, fault: Fault) -> Result<Arc<Active>, TooMany> {
+        let mut active = self.write();
+        if active.len() >= FAULTS_MAX {
+            return Err(TooMany);
+        }
+        let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let random = fault.seed.unwrap_or(id);
+        let counts = Mutex::new(Counts { random, ..Counts::default() });
+        let added = Arc::new(Active { id, fault, is_deleted: AtomicBool::new(false), counts });
+        active.push(Arc::clone(&added));
+        self.publish(active);
+        Ok(added)
+    }
+
+    /// All faults, in the order in which they were made.
+    pub fn list(&self) -> Vec<Arc<Active>> {
+        self.read().clone()
+    }
+
+    /// The fault of this id.
+    pub fn get(&self, id: u64) -> Option<Arc<Active>> {
+        self.read().iter().find(|active| active.id == id).cloned()
+    }
+
+    /// Removes those that `which` chooses, and returns them: no request meets them any more, and stalled watches go on.
+    pub fn remove(&self, mut which: impl FnMut(&Active) -> bool) -> Vec<Arc<Active>> {
+        let mut active = self.write();
+        let removed: Vec<_> = active.extract_if(.., |active| which(active)).collect();
+        removed.iter().for_each(|removed| removed.is_deleted.store(true, Ordering::Release));
+        self.publish(active);
+        removed
+    }
+
+    /// The fault that a request meets, which is told by `subject`. Those of open watches are found by [`Faults::follow`].
+    fn meet(&self, subject: impl FnOnce() -> Subject) -> Option<Arc<Active>> {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let subject = subject();
+        let active = self.read();
+        let met = active.iter().find(|active| active.fault.meets_request(&subject) && active.draws());
+        met.cloned()
+    }
+
+    /// What an open watch meets.
+    pub fn follow(self: &Arc<Self>, subject: Subject) -> WatchFaults {
+        WatchFaults::new(Arc::clone(self), subject, self.changed.subscribe())
+    }
+
+    fn publish(&self, active: RwLockWriteGuard<'_, Vec<Arc<Active>>>) {
+        self.count.store(active.len(), Ordering::Release);
+        drop(active);
+        self.changed.send_replace(());
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Vec<Arc<Active>>> {
+        self.active.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Vec<Arc<Active>>> {
+        self.active.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Active {
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub fn fault(&self) -> &Fault {
+        &self.fault
+    }
+
+    /// How often it took effect.
+    pub fn hits(&self) -> u64 {
+        self.counts().hits
+    }
+
+    /// `3: error 409`, for logs.
+    fn label(&self) -> String {
+        format!("{}: {}", self.id, self.fault.label())
+    }
+
+    fn is_deleted(&self) -> bool {
+        self.is_deleted.load(Ordering::Acquire)
+    }
+
+    /// Whether the next request that it is for meets it; that then counts.
+    fn draws(&self) -> bool {
+        let taken = matches!(self.draw(), Draw::Taken);
+        if taken {
+            self.hit();
+        }
+        taken
+    }
+
+    fn draw(&self) -> Draw {
+        let mut counts = self.counts();
+        if self.fault.times.is_some_and(|times| counts.taken >= times) {
+            return Draw::Exhausted;
+        }
+        counts.seen += 1;
+        let is_skipped = counts.seen <= self.fault.skip;
+        if is_skipped || self.fault.probability.is_some_and(|wanted| counts.chance() >= wanted) {
+            return Draw::Passed;
+        }
+        counts.taken += 1;
+        Draw::Taken
+    }
+
+    fn hit(&self) {
+        self.counts().hits += 1;
+    }
+
+    /// It was chosen for a watch that ended before it took effect.
+    fn give_back(&self) {
+        self.counts().taken -= 1;
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Counts {
+    /// The next number of the sequence, from 0 to 1.
+    ///
+    /// Source: splitmix64, Steele, Lea and Flood, "Fast splittable pseudorandom number generators".
+    fn chance(&mut self) -> f64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::value::json;
+
+    use super::*;
+
+    fn fault(text: &str) -> Fault {
+        decode(&json::decode(text.as_bytes()).expect("it is JSON")).expect("it is a fault")
+    }
+
+    fn update(name: &str) -> Subject {
+        Subject { verb: "update".into(), resource: "widgets".into(), name: name.into(), ..Subject::default() }
+    }
+
+    /// Which of ten updates meet `fault`.
+    fn met(fault: Fault) -> Vec<usize> {
+        let faults = Faults::default();
+        faults.add(fault).expect("there is room");
+        (0..10).filter(|_| faults.meet(|| update("a")).is_some()).collect()
+    }
+
+    #[test]
+    fn a_fault_comes_as_often_as_it_says_after_those_it_skips() {
+        assert_eq!(met(fault(r#"{"error":{"code":500}}"#)).len(), 10);
+        assert_eq!(met(fault(r#"{"error":{"code":500},"times":2}"#)), [0, 1]);
+        assert_eq!(met(fault(r#"{"error":{"code":500},"skip":3,"times":2}"#)), [3, 4]);
+    }
+
+    #[test]
+    fn chance_is_the_same_for_the_same_seed() {
+        let one = || met(fault(r#"{"error":{"code":500},"probability":0.5,"seed":7}"#));
+        assert_eq!(one(), one());
+        assert!((1..10).contains(&one().len()));
+        assert_ne!(one(), met(fault(r#"{"error":{"code":500},"probability":0.5,"seed":8}"#)));
+    }
+
+    #[test]
+    fn the_first_fault_that_is_left_counts() {
+        let faults = Faults::default();
+        let ids: Vec<u64> = [r#"{"match":{"name":"b"},"error":{"code":500}}"#, r#"{"error":{"code":503},"times":1}"#]
+            .map(|text| faults.add(fault(text)).expect("there is room").id())
+            .into();
+        let meet = |name: &str| faults.meet(|| update(name)).map(|met| met.id());
+        assert_eq!([meet("a"), meet("a"), meet("b")], [Some(ids[1]), None, Some(ids[0])]);
+        let hits: Vec<u64> = faults.list().iter().map(|active| active.hits()).collect();
+        assert_eq!(hits, [1, 1]);
+        faults.remove(|_| true);
+        assert_eq!(meet("b"), None);
+    }
+}

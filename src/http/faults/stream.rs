@@ -1,0 +1,126 @@
+//! What becomes of a watch that meets a fault while it is open.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use super::fault::{Effect, End};
+use super::matching::Subject;
+use super::{Active, Draw, Faults};
+
+/// What an open watch meets.
+pub struct WatchFaults {
+    faults: Arc<Faults>,
+    subject: Subject,
+    changed: watch::Receiver<()>,
+    /// Set where faults may have come since they were looked for.
+    is_new: bool,
+    /// Those that are not for this watch after all.
+    passed: Vec<u64>,
+    claim: Option<Claim>,
+}
+
+/// A fault that was chosen for a watch.
+struct Claim {
+    active: Arc<Active>,
+    end: End,
+    events_left: u64,
+    /// Not before.
+    due: Instant,
+    has_hit: bool,
+}
+
+/// How a watch stands with faults.
+pub enum Look {
+    /// Events may be sent; until then, where an instant is given.
+    Free(Option<Instant>),
+    /// Nothing is sent until faults change.
+    Stalled,
+    /// It ends; this is told once, with what the log says of the fault.
+    Ends(End, String),
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if !self.has_hit {
+            self.active.give_back();
+        }
+    }
+}
+
+impl WatchFaults {
+    pub(super) fn new(faults: Arc<Faults>, subject: Subject, changed: watch::Receiver<()>) -> Self {
+        WatchFaults { faults, subject, changed, is_new: true, passed: Vec::new(), claim: None }
+    }
+
+    /// How the watch stands now.
+    pub fn look(&mut self) -> Look {
+        if std::mem::take(&mut self.is_new) || self.changed.has_changed().unwrap_or(false) {
+            self.changed.mark_unchanged();
+            self.find();
+        }
+        let Some(claim) = &mut self.claim else { return Look::Free(None) };
+        if claim.events_left > 0 {
+            return Look::Free(None);
+        }
+        if claim.due > Instant::now() {
+            return Look::Free(Some(claim.due));
+        }
+        if !std::mem::replace(&mut claim.has_hit, true) {
+            claim.active.hit();
+        }
+        match claim.end {
+            End::Stalled => Look::Stalled,
+            end => Look::Ends(end, claim.active.label()),
+        }
+    }
+
+    /// Waits until the watch may stand otherwise. Cancel-safe.
+    pub async fn changed(&mut self, until: Option<Instant>) {
+        let changed = async {
+            // The set of faults lives as long as this does.
+            _ = self.changed.changed().await;
+        };
+        match until {
+            Some(until) => tokio::select! {
+                () = changed => {}
+                () = sleep_until(until) => return,
+            },
+            None => changed.await,
+        }
+        self.is_new = true;
+    }
+
+    /// Tells that an object was sent.
+    pub fn sent(&mut self) {
+        if let Some(claim) = &mut self.claim {
+            claim.events_left = claim.events_left.saturating_sub(1);
+        }
+    }
+
+    /// Looks for a fault for this watch, where it has none.
+    fn find(&mut self) {
+        if self.claim.as_ref().is_some_and(|claim| claim.active.is_deleted()) {
+            self.claim = None;
+        }
+        if self.claim.is_some() {
+            return;
+        }
+        for active in self.faults.list() {
+            if self.passed.contains(&active.id()) || !active.fault().meets_watch(&self.subject) {
+                continue;
+            }
+            let Some(Effect::Watch { end, after_events, after }) = active.fault().effect else { continue };
+            match active.draw() {
+                Draw::Exhausted => {}
+                Draw::Passed => self.passed.push(active.id()),
+                Draw::Taken => {
+                    let (events_left, due) = (after_events, Instant::now() + after);
+                    self.claim = Some(Claim { active, end, events_left, due, has_hit: false });
+                    return;
+                }
+            }
+        }
+    }
+}

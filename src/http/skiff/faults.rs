@@ -1,0 +1,74 @@
+//! `/skiff/v1/faults`: makes, shows and removes faults of this control plane.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::Method;
+
+use crate::meta::Status;
+use crate::object;
+use crate::value::{Value, json};
+
+use super::super::app::App;
+use super::super::exchange::Exchange;
+use super::super::faults::{self, Active, FAULTS_MAX, TooMany};
+use super::Answer;
+
+const JSON: &str = "application/json";
+
+pub(super) async fn serve(app: &App, exchange: &Exchange, id: Option<&str>, body: Body) -> Answer {
+    match (&exchange.method, id) {
+        (&Method::POST, None) => {
+            let fault = faults::decode(&read(app, exchange, body).await?);
+            let fault = fault.map_err(|why| Status::bad_request(&format!("the fault is invalid: {why}")))?;
+            let too_many = |TooMany| Status::bad_request(&format!("there are {FAULTS_MAX} faults, which is the most"));
+            Ok((201, show(&*app.faults.add(fault).map_err(too_many)?)))
+        }
+        (&Method::GET, None) => Ok((200, items(&app.faults.list()))),
+        (&Method::DELETE, None) => Ok((200, items(&app.faults.remove(|_| true)))),
+        (&Method::GET, Some(id)) => {
+            let found = number(id).and_then(|number| app.faults.get(number)).ok_or_else(|| not_found(id))?;
+            Ok((200, show(&found)))
+        }
+        (&Method::DELETE, Some(id)) => {
+            let removed = number(id).map(|number| app.faults.remove(|active| active.id() == number));
+            let removed = removed.and_then(|removed| removed.into_iter().next()).ok_or_else(|| not_found(id))?;
+            Ok((200, show(&removed)))
+        }
+        _ => Err(Status::method_not_allowed_generic()),
+    }
+}
+
+/// The body of a request: JSON in which no name is given twice.
+async fn read(app: &App, exchange: &Exchange, body: Body) -> Result<Value, Status> {
+    let media_type = exchange.content_type.split(';').next().unwrap_or_default().trim();
+    if !matches!(media_type, "" | JSON) {
+        return Err(Status::unsupported_media_type(&format!("the body must be {JSON}, not {media_type}")));
+    }
+    let bytes = exchange.read_body(&app.registry.memory, body).await?;
+    let (value, repeated) =
+        json::decode_strict(&bytes).map_err(|error| Status::bad_request(&format!("the body is not JSON: {error}")))?;
+    if repeated.is_empty() { Ok(value) } else { Err(Status::bad_request("the body has a field twice")) }
+}
+
+fn items(all: &[Arc<Active>]) -> Value {
+    object! { "items" => Value::Array(all.iter().map(|active| show(active)).collect()) }
+}
+
+/// The fault, its id and how often it took effect.
+fn show(active: &Active) -> Value {
+    let mut value = active.fault().to_value();
+    let fields = value.make_object();
+    fields.insert("id", Value::from(active.id().to_string()));
+    fields.insert("hits", Value::Int(i64::try_from(active.hits()).unwrap_or(i64::MAX)));
+    value
+}
+
+/// An id as it was given out: no other text names a fault.
+fn number(id: &str) -> Option<u64> {
+    id.parse().ok().filter(|number: &u64| number.to_string() == id)
+}
+
+fn not_found(id: &str) -> Status {
+    Status::not_found("skiff.kubeskiff.dev", "faults", id)
+}

@@ -1,0 +1,218 @@
+//! What a database in memory holds, in persistent maps: a copy is another handle on them, and shares what neither changes.
+
+use std::sync::{Arc, OnceLock};
+
+use imbl::{OrdMap, Vector};
+
+use crate::meta::Revision;
+
+use super::super::batch::{Keys, Live, NewChange, decide, keys_of};
+use super::super::sql::{Log, Outcome, Scanned, WholeLog};
+use super::super::stored::Objects;
+use super::super::{Change, Collection, Stored, Write};
+
+/// The revision of a database without changes: 0 is "any" to clients, and 1 too old on a kube-apiserver.
+const FIRST: Revision = Revision::new(2);
+
+/// How many expired objects are looked for at a time.
+const EXPIRED_MAX: usize = 500;
+
+/// Everything that is stored, at one revision.
+#[derive(Clone)]
+pub(super) struct State {
+    pub current: Revision,
+    pub compacted: Revision,
+    collections: OrdMap<Collection, Kept>,
+    /// What is live, by the revision of its state: in that order it is looked through.
+    live: OrdMap<Revision, (Collection, Arc<Stored>)>,
+    /// What is live and expires, by its time and the revision of its state.
+    expiring: OrdMap<(i64, Revision), Collection>,
+    pub secrets: OrdMap<Arc<str>, Arc<[u8]>>,
+}
+
+/// A collection, with its changes since the compacted revision.
+#[derive(Clone, Default)]
+struct Kept {
+    objects: Objects,
+    log: Vector<Arc<Change>>,
+}
+
+impl Kept {
+    /// Where the changes after a revision begin.
+    fn after(&self, revision: Revision) -> usize {
+        match self.log.binary_search_by_key(&revision, |change| change.revision) {
+            Ok(at) => at + 1,
+            Err(at) => at,
+        }
+    }
+}
+
+impl Default for State {
+    fn default() -> Self {
+        State {
+            current: FIRST,
+            compacted: FIRST,
+            collections: OrdMap::new(),
+            live: OrdMap::new(),
+            expiring: OrdMap::new(),
+            secrets: OrdMap::new(),
+        }
+    }
+}
+
+impl State {
+    /// Decides on a batch and makes what is to be made of it. Also returns how many writes were made.
+    pub fn commit(&mut self, batch: &[Write]) -> (Vec<Outcome>, usize) {
+        let mut keys = self.keys(batch);
+        let (outcomes, changes) = decide(batch, &mut keys, self.current);
+        changes.iter().for_each(|change| self.make(change));
+        (outcomes, changes.len())
+    }
+
+    /// The present state of every key that a batch writes or is guarded by.
+    fn keys(&self, batch: &[Write]) -> Keys {
+        let mut keys = keys_of(batch);
+        for ((collection, key), live) in &mut keys {
+            *live = self.get(collection, key).map(|stored| Live::from(&**stored));
+        }
+        keys
+    }
+
+    fn make(&mut self, change: &NewChange<'_>) {
+        let write = change.write;
+        let stored = change.put().map(|put| {
+            Arc::new(Stored {
+                key: Arc::clone(&write.key),
+                revision: change.revision,
+                created: change.created,
+                uid: Arc::clone(&put.uid),
+                stored_version: Arc::clone(&put.stored_version),
+                schema_generation: put.schema_generation,
+                bytes: put.bytes.clone(),
+                expires_at_ms: put.expires_at_ms,
+                labels: OnceLock::new(),
+                derived: Default::default(),
+            })
+        });
+        self.put(&write.collection, &write.key, change.revision, stored);
+    }
+
+    /// Makes a change: `stored` is the new state of the key, none for a deletion.
+    pub fn put(&mut self, collection: &Collection, key: &Arc<str>, revision: Revision, stored: Option<Arc<Stored>>) {
+        let kept = self.collections.entry(collection.clone()).or_default();
+        let previous = match &stored {
+            Some(stored) => kept.objects.insert(Arc::clone(key), Arc::clone(stored)),
+            None => kept.objects.remove(key),
+        };
+        let object = stored.as_ref().or(previous.as_ref());
+        if let Some(object) = object.map(Arc::clone) {
+            let deleted = stored.is_none();
+            kept.log.push_back(Arc::new(Change { revision, object, previous: previous.clone(), deleted }));
+        }
+        if let Some(previous) = previous {
+            self.live.remove(&previous.revision);
+            previous.expires_at_ms.map(|at| self.expiring.remove(&(at, previous.revision)));
+        }
+        if let Some(stored) = stored {
+            stored.expires_at_ms.map(|at| self.expiring.insert((at, revision), collection.clone()));
+            self.live.insert(revision, (collection.clone(), stored));
+        }
+        self.current = self.current.max(revision);
+    }
+
+    pub fn get(&self, collection: &Collection, key: &str) -> Option<&Arc<Stored>> {
+        self.collections.get(collection)?.objects.get(key)
+    }
+
+    pub fn objects(&self, collection: &Collection) -> Objects {
+        self.collections.get(collection).map(|kept| kept.objects.clone()).unwrap_or_default()
+    }
+
+    /// Every live object, in the order of revisions.
+    pub fn all(&self) -> impl Iterator<Item = &(Collection, Arc<Stored>)> {
+        self.live.values()
+    }
+
+    /// The first `max` changes of a collection after a revision.
+    pub fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Log {
+        let changes = self.collections.get(collection).map(|kept| {
+            let from = kept.after(after);
+            (from..kept.log.len()).take(max).filter_map(|at| kept.log.get(at).map(|change| copy(change))).collect()
+        });
+        Log { changes: changes.unwrap_or_default(), compacted: self.compacted }
+    }
+
+    /// The first `max` changes of all collections after a revision.
+    pub fn log_after(&self, after: Revision, max: usize) -> WholeLog {
+        let mut changes = Vec::new();
+        for (collection, kept) in &self.collections {
+            let from = kept.after(after);
+            let first = (from..kept.log.len()).take(max).filter_map(|at| kept.log.get(at));
+            changes.extend(first.map(|change| (collection.clone(), copy(change))));
+        }
+        changes.sort_by_key(|(_, change)| change.revision);
+        changes.truncate(max);
+        WholeLog { changes, newest: self.current, compacted: self.compacted }
+    }
+
+    /// The first `max` live objects after a revision and up to `until`, and whether the bytes of each contain one of `texts`.
+    pub fn scan(&self, texts: &[&str; 3], after: Revision, until: Revision, max: usize) -> Vec<Scanned> {
+        if after >= until {
+            return Vec::new();
+        }
+        let rows = self.live.range(after.next()..=until).take(max);
+        rows.map(|(revision, (collection, stored))| {
+            // What is stored is JSON.
+            let object = str::from_utf8(&stored.bytes).unwrap_or_default();
+            let found =
+                texts.iter().any(|text| object.contains(text)).then(|| (collection.clone(), Arc::clone(stored)));
+            Scanned { revision: *revision, found }
+        })
+        .collect()
+    }
+
+    /// Some of the objects that expire at or before `now_ms`.
+    pub fn expired(&self, now_ms: i64) -> Vec<(Collection, Arc<Stored>)> {
+        let due = self.expiring.iter().take_while(|((at, _), _)| *at <= now_ms).take(EXPIRED_MAX);
+        due.filter_map(|((_, revision), _)| self.live.get(revision).cloned()).collect()
+    }
+
+    pub fn may_expire(&self) -> bool {
+        !self.expiring.is_empty()
+    }
+
+    /// Forgets the changes up to `to`. What is live is not touched: a copy goes on to share it.
+    pub fn compact(&mut self, to: Revision) {
+        let to = to.min(self.current);
+        if to <= self.compacted {
+            return;
+        }
+        self.compacted = to;
+        let is_due = |kept: &Kept| kept.log.front().is_some_and(|first| first.revision <= to);
+        let due = self.collections.iter().filter(|(_, kept)| is_due(kept)).map(|(collection, _)| collection.clone());
+        for collection in due.collect::<Vec<_>>() {
+            let Some(kept) = self.collections.get_mut(&collection) else { continue };
+            let first = kept.after(to);
+            kept.log = kept.log.split_off(first);
+            if kept.log.is_empty() && kept.objects.is_empty() {
+                self.collections.remove(&collection);
+            }
+        }
+    }
+
+    /// Takes in what is live in another database as of its revision `current`; its changes before that are not known.
+    pub fn fill(&mut self, objects: impl IntoIterator<Item = (Collection, Arc<Stored>)>, current: Revision) {
+        for (collection, stored) in objects {
+            let key = Arc::clone(&stored.key);
+            self.put(&collection, &key, stored.revision, Some(stored));
+        }
+        self.current = self.current.max(current);
+        self.compact(self.current);
+    }
+}
+
+/// Another handle on the states of a change.
+fn copy(change: &Change) -> Change {
+    let Change { revision, object, previous, deleted } = change;
+    Change { revision: *revision, object: Arc::clone(object), previous: previous.clone(), deleted: *deleted }
+}

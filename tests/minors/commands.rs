@@ -1,0 +1,214 @@
+//! The commands and the server, for minors that differ.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+const WIDGETS: &str = r#"
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {plural: widgets, kind: Widget}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    selectableFields: [{jsonPath: .spec.address}]
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              address: {type: string, maxLength: 1000}
+              name: {type: string, format: k8s-short-name}
+            x-kubernetes-validations:
+            - rule: isIP(self.address)
+"#;
+
+/// A folder for one test, with the definition of widgets.
+fn folder(test: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
+    fs::create_dir_all(&folder).expect("the folder for tests is writable");
+    fs::write(folder.join("crd.yaml"), WIDGETS).expect("the folder for tests is writable");
+    folder
+}
+
+fn skiff(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_skiff"));
+    command.current_dir(folder).args(arguments).output().expect("the binary was built with the tests")
+}
+
+/// What `skiff` prints, and its exit code.
+fn told(folder: &Path, arguments: &[&str]) -> (String, Option<i32>) {
+    let output = skiff(folder, arguments);
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
+    (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code())
+}
+
+#[test]
+fn one_minor_is_answered_for_as_the_newest_is() {
+    let folder = folder("minors-one");
+    let (text, code) = told(&folder, &["validate", "--kubernetes-version", "1.30", "crd.yaml"]);
+    assert!(text.contains("undeclared reference to 'isIP'"), "{text}");
+    assert_eq!(code, Some(1));
+    assert_eq!(told(&folder, &["validate", "--kubernetes-version", "1.35", "crd.yaml"]).1, Some(0));
+    assert_eq!(told(&folder, &["validate", "--kubernetes-version", "v1.37.2", "crd.yaml"]).1, Some(0));
+}
+
+#[test]
+fn a_list_of_minors_is_one_table() {
+    let folder = folder("minors-table");
+    let (text, code) = told(&folder, &["validate", "--kubernetes-version", "1.29-1.37", "crd.yaml"]);
+    let crd = "crd.yaml: CustomResourceDefinition widgets.example.com";
+    for (minors, line) in [
+        ("from 1.31", format!("{crd}: valid")),
+        ("until 1.30", format!("{crd}: INVALID")),
+        ("1.29", format!("{crd}: unknown field \"spec.versions[0].selectableFields\"")),
+        ("1.34", format!("{crd}: warning: unrecognized format \"k8s-short-name\"")),
+    ] {
+        let is_it =
+            |told: &str| told.split_once("  ").is_some_and(|(cell, rest)| cell == minors && rest.trim() == line);
+        assert!(text.lines().any(is_it), "{minors} {line}: {text}");
+    }
+    assert!(text.ends_with("fine from 1.31 on\n"), "{text}");
+    assert_eq!(code, Some(1));
+    let (json, _) = told(&folder, &["validate", "--kubernetes-version", "1.30,1.31", "-o", "json", "crd.yaml"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    assert_eq!(json["fineFrom"], "1.31");
+    assert_eq!(json["minors"][0], serde_json::json!({"minor": "1.30", "fine": false}));
+}
+
+#[test]
+fn the_price_of_a_rule_is_that_of_the_minor() {
+    let folder = folder("minors-cost");
+    let of_quantities = WIDGETS.replace("isIP(", "isQuantity(");
+    fs::write(folder.join("quantities.yaml"), of_quantities).expect("the folder is writable");
+    let (text, _) = told(&folder, &["cost", "--kubernetes-version", "1.29..1.31", "quantities.yaml"]);
+    let prices: Vec<&str> = text.lines().filter(|line| line.contains("widgets.example.com v1: ")).collect();
+    assert_eq!(prices.len(), 2, "{text}");
+    assert!(prices.iter().any(|line| line.starts_with("1.29 ") && line.contains(" v1: 3 (")), "{text}");
+    assert!(prices.iter().any(|line| line.starts_with("from 1.30 ") && line.contains(" v1: 402 (")), "{text}");
+}
+
+#[test]
+fn a_lint_names_what_older_clusters_refuse_and_ignore() {
+    let folder = folder("minors-lint");
+    let (text, code) = told(
+        &folder,
+        &["lint", "--min-kubernetes-version", "1.30", "--only", "older-refuses,older-ignores", "crd.yaml"],
+    );
+    assert_eq!(code, Some(1));
+    for expected in [
+        "error older-refuses: widgets.example.com: refused in Kubernetes 1.30: ",
+        "fix: do without `isIP`, which new rules may use since 1.31\n",
+        "`spec.versions[0].selectableFields` is dropped unless the feature gate CustomResourceFieldSelectors is open",
+        "ignored in Kubernetes 1.30 to 1.34: the format `k8s-short-name` is not checked",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let (text, code) = told(
+        &folder,
+        &["lint", "--min-kubernetes-version", "1.35", "--only", "older-refuses,older-ignores", "crd.yaml"],
+    );
+    assert_eq!(code, Some(0), "{text}");
+}
+
+#[test]
+fn other_commands_take_minors_too() {
+    let folder = folder("minors-others");
+    let (text, _) = told(&folder, &["explain", "--kubernetes-version", "1.30,1.31", "crd.yaml", "spec"]);
+    assert!(text.contains("refused: ") && text.ends_with("fine from 1.31 on\n"), "{text}");
+    let (text, _) = told(&folder, &["diff", "--kubernetes-version", "1.30,1.31", "crd.yaml", "crd.yaml"]);
+    assert!(text.starts_with("KUBERNETES"), "{text}");
+    fs::write(folder.join("a.suite.yaml"), "crds: [crd.yaml]\ncases: []\n").expect("the folder is writable");
+    let (text, code) = told(&folder, &["test", "--kubernetes-version", "1.30,1.31", "a.suite.yaml"]);
+    assert!(text.contains("isIP") && text.ends_with("fine from 1.31 on\n"), "{text}");
+    assert_eq!(code, Some(2));
+}
+
+#[test]
+fn what_is_no_minor_is_refused() {
+    let folder = folder("minors-wrong");
+    for wrong in ["1.28", "1.38", "1.31-1.30", "newest"] {
+        let output = skiff(&folder, &["validate", "--kubernetes-version", wrong, "crd.yaml"]);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+    }
+    let output = skiff(&folder, &["serve", "--emulated-version", "wardle=1.31"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("component not registered: wardle"), "{output:?}");
+}
+
+/// A server that is killed when it goes out of scope, and the address of its plain HTTP.
+struct Server(Child, String);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+impl Server {
+    fn start(emulated: &str) -> Server {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_skiff"))
+            .args(["serve", "--store", "memory", "--listen", "127.0.0.1:0", "--insecure-listen", "127.0.0.1:0"])
+            .args(["--data-dir", env!("CARGO_TARGET_TMPDIR"), "--emulated-version", emulated])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary was built with the tests");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("stdout is a pipe")).read_line(&mut line).expect("it can be read");
+        assert!(line.starts_with("ready "), "{line}");
+        let stderr = BufReader::new(child.stderr.take().expect("stderr is a pipe"));
+        let plain = stderr.lines().map_while(Result::ok).find_map(|line| {
+            let (_, rest) = line.split_once("http://")?;
+            Some(rest.split(|char: char| !char.is_ascii_digit() && !matches!(char, '.' | ':')).next()?.to_owned())
+        });
+        Server(child, plain.expect("it tells where plain HTTP is served"))
+    }
+
+    /// The body of an answer.
+    fn ask(&self, method: &str, path: &str, body: &str) -> String {
+        let mut stream = TcpStream::connect(&self.1).expect("the server listens");
+        let length = body.len();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/yaml\r\nContent-Length: {length}\r\n\r\n"
+        );
+        stream.write_all((head + body).as_bytes()).expect("the server reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("the server answers");
+        answer
+    }
+}
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+#[test]
+fn a_server_speaks_for_an_older_minor() {
+    let server = Server::start("kube=1.30");
+    let version = server.ask("GET", "/version", "");
+    assert!(version.contains("\"minor\": \"30\"") && version.contains("\"gitVersion\": \"v1.30.0+skiff-"), "{version}");
+    // resource.k8s.io/v1 came with 1.34, and deviceclasses with it.
+    let groups = server.ask("GET", "/apis", "");
+    assert!(!groups.contains("resource.k8s.io") && groups.contains("apps/v1"), "{groups}");
+    let answer = server.ask("POST", DEFINITIONS, WIDGETS);
+    assert!(answer.starts_with("HTTP/1.1 422") && answer.contains("undeclared reference to 'isIP'"), "{answer}");
+    let without_rule = WIDGETS.replace("isIP(self.address)", "self.address != ''");
+    let answer = server.ask("POST", DEFINITIONS, &without_rule);
+    assert!(answer.starts_with("HTTP/1.1 201") && !answer.contains("selectableFields"), "{answer}");
+}
+
+#[test]
+fn without_a_word_a_server_speaks_for_the_newest_minor() {
+    let server = Server::start("1.37");
+    assert!(server.ask("GET", "/version", "").contains("\"minor\": \"37\""));
+    assert!(server.ask("GET", "/apis", "").contains("resource.k8s.io"));
+    assert!(server.ask("POST", DEFINITIONS, WIDGETS).starts_with("HTTP/1.1 201"));
+}

@@ -1,0 +1,246 @@
+//! What each minor said, in `tests/golden/minors`: to the definitions among the vectors that tell minors apart, and to those
+//! of the corpus, which stands beside the project.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::Read as _;
+use std::path::Path;
+
+use flate2::read::GzDecoder;
+use kubeskiff::crd::validate::expressions::{SchemaCosts, Step};
+use kubeskiff::crd::{Definition, defaults, definition, strategy, validate, warnings};
+use kubeskiff::meta::field::Error;
+use kubeskiff::meta::minor::Minor;
+use kubeskiff::schema::rules::{Limits, Rules};
+use kubeskiff::schema::{convert::to_structural, json_schema, validate as values};
+use kubeskiff::value::json;
+use serde_json::Value;
+
+use crate::beside::DEFINITIONS;
+
+/// The cases of a golden file, by name.
+fn golden(file: &str) -> BTreeMap<String, Value> {
+    lines(&format!("minors/{file}")).into_iter().map(|case| (text(&case["name"]), case)).collect()
+}
+
+fn lines(file: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file);
+    let file = std::fs::File::open(path).expect("the golden file is there");
+    let mut text = String::new();
+    GzDecoder::new(file).read_to_string(&mut text).expect("it is text under gzip");
+    text.lines().map(|line| serde_json::from_str(line).expect("each line is a case")).collect()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().map(text).collect()
+}
+
+/// The minors with their answers.
+fn answers(case: &Value) -> impl Iterator<Item = (Minor, &Value)> {
+    case["minors"].as_array().into_iter().flatten().flat_map(|run| {
+        let minor = |at: usize| run[at].as_u64().and_then(|minor| u16::try_from(minor).ok()).unwrap_or_default();
+        (minor(0)..=minor(1)).map(move |number| (Minor::of(number), &run[2]))
+    })
+}
+
+fn decoded(value: &Value) -> kubeskiff::value::Value {
+    json::decode(value.to_string().as_bytes()).expect("it is JSON")
+}
+
+/// What we say to a new definition.
+struct Said {
+    errors: Vec<Error>,
+    warnings: Vec<String>,
+    unknown: Vec<String>,
+    /// What rules cost, by the place that the golden files name.
+    rules: HashMap<String, u64>,
+}
+
+fn say(minor: Minor, crd: &Value) -> Option<Said> {
+    let (mut definition, findings) = definition::decode_in(minor, &decoded(crd)).ok()?;
+    defaults::set_defaults(&mut definition);
+    strategy::prepare_create(&mut definition);
+    let (errors, costs) = validate::create_with_costs(&definition);
+    let warnings = warnings::create(&definition);
+    let rules = costs.iter().flat_map(|costs| prices(&definition, costs)).collect();
+    Some(Said { errors: errors.into_vec(), warnings, unknown: findings.unknown, rules })
+}
+
+/// `v1.spec.ports[][0]`; the version is left out where all have the same schema.
+fn prices(definition: &Definition, costs: &SchemaCosts) -> Vec<(String, u64)> {
+    let index = costs.path.strip_prefix("spec.versions[").and_then(|rest| rest.split(']').next());
+    let index: Option<usize> = index.and_then(|index| index.parse().ok());
+    let version = index.map_or("", |index| definition.spec.versions[index].name.as_str());
+    let price = |rule: &kubeskiff::crd::validate::expressions::RuleCosts| {
+        let steps: String = rule
+            .steps
+            .iter()
+            .map(|step| match step {
+                Step::Property(name) => format!(".{name}"),
+                Step::Items => "[]".to_owned(),
+                Step::Values => "{}".to_owned(),
+            })
+            .collect();
+        let at = rule.path.rsplit('[').next().unwrap_or_default().trim_end_matches(']');
+        rule.compiled.expression.as_ref().map(|expression| (format!("{version}{steps}[{at}]"), expression.cost_max))
+    };
+    costs.rules.iter().filter_map(price).collect()
+}
+
+/// Whether an error is the recorded text. How Go shows a bad value differs before 1.34, and is not compared.
+fn is_it(error: &Error, recorded: &str) -> bool {
+    let (field, detail) = (format!("{}: ", error.field), error.detail.replace("selfType0", "selfType"));
+    recorded.starts_with(&field) && recorded.ends_with(&detail)
+}
+
+/// What differs between ours and the recorded answer.
+fn differences(said: &Said, recorded: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut left: Vec<&Error> = said.errors.iter().collect();
+    for text in texts(&recorded["errors"]) {
+        match left.iter().position(|error| is_it(error, &text)) {
+            Some(at) => drop(left.remove(at)),
+            None => found.push(format!("not told: {text}")),
+        }
+    }
+    found.extend(left.into_iter().map(|error| format!("told for nothing: {error}")));
+    let (ours, theirs): (BTreeSet<_>, BTreeSet<_>) =
+        (said.warnings.iter().cloned().collect(), texts(&recorded["warnings"]).into_iter().collect());
+    if ours != theirs {
+        found.push(format!("warnings {ours:?}, recorded {theirs:?}"));
+    }
+    let unknown =
+        |text: String| text.strip_prefix("unknown field \"").map(|path| path.trim_end_matches('"').to_owned());
+    let theirs: BTreeSet<String> = texts(&recorded["unknown"]).into_iter().filter_map(unknown).collect();
+    let ours: BTreeSet<String> = said.unknown.iter().cloned().collect();
+    if ours != theirs {
+        found.push(format!("unknown {ours:?}, recorded {theirs:?}"));
+    }
+    for rule in texts(&recorded["rules"]) {
+        let mut words = rule.splitn(3, ' ');
+        let (Some(at), Some(cost)) = (words.next(), words.next()) else { continue };
+        // A rule that was not compiled has no price here.
+        if let (Some(ours), Ok(theirs)) = (said.rules.get(at), cost.parse::<u64>())
+            && *ours != theirs
+        {
+            found.push(format!("{at} costs {ours}, recorded {theirs}"));
+        }
+    }
+    found
+}
+
+/// Names of cases with a known difference, with the cause.
+fn known() -> Vec<(&'static str, &'static str)> {
+    let lines = include_str!("KNOWN").lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.filter_map(|line| line.split_once(": ")).collect()
+}
+
+/// Fails where a case differs that is not known to, and where a known one does not.
+fn verdict(kind: &str, differences: Vec<(String, Minor, Vec<String>)>) {
+    let known = known();
+    let is_known = |name: &str| known.iter().find(|(known, _)| name == *known);
+    let mut unexpected = Vec::new();
+    let mut met = BTreeSet::new();
+    for (name, minor, found) in &differences {
+        let name = format!("{kind}/{name}");
+        match is_known(&name) {
+            Some((known, _)) => _ = met.insert(*known),
+            None => unexpected.push(format!("{name} in {minor}: {}", found.join("; "))),
+        }
+    }
+    let shown = unexpected.iter().take(std::env::var("SHOWN").ok().and_then(|n| n.parse().ok()).unwrap_or(20));
+    assert!(unexpected.is_empty(), "{} differ:\n{}", unexpected.len(), shown.cloned().collect::<Vec<_>>().join("\n"));
+    let prefix = format!("{kind}/");
+    let mended: Vec<_> = known.iter().filter(|(name, _)| name.starts_with(&prefix) && !met.contains(name)).collect();
+    assert!(mended.is_empty(), "known to differ, and equal: {mended:?}");
+}
+
+fn compare(
+    golden: &BTreeMap<String, Value>,
+    definitions: &HashMap<String, Value>,
+) -> Vec<(String, Minor, Vec<String>)> {
+    let mut differing = Vec::new();
+    for (name, case) in golden {
+        let Some(crd) = definitions.get(name) else { continue };
+        for (minor, recorded) in answers(case) {
+            let is_unread = texts(&recorded["errors"]).iter().any(|text| text.starts_with("decode: "));
+            match say(minor, crd) {
+                None if is_unread => {}
+                None => differing.push((name.clone(), minor, vec!["it can't be read".to_owned()])),
+                Some(_) if is_unread => differing.push((name.clone(), minor, vec!["it was read".to_owned()])),
+                Some(said) => {
+                    let found = differences(&said, recorded);
+                    if !found.is_empty() {
+                        differing.push((name.clone(), minor, found));
+                    }
+                }
+            }
+        }
+    }
+    differing
+}
+
+#[test]
+fn definitions_get_the_verdict_of_each_minor() {
+    let vectors = lines("vectors/compile.jsonl.gz").into_iter();
+    let definitions = vectors.map(|case| (text(&case["name"]), case["crd"].clone())).collect();
+    verdict("definitions", compare(&golden("definitions.jsonl.gz"), &definitions));
+}
+
+#[test]
+fn the_corpus_gets_the_verdict_of_each_minor() {
+    let Some(corpus) = DEFINITIONS.read() else { return };
+    let definitions = corpus.into_iter().map(|case| (text(&case["name"]), case["crd"].clone())).collect();
+    verdict("corpus", compare(&golden("corpus.jsonl.gz"), &definitions));
+}
+
+/// What we say to an object: its errors, and what the rules cost.
+fn judge(minor: Minor, case: &Value) -> (Vec<Error>, Option<i64>) {
+    let schema = json_schema::decode(&decoded(&case["schema"])).expect("it is a schema").0;
+    let schema = to_structural(&schema).expect("it is structural");
+    let root = kubeskiff::meta::field::Path::ROOT;
+    if case["op"] == "validate" {
+        return (values::validate_in(minor, &root, &decoded(&case["input"]), &schema).into_vec(), None);
+    }
+    let rules = Rules::compile_for(minor, &schema, case["isResourceRoot"] == true);
+    let (object, old) = (decoded(&case["object"]), case.get("oldObject").map(decoded));
+    let usual = Limits::default();
+    let limits = Limits {
+        object: case["budget"].as_i64().unwrap_or(usual.object),
+        call: case["perCallLimit"].as_u64().unwrap_or(usual.call),
+    };
+    let findings = rules.evaluate(&root, &object, old.as_ref(), None, limits, &mut |_| {});
+    let cost = findings.left.map_or(-1, |left| limits.object - left);
+    (findings.errors.into_vec(), Some(cost))
+}
+
+#[test]
+fn objects_get_the_verdict_of_each_minor() {
+    let mut cases: HashMap<String, Value> = HashMap::new();
+    for (file, prefix) in [("eval", "eval/"), ("schema", "schema/")] {
+        for case in lines(&format!("vectors/{file}.jsonl.gz")) {
+            cases.insert(format!("{prefix}{}", text(&case["name"])), case);
+        }
+    }
+    let mut differing = Vec::new();
+    for (name, case) in golden("objects.jsonl.gz") {
+        for (minor, recorded) in answers(&case) {
+            let (errors, cost) = judge(minor, &cases[&name]);
+            let rules = HashMap::new();
+            let said = Said { errors, warnings: Vec::new(), unknown: Vec::new(), rules };
+            let mut found = differences(&said, recorded);
+            if let (Some(ours), Some(theirs)) = (cost, recorded["cost"].as_i64())
+                && ours != theirs
+            {
+                found.push(format!("cost {ours}, recorded {theirs}"));
+            }
+            if !found.is_empty() {
+                differing.push((name.clone(), minor, found));
+            }
+        }
+    }
+    verdict("objects", differing);
+}

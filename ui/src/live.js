@@ -1,0 +1,206 @@
+// A look at the server behind the page: kinds, objects, their changes as they come, rules and their costs.
+
+import { ask } from "./api.js";
+import { byId, fill, h, toast } from "./dom.js";
+import * as rules from "./rules.js";
+import { client, follow } from "./watch.js";
+
+const DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+/** How many changes stay on the page. */
+const CHANGES_MAX = 200;
+
+/** Shows the server, if the link had the secret of this run. `mode` is `read` or `write`. */
+export function startLive(mode, open) {
+  const token = takeToken();
+  const root = byId("live");
+  showViews();
+  if (!token) {
+    root.append(h("p", {}, "The link that skiff printed at its start has a secret. Open that link to see the server."));
+    return true;
+  }
+  new Live(client(token), mode, open).start().catch((error) => toast(error.message));
+  return true;
+}
+
+/** The secret, which leaves the address bar. */
+function takeToken() {
+  const [, token] = location.hash.match(/^#token=([0-9a-f]+)$/) ?? [];
+  if (token) {
+    sessionStorage.setItem("token", token);
+    history.replaceState(null, "", location.pathname);
+  }
+  return token ?? sessionStorage.getItem("token");
+}
+
+function showViews() {
+  const nav = byId("views");
+  nav.hidden = false;
+  const buttons = [["live", "Server"], ["playground", "Playground"]].map(([id, label]) =>
+    h("button", { type: "button", id: `view-${id}`, onclick: () => view(id) }, label));
+  nav.append(...buttons);
+  view("live");
+}
+
+function view(id) {
+  for (const it of ["live", "playground"]) {
+    byId(it).hidden = it !== id;
+    if (it === id) byId(`view-${it}`).setAttribute("aria-current", "page");
+    else byId(`view-${it}`).removeAttribute("aria-current");
+  }
+  for (const it of document.querySelectorAll(".top .tools > *")) it.hidden = id !== "playground";
+}
+
+class Live {
+  constructor(api, mode, open) {
+    Object.assign(this, { api, mode, open, rows: new Map(), columns: [] });
+    this.kinds = h("nav", { "aria-label": "Kinds" });
+    this.title = h("h2", { id: "kind-title" }, "Choose a kind");
+    this.table = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Objects" });
+    this.log = h("ol", { class: "changes-log", tabindex: "0", "aria-label": "Changes" });
+    this.object = h("section", { "aria-label": "Object", hidden: true });
+    this.rules = h("section", { "aria-label": "Rules", hidden: true }, h("h2", {}, "Rules"), h("div"));
+    byId("live").className = "live";
+    byId("live").append(
+      this.kinds,
+      h("div", { class: "stack" },
+        h("section", { "aria-labelledby": "kind-title" }, this.title, this.table),
+        this.object,
+        h("section", { "aria-label": "Changes" }, h("h2", {}, "Changes"), this.log),
+        this.rules));
+  }
+
+  async start() {
+    const [core, groups] = await Promise.all(["/api", "/apis"].map(async (path) => (await this.api(path, { accept: DISCOVERY })).json()));
+    const definitions = await (await this.api("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")).json();
+    const custom = new Map(definitions.items.map((definition) => [definition.metadata.name, definition]));
+    const resources = [...groups.items, ...core.items].flatMap(resourcesOf);
+    const own = resources.filter(({ name, group }) => custom.has(`${name}.${group}`));
+    const others = resources.filter((resource) => !own.includes(resource));
+    fill(this.kinds,
+      h("h2", {}, "Your kinds"), own.length ? own.map((it) => this.kindButton(it)) : h("p", { class: "quiet small" }, "No definition is registered."),
+      h("details", { "data-key": "built-in" }, h("summary", {}, `Built-in kinds (${others.length})`), others.map((it) => this.kindButton(it))));
+    const first = own[0] ?? others.find(({ name }) => name === "namespaces");
+    if (first) this.choose(first);
+  }
+
+  kindButton(resource) {
+    const { kind, group, version, name } = resource;
+    const id = `kind-${name}.${group}.${version}`;
+    resource.button = h("button", { type: "button", "data-key": id, onclick: () => this.choose(resource) }, kind, " ", h("small", {}, group ? `${group}/${version}` : version));
+    return resource.button;
+  }
+
+  choose(resource) {
+    this.following?.abort();
+    this.following = new AbortController();
+    this.resource = resource;
+    for (const button of this.kinds.querySelectorAll("[aria-current]")) button.removeAttribute("aria-current");
+    resource.button.setAttribute("aria-current", "true");
+    this.title.textContent = `${resource.kind} ${resource.group ? `${resource.group}/` : ""}${resource.version}`;
+    this.object.hidden = true;
+    fill(this.log);
+    this.showRules(resource).catch((error) => toast(error.message));
+    follow(this.api, resource.path, {
+      signal: this.following.signal,
+      listed: (table) => this.list(table),
+      changed: (type, table) => this.change(type, table),
+      failed: (error) => toast(error.message),
+    });
+  }
+
+  list({ columnDefinitions, rows }) {
+    this.columns = columnDefinitions ?? [];
+    this.rows = new Map((rows ?? []).map((row) => [key(row), row]));
+    this.draw();
+  }
+
+  change(type, { rows }) {
+    for (const row of rows ?? []) {
+      if (type === "DELETED") this.rows.delete(key(row));
+      else if (type !== "BOOKMARK") this.rows.set(key(row), row);
+      if (type === "BOOKMARK") continue;
+      this.log.prepend(h("li", { "data-type": type }, h("time", {}, new Date().toLocaleTimeString()), " ", h("b", {}, type), ` ${key(row)}`));
+    }
+    while (this.log.childElementCount > CHANGES_MAX) this.log.lastElementChild.remove();
+    this.draw();
+  }
+
+  draw() {
+    const shown = this.columns.map((column, at) => ({ ...column, at })).filter(({ priority }) => priority === 0);
+    const isNamespaced = this.resource.scope === "Namespaced";
+    const row = (row) => h("tr", {}, isNamespaced && h("td", {}, row.object.metadata.namespace), shown.map(({ at, name }) =>
+      h("td", {}, name === "Name" ? h("button", { type: "button", "data-key": `row-${key(row)}`, onclick: () => this.show(row).catch((error) => toast(error.message)) }, String(row.cells[at])) : String(row.cells[at] ?? ""))));
+    const rows = [...this.rows.values()];
+    fill(this.table, rows.length === 0
+      ? h("p", { class: "quiet" }, "There are none.")
+      : h("table", { class: "objects" },
+        h("thead", {}, h("tr", {}, isNamespaced && h("th", { scope: "col" }, "Namespace"), shown.map(({ name }) => h("th", { scope: "col" }, name)))),
+        h("tbody", {}, rows.map(row))));
+  }
+
+  pathOf({ object: { metadata } }) {
+    const { base, name } = this.resource;
+    const within = this.resource.scope === "Namespaced" ? `/namespaces/${metadata.namespace}` : "";
+    return `${base}${within}/${name}/${metadata.name}`;
+  }
+
+  async show(row) {
+    const path = this.pathOf(row);
+    const text = await (await this.api(path, { accept: "application/yaml" })).text();
+    const writes = this.mode === "write";
+    const area = writes && h("textarea", { "aria-label": "The object as YAML", spellcheck: "false" });
+    if (area) area.value = text;
+    this.object.hidden = false;
+    fill(this.object,
+      h("h2", { tabindex: "-1" }, row.object.metadata.name),
+      area || h("pre", { class: "document", tabindex: "0", "aria-label": "The object as YAML" }, text),
+      h("p", { class: "tools" },
+        writes && h("button", { type: "button", onclick: () => this.write(path, "PUT", area.value) }, "Save"),
+        writes && h("button", { type: "button", class: "danger", onclick: () => this.write(path, "DELETE") }, "Delete"),
+        this.definition && h("button", { type: "button", onclick: () => this.tryOut(text) }, "Try changes in the playground")));
+    this.object.querySelector("h2").focus();
+  }
+
+  async write(path, method, body) {
+    if (method === "DELETE" && !confirm("Delete this object?")) return;
+    try {
+      await this.api(path, { method, body, headers: body === undefined ? {} : { "content-type": "application/yaml" } });
+      toast(method === "PUT" ? "Saved." : "Deleted.");
+    } catch (error) {
+      toast(error.message);
+    }
+  }
+
+  tryOut(text) {
+    view("playground");
+    this.open({ definition: this.definition, object: text, old: text });
+  }
+
+  /** The definition of a kind, its rules and their costs. */
+  async showRules({ name, group }) {
+    const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}.${group}`;
+    this.rules.hidden = true;
+    this.definition = undefined;
+    const answer = await this.api(path, { accept: "application/yaml" }).catch((error) => {
+      if (error.code !== 404) throw error;
+    });
+    if (!answer) return;
+    const definition = await answer.text();
+    const { rules: found } = await ask("/evaluate", { definition });
+    if (this.resource.name !== name || this.resource.group !== group) return;
+    this.definition = definition;
+    this.rules.hidden = false;
+    rules.show(this.rules.lastElementChild, found, {});
+  }
+}
+
+/** The resources of a group in its preferred version that can be listed and watched. */
+function resourcesOf({ metadata, versions }) {
+  const group = metadata.name ?? "";
+  const [{ version, resources }] = versions;
+  const base = group ? `/apis/${group}/${version}` : `/api/${version}`;
+  return resources.filter(({ verbs }) => verbs.includes("list") && verbs.includes("watch")).map(({ resource, responseKind, scope }) => (
+    { name: resource, kind: responseKind.kind, scope, group, version, base, path: `${base}/${resource}` }));
+}
+
+const key = ({ object: { metadata } }) => (metadata.namespace ? `${metadata.namespace}/${metadata.name}` : metadata.name);

@@ -1,0 +1,142 @@
+// The playground: four texts, and what can be said of them.
+
+import { ask } from "./api.js";
+import { byId, h, toast } from "./dom.js";
+import { editor, goTo, mark, setText, text } from "./editors.js";
+import * as findings from "./findings.js";
+import { decode, encode } from "./link.js";
+import { startLive } from "./live.js";
+import * as object from "./object.js";
+import * as policies from "./policies.js";
+import * as rules from "./rules.js";
+import { tabs } from "./tabs.js";
+import * as verdict from "./verdict.js";
+
+/** How long to wait for the next letter. */
+const PAUSE_MS = 120;
+
+const selectTab = tabs(byId("tabs"));
+const editors = {
+  definition: editor("definition", "Definition and policies, YAML", "A CustomResourceDefinition, and policies behind ---", changed, complete),
+  object: editor("object", "Object, YAML", "The object that is written", changed, complete),
+  old: editor("old", "Old object, YAML", "What it was before: then this is an update", changed, complete),
+  request: editor("request", "User and parameters, YAML", "user: {name: jane, groups: [devs]}\nnamespace: {name: harbour, labels: {}}\nparams: []", changed, complete),
+};
+
+const texts = () => Object.fromEntries(Object.entries(editors).map(([pane, view]) => [pane, text(view)]));
+
+let pause;
+let question;
+function changed() {
+  clearTimeout(pause);
+  document.body.dataset.state = "typing";
+  pause = setTimeout(evaluate, PAUSE_MS);
+}
+
+async function evaluate() {
+  question?.abort();
+  question = new AbortController();
+  const { signal } = question;
+  try {
+    show(await ask("/evaluate", texts(), signal));
+    document.body.dataset.state = "shown";
+  } catch (error) {
+    if (signal.aborted) return;
+    document.body.dataset.state = "failed";
+    toast(`No verdict: ${error.message}`);
+  }
+}
+
+function show(answer) {
+  const faults = answer.findings.filter(({ severity }) => severity === "error").length;
+  verdict.show(answer.verdict, faults, answer.markers, jump);
+  rules.show(rules.section(), answer.rules, { jump, bound: (wanted) => edit("/bound", wanted) });
+  object.show(answer.object);
+  policies.show(answer.policies, jump);
+  findings.show(answer.findings, { jump, fix: (finding) => edit("/fix", { finding }) });
+  for (const [pane, view] of Object.entries(editors)) {
+    mark(view, answer.markers.filter((marker) => marker.pane === pane));
+  }
+}
+
+function jump(pane, line) {
+  if (pane !== "definition") selectTab(`tab-${pane}`);
+  goTo(editors[pane], line);
+}
+
+function complete(pane, line, column) {
+  return ask("/complete", { ...texts(), pane, line, column });
+}
+
+/** Takes over an edit of the definition that the program makes. */
+async function edit(path, wanted) {
+  try {
+    const { text: edited } = await ask(path, { ...texts(), ...wanted });
+    if (edited === null) return toast("This edit has to be made by hand.");
+    setText(editors.definition, edited);
+    toast("The definition is edited; undo with Ctrl-Z in it.");
+  } catch (error) {
+    toast(error.message);
+  }
+}
+
+export function open({ definition = "", object = "", old = "", request = "" }) {
+  for (const [pane, value] of Object.entries({ definition, object, old, request })) setText(editors[pane], value);
+  selectTab("tab-object");
+  evaluate();
+}
+
+byId("link").addEventListener("click", async () => {
+  history.replaceState(null, "", `#${await encode(texts())}`);
+  await copy(location.href, "The link is copied: it holds all four texts.");
+});
+
+byId("case").addEventListener("click", async () => {
+  try {
+    const { text: suite } = await ask("/case", texts());
+    if (suite === null) return toast("There is no verdict to expect yet.");
+    byId("dialog-text").textContent = suite;
+    byId("dialog").showModal();
+  } catch (error) {
+    toast(error.message);
+  }
+});
+byId("dialog-close").addEventListener("click", () => byId("dialog").close());
+byId("dialog-copy").addEventListener("click", () => copy(byId("dialog-text").textContent, "The case is copied."));
+byId("dialog-save").addEventListener("click", () => {
+  const url = URL.createObjectURL(new Blob([byId("dialog-text").textContent], { type: "application/yaml" }));
+  h("a", { href: url, download: "case.suite.yaml" }).click();
+  URL.revokeObjectURL(url);
+});
+
+async function copy(text, done) {
+  try {
+    await navigator.clipboard.writeText(text);
+    toast(done);
+  } catch {
+    toast("The browser does not let this page copy; the address bar has the link.");
+  }
+}
+
+async function start() {
+  const [examples, about] = await Promise.all([ask("/examples"), ask("/about")]);
+  byId("version").textContent = `skiff ${about.version}`;
+  const select = byId("examples");
+  select.append(...examples.map(({ name }, at) => h("option", { value: String(at) }, name)));
+  select.addEventListener("change", () => {
+    if (select.value !== "") open(examples[Number(select.value)]);
+  });
+  const linked = async () => {
+    const texts = await decode(location.hash);
+    if (texts) open(texts);
+    return texts !== undefined;
+  };
+  addEventListener("hashchange", linked);
+  const live = about.live !== "none" && startLive(about.live, open);
+  if (!(await linked()) && !live) {
+    select.value = "0";
+    open(examples[0]);
+  }
+}
+
+start().catch((error) => toast(error.message));
