@@ -89,6 +89,8 @@ impl Running {
     async fn end(self) {
         self.connections.shut_down(None).await;
         self.controllers.abort();
+        // What they still did would find the database closed.
+        _ = self.controllers.await;
         self.origin.registry.storage.close().await;
     }
 }
