@@ -1,6 +1,6 @@
-//! ResourceQuotas: what is used in their namespaces, counted anew where something goes or changes.
+//! ResourceQuotas: what is used in their namespaces, counted anew where something goes or is used no longer.
 //!
-//! What is made is counted by admission when it is made.
+//! What is made is counted by admission, before it is stored. So nothing is counted because of that: it would not be seen yet.
 //!
 //! Source: `pkg/controller/resourcequota` of Kubernetes 1.37.
 
@@ -19,6 +19,10 @@ use crate::store::{At, Collection, Entry};
 use crate::value::{Map, Value};
 
 const QUOTAS: Kind = Kind("", "resourcequotas");
+const PODS: Kind = Kind("", "pods");
+/// The kinds of which an object may come to use less.
+const RESIZED: [Kind; 3] =
+    [Kind("", "services"), Kind("", "persistentvolumeclaims"), Kind("resource.k8s.io", "resourceclaims")];
 
 struct Quotas {
     client: Client,
@@ -39,13 +43,16 @@ impl Reconciler for Quotas {
                 Some(_) => known.insert(change.key.to_string()),
                 None => known.remove(&*change.key),
             };
-            return vec![change.key.to_string()];
+            let is_limited_anew =
+                change.stored.as_ref().is_some_and(|stored| read(stored).map_or(true, |it| is_limited_anew(&it)));
+            return if is_limited_anew { vec![change.key.to_string()] } else { Vec::new() };
         }
         let Some((namespace, _)) = change.key.split_once('/').filter(|_| !known.is_empty()) else { return Vec::new() };
-        // Who comes is counted by admission.
-        let is_new = change.stored.as_ref().is_some_and(|stored| stored.created == stored.revision);
+        if !frees(change) {
+            return Vec::new();
+        }
         let prefix = format!("{namespace}/");
-        let about = known.range(prefix.clone()..).take_while(|key| key.starts_with(&prefix) && !is_new);
+        let about = known.range(prefix.clone()..).take_while(|key| key.starts_with(&prefix));
         about.cloned().collect()
     }
 
@@ -71,6 +78,27 @@ impl Reconciler for Quotas {
         let status = object! { "hard" => hard, "used" => used.written() };
         self.client.update_status(QUOTAS, &quota, status).await.map(|()| Progress::Done)
     }
+}
+
+/// Whether a quota limits other than its status says: it is new, or has changed.
+fn is_limited_anew(quota: &Value) -> bool {
+    quota.at(&["spec", "hard"]) != quota.at(&["status", "hard"])
+}
+
+/// Whether a change may leave less in use.
+fn frees(change: &Entry) -> bool {
+    let Some(stored) = &change.stored else { return true };
+    if stored.created == stored.revision {
+        return false;
+    }
+    if PODS.is(&change.collection) {
+        let is_over = |pod: &Value| {
+            ["Succeeded", "Failed"].contains(&pod.str_at(&["status", "phase"]))
+                || pod.at(&["metadata", "deletionTimestamp"]).is_some_and(|time| !time.is_null())
+        };
+        return read(stored).map_or(true, |pod| is_over(&pod));
+    }
+    RESIZED.iter().any(|kind| kind.is(&change.collection))
 }
 
 /// What is used of each resource that is limited.
