@@ -48,12 +48,11 @@ impl Reconciler for Quotas {
             return if is_limited_anew { vec![change.key.to_string()] } else { Vec::new() };
         }
         let Some((namespace, _)) = change.key.split_once('/').filter(|_| !known.is_empty()) else { return Vec::new() };
-        if !frees(change) {
-            return Vec::new();
-        }
         let prefix = format!("{namespace}/");
         let about = known.range(prefix.clone()..).take_while(|key| key.starts_with(&prefix));
-        about.cloned().collect()
+        let about: Vec<String> = about.cloned().collect();
+        // The object is read only where a quota may be about it.
+        if about.is_empty() || frees(change) { about } else { Vec::new() }
     }
 
     async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
