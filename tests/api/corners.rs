@@ -101,6 +101,23 @@ fn routes_of_built_in_kinds_know_get_and_no_head() {
 }
 
 #[test]
+fn the_lists_of_all_namespaces_take_nothing_but_reads() {
+    let (server, _folder) = serve_nightly();
+    let not_allowed = "the server does not allow this method on the requested resource";
+    let not_found = "the server could not find the requested resource";
+    for path in ["/api/v1/configmaps", "/apis/apps/v1/deployments"] {
+        for method in ["POST", "PUT", "PATCH", "DELETE"] {
+            check(&server.send(method, path, &[], Some(b"{}")), 405, not_allowed);
+        }
+        check(&server.send("PUT", &format!("{path}/a"), &[], Some(b"{}")), 404, not_found);
+    }
+    // What can't be listed has no such path at all.
+    for path in ["/api/v1/bindings", "/apis/authorization.k8s.io/v1/localsubjectaccessreviews"] {
+        check(&server.send("POST", path, &[], Some(b"{}")), 404, not_found);
+    }
+}
+
+#[test]
 fn a_version_that_a_built_in_group_lacks_is_not_found_by_any_method() {
     let (server, _folder) = serve_nightly();
     for path in ["/apis/apiextensions.k8s.io/v1beta1", "/api/v2"] {

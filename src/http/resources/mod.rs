@@ -83,7 +83,13 @@ async fn route(app: &App, exchange: &Exchange, path: &ResourcePath, body: Body) 
     };
     let namespaced = version.is_namespaced();
     if !path.fits_scope(namespaced, verb) {
-        return Err(if built_in { Status::not_found_generic().into() } else { Refusal::NotFoundText });
+        return Err(if !built_in {
+            Refusal::NotFoundText
+        } else if is_list_of_all_namespaces(path, &version) {
+            Status::method_not_allowed_generic().into()
+        } else {
+            Status::not_found_generic().into()
+        });
     }
     if built_in {
         check_built_in_route(exchange, path, &version, verb)?;
@@ -197,6 +203,12 @@ fn authorize(app: &App, exchange: &Exchange, path: &ResourcePath, verb: Verb) ->
             Err(Refusal::Denied(Box::new(Status::forbidden(&path.group, &path.resource, &name, &why))))
         }
     }
+}
+
+/// Whether a path without a namespace is a route of a namespaced built-in resource: lists have one, and it takes nothing else.
+fn is_list_of_all_namespaces(path: &ResourcePath, version: &ServedVersion) -> bool {
+    let is_collection = path.namespace.is_empty() && path.name.is_empty();
+    version.is_namespaced() && is_collection && built_in(version).is_some_and(|kind| kind.can("list"))
 }
 
 /// The routes of built-in resources know their methods, and read some headers before the verb does.
