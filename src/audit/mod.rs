@@ -123,6 +123,8 @@ pub struct Event {
     pub code: u16,
     /// What a refusal says.
     pub failure: Option<Status>,
+    /// Of a request from nobody known, how its sender tried to be known; empty for all others.
+    pub attempted: String,
     pub annotations: Vec<(Cow<'static, str>, String)>,
 }
 
@@ -193,13 +195,15 @@ impl Event {
         let (whole, tenth) = (took_us / 1000, took_us / 100 % 10);
         line.push_str(&format!("{} {} {} {whole}.{tenth} ms", self.verb, self.uri, self.code));
         line.push_str(&format!(" {user} {agent}"));
-        if stage == Stage::ResponseStarted {
+        if stage == Stage::ResponseStarted && self.attempted.is_empty() {
             line.push_str(" begins");
         }
         let faults = self.annotations.iter().filter(|(name, _)| name == FAULT);
         faults.for_each(|(_, fault)| line.push_str(&format!(" [fault {fault}]")));
         if let Some(failure) = &self.failure {
             line.push_str(&format!(": {}", failure.message.replace('\n', " ")));
+        } else if !self.attempted.is_empty() {
+            line.push_str(&format!(": {}", self.attempted));
         }
         line.push('\n');
         line.into_bytes()
@@ -210,6 +214,9 @@ impl Event {
         let fields = status.make_object();
         fields.remove("apiVersion");
         fields.remove("kind");
+        if !self.attempted.is_empty() {
+            fields.insert("message", Value::from(self.attempted.as_str()));
+        }
         fields.insert("code", Value::Int(self.code.into()));
         status
     }
@@ -358,6 +365,21 @@ mod tests {
         let expected =
             "get /apis/g/v1/namespaces/n/widgets/w?x=1 404 1.2 ms jane kubectl/v1: widgets.g \"w\" not found\n";
         assert_eq!(String::from_utf8_lossy(&line), expected);
+    }
+
+    #[test]
+    fn a_request_from_nobody_known_has_one_line() {
+        let attempted = "Authentication failed, attempted: bearer".to_owned();
+        let event = Event { code: 401, attempted, user: UserInfo::default(), ..event() };
+        let brief = event.brief_line(Stage::ResponseStarted, Timestamp::UNIX_EPOCH);
+        let expected = "get /apis/g/v1/namespaces/n/widgets/w?x=1 401 0.0 ms - kubectl/v1: \
+            Authentication failed, attempted: bearer\n";
+        assert_eq!(String::from_utf8_lossy(&brief), expected);
+        let line = event.line(Stage::ResponseStarted, Timestamp::UNIX_EPOCH);
+        let line = String::from_utf8_lossy(&line);
+        let expected =
+            r#""responseStatus":{"metadata":{},"message":"Authentication failed, attempted: bearer","code":401}"#;
+        assert!(line.contains(expected) && line.contains(r#""user":{},"#), "{line}");
     }
 
     #[test]

@@ -19,6 +19,7 @@ use super::limits::{Limits, Places};
 use super::metrics::Metrics;
 use super::observe::Observer;
 use super::skiff::planes::Planes;
+use super::strangers::Strangers;
 
 /// Who issues tokens of service accounts.
 pub struct Issuing {
@@ -126,6 +127,11 @@ impl App {
     pub fn sharing(self, shared: Shared) -> Self {
         let Shared { documents, processor } = shared;
         App { documents, processor, ..self }
+    }
+
+    /// Who tells of requests that are not let in.
+    pub fn strangers(&self) -> Strangers {
+        Strangers { logs: Arc::clone(&self.observer.logs), plane: Arc::clone(&self.plane) }
     }
 
     /// Takes in what roles and bindings are now, wherever they were changed.

@@ -32,7 +32,8 @@ fn kind(exchange: &Exchange, target: Option<&Target>) -> Kind {
     }
 }
 
-fn event(exchange: &Exchange, target: Option<&Target>) -> Event {
+/// What is known of a request before it is answered.
+pub(super) fn event(exchange: &Exchange, target: Option<&Target>) -> Event {
     let (verb, object) = match target {
         Some(Target::Resource(path)) => {
             let verb = exchange.verb(path);

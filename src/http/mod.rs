@@ -32,6 +32,7 @@ mod resources;
 mod around;
 mod share;
 mod watch_stream;
+mod strangers;
 pub mod websocket;
 mod router;
 #[cfg(test)]
@@ -49,6 +50,7 @@ pub use limits::Limits;
 pub use router::router;
 pub use skiff::planes::{MAIN, Plane, Planes, Wanted, missing};
 pub use stopping::{Stop, Stopping};
+pub use strangers::Strangers;
 
 /// What the server says it is: clients compare it with their own version.
 pub const SERVER_VERSION: &str = concat!("v1.37.2+skiff-", env!("CARGO_PKG_VERSION"));

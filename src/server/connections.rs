@@ -348,7 +348,8 @@ impl Gate {
             Door::Loopback => UserInfo::unsecured(),
             Door::Tls(peer) => match self.who(peer, request.headers()).await {
                 Some(user) => user,
-                None => return (!gate::is_health_path(request.uri().path())).then(gate::unauthorized),
+                None if gate::is_health_path(request.uri().path()) => return None,
+                None => return Some(self.refuse(peer, request)),
             },
         };
         request.extensions_mut().insert(user);

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use axum::body::Body;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
-use hyper::{HeaderMap, Response, StatusCode};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{HeaderMap, Request, Response, StatusCode};
 
 use super::tls::Peer;
 use crate::auth::{RequestHeader, Tokens, UserInfo, bearer_token};
-use crate::http::{audit_id, websocket};
+use crate::http::{Strangers, audit_id, websocket};
 
 /// Paths that answer whoever asks.
 const HEALTH_PATHS: [&str; 3] = ["/healthz", "/livez", "/readyz"];
+
+const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
 /// What kube-apiserver answers to somebody it does not know.
 const UNAUTHORIZED: &str = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}
@@ -26,12 +28,14 @@ pub struct Gate {
     /// Whether somebody who shows nothing is let in, as nobody in particular.
     anonymous: bool,
     request_header: Arc<RequestHeader>,
+    /// Told of whom it does not let in.
+    strangers: Option<Strangers>,
 }
 
 impl Gate {
     /// A gate that takes the bearer tokens that `tokens` know.
     pub fn new(tokens: Arc<Tokens>) -> Self {
-        Gate { tokens, anonymous: false, request_header: Arc::default() }
+        Gate { tokens, anonymous: false, request_header: Arc::default(), strangers: None }
     }
 
     /// The same, letting in who shows nothing about themselves, if so.
@@ -42,6 +46,23 @@ impl Gate {
     /// The same, believing proxies what they say in these headers.
     pub fn with_request_header(self, request_header: RequestHeader) -> Self {
         Gate { request_header: Arc::new(request_header), ..self }
+    }
+
+    /// The same, telling of whom it does not let in.
+    pub fn with_strangers(self, strangers: Strangers) -> Self {
+        Gate { strangers: Some(strangers), ..self }
+    }
+
+    /// Refuses a request from nobody known.
+    pub(super) fn refuse<B>(&self, peer: &Peer, request: &mut Request<B>) -> Response<Body> {
+        // Its line and its answer have one name.
+        if let Ok(id) = HeaderValue::from_str(&audit_id(request.headers())) {
+            request.headers_mut().insert(AUDIT_ID, id);
+        }
+        if let Some(strangers) = &self.strangers {
+            strangers.tell(request, *peer != Peer::Unnamed);
+        }
+        unauthorized()
     }
 
     /// The user; `None` for a request without an identity that we issued.
@@ -103,7 +124,7 @@ pub fn is_health_path(path: &str) -> bool {
 }
 
 /// The 401 that Kubernetes answers.
-pub fn unauthorized() -> Response<Body> {
+fn unauthorized() -> Response<Body> {
     refusal(StatusCode::UNAUTHORIZED, "application/json", UNAUTHORIZED)
 }
 
@@ -116,7 +137,7 @@ pub fn not_local() -> Response<Body> {
 /// Names the refusal as the audit log would.
 pub fn with_audit_id(mut refusal: Response<Body>, headers: &HeaderMap) -> Response<Body> {
     if let Ok(id) = HeaderValue::from_str(&audit_id(headers)) {
-        refusal.headers_mut().insert("audit-id", id);
+        refusal.headers_mut().insert(AUDIT_ID, id);
     }
     refusal
 }

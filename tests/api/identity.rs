@@ -10,6 +10,7 @@ use kubeskiff::server::{Authority, Identity};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, ServerName};
+use serde_json::json;
 
 use crate::kubectl::Kubectl;
 use crate::server::{Answer, Folder, Server};
@@ -82,6 +83,29 @@ fn a_token_that_nobody_issued_is_unauthorized() {
     for header in ["Authorization: Bearer s3cret\r\n", "Authorization: Basic YTpi\r\n", "Authorization:\r\n"] {
         is_unauthorized(&get(&server, "/api/v1/namespaces", None, header));
     }
+}
+
+#[test]
+fn a_refused_request_has_a_line_in_the_audit_log() {
+    let folder = Folder::for_test();
+    let path = folder.0.join("audit.log");
+    let arguments = ["--store", "memory", "--audit-log-path", path.to_str().expect("it is text")];
+    let server = Server::start(&folder.0, &arguments);
+    let answer = get(&server, "/api/v1/namespaces/n/pods", None, "Authorization: Bearer s3cret\r\n");
+    assert_eq!(answer.status, 401);
+    let log = std::fs::read_to_string(&path).expect("it is written before the answer is");
+    let id = answer.header("audit-id");
+    let events: Vec<serde_json::Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("each line is an event"))
+        .filter(|event: &serde_json::Value| event["auditID"] == id)
+        .collect();
+    let [event] = &events[..] else { panic!("it has one line: {log}") };
+    assert_eq!((&event["stage"], &event["verb"]), (&json!("ResponseStarted"), &json!("list")));
+    assert_eq!((&event["user"], &event["objectRef"]["resource"]), (&json!({}), &json!("pods")));
+    let why = "Authentication failed, attempted: bearer";
+    assert_eq!(event["responseStatus"], json!({"metadata": {}, "message": why, "code": 401}));
+    assert!(!log.contains("s3cret"));
 }
 
 #[test]

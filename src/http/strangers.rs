@@ -1,0 +1,99 @@
+//! What the audit log is told of requests that come to nothing, since nobody knows who sends them.
+//!
+//! Source: `k8s.io/apiserver/pkg/endpoints/filters`, `WithFailedAuthenticationAudit`, release 1.37.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, Request, StatusCode, header};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+
+use crate::audit::{Event, Log, PLANE, Stage};
+
+use super::classify;
+use super::exchange::Exchange;
+use super::path;
+use super::query::Query;
+
+/// Whom it is told.
+#[derive(Clone)]
+pub struct Strangers {
+    pub(super) logs: Arc<[Log]>,
+    pub(super) plane: Arc<str>,
+}
+
+impl Strangers {
+    /// Writes the one line of a request that is answered 401. `certified` is whether its client showed a certificate.
+    pub fn tell<B>(&self, request: &Request<B>, certified: bool) {
+        if self.logs.is_empty() {
+            return;
+        }
+        let mut head = Request::new(Body::empty());
+        *head.method_mut() = request.method().clone();
+        *head.uri_mut() = request.uri().clone();
+        *head.headers_mut() = request.headers().clone();
+        *head.extensions_mut() = request.extensions().clone();
+        let attempted =
+            attempted(request.headers(), &Query::parse(request.uri().query().unwrap_or_default()), certified);
+        let (exchange, _) = Exchange::read(head);
+        let mut event = Event {
+            code: StatusCode::UNAUTHORIZED.as_u16(),
+            attempted,
+            ..classify::event(&exchange, path::parse(&exchange.path).ok().as_ref())
+        };
+        if !self.plane.is_empty() {
+            event.annotations.push((PLANE.into(), self.plane.to_string()));
+        }
+        let now = Timestamp::now();
+        self.logs.iter().for_each(|log| log.write(&event, Stage::ResponseStarted, now));
+    }
+}
+
+/// The ways in which a request tried to tell who sends it.
+fn attempted(headers: &HeaderMap, query: &Query, certified: bool) -> String {
+    let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let scheme = authorization.trim().split_once(' ').map(|(scheme, _)| scheme.to_ascii_lowercase());
+    let ways = [
+        ("basic", is_basic(authorization)),
+        ("bearer", scheme.as_deref() == Some("bearer")),
+        ("access_token", query.first("access_token").is_some_and(|token| !token.trim().is_empty())),
+        ("x509", certified),
+    ];
+    let ways: Vec<_> = ways.into_iter().filter(|(_, is_tried)| *is_tried).map(|(way, _)| way).collect();
+    match ways.as_slice() {
+        [] => "Authentication failed, no credentials provided".to_owned(),
+        ways => format!("Authentication failed, attempted: {}", ways.join(", ")),
+    }
+}
+
+/// Whether there is a name and a password, as Go's `BasicAuth` reads them.
+fn is_basic(authorization: &str) -> bool {
+    const PREFIX: &str = "Basic ";
+    let Some((prefix, encoded)) = authorization.split_at_checked(PREFIX.len()) else { return false };
+    prefix.eq_ignore_ascii_case(PREFIX) && STANDARD.decode(encoded).is_ok_and(|decoded| decoded.contains(&b':'))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(authorization: &'static str, query: &str, certified: bool, expected: &str) {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::AUTHORIZATION, HeaderValue::from_static(authorization));
+        assert_eq!(attempted(&headers, &Query::parse(query), certified), format!("Authentication failed, {expected}"));
+    }
+
+    #[test]
+    fn the_ways_are_named_in_which_a_sender_tried_to_be_known() {
+        check("", "", false, "no credentials provided");
+        check("Basic YTpi", "", false, "attempted: basic");
+        check("Basic YQ==", "", false, "no credentials provided");
+        check("bearer wrong", "access_token=a", true, "attempted: bearer, access_token, x509");
+        check("Bearer", "", true, "attempted: x509");
+    }
+}
