@@ -258,6 +258,10 @@ fn reduce_to_v2(value: &Value) -> Value {
                             });
                         }
                     }
+                    // Amounts, and numbers that may be texts: v2 has one type for a value.
+                    ("oneOf", Value::Array(_)) => {
+                        reduced.insert("type", "string".into());
+                    }
                     _ => {
                         reduced.insert(name, reduce_to_v2(value));
                     }
@@ -735,6 +739,47 @@ mod tests {
             names.retain(|name| name.contains('.'));
             assert!(names.len() > 10 && names.iter().all(|name| definitions.contains_key(name)));
         }
+    }
+
+    /// What is published of a built-in kind, at a path within its definitions.
+    fn published(group: &str, plural: &str, dialect: Dialect, path: &[&str]) -> Value {
+        let mut definitions = Map::new();
+        insert_published(kinds::find(group, plural).expect("it is a kind"), dialect, &mut definitions);
+        Value::from(definitions).at(path).cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn items_of_built_in_kinds_are_references_or_types_alone() {
+        const SERVICE: &str = "io.k8s.api.core.v1.ServiceSpec";
+        let of = |dialect, field, part| published("", "services", dialect, &[SERVICE, "properties", field, part]);
+        let reference = "#/components/schemas/io.k8s.api.core.v1.ServicePort";
+        assert_eq!(of(Dialect::V3, "ports", "items"), object! { "$ref" => reference });
+        assert_eq!(of(Dialect::V3, "selector", "additionalProperties"), object! { "type" => "string" });
+        let reference = "#/definitions/io.k8s.api.core.v1.ServicePort";
+        assert_eq!(of(Dialect::V2, "ports", "items"), object! { "$ref" => reference });
+        const REQUEST: &str = "io.k8s.api.certificates.v1.CertificateSigningRequestSpec";
+        let path = [REQUEST, "properties", "extra", "additionalProperties"];
+        let extra = published("certificates.k8s.io", "certificatesigningrequests", Dialect::V3, &path);
+        assert_eq!(extra, object! { "type" => "array", "items" => object! { "type" => "string" } });
+    }
+
+    #[test]
+    fn amounts_and_numbers_that_may_be_texts_have_two_types_in_v3_and_one_in_v2() {
+        const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
+        const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
+        let types = |names: [&str; 2]| names.map(|name| object! { "type" => name }).to_vec();
+        let of = |dialect, name| published("", "pods", dialect, &[name]);
+        let either = object! { "oneOf" => types(["integer", "string"]), "format" => "int-or-string" };
+        assert_eq!(of(Dialect::V3, INT_OR_STRING), either);
+        assert_eq!(of(Dialect::V3, QUANTITY), object! { "oneOf" => types(["string", "number"]) });
+        assert_eq!(of(Dialect::V2, INT_OR_STRING), object! { "type" => "string", "format" => "int-or-string" });
+        assert_eq!(of(Dialect::V2, QUANTITY), object! { "type" => "string" });
+    }
+
+    #[test]
+    fn what_an_inlined_type_requires_is_required() {
+        let path = ["io.k8s.api.core.v1.EphemeralContainer", "required"];
+        assert_eq!(published("", "pods", Dialect::V3, &path), Value::from(vec![Value::from("name")]));
     }
 
     #[test]

@@ -41,13 +41,19 @@ impl Named {
         let schema = match message.codec {
             Codec::Object => structure(message, self, &mut references),
             Codec::Time | Codec::MicroTime => object! { "type" => "string", "format" => "date-time" },
-            Codec::Duration | Codec::Quantity => object! { "type" => "string" },
-            Codec::IntOrString => object! { "type" => "string", "format" => "int-or-string" },
+            Codec::Duration => object! { "type" => "string" },
+            Codec::Quantity => object! { "oneOf" => either("string", "number") },
+            Codec::IntOrString => object! { "oneOf" => either("integer", "string"), "format" => "int-or-string" },
             Codec::List => message.fields.first().map_or(Value::Null, |items| field(items, &mut references)),
             _ => object! { "type" => "object" },
         };
         Definition { name: self.definition_name(), schema, references }
     }
+}
+
+/// The schemas of two types.
+fn either(one: &str, other: &str) -> Vec<Value> {
+    [one, other].map(|name| object! { "type" => name }).into()
 }
 
 fn structure(message: &'static Message, named: &Named, references: &mut Vec<&'static Named>) -> Value {
@@ -59,7 +65,7 @@ fn structure(message: &'static Message, named: &Named, references: &mut Vec<&'st
     if !properties.is_empty() {
         fields.insert("properties", properties.into());
     }
-    let required = message.fields.iter().filter(|field| field.is_required);
+    let required = message.members().filter(|field| field.is_required);
     let required: Vec<Value> = required.map(|field| Value::from(field.json)).collect();
     if !required.is_empty() {
         fields.insert("required", required.into());
@@ -91,12 +97,11 @@ fn describe(fields: &mut Map, description: &str) {
 
 fn field(field: &'static Field, references: &mut Vec<&'static Named>) -> Value {
     work::step();
-    let of_items = Field { owner: None, always: true, default: None, shape: Shape::Value, ..*field };
     let mut schema = match field.shape {
         Shape::Value | Shape::Pointer | Shape::Inline => one(field, references),
-        Shape::List => object! { "type" => "array", "items" => one(&of_items, references) },
+        Shape::List => object! { "type" => "array", "items" => item(field, references) },
         Shape::Map | Shape::Extensions => {
-            object! { "type" => "object", "additionalProperties" => one(&of_items, references) }
+            object! { "type" => "object", "additionalProperties" => item(field, references) }
         }
     };
     let fields = schema.make_object();
@@ -123,7 +128,16 @@ fn field(field: &'static Field, references: &mut Vec<&'static Named>) -> Value {
     schema
 }
 
-/// One of what a field holds.
+/// One of what a list or map holds: it has no default, and a reference stands alone.
+fn item(field: &Field, references: &mut Vec<&'static Named>) -> Value {
+    let schema = one(&Field { owner: None, always: false, default: None, shape: Shape::Pointer, ..*field }, references);
+    match schema.get("allOf") {
+        Some(Value::Array(all)) if all.len() == 1 => all[0].clone(),
+        _ => schema,
+    }
+}
+
+/// What a field holds that is neither a list nor a map.
 fn one(field: &Field, references: &mut Vec<&'static Named>) -> Value {
     let of_type = |name: &str, format: &str, zero: Value| {
         let mut fields = Map::new();
@@ -147,6 +161,9 @@ fn one(field: &Field, references: &mut Vec<&'static Named>) -> Value {
         Kind::Double => of_type("number", "double", Value::Int(0)),
         Kind::String => of_type("string", "", Value::from("")),
         Kind::Bytes => object! { "type" => "string", "format" => "byte" },
+        Kind::Message(Ref::Named(named)) if matches!(named.message().codec, Codec::List) => {
+            list(named.message(), references)
+        }
         Kind::Message(Ref::Named(named)) => {
             references.push(named);
             let reference = object! { "$ref" => format!("#/components/schemas/{}", named.definition_name()) };
@@ -158,9 +175,12 @@ fn one(field: &Field, references: &mut Vec<&'static Named>) -> Value {
             Value::Object(fields)
         }
         // A list in a map.
-        Kind::Message(Ref::Made(list)) => list.fields.first().map_or(Value::Null, |items| {
-            let items = Field { shape: Shape::Value, always: true, ..*items };
-            object! { "type" => "array", "items" => one(&items, references) }
-        }),
+        Kind::Message(Ref::Made(made)) => list(made, references),
     }
+}
+
+/// A type that is a list.
+fn list(message: &Message, references: &mut Vec<&'static Named>) -> Value {
+    let items = message.fields.first().map_or(Value::Null, |items| item(items, references));
+    object! { "type" => "array", "items" => items }
 }
