@@ -212,7 +212,12 @@ pub(super) fn merge_strategically(
     if let Some(error) = message.and_then(|message| message.restore_error(&patched)) {
         return Err(unfit(&error));
     }
-    let patched = restored(patched, message);
+    let mut patched = restored(patched, message);
+    // Go restores the object into its type, whatever the patch says or leaves out of that.
+    if let Value::Object(fields) = &mut patched {
+        fields.insert("apiVersion", version.api_version().into());
+        fields.insert("kind", version.names.kind.as_str().into());
+    }
     let decoded = strategy.decode(patched, &target.resource.versions).map_err(|error| unfit(&error))?;
     errors.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field \"{path}\"")));
     match request.field_validation {

@@ -170,6 +170,30 @@ fn lists_of_an_account_are_merged_by_name() {
 }
 
 #[test]
+fn a_strategic_patch_may_replace_the_whole_object_and_says_nothing_of_its_type() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let spec = json!({"replicas": 3, "selector": {"matchLabels": {"a": "b"}}, "template": template});
+    let path = create(
+        &server,
+        "/apis/apps/v1/namespaces/default/deployments",
+        json!({"metadata": {"name": "a"}, "spec": spec}),
+    );
+    let mut whole = json!({"$patch": "replace", "metadata": {"name": "a"}, "spec": spec});
+    whole["spec"].as_object_mut().expect("it is one").remove("replicas");
+    let patched = send(&server, "PATCH", &path, &whole).json();
+    assert_eq!((&patched["kind"], &patched["apiVersion"]), (&json!("Deployment"), &json!("apps/v1")));
+    assert_eq!((&patched["spec"]["replicas"], &patched["spec"]["revisionHistoryLimit"]), (&json!(1), &json!(10)));
+    let other = json!({"kind": "Foo", "apiVersion": "x/v1", "spec": {"replicas": 2}});
+    let patched = send(&server, "PATCH", &path, &other).json();
+    assert_eq!((&patched["kind"], &patched["spec"]["replicas"]), (&json!("Deployment"), &json!(2)));
+    let nameless = json!({"$patch": "replace", "spec": {"replicas": 2}});
+    let answer = send(&server, "PATCH", &path, &nameless);
+    check_refused(&answer, 400, "the name of the object (a based on URL) was undeterminable: name must be provided");
+}
+
+#[test]
 fn a_strategic_patch_that_does_not_fit_is_refused() {
     let folder = Folder::for_test();
     let server = memory(&folder);
