@@ -217,6 +217,7 @@ impl Serve {
             read_only: self.max_requests_inflight,
             mutating: self.max_mutating_requests_inflight,
             request_timeout: Duration::from_secs(self.request_timeout.max(1)),
+            ..Limits::default()
         }
     }
 

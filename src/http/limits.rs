@@ -4,7 +4,7 @@
 //! waits for a webhook, it has one of as many other places, so that a webhook that hangs keeps none from work but those
 //! who wait for it.
 //! DIFFERS: kube-apiserver never refuses members of `system:masters`. Here everybody whom the kubeconfig was made for is
-//! one, so the limits are for them, too.
+//! one, so the limits are for them, too; the stand-in for kube-apiserver has them wait for a minute.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,6 +23,8 @@ use crate::webhook::patience::Held;
 pub(super) const TOO_MANY_REQUESTS: &str = "Too many requests, please try again later.";
 /// How long a request waits for a place.
 const PLACE_WAIT: Duration = Duration::from_secs(1);
+/// How long it waits where those who ask belong to `system:masters`, as under envtest.
+const MASTERS_PLACE_WAIT: Duration = Duration::from_secs(60);
 
 /// How many requests that take long may be at work or wait for their turns.
 const LONG_MAX: usize = 1024;
@@ -36,12 +38,21 @@ pub struct Limits {
     pub mutating: usize,
     /// How long a request may take. A watch is answered at once and then goes on.
     pub request_timeout: Duration,
+    /// How long a request waits for a place before it is refused.
+    pub place_wait: Duration,
 }
 
 impl Default for Limits {
     /// kube-apiserver's.
     fn default() -> Self {
-        Limits { read_only: 400, mutating: 200, request_timeout: Duration::from_secs(60) }
+        Limits { read_only: 400, mutating: 200, request_timeout: Duration::from_secs(60), place_wait: PLACE_WAIT }
+    }
+}
+
+impl Limits {
+    /// The same where everybody belongs to `system:masters`, whom kube-apiserver does not refuse.
+    pub fn of_masters(self) -> Self {
+        Limits { place_wait: MASTERS_PLACE_WAIT, ..self }
     }
 }
 
@@ -62,6 +73,7 @@ pub(super) struct Places {
     long: Row,
     /// Of those that change nothing, and of the others.
     at_work: [Gauge; 2],
+    wait: Duration,
 }
 
 struct Row {
@@ -110,6 +122,7 @@ impl Places {
             mutating: row(limits.mutating),
             long: row(LONG_MAX),
             at_work: ["readOnly", "mutating"].map(|kind| metrics.in_flight(kind)),
+            wait: limits.place_wait,
         }
     }
 
@@ -122,7 +135,7 @@ impl Places {
         };
         let row = if expected == Expected::Long { &self.long } else { row };
         let permit = match &row.free {
-            Some(free) => Some(timeout(PLACE_WAIT, Arc::clone(free).acquire_owned()).await.ok()?.ok()?),
+            Some(free) => Some(timeout(self.wait, Arc::clone(free).acquire_owned()).await.ok()?.ok()?),
             None => None,
         };
         at_work.inc();
@@ -150,6 +163,20 @@ mod tests {
         drop(taken);
         assert!(places.take(Kind::ReadOnly, Expected::Short).await.is_some());
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn masters_wait_for_a_place() {
+        let limits = Limits { mutating: 1, ..Limits::default() }.of_masters();
+        let places = Places::new(&limits, &Metrics::new());
+        let taken = places.take(Kind::Mutating, Expected::Short).await;
+        let next = places.take(Kind::Mutating, Expected::Short);
+        let (next, ()) = tokio::join!(next, async {
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            drop(taken);
+        });
+        assert!(next.is_some());
+    }
+
     #[tokio::test(start_paused = true)]
     async fn who_waits_for_a_webhook_makes_room_as_long_as_there_is_some_aside() {
         let limits = Limits { read_only: 1, ..Limits::default() };

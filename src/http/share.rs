@@ -41,7 +41,8 @@ pub(super) fn of(app: &App, exchange: &Exchange, target: Option<&Target>, kind: 
     match target {
         Some(Target::Resource(path)) if kind == Kind::Mutating => {
             let size_class = exchange.content_length.checked_ilog2();
-            processor.share(user, (method, &path.group, &path.resource, &path.subresource, size_class), guess)
+            let kind = (method, &path.group, &path.resource, &path.subresource, size_class);
+            processor.share_of_change(user, kind, guess)
         }
         _ => processor.share(user, (method, &exchange.uri, &exchange.accept, &exchange.accept_encoding), guess),
     }

@@ -31,6 +31,8 @@ pub(super) struct Attendant {
     used: Duration,
     clock: Duration,
     turn: Option<(Turn, Instant)>,
+    /// Until when it goes on without one, since too many wait.
+    alone_until: Option<Instant>,
 }
 
 /// Watches over what the server does for itself: it needs no turn, and nothing ends it.
@@ -68,7 +70,14 @@ impl Run {
 
 impl Attendant {
     pub fn new(share: Arc<Share>) -> Self {
-        Attendant { share, run: Run::begin(), used: Duration::ZERO, clock: Duration::ZERO, turn: None }
+        Attendant {
+            share,
+            run: Run::begin(),
+            used: Duration::ZERO,
+            clock: Duration::ZERO,
+            turn: None,
+            alone_until: None,
+        }
     }
 
     fn is_long(&self, now: Instant) -> bool {
@@ -82,11 +91,17 @@ impl Attendant {
         match &self.turn {
             Some((_, since)) if now.duration_since(*since) < SLICE || !self.share.turns.are_wanted() => return Ok(()),
             Some(_) => self.turn = None,
+            None if self.alone_until.is_some_and(|until| now < until) => return Ok(()),
             None => {}
         }
         let share = &self.share;
         let take = || share.turns.take_on_thread(&share.user, || share.is_wanted(Instant::now()));
-        self.turn = Some((on_blocking_thread(take)?, Instant::now()));
+        match on_blocking_thread(take) {
+            Ok(turn) => self.turn = Some((turn, Instant::now())),
+            // What it may have written stands: who is told to come again would write it twice.
+            Err(Ended::Overload) if share.is_change => self.alone_until = Some(Instant::now() + SLICE),
+            Err(ended) => return Err(ended),
+        }
         Ok(())
     }
 

@@ -97,6 +97,26 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_change_that_has_begun_is_not_refused_for_those_who_wait() {
+        let processor = Processor::of(1);
+        let user = Arc::from("jane");
+        let mut waiting = Vec::new();
+        while let Ok(turn) = processor.turns.take(&user) {
+            waiting.push(turn);
+        }
+        let work = || async {
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_millis(10) {
+                step();
+            }
+        };
+        let read = processor.share("jane", "a read", Expected::Short);
+        assert!(matches!(metered(&read, work()).await, Err(Broken::Ended(Ended::Overload))));
+        let change = processor.share_of_change("jane", "a change", Expected::Short);
+        assert_eq!(metered(&change, work()).await.ok(), Some(()));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn long_work_needs_one_turn_and_gives_it_back() {
         let processor = Processor::of(1);
         let work = |expected| {

@@ -74,6 +74,8 @@ pub struct Share {
     /// What is known of its kind.
     kind: u64,
     expected: Expected,
+    /// Whether it may write something, after which it must not be told to come again.
+    is_change: bool,
     /// Set once it has taken long.
     was_long: AtomicBool,
     cancelled: AtomicBool,
@@ -109,6 +111,15 @@ impl Processor {
     /// The share of a request of `user`. What is equal in `kind` took about as long until now; where nothing is known of
     /// it, `guess` counts.
     pub fn share(&self, user: &str, kind: impl Hash, guess: Expected) -> Arc<Share> {
+        self.made(user, kind, guess, false)
+    }
+
+    /// The same of a request that may write something: once it has begun, it is not refused for others that wait.
+    pub fn share_of_change(&self, user: &str, kind: impl Hash, guess: Expected) -> Arc<Share> {
+        self.made(user, kind, guess, true)
+    }
+
+    fn made(&self, user: &str, kind: impl Hash, guess: Expected, is_change: bool) -> Arc<Share> {
         let kind = self.hasher.hash_one((user, kind));
         Arc::new(Share {
             user: Arc::from(user),
@@ -116,6 +127,7 @@ impl Processor {
             stopped: Arc::clone(&self.stopped),
             kind,
             expected: self.record.expected(kind).unwrap_or(guess),
+            is_change,
             was_long: AtomicBool::new(false),
             cancelled: AtomicBool::new(false),
             deadline: Mutex::default(),

@@ -263,7 +263,9 @@ fn limits(flags: &Flags) -> Limits {
         read_only: number("max-requests-inflight").unwrap_or(default.read_only),
         mutating: number("max-mutating-requests-inflight").unwrap_or(default.mutating),
         request_timeout: flags.duration("request-timeout").unwrap_or(default.request_timeout),
+        ..default
     }
+    .of_masters()
 }
 
 /// The audit log; without a policy nothing is logged, as in kube-apiserver.
