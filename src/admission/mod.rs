@@ -5,6 +5,7 @@
 
 pub mod asking;
 pub mod concern;
+pub mod configuration;
 mod figures;
 mod namespace_lifecycle;
 mod objects;
@@ -31,11 +32,12 @@ use crate::policy::mutation::Mutated;
 use crate::policy::request::{Name, Request};
 use crate::value::Value;
 
+pub use configuration::Configuration;
 pub use figures::{Figures, Outcome, WebhookCall};
 pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces, Phase};
 pub use objects::{Objects, Place};
 pub use owner_references::OwnerReferences;
-pub use pod_security::PodSecurity;
+pub use pod_security::{PodSecurity, Settings as PodSecuritySettings};
 pub use pods::{DefaultTolerationSeconds, NodeDeclaredFeatureValidator, PodResizeValidator, Priority, RuntimeClass};
 pub use webhooks::Webhooks;
 

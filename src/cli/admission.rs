@@ -6,6 +6,7 @@
 //! objects by `admission::Objects`, behind which stands the view. A quota's usage is written before the object is, as
 //! in the reference.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
@@ -13,16 +14,19 @@ use ipnet::IpNet;
 
 use crate::admission::policies::{MutatingPolicies, ValidatingPolicies};
 use crate::admission::{
-    Admission as Step, Chain, DefaultTolerationSeconds, Figures, NamespaceLifecycle, NodeDeclaredFeatureValidator,
-    Objects, OwnerReferences, PodResizeValidator, PodSecurity, Priority, RuntimeClass, Webhooks, plugins,
+    Admission as Step, Chain, Configuration, DefaultTolerationSeconds, Figures, NamespaceLifecycle,
+    NodeDeclaredFeatureValidator, Objects, OwnerReferences, PodResizeValidator, PodSecurity, PodSecuritySettings,
+    Priority, RuntimeClass, Webhooks, plugins,
 };
 use crate::auth::Authorizer;
+use crate::kinds::pod_object::namespace_tolerations::ClusterTolerations;
 use crate::policy::{Mutating, Validating};
 use crate::registry::{StoredNamespaces, StoredObjects, StoredPolicies, StoredWebhooks};
 use crate::store::Storage;
 use crate::webhook::{Client, ServiceAddress};
 
 const NAMESPACE_LIFECYCLE: &str = "NamespaceLifecycle";
+const EVENT_RATE_LIMIT: &str = "EventRateLimit";
 /// The plugin that kube-apiserver has on and `skiff serve` off.
 pub const SERVICE_ACCOUNT: &str = "ServiceAccount";
 
@@ -33,6 +37,16 @@ struct Parts {
     authorizer: Arc<dyn Authorizer>,
     client: Arc<Client>,
     figures: Arc<Figures>,
+    settings: Settings,
+}
+
+/// What plugins are told by the configuration file.
+#[derive(Clone, Default)]
+struct Settings {
+    pod_security: PodSecuritySettings,
+    node_selectors: plugins::NodeSelectors,
+    tolerations: ClusterTolerations,
+    event_rate_limit: plugins::EventRateLimit,
 }
 
 impl Parts {
@@ -52,7 +66,7 @@ impl Parts {
 type Plugin = (&'static str, bool, fn(&Parts) -> Box<dyn Step>);
 
 /// Every admission plugin, in the order in which they are asked.
-const PLUGINS: [Plugin; 33] = [
+const PLUGINS: [Plugin; 35] = [
     (NAMESPACE_LIFECYCLE, true, |parts| {
         Box::new(NamespaceLifecycle { namespaces: StoredNamespaces(parts.storage.clone()) })
     }),
@@ -65,13 +79,21 @@ const PLUGINS: [Plugin; 33] = [
     ("NodeRestriction", false, |parts| Box::new(plugins::NodeRestriction { objects: Arc::clone(&parts.objects) })),
     ("TaintNodesByCondition", true, |_| Box::new(plugins::TaintNodesByCondition)),
     ("AlwaysPullImages", false, |_| Box::new(plugins::AlwaysPullImages)),
-    ("PodSecurity", true, |parts| Box::new(PodSecurity { objects: Arc::clone(&parts.objects) })),
-    ("PodNodeSelector", false, |parts| Box::new(plugins::PodNodeSelector { objects: Arc::clone(&parts.objects) })),
+    ("PodSecurity", true, |parts| {
+        let settings = parts.settings.pod_security.clone();
+        Box::new(PodSecurity { objects: Arc::clone(&parts.objects), settings })
+    }),
+    ("PodNodeSelector", false, |parts| {
+        let selectors = parts.settings.node_selectors.clone();
+        Box::new(plugins::PodNodeSelector { objects: Arc::clone(&parts.objects), selectors })
+    }),
     ("Priority", true, |parts| Box::new(Priority { objects: Arc::clone(&parts.objects) })),
     ("DefaultTolerationSeconds", true, |_| Box::new(DefaultTolerationSeconds)),
     ("PodTolerationRestriction", false, |parts| {
-        Box::new(plugins::PodTolerationRestriction { objects: Arc::clone(&parts.objects) })
+        let cluster = parts.settings.tolerations.clone();
+        Box::new(plugins::PodTolerationRestriction { objects: Arc::clone(&parts.objects), cluster })
     }),
+    (EVENT_RATE_LIMIT, false, |parts| Box::new(parts.settings.event_rate_limit.clone())),
     ("ExtendedResourceToleration", false, |_| Box::new(plugins::ExtendedResourceToleration)),
     ("DefaultStorageClass", true, |parts| {
         Box::new(plugins::DefaultStorageClass { objects: Arc::clone(&parts.objects) })
@@ -120,13 +142,12 @@ const PLUGINS: [Plugin; 33] = [
     }),
     ("ValidatingAdmissionWebhook", true, |parts| parts.webhooks(false)),
     ("ResourceQuota", true, |parts| Box::new(plugins::ResourceQuota { objects: Arc::clone(&parts.objects) })),
+    ("AlwaysDeny", false, |_| Box::new(plugins::AlwaysDeny)),
 ];
 
 /// kube-apiserver's other plugins: what they do is not done here, so that they may be off and on as one likes.
-const OTHERS: [&str; 9] = [
+const OTHERS: [&str; 7] = [
     "AlwaysAdmit",
-    "AlwaysDeny",
-    "EventRateLimit",
     "ImagePolicyWebhook",
     "JobValidation",
     "NamespaceAutoProvision",
@@ -156,11 +177,70 @@ pub struct Admission {
     /// namespaces that do not exist; MutatingAdmissionWebhook and ValidatingAdmissionWebhook call webhooks
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub disable_admission_plugins: Vec<String>,
+
+    /// An AdmissionConfiguration, with what PodSecurity, EventRateLimit, PodNodeSelector and PodTolerationRestriction are told
+    #[arg(long, value_name = "FILE")]
+    pub admission_control_config_file: Option<PathBuf>,
+
+    #[arg(skip)]
+    settings: Settings,
 }
 
 impl Admission {
+    /// The plugins that are named on and off, with what the file of their configuration says.
+    ///
+    /// # Errors
+    ///
+    /// A name is not known, or what is wrong with the file.
+    pub fn new(on: Vec<String>, off: Vec<String>, file: Option<PathBuf>) -> Result<Self, String> {
+        let mut admission = Admission {
+            webhook_services: Vec::new(),
+            webhook_denied: Vec::new(),
+            enable_admission_plugins: on,
+            disable_admission_plugins: off,
+            admission_control_config_file: file,
+            settings: Settings::default(),
+        };
+        admission.settle()?;
+        Ok(admission)
+    }
+
+    /// Reads the file of the plugins' configuration.
+    ///
+    /// # Errors
+    ///
+    /// A plugin's name is not known, or what is wrong with the file.
+    pub fn settle(&mut self) -> Result<(), String> {
+        if let Some(fault) = self.fault() {
+            return Err(fault);
+        }
+        let configuration = self.admission_control_config_file.as_deref().map(Configuration::read).transpose()?;
+        let configuration = configuration.unwrap_or_default();
+        let told = |plugin: &'static str| configuration.of(plugin);
+        let failed = |plugin: &str, why: String| {
+            format!("failed to apply admission: couldn't init admission plugin {plugin:?}: {why}")
+        };
+        let settings = &mut self.settings;
+        if let Some(value) = told("PodSecurity") {
+            settings.pod_security = PodSecuritySettings::parse(value).map_err(|why| failed("PodSecurity", why))?;
+        }
+        if let Some(value) = told("PodNodeSelector") {
+            settings.node_selectors =
+                plugins::NodeSelectors::parse(value).map_err(|why| failed("PodNodeSelector", why))?;
+        }
+        if let Some(value) = told("PodTolerationRestriction") {
+            settings.tolerations =
+                plugins::cluster_tolerations(value).map_err(|why| failed("PodTolerationRestriction", why))?;
+        }
+        if self.is_on(EVENT_RATE_LIMIT) {
+            self.settings.event_rate_limit =
+                plugins::EventRateLimit::parse(told(EVENT_RATE_LIMIT)).map_err(|why| failed(EVENT_RATE_LIMIT, why))?;
+        }
+        Ok(())
+    }
+
     /// What is wrong with the names of plugins.
-    pub fn fault(&self) -> Option<String> {
+    fn fault(&self) -> Option<String> {
         let named = || self.enable_admission_plugins.iter().chain(&self.disable_admission_plugins);
         let is_known =
             |name: &String| PLUGINS.iter().any(|(known, ..)| known == name) || OTHERS.contains(&name.as_str());
@@ -196,6 +276,7 @@ impl Admission {
             authorizer,
             client: Arc::clone(client),
             figures: Arc::default(),
+            settings: self.settings.clone(),
         };
         let wanted = PLUGINS.iter().filter(|(name, ..)| self.is_on(name));
         Chain(wanted.map(|(_, _, make)| make(&parts)).collect())

@@ -138,8 +138,8 @@ pub fn emulated(text: &str) -> Result<Minor, String> {
 
 impl Serve {
     /// Serves until it is told to stop. Exit codes: 0 for a clean end, 1 for a failure, 2 for wrong use.
-    pub async fn run(self) -> ExitCode {
-        if let Some(fault) = self.admission.fault() {
+    pub async fn run(mut self) -> ExitCode {
+        if let Err(fault) = self.admission.settle() {
             tell(fault);
             return ExitCode::from(2);
         }

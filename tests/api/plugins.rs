@@ -102,3 +102,141 @@ fn what_the_plugins_refuse_is_told_in_their_words() {
         (404, "namespaces \"nowhere\" not found".to_owned())
     );
 }
+
+/// A server whose plugins are told by a file what holds for all namespaces.
+fn start_configured(folder: &Folder) -> Server {
+    let root = folder.0.join("admission.yaml");
+    let text = "
+        apiVersion: apiserver.config.k8s.io/v1
+        kind: AdmissionConfiguration
+        plugins:
+        - name: PodSecurity
+          configuration:
+            apiVersion: pod-security.admission.config.k8s.io/v1
+            kind: PodSecurityConfiguration
+            defaults: {enforce: baseline, warn: restricted}
+            exemptions: {namespaces: [exempt]}
+        - name: EventRateLimit
+          path: events.yaml
+        - name: PodNodeSelector
+          configuration: {podNodeSelectorPluginConfig: {clusterDefaultNodeSelector: zone=a, tight: zone=b}}
+        - name: PodTolerationRestriction
+          configuration:
+            apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1
+            kind: Configuration
+            default: [{key: team, operator: Exists}]
+            whitelist: [{key: team, operator: Exists}, {key: node.kubernetes.io/not-ready, operator: Exists},
+              {key: node.kubernetes.io/unreachable, operator: Exists}]";
+    std::fs::write(&root, text).expect("it is written");
+    let limits = "{apiVersion: eventratelimit.admission.k8s.io/v1alpha1, kind: Configuration, limits: [\
+                  {type: Namespace, qps: 1, burst: 1}, {type: User, qps: 1, burst: 100}]}";
+    std::fs::write(folder.0.join("events.yaml"), limits).expect("it is written");
+    let file = root.to_str().expect("it is text");
+    let plugins = "EventRateLimit,PodNodeSelector,PodTolerationRestriction";
+    let arguments = ["--enable-admission-plugins", plugins, "--admission-control-config-file", file];
+    let server = Server::start(&folder.0.join("data"), &[&["--store", "memory"][..], &arguments].concat());
+    let standards =
+        json!({"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/audit": "baseline"});
+    let selects_nothing = json!({"scheduler.alpha.kubernetes.io/node-selector": ""});
+    for metadata in [
+        json!({"name": "n"}),
+        json!({"name": "exempt", "labels": standards}),
+        json!({"name": "tight", "annotations": selects_nothing}),
+    ] {
+        let exempt = metadata["name"] == "exempt";
+        let made = post(&server, "/api/v1/namespaces", &json!({"metadata": metadata}));
+        assert_eq!(made.status, 201, "{}", made.json());
+        let told = "299 - \"namespace \\\"exempt\\\" is exempt from Pod Security, and the policy \
+                    (enforce=restricted:latest, audit=baseline:latest) will be ignored\"";
+        assert_eq!(made.header("warning"), if exempt { told } else { "" });
+    }
+    server
+}
+
+#[test]
+fn plugins_go_by_their_configuration() {
+    let folder = Folder::for_test();
+    let server = start_configured(&folder);
+    let make = |namespace: &str, spec: Value| {
+        let mut spec = spec;
+        spec["containers"] = json!([{"name": "c", "image": "i"}]);
+        post(
+            &server,
+            &format!("/api/v1/namespaces/{namespace}/pods"),
+            &json!({"metadata": {"name": "p"}, "spec": spec}),
+        )
+    };
+    let refused = make("n", json!({"hostNetwork": true}));
+    let why = "pods \"p\" is forbidden: violates PodSecurity \"baseline:latest\": host namespaces (hostNetwork=true)";
+    assert_eq!((refused.status, refused.json()["message"].as_str()), (403, Some(why)));
+    let made = make("n", json!({}));
+    assert!(
+        made.header("warning").contains("would violate PodSecurity \\\"restricted:latest\\\""),
+        "{}",
+        made.header("warning")
+    );
+    let spec = &made.json()["spec"];
+    assert_eq!(spec["nodeSelector"], json!({"zone": "a"}));
+    assert!(spec["tolerations"].as_array().is_some_and(|all| all.iter().any(|one| one["key"] == "team")), "{spec}");
+    let made = make("exempt", json!({"hostNetwork": true}));
+    assert_eq!((made.status, made.header("warning")), (201, ""));
+    let refused = make("tight", json!({"nodeSelector": {"zone": "c"}}));
+    let why = "pods \"p\" is forbidden: pod node label selector labels conflict with its namespace whitelist";
+    assert_eq!((refused.status, refused.json()["message"].as_str()), (403, Some(why)));
+    let refused = make("n", json!({"tolerations": [{"key": "x", "operator": "Exists"}]}));
+    let message = refused.json()["message"].as_str().unwrap_or_default().to_owned();
+    assert!(message.ends_with("conflict with its cluster whitelist"), "{message}");
+}
+
+#[test]
+fn events_come_no_faster_than_the_configuration_says() {
+    let folder = Folder::for_test();
+    let server = start_configured(&folder);
+    let send = |namespace: &str, name: &str| {
+        let event = json!({"metadata": {"name": name}, "involvedObject": {"namespace": namespace}});
+        post(&server, &format!("/api/v1/namespaces/{namespace}/events"), &event)
+    };
+    let answers: Vec<Answer> = (0..20).map(|at| send("n", &format!("e{at}"))).collect();
+    assert_eq!(answers[0].status, 201, "{}", answers[0].json());
+    let refused = answers.iter().find(|answer| answer.status != 201).expect("twenty come in less than twenty seconds");
+    let status = refused.json();
+    assert_eq!((refused.status, &status["reason"], status.get("details")), (429, &json!("TooManyRequests"), None));
+    assert_eq!(status["message"], "Too many requests: limit reached on type Namespace for key n");
+    assert_eq!(send("tight", "e").status, 201, "another namespace has a limit of its own");
+}
+
+#[test]
+fn always_deny_denies_all_modifications() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory", "--enable-admission-plugins", "AlwaysDeny"]);
+    let refused = post(&server, "/api/v1/namespaces/default/configmaps", &json!({"metadata": {"name": "a"}}));
+    let why = "configmaps \"a\" is forbidden: admission control is denying all modifications";
+    assert_eq!((refused.status, refused.json()["message"].as_str()), (403, Some(why)));
+    assert_eq!(server.send("GET", "/api/v1/namespaces/default/configmaps", &[], None).status, 200);
+}
+
+#[test]
+fn the_audit_log_has_what_the_audit_level_of_a_namespace_minds() {
+    let folder = Folder::for_test();
+    let log = folder.0.join("audit.log");
+    let path = log.to_str().expect("it is text");
+    let server = Server::start(&folder.0.join("data"), &["--store", "memory", "--audit-log-path", path]);
+    let labels = json!({"pod-security.kubernetes.io/audit": "baseline"});
+    let made = post(&server, "/api/v1/namespaces", &json!({"metadata": {"name": "n", "labels": labels}}));
+    assert_eq!(made.status, 201, "{}", made.json());
+    let spec = json!({"hostNetwork": true, "containers": [{"name": "c", "image": "i"}]});
+    let pod = json!({"metadata": {"name": "p"}, "spec": spec});
+    let made = post(&server, "/api/v1/namespaces/n/pods", &pod);
+    assert_eq!(made.status, 201, "{}", made.json());
+    assert_eq!(server.terminate().0, Some(0));
+    let log = std::fs::read_to_string(&log).expect("it is written");
+    let events = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("each line is an event"));
+    let complete = |event: &Value| event["stage"] == "ResponseComplete" && event["auditID"] == made.header("audit-id");
+    let event = events.into_iter().find(complete).expect("it is told");
+    let annotations = &event["annotations"];
+    assert_eq!(annotations["pod-security.kubernetes.io/enforce-policy"], "privileged:latest");
+    assert_eq!(
+        annotations["pod-security.kubernetes.io/audit-violations"],
+        "would violate PodSecurity \"baseline:latest\": host namespaces (hostNetwork=true)"
+    );
+}

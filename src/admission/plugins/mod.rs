@@ -1,10 +1,12 @@
 //! Plugins that change or refuse objects of built-in kinds.
 
+mod always_deny;
 mod always_pull_images;
 mod certificates;
 mod default_ingress_class;
 mod default_storage_class;
 mod deny_service_external_ips;
+mod event_rate_limit;
 mod extended_resource_toleration;
 mod limit_pod_hard_anti_affinity_topology;
 mod limit_ranger;
@@ -19,6 +21,7 @@ mod service_account;
 mod storage_object_in_use_protection;
 mod taint_nodes_by_condition;
 
+pub use always_deny::AlwaysDeny;
 pub use always_pull_images::AlwaysPullImages;
 pub use certificates::{
     CertificateApproval, CertificateSigning, CertificateSubjectRestriction, ClusterTrustBundleAttest,
@@ -26,14 +29,15 @@ pub use certificates::{
 pub use default_ingress_class::DefaultIngressClass;
 pub use default_storage_class::DefaultStorageClass;
 pub use deny_service_external_ips::DenyServiceExternalIps;
+pub use event_rate_limit::EventRateLimit;
 pub use extended_resource_toleration::ExtendedResourceToleration;
 pub use limit_pod_hard_anti_affinity_topology::LimitPodHardAntiAffinityTopology;
 pub use limit_ranger::LimitRanger;
 pub use namespace_exists::NamespaceExists;
 pub use node_restriction::NodeRestriction;
 pub use persistent_volume_claim_resize::PersistentVolumeClaimResize;
-pub use pod_node_selector::PodNodeSelector;
-pub use pod_toleration_restriction::PodTolerationRestriction;
+pub use pod_node_selector::{NodeSelectors, PodNodeSelector};
+pub use pod_toleration_restriction::{PodTolerationRestriction, cluster_tolerations};
 pub use pod_topology_labels::PodTopologyLabels;
 pub use resource_quota::{Charges, ResourceQuota};
 pub use service_account::ServiceAccount;

@@ -1,7 +1,10 @@
 //! `PodNodeSelector`: pods get the node labels that an annotation of their namespace selects, and may not contradict them.
 //!
-//! Source: `plugin/pkg/admission/podnodeselector`, release 1.37, without its file of defaults and allowed labels.
+//! Its configuration has the labels of namespaces without the annotation, and for each namespace those that its pods may ask
+//! for.
+//! Source: `plugin/pkg/admission/podnodeselector`, release 1.37.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -14,8 +17,42 @@ use crate::value::{Map, Value, go_quote};
 
 const ANNOTATION: &str = "scheduler.alpha.kubernetes.io/node-selector";
 
+/// Under this name the configuration has the labels of namespaces that have no annotation.
+const DEFAULT: &str = "clusterDefaultNodeSelector";
+
 pub struct PodNodeSelector {
     pub objects: Arc<dyn Objects>,
+    pub selectors: NodeSelectors,
+}
+
+/// Labels by namespaces, as the configuration has them.
+#[derive(Clone, Debug, Default)]
+pub struct NodeSelectors(BTreeMap<String, String>);
+
+impl NodeSelectors {
+    /// Reads `podNodeSelectorPluginConfig`.
+    ///
+    /// # Errors
+    ///
+    /// It is not a mapping from names to texts.
+    pub fn parse(configuration: &Value) -> Result<Self, String> {
+        const FIELD: &str = "podNodeSelectorPluginConfig";
+        let mut selectors = BTreeMap::new();
+        let found = configuration.get(FIELD).filter(|found| !found.is_null());
+        let Some(found) = found else { return Ok(NodeSelectors::default()) };
+        for (name, selector) in found.as_object().ok_or_else(|| format!("{FIELD} is not a mapping"))?.iter() {
+            let selector = match selector {
+                Value::Null => "",
+                selector => selector.as_str().ok_or_else(|| format!("{FIELD}.{name} is not a text"))?,
+            };
+            selectors.insert(name.to_owned(), selector.to_owned());
+        }
+        Ok(NodeSelectors(selectors))
+    }
+
+    fn of(&self, name: &str) -> &str {
+        self.0.get(name).map(String::as_str).unwrap_or_default()
+    }
 }
 
 #[async_trait]
@@ -33,7 +70,10 @@ impl Admission for PodNodeSelector {
     }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
-        self.selected(attributes).await?.map_or(Ok(()), |selected| check(&selected, object))
+        let Some(selected) = self.selected(attributes).await? else { return Ok(()) };
+        check(&selected, object)?;
+        let allowed = labels_of(self.selectors.of(attributes.namespace)).map_err(|why| Status::plain(500, &why))?;
+        check_allowed(&allowed, object)
     }
 }
 
@@ -45,7 +85,7 @@ impl PodNodeSelector {
         }
         let namespace = namespace(&*self.objects, attributes).await?;
         let text = namespace.at(&["metadata", "annotations", ANNOTATION]).and_then(Value::as_str);
-        labels_of(text.unwrap_or_default()).map(Some).map_err(|why| Status::plain(500, &why))
+        labels_of(text.unwrap_or_else(|| self.selectors.of(DEFAULT))).map(Some).map_err(|why| Status::plain(500, &why))
     }
 }
 
@@ -59,6 +99,17 @@ fn check(selected: &Map, pod: &Value) -> Result<(), Status> {
         return Ok(());
     }
     let why = "pod node label selector conflicts with its namespace node label selector";
+    Err(Status::forbidden("", "pods", pod.str_at(&["metadata", "name"]), why))
+}
+
+/// A pod asks for no other labels than those `allowed`; where none are, for what it likes.
+fn check_allowed(allowed: &Map, pod: &Value) -> Result<(), Status> {
+    let selector = pod.at(&["spec", "nodeSelector"]).and_then(Value::as_object);
+    let asks_for_other = |selector: &Map| selector.iter().any(|(key, value)| allowed.get(key) != Some(value));
+    if allowed.is_empty() || !selector.is_some_and(asks_for_other) {
+        return Ok(());
+    }
+    let why = "pod node label selector labels conflict with its namespace whitelist";
     Err(Status::forbidden("", "pods", pod.str_at(&["metadata", "name"]), why))
 }
 
@@ -86,6 +137,26 @@ fn labels_of(text: &str) -> Result<Map, String> {
 mod tests {
     use super::*;
     use crate::object;
+
+    #[test]
+    fn a_namespace_may_allow_some_labels_alone() {
+        let allowed = labels_of("zone=a,disk=ssd").expect("they are labels");
+        let pod = |selector: Value| object! { "spec" => object! { "nodeSelector" => selector } };
+        assert!(check_allowed(&allowed, &pod(object! { "zone" => "a" })).is_ok());
+        assert!(check_allowed(&allowed, &Value::Null).is_ok());
+        assert!(check_allowed(&Map::default(), &pod(object! { "zone" => "b" })).is_ok());
+        let refused = check_allowed(&allowed, &pod(object! { "zone" => "b" })).expect_err("it is refused");
+        assert!(refused.message.ends_with("pod node label selector labels conflict with its namespace whitelist"));
+    }
+
+    #[test]
+    fn a_configuration_has_texts() {
+        let read = |value: Value| NodeSelectors::parse(&object! { "podNodeSelectorPluginConfig" => value });
+        let selectors = read(object! { DEFAULT => "a=b", "n" => Value::Null }).expect("it is valid");
+        assert_eq!((selectors.of(DEFAULT), selectors.of("n"), selectors.of("m")), ("a=b", "", ""));
+        assert!(read(Value::from("a")).is_err() && read(object! { "n" => 1 }).is_err());
+        assert!(NodeSelectors::parse(&object! {}).is_ok());
+    }
 
     #[test]
     fn labels_are_read_or_refused() {

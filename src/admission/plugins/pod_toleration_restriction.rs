@@ -1,19 +1,47 @@
 //! `PodTolerationRestriction`: pods get the tolerations that annotations of their namespace name, and no others than it allows.
 //!
-//! Source: `plugin/pkg/admission/podtolerationrestriction`, release 1.37, without its file of defaults.
+//! Its configuration has those of pods whose namespaces say nothing.
+//! Source: `plugin/pkg/admission/podtolerationrestriction`, release 1.37.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use super::{is_about, namespace};
+use crate::admission::configuration::{check_fields, check_type};
 use crate::admission::{Admission, Attributes, Objects, Operation};
-use crate::kinds::pod_object::namespace_tolerations;
+use crate::kinds::pod_object::namespace_tolerations::{self, ClusterTolerations};
 use crate::meta::Status;
 use crate::value::Value;
 
+const GROUP_VERSION: &str = "podtolerationrestriction.admission.k8s.io/v1alpha1";
+
 pub struct PodTolerationRestriction {
     pub objects: Arc<dyn Objects>,
+    pub cluster: ClusterTolerations,
+}
+
+/// The tolerations of a Configuration.
+///
+/// # Errors
+///
+/// It is something else, or has a field that is not known.
+pub fn cluster_tolerations(configuration: &Value) -> Result<ClusterTolerations, String> {
+    const TOLERATION: [&str; 5] = ["key", "operator", "value", "effect", "tolerationSeconds"];
+    check_type(configuration, &[GROUP_VERSION], "Configuration")?;
+    check_fields(configuration, "", &["apiVersion", "kind", "default", "whitelist"])?;
+    let list = |field: &str| -> Result<Vec<Value>, String> {
+        let items = match configuration.get(field) {
+            None | Some(Value::Null) => return Ok(Vec::new()),
+            Some(Value::Array(items)) => items,
+            Some(_) => return Err(format!("{field} is not a list")),
+        };
+        for (at, toleration) in items.iter().enumerate() {
+            check_fields(toleration, &format!("{field}[{at}]"), &TOLERATION)?;
+        }
+        Ok(items.clone())
+    };
+    Ok(ClusterTolerations { default: list("default")?, allowed: list("whitelist")? })
 }
 
 #[async_trait]
@@ -22,7 +50,7 @@ impl Admission for PodTolerationRestriction {
         if is_concerned(attributes) {
             let namespace = namespace(&*self.objects, attributes).await?;
             let is_new = attributes.operation == Operation::Create;
-            namespace_tolerations::admit(object, &namespace, is_new).map_err(refused)?;
+            namespace_tolerations::admit(object, &namespace, &self.cluster, is_new).map_err(refused)?;
         }
         Ok(())
     }
@@ -32,7 +60,7 @@ impl Admission for PodTolerationRestriction {
             return Ok(());
         }
         let namespace = namespace(&*self.objects, attributes).await?;
-        namespace_tolerations::validate(object, &namespace).map_err(refused)
+        namespace_tolerations::validate(object, &namespace, &self.cluster).map_err(refused)
     }
 }
 
@@ -43,4 +71,27 @@ fn is_concerned(attributes: &Attributes<'_>) -> bool {
 /// In the reference it is an error without a code.
 fn refused(why: String) -> Status {
     Status::plain(500, &why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    #[test]
+    fn a_configuration_has_lists_of_tolerations() {
+        let read = |rest: &str| {
+            let text = format!("{{apiVersion: {GROUP_VERSION}, kind: Configuration, {rest}}}");
+            cluster_tolerations(&yaml::decode(text.as_bytes()).expect("the test is YAML"))
+        };
+        let found =
+            read("default: [{key: a, operator: Exists}], whitelist: [{key: a}, {key: b}]").expect("it is valid");
+        assert_eq!((found.default.len(), found.allowed.len()), (1, 2));
+        assert_eq!(read("default: a"), Err("default is not a list".to_owned()));
+        assert_eq!(
+            read("whitelist: [{name: a}]"),
+            Err("strict decoding error: unknown field \"whitelist[0].name\"".to_owned())
+        );
+        assert!(cluster_tolerations(&Value::Null).is_err());
+    }
 }

@@ -4,6 +4,7 @@
 
 mod checks;
 mod policy;
+mod settings;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -12,9 +13,12 @@ use async_trait::async_trait;
 
 use super::{Admission, Attributes, Objects, Operation, Place, denied_name};
 use crate::meta::Status;
+use crate::meta::field::ErrorList;
 use crate::value::Value;
 use checks::{Violation, violations};
 use policy::{Level, Policy, Standard};
+
+pub use settings::Settings;
 
 /// How many pods of a namespace are looked at when it asks for more.
 const PODS_MAX: usize = 3000;
@@ -32,8 +36,12 @@ const TEMPLATES: [(&str, &str, &[&str]); 8] = [
     ("batch", "cronjobs", &["spec", "jobTemplate", "spec", "template"]),
 ];
 
+/// What begins the names of its annotations in the audit log.
+const ANNOTATION: &str = "pod-security.kubernetes.io/";
+
 pub struct PodSecurity {
     pub objects: Arc<dyn Objects>,
+    pub settings: Settings,
 }
 
 #[async_trait]
@@ -61,25 +69,46 @@ impl Admission for PodSecurity {
 }
 
 impl PodSecurity {
-    /// What the namespace of the request asks for.
-    async fn policy(&self, attributes: &Attributes<'_>) -> Result<Policy, Status> {
+    /// What the namespace of the request asks for, and whether the policy could be read.
+    async fn policy(&self, attributes: &Attributes<'_>) -> Result<(Policy, ErrorList), Status> {
         let place = Place { group: "", plural: "namespaces", namespace: "" };
         let namespace = self.objects.get(place, attributes.namespace).await?.unwrap_or_default();
-        Ok(Policy::of(labels(&namespace)).0)
+        Ok(Policy::of(labels(&namespace), self.settings.defaults))
+    }
+
+    /// Whether the namespace or the user of a request is exempt.
+    fn exempts(&self, attributes: &Attributes<'_>) -> bool {
+        let by_namespace = self.settings.exempts_namespace(attributes.namespace);
+        if by_namespace || self.settings.exempts_user(&attributes.user.name) {
+            annotate(attributes, "exempt", if by_namespace { "namespace" } else { "user" });
+            return true;
+        }
+        false
     }
 
     async fn validate_namespace(&self, attributes: &Attributes<'_>, namespace: &Value) -> Result<(), Status> {
         if !attributes.subresource.is_empty() {
             return Ok(());
         }
-        let (new, errors) = Policy::of(labels(namespace));
-        let known = attributes.old.map(|old| Policy::of(labels(old)));
+        let defaults = self.settings.defaults;
+        let (new, errors) = Policy::of(labels(namespace), defaults);
+        let known = attributes.old.map(|old| Policy::of(labels(old), defaults));
         if !errors.is_empty() && known.as_ref().is_none_or(|(_, old_errors)| *old_errors != errors) {
             return Err(Status::invalid("", "Namespace", attributes.name, &errors));
         }
-        let Some((old, _)) = known else { return Ok(()) };
+        let is_exempt = self.settings.exempts_namespace(attributes.name);
+        let Some((old, _)) = known else {
+            if is_exempt {
+                self.warn_exempt(attributes, new, labels(namespace));
+            }
+            return Ok(());
+        };
         let asks_less = new.enforce.minor == old.enforce.minor && new.enforce.level <= old.enforce.level;
         if new.enforce.level > Level::Privileged && !asks_less {
+            if is_exempt {
+                self.warn_exempt(attributes, new, labels(namespace));
+                return Ok(());
+            }
             let place = Place { group: "", plural: "pods", namespace: attributes.name };
             let pods = self.objects.list(place).await?;
             for warning in warnings_of_pods(attributes.name, new.enforce, &pods) {
@@ -89,15 +118,39 @@ impl PodSecurity {
         Ok(())
     }
 
+    /// Tells that the labels of an exempt namespace mean nothing.
+    fn warn_exempt(&self, attributes: &Attributes<'_>, policy: Policy, labels: &Value) {
+        if policy.asks_nothing() || policy == self.settings.defaults {
+            return;
+        }
+        let asked = policy.asked_by(labels).join(", ");
+        let name = attributes.name;
+        let text =
+            format!("namespace \"{name}\" is exempt from Pod Security, and the policy ({asked}) will be ignored");
+        attributes.told.warn(&text);
+    }
+
     async fn validate_pod(&self, attributes: &Attributes<'_>, pod: &Value) -> Result<(), Status> {
         if OTHER_PARTS.contains(&attributes.subresource) {
             return Ok(());
         }
-        let policy = self.policy(attributes).await?;
-        if policy.asks_nothing() || attributes.old.is_some_and(|old| !is_significant(pod, old)) {
+        if self.exempts(attributes) {
+            return Ok(());
+        }
+        let (policy, faults) = self.policy(attributes).await?;
+        if faults.is_empty() && policy.asks_nothing() {
+            annotate(attributes, "enforce-policy", &Policy::default().enforce.to_string());
+            return Ok(());
+        }
+        if attributes.old.is_some_and(|old| !is_significant(pod, old)) {
             return Ok(());
         }
         let (metadata, spec) = parts(pod);
+        if self.exempts_class(attributes, spec) {
+            return Ok(());
+        }
+        annotate(attributes, "enforce-policy", &policy.enforce.to_string());
+        note(attributes, (policy, &faults), metadata, spec);
         let found = violations(policy.enforce, metadata, spec);
         if !found.is_empty() {
             let why = format!("violates PodSecurity \"{}\": {}", policy.enforce, details(&found));
@@ -109,10 +162,48 @@ impl PodSecurity {
 
     async fn validate_template(&self, attributes: &Attributes<'_>, template: Option<&Value>) -> Result<(), Status> {
         let Some(template) = template.filter(|template| !template.is_null()) else { return Ok(()) };
-        let policy = self.policy(attributes).await?;
+        if self.exempts(attributes) {
+            return Ok(());
+        }
+        let (policy, faults) = self.policy(attributes).await?;
+        if faults.is_empty() && [policy.warn, policy.audit].iter().all(|it| it.level == Level::Privileged) {
+            return Ok(());
+        }
         let (metadata, spec) = parts(template);
+        if self.exempts_class(attributes, spec) {
+            return Ok(());
+        }
+        note(attributes, (policy, &faults), metadata, spec);
         warn(attributes, policy.warn, metadata, spec);
         Ok(())
+    }
+}
+
+impl PodSecurity {
+    /// Whether the runtime class of a pod is exempt.
+    fn exempts_class(&self, attributes: &Attributes<'_>, spec: &Value) -> bool {
+        let is_exempt = self.settings.exempts_runtime_class_of(spec);
+        if is_exempt {
+            annotate(attributes, "exempt", "runtimeClass");
+        }
+        is_exempt
+    }
+}
+
+/// Tells the audit log.
+fn annotate(attributes: &Attributes<'_>, name: &str, text: &str) {
+    attributes.told.annotate(format!("{ANNOTATION}{name}"), text);
+}
+
+/// Tells the audit log what its policy minds, and that labels could not be read.
+fn note(attributes: &Attributes<'_>, (policy, faults): (Policy, &ErrorList), metadata: &Value, spec: &Value) {
+    if !faults.is_empty() {
+        annotate(attributes, "error", &format!("Failed to parse policy: {}", faults.aggregate()));
+    }
+    let found = violations(policy.audit, metadata, spec);
+    if !found.is_empty() {
+        let why = format!("would violate PodSecurity \"{}\": {}", policy.audit, details(&found));
+        annotate(attributes, "audit-violations", &why);
     }
 }
 
@@ -219,7 +310,7 @@ mod tests {
     #[track_caller]
     fn check(standard: &str, spec: &str, expected: &str) {
         let level = yaml::decode(format!("pod-security.kubernetes.io/enforce: {standard}").as_bytes()).expect("YAML");
-        let (policy, errors) = Policy::of(&level);
+        let (policy, errors) = Policy::of(&level, Policy::default());
         assert!(errors.is_empty());
         let spec = yaml::decode(spec.as_bytes()).expect("the test is YAML");
         assert_eq!(details(&violations(policy.enforce, &Value::Null, &spec)), expected, "{spec:?}");

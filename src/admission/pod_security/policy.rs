@@ -6,6 +6,8 @@ use crate::meta::field::{Error, ErrorList, Path};
 use crate::value::Value;
 
 const LEVELS: [&str; 3] = ["privileged", "baseline", "restricted"];
+const LATEST: &str = "latest";
+const VERSIONS: &str = "must be \"latest\" or \"v1.x\"";
 const PREFIX: &str = "pod-security.kubernetes.io/";
 
 /// How strict the standard is.
@@ -14,6 +16,22 @@ pub enum Level {
     Privileged,
     Baseline,
     Restricted,
+}
+
+impl Level {
+    fn parse(name: &str) -> Option<Self> {
+        match name {
+            "privileged" => Some(Level::Privileged),
+            "baseline" => Some(Level::Baseline),
+            "restricted" => Some(Level::Restricted),
+            _ => None,
+        }
+    }
+}
+
+/// What a level must be.
+fn levels() -> String {
+    format!("must be one of {}", LEVELS.join(", "))
 }
 
 /// A level as some release of Kubernetes understood it: its minor version, or none for the newest.
@@ -43,13 +61,37 @@ pub struct Policy {
 
 const NOTHING: Standard = Standard { level: Level::Privileged, minor: None };
 
+impl Default for Policy {
+    fn default() -> Self {
+        Policy { enforce: NOTHING, audit: NOTHING, warn: NOTHING }
+    }
+}
+
+impl Standard {
+    /// The standard of a level and a version; empty texts are `privileged` and `latest`.
+    ///
+    /// # Errors
+    ///
+    /// Whether it is the version that is not known, that text, and what it must be.
+    pub fn parse<'t>(level: &'t str, version: &'t str) -> Result<Self, (bool, &'t str, String)> {
+        let level = match level {
+            "" => Level::Privileged,
+            level => Level::parse(level).ok_or_else(|| (false, level, levels()))?,
+        };
+        match (version, minor(version)) {
+            ("" | LATEST, _) => Ok(Standard { level, minor: None }),
+            (_, None) => Err((true, version, VERSIONS.to_owned())),
+            (_, minor) => Ok(Standard { level, minor }),
+        }
+    }
+}
+
 impl Policy {
-    /// The policy of a namespace with `labels`, and what is wrong with them.
-    pub fn of(labels: &Value) -> (Self, ErrorList) {
+    /// The policy of a namespace with `labels`, and what is wrong with them; what they leave open is as in `defaults`.
+    pub fn of(labels: &Value, defaults: Policy) -> (Self, ErrorList) {
         let mut errors = ErrorList::new();
-        let mut enforce = NOTHING;
+        let Policy { mut enforce, mut audit, mut warn } = defaults;
         let has_level = read(labels, "enforce", Level::Restricted, &mut enforce, &mut errors);
-        let (mut audit, mut warn) = (NOTHING, NOTHING);
         read(labels, "audit", Level::Privileged, &mut audit, &mut errors);
         read(labels, "warn", Level::Privileged, &mut warn, &mut errors);
         let says = |name: &str| labels.get(&format!("{PREFIX}{name}")).is_some();
@@ -61,6 +103,19 @@ impl Policy {
             }
         }
         (Policy { enforce, audit, warn }, errors)
+    }
+
+    /// What of it is more than nothing and was asked for by `labels`: `enforce=baseline:latest`.
+    pub fn asked_by(&self, labels: &Value) -> Vec<String> {
+        let is_named = |mode: &str| {
+            let name = format!("{PREFIX}{mode}");
+            labels.get(&name).is_some() || labels.get(&format!("{name}-version")).is_some()
+        };
+        [("enforce", self.enforce), ("audit", self.audit), ("warn", self.warn)]
+            .into_iter()
+            .filter(|(mode, standard)| standard.level != Level::Privileged && is_named(mode))
+            .map(|(mode, standard)| format!("{mode}={standard}"))
+            .collect()
     }
 
     /// Whether it asks for nothing at all.
@@ -76,23 +131,18 @@ fn read(labels: &Value, mode: &str, otherwise: Level, standard: &mut Standard, e
     let mut has_level = false;
     let name = format!("{PREFIX}{mode}");
     if let Some(level) = labels.get(&name).and_then(Value::as_str) {
-        standard.level = match level {
-            "privileged" => Level::Privileged,
-            "baseline" => Level::Baseline,
-            "restricted" => Level::Restricted,
-            _ => otherwise,
-        };
-        has_level = LEVELS.contains(&level);
+        let known = Level::parse(level);
+        standard.level = known.unwrap_or(otherwise);
+        has_level = known.is_some();
         if !has_level {
-            let why = format!("must be one of {}", LEVELS.join(", "));
-            errors.push(Error::invalid(&path.key(&name), level, why));
+            errors.push(Error::invalid(&path.key(&name), level, levels()));
         }
     }
     let name = format!("{PREFIX}{mode}-version");
     if let Some(version) = labels.get(&name).and_then(Value::as_str) {
         standard.minor = minor(version);
-        if version != "latest" && standard.minor.is_none() {
-            errors.push(Error::invalid(&path.key(&name), version, "must be \"latest\" or \"v1.x\""));
+        if version != LATEST && standard.minor.is_none() {
+            errors.push(Error::invalid(&path.key(&name), version, VERSIONS));
         }
     }
     has_level

@@ -38,8 +38,9 @@ const CONTROLLERS: &str = "SKIFF_CONTROLLERS";
 const TELLING_VERBOSITY: i64 = 2;
 
 /// The flags that change what this server does.
-const ACTING: [&str; 43] = [
+const ACTING: [&str; 44] = [
     "admission-control",
+    "admission-control-config-file",
     "anonymous-auth",
     "api-audiences",
     "audit-log-path",
@@ -140,10 +141,7 @@ fn tell_unused(flags: &Flags) {
 /// The server that the flags ask for.
 async fn server(flags: &Flags) -> Result<Server, String> {
     let listen = listen(flags)?;
-    let admission = admission(flags);
-    if let Some(fault) = admission.fault() {
-        return Err(fault);
-    }
+    let admission = admission(flags)?;
     let (users, papers, runtime_config) = (users(flags)?, papers(flags, listen)?, runtime_config(flags)?);
     let store = store::find(&flags.list("etcd-servers"), flags.text("etcd-cafile")).await?;
     Ok(Server {
@@ -180,7 +178,7 @@ fn listen(flags: &Flags) -> Result<SocketAddr, String> {
     }
 }
 
-fn admission(flags: &Flags) -> Admission {
+fn admission(flags: &Flags) -> Result<Admission, String> {
     let mut enabled = flags.list("enable-admission-plugins");
     enabled.extend(flags.list("admission-control"));
     let disabled = flags.list("disable-admission-plugins");
@@ -188,12 +186,7 @@ fn admission(flags: &Flags) -> Admission {
     if ![&enabled, &disabled].iter().any(|names| names.iter().any(|name| name == SERVICE_ACCOUNT)) {
         enabled.push(SERVICE_ACCOUNT.to_owned());
     }
-    Admission {
-        webhook_services: Vec::new(),
-        webhook_denied: Vec::new(),
-        enable_admission_plugins: enabled,
-        disable_admission_plugins: disabled,
-    }
+    Admission::new(enabled, disabled, flags.text("admission-control-config-file").map(PathBuf::from))
 }
 
 fn users(flags: &Flags) -> Result<Users, String> {

@@ -1,6 +1,6 @@
 //! The admission plugin PodTolerationRestriction: the tolerations that a namespace gives to its pods, and those that it allows.
 //!
-//! A namespace names both in annotations, as lists of tolerations in JSON.
+//! A namespace names both in annotations, as lists of tolerations in JSON; those of the cluster hold where it does not.
 //! Source: `plugin/pkg/admission/podtolerationrestriction` and `pkg/util/tolerations`.
 
 use super::qos;
@@ -12,14 +12,24 @@ const DEFAULTS: &str = "scheduler.alpha.kubernetes.io/defaultTolerations";
 const ALLOWED: &str = "scheduler.alpha.kubernetes.io/tolerationsWhitelist";
 const MEMORY_PRESSURE: &str = "node.kubernetes.io/memory-pressure";
 
+/// The tolerations of pods whose namespaces say nothing of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClusterTolerations {
+    /// What pods get.
+    pub default: Vec<Value>,
+    /// What pods may have; all, where it is empty.
+    pub allowed: Vec<Value>,
+}
+
 /// Gives a pod the tolerations of its namespace if it `is_new`, and, where it asks for resources, that of nodes which are
 /// short of memory.
 ///
 /// # Errors
 ///
 /// What is wrong with the annotation of the namespace.
-pub fn admit(pod: &mut Value, namespace: &Value, is_new: bool) -> Result<(), String> {
-    let mut more = if is_new { tolerations(namespace, DEFAULTS)?.unwrap_or_default() } else { Vec::new() };
+pub fn admit(pod: &mut Value, namespace: &Value, cluster: &ClusterTolerations, is_new: bool) -> Result<(), String> {
+    let mut more =
+        if is_new { tolerations(namespace, DEFAULTS)?.unwrap_or_else(|| cluster.default.clone()) } else { Vec::new() };
     if qos::class(pod) != "BestEffort" {
         more.push(object! { "key" => MEMORY_PRESSURE, "operator" => "Exists", "effect" => "NoSchedule" });
     }
@@ -29,24 +39,26 @@ pub fn admit(pod: &mut Value, namespace: &Value, is_new: bool) -> Result<(), Str
     Ok(())
 }
 
-/// Checks that a pod tolerates no more than its namespace allows.
+/// Checks that a pod tolerates no more than its namespace, or else the cluster, allows.
 ///
 /// # Errors
 ///
 /// Why it is refused, or what is wrong with the annotation of the namespace.
-pub fn validate(pod: &Value, namespace: &Value) -> Result<(), String> {
+pub fn validate(pod: &Value, namespace: &Value, cluster: &ClusterTolerations) -> Result<(), String> {
     let own = pod.items_at(&["spec", "tolerations"]);
     if own.is_empty() {
         return Ok(());
     }
-    let allowed = tolerations(namespace, ALLOWED)?.unwrap_or_default();
+    let own_allowed = tolerations(namespace, ALLOWED)?;
+    let scope = if own_allowed.is_some() { "namespace" } else { "cluster" };
+    let allowed = own_allowed.as_ref().unwrap_or(&cluster.allowed);
     let is_allowed = |toleration: &Value| allowed.iter().any(|wider| covers(wider, toleration));
     if allowed.is_empty() || own.iter().all(is_allowed) {
         return Ok(());
     }
-    let why =
-        "pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist";
-    Err(why.to_owned())
+    Err(format!(
+        "pod tolerations (possibly merged with namespace default tolerations) conflict with its {scope} whitelist"
+    ))
 }
 
 /// The tolerations in an annotation; `None` where there is no such annotation.
@@ -86,27 +98,44 @@ mod tests {
     fn a_new_pod_gets_what_its_namespace_tolerates() {
         let namespace = namespace(DEFAULTS, r#"[{"key":"a","operator":"Exists"}]"#);
         let mut pod = read("spec: {tolerations: [{key: b, operator: Exists}]}");
-        admit(&mut pod, &namespace, true).expect("the annotation is right");
+        admit(&mut pod, &namespace, &ClusterTolerations::default(), true).expect("the annotation is right");
         assert_eq!(pod.items_at(&["spec", "tolerations"]).len(), 2);
         let mut old = read("spec: {}");
-        admit(&mut old, &namespace, false).expect("the annotation is right");
+        admit(&mut old, &namespace, &ClusterTolerations::default(), false).expect("the annotation is right");
         assert_eq!(old, read("spec: {}"));
+    }
+
+    #[test]
+    fn a_new_pod_gets_what_the_cluster_tolerates_where_its_namespace_says_nothing() {
+        let cluster = ClusterTolerations { default: vec![object! { "key" => "a" }], ..ClusterTolerations::default() };
+        let added = |namespace: &Value| {
+            let mut pod = read("spec: {}");
+            admit(&mut pod, namespace, &cluster, true).expect("the annotation is right");
+            pod.items_at(&["spec", "tolerations"]).len()
+        };
+        assert_eq!((added(&read("{}")), added(&namespace(DEFAULTS, ""))), (1, 0));
     }
 
     #[test]
     fn a_pod_that_asks_for_resources_tolerates_a_lack_of_memory() {
         let mut pod = read("spec: {containers: [{name: c, resources: {requests: {cpu: '1'}}}]}");
-        admit(&mut pod, &read("{}"), true).expect("there is no annotation");
+        admit(&mut pod, &read("{}"), &ClusterTolerations::default(), true).expect("there is no annotation");
         assert_eq!(pod.items_at(&["spec", "tolerations"])[0].str_at(&["key"]), MEMORY_PRESSURE);
     }
 
     #[test]
     fn what_is_not_allowed_is_refused() {
         let namespace = namespace(ALLOWED, r#"[{"key":"a","operator":"Exists"}]"#);
-        let check = |tolerations: &str| validate(&read(&format!("spec: {{tolerations: {tolerations}}}")), &namespace);
+        let cluster = ClusterTolerations { allowed: vec![object! { "key" => "b" }], ..ClusterTolerations::default() };
+        let pod = |tolerations: &str| read(&format!("spec: {{tolerations: {tolerations}}}"));
+        let check = |tolerations: &str| validate(&pod(tolerations), &namespace, &cluster);
         assert_eq!(check("[]"), Ok(()));
         assert_eq!(check("[{key: a, operator: Equal, value: v}]"), Ok(()));
         assert!(check("[{key: b, operator: Exists}]").is_err_and(|why| why.ends_with("its namespace whitelist")));
         assert!(tolerations(&self::namespace(ALLOWED, "["), ALLOWED).is_err());
+        // Where the namespace says nothing, the cluster does.
+        let check = |tolerations: &str| validate(&pod(tolerations), &read("{}"), &cluster);
+        assert_eq!(check("[{key: b}]"), Ok(()));
+        assert!(check("[{key: a}]").is_err_and(|why| why.ends_with("its cluster whitelist")));
     }
 }

@@ -1,0 +1,202 @@
+//! The file of `--admission-control-config-file`: what plugins are told at the start.
+//!
+//! In: an AdmissionConfiguration in YAML or JSON, with the configuration of each plugin in it or in a file beside it. Out: these
+//! configurations by the names of their plugins, of which each plugin reads its own.
+//! Source: `k8s.io/apiserver/pkg/admission/config.go`, release 1.37.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use crate::value::{Map, Value, yaml};
+
+const GROUP_VERSIONS: [&str; 2] = ["apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1"];
+const KIND: &str = "AdmissionConfiguration";
+/// What stands at the top of a file that is the configuration of one plugin alone, as files once were.
+const ALONE: (&str, &str) = ("podNodeSelectorPluginConfig", "PodNodeSelector");
+
+/// The configurations of plugins, by the plugins' names.
+#[derive(Clone, Debug, Default)]
+pub struct Configuration(BTreeMap<String, Value>);
+
+impl Configuration {
+    /// Reads the file at `path`, and the files that it names.
+    ///
+    /// # Errors
+    ///
+    /// A file can't be read, or is not what it should be.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let unreadable = |why: String| {
+            format!("unable to read admission control configuration from {:?} [{why}]", path.display().to_string())
+        };
+        let root = read(path).map_err(unreadable)?;
+        if root.get("kind").is_none() && root.get(ALONE.0).is_some() {
+            return Ok(Configuration([(ALONE.1.to_owned(), root)].into()));
+        }
+        check_type(&root, &GROUP_VERSIONS, KIND)?;
+        check_fields(&root, "", &["apiVersion", "kind", "plugins"])?;
+        let base = path.parent().unwrap_or(Path::new(""));
+        let mut configurations = BTreeMap::new();
+        for (at, plugin) in root.items_at(&["plugins"]).iter().enumerate() {
+            check_fields(plugin, &format!("plugins[{at}]"), &["name", "path", "configuration"])?;
+            let nested = plugin.get("configuration").filter(|nested| !nested.is_null());
+            let configuration = match (nested, plugin.str_at(&["path"])) {
+                (Some(nested), _) => nested.clone(),
+                (None, "") => continue,
+                (None, file) => {
+                    let file = base.join(file);
+                    read(&file).map_err(|why| format!("couldn't open admission plugin configuration: {why}"))?
+                }
+            };
+            // Of several for one plugin the first counts.
+            configurations.entry(plugin.str_at(&["name"]).to_owned()).or_insert(configuration);
+        }
+        Ok(Configuration(configurations))
+    }
+
+    /// What the plugin of that name is told.
+    pub fn of(&self, plugin: &str) -> Option<&Value> {
+        self.0.get(plugin)
+    }
+}
+
+fn read(path: &Path) -> Result<Value, String> {
+    let text = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let value = yaml::decode(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    if value.as_object().is_none() {
+        return Err(format!("{}: it is not a mapping", path.display()));
+    }
+    Ok(value)
+}
+
+/// Checks what a configuration says that it is.
+///
+/// # Errors
+///
+/// It says something else.
+pub fn check_type(value: &Value, group_versions: &[&str], kind: &str) -> Result<(), String> {
+    let (api_version, found) = (value.str_at(&["apiVersion"]), value.str_at(&["kind"]));
+    if found.is_empty() {
+        return Err("Object 'Kind' is missing in the configuration".to_owned());
+    }
+    if found == kind && group_versions.contains(&api_version) {
+        return Ok(());
+    }
+    Err(format!(
+        "no kind {found:?} is registered for version {api_version:?}; expected {kind} of {}",
+        group_versions[0]
+    ))
+}
+
+/// The fields of a part of a configuration, none of which are other than `known`; `path` leads to the part.
+///
+/// # Errors
+///
+/// A field is not known, or the part is not a mapping.
+pub fn check_fields<'v>(value: &'v Value, path: &str, known: &[&str]) -> Result<&'v Map, String> {
+    let within = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    let Some(fields) = value.as_object() else { return Err(format!("{path} is not a mapping")) };
+    match fields.keys().find(|name| !known.contains(name)) {
+        Some(unknown) => Err(format!("strict decoding error: unknown field {:?}", within(unknown))),
+        None => Ok(fields),
+    }
+}
+
+/// The texts of a list, none of which stands there twice; `check` says what is wrong with one of them.
+///
+/// # Errors
+///
+/// What stands there is not a list of texts, or a text is not valid.
+pub fn names(
+    value: Option<&Value>,
+    path: &str,
+    check: impl Fn(&str) -> Vec<String>,
+) -> Result<BTreeSet<String>, String> {
+    let mut names = BTreeSet::new();
+    let items = match value {
+        None | Some(Value::Null) => return Ok(names),
+        Some(Value::Array(items)) => items,
+        Some(_) => return Err(format!("{path} is not a list")),
+    };
+    for (at, item) in items.iter().enumerate() {
+        let Some(name) = item.as_str() else { return Err(format!("{path}[{at}] is not a text")) };
+        let faults = check(name);
+        if !faults.is_empty() {
+            return Err(format!("{path}[{at}]: Invalid value: {name:?}: {}", faults.join(", ")));
+        }
+        if !names.insert(name.to_owned()) {
+            return Err(format!("{path}[{at}]: Duplicate value: {name:?}"));
+        }
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_folder(name: &str, files: &[(&str, &str)]) -> Result<Configuration, String> {
+        let folder = std::env::temp_dir().join(format!("skiff-admission-{}-{name}", std::process::id()));
+        fs::create_dir_all(&folder).expect("the folder is made");
+        for (file, text) in files {
+            fs::write(folder.join(file), text).expect("it is written");
+        }
+        let read = Configuration::read(&folder.join(files[0].0));
+        fs::remove_dir_all(&folder).expect("it is there");
+        read
+    }
+
+    #[test]
+    fn a_configuration_stands_in_the_file_or_in_one_beside_it() {
+        let root = "{apiVersion: apiserver.config.k8s.io/v1, kind: AdmissionConfiguration, plugins: [\
+                    {name: A, configuration: {a: 1}}, {name: B, path: b.yaml}, {name: C}]}";
+        let read = in_folder("beside", &[("root.yaml", root), ("b.yaml", "b: 2")]).expect("it is valid");
+        let told = |plugin: &str| read.of(plugin).map(crate::value::json::encode_to_string);
+        assert_eq!(told("A").as_deref(), Some(r#"{"a":1}"#));
+        assert_eq!(told("B").as_deref(), Some(r#"{"b":2}"#));
+        assert_eq!(told("C"), None);
+    }
+
+    #[test]
+    fn a_file_of_one_plugin_alone_is_taken() {
+        let read = in_folder("alone", &[("root.yaml", "podNodeSelectorPluginConfig: {n: a=b}")]).expect("it is valid");
+        assert!(read.of("PodNodeSelector").is_some());
+    }
+
+    #[test]
+    fn what_is_not_a_configuration_is_refused() {
+        for (name, text, expected) in [
+            ("kind", "{apiVersion: v1, kind: Pod}", "no kind \"Pod\" is registered for version \"v1\""),
+            ("missing", "{plugins: []}", "Object 'Kind' is missing"),
+            (
+                "field",
+                "{apiVersion: apiserver.config.k8s.io/v1, kind: AdmissionConfiguration, plugin: []}",
+                "unknown field \"plugin\"",
+            ),
+            (
+                "inner",
+                "{apiVersion: apiserver.config.k8s.io/v1, kind: AdmissionConfiguration, plugins: [{nam: a}]}",
+                "unknown field \"plugins[0].nam\"",
+            ),
+            ("list", "[]", "it is not a mapping"),
+        ] {
+            let error = in_folder(name, &[("root.yaml", text)]).expect_err("it is refused");
+            assert!(error.contains(expected), "{error}");
+        }
+        assert!(Configuration::read(Path::new("/nowhere")).is_err());
+    }
+
+    #[test]
+    fn names_are_texts_that_stand_there_once() {
+        let names_of = |text: &str| {
+            let value = yaml::decode(text.as_bytes()).expect("the test is YAML");
+            let check = |name: &str| if name.is_empty() { vec!["must not be empty".to_owned()] } else { Vec::new() };
+            names(Some(&value), "a", check).map(|names| names.len())
+        };
+        assert_eq!(names_of("[a, b]"), Ok(2));
+        assert_eq!(names_of("[a, a]"), Err("a[1]: Duplicate value: \"a\"".to_owned()));
+        assert_eq!(names_of("['']"), Err("a[0]: Invalid value: \"\": must not be empty".to_owned()));
+        assert_eq!(names_of("[1]"), Err("a[0] is not a text".to_owned()));
+        assert_eq!(names_of("a"), Err("a is not a list".to_owned()));
+    }
+}

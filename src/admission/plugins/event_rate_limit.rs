@@ -1,0 +1,257 @@
+//! `EventRateLimit`: not too many events a second of everybody, of a namespace, of a user, or of a source about an object.
+//!
+//! Source: `plugin/pkg/admission/eventratelimit`, release 1.37.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use async_trait::async_trait;
+
+use crate::admission::configuration::{check_fields, check_type};
+use crate::admission::{Admission, Attributes, Operation};
+use crate::meta::Status;
+use crate::value::Value;
+
+const GROUP_VERSION: &str = "eventratelimit.admission.k8s.io/v1alpha1";
+/// How many senders are kept apart, where the configuration does not say.
+const KEYS_DEFAULT: usize = 4096;
+/// What of an event has a limit of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    Server,
+    Namespace,
+    User,
+    SourceAndObject,
+}
+
+impl Scope {
+    const ALL: [(&'static str, Scope); 4] = [
+        ("Server", Scope::Server),
+        ("Namespace", Scope::Namespace),
+        ("User", Scope::User),
+        ("SourceAndObject", Scope::SourceAndObject),
+    ];
+
+    fn name(self) -> &'static str {
+        Scope::ALL.iter().find(|(_, scope)| *scope == self).map_or("", |(name, _)| name)
+    }
+
+    /// What is counted together.
+    fn key(self, attributes: &Attributes<'_>, event: &Value) -> String {
+        match self {
+            Scope::Server => String::new(),
+            Scope::Namespace => attributes.namespace.to_owned(),
+            Scope::User => attributes.user.name.clone(),
+            Scope::SourceAndObject => source_and_object(event),
+        }
+    }
+}
+
+/// The source of an event and its object, in either form of events.
+fn source_and_object(event: &Value) -> String {
+    let is_core = event.str_at(&["apiVersion"]) == "v1";
+    let (source, object) = if is_core { ("source", "involvedObject") } else { ("deprecatedSource", "regarding") };
+    let parts = [
+        event.str_at(&[source, "component"]),
+        event.str_at(&[source, "host"]),
+        event.str_at(&[object, "kind"]),
+        event.str_at(&[object, "namespace"]),
+        event.str_at(&[object, "name"]),
+        event.str_at(&[object, "uid"]),
+        event.str_at(&[object, "apiVersion"]),
+    ];
+    parts.concat()
+}
+
+/// A limit, and what is left of it for each key.
+#[derive(Debug)]
+struct Limit {
+    scope: Scope,
+    per_second: f64,
+    burst: f64,
+    keys_max: usize,
+    left: Mutex<HashMap<String, Bucket>>,
+}
+
+/// How many events may still come, as of a time.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    left: f64,
+    at: Instant,
+}
+
+impl Limit {
+    fn parse(limit: &Value, path: &str) -> Result<Self, String> {
+        check_fields(limit, path, &["type", "qps", "burst", "cacheSize"])?;
+        let name = limit.str_at(&["type"]);
+        let Some((_, scope)) = Scope::ALL.into_iter().find(|(known, _)| *known == name) else {
+            let known = Scope::ALL.map(|(known, _)| format!("{known:?}")).join(", ");
+            return Err(format!("{path}.type: Unsupported value: {name:?}: supported values: {known}"));
+        };
+        let number = |field: &str| match limit.get(field) {
+            None | Some(Value::Null) => Ok(0),
+            Some(Value::Int(number)) => i32::try_from(*number).map_err(|_| format!("{path}.{field} is too large")),
+            Some(_) => Err(format!("{path}.{field} is not an integer")),
+        };
+        let positive = |field: &str| match number(field)? {
+            number if number > 0 => Ok(f64::from(number)),
+            number => Err(format!("{path}.{field}: Invalid value: {number}: must be positive")),
+        };
+        let (burst, per_second) = (positive("burst")?, positive("qps")?);
+        let keys_max = match number("cacheSize")? {
+            0 => KEYS_DEFAULT,
+            size => usize::try_from(size)
+                .map_err(|_| format!("{path}.cacheSize: Invalid value: {size}: must not be negative"))?,
+        };
+        Ok(Limit { scope, per_second, burst, keys_max, left: Mutex::default() })
+    }
+
+    /// Takes one event of a key, if one may still come.
+    fn takes(&self, key: &str, now: Instant) -> bool {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        if !left.contains_key(key) && left.len() >= self.keys_max {
+            // Whom nobody heard of for the longest time begins anew, should it come again.
+            let oldest = left.iter().min_by_key(|(_, bucket)| bucket.at).map(|(key, _)| key.clone());
+            if let Some(oldest) = oldest {
+                left.remove(&oldest);
+            }
+        }
+        let bucket = left.entry(key.to_owned()).or_insert(Bucket { left: self.burst, at: now });
+        let since = now.saturating_duration_since(bucket.at).as_secs_f64();
+        bucket.left = (bucket.left + since * self.per_second).min(self.burst);
+        bucket.at = now;
+        let takes = bucket.left >= 1.0;
+        if takes {
+            bucket.left -= 1.0;
+        }
+        takes
+    }
+}
+
+/// The plugin; clones share what is left of the limits.
+#[derive(Clone, Debug, Default)]
+pub struct EventRateLimit {
+    limits: Arc<[Limit]>,
+}
+
+impl EventRateLimit {
+    /// The limits of a Configuration, without which the plugin can't be.
+    ///
+    /// # Errors
+    ///
+    /// It is something else, or not valid.
+    pub fn parse(configuration: Option<&Value>) -> Result<Self, String> {
+        const EMPTY: &str = "limits: Invalid value: []: must not be empty";
+        let configuration = configuration.ok_or(EMPTY)?;
+        check_type(configuration, &[GROUP_VERSION], "Configuration")?;
+        check_fields(configuration, "", &["apiVersion", "kind", "limits"])?;
+        let limits = configuration.items_at(&["limits"]).iter().enumerate();
+        let limits: Vec<Limit> =
+            limits.map(|(at, limit)| Limit::parse(limit, &format!("limits[{at}]"))).collect::<Result<_, _>>()?;
+        if limits.is_empty() {
+            return Err(EMPTY.to_owned());
+        }
+        Ok(EventRateLimit { limits: limits.into() })
+    }
+}
+
+#[async_trait]
+impl Admission for EventRateLimit {
+    async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
+        Ok(())
+    }
+
+    async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+        let is_write = matches!(attributes.operation, Operation::Create | Operation::Update);
+        let version = attributes.version;
+        let is_event = version.names.plural == "events" && ["", "events.k8s.io"].contains(&version.group.as_str());
+        if !is_write || !is_event || attributes.dry_run {
+            return Ok(());
+        }
+        let now = Instant::now();
+        // Each limit counts the event, whatever the others say.
+        let reached = self.limits.iter().filter_map(|limit| {
+            let key = limit.scope.key(attributes, object);
+            let name = limit.scope.name();
+            (!limit.takes(&key, now)).then(|| format!("limit reached on type {name} for key {key}"))
+        });
+        match reached.collect::<Vec<_>>().as_slice() {
+            [] => Ok(()),
+            [one] => Err(too_many(one)),
+            several => Err(too_many(&format!("[{}]", several.join(", ")))),
+        }
+    }
+}
+
+/// A refusal that does not say when to come back.
+fn too_many(why: &str) -> Status {
+    let reason = "TooManyRequests".to_owned();
+    Status { reason, ..Status::plain(429, &format!("Too many requests: {why}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::value::yaml;
+
+    fn parse(limits: &str) -> Result<EventRateLimit, String> {
+        let text = format!("{{apiVersion: {GROUP_VERSION}, kind: Configuration, limits: {limits}}}");
+        EventRateLimit::parse(Some(&yaml::decode(text.as_bytes()).expect("the test is YAML")))
+    }
+
+    #[test]
+    fn a_burst_is_taken_and_then_so_many_a_second() {
+        let plugin = parse("[{type: Namespace, qps: 2, burst: 3}]").expect("it is valid");
+        let (limit, start) = (&plugin.limits[0], Instant::now());
+        let taken = |key: &str, at_ms: u64| limit.takes(key, start + Duration::from_millis(at_ms));
+        assert_eq!([taken("a", 0), taken("a", 0), taken("a", 0), taken("a", 0)], [true, true, true, false]);
+        assert!(taken("b", 0), "another namespace has a limit of its own");
+        assert_eq!([taken("a", 500), taken("a", 600)], [true, false]);
+        assert_eq!([9_000, 9_000, 9_000, 9_000].map(|at| taken("a", at)), [true, true, true, false]);
+    }
+
+    #[test]
+    fn the_key_that_was_quiet_for_the_longest_time_is_forgotten() {
+        let plugin = parse("[{type: User, qps: 1, burst: 1, cacheSize: 2}]").expect("it is valid");
+        let (limit, start) = (&plugin.limits[0], Instant::now());
+        let taken = |key: &str, at_ms: u64| limit.takes(key, start + Duration::from_millis(at_ms));
+        assert!(taken("a", 0) && taken("b", 1) && taken("c", 2));
+        assert!(taken("a", 3), "it is new again");
+        assert_eq!(limit.left.lock().expect("nobody panics").len(), 2);
+    }
+
+    #[test]
+    fn what_is_not_valid_is_named() {
+        for (limits, expected) in [
+            ("[]", "limits: Invalid value: []: must not be empty"),
+            ("[{type: Server, qps: 0, burst: 1}]", "limits[0].qps: Invalid value: 0: must be positive"),
+            ("[{type: Server, qps: 1, burst: -1}]", "limits[0].burst: Invalid value: -1: must be positive"),
+            (
+                "[{type: User, qps: 1, burst: 1, cacheSize: -1}]",
+                "limits[0].cacheSize: Invalid value: -1: must not be negative",
+            ),
+            (
+                "[{type: All, qps: 1, burst: 1}]",
+                "limits[0].type: Unsupported value: \"All\": supported values: \"Server\", \"Namespace\", \"User\", \
+                 \"SourceAndObject\"",
+            ),
+            ("[{type: User, qps: a, burst: 1}]", "limits[0].qps is not an integer"),
+        ] {
+            assert_eq!(parse(limits).err().as_deref(), Some(expected));
+        }
+        assert!(EventRateLimit::parse(None).is_err());
+    }
+
+    #[test]
+    fn both_forms_of_an_event_have_the_same_source_and_object() {
+        let core = "{apiVersion: v1, source: {component: c, host: h}, involvedObject: {kind: Pod, name: p}}";
+        let new = "{apiVersion: events.k8s.io/v1, deprecatedSource: {component: c, host: h}, \
+                   regarding: {kind: Pod, name: p}}";
+        let [core, new] = [core, new].map(|text| yaml::decode(text.as_bytes()).expect("the test is YAML"));
+        assert_eq!(source_and_object(&core), "chPodp");
+        assert_eq!(source_and_object(&new), "chPodp");
+    }
+}
