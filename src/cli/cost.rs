@@ -92,6 +92,10 @@ impl Cost {
                 return ExitCode::from(UNUSABLE);
             }
         }
+        if let Err(message) = self.minors.take_project(true) {
+            tell(message);
+            return ExitCode::from(UNUSABLE);
+        }
         let sources = documents::read_each(&self.crds);
         let faults = || sources.iter().flat_map(|source| &source.faults);
         faults().for_each(|fault| tell(&fault.message));

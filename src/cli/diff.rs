@@ -118,7 +118,11 @@ struct Compared {
 
 impl Diff {
     /// Prints the changes. Exit codes: 0 if none breaks, 1 if one does, 2 for what can't be read.
-    pub async fn run(self) -> ExitCode {
+    pub async fn run(mut self) -> ExitCode {
+        if let Err(message) = self.minors.take_project(matches!(self.output, Output::Text | Output::Json)) {
+            tell(message);
+            return ExitCode::from(UNUSABLE);
+        }
         let Some(minor) = self.minors.one() else { return self.tell_each().await };
         let input = match self.read(minor).await {
             Ok(input) => input,

@@ -58,7 +58,11 @@ struct Found {
 
 impl Explain {
     /// Prints the field. Exit codes: 0 if there is one, 1 if not, 2 for what can't be read.
-    pub fn run(self) -> ExitCode {
+    pub fn run(mut self) -> ExitCode {
+        if let Err(message) = self.minors.take_project(true) {
+            tell(message);
+            return ExitCode::from(2);
+        }
         let Some(minor) = self.minors.one() else {
             return self.minors.tell(self.output == Output::Json, |minor| self.say(minor));
         };

@@ -189,6 +189,7 @@ impl Lint {
     fn take_project(&mut self) -> Result<(), String> {
         self.crds = named_or(&self.crds, "files with definitions", Project::rules)?;
         self.lints = Project::here()?.lints;
+        self.minors.take_project(matches!(self.output, Output::Text | Output::Json) && !self.fix)?;
         Ok(())
     }
 
@@ -275,7 +276,7 @@ impl Lint {
             let wrong = |error| format!("`{}`: {error}", source.name);
             let mut findings = lint_in(minor, &document.value).map_err(wrong)?;
             if let Some(oldest) = self.min_kubernetes_version {
-                findings.extend(older(oldest, &document.value).map_err(wrong)?);
+                findings.extend(older(&between(oldest, minor), minor, &document.value).map_err(wrong)?);
             }
             found.definitions += 1;
             self.take(document, findings, &mut found);
@@ -321,6 +322,11 @@ impl Lint {
         let found = self.look(&edited, minor)?;
         Ok((Found { fixed, ..found }, Some(edited)))
     }
+}
+
+/// The minors from `oldest` on that are older than `newest`.
+fn between(oldest: Minor, newest: Minor) -> Vec<Minor> {
+    Minor::all().filter(|minor| (oldest..newest).contains(minor)).collect()
 }
 
 fn explain(lint: &Looked) -> String {

@@ -6,28 +6,26 @@ use std::str::FromStr;
 use clap::Args;
 
 use super::print::{UNUSABLE, output};
+use super::project::Project;
+use crate::author::minors::{Row, fine, fine_from, ranges, rows};
 use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::{Value, json};
+
+pub use crate::author::minors::Said;
 
 /// The option.
 #[derive(Args, Clone)]
 pub struct Minors {
     /// Answer as that Kubernetes does, from 1.29 to 1.37; for a list (1.30,1.34) or a range (1.29-1.37), print one table of
-    /// what holds where
-    #[arg(long = "kubernetes-version", value_name = "MINOR,...", default_value_t)]
-    minors: List,
+    /// what holds where; those of skiff.toml unless named, or else the newest
+    #[arg(long = "kubernetes-version", value_name = "MINOR,...")]
+    minors: Option<List>,
 }
 
 /// At least one minor, in rising order.
 #[derive(Clone)]
 struct List(Vec<Minor>);
-
-impl Default for List {
-    fn default() -> Self {
-        List(vec![Minor::NEWEST])
-    }
-}
 
 impl FromStr for List {
     type Err = String;
@@ -37,32 +35,33 @@ impl FromStr for List {
     }
 }
 
-impl std::fmt::Display for List {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let minors: Vec<String> = self.0.iter().map(Minor::to_string).collect();
-        out.write_str(&minors.join(","))
-    }
-}
-
-/// What a command says in one minor.
-#[derive(Default)]
-pub struct Said {
-    /// Statements, one a line.
-    pub lines: Vec<String>,
-    pub is_fine: bool,
-    pub is_readable: bool,
-}
-
-/// A statement, and the minors that say it.
-struct Row {
-    line: String,
-    minors: Vec<Minor>,
-}
-
 impl Minors {
+    /// Takes the minors of the project, if none are named. A command that has no table of several (`has_table`) takes the
+    /// newest of them.
+    ///
+    /// # Errors
+    /// What is wrong with the project's file, and several that are named where there is no table.
+    pub fn take_project(&mut self, has_table: bool) -> Result<(), String> {
+        match &self.minors {
+            Some(List(named)) if named.len() > 1 && !has_table => {
+                Err("--kubernetes-version: several minors are told apart by a table, as text or json: name one"
+                    .to_owned())
+            }
+            Some(_) => Ok(()),
+            None => {
+                let mut minors = Project::here()?.minors;
+                if !has_table {
+                    minors.drain(..minors.len().saturating_sub(1));
+                }
+                self.minors = (!minors.is_empty()).then_some(List(minors));
+                Ok(())
+            }
+        }
+    }
+
     /// The minor to answer for; `None` for several, of which a table is made.
     pub fn one(&self) -> Option<Minor> {
-        match self.minors.0.as_slice() {
+        match self.all() {
             [only] => Some(*only),
             _ => None,
         }
@@ -70,13 +69,13 @@ impl Minors {
 
     /// All minors that are asked for.
     pub fn all(&self) -> &[Minor] {
-        &self.minors.0
+        self.minors.as_ref().map_or(&[Minor::NEWEST], |List(minors)| minors)
     }
 
     /// Prints what is said in each minor as one table. Exit codes: 0 if all is fine in each of them, 1 if not, 2 for what
     /// can't be read.
     pub fn tell(&self, is_json: bool, said: impl Fn(Minor) -> Said) -> ExitCode {
-        let minors = self.minors.0.as_slice();
+        let minors = self.all();
         let said: Vec<(Minor, Said)> = minors.iter().map(|minor| (*minor, said(*minor))).collect();
         let rows = rows(&said);
         let text = if is_json { show_json(&said, &rows) + "\n" } else { show_text(minors, &said, &rows) };
@@ -92,38 +91,6 @@ impl Minors {
     }
 }
 
-/// All statements, in the order of the newest minor; what only others say stands where they say it.
-fn rows(said: &[(Minor, Said)]) -> Vec<Row> {
-    let mut rows: Vec<Row> = Vec::new();
-    for (minor, said) in said.iter().rev() {
-        let mut next = 0;
-        for line in &said.lines {
-            // Most stand where they stood in the minor before.
-            let is_it = |row: &Row| row.line == *line;
-            let found = rows[next..].iter().position(is_it).map(|at| at + next);
-            match found.or_else(|| rows[..next].iter().position(is_it)) {
-                Some(at) => {
-                    if rows[at].minors.last() != Some(minor) {
-                        rows[at].minors.push(*minor);
-                    }
-                    next = next.max(at + 1);
-                }
-                None => {
-                    rows.insert(next, Row { line: line.clone(), minors: vec![*minor] });
-                    next += 1;
-                }
-            }
-        }
-    }
-    rows.iter_mut().for_each(|row| row.minors.reverse());
-    rows
-}
-
-/// The first minor from which on all is fine.
-fn fine_from(said: &[(Minor, Said)]) -> Option<Minor> {
-    said.iter().rev().take_while(|(_, said)| said.is_fine && said.is_readable).last().map(|(minor, _)| *minor)
-}
-
 fn show_text(minors: &[Minor], said: &[(Minor, Said)], rows: &[Row]) -> String {
     let cells: Vec<String> = rows.iter().map(|row| ranges(minors, &row.minors)).collect();
     let width = cells.iter().map(String::len).chain([10]).max().unwrap_or_default();
@@ -132,32 +99,7 @@ fn show_text(minors: &[Minor], said: &[(Minor, Said)], rows: &[Row]) -> String {
         let indented = row.line.replace('\n', &format!("\n{:width$}  ", ""));
         text.push_str(&format!("{cell:width$}  {indented}\n"));
     }
-    text + &match (fine_from(said), minors.first()) {
-        (None, _) => format!("not fine in {}\n", minors.last().map(Minor::to_string).unwrap_or_default()),
-        (Some(first), Some(oldest)) if first == *oldest => "fine in all\n".to_owned(),
-        (Some(first), _) => format!("fine from {first} on\n"),
-    }
-}
-
-/// `all`, `until 1.30`, `from 1.34`, `1.31-1.33`, and several of these with commas between.
-fn ranges(minors: &[Minor], those: &[Minor]) -> String {
-    if those.len() == minors.len() {
-        return "all".to_owned();
-    }
-    let mut ranges: Vec<(usize, usize)> = Vec::new();
-    for at in those.iter().filter_map(|minor| minors.iter().position(|known| known == minor)) {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == at => *last = at,
-            _ => ranges.push((at, at)),
-        }
-    }
-    let show = |(first, last): &(usize, usize)| match (*first, *last) {
-        (first, last) if first == last => minors[first].to_string(),
-        (0, last) => format!("until {}", minors[last]),
-        (first, last) if last + 1 == minors.len() => format!("from {}", minors[first]),
-        (first, last) => format!("{}-{}", minors[first], minors[last]),
-    };
-    ranges.iter().map(show).collect::<Vec<_>>().join(", ")
+    text + &fine(said) + "\n"
 }
 
 fn show_json(said: &[(Minor, Said)], rows: &[Row]) -> String {

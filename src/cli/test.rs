@@ -144,6 +144,11 @@ impl Test {
                 return ExitCode::from(UNUSABLE);
             }
         }
+        let has_table = matches!(self.output, Output::Text | Output::Json) && !self.update;
+        if let Err(message) = self.minors.take_project(has_table) {
+            tell(message);
+            return ExitCode::from(UNUSABLE);
+        }
         if !self.watch {
             return self.run_once();
         }

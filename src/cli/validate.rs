@@ -141,6 +141,7 @@ impl Validate {
 
     /// Takes what was not named from the project.
     fn take_project(&mut self) -> Result<(), String> {
+        self.minors.take_project(matches!(self.output, Format::Text | Format::Json))?;
         if !self.crds.is_empty() && !self.files.is_empty() {
             return Ok(());
         }

@@ -55,6 +55,64 @@ fn every_author_command_finds_it() {
     assert_eq!(code, 0, "{text}");
 }
 
+/// A definition whose rule only newer minors can compile.
+fn with_addresses(minors: &str) -> Folder {
+    let boats = BOATS.replace("self.rig != 'ketch' || self.length >= 9", "isIP(self.rig) || self.length >= 2");
+    let file = format!("kubernetes-versions = {minors}\n{PROJECT}").replace("on = [\"enum-camel-case\"]\n", "");
+    let object = "apiVersion: harbour.example.com/v1\nkind: Boat\nmetadata: {name: a}\nspec: {length: 7}\n";
+    let name = format!("minors-{}", minors.replace(|sign: char| !sign.is_ascii_alphanumeric(), "-"));
+    Folder::new(
+        &name,
+        &[
+            ("skiff.toml", &file),
+            ("crds/boats.yaml", &boats),
+            ("suites/boats.suite.yaml", SUITE),
+            ("objects/a.yaml", object),
+        ],
+    )
+}
+
+#[test]
+fn its_minors_are_those_of_every_command() {
+    let folder = with_addresses("[\"1.30-1.31\", \"1.33\"]");
+    let check = |arguments: &[&str], code: i32, says: &str| {
+        let (found, text) = run(&folder.0, arguments);
+        assert!(found == code && text.contains(says), "{arguments:?}: {found}\n{text}");
+    };
+    for command in [&["validate", "crds"][..], &["lint", "--severity", "error"], &["cost"]] {
+        check(command, 1, "fine from 1.31 on");
+    }
+    check(&["explain", "spec.length"], 1, "fine from 1.31 on");
+    check(&["diff", "crds", "crds"], 1, "KUBERNETES");
+    check(&["test"], 2, "fine from 1.31 on");
+    // What the command line names goes before it.
+    check(&["validate", "--kubernetes-version", "1.30", "crds"], 1, "undeclared reference to 'isIP'");
+    check(&["validate", "--kubernetes-version", "1.36", "crds"], 0, "");
+    // Where there is no table, the newest is answered for.
+    check(&["validate", "-o", "sarif", "crds"], 0, "\"results\"");
+    check(&["validate", "-o", "sarif", "--kubernetes-version", "1.30,1.31", "crds"], 2, "name one");
+    let folder = with_addresses("[\"1.30\", \"1.38\"]");
+    let (code, text) = run(&folder.0, &["validate"]);
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("skiff.toml:1:32: `kubernetes-versions`: `1.38` is not a minor version"), "{text}");
+}
+
+#[test]
+fn the_server_takes_its_minors() {
+    for (minors, told) in [
+        ("[\"1.30\", \"1.33\"]", "older-refuses refused in Kubernetes 1.30: "),
+        ("[\"1.30\"]", "expression undeclared reference to 'isIP'"),
+    ] {
+        let folder = with_addresses(minors);
+        let mut client = Client::start(Some(&folder.0));
+        let uri = folder.uri("crds/boats.yaml");
+        let text = std::fs::read_to_string(folder.0.join("crds/boats.yaml")).expect("the file is there");
+        client.open(&uri, &text);
+        let faults = client.faults(&uri);
+        assert!(faults.iter().any(|fault| fault.contains(told)), "{minors}: {faults:?}");
+    }
+}
+
 #[test]
 fn without_it_what_is_needed_must_be_named() {
     let folder = Folder::new("without", &[("a.yaml", "a: 1\n")]);

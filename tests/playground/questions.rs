@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::program::{ask, playground, send};
 
-const PATHS: [&str; 5] = ["/evaluate", "/complete", "/fix", "/bound", "/case"];
+const PATHS: [&str; 6] = ["/evaluate", "/complete", "/fix", "/bound", "/case", "/user"];
 
 #[test]
 fn examples_are_served_and_evaluated() {
@@ -40,6 +40,7 @@ fn bad_questions_are_refused_with_words() {
         check(path, b"{", 400);
         check(path, b"\xff\xfe", 400);
         check(path, br#"{"definition":1}"#, 400);
+        check(path, br#"{"minors":"1.2"}"#, 400);
         check(path, &vec![b' '; (2 << 20) + 1], 413);
     }
     check("/complete", b"{}", 400);

@@ -83,7 +83,7 @@ async function choices(context, pane, complete) {
   if (!answer || answer.choices.length === 0 || context.aborted) return null;
   return {
     from: context.pos - answer.replaced,
-    options: answer.choices.map(({ label, type, detail, info }) => ({ label, type, detail, info: info || undefined })),
+    options: answer.choices.map(({ info, ...choice }) => ({ ...choice, info: info || undefined })),
     validFor: /^[\w-]*$/,
   };
 }

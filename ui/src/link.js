@@ -1,6 +1,6 @@
 // All texts in the fragment of a link, which browsers never send.
 
-const PANES = ["definition", "object", "old", "request"];
+const PANES = ["definition", "object", "old", "request", "minors"];
 /** What a link may unfold to. */
 const BYTES_MAX = 2 << 20;
 

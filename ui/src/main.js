@@ -11,6 +11,7 @@ import * as policies from "./policies.js";
 import * as rules from "./rules.js";
 import { tabs } from "./tabs.js";
 import * as verdict from "./verdict.js";
+import * as versions from "./versions.js";
 
 /** How long to wait for the next letter. */
 const PAUSE_MS = 120;
@@ -23,7 +24,8 @@ const editors = {
   request: editor("request", "User and parameters, YAML", "user: {name: jane, groups: [devs]}\nnamespace: {name: harbour, labels: {}}\nparams: []", changed, complete),
 };
 
-const texts = () => Object.fromEntries(Object.entries(editors).map(([pane, view]) => [pane, text(view)]));
+const minors = byId("minors");
+const texts = () => ({ ...Object.fromEntries(Object.entries(editors).map(([pane, view]) => [pane, text(view)])), minors: minors.value });
 
 let pause;
 let question;
@@ -43,11 +45,15 @@ async function evaluate() {
   } catch (error) {
     if (signal.aborted) return;
     document.body.dataset.state = "failed";
+    if (/minor version|ends before it begins/.test(error.message)) minors.setAttribute("aria-invalid", "true");
     toast(`No verdict: ${error.message}`);
   }
 }
 
 function show(answer) {
+  minors.removeAttribute("aria-invalid");
+  versions.show(answer.minors);
+  showWho(answer.user);
   const faults = answer.findings.filter(({ severity }) => severity === "error").length;
   verdict.show(answer.verdict, faults, answer.markers, jump);
   rules.show(rules.section(), answer.rules, { jump, bound: (wanted) => edit("/bound", wanted) });
@@ -68,6 +74,26 @@ function complete(pane, line, column) {
   return ask("/complete", { ...texts(), pane, line, column });
 }
 
+const [user, groups] = [byId("user"), byId("groups")];
+
+/** What the request says of the user; a field that somebody types in is left alone. */
+function showWho({ name, groups: names }) {
+  if (document.activeElement !== user) user.value = name;
+  if (document.activeElement !== groups) groups.value = names.join(", ");
+}
+
+/** Writes the user into the request. */
+async function setWho() {
+  const names = groups.value.split(",").map((name) => name.trim()).filter(Boolean);
+  try {
+    const { text: edited } = await ask("/user", { ...texts(), user: { name: user.value.trim(), groups: names } });
+    if (edited === null) return toast("The request can't be read: write the user into it by hand.");
+    setText(editors.request, edited);
+  } catch (error) {
+    toast(error.message);
+  }
+}
+
 /** Takes over an edit of the definition that the program makes. */
 async function edit(path, wanted) {
   try {
@@ -80,11 +106,16 @@ async function edit(path, wanted) {
   }
 }
 
-export function open({ definition = "", object = "", old = "", request = "" }) {
+export function open({ definition = "", object = "", old = "", request = "", minors: asked = "" }) {
+  minors.value = asked;
   for (const [pane, value] of Object.entries({ definition, object, old, request })) setText(editors[pane], value);
   selectTab("tab-object");
   evaluate();
 }
+
+minors.addEventListener("input", changed);
+byId("who").addEventListener("change", setWho);
+byId("who").addEventListener("submit", (event) => event.preventDefault());
 
 byId("link").addEventListener("click", async () => {
   history.replaceState(null, "", `#${await encode(texts())}`);
@@ -121,6 +152,7 @@ async function copy(text, done) {
 async function start() {
   const [examples, about] = await Promise.all([ask("/examples"), ask("/about")]);
   byId("version").textContent = `skiff ${about.version}`;
+  byId("minors-known").append(...about.minors.map((minor) => h("option", { value: minor })));
   const select = byId("examples");
   select.append(...examples.map(({ name }, at) => h("option", { value: String(at) }, name)));
   select.addEventListener("change", () => {

@@ -2,7 +2,7 @@
 
 import { byId, fill, grouped, h } from "./dom.js";
 import { bar } from "./rules.js";
-import { lineButton } from "./verdict.js";
+import { lineButton, values } from "./verdict.js";
 
 const STATES = { true: "holds", changed: "holds", unchanged: "idle", "not evaluated": "idle", false: "fails", error: "fails" };
 
@@ -16,11 +16,13 @@ export function show({ asked, refused }, jump) {
       h("ol", { class: "cards" }, expressions.map((expression) => card(expression, `${kind}-${name}`, jump))))));
 }
 
-function card({ field, expression, outcome, line, cost, limit }, policy, jump) {
+function card({ field, expression, outcome, line, cost, limit, parts }, policy, jump) {
   return h("li", { class: "card", "data-state": STATES[outcome] },
     h("p", { class: "rule-head" }, h("span", { class: "badge" }, outcome), line && lineButton(`${policy}-${field}`, "definition", line, jump), " ", h("span", { class: "quiet" }, field)),
     h("pre", { class: "rule" }, h("code", {}, expression.trim())),
-    cost !== null && price(cost, limit));
+    cost !== null && price(cost, limit),
+    parts.length > 0 && h("details", { "data-key": `parts-${policy}-${field}`, open: outcome === "false" || outcome === "error" },
+      h("summary", { class: "small" }, "Values of its parts"), values(parts)));
 }
 
 /** A server counts while expressions run, and estimates nothing: an estimate above the limit is no refusal. */

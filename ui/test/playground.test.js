@@ -147,20 +147,58 @@ test("a link holds all texts, and never sends them", async () => {
   assert.deepEqual(other.faults, []);
 });
 
+test("versions of Kubernetes are compared, and the link holds them", async () => {
+  const page = await playground();
+  await type(page, "definition", DEFINITION.replace("self.length >= 9", "isIP(self.rig) || self.length >= 9"));
+  await type(page, "object", LONG);
+  assert.equal(await page.locator("#versions").isVisible(), false);
+  await page.fill("#minors", "1.30-1.32");
+  await page.waitForFunction(() => !document.querySelector("#versions").hidden);
+  assert.deepEqual(await page.locator("#versions tbody th").allTextContents(), ["1.30", "1.31", "1.32"]);
+  assert.match(await page.locator("#versions").textContent(), /1\.30.*undeclared reference to 'isIP'.*fine from 1\.31 on/s);
+  assert.deepEqual(await axe(page), []);
+  await page.click("#link");
+  await page.waitForFunction(() => location.hash.startsWith("#z="));
+  const other = await newPage();
+  await other.goto(page.url());
+  await shown(other);
+  assert.equal(await other.inputValue("#minors"), "1.30-1.32");
+  await page.fill("#minors", "1.2");
+  await page.waitForFunction(() => document.querySelector("#minors").getAttribute("aria-invalid") === "true");
+  await page.fill("#minors", "");
+  await page.waitForFunction(() => document.querySelector("#versions").hidden);
+});
+
+test("the user has a form, and policies show the values of their parts", async () => {
+  const page = await playground();
+  await page.selectOption("#examples", { label: "A policy, its parameters, and a user" });
+  await shown(page);
+  await page.click("#tab-request");
+  const before = await page.inputValue("#user");
+  assert.match(await page.locator("#request .cm-content").innerText(), new RegExp(`name: ${before}`));
+  await page.fill("#user", "someone");
+  await page.fill("#groups", "one, two");
+  await page.press("#groups", "Tab");
+  await page.waitForFunction(() => /- one\s+- two/.test(document.querySelector("#request .cm-content").innerText));
+  assert.match(await page.locator("#request .cm-content").innerText(), /name: someone/);
+  assert.ok((await page.locator("#policies .values tr").count()) > 0);
+  assert.deepEqual(await axe(page), []);
+});
+
 test("the keyboard alone is enough", async () => {
   const page = await playground();
   const focused = () => page.evaluate(() => document.activeElement.id || document.activeElement.className || document.activeElement.tagName);
   await page.keyboard.press("Tab");
   assert.equal(await focused(), "skip");
   const order = [];
-  for (let at = 0; at < 6; at++) {
+  for (let at = 0; at < 7; at++) {
     await page.keyboard.press("Tab");
     order.push(await focused());
   }
-  assert.deepEqual(order.slice(0, 3), ["examples", "link", "case"]);
-  assert.match(order[3], /cm-content/);
-  assert.equal(order[4], "tab-object");
-  assert.match(order[5], /cm-content/);
+  assert.deepEqual(order.slice(0, 4), ["minors", "examples", "link", "case"]);
+  assert.match(order[4], /cm-content/);
+  assert.equal(order[5], "tab-object");
+  assert.match(order[6], /cm-content/);
   await page.keyboard.press("ControlOrMeta+a");
   await page.keyboard.insertText("kind: Nothing");
   await page.waitForFunction(() => document.querySelector("#verdict-head").textContent.startsWith("Nothing defines"));

@@ -139,7 +139,7 @@ impl Evaluator {
     }
 
     /// The fields of the value at the end of `text`, as far as that is a path: `self.spec.ports[0]`.
-    pub(super) fn below(&self, text: &str) -> Vec<String> {
+    fn below(&self, text: &str) -> Vec<String> {
         let is_of_path = |character: char| character.is_alphanumeric() || "_.[]\"'".contains(character);
         let start = text
             .rfind(|character| !is_of_path(character))

@@ -25,6 +25,7 @@ pub mod fix;
 pub mod infer;
 pub mod lint;
 pub(crate) mod markup;
+pub mod minors;
 mod misread;
 pub mod playground;
 pub mod policies;

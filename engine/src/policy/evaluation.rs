@@ -15,6 +15,7 @@ use crate::cel::cost::model::CALL_LIMIT;
 use crate::cel::eval::map::Map as CelMap;
 use crate::cel::eval::{Binding, Compose, EvalError, Value as Cel};
 use crate::cel::library::authorizer::{self, Authorizer, Resource};
+use crate::schema::rules::trace::{PartValue, Trace};
 use crate::value::{Value, go_quote};
 
 /// What all expressions of a group may cost together.
@@ -135,6 +136,11 @@ impl<'a> Activation<'a> {
         self.left = self.left.checked_sub(cost).ok_or(OutOfBudget)?;
         let failed = |error: EvalError| format!("expression '{}' resulted in error: {error}", expression.text);
         Ok(evaluation.result.map_err(failed))
+    }
+
+    /// What the parts of an expression come to.
+    pub fn parts(&self, trace: &'a Trace) -> Vec<PartValue> {
+        trace.values_composed(&self.bindings, Some(self))
     }
 
     fn compose(&self, (name, expression): &'a (String, Expression)) -> Result<Cel<'a>, EvalError> {

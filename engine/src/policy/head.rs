@@ -2,11 +2,12 @@
 
 use super::conditions;
 use super::environment::{self, Declarations};
-use super::evaluation::{Activation, CONDITIONS_BUDGET, Input, Variables};
+use super::evaluation::{Activation, BUDGET, CONDITIONS_BUDGET, Input, Variables};
 use super::expression::{self, Expression};
 use super::matching::Criteria;
 use crate::cel::env::{Env, Expressions};
 use crate::cel::types::Type;
+use crate::schema::rules::trace::{PartValue, Trace};
 use crate::value::Value;
 
 /// A policy without what it decides.
@@ -112,6 +113,12 @@ impl Head {
             outcomes.push(outcome.map(|value| value.as_bool() == Some(true)));
         }
         outcomes
+    }
+
+    /// What the parts of an expression of the policy come to, for the same. `env` is that of the expression.
+    pub fn parts(&self, text: &str, env: &Env, input: &Input<'_>) -> Vec<PartValue> {
+        let Some(trace) = Trace::of_text(text, env) else { return Vec::new() };
+        self.activation(input, BUDGET).parts(&trace)
     }
 }
 

@@ -22,6 +22,7 @@ use super::uri::{name_of, uri_of};
 use super::{answer, convert, files, wire};
 use crate::author::editor::Workspace;
 use crate::author::editor::workspace::LintChoice;
+use crate::meta::minor::Minor;
 use crate::value::Value;
 use crate::work::{Broken, Ended, Meter, Oversee};
 
@@ -130,7 +131,7 @@ impl Server {
             watches: false,
             live: Vec::new(),
             project: Project::default(),
-            workspace: empty_workspace(),
+            workspace: empty_workspace(&[]),
             documents: Documents::default(),
         }
     }
@@ -270,8 +271,6 @@ impl Server {
 
     /// Reads the project and its files, in place of what was read before.
     fn load(&mut self) {
-        self.workspace = empty_workspace();
-        self.workspace.add_values(&self.live);
         self.project = match self.root.as_deref().map(Project::around) {
             Some(Ok(project)) => project,
             Some(Err(error)) => {
@@ -280,6 +279,8 @@ impl Server {
             }
             None => Project::default(),
         };
+        self.workspace = empty_workspace(&self.project.minors);
+        self.workspace.add_values(&self.live);
         self.tell_of_project();
         let default = LintChoice::default();
         let lints = &self.project.lints;
@@ -415,10 +416,10 @@ impl Oversee for Unhurried {
     }
 }
 
-/// A workspace without definitions, in which everybody may do what the roles of every server let them.
-fn empty_workspace() -> Workspace {
+/// A workspace without definitions for some minors of Kubernetes, in which everybody may do what the roles of every server let them.
+fn empty_workspace(minors: &[Minor]) -> Workspace {
     let given = Given::new([].into_iter());
-    Workspace::new(Box::new(move |user| given.who(user)))
+    Workspace::of_minors(Box::new(move |user| given.who(user)), minors)
 }
 
 /// Does something with the parameters of a notification; what they are not is passed over.

@@ -41,6 +41,8 @@ pub enum Question {
     Bound,
     /// A case of a suite.
     Case,
+    /// The request with another user.
+    User,
 }
 
 impl Question {
@@ -52,6 +54,7 @@ impl Question {
             "/fix" => Some(Question::Fix),
             "/bound" => Some(Question::Bound),
             "/case" => Some(Question::Case),
+            "/user" => Some(Question::User),
             _ => None,
         }
     }
@@ -132,10 +135,18 @@ fn think(question: Question, body: &[u8]) -> Result<Value, String> {
         Question::Complete => {
             let pane = sent.str_at(&["pane"]);
             let pane = Pane::named(pane).ok_or_else(|| format!("there is no pane `{pane}`"))?;
-            playground::complete(&inputs, pane, number("line")?, number("column")?)
+            let given = Given::new(inputs.manifests());
+            playground::complete(
+                &inputs,
+                pane,
+                number("line")?,
+                number("column")?,
+                Box::new(move |user| given.who(user)),
+            )
         }
         Question::Fix => text(playground::fix(&inputs, number("finding")?)),
         Question::Bound => text(playground::add_bound(&inputs, &sent)),
+        Question::User => text(playground::with_user(&inputs, sent.get("user").unwrap_or(&Value::Null))),
         Question::Case => {
             let given = Given::new(inputs.manifests());
             text(playground::case(&inputs, &given.set, &|user| given.who(user)))

@@ -15,7 +15,9 @@ use hyper::body::Incoming;
 use super::live::Live;
 use super::questions::{Question, Questions};
 use super::{answer, assets, examples, guard};
+use crate::meta::minor::Minor;
 use crate::object;
+use crate::value::Value;
 
 /// The page, its parts, and what it asks.
 #[derive(Clone)]
@@ -65,7 +67,10 @@ impl Page {
             "/examples" => answer::value(&examples::list()),
             "/about" => {
                 let live = self.live.as_ref().map_or("none", Live::mode);
-                answer::value(&object! { "version" => env!("CARGO_PKG_VERSION"), "live" => live })
+                let all = Minor::all().map(|minor| minor.to_string());
+                let minors = [format!("{}-{}", Minor::OLDEST, Minor::NEWEST)].into_iter().chain(all).rev();
+                let minors: Vec<Value> = minors.map(Value::from).collect();
+                answer::value(&object! { "version" => env!("CARGO_PKG_VERSION"), "live" => live, "minors" => minors })
             }
             path => match assets::ASSETS.iter().find(|asset| asset.path == path) {
                 Some(asset) => answer::bytes(StatusCode::OK, asset.content_type, asset.bytes),

@@ -1,4 +1,5 @@
-//! `skiff.toml`: where a project has its definitions, suites, policies and objects, and which lints it wants.
+//! `skiff.toml`: where a project has its definitions, suites, policies and objects, for which minors of Kubernetes they are,
+//! and which lints it wants.
 //!
 //! It is found in the folder or the nearest one above, and stands in for what an author's command is not told. What the
 //! command line names goes before it. Paths in it are relative to it, and are told as seen from where the command runs.
@@ -9,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::author::lint::Severity;
+use crate::meta::minor::Minor;
 
 pub use read::{Fault, parse};
 
@@ -28,6 +30,8 @@ pub struct Project {
     pub policies: Vec<PathBuf>,
     /// Files or folders with objects.
     pub objects: Vec<PathBuf>,
+    /// The minors of Kubernetes to answer for, in rising order; none if it says nothing.
+    pub minors: Vec<Minor>,
     /// Which lints are wanted.
     pub lints: Lints,
 }

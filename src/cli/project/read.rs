@@ -9,6 +9,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::{Lints, Project};
 use crate::author::lint::{LINTS, Severity};
+use crate::meta::minor::Minor;
 use crate::value::yaml::Place;
 
 /// What is wrong, and where.
@@ -45,7 +46,7 @@ pub fn parse(text: &str) -> Result<Project, Vec<Fault>> {
 }
 
 /// The keys of the file, and of its table `lint`.
-const KEYS: [&str; 5] = ["definitions", "suites", "policies", "objects", "lint"];
+const KEYS: [&str; 6] = ["definitions", "suites", "policies", "objects", "kubernetes-versions", "lint"];
 const LINT_KEYS: [&str; 3] = ["severity", "on", "off"];
 
 impl Reader<'_> {
@@ -56,6 +57,7 @@ impl Reader<'_> {
                 "suites" => project.suites = self.paths(key.get_ref(), value),
                 "policies" => project.policies = self.paths(key.get_ref(), value),
                 "objects" => project.objects = self.paths(key.get_ref(), value),
+                "kubernetes-versions" => project.minors = self.minors(key.get_ref(), value),
                 "lint" => match value.get_ref() {
                     DeValue::Table(lints) => self.lints(lints, &mut project.lints),
                     _ => self.fault(value.span().start, "`lint` is a table".to_owned()),
@@ -95,6 +97,19 @@ impl Reader<'_> {
             }
         }
         found.into_iter().map(|(path, _)| path.into()).collect()
+    }
+
+    fn minors(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> Vec<Minor> {
+        let mut minors = Vec::new();
+        for (text, at) in self.texts(key, value) {
+            match Minor::parse_list(&text) {
+                Ok(found) => minors.extend(found),
+                Err(fault) => self.fault(at, format!("`{key}`: {fault}")),
+            }
+        }
+        minors.sort_unstable();
+        minors.dedup();
+        minors
     }
 
     fn ids(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> Vec<String> {
@@ -156,10 +171,11 @@ mod tests {
 
     #[test]
     fn a_project_names_folders_and_lints() {
-        let text = "definitions = [\"crds\"]\nobjects = ['a', \"b/*.yaml\"]\n[lint]\nseverity = \"advice\"\noff = [\"boolean\"]\n";
+        let text = "definitions = [\"crds\"]\nobjects = ['a', \"b/*.yaml\"]\nkubernetes-versions = [\"1.33-1.34\", \"1.31\"]\n[lint]\nseverity = \"advice\"\noff = [\"boolean\"]\n";
         let project = parse(text).expect("the test is a project");
         assert_eq!(project.definitions, [PathBuf::from("crds")]);
         assert_eq!(project.objects, [PathBuf::from("a"), PathBuf::from("b/*.yaml")]);
+        assert_eq!(project.minors, [31, 33, 34].map(Minor::of));
         assert_eq!(project.lints.severity, Some(Severity::Advice));
         assert_eq!(project.lints.off, ["boolean"]);
         assert_eq!(parse(""), Ok(Project::default()));
@@ -177,12 +193,20 @@ mod tests {
         check(
             "definition = []\nsuites = 'a'\n[lint]\non = [\"conditons\", 1]\nseverity = 'all'\nof = []\n",
             &[
-                "1:1: unknown key `definition` (did you mean `definitions`?); known are definitions, suites, policies, objects, lint",
+                "1:1: unknown key `definition` (did you mean `definitions`?); known are definitions, suites, policies, objects, kubernetes-versions, lint",
                 "2:10: `suites` is a list of texts",
                 "4:7: no lint is called `conditons` (did you mean `conditions`?)",
                 "4:20: `lint.on` is a list of texts",
                 "5:12: `lint.severity` is \"error\", \"warning\" or \"advice\"",
                 "6:1: unknown key `lint.of` (did you mean `off`?); known are severity, on, off",
+            ],
+        );
+        check(
+            "kubernetes-versions = ['1.31', '1.38', '1.34-1.32', 1.33]\n",
+            &[
+                "1:32: `kubernetes-versions`: `1.38` is not a minor version of Kubernetes from 1.29 to 1.37",
+                "1:40: `kubernetes-versions`: `1.34-1.32` ends before it begins",
+                "1:53: `kubernetes-versions` is a list of texts",
             ],
         );
         check("lint = 3\nobjects = ['']\n", &["1:8: `lint` is a table", "2:12: a path of `objects` is empty"]);

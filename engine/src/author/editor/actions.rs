@@ -10,7 +10,7 @@ use super::outline::Step;
 use super::text::{Edit, Range, Text};
 use super::workspace::Workspace;
 use crate::author::fix::{fix, set};
-use crate::author::lint::{Finding, lint};
+use crate::author::lint::{Finding, lint_in};
 use crate::crd::bounds::Keyword;
 use crate::crd::validate::expressions::Step as Place;
 use crate::object;
@@ -64,7 +64,7 @@ impl Workspace {
                 actions
             }
             Sort::Object => self.case(&around).into_iter().collect(),
-            Sort::Policy | Sort::Suite | Sort::Other => Vec::new(),
+            Sort::Policy | Sort::Suite | Sort::Request | Sort::Other => Vec::new(),
         }
     }
 
@@ -72,7 +72,7 @@ impl Workspace {
     fn fixes(&self, around: &Around<'_>, text: &Text, range: Range) -> Vec<Action> {
         let Ok(documents) = decode_all_located(around.text.as_bytes()) else { return Vec::new() };
         let Some(located) = documents.first() else { return Vec::new() };
-        let Ok(findings) = lint(&located.value) else { return Vec::new() };
+        let Ok(findings) = lint_in(self.minor(), &located.value) else { return Vec::new() };
         let own = Text::from(around.text);
         let is_here = |finding: &&Finding| {
             finding.lint.is_fixed

@@ -90,7 +90,7 @@ impl Workspace {
             if checks.known.contains_key(&part.hash) {
                 continue;
             }
-            let (kinds, what) = definition::check(&self.lints, &text.as_str()[part.range.clone()]);
+            let (kinds, what) = definition::check(self, &text.as_str()[part.range.clone()]);
             made.extend(kinds.into_iter().map(|kind: Kind| (part.hash, kind)));
             found.insert(part.hash, (0, Arc::new(what)));
         }
@@ -118,7 +118,7 @@ impl Workspace {
     /// What a document was checked against.
     fn stamp(&self, head: &Head, sort: Sort) -> u64 {
         match sort {
-            Sort::Definition | Sort::Other => 0,
+            Sort::Definition | Sort::Request | Sort::Other => 0,
             Sort::Object => self.stamp_of(head) ^ self.policies_stamp,
             Sort::Policy | Sort::Suite => self.stamp_of_all(),
         }
@@ -132,7 +132,7 @@ impl Workspace {
                 Ok(located) => {
                     document.repeated(&located);
                     match sort {
-                        Sort::Definition | Sort::Other => {}
+                        Sort::Definition | Sort::Request | Sort::Other => {}
                         Sort::Suite => suite::check(self, name, &mut document, &located),
                         Sort::Object => object::check(self, &mut document, &located, head),
                         Sort::Policy => self.policy(&mut document, &located),
@@ -145,7 +145,7 @@ impl Workspace {
 
     fn policy(&self, document: &mut Document<'_>, located: &Located) {
         let manifest = Manifest { value: &located.value, located, within: String::new() };
-        if let Some(checked) = object::check_built_in(&located.value) {
+        if let Some(checked) = object::check_built_in(self.minor(), &located.value) {
             document.checked(&manifest, &checked);
         }
         let mut values: Vec<&Value> = self.policy_values().filter(|value| **value != located.value).collect();

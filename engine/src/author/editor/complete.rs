@@ -18,6 +18,7 @@ use crate::cel::env::{Env, Expressions};
 use crate::cel::function::Function;
 use crate::cel::types::Type;
 use crate::kinds::{self, runtime_config::RuntimeConfig};
+use crate::meta::minor::Minor;
 use crate::policy::environment::{Declarations, no_variables};
 use crate::policy::type_check;
 use crate::schema::declare::declare;
@@ -110,8 +111,9 @@ impl Workspace {
             Slot::Value { form: Form::Block, .. } => Vec::new(),
             Slot::Value { written, form } => {
                 let values = self.values_at(around, &path);
+                let rest = &around.text[around.offset..];
                 let shown = |value: &Value| match form {
-                    Form::Quoted(quote) => quoted(value, char::from(quote)),
+                    Form::Quoted(quote) => quoted(value, char::from(quote), rest),
                     _ => plain(value),
                 };
                 values
@@ -176,6 +178,7 @@ impl Workspace {
         }
         match around.sort {
             Sort::Suite => Shape::suite().at(path).map(then).is_some(),
+            Sort::Request => Shape::request().at(path).map(then).is_some(),
             Sort::Definition => Shape::definition().at(path).map(then).is_some(),
             Sort::Policy | Sort::Object | Sort::Other => self.shape_of(&around.head, path, then),
         }
@@ -184,7 +187,7 @@ impl Workspace {
     /// What may stand in an object.
     fn shape_of(&self, head: &Head, path: &[Step], then: &mut dyn FnMut(Shape<'_>)) -> bool {
         let empty = Structural::default();
-        match self.schema_of(head) {
+        match self.schema_of(head).or_else(|| self.schema_of(&self.assumed)) {
             Some(schema) => Shape::of_kind(&schema).at(path).map(then).is_some(),
             None if path.len() < 2 => Shape::of_kind(&empty).at(path).map(then).is_some(),
             None => false,
@@ -197,7 +200,7 @@ impl Workspace {
             let version = kind.versions.iter().find(|version| version.api_version() == head.api_version);
             return version.map(|version| Arc::clone(&version.structural));
         }
-        built_in_schema(&head.api_version, &head.kind)
+        built_in_schema(self.minor(), &head.api_version, &head.kind)
     }
 
     fn fields_at(&self, around: &Around<'_>, path: &[Step]) -> Vec<Field> {
@@ -261,7 +264,7 @@ impl Workspace {
 
     /// Versions and kinds that are known, sorted.
     fn known_kinds(&self) -> BTreeSet<(String, String)> {
-        let config = RuntimeConfig::default();
+        let config = RuntimeConfig::of(self.minor());
         let built_in =
             kinds::all().filter(|kind| config.serves(kind)).map(|kind| (kind.api_version(), kind.kind.to_owned()));
         let custom = self.catalog.kinds().flat_map(|kind| {
@@ -278,10 +281,12 @@ impl Workspace {
             Sort::Definition => {
                 let (schema, is_resource) = self.schema_of_rule(around, &path)?;
                 let ty = declare(&schema, is_resource)?.named(SELF_TYPE).ty;
-                Some(Env::kubernetes(Expressions::New).with_variable(SELF, ty.clone()).with_variable(OLD_SELF, ty))
+                Some(
+                    Env::of(self.minor(), Expressions::New).with_variable(SELF, ty.clone()).with_variable(OLD_SELF, ty),
+                )
             }
             Sort::Policy => Some(self.policy_environment(around)),
-            Sort::Object | Sort::Suite | Sort::Other => None,
+            Sort::Object | Sort::Suite | Sort::Request | Sort::Other => None,
         }
     }
 
@@ -387,11 +392,11 @@ impl Workspace {
 }
 
 /// The schema of a kind that the server has from the start; `None` for definitions, which have none.
-fn built_in_schema(api_version: &str, kind: &str) -> Option<Arc<Structural>> {
-    let config = RuntimeConfig::default();
+fn built_in_schema(minor: Minor, api_version: &str, kind: &str) -> Option<Arc<Structural>> {
+    let config = RuntimeConfig::of(minor);
     let found =
         kinds::all().find(|known| known.kind == kind && known.api_version() == api_version && config.serves(known))?;
-    type_check::schema(&found.served_version(), Quantities::Shown).map(Arc::new)
+    type_check::schema(&found.served_version_in(minor), Quantities::Shown).map(Arc::new)
 }
 
 /// The node of a schema that a path through the definition's text leads to.
@@ -485,8 +490,15 @@ pub(super) fn plain(value: &Value) -> String {
     }
 }
 
-/// A value within quotes that are open.
-fn quoted(value: &Value, quote: char) -> String {
+/// A value within quotes that are open; editors may have closed them already, at the beginning of `rest`.
+fn quoted(value: &Value, quote: char, rest: &str) -> String {
     let text = value_label(value);
-    if quote == '\'' { format!("'{}'", text.replace('\'', "''")) } else { json::encode_to_string(&Value::from(text)) }
+    let mut quoted = match quote {
+        '\'' => format!("'{}'", text.replace('\'', "''")),
+        _ => json::encode_to_string(&Value::from(text)),
+    };
+    if rest.starts_with(quote) {
+        quoted.pop();
+    }
+    quoted
 }

@@ -194,6 +194,16 @@ mod tests {
     }
 
     #[test]
+    fn items_of_lists_are_dashes() {
+        check("a:\n  - - b‸", "a[0][0]{b");
+        check("a:\n  - b: 1\n    c‸", "a[0]{c");
+        check("a:\n  - b: 1\n  c‸", "a{c");
+        check("a:\n- b:\n  - c‸", "a[0].b[0]{c");
+        check("a:\n- b: x\n  c: has(d.‸", "a[0].c=has(d.");
+        check("a:\n- b: >-\n    c &&\n      d.‸", "a[0].b=>-\n    c &&\n      d.");
+    }
+
+    #[test]
     fn values_stand_behind_their_names() {
         check("a:\n  b: x‸y\n", "a.b=x");
         check("a: ‸", "a=");

@@ -37,7 +37,7 @@ impl Workspace {
                 let (head, rest) = of_suite(&around, &path)?;
                 self.field(&head, rest)
             }
-            Sort::Policy | Sort::Other => None,
+            Sort::Policy | Sort::Request | Sort::Other => None,
         }
     }
 

@@ -31,9 +31,14 @@ pub enum Sort {
     Object,
     /// A suite of tests.
     Suite,
+    /// Who asks, and for what: what a case of a suite says beside its objects.
+    Request,
     /// Anything else.
     Other,
 }
+
+/// The name of a text that is a request. No file is called so: the names of files are whole paths.
+pub const REQUEST: &str = "request";
 
 /// The group, version and kind that a document names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -112,6 +117,9 @@ impl Head {
     pub fn sort(&self, file: &str) -> Sort {
         if is_suite(file) {
             return Sort::Suite;
+        }
+        if file == REQUEST {
+            return Sort::Request;
         }
         if self.kind.is_empty() && self.api_version.is_empty() {
             return Sort::Other;

@@ -52,7 +52,7 @@ pub fn is_expression(outline: &Outline, node: usize, sort: Sort) -> bool {
             let is_listed = matches!(list, Some(Step::Key(list)) if list == "x-kubernetes-validations");
             is_listed && OF_RULES.contains(&name.as_str())
         }
-        Sort::Object | Sort::Suite | Sort::Other => false,
+        Sort::Object | Sort::Suite | Sort::Request | Sort::Other => false,
     }
 }
 

@@ -7,12 +7,20 @@ use std::sync::LazyLock;
 
 use super::outline::Step;
 use crate::author::explain::{self, Explained, explain_node};
+use crate::object;
 use crate::schema::structural::{Structural, StructuralOrBool};
-use crate::value::{Value, json};
+use crate::value::{Map, Value, json};
 
 /// Definitions and suites, as schemas for editors describe them.
 static DEFINITION: LazyLock<Value> = LazyLock::new(|| read(include_str!("../../../../schemas/crd.json")));
 static SUITE: LazyLock<Value> = LazyLock::new(|| read(include_str!("../../../../schemas/suite.json")));
+/// What a case of a suite says of its request.
+static REQUEST: LazyLock<Value> = LazyLock::new(|| {
+    let fields = SUITE.at(&["properties", "cases", "items", "properties"]).and_then(Value::as_object);
+    let is_of_request = |name: &str| ["user", "namespace", "params", "operation", "subresource"].contains(&name);
+    let fields = fields.into_iter().flat_map(Map::iter).filter(|(name, _)| is_of_request(name));
+    object! { "type" => "object", "properties" => fields.map(|(name, field)| (name, field.clone())).collect::<Map>() }
+});
 
 fn read(text: &str) -> Value {
     // A test holds that they are JSON.
@@ -35,6 +43,7 @@ pub struct Field {
     /// `string`, `object`, `[]integer`, …
     pub type_: String,
     pub is_required: bool,
+    /// What it is for, what it must be, and its rules, a line each.
     pub description: String,
 }
 
@@ -50,8 +59,14 @@ static METADATA: LazyLock<Structural> = LazyLock::new(|| {
         node.additional_properties = Some(StructuralOrBool::Structural(Box::new(of_type("string", ""))));
         node
     };
+    let list = |description: &str| {
+        let mut node = of_type("array", description);
+        node.items = Some(Box::new(of_type("string", "")));
+        node
+    };
     let fields = [
         ("annotations", map("what tools note of the object")),
+        ("finalizers", list("who must let it go before it is deleted")),
         ("generateName", of_type("string", "what a name that the server makes begins with")),
         ("labels", map("what selectors select by")),
         ("name", of_type("string", "unique among the objects of the kind in the namespace")),
@@ -76,6 +91,11 @@ impl<'s> Shape<'s> {
     /// A suite.
     pub fn suite() -> Shape<'static> {
         Shape::Json { root: &SUITE, schema: &SUITE }
+    }
+
+    /// The request of a case of a suite.
+    pub fn request() -> Shape<'static> {
+        Shape::Json { root: &REQUEST, schema: &REQUEST }
     }
 
     /// What may stand at the end of a path.
@@ -125,7 +145,7 @@ impl<'s> Shape<'s> {
                     name: name.to_owned(),
                     type_: explain::type_of(below),
                     is_required: explain::requires(schema, name),
-                    description: below.generic.description.to_string(),
+                    description: said(&explain_node(below)),
                 };
                 let mut fields: Vec<Field> = schema.properties.iter().map(field).collect();
                 if is_root {
@@ -206,6 +226,14 @@ impl<'s> Shape<'s> {
             }
         }
     }
+}
+
+/// What a field is for, what it must be, and its rules, a line each.
+fn said(explained: &Explained) -> String {
+    let Explained { description, constraints, rules, .. } = explained;
+    let rules = rules.iter().map(|rule| format!("rule: {}", rule.words.as_ref().unwrap_or(&rule.rule)));
+    let lines = [description.trim().to_owned()].into_iter().chain(constraints.iter().cloned()).chain(rules);
+    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// What a schema refers to.

@@ -13,6 +13,7 @@ use super::text::Text;
 use crate::author::lint::Severity;
 use crate::author::policies::{Policies, Who, case};
 use crate::author::{Catalog, Kind};
+use crate::meta::minor::Minor;
 use crate::value::Value;
 use crate::value::yaml::decode_each_located;
 
@@ -42,6 +43,8 @@ impl Default for LintChoice {
 /// Definitions and policies.
 pub struct Workspace {
     pub(super) catalog: Catalog,
+    /// Minors that definitions are to work in, beside that of the catalog.
+    pub(super) older: Vec<Minor>,
     /// What each kind was made of.
     stamps: HashMap<(String, String), u64>,
     pub(super) files: BTreeMap<String, File>,
@@ -49,6 +52,8 @@ pub struct Workspace {
     /// What the policies were made of.
     pub(super) policies_stamp: u64,
     pub(super) who: WhoIs,
+    /// The kind of objects that do not say theirs; none unless set.
+    pub assumed: Head,
     /// Which lints are told.
     pub lints: LintChoice,
 }
@@ -74,15 +79,29 @@ pub(super) struct Read {
 impl Workspace {
     /// Nothing yet; `who` tells who is behind a UserInfo.
     pub fn new(who: WhoIs) -> Self {
+        Workspace::of_minors(who, &[])
+    }
+
+    /// The same for several minors of Kubernetes, in rising order: what the newest says is told as it is, and of the others
+    /// what they refuse or ignore of a definition.
+    pub fn of_minors(who: WhoIs, minors: &[Minor]) -> Self {
+        let (newest, older) = minors.split_last().map_or((Minor::NEWEST, &[][..]), |(newest, older)| (*newest, older));
         Workspace {
-            catalog: Catalog::default(),
+            catalog: Catalog::of_minor(newest),
+            older: older.to_vec(),
             stamps: HashMap::new(),
             files: BTreeMap::new(),
             policies: Policies::default(),
             policies_stamp: 0,
             who,
+            assumed: Head::default(),
             lints: LintChoice::default(),
         }
+    }
+
+    /// The minor of Kubernetes that is answered for.
+    pub(super) fn minor(&self) -> Minor {
+        self.catalog.minor()
     }
 
     /// The kinds of definitions.
@@ -98,7 +117,7 @@ impl Workspace {
         for Read { part, .. } in read.iter().filter(defines) {
             let known = self.files.get(name).is_some_and(|file| file.kinds.iter().any(|(hash, _)| *hash == part.hash));
             if !known {
-                made.extend(kinds_of(&text[part.range.clone()]).into_iter().map(|kind| (part.hash, kind)));
+                made.extend(self.kinds_of(&text[part.range.clone()]).into_iter().map(|kind| (part.hash, kind)));
             }
         }
         self.take(name, text, &read, made);
@@ -106,7 +125,8 @@ impl Workspace {
 
     /// Adds definitions that stand in no file.
     pub fn add_values(&mut self, definitions: &[Value]) {
-        for kind in definitions.iter().filter_map(|definition| Kind::new(definition).ok()) {
+        for definition in definitions {
+            let Ok(kind) = Kind::new_in(self.minor(), definition) else { continue };
             let key = (kind.definition.spec.group.clone(), kind.definition.spec.names.kind.clone());
             self.stamps.insert(key, 1);
             self.catalog.insert(kind);
@@ -169,6 +189,10 @@ impl Workspace {
         }
     }
 
+    fn kinds_of(&self, text: &str) -> Vec<Kind> {
+        values_of(text).iter().filter_map(|value| Kind::new_in(self.minor(), value).ok()).collect()
+    }
+
     fn forget(&mut self, group: &str, kind: &str) {
         self.catalog.remove(group, kind);
         self.stamps.remove(&(group.to_owned(), kind.to_owned()));
@@ -229,8 +253,4 @@ pub(super) fn read_parts(name: &str, text: &str) -> Vec<Read> {
 
 fn values_of(text: &str) -> Vec<Value> {
     decode_each_located(text.as_bytes()).into_iter().flatten().map(|located| located.value).collect()
-}
-
-fn kinds_of(text: &str) -> Vec<Kind> {
-    values_of(text).iter().filter_map(|value| Kind::new(value).ok()).collect()
 }

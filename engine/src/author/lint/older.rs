@@ -19,15 +19,18 @@ struct Told {
     minors: Vec<Minor>,
 }
 
-/// What Kubernetes from `oldest` on, but before the newest, refuses or ignores of a definition: a finding for each place,
-/// with the minors in question.
+/// What the minors `older` refuse or ignore of a definition that `newest` knows: a finding for each place, with the minors in
+/// question.
 ///
 /// # Errors
 /// Go's text for what is no definition.
-pub fn older(oldest: Minor, definition: &Value) -> Result<Vec<Finding>, String> {
-    let newest = Kind::new(definition)?;
+pub fn older(older: &[Minor], newest: Minor, definition: &Value) -> Result<Vec<Finding>, String> {
+    if older.is_empty() {
+        return Ok(Vec::new());
+    }
+    let newest = Kind::new_in(newest, definition)?;
     let mut told: Vec<Told> = Vec::new();
-    for minor in Minor::all().filter(|minor| (oldest..Minor::NEWEST).contains(minor)) {
+    for &minor in older {
         let kind = Kind::new_in(minor, definition)?;
         let is_new = |error: &&Error| !newest.errors.iter().any(|known| known.field == error.field);
         for error in kind.errors.iter().filter(is_new) {
@@ -52,7 +55,8 @@ pub fn older(oldest: Minor, definition: &Value) -> Result<Vec<Finding>, String> 
 /// What that version leaves aside without a word, or with a warning.
 fn ignored(told: &mut Vec<Told>, minor: Minor, written: &Value, kind: &Kind, newest: &Kind) -> Result<(), String> {
     let unknown = |minor| Ok::<_, String>(definition::decode_in(minor, written)?.1.unknown);
-    let known = unknown(Minor::NEWEST)?;
+    let wanted = newest.definition.minor;
+    let known = unknown(wanted)?;
     for field in unknown(minor)?.into_iter().filter(|field| !known.contains(field)) {
         let message = format!("the field `{field}` is not known");
         note(told, minor, &OLDER_IGNORES, &field, message, OLDER_IGNORES.remedy);
@@ -70,7 +74,7 @@ fn ignored(told: &mut Vec<Told>, minor: Minor, written: &Value, kind: &Kind, new
         schema.any(&mut |schema| {
             let (type_, format) = (schema.type_.as_str(), schema.format.as_str());
             let is_checked = |minor| !Format::effective_in(minor, type_, format).is_empty();
-            if is_checked(Minor::NEWEST) && !is_checked(minor) {
+            if is_checked(wanted) && !is_checked(minor) {
                 let message = format!("the format `{format}` is not checked");
                 let fix = match type_ {
                     "integer" | "number" => "set minimum and maximum, too",
@@ -79,7 +83,7 @@ fn ignored(told: &mut Vec<Told>, minor: Minor, written: &Value, kind: &Kind, new
                 note(told, minor, &OLDER_IGNORES, &at, message, fix);
             }
             let is_optional = |minor| schema.validations.iter().any(|rule| rule.optional_old_self_in(minor).is_some());
-            if is_optional(Minor::NEWEST) && !is_optional(minor) {
+            if is_optional(wanted) && !is_optional(minor) {
                 let message = "`optionalOldSelf` is dropped, so that its rules run on updates alone".to_owned();
                 note(told, minor, &OLDER_IGNORES, &at, message, OLDER_IGNORES.remedy);
             }

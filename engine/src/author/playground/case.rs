@@ -15,7 +15,7 @@ const NOT_RUN: &str = "some validation rules were not checked";
 
 /// A suite of one case, as YAML; `None` where there is no verdict.
 pub fn case(inputs: &Inputs, policies: &Policies, who: Whom<'_>) -> Option<String> {
-    let catalog = catalog(inputs, &mut Vec::new());
+    let catalog = catalog(inputs, inputs.minor(), &mut Vec::new());
     let written = inputs.case()?;
     let stage = Stage { catalog: &catalog, policies, who };
     let admitted = suite::admit(&written, &stage, &mut Coverage::default().policies)?;

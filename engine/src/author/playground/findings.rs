@@ -3,9 +3,10 @@
 use super::inputs::{Inputs, Marker, Pane, is_definition};
 use super::shown::{SHOWN_MAX, line, number, shortened};
 use crate::author::fix;
-use crate::author::lint::{Finding, Severity, lint};
+use crate::author::lint::{Finding, Severity, lint_in};
 use crate::author::policies::lint as policy_lint;
 use crate::author::{check, written_field};
+use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::Value;
 use crate::value::yaml::Place;
@@ -17,17 +18,17 @@ struct Found {
 }
 
 /// The findings, those that refuse the definition first; advice is left out of the markers.
-pub fn find(inputs: &Inputs, markers: &mut Vec<Marker>) -> Value {
+pub fn find(inputs: &Inputs, minor: Minor, markers: &mut Vec<Marker>) -> Value {
     let documents = inputs.documents(Pane::Definition);
     let mut shown: Vec<Value> = Vec::new();
     for document in documents.iter().filter(|document| is_definition(&document.value)) {
-        let unknown = check::define(&document.value, None).map(|checked| checked.unknown).unwrap_or_default();
+        let unknown = check::define_in(minor, &document.value, None).map(|checked| checked.unknown).unwrap_or_default();
         for path in unknown.iter().take(SHOWN_MAX) {
             let place = document.key_place(path);
             markers.push(Marker::warning(Pane::Definition, Some(place), format!("unknown field \"{path}\"")));
         }
     }
-    for (at, found) in all(inputs).iter().enumerate() {
+    for (at, found) in all(inputs, minor).iter().enumerate() {
         let place = place(inputs, found);
         let Finding { lint, message, .. } = &found.finding;
         match lint.severity {
@@ -59,17 +60,17 @@ fn show(at: usize, Found { finding, .. }: &Found, place: Option<Place>) -> Value
 
 /// The definitions with the fix of the finding of that number made; `None` where there is none that can be proved.
 pub fn fix(inputs: &Inputs, number: usize) -> Option<String> {
-    let found = all(inputs).into_iter().nth(number)?;
+    let found = all(inputs, inputs.minor()).into_iter().nth(number)?;
     let document = inputs.index_in_text(found.document);
     let fixed = fix::fix(inputs.text(Pane::Definition), &[(document, &found.finding)]);
     fixed.is_fixed.first().copied().unwrap_or_default().then_some(fixed.text)
 }
 
-fn all(inputs: &Inputs) -> Vec<Found> {
+fn all(inputs: &Inputs, minor: Minor) -> Vec<Found> {
     let mut found = Vec::new();
     for (document, manifest) in inputs.manifests().enumerate().filter(|(_, manifest)| is_definition(manifest)) {
         // What is no definition is told of by itself.
-        let findings = lint(manifest).unwrap_or_default();
+        let findings = lint_in(minor, manifest).unwrap_or_default();
         found.extend(findings.into_iter().map(|finding| Found { document, finding }));
     }
     if inputs.has_policies() {

@@ -4,6 +4,7 @@ use super::shown::{number, shortened};
 use crate::author::policies::case::Setting;
 use crate::author::policies::is_policy;
 use crate::author::suite::{Case, Expected};
+use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::Value;
 use crate::value::yaml::{Broken, Located, Place, decode_each_located};
@@ -79,19 +80,23 @@ pub struct Inputs {
     broken: Vec<(Pane, Broken)>,
     /// The number of each document of the definitions in its text: empty ones count.
     indices: Vec<usize>,
+    /// The minors of Kubernetes that are asked, in rising order; at least one.
+    minors: Vec<Minor>,
 }
 
 impl Inputs {
-    /// Reads the fields `definition`, `object`, `old` and `request` of `sent`; one that is missing is empty.
+    /// Reads the fields `definition`, `object`, `old` and `request` of `sent`, and `minors`, a list as [`Minor::parse_list`]
+    /// reads it; one that is missing is empty.
     ///
     /// # Errors
-    /// The name of a field that is not a text.
+    /// The name of a field that is not a text; what is no minor.
     pub fn read(sent: &Value) -> Result<Inputs, String> {
         let mut inputs = Inputs {
             texts: Default::default(),
             documents: Default::default(),
             broken: Vec::new(),
             indices: Vec::new(),
+            minors: minors(sent.get("minors"))?,
         };
         for (at, pane) in Pane::ALL.into_iter().enumerate() {
             match sent.get(pane.name()) {
@@ -118,6 +123,16 @@ impl Inputs {
             }
         }
         Ok(inputs)
+    }
+
+    /// The minors of Kubernetes that are asked, in rising order; at least one.
+    pub fn minors(&self) -> &[Minor] {
+        &self.minors
+    }
+
+    /// The newest of them, which is told of in full.
+    pub fn minor(&self) -> Minor {
+        self.minors.last().copied().unwrap_or_default()
     }
 
     /// What can't be read, and keys that stand twice.
@@ -183,6 +198,16 @@ impl Inputs {
             setting: Setting::decode(&request, None),
             expected: Expected::Stated(Value::Null),
         })
+    }
+}
+
+/// The newest where nothing is asked for.
+fn minors(sent: Option<&Value>) -> Result<Vec<Minor>, String> {
+    match sent {
+        None | Some(Value::Null) => Ok(vec![Minor::NEWEST]),
+        Some(Value::String(text)) if text.trim().is_empty() => Ok(vec![Minor::NEWEST]),
+        Some(Value::String(text)) => Minor::parse_list(text),
+        Some(_) => Err("`minors` is not a text".to_owned()),
     }
 }
 

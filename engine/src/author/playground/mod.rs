@@ -9,19 +9,22 @@
 mod bound;
 mod case;
 mod complete;
-mod cursor;
 mod diff;
 mod findings;
 mod inputs;
+mod minors;
 mod object;
 mod policies;
 mod rules;
 mod shown;
+mod user;
 mod verdict;
 
 use crate::author::policies::Policies;
+use crate::author::policies::coverage::Coverage;
 use crate::author::suite::{self, Stage};
 use crate::author::{Catalog, policies::Who};
+use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::Value;
 
@@ -30,6 +33,7 @@ pub use case::case;
 pub use complete::complete;
 pub use findings::fix;
 pub use inputs::Inputs;
+pub use user::with_user;
 
 pub use inputs::Pane;
 
@@ -38,14 +42,21 @@ pub type Whom<'w> = &'w dyn Fn(Value) -> Who;
 
 /// All that can be said of the inputs. `policies` are those among [`Inputs::manifests`].
 pub fn evaluate(inputs: &Inputs, policies: &Policies, who: Whom<'_>) -> Value {
+    let mut answer = evaluate_in(inputs.minor(), inputs, policies, who);
+    let minors = minors::show(inputs, &answer, &|minor| evaluate_in(minor, inputs, policies, who));
+    answer.make_object().insert("minors", minors);
+    answer
+}
+
+/// What one minor of Kubernetes says.
+fn evaluate_in(minor: Minor, inputs: &Inputs, policies: &Policies, who: Whom<'_>) -> Value {
     let mut markers = inputs.faults();
-    let catalog = catalog(inputs, &mut markers);
-    let findings = findings::find(inputs, &mut markers);
-    let mut coverage = suite::Coverage::default();
-    coverage.policies.expect(policies);
+    let catalog = catalog(inputs, minor, &mut markers);
+    let findings = findings::find(inputs, minor, &mut markers);
+    let mut tried = Coverage::tracing(policies);
     let stage = Stage { catalog: &catalog, policies, who };
     let written = inputs.case();
-    let admitted = written.as_ref().and_then(|case| suite::admit(case, &stage, &mut coverage.policies));
+    let admitted = written.as_ref().and_then(|case| suite::admit(case, &stage, &mut tried));
     let ratcheted = match (&written, &admitted) {
         (Some(case), Some(admitted)) => suite::ratcheted(catalog.of(&case.object), case, &admitted.checked),
         _ => Vec::new(),
@@ -55,15 +66,16 @@ pub fn evaluate(inputs: &Inputs, policies: &Policies, who: Whom<'_>) -> Value {
         "verdict" => verdict::show(inputs, admitted.as_ref(), &ratcheted, &mut markers),
         "rules" => rules::show(inputs, &catalog, runs),
         "object" => object::show(written.as_ref(), admitted.as_ref()),
-        "policies" => policies::show(inputs, &catalog, policies, &coverage.policies),
+        "policies" => policies::show(inputs, &catalog, policies, &tried),
         "findings" => findings,
+        "user" => user::show(inputs),
         "markers" => markers.iter().map(inputs::Marker::show).collect::<Vec<_>>(),
     }
 }
 
-/// The kinds of the definitions; what is none is told of.
-fn catalog(inputs: &Inputs, markers: &mut Vec<inputs::Marker>) -> Catalog {
-    let mut catalog = Catalog::default();
+/// The kinds of the definitions, as a minor of Kubernetes has them; what is none is told of.
+fn catalog(inputs: &Inputs, minor: Minor, markers: &mut Vec<inputs::Marker>) -> Catalog {
+    let mut catalog = Catalog::of_minor(minor);
     for document in inputs.definitions() {
         if let Err(fault) = catalog.add(&document.value) {
             markers.push(inputs::Marker::error(Pane::Definition, Some(document.place("")), fault));

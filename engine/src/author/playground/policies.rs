@@ -2,6 +2,7 @@
 
 use super::inputs::{Inputs, Pane};
 use super::shown::{SHOWN_MAX, line, number, texts};
+use super::verdict::parts;
 use crate::author::Catalog;
 use crate::author::policies::coverage::{Coverage, Tried};
 use crate::author::policies::price::{LIMIT, Prices, price};
@@ -27,6 +28,7 @@ pub fn show(inputs: &Inputs, catalog: &Catalog, policies: &Policies, coverage: &
                 "line" => line(place_in_text),
                 "cost" => prices.as_ref().and_then(|prices| cost(prices, *place)).map_or(Value::Null, number),
                 "limit" => number(LIMIT),
+                "parts" => parts(&tried.parts),
             }
         });
         let expressions: Vec<Value> = expressions.collect();

@@ -163,6 +163,53 @@ fn policies_are_asked_and_priced() {
 }
 
 #[test]
+fn the_parts_of_policies_have_values() {
+    let found = evaluated(&inputs(&format!("{BOAT}{POLICY}"), &boat("{length: 25, crew: []}"), ""));
+    let expression = &found.items_at(&["policies", "asked"])[0].items_at(&["expressions"])[0];
+    let parts = expression.items_at(&["parts"]).iter();
+    let parts: Vec<String> =
+        parts.map(|part| format!("{} = {}", part.str_at(&["text"]), part.str_at(&["value"]))).collect();
+    assert_eq!(parts, ["object.spec.length < 20 = false", "object.spec.length = 25"]);
+}
+
+#[test]
+fn minors_are_told_apart() {
+    let definition = BOAT
+        .replacen("self.rig != 'ketch' || self.length >= 9", "isIP(self.rig) || self.length >= 9", 1)
+        .replacen("self.crew.all(a, self.crew.exists_one(b, a.name == b.name))", "self.length > 0", 1);
+    let mut sent = object! { "definition" => definition, "object" => boat("{length: 10, crew: []}") };
+    sent.make_object().insert("minors", Value::from("1.30-1.32"));
+    let found = evaluated(&Inputs::read(&sent).expect("they are texts"));
+    let each = found.items_at(&["minors", "each"]);
+    assert_eq!(each.iter().map(|minor| minor.str_at(&["minor"])).collect::<Vec<_>>(), ["1.30", "1.31", "1.32"]);
+    assert_eq!(found.str_at(&["minors", "fine"]), "fine from 1.31 on");
+    let is_told = |row: &Value| {
+        row.str_at(&["minors"]) == "1.30" && row.str_at(&["what"]).contains("undeclared reference to 'isIP'")
+    };
+    assert!(found.items_at(&["minors", "differences"]).iter().any(is_told), "{found:?}");
+    assert_eq!(evaluated(&inputs(BOAT, "", "")).get("minors"), Some(&Value::Null));
+    assert!(Inputs::read(&object! { "minors" => "1.2" }).is_err());
+}
+
+#[test]
+fn a_user_is_written_into_the_request() {
+    let check = |request: &str, user: Value, expected: Option<&str>| {
+        let inputs = Inputs::read(&object! { "request" => request }).expect("it is a text");
+        assert_eq!(with_user(&inputs, &user).as_deref(), expected, "{request}");
+    };
+    let jane = || object! { "name" => "jane", "groups" => vec![Value::from("devs")] };
+    check("", jane(), Some("user:\n  groups:\n  - devs\n  name: jane\n"));
+    check(
+        "user: {name: x, uid: u}\nparams: []\n",
+        jane(),
+        Some("params: []\nuser:\n  groups:\n  - devs\n  name: jane\n  uid: u\n"),
+    );
+    check("user: {name: x}\n", object! {}, Some(""));
+    check("user: [", jane(), None);
+    check("- 1", jane(), None);
+}
+
+#[test]
 fn findings_have_fixes() {
     let inputs = inputs(BOAT, "", "");
     let found = evaluated(&inputs);
@@ -189,7 +236,7 @@ fn a_case_of_a_suite_holds_what_it_says() {
         let set = Policies::read(inputs.manifests());
         let text = case(&inputs, &set, &who).expect("there is a verdict");
         let suite = parse(&yaml::decode(text.as_bytes()).expect("it is YAML")).unwrap_or_default();
-        let catalog = catalog(&inputs, &mut Vec::new());
+        let catalog = catalog(&inputs, inputs.minor(), &mut Vec::new());
         let stage = Stage { catalog: &catalog, policies: &set, who: &who };
         let outcome = run(&suite.cases[0], &stage, None, &mut Coverage::default());
         assert_eq!(outcome.failures, Vec::<String>::new(), "{text}");
@@ -204,7 +251,7 @@ fn check_choices(pane: &str, text: &str, expected: &[&str]) {
     let mut sent = object! { "definition" => BOAT };
     sent.make_object().insert(pane, Value::from(text.replacen('|', "", 1)));
     let inputs = Inputs::read(&sent).expect("they are texts");
-    let found = complete(&inputs, Pane::named(pane).expect("there is such a pane"), line, column);
+    let found = complete(&inputs, Pane::named(pane).expect("there is such a pane"), line, column, Box::new(who));
     let labels: Vec<&str> = found.items_at(&["choices"]).iter().map(|choice| choice.str_at(&["label"])).collect();
     assert!(expected.iter().all(|label| labels.contains(label)), "{text}: {labels:?}");
 }
@@ -226,6 +273,22 @@ fn fields_values_and_names_are_completed() {
 }
 
 #[test]
+fn a_choice_says_what_is_put_there() {
+    let check = |object: &str, column: usize, label: &str, replaced: i64, apply: &str| {
+        let line = object.matches('\n').count();
+        let inputs = Inputs::read(&object! { "definition" => BOAT, "object" => object }).expect("they are texts");
+        let found = complete(&inputs, Pane::Object, line, column, Box::new(who));
+        let choice = found.items_at(&["choices"]).iter().find(|choice| choice.str_at(&["label"]) == label);
+        assert_eq!(choice.map(|choice| choice.str_at(&["apply"])), Some(apply), "{object}: {found:?}");
+        assert_eq!(found.get("replaced").and_then(Value::as_i64), Some(replaced), "{object}");
+    };
+    check("kind: Boat\nspec:\n  cr", 4, "crew", 2, "crew:\n  - ");
+    check("kind: Boat\nspec:\n  rig: ke", 9, "ketch", 2, "ketch");
+    check("kind: Boat\nspec:\n  rig: \"ke", 10, "ketch", 2, "ketch\"");
+    check("kind: Boat\nspec:\n  rig: 'ke'", 10, "ketch", 2, "ketch");
+}
+
+#[test]
 fn any_text_is_answered() {
     for text in [
         "",
@@ -244,8 +307,9 @@ fn any_text_is_answered() {
             _ = case(&inputs, &Policies::default(), &who);
             _ = fix(&inputs, 0);
             for (line, column) in [(0, 0), (0, 99), (3, 1), (usize::MAX, usize::MAX)] {
-                complete(&inputs, Pane::Object, line, column);
-                complete(&inputs, Pane::Definition, line, column);
+                for pane in [Pane::Definition, Pane::Object, Pane::Request] {
+                    complete(&inputs, pane, line, column, Box::new(who));
+                }
             }
         }
     }

@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::{Note, Outcome, Place, Policies};
+use crate::author::PartValue;
 
 /// What cases have tried.
 #[derive(Default)]
 pub struct Coverage {
     /// By the kind and the name of the policy.
     policies: BTreeMap<(&'static str, String), BTreeMap<Place, Tried>>,
+    /// Whether it is kept what the parts of expressions come to.
+    is_tracing: bool,
 }
 
 /// How often what came of an expression.
@@ -22,6 +25,8 @@ pub struct Tried {
     pub failed: u64,
     /// How often it ended in an error.
     pub broke: u64,
+    /// What its parts came to when it first did not hold, or else when it first did; of a coverage that traces.
+    pub parts: Vec<PartValue>,
 }
 
 impl Tried {
@@ -58,6 +63,13 @@ impl Place {
 }
 
 impl Coverage {
+    /// Nothing yet; of the policies, it is kept what the parts of each expression come to.
+    pub fn tracing(policies: &Policies) -> Self {
+        let mut coverage = Coverage { is_tracing: true, ..Coverage::default() };
+        coverage.expect(policies);
+        coverage
+    }
+
     /// All expressions of the policies, none of which has been tried yet.
     pub fn expect(&mut self, policies: &Policies) {
         for listed in policies.listed() {
@@ -72,6 +84,11 @@ impl Coverage {
     pub fn note(&mut self, note: Note<'_>) {
         let (kind, name) = note.policy;
         let tried = self.policies.entry((kind, name.to_owned())).or_default().entry(note.place).or_default();
+        let is_telling = tried.held + tried.failed + tried.broke == 0
+            || (note.outcome != Outcome::Held && tried.failed + tried.broke == 0);
+        if self.is_tracing && is_telling {
+            tried.parts = note.parts(&tried.text);
+        }
         match note.outcome {
             Outcome::Held => tried.held += 1,
             Outcome::Failed => tried.failed += 1,

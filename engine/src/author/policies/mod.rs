@@ -23,7 +23,7 @@ mod read;
 
 use std::sync::Arc;
 
-use crate::author::Catalog;
+use crate::author::{Catalog, PartValue};
 use crate::cel::library::authorizer::{Authorizer, Resource};
 use crate::object;
 use crate::policy::request::{Name, Request};
@@ -65,7 +65,7 @@ pub struct Asked<'a> {
 }
 
 /// What came of an expression of a policy.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Note<'n> {
     /// The kind and the name of the policy.
     pub policy: (&'static str, &'n str),
@@ -73,6 +73,25 @@ pub struct Note<'n> {
     pub place: Place,
     /// What it came to.
     pub outcome: Outcome,
+    /// The policy itself.
+    pub head: &'n Head,
+    /// What the expression saw.
+    pub input: &'n Input<'n>,
+}
+
+impl Note<'_> {
+    /// What the parts of the expression came to, whose text is `text`.
+    pub fn parts(&self, text: &str) -> Vec<PartValue> {
+        let env = self.head.environment();
+        match self.place {
+            Place::Condition(_) => {
+                let input = Input { namespace: &Value::Null, ..self.input.clone() };
+                self.head.parts(text, &env, &input)
+            }
+            Place::Validation(_) => self.head.parts(text, &env, self.input),
+            Place::Mutation(_) => self.head.parts(text, &env.with_mutations(), self.input),
+        }
+    }
 }
 
 /// An expression of a policy: which of them, from 0.
@@ -113,7 +132,7 @@ impl Outcome {
 /// Tells what each match condition of a policy comes to.
 fn note_conditions(policy: (&'static str, &str), head: &Head, input: &Input<'_>, tell: Tell<'_>) {
     for (at, outcome) in head.condition_outcomes(input).into_iter().enumerate() {
-        tell(Note { policy, place: Place::Condition(at), outcome: Outcome::of(outcome) });
+        tell(Note { policy, place: Place::Condition(at), outcome: Outcome::of(outcome), head, input });
     }
 }
 

@@ -4,7 +4,7 @@ use super::set::Bound;
 use super::{Asked, Note, Outcome, Place, Policies, Seen, Target, Tell, note_conditions};
 use crate::kinds::is_exempt_from_policies;
 use crate::policy::validating::{Decision, Verdict};
-use crate::policy::{Binding, Said, Validating};
+use crate::policy::{Binding, Head, Input, Said, Validating};
 use crate::value::Value;
 
 const KIND: &str = "ValidatingAdmissionPolicy";
@@ -62,7 +62,7 @@ impl Policies {
             let head = &bound.policy.head;
             note_conditions((KIND, &head.name), head, &input, tell);
             let verdict = bound.policy.evaluate(&input);
-            note(&head.name, &verdict, bound.policy.validations_count(), tell);
+            note(head, &input, &verdict, bound.policy.validations_count(), tell);
             said.take_in(head, binding, verdict);
         }
         Ok(())
@@ -70,7 +70,7 @@ impl Policies {
 }
 
 /// Tells what each validation came to, where they were evaluated.
-fn note(policy: &str, verdict: &Verdict, count: usize, tell: Tell<'_>) {
+fn note(head: &Head, input: &Input<'_>, verdict: &Verdict, count: usize, tell: Tell<'_>) {
     if verdict.decisions.len() != count {
         return;
     }
@@ -80,6 +80,6 @@ fn note(policy: &str, verdict: &Verdict, count: usize, tell: Tell<'_>) {
             Decision::Denied { .. } => Outcome::Failed,
             Decision::Failed { .. } => Outcome::Broke,
         };
-        tell(Note { policy: (KIND, policy), place: Place::Validation(at), outcome });
+        tell(Note { policy: (KIND, &head.name), place: Place::Validation(at), outcome, head, input });
     }
 }

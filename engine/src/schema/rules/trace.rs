@@ -9,7 +9,7 @@ use crate::cel::checker::{self, CheckedExpr};
 use crate::cel::cost::model::CALL_LIMIT;
 use crate::cel::env::{Env, Expressions};
 use crate::cel::eval::show::literal;
-use crate::cel::eval::{Binding, Program, Value};
+use crate::cel::eval::{Binding, Compose, Program, Value};
 use crate::cel::types::Type;
 use crate::cel::{parser, print};
 use crate::schema::declare::declare;
@@ -49,6 +49,11 @@ impl Trace {
         Some(Trace::of(&checked, &env))
     }
 
+    /// The parts of an expression in `env`, in the order of its text; `None` for one with a fault.
+    pub fn of_text(text: &str, env: &Env) -> Option<Trace> {
+        Some(Trace::of(&checked(text, env)?, env))
+    }
+
     /// The parts of an expression over the variables of `env`, in the order of its text; itself is the first.
     pub fn of(checked: &CheckedExpr, env: &Env) -> Trace {
         let mut found = Vec::new();
@@ -72,8 +77,17 @@ impl Trace {
 
     /// What the parts come to with the variables of the rule.
     pub fn values(&self, variables: &[Binding<'_>]) -> Vec<PartValue> {
-        let value = |part: &Part| {
-            let result = part.program.evaluate(variables, CALL_LIMIT).result;
+        self.values_composed(variables, None)
+    }
+
+    /// [`Trace::values`] where one of the variables stands for others that are `composed`.
+    pub fn values_composed<'a>(
+        &'a self,
+        variables: &[Binding<'a>],
+        composed: Option<&dyn Compose<'a>>,
+    ) -> Vec<PartValue> {
+        let value = |part: &'a Part| {
+            let result = part.program.evaluate_composed(variables, composed, CALL_LIMIT).result;
             let truth = match result {
                 Ok(Value::Bool(truth)) if part.is_bool => Some(truth),
                 _ => None,
@@ -94,8 +108,12 @@ pub fn check(rule: &ValidationRule, schema: &Structural, is_resource: bool) -> O
     let is_old_optional = rule.optional_old_self == Some(true);
     let old = if is_old_optional { Type::optional(decl.ty.clone()) } else { decl.ty.clone() };
     let env = Env::kubernetes(Expressions::Stored).with_variable(SELF, decl.ty.clone()).with_variable(OLD_SELF, old);
-    let ast = parser::parse_keeping_macros(SourceInfo::new(&rule.rule), &env.library).ok()?;
-    Some((checker::check(ast, &env).ok()?, env))
+    Some((checked(&rule.rule, &env)?, env))
+}
+
+fn checked(text: &str, env: &Env) -> Option<CheckedExpr> {
+    let ast = parser::parse_keeping_macros(SourceInfo::new(text), &env.library).ok()?;
+    checker::check(ast, env).ok()
 }
 
 /// Every part that says more than the text does: no literals, and nothing within comprehensions.

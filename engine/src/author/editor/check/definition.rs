@@ -3,19 +3,18 @@
 use super::super::documents::Sort;
 use super::super::expression::expressions;
 use super::super::outline::{Step, shown};
-use super::super::workspace::LintChoice;
+use super::super::workspace::Workspace;
 use super::{Document, Found, Manifest, Severity};
-use crate::author::lint::{Finding, lint_kind};
+use crate::author::lint::{Finding, lint_kind, older};
 use crate::author::{Checked, Kind, Priced, written_field};
 use crate::meta::field::Error;
-use crate::meta::minor::Minor;
 use crate::value::yaml::{Located, decode_each_located};
 
 /// Lints that say what the server says, which is told in its own words.
 const OF_THE_SERVER: [&str; 2] = ["refused", "not-structural"];
 
 /// The kinds that a text defines, and what is wrong with it.
-pub fn check(lints: &LintChoice, text: &str) -> (Vec<Kind>, Vec<Found>) {
+pub fn check(workspace: &Workspace, text: &str) -> (Vec<Kind>, Vec<Found>) {
     let mut document = Document::new(text);
     let mut kinds = Vec::new();
     for read in decode_each_located(text.as_bytes()) {
@@ -23,9 +22,9 @@ pub fn check(lints: &LintChoice, text: &str) -> (Vec<Kind>, Vec<Found>) {
             Err(broken) => document.broken(&broken),
             Ok(located) => {
                 document.repeated(&located);
-                match Kind::priced(Minor::NEWEST, &located.value) {
+                match Kind::priced(workspace.minor(), &located.value) {
                     Ok(priced) => {
-                        look(&mut document, lints, &located, &priced);
+                        look(&mut document, workspace, &located, &priced);
                         kinds.push(priced.kind);
                     }
                     Err(error) => {
@@ -39,7 +38,7 @@ pub fn check(lints: &LintChoice, text: &str) -> (Vec<Kind>, Vec<Found>) {
     (kinds, document.found)
 }
 
-fn look(document: &mut Document<'_>, lints: &LintChoice, located: &Located, priced: &Priced) {
+fn look(document: &mut Document<'_>, workspace: &Workspace, located: &Located, priced: &Priced) {
     let manifest = Manifest { value: &located.value, located, within: String::new() };
     let checked = Checked { unknown: priced.unknown.clone(), ..Checked::default() };
     document.checked(&manifest, &checked);
@@ -50,8 +49,11 @@ fn look(document: &mut Document<'_>, lints: &LintChoice, located: &Located, pric
         }
     }
     let findings = lint_kind(&priced.kind, &priced.costs, &located.value);
-    let own: Vec<Finding> = findings.into_iter().filter(|finding| !OF_THE_SERVER.contains(&finding.lint.id)).collect();
-    document.findings(lints, located, &own);
+    // The definition was read once already.
+    let of_older = older(&workspace.older, workspace.minor(), &located.value).unwrap_or_default();
+    let findings = findings.into_iter().chain(of_older);
+    let own: Vec<Finding> = findings.filter(|finding| !OF_THE_SERVER.contains(&finding.lint.id)).collect();
+    document.findings(&workspace.lints, located, &own);
 }
 
 /// Tells what is wrong with an expression where it stands in it. False for what is wrong with something else.

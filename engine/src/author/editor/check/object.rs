@@ -5,6 +5,7 @@ use super::super::workspace::Workspace;
 use super::{Document, Manifest, Severity};
 use crate::author::policies::admit::{Admission, Admitted, Sent};
 use crate::author::{BuiltIn, Checked, Options, create};
+use crate::meta::minor::Minor;
 use crate::value::Value;
 use crate::value::yaml::Located;
 
@@ -54,7 +55,7 @@ pub fn admit(workspace: &Workspace, object: &Value) -> Option<Admitted> {
             .catalog
             .of(object)
             .map(|kind| create(kind, object, Options { skips_holding: true, ..Options::default() }));
-        custom.or_else(|| check_built_in(object))
+        custom.or_else(|| check_built_in(workspace.minor(), object))
     };
     if workspace.policies.is_empty() {
         return Some(Admitted { checked: by_kind(object)?, ..Admitted::default() });
@@ -74,7 +75,7 @@ pub fn admit(workspace: &Workspace, object: &Value) -> Option<Admitted> {
 }
 
 /// What the server says to an object of a kind that it has from the start.
-pub fn check_built_in(object: &Value) -> Option<Checked> {
-    let kind = BuiltIn::of(object.str_at(&["apiVersion"]), object.str_at(&["kind"]))?;
+pub fn check_built_in(minor: Minor, object: &Value) -> Option<Checked> {
+    let kind = BuiltIn::of_in(minor, object.str_at(&["apiVersion"]), object.str_at(&["kind"]))?;
     Some(kind.write(object, None).unwrap_or_else(|detail| Checked::refuse(object.clone(), detail)))
 }
