@@ -86,6 +86,18 @@ fn a_list_of_minors_is_one_table() {
 }
 
 #[test]
+fn fields_of_built_in_kinds_are_those_of_the_minor() {
+    let folder = folder("minors-fields");
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {hostnameOverride: x, containers: [{name: c, image: i}]}\n";
+    fs::write(folder.join("pod.yaml"), pod).expect("the folder is writable");
+    let (text, code) = told(&folder, &["validate", "--kubernetes-version", "1.33-1.35", "pod.yaml"]);
+    let is_told = |cell: &str, what: &str| text.lines().any(|line| line.starts_with(cell) && line.contains(what));
+    assert!(is_told("1.33 ", "unknown field \"spec.hostnameOverride\""), "{text}");
+    assert!(is_told("from 1.34", "Pod a: valid") && text.ends_with("fine from 1.34 on\n"), "{text}");
+    assert_eq!(code, Some(1));
+}
+
+#[test]
 fn the_price_of_a_rule_is_that_of_the_minor() {
     let folder = folder("minors-cost");
     let of_quantities = WIDGETS.replace("isIP(", "isQuantity(");

@@ -9,6 +9,7 @@ use kubeskiff::cel::env::{Env, Expressions};
 use kubeskiff::cel::library;
 use kubeskiff::kinds;
 use kubeskiff::meta::minor::Minor;
+use kubeskiff::types;
 use kubeskiff::value::yaml;
 
 /// What stands in front of the tables.
@@ -136,13 +137,37 @@ fn served() -> String {
     text
 }
 
+/// Fields of built-in kinds by the minor that brought them, of versions that are neither alpha nor beta.
+fn fields() -> String {
+    let mut by_minor: BTreeMap<Minor, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
+    let is_stable = |of: &str| !of.contains("alpha") && !of.contains("beta");
+    for (of, field, minor) in types::newer_fields().filter(|(of, ..)| is_stable(of)) {
+        by_minor.entry(minor).or_default().entry(of).or_default().push(field);
+    }
+    let mut text = "| from | fields |\n|---|---|\n".to_owned();
+    for (minor, types) in by_minor {
+        let of_type = |(of, mut fields): (&str, Vec<&str>)| {
+            fields.sort_unstable();
+            format!("{of}: `{}`", fields.join("`, `"))
+        };
+        let types: Vec<String> = types.into_iter().map(of_type).collect();
+        text.push_str(&format!("| {minor} | {} |\n", types.join("; ")));
+    }
+    text
+}
+
 #[test]
 fn the_tables_of_the_documentation_are_those_of_the_data() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/minors.md");
     let page = fs::read_to_string(&file).expect("it is there");
     let (head, _) = page.split_once(HERE).expect("the page says where the tables begin");
-    let tables =
-        format!("\n## Definitions\n\n{}\n## Functions\n\n{}\n## Kinds\n\n{}", features(), functions(), served());
+    let tables = format!(
+        "\n## Definitions\n\n{}\n## Functions\n\n{}\n## Kinds\n\n{}\n## Fields of built-in kinds\n\n{}",
+        features(),
+        functions(),
+        served(),
+        fields()
+    );
     let made = format!("{head}{HERE}{tables}");
     if std::env::var_os("SKIFF_UPDATE").is_some() {
         fs::write(&file, &made).expect("the page is writable");

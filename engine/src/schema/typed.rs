@@ -8,6 +8,7 @@
 
 use std::fmt::Write;
 
+use crate::meta::minor::Minor;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::value::{Map, Value};
 use crate::work;
@@ -37,6 +38,8 @@ pub struct Fault {
 /// A decoding under way: where it stands and what it found so far.
 #[derive(Debug, Default)]
 pub struct Typed<'v> {
+    /// The version of Kubernetes whose types they are.
+    minor: Minor,
     steps: Vec<Step<'v>>,
     struct_name: &'v str,
     /// Inside a type that decodes itself Go forgets its position: the struct and the steps of the way in.
@@ -134,13 +137,27 @@ impl<'v> Typed<'v> {
     ///
     /// What Go's decoder would tell.
     pub fn run<T>(decode: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Result<(T, Findings), String> {
-        let mut typed = Typed::default();
+        Typed::run_in(Minor::NEWEST, decode)
+    }
+
+    /// [`Typed::run`] with the types of that version of Kubernetes.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Typed::run`].
+    pub fn run_in<T>(minor: Minor, decode: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Result<(T, Findings), String> {
+        let mut typed = Typed { minor, ..Typed::default() };
         let value = decode(&mut typed).map_err(|Stop(text)| text)?;
         match (typed.faults.iter().find(|fault| fault.stops), typed.saved) {
             (Some(fault), _) => Err(fault.text.clone()),
             (None, Some(text)) => Err(text),
             (None, None) => Ok((value, Findings { unknown: typed.unknown, opaque: typed.opaque, empty: typed.empty })),
         }
+    }
+
+    /// The version of Kubernetes whose types they are.
+    pub fn minor(&self) -> Minor {
+        self.minor
     }
 
     /// The errors that `decode` meets, up to a bound, in the order of the walk.

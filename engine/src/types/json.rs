@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use super::{Codec, Field, Kind, Message, Shape, find};
+use crate::meta::minor::Minor;
 use crate::meta::quantity::Quantity;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::meta::{duration, object_meta, time};
@@ -22,6 +23,28 @@ impl Message {
     /// Go's text: `json: cannot unmarshal number into Go struct field ConfigMap.data of type string`.
     pub fn decode(&'static self, object: &Value) -> Result<(Value, Findings), String> {
         Typed::run(|typed| self.decode_at(typed, object))
+    }
+
+    /// Paths of the fields that a version of Kubernetes does not know, as strict reading tells them.
+    ///
+    /// # Errors
+    ///
+    /// Go's text for what can't be read.
+    pub fn unknown_in(&'static self, minor: Minor, object: &Value) -> Result<Vec<String>, String> {
+        let (_, findings) = Typed::run_in(minor, |typed| self.decode_at(typed, object))?;
+        Ok(findings.unknown)
+    }
+
+    /// Takes the fields away that a version of Kubernetes does not know yet.
+    pub fn forget_newer(&'static self, minor: Minor, object: &mut Value) {
+        let Value::Object(fields) = object else { return };
+        fields.retain(|name, _| self.member(name).is_none_or(|field| field.is_known_in(minor)));
+        for (name, value) in fields.iter_mut() {
+            work::step();
+            if let Some(field) = self.member(name) {
+                field.forget_newer(minor, value);
+            }
+        }
     }
 
     /// Every error that reading `object` meets, up to a bound, in the order of its fields' names.
@@ -56,7 +79,8 @@ impl Message {
     fn decode_at<'v>(&'static self, typed: &mut Typed<'v>, value: &'v Value) -> Result<Value, Stop> {
         let mut read = Map::new();
         typed.structure_in(self.package, value, self.name, |typed, name, value| {
-            let Some(field) = self.member(name) else { return Ok(false) };
+            let known = self.member(name).filter(|field| field.is_known_in(typed.minor()));
+            let Some(field) = known else { return Ok(false) };
             let way = self.way_to(field);
             let decoded = if way.is_empty() {
                 field.decode(typed, value)?
@@ -92,6 +116,24 @@ impl Message {
 }
 
 impl Field {
+    fn is_known_in(&self, minor: Minor) -> bool {
+        self.since.is_none_or(|since| since <= minor)
+    }
+
+    fn forget_newer(&'static self, minor: Minor, value: &mut Value) {
+        let Kind::Message(message) = self.kind else { return };
+        if !matches!(message.codec, Codec::Object) {
+            return;
+        }
+        let one = |value: &mut Value| message.get().forget_newer(minor, value);
+        match (self.shape, value) {
+            (Shape::List, Value::Array(items)) => items.iter_mut().for_each(one),
+            (Shape::Map, Value::Object(entries)) => entries.values_mut().for_each(one),
+            (Shape::Value | Shape::Pointer | Shape::Inline, value) => one(value),
+            _ => {}
+        }
+    }
+
     fn truncate_numbers(&'static self, value: &mut Value) {
         match (self.shape, value) {
             (Shape::List, Value::Array(items)) => items.iter_mut().for_each(|item| self.kind.truncate_numbers(item)),
@@ -425,6 +467,18 @@ mod tests {
             Err(error) => error,
         };
         assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn fields_are_known_from_their_minor_on() {
+        let text = r#"{"spec":{"hostnameOverride":"a","containers":[{"name":"c","restartPolicyRules":[]}],"nope":1}}"#;
+        let mut pod = json::decode(text.as_bytes()).expect("it is JSON");
+        let unknown = |minor, pod: &Value| message("Pod").unknown_in(Minor::of(minor), pod).expect("it is a pod");
+        assert_eq!(unknown(34, &pod), ["spec.nope"]);
+        let newer = ["spec.containers[0].restartPolicyRules", "spec.hostnameOverride", "spec.nope"];
+        assert_eq!(unknown(33, &pod), newer);
+        message("Pod").forget_newer(Minor::of(33), &mut pod);
+        assert_eq!(json::encode_to_string(&pod), r#"{"spec":{"containers":[{"name":"c"}],"nope":1}}"#);
     }
 
     #[test]

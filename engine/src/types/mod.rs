@@ -37,7 +37,7 @@ pub(crate) mod openapi;
 pub mod structural;
 
 pub use internal::show as show_internal;
-pub use source::{Named, find, objects, package_of_group, packages, structs};
+pub use source::{Named, find, newer_fields, objects, package_of_group, packages, structs};
 pub use table::{
     Codec, Field, Items, Kind, Message, Ref, Shape, boolean, bytes, double, int32, int64, message, string,
 };

@@ -9,6 +9,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use super::table::{Field, Kind, Message, Ref, Shape, field};
 use super::{Codec, own};
+use crate::meta::minor::Minor;
 
 include!(concat!(env!("OUT_DIR"), "/types.rs"));
 
@@ -24,6 +25,31 @@ static GROUPS: LazyLock<HashMap<&str, &str>> =
 /// Each package with the API group of its kinds and its text.
 fn files() -> impl Iterator<Item = &'static (&'static str, Option<&'static str>, &'static str)> {
     FILES.iter().chain(&MADE_UP)
+}
+
+/// Fields that the oldest minor does not know, by their types: `core.v1.PodSpec`.
+static SINCE: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
+    include_str!("../../../schemas/since.txt").lines().filter_map(|line| line.split_once(' ')).collect()
+});
+
+/// The minor that brought a field to its type, if that is not the oldest.
+fn since(package: &str, name: &str, field: &str) -> Option<Minor> {
+    let fields = SINCE.get(format!("{package}.{name}").as_str())?;
+    let found = fields.split(' ').filter_map(|word| word.split_once("=1.")).find(|(name, _)| *name == field);
+    found.and_then(|(_, minor)| minor.parse().ok()).map(Minor::of)
+}
+
+/// Fields that the oldest minor does not know, with the names of their types (`core.v1.PodSpec`) and the minors that brought
+/// them, of types that are here.
+pub fn newer_fields() -> impl Iterator<Item = (&'static str, &'static str, Minor)> {
+    let is_here = |of: &str| of.rsplit_once('.').is_some_and(|(package, name)| find(package, name).is_some());
+    let lines = SINCE.iter().filter(move |(of, _)| is_here(of));
+    lines
+        .flat_map(|(of, fields)| {
+            let word = |word: &'static str| word.split_once("=1.").map(|(field, minor)| (*of, field, minor));
+            fields.split(' ').filter_map(word)
+        })
+        .filter_map(|(of, field, minor)| Some((of, field, Minor::of(minor.parse().ok()?))))
 }
 
 /// A Go package.
@@ -218,6 +244,7 @@ impl Named {
             container_type: found.container_type,
             enums: found.enums,
             owner: Some(self),
+            since: since(self.package.name, self.name, json),
             ..field(number.parse().unwrap_or_default(), json, found.kind)
         };
         let is_struct = found.shape == Shape::Value && matches!(found.kind, Kind::Message(_));

@@ -6,6 +6,7 @@
 use std::ops::Deref;
 
 use super::source::Named;
+use crate::meta::minor::Minor;
 use crate::value::Value;
 
 /// A struct in Go, a message in protobuf.
@@ -121,6 +122,8 @@ pub struct Field {
     pub default: Option<&'static str>,
     /// What its items are to apply and to strategic merges.
     pub items: Items,
+    /// The minor of Kubernetes that brought it to its type; `None` for one that is as old as the oldest minor here.
+    pub since: Option<Minor>,
 }
 
 /// How the items of a list, or the parts of a struct, are merged.
@@ -303,6 +306,7 @@ pub(super) const fn field(number: u32, json: &'static str, kind: Kind) -> Field 
         enums: "",
         default: None,
         items: Items::NONE,
+        since: None,
     }
 }
 
