@@ -77,7 +77,7 @@ async fn serve(definition: Value) -> Router {
         Arc::clone(&registry),
         Switches::SERVER,
         NodePlan::default(),
-        String::new(),
+        controllers::Authority::default(),
         Arc::clone(&begin),
     );
     begin.notify_one();

@@ -218,7 +218,7 @@ impl Planes {
     ) -> Result<Running, Failed> {
         let server = &self.server;
         let (registry, issuer) = (Arc::clone(&origin.registry), Arc::clone(&origin.issuer));
-        let Papers { tls, authority_pem, administrator } = papers(&registry.storage, address).await.map_err(told)?;
+        let Papers { tls, authority, administrator } = papers(&registry.storage, address).await.map_err(told)?;
         let begin = Arc::new(Notify::new());
         if from.is_none() {
             server.populate(&registry).await?;
@@ -234,13 +234,17 @@ impl Planes {
         let gate = gate.with_strangers(app.strangers());
         let connections = Connections::among(http::router(app), gate, self.places.clone());
         connections.listen(listener, tls);
-        let kubeconfig =
-            Kubeconfig { server: &url, authority_pem: &authority_pem, user: ADMIN, identity: &administrator };
+        let kubeconfig = Kubeconfig {
+            server: &url,
+            authority_pem: &authority.certificate_pem,
+            user: ADMIN,
+            identity: &administrator,
+        };
         let kubeconfig = kubeconfig.to_yaml();
         let (switches, nodes) = (server.switches, server.nodes.clone());
         // Last, as they would go on where anything before fails.
-        let controllers =
-            controllers::start(Arc::clone(&origin.registry), switches, nodes, authority_pem.clone(), begin);
+        let controllers = controllers::start(Arc::clone(&origin.registry), switches, nodes, authority.clone(), begin);
+        let authority_pem = authority.certificate_pem;
         let plane = Plane { name: Arc::clone(name), from, url, kubeconfig, authority_pem, created: Timestamp::now() };
         Ok(Running { plane: Arc::new(plane), origin, connections, controllers })
     }
@@ -292,7 +296,7 @@ impl http::Planes for Planes {
 /// How one shows who it is, and who administers it.
 struct Papers {
     tls: Tls,
-    authority_pem: String,
+    authority: controllers::Authority,
     administrator: Identity,
 }
 
@@ -302,7 +306,9 @@ async fn papers(storage: &Storage, address: SocketAddr) -> Result<Papers, Certif
     let identity = authority.issue_server(&server_names(address))?;
     let administrator = authority.issue_client(ADMIN, &[UserInfo::MASTERS])?;
     let tls = Tls::new(Trust::of(&authority)?, &identity)?.remembering(SESSIONS);
-    Ok(Papers { tls, authority_pem: authority.certificate_pem().to_owned(), administrator })
+    let certificate_pem = authority.certificate_pem().to_owned();
+    let authority = controllers::Authority { certificate_pem, signer: Some(Arc::new(authority)) };
+    Ok(Papers { tls, authority, administrator })
 }
 
 /// Why there is no new one.

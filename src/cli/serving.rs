@@ -222,8 +222,9 @@ impl Server {
     }
 
     fn controllers(&self, registry: &Arc<Registry>, papers: &Shown, begin: &Arc<Notify>) -> JoinHandle<()> {
-        let authority_pem = papers.authority_pem.clone();
-        controllers::start(Arc::clone(registry), self.switches, self.nodes.clone(), authority_pem, Arc::clone(begin))
+        let authority =
+            controllers::Authority { certificate_pem: papers.authority_pem.clone(), signer: papers.signer.clone() };
+        controllers::start(Arc::clone(registry), self.switches, self.nodes.clone(), authority, Arc::clone(begin))
     }
 
     /// What serves the objects in a storage.
@@ -276,6 +277,8 @@ struct Shown {
     request_header: RequestHeader,
     /// Published in every namespace.
     authority_pem: String,
+    /// Who signs with the authority's key, if that is ours.
+    signer: Option<Arc<dyn controllers::Sign>>,
     /// Where the kubeconfig is written, and the administrator's certificate in it.
     administrator: Option<(PathBuf, Identity)>,
     merged: Option<MergedContext>,
@@ -292,6 +295,7 @@ impl Papers {
                     tls: Tls::new(Trust::of(&authority)?, &identity)?,
                     request_header: RequestHeader::default(),
                     authority_pem: authority.certificate_pem().to_owned(),
+                    signer: Some(Arc::new(authority)),
                     administrator: Some((kubeconfig.clone(), administrator)),
                     merged: merged.clone(),
                 })
@@ -300,6 +304,7 @@ impl Papers {
                 tls: Tls::new(given.trust.clone(), &given.identity)?,
                 request_header: given.request_header.clone(),
                 authority_pem: given.identity.certificate_pem.clone(),
+                signer: None,
                 administrator: None,
                 merged: None,
             }),

@@ -106,6 +106,31 @@ impl Client {
         Ok(Target { resource, version, subresource, namespace, name })
     }
 
+    /// Where the object is that a reference names by `apiVersion`, `kind` and `name`; `None` where nothing serves the kind.
+    pub async fn target_of(&self, reference: &Value, namespace: &str) -> Result<Option<Target>, Status> {
+        let api_version = reference.str_at(&["apiVersion"]);
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let Some(resource) = self.registry.resolve_kind(group, version, reference.str_at(&["kind"])).await? else {
+            return Ok(None);
+        };
+        let Some(version) = resource.served(version).cloned() else { return Ok(None) };
+        let namespace = if version.is_namespaced() { namespace.to_owned() } else { String::new() };
+        let name = reference.str_at(&["name"]).to_owned();
+        Ok(Some(Target { resource, version, subresource: Subresource::Main, namespace, name }))
+    }
+
+    /// Replaces the Scale of an object, if it is still as it was read.
+    pub async fn update_scale(&self, target: &Target, scale: &Value) -> Result<(), Status> {
+        let request = UpdateRequest {
+            body: body(scale),
+            field_validation: FieldValidation::Ignore,
+            manager: CONTROLLER_MANAGER.to_owned(),
+            dry_run: false,
+            options: Value::Null,
+        };
+        self.registry.update_scale(target, &self.user, &request, &mut Warnings::default()).await.map(drop)
+    }
+
     /// Makes an object, in the namespace that it names.
     pub async fn create(&self, kind: Kind, object: &Value) -> Result<Value, Status> {
         let target = self.target(kind, Subresource::Main, object.str_at(&["metadata", "namespace"]), "").await?;
@@ -154,6 +179,21 @@ impl Client {
         let (namespace, name) = place(object);
         let target = self.target(kind, Subresource::Status, namespace, name).await?;
         let written = self.registry.write_status(&target, &self.user, CONTROLLER_MANAGER, changed).await?;
+        Ok(written.object)
+    }
+
+    /// Replaces what a subresource is about, if the object is still as it was read.
+    pub async fn update_part(&self, kind: Kind, part: &'static str, object: &Value) -> Result<Value, Status> {
+        let (namespace, name) = place(object);
+        let target = self.target(kind, Subresource::Part(part), namespace, name).await?;
+        let request = UpdateRequest {
+            body: body(object),
+            field_validation: FieldValidation::Ignore,
+            manager: CONTROLLER_MANAGER.to_owned(),
+            dry_run: false,
+            options: Value::Null,
+        };
+        let written = self.registry.update(&target, &self.user, &request, &mut Warnings::default()).await?;
         Ok(written.object)
     }
 

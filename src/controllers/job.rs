@@ -3,11 +3,12 @@
 //! A pod that has ended is counted before its finalizer is taken away, so that none is counted twice or lost: the status names
 //! it first, then the finalizer goes, then it is counted.
 //!
-//! DIFFERS: `backoffLimitPerIndex` and `successPolicy` are not acted on.
+//! Where failures count for each index, a failed pod keeps its finalizer until another takes its place, which says how often
+//! its index has failed.
 //!
 //! Source: `pkg/controller/job` of Kubernetes 1.37.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -29,6 +30,9 @@ use crate::value::Value;
 
 const FINALIZER: &str = "batch.kubernetes.io/job-tracking";
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
+/// How often pods of an index have failed: as it counts, and as it was ignored.
+const INDEX_FAILURES: &str = "batch.kubernetes.io/job-index-failure-count";
+const INDEX_IGNORED: &str = "batch.kubernetes.io/job-index-ignored-failure-count";
 const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 /// How long the first failure in a row is waited after, and how long any is at most.
 const BACK_OFF_FIRST_S: i64 = 10;
@@ -103,10 +107,14 @@ impl Jobs {
 
     async fn sync(&self, key: &str, job: Value, pods: &[Value]) -> Result<Progress, Status> {
         let now = self.client.now();
-        let tally = Tally::of(&job, pods);
+        let mut tally = Tally::of(&job, pods, false);
         self.note_failures(key, &tally);
         let since = self.failures.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied();
-        let plan = plan(&job, pods, &tally, since, now);
+        let mut plan = plan(&job, pods, &tally, since, now);
+        if plan.is_end && !tally.replaced.is_empty() {
+            tally = Tally::of(&job, pods, true);
+            plan = self::plan(&job, pods, &tally, since, now);
+        }
         delete_pods(&self.client, &job, &plan.delete).await?;
         let mut job = job;
         if !tally.to_count.is_empty() {
@@ -118,7 +126,7 @@ impl Jobs {
             self.client.tell(&job, type_, reason, message.clone());
         }
         if !plan.create.is_empty() {
-            let made = create_pods(&self.client, &self.family, &job, self.pods_of(&job, &plan.create)).await;
+            let made = create_pods(&self.client, &self.family, &job, self.pods_of(&job, &plan.create, &tally)).await;
             if made.is_err() {
                 return made.map(|()| Progress::Done);
             }
@@ -141,12 +149,17 @@ impl Jobs {
     }
 
     /// New pods: of these indexes, or so many without.
-    fn pods_of(&self, job: &Value, indexes: &[Option<i64>]) -> Vec<Value> {
-        indexes.iter().map(|index| new_pod(job, self.family.reference(job), *index)).collect()
+    fn pods_of(&self, job: &Value, indexes: &[Option<i64>], tally: &Tally<'_>) -> Vec<Value> {
+        let counts =
+            |index: &Option<i64>| tally.failed_indexes.as_ref().and(*index).map(|index| tally.counts_after(job, index));
+        indexes.iter().map(|index| new_pod(job, self.family.reference(job), *index, counts(index))).collect()
     }
 }
 
-fn new_pod(job: &Value, reference: Value, index: Option<i64>) -> Value {
+/// How often pods of an index have failed: as it counts, and as it was ignored.
+type IndexFailures = (i64, i64);
+
+fn new_pod(job: &Value, reference: Value, index: Option<i64>, failures: Option<IndexFailures>) -> Value {
     let template = job.at(&["spec", "template"]).cloned().unwrap_or_default();
     let mut pod = pods::of_template(&template, job, reference);
     let metadata = pod.make_object().entry("metadata").make_object();
@@ -157,6 +170,13 @@ fn new_pod(job: &Value, reference: Value, index: Option<i64>) -> Value {
     let text = Value::String(index.to_string());
     for list in ["annotations", "labels"] {
         metadata.entry(list).make_object().insert(INDEX, text.clone());
+    }
+    if let Some((counted, ignored)) = failures {
+        let annotations = metadata.entry("annotations").make_object();
+        annotations.insert(INDEX_FAILURES, Value::String(counted.to_string()));
+        if ignored > 0 {
+            annotations.insert(INDEX_IGNORED, Value::String(ignored.to_string()));
+        }
     }
     let host = format!("{}-{index}", job.str_at(&["metadata", "name"]));
     metadata.insert("generateName", Value::String(format!("{host}-")));
@@ -192,6 +212,17 @@ fn index_of(pod: &Value) -> Option<i64> {
     pod.str_at(&["metadata", "annotations", INDEX]).parse().ok()
 }
 
+/// How often pods of the index of a pod had failed when it was made.
+fn index_failures(pod: &Value) -> IndexFailures {
+    let count = |name| pod.str_at(&["metadata", "annotations", name]).parse().unwrap_or_default();
+    (count(INDEX_FAILURES), count(INDEX_IGNORED))
+}
+
+/// How often an index may fail, where that counts.
+fn limit_per_index(job: &Value) -> Option<i64> {
+    job.at(&["spec", "backoffLimitPerIndex"]).and_then(Value::as_i64).filter(|_| is_indexed(job))
+}
+
 /// How a pod has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
@@ -199,6 +230,8 @@ enum End {
     Failed,
     /// By the job's policy, this failure is none.
     Ignored,
+    /// By the job's policy, nothing more is to be tried of its index.
+    IndexFailed,
 }
 
 /// What the pods of a job come to.
@@ -211,6 +244,10 @@ struct Tally<'p> {
     failed: i64,
     /// The indexes that are done.
     completed: BTreeSet<i64>,
+    /// Those that have failed for good; `None` where that does not count.
+    failed_indexes: Option<BTreeSet<i64>>,
+    /// Failed pods that another is to take the place of, by their indexes.
+    replaced: BTreeMap<i64, &'p Value>,
     ready: i64,
     terminating: i64,
     /// Why the job fails by its policy.
@@ -218,7 +255,8 @@ struct Tally<'p> {
 }
 
 impl<'p> Tally<'p> {
-    fn of(job: &Value, pods: &'p [Value]) -> Self {
+    /// What pods come to; `is_end` counts those, too, whose place another would take.
+    fn of(job: &Value, pods: &'p [Value], is_end: bool) -> Self {
         let is_indexed = is_indexed(job);
         let has_policy = job.at(&["spec", "podFailurePolicy"]).is_some_and(|policy| !policy.is_null());
         let only_failed = has_policy || job.str_at(&["spec", "podReplacementPolicy"]) == "Failed";
@@ -228,11 +266,14 @@ impl<'p> Tally<'p> {
             succeeded: int_at(job, &["status", "succeeded"]),
             failed: int_at(job, &["status", "failed"]),
             completed: read_indexes(job.str_at(&["status", "completedIndexes"])),
+            failed_indexes: limit_per_index(job).map(|_| read_indexes(job.str_at(&["status", "failedIndexes"]))),
+            replaced: BTreeMap::new(),
             ready: 0,
             terminating: 0,
             policy_failure: None,
         };
         tally.recall(job, pods);
+        let mut ended = Vec::new();
         for pod in pods {
             let is_lost = is_going(pod) && !pods::is_over(pod);
             tally.terminating += i64::from(is_lost);
@@ -247,13 +288,21 @@ impl<'p> Tally<'p> {
                     continue;
                 }
             };
-            if !is_held(pod) {
+            if is_held(pod) {
+                ended.push((pod, end));
+            }
+        }
+        tally.look_at_indexes(job, &ended);
+        for (pod, end) in ended {
+            let index = index_of(pod);
+            let waits = |index| tally.replaced.get(&index).is_some_and(|known| std::ptr::eq(*known, pod));
+            if !is_end && end != End::Succeeded && index.is_some_and(waits) {
                 continue;
             }
-            match (end, index_of(pod)) {
+            match (end, index) {
                 (End::Succeeded, Some(index)) if is_indexed => _ = tally.completed.insert(index),
                 (End::Succeeded, _) => tally.succeeded += 1,
-                (End::Failed, _) => tally.failed += 1,
+                (End::Failed | End::IndexFailed, _) => tally.failed += 1,
                 (End::Ignored, _) => {}
             }
             tally.to_count.push((pod, end));
@@ -262,6 +311,45 @@ impl<'p> Tally<'p> {
             tally.succeeded = tally.completed.len() as i64;
         }
         tally
+    }
+
+    /// Finds the indexes that have failed, and the failed pods whose place another is to take.
+    fn look_at_indexes(&mut self, job: &Value, ended: &[(&'p Value, End)]) {
+        let Some(limit) = limit_per_index(job) else { return };
+        let completions = int_at(job, &["spec", "completions"]);
+        let index_of = |pod: &Value| index_of(pod).filter(|index| *index < completions);
+        let succeeded = ended.iter().filter(|(_, end)| *end == End::Succeeded).filter_map(|(pod, _)| index_of(pod));
+        let mut settled: BTreeSet<i64> = self.completed.iter().copied().chain(succeeded).collect();
+        let mut failed = self.failed_indexes.take().unwrap_or_default();
+        for (pod, end) in ended {
+            let is_too_often = *end == End::Failed && index_failures(pod).0 >= limit;
+            if is_too_often || *end == End::IndexFailed {
+                failed.extend(index_of(pod));
+            }
+        }
+        settled.extend(failed.iter().copied().chain(self.active.iter().filter_map(|pod| index_of(pod))));
+        self.failed_indexes = Some(failed);
+        for &(pod, _) in ended.iter().filter(|(_, end)| *end != End::Succeeded) {
+            let Some(index) = index_of(pod).filter(|index| !settled.contains(index)) else { continue };
+            let age = |pod: &Value| {
+                let (counted, ignored) = index_failures(pod);
+                (counted + ignored, finished_at(pod))
+            };
+            let known = self.replaced.entry(index).or_insert(pod);
+            if age(known) <= age(pod) {
+                *known = pod;
+            }
+        }
+    }
+
+    /// How often pods of an index have failed when the next one is made.
+    fn counts_after(&self, job: &Value, index: i64) -> IndexFailures {
+        let Some(pod) = self.replaced.get(&index) else { return (0, 0) };
+        let (counted, ignored) = index_failures(pod);
+        match outcome(job, pod).0 {
+            End::Ignored => (counted, ignored + 1),
+            _ => (counted + 1, ignored),
+        }
     }
 
     /// Counts the pods that were named before, and whose finalizers are gone: who wrote that did not come further.
@@ -277,19 +365,24 @@ impl<'p> Tally<'p> {
 
     /// What the failure of a pod counts, by the job's policy.
     fn failure(&mut self, job: &Value, pod: &Value) -> End {
-        for (at, rule) in job.items_at(&["spec", "podFailurePolicy", "rules"]).iter().enumerate() {
-            let Some(why) = matching(rule, pod) else { continue };
-            match rule.str_at(&["action"]) {
-                "Ignore" => return End::Ignored,
-                "FailJob" => {
-                    self.policy_failure = Some(format!("{why} matching FailJob rule at index {at}"));
-                    return End::Failed;
-                }
-                _ => return End::Failed,
-            }
-        }
-        End::Failed
+        let (end, why) = outcome(job, pod);
+        self.policy_failure = why.or(self.policy_failure.take());
+        end
     }
+}
+
+/// What the failure of a pod counts by the job's policy, and why the job fails with it, if it does.
+fn outcome(job: &Value, pod: &Value) -> (End, Option<String>) {
+    for (at, rule) in job.items_at(&["spec", "podFailurePolicy", "rules"]).iter().enumerate() {
+        let Some(why) = matching(rule, pod) else { continue };
+        return match rule.str_at(&["action"]) {
+            "Ignore" => (End::Ignored, None),
+            "FailIndex" if limit_per_index(job).is_some() => (End::IndexFailed, None),
+            "FailJob" => (End::Failed, Some(format!("{why} matching FailJob rule at index {at}"))),
+            _ => (End::Failed, None),
+        };
+    }
+    (End::Failed, None)
 }
 
 /// What of a pod a rule is about, in the words of the condition.
@@ -329,6 +422,8 @@ struct Plan {
     create: Vec<Option<i64>>,
     events: Vec<(&'static str, &'static str, String)>,
     again: Option<Duration>,
+    /// Whether the job comes to its end.
+    is_end: bool,
 }
 
 impl Plan {
@@ -342,14 +437,15 @@ impl Plan {
         let mut named = object! {};
         // Of indexes, it is known by themselves that they are done.
         let succeeded = if is_indexed(job) { Vec::new() } else { uids(End::Succeeded) };
-        for (list, uids) in [("succeeded", succeeded), ("failed", uids(End::Failed))] {
+        let failed = [uids(End::Failed), uids(End::IndexFailed)].concat();
+        for (list, uids) in [("succeeded", succeeded), ("failed", failed)] {
             if !uids.is_empty() {
                 named.make_object().insert(list, Value::Array(uids));
             }
         }
         let fields = status.make_object();
         fields.insert("uncountedTerminatedPods", named);
-        for field in ["startTime", "active", "ready", "terminating", "completedIndexes"] {
+        for field in ["startTime", "active", "ready", "terminating", "completedIndexes", "failedIndexes"] {
             if let Some(value) = self.status.get(field) {
                 fields.insert(field, value.clone());
             }
@@ -363,7 +459,14 @@ impl Plan {
 
 /// Decides what to do. `since` is how many pods have failed in a row, and when the last of them did.
 fn plan(job: &Value, pods: &[Value], tally: &Tally<'_>, since: Option<(i64, Timestamp)>, now: Timestamp) -> Plan {
-    let mut plan = Plan { status: object! {}, delete: Vec::new(), create: Vec::new(), events: Vec::new(), again: None };
+    let mut plan = Plan {
+        status: object! {},
+        delete: Vec::new(),
+        create: Vec::new(),
+        events: Vec::new(),
+        again: None,
+        is_end: false,
+    };
     let mut conditions = conditions::of(job).to_vec();
     let is_suspended = job.at(&["spec", "suspend"]).and_then(Value::as_bool) == Some(true);
     let mut started = job.at(&["status", "startTime"]).filter(|time| !time.is_null()).cloned();
@@ -371,8 +474,14 @@ fn plan(job: &Value, pods: &[Value], tally: &Tally<'_>, since: Option<(i64, Time
         started = Some(written(now));
     }
     let mut active: Vec<&Value> = tally.active.clone();
-    let failure = failure_of(job, tally, &conditions, started.as_ref(), now, &mut plan.again);
-    let is_done = failure.is_none() && has_succeeded(job, tally);
+    let met = conditions::find(&conditions, "SuccessCriteriaMet").filter(|it| it.str_at(&["status"]) == "True");
+    let met = met.map(|met| (met.str_at(&["reason"]).to_owned(), met.str_at(&["message"]).to_owned()));
+    let failure = match met {
+        Some(_) => None,
+        None => failure_of(job, tally, &conditions, started.as_ref(), now, &mut plan.again),
+    };
+    let success = met.or_else(|| if failure.is_none() { success_of(job, tally) } else { None });
+    plan.is_end = failure.is_some() || success.is_some();
     let mut say = |type_, status, reason: &str, message: &str| {
         conditions::set(&mut conditions, &Said { type_, status, reason, message }, &written(now));
     };
@@ -384,8 +493,7 @@ fn plan(job: &Value, pods: &[Value], tally: &Tally<'_>, since: Option<(i64, Time
             say("Failed", "True", reason, message);
             plan.events.push(("Warning", reason_of(reason), message.clone()));
         }
-    } else if is_done {
-        let (reason, message) = ("CompletionsReached", "Reached expected number of succeeded pods");
+    } else if let Some((reason, message)) = &success {
         say("SuccessCriteriaMet", "True", reason, message);
         plan.delete = active.drain(..).cloned().collect();
         if plan.delete.is_empty() && tally.terminating == 0 {
@@ -432,6 +540,8 @@ fn reason_of(reason: &str) -> &'static str {
     match reason {
         "DeadlineExceeded" => "DeadlineExceeded",
         "PodFailurePolicy" => "PodFailurePolicy",
+        "MaxFailedIndexesExceeded" => "MaxFailedIndexesExceeded",
+        "FailedIndexes" => "FailedIndexes",
         _ => "BackoffLimitExceeded",
     }
 }
@@ -453,27 +563,59 @@ fn failure_of(
         return Some(("PodFailurePolicy".to_owned(), why.clone()));
     }
     let limit = job.at(&["spec", "backoffLimit"]).and_then(Value::as_i64).unwrap_or(6);
+    let waiting = tally.to_count.iter().map(|(pod, _)| *pod);
+    let waiting = tally.replaced.values().filter(|pod| !waiting.clone().any(|known| std::ptr::eq(known, **pod)));
+    let failed = tally.failed + waiting.filter(|pod| outcome(job, pod).0 != End::Ignored).count() as i64;
     let restarts: i64 = match job.str_at(&["spec", "template", "spec", "restartPolicy"]) {
         "OnFailure" => tally.active.iter().map(|pod| pods::restarts(pod)).sum(),
         _ => 0,
     };
     let too_often = restarts > 0 && (if limit == 0 { restarts > 0 } else { restarts >= limit });
-    if tally.failed > limit || too_often {
+    if failed > limit || too_often {
         let message = "Job has reached the specified backoff limit";
         return Some(("BackoffLimitExceeded".to_owned(), message.to_owned()));
     }
-    let deadline = job.at(&["spec", "activeDeadlineSeconds"]).and_then(Value::as_i64)?;
-    let started = started.and_then(|time| time.as_str()).and_then(|time| time.parse().ok())?;
-    match left(started, deadline, now) {
-        Some(pause) => {
-            *again = sooner(*again, Some(pause));
-            None
-        }
-        None => {
+    let deadline = job.at(&["spec", "activeDeadlineSeconds"]).and_then(Value::as_i64);
+    let started = started.and_then(|time| time.as_str()).and_then(|time| time.parse().ok());
+    if let (Some(deadline), Some(started)) = (deadline, started) {
+        let pause = left(started, deadline, now);
+        if pause.is_none() {
             let message = "Job was active longer than specified deadline";
-            Some(("DeadlineExceeded".to_owned(), message.to_owned()))
+            return Some(("DeadlineExceeded".to_owned(), message.to_owned()));
+        }
+        *again = sooner(*again, pause);
+    }
+    let failed = tally.failed_indexes.as_ref().map_or(0, BTreeSet::len) as i64;
+    let most = job.at(&["spec", "maxFailedIndexes"]).and_then(Value::as_i64);
+    if most.is_some_and(|most| failed > most) {
+        let message = "Job has exceeded the specified maximal number of failed indexes";
+        return Some(("MaxFailedIndexesExceeded".to_owned(), message.to_owned()));
+    }
+    let is_over = failed > 0 && failed + tally.succeeded >= int_at(job, &["spec", "completions"]);
+    is_over.then(|| ("FailedIndexes".to_owned(), "Job has failed indexes".to_owned()))
+}
+
+/// Why a job has succeeded, with a reason and a message.
+fn success_of(job: &Value, tally: &Tally<'_>) -> Option<(String, String)> {
+    let rules = job.items_at(&["spec", "successPolicy", "rules"]).iter().filter(|_| is_indexed(job));
+    let completions = int_at(job, &["spec", "completions"]);
+    for (at, rule) in rules.enumerate() {
+        let count = rule.get("succeededCount").and_then(Value::as_i64);
+        let is_met = match rule.get("succeededIndexes").and_then(Value::as_str) {
+            Some(listed) => {
+                let mut wanted = read_indexes(listed);
+                wanted.retain(|index| *index < completions);
+                let found = wanted.intersection(&tally.completed).count();
+                !wanted.is_empty() && (found == wanted.len() || count.is_some_and(|count| found as i64 >= count))
+            }
+            None => count.is_some_and(|count| tally.completed.len() as i64 >= count),
+        };
+        if is_met && !tally.completed.is_empty() {
+            return Some(("SuccessPolicy".to_owned(), format!("Matched rules at index {at}")));
         }
     }
+    let message = "Reached expected number of succeeded pods";
+    has_succeeded(job, tally).then(|| ("CompletionsReached".to_owned(), message.to_owned()))
 }
 
 /// Whether a job has what it wants.
@@ -514,9 +656,8 @@ fn manage(
     if missing <= 0 {
         return;
     }
-    if let Some((failures, at)) = since {
-        let pause = BACK_OFF_FIRST_S.saturating_mul(1 << (failures - 1).clamp(0, 30)).min(BACK_OFF_MAX_S);
-        if let Some(pause) = left(at, pause, now) {
+    if let Some((failures, at)) = since.filter(|_| tally.failed_indexes.is_none()) {
+        if let Some(pause) = left(at, back_off_s(failures), now) {
             plan.again = sooner(plan.again, Some(pause));
             return;
         }
@@ -527,11 +668,31 @@ fn manage(
         let leaving: BTreeSet<i64> =
             pods.iter().filter(|pod| only_failed && is_going(pod)).filter_map(index_of).collect();
         let completions = int_at(job, &["spec", "completions"]);
-        let free = |index: &i64| !taken.contains(index) && !tally.completed.contains(index) && !leaving.contains(index);
-        (0..completions).filter(free).take(missing).map(Some).collect()
+        let has_failed = |index: &i64| tally.failed_indexes.as_ref().is_some_and(|failed| failed.contains(index));
+        let is_settled = |index: &i64| tally.completed.contains(index) || has_failed(index);
+        let free = |index: &i64| !taken.contains(index) && !is_settled(index) && !leaving.contains(index);
+        let mut made = Vec::new();
+        for index in (0..completions).filter(free).take(missing) {
+            match tally.replaced.get(&index).and_then(|pod| index_pause(pod, now)) {
+                Some(pause) => plan.again = sooner(plan.again, Some(pause)),
+                None => made.push(Some(index)),
+            }
+        }
+        made
     } else {
         vec![None; missing]
     };
+}
+
+/// How long failures in a row are waited after.
+fn back_off_s(failures: i64) -> i64 {
+    BACK_OFF_FIRST_S.saturating_mul(1 << (failures - 1).clamp(0, 30)).min(BACK_OFF_MAX_S)
+}
+
+/// How long it is until another pod takes the place of a failed one of an index.
+fn index_pause(pod: &Value, now: Timestamp) -> Option<Duration> {
+    let (counted, ignored) = index_failures(pod);
+    left(finished_at(pod)?, back_off_s(counted + ignored + 1), now)
 }
 
 struct Counts {
@@ -556,6 +717,9 @@ fn status(
     numbers.into_iter().filter(|(_, count)| *count > 0).for_each(|(name, count)| _ = fields.insert(name, count.into()));
     if is_indexed && !tally.completed.is_empty() {
         fields.insert("completedIndexes", Value::String(write_indexes(&tally.completed)));
+    }
+    if let Some(failed) = &tally.failed_indexes {
+        fields.insert("failedIndexes", Value::String(write_indexes(failed)));
     }
     for (name, time) in [("startTime", started), ("completionTime", completed)] {
         if let Some(time) = time {
@@ -620,7 +784,7 @@ mod tests {
     fn planned(job: &str, pods: &[Value]) -> Plan {
         let job = read(job);
         let now = "2026-01-01T00:01:00Z".parse().expect("a time");
-        plan(&job, pods, &Tally::of(&job, pods), None, now)
+        plan(&job, pods, &Tally::of(&job, pods, false), None, now)
     }
 
     fn reasons(plan: &Plan) -> Vec<String> {
@@ -688,9 +852,71 @@ mod tests {
             &read("metadata: {name: j, namespace: d}\nspec: {template: {spec: {containers: [{name: c}]}}}"),
             object! {},
             Some(3),
+            Some((2, 0)),
         );
+        assert_eq!(indexed.str_at(&["metadata", "annotations", INDEX_FAILURES]), "2");
         assert_eq!(indexed.str_at(&["spec", "hostname"]), "j-3");
         assert_eq!(indexed.items_at(&["spec", "containers"])[0].items_at(&["env"]).len(), 1);
+    }
+
+    #[test]
+    fn failures_count_for_each_index() {
+        let job = |more: &str| {
+            format!(
+                "spec: {{parallelism: 2, completions: 3, completionMode: Indexed, backoffLimit: 2147483647, \
+                 backoffLimitPerIndex: 1{more}}}"
+            )
+        };
+        let at = |index: i64, failures: i64| format!("{INDEX}: '{index}', {INDEX_FAILURES}: '{failures}'");
+        // The first failure of an index is followed by another pod, which says so; until then it is not counted.
+        let pods = [pod("a", "Failed", &at(0, 0)), pod("b", "Running", &at(1, 0))];
+        let read_job = read(&job(""));
+        let tally = Tally::of(&read_job, &pods, false);
+        assert_eq!((tally.to_count.len(), tally.failed, tally.counts_after(&read_job, 0)), (0, 0, (1, 0)));
+        let plan = planned(&job(""), &pods);
+        assert_eq!((plan.create.as_slice(), plan.status.str_at(&["failedIndexes"])), (&[Some(0)][..], ""));
+        // Once that is there, the failed one is counted.
+        let pods = [pod("a", "Failed", &at(0, 0)), pod("c", "Running", &at(0, 1))];
+        assert_eq!(int_at(&planned(&job(""), &pods).status, &["failed"]), 1);
+        // The second is the last of its index; the others go on.
+        let pods = [pod("c", "Failed", &at(0, 1)), pod("b", "Running", &at(1, 0))];
+        let plan = planned(&job(""), &pods);
+        assert_eq!((plan.create.as_slice(), plan.status.str_at(&["failedIndexes"])), (&[Some(2)][..], "0"));
+        assert_eq!(reasons(&plan), Vec::<String>::new());
+        let plan = planned(&job(", maxFailedIndexes: 0"), &pods);
+        assert_eq!(reasons(&plan), ["FailureTarget MaxFailedIndexesExceeded"]);
+        let pods = [pod("a", "Succeeded", &at(1, 0)), pod("b", "Succeeded", &at(2, 0)), pods[0].clone()];
+        assert_eq!(reasons(&planned(&job(""), &pods)), ["FailureTarget FailedIndexes", "Failed FailedIndexes"]);
+        // A policy may end an index at its first failure.
+        let rules = "podFailurePolicy: {rules: [{action: FailIndex, onExitCodes: {operator: In, values: [42]}}]}";
+        let plan = planned(&job(&format!(", {rules}")), &[pod("a", "Failed", &at(0, 0))]);
+        assert_eq!(plan.status.str_at(&["failedIndexes"]), "0");
+    }
+
+    #[test]
+    fn some_indexes_may_be_enough() {
+        let at = |index: i64| format!("{INDEX}: '{index}'");
+        let pods = [pod("a", "Succeeded", &at(0)), pod("b", "Succeeded", &at(2)), pod("c", "Running", &at(1))];
+        let check = |rules: &str, expected: Option<&str>| {
+            let job = format!(
+                "spec: {{parallelism: 3, completions: 3, completionMode: Indexed, backoffLimit: 6, successPolicy: {{rules: [{rules}]}}}}"
+            );
+            let plan = planned(&job, &pods);
+            let met = plan.status.items_at(&["conditions"]).iter();
+            let met: Vec<&str> = met.map(|condition| condition.str_at(&["message"])).collect();
+            assert_eq!(
+                (met.first().copied(), plan.delete.len()),
+                (expected, usize::from(expected.is_some())),
+                "{rules}"
+            );
+        };
+        check("{succeededCount: 2}", Some("Matched rules at index 0"));
+        check("{succeededIndexes: '1'}, {succeededIndexes: '0,2'}", Some("Matched rules at index 1"));
+        check("{succeededIndexes: '0-2', succeededCount: 2}", Some("Matched rules at index 0"));
+        check("{succeededIndexes: '0-1'}", None);
+        let over = "spec: {parallelism: 1, completions: 3, completionMode: Indexed, backoffLimit: 6}\nstatus: {completedIndexes: '0', \
+                    conditions: [{type: SuccessCriteriaMet, status: 'True', reason: SuccessPolicy, message: m}]}";
+        assert_eq!(reasons(&planned(over, &[])), ["SuccessCriteriaMet SuccessPolicy", "Complete SuccessPolicy"]);
     }
 
     #[test]
@@ -706,7 +932,7 @@ mod tests {
     fn failures_in_a_row_are_waited_after() {
         let job = read("spec: {parallelism: 1, completions: 1, backoffLimit: 6}");
         let now: Timestamp = "2026-01-01T00:01:00Z".parse().expect("a time");
-        let tally = Tally::of(&job, &[]);
+        let tally = Tally::of(&job, &[], false);
         let pause = |failures| plan(&job, &[], &tally, Some((failures, now)), now).again.map(|pause| pause.as_secs());
         assert_eq!([1, 2, 3, 20].map(pause), [Some(10), Some(20), Some(40), Some(600)]);
     }

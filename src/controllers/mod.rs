@@ -46,6 +46,8 @@ mod services;
 mod endpoint_slice;
 mod endpoints;
 mod disruption;
+mod autoscaler;
+mod certificate_requests;
 mod simulated;
 mod nodes;
 mod scheduler;
@@ -76,6 +78,7 @@ use crate::registry::Registry;
 use crate::store::{At, Collection, Moment, Storage};
 
 pub use self::aggregation::aggregate_roles;
+pub use self::certificate_requests::Sign;
 pub use self::simulated::NodePlan;
 pub use self::switches::{Controller, Profile, Switches, UnknownController};
 
@@ -89,15 +92,24 @@ const LEASE: &str = "controllers";
 const LEASE_TTL: Duration = Duration::from_secs(15);
 const LEASE_RENEWED_EVERY: Duration = Duration::from_secs(5);
 
+/// The authority of the server's clients.
+#[derive(Clone, Default)]
+pub struct Authority {
+    /// Its certificate.
+    pub certificate_pem: String,
+    /// Who signs with its key; `None` where the key is not here.
+    pub signer: Option<Arc<dyn Sign>>,
+}
+
 /// Runs the controllers that are on for as long as this process holds the lease.
 ///
-/// `authority_pem` is published in every namespace. Nothing is done before `begin` is notified: what controllers write is not
+/// The certificate of the authority is published in every namespace. Nothing is done before `begin` is notified: what controllers write is not
 /// to be waited for by those who only want to start.
 pub fn start(
     registry: Arc<Registry>,
     switches: Switches,
     nodes: NodePlan,
-    authority_pem: String,
+    authority: Authority,
     begin: Arc<Notify>,
 ) -> JoinHandle<()> {
     tokio::spawn(async move {
@@ -106,7 +118,7 @@ pub fn start(
         loop {
             if has_lease(&registry, &holder).await {
                 // They end when it is dropped.
-                let _running = run(&registry, switches, &nodes, &authority_pem);
+                let _running = run(&registry, switches, &nodes, &authority);
                 lose_lease(&registry, &holder).await;
             }
             tokio::time::sleep(LEASE_RENEWED_EVERY).await;
@@ -114,19 +126,19 @@ pub fn start(
     })
 }
 
-fn run(registry: &Arc<Registry>, switches: Switches, nodes: &NodePlan, authority_pem: &str) -> JoinSet<()> {
+fn run(registry: &Arc<Registry>, switches: Switches, nodes: &NodePlan, authority: &Authority) -> JoinSet<()> {
     let mut running = JoinSet::new();
     let storage = || registry.storage.clone();
     running.spawn(run_one(storage(), Definitions { registry: Arc::clone(registry) }));
     if switches.is_on(Controller::Namespaces) {
         running.spawn(run_one(storage(), Namespaces { registry: Arc::clone(registry) }));
     }
-    let (accounts, authority) = (switches.is_on(Controller::Accounts), switches.is_on(Controller::Authority));
-    if accounts || authority {
+    let (accounts, publishes) = (switches.is_on(Controller::Accounts), switches.is_on(Controller::Authority));
+    if accounts || publishes {
         let content = NamespaceContent {
             registry: Arc::clone(registry),
             accounts,
-            authority_pem: authority.then(|| authority_pem.to_owned()),
+            authority_pem: publishes.then(|| authority.certificate_pem.clone()),
         };
         running.spawn(run_one(storage(), content));
     }
@@ -140,7 +152,12 @@ fn run(registry: &Arc<Registry>, switches: Switches, nodes: &NodePlan, authority
         running.spawn(run_one(storage(), Garbage::new(Arc::clone(registry))));
     }
     if switches.has_workloads() {
-        let means = Means { registry: Arc::clone(registry), recorder: Recorder::start(registry), nodes: nodes.clone() };
+        let means = Means {
+            registry: Arc::clone(registry),
+            recorder: Recorder::start(registry),
+            nodes: nodes.clone(),
+            signer: authority.signer.clone(),
+        };
         switches.start_workloads(&means, &mut running);
     }
     running

@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
+use super::certificate_requests::Sign;
 use super::client::Client;
 use super::recorder::Recorder;
 use super::simulated::NodePlan;
 use super::{
-    cron_job, daemon_set, deployment, disruption, endpoint_slice, endpoints, job, node_lifecycle, quota, replica_set,
-    scheduler, simulated, stateful_set, time_to_live, volumes,
+    autoscaler, certificate_requests, cron_job, daemon_set, deployment, disruption, endpoint_slice, endpoints, job,
+    node_lifecycle, quota, replica_set, scheduler, simulated, stateful_set, time_to_live, volumes,
 };
 use crate::registry::Registry;
 
@@ -51,6 +52,8 @@ pub(super) struct Means {
     pub recorder: Recorder,
     /// The nodes that are simulated.
     pub nodes: NodePlan,
+    /// Who signs requests for certificates; `None` where the authority's key is not here.
+    pub signer: Option<Arc<dyn Sign>>,
 }
 
 impl Means {
@@ -65,7 +68,7 @@ pub(super) type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Each controller of workloads: its name, an earlier or shorter one that means the same, and how it is started.
 type Workload = ([&'static str; 2], fn(&Means) -> Running);
-const WORKLOADS: [Workload; 17] = [
+const WORKLOADS: [Workload; 21] = [
     (["deployment-controller", "deployment"], deployment::start),
     (["replicaset-controller", "replicaset"], replica_set::start),
     (["replicationcontroller-controller", "replicationcontroller"], replica_set::start_replication),
@@ -80,6 +83,10 @@ const WORKLOADS: [Workload; 17] = [
     (["endpointslice-controller", "endpointslice"], endpoint_slice::start),
     (["endpoints-controller", "endpoint"], endpoints::start),
     (["disruption-controller", "disruption"], disruption::start),
+    (["horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"], autoscaler::start),
+    (["certificatesigningrequest-approving-controller", "csrapproving"], certificate_requests::start_approving),
+    (["certificatesigningrequest-signing-controller", "csrsigning"], certificate_requests::start_signing),
+    (["certificatesigningrequest-cleaner-controller", "csrcleaner"], certificate_requests::start_cleaning),
     (["simulated-nodes", "simulated-nodes"], simulated::start),
     (["kube-scheduler", "scheduler"], scheduler::start),
     (["node-lifecycle-controller", "nodelifecycle"], node_lifecycle::start),

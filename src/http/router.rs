@@ -224,7 +224,7 @@ mod tests {
             Arc::clone(&registry),
             Switches::SERVER,
             NodePlan::default(),
-            String::new(),
+            controllers::Authority::default(),
             Arc::clone(&begin),
         );
         begin.notify_one();

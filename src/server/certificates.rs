@@ -6,13 +6,14 @@ use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
+    BasicConstraints, CertificateParams, CertificateSigningRequestParams, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
 };
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_pki_types::{CertificateDer, CertificateSigningRequestDer, PrivateKeyDer};
 
 use super::Secrets;
+use crate::controllers::Sign;
 
 /// The name under which the CA is kept.
 pub const SECRET: &str = "ca";
@@ -149,6 +150,72 @@ impl Authority {
     }
 }
 
+/// How far before its issue a certificate that was asked for is valid, and below which life its end is not moved as well.
+/// Source: `pkg/controller/certificates/signer`, release 1.37.
+const SIGNED_BACKDATE: Duration = Duration::from_secs(5 * 60);
+const SIGNED_SHORT: Duration = Duration::from_secs(8 * 3600);
+
+impl Sign for Authority {
+    fn sign(&self, request: &[u8], usages: &[&str], valid_for: Duration) -> Result<String, String> {
+        let request = CertificateSigningRequestParams::from_der(&CertificateSigningRequestDer::from(request))
+            .map_err(|error| error.to_string())?;
+        let CertificateSigningRequestParams { mut params, public_key } = request;
+        let now = SystemTime::now();
+        let life = if valid_for < SIGNED_SHORT { valid_for } else { valid_for - SIGNED_BACKDATE };
+        params.not_before = (now - SIGNED_BACKDATE).into();
+        params.not_after = (now + life).into();
+        params.key_usages.clear();
+        params.extended_key_usages.clear();
+        for usage in usages {
+            match (key_usage(usage), extended_usage(usage)) {
+                (Some(usage), _) if !params.key_usages.contains(&usage) => params.key_usages.push(usage),
+                (_, Some(usage)) if !params.extended_key_usages.contains(&usage) => {
+                    params.extended_key_usages.push(usage);
+                }
+                (None, None) => return Err(format!("unrecognized usage values: {usage:?}")),
+                _ => {}
+            }
+        }
+        params.is_ca = IsCa::ExplicitNoCa;
+        params.use_authority_key_identifier_extension = true;
+        let request = CertificateSigningRequestParams { params, public_key };
+        request.signed_by(&self.issuer).map(|certificate| certificate.pem()).map_err(|error| error.to_string())
+    }
+}
+
+fn key_usage(usage: &str) -> Option<KeyUsagePurpose> {
+    Some(match usage {
+        "signing" | "digital signature" => KeyUsagePurpose::DigitalSignature,
+        "content commitment" => KeyUsagePurpose::ContentCommitment,
+        "key encipherment" => KeyUsagePurpose::KeyEncipherment,
+        "key agreement" => KeyUsagePurpose::KeyAgreement,
+        "data encipherment" => KeyUsagePurpose::DataEncipherment,
+        "cert sign" => KeyUsagePurpose::KeyCertSign,
+        "crl sign" => KeyUsagePurpose::CrlSign,
+        "encipher only" => KeyUsagePurpose::EncipherOnly,
+        "decipher only" => KeyUsagePurpose::DecipherOnly,
+        _ => return None,
+    })
+}
+
+fn extended_usage(usage: &str) -> Option<ExtendedKeyUsagePurpose> {
+    Some(match usage {
+        "any" => ExtendedKeyUsagePurpose::Any,
+        "server auth" => ExtendedKeyUsagePurpose::ServerAuth,
+        "client auth" => ExtendedKeyUsagePurpose::ClientAuth,
+        "code signing" => ExtendedKeyUsagePurpose::CodeSigning,
+        "email protection" | "s/mime" => ExtendedKeyUsagePurpose::EmailProtection,
+        "timestamping" => ExtendedKeyUsagePurpose::TimeStamping,
+        "ocsp signing" => ExtendedKeyUsagePurpose::OcspSigning,
+        "ipsec end system" => ExtendedKeyUsagePurpose::Other(vec![1, 3, 6, 1, 5, 5, 7, 3, 5]),
+        "ipsec tunnel" => ExtendedKeyUsagePurpose::Other(vec![1, 3, 6, 1, 5, 5, 7, 3, 6]),
+        "ipsec user" => ExtendedKeyUsagePurpose::Other(vec![1, 3, 6, 1, 5, 5, 7, 3, 7]),
+        "microsoft sgc" => ExtendedKeyUsagePurpose::Other(vec![1, 3, 6, 1, 4, 1, 311, 10, 3, 3]),
+        "netscape sgc" => ExtendedKeyUsagePurpose::Other(vec![2, 16, 840, 1, 113_730, 4, 1]),
+        _ => return None,
+    })
+}
+
 impl Identity {
     /// The chain and the key as rustls takes them.
     pub fn to_der(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), CertificateError> {
@@ -201,6 +268,24 @@ pub mod tests {
         let second = Authority::load(&secrets).await.expect("the CA is read");
         assert_eq!(first.certificate_pem(), second.certificate_pem());
         assert_eq!(first.issuer.key().serialize_pem(), second.issuer.key().serialize_pem());
+    }
+
+    #[test]
+    fn a_request_is_signed_for_the_key_that_it_has() {
+        let authority = Authority::generate().expect("a CA is made");
+        let key = KeyPair::generate().expect("ring makes P-256 keys");
+        let request = params("jane", &["dev"], 1).serialize_request(&key).expect("it is a request");
+        let usages = ["digital signature", "client auth"];
+        let pem = authority.sign(request.der(), &usages, Duration::from_secs(600)).expect("it is signed");
+        let chain = CertificateDer::from_pem_slice(pem.as_bytes()).expect("it is a certificate");
+        let user = crate::auth::user_of_certificate(&chain).expect("it names a user");
+        assert_eq!((user.name.as_str(), user.groups[0].as_str()), ("jane", "dev"));
+        let key_pem = key.serialize_pem();
+        let identity = Identity { certificate_pem: pem, key_pem };
+        let authority_trust = super::super::Trust::of(&authority).expect("it is an authority");
+        drop(super::super::Tls::new(authority_trust, &identity).expect("the key is that of the certificate"));
+        assert!(authority.sign(b"x", &usages, Duration::from_secs(600)).is_err());
+        assert!(authority.sign(request.der(), &["x"], Duration::from_secs(600)).is_err());
     }
 
     #[test]

@@ -103,6 +103,59 @@ fn a_deployment_is_rolled_out_scaled_and_rolled_back() {
 }
 
 #[test]
+fn a_deployment_follows_what_its_pods_use() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    cluster.ok("create deployment web --image=web:1");
+    cluster.ok("set resources deployment/web --requests=cpu=1");
+    cluster.rolled_out("deployment/web");
+    cluster.ok("autoscale deployment/web --min=1 --max=5 --cpu-percent=50");
+    let active = ".status.conditions[?(@.type==\"ScalingActive\")].reason";
+    cluster.wait("hpa/web", active, "FailedGetResourceMetric");
+    cluster.wait("deployment/web", ".status.replicas", "1");
+    cluster.ok("annotate pods -l app=web kwok.x-k8s.io/usage-cpu=1");
+    cluster.wait("hpa/web", ".status.desiredReplicas", "2");
+    cluster.wait("deployment/web", ".status.availableReplicas", "2");
+    assert_eq!(cluster.get("hpa/web", active), "ValidMetricFound");
+    let current = cluster.get("hpa/web", ".status.currentMetrics[0].resource.current");
+    assert_eq!(current, r#"{"averageUtilization":100,"averageValue":"1"}"#);
+    let told = cluster.ok("get events --field-selector involvedObject.kind=HorizontalPodAutoscaler");
+    let why = "New size: 2; reason: cpu resource utilization (percentage of request) above target";
+    assert!(told.contains("SuccessfulRescale") && told.contains(why), "{told}");
+    // What is written by hand beyond its bounds is put back.
+    cluster.ok("patch hpa web --type=merge -p {\"spec\":{\"minReplicas\":3}}");
+    cluster.wait("deployment/web", ".status.availableReplicas", "3");
+}
+
+#[test]
+fn who_asks_for_a_certificate_gets_one_once_that_is_approved() {
+    let Some(cluster) = cluster(&["--controllers", "*,csrsigning,csrapproving"]) else { return };
+    let request = |name: &str, signer: &str, usages: &str, subject: &[(rcgen::DnType, &str)]| {
+        let mut params = rcgen::CertificateParams::default();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        subject.iter().for_each(|(attribute, text)| params.distinguished_name.push(attribute.clone(), *text));
+        let key = rcgen::KeyPair::generate().expect("ring makes P-256 keys");
+        let pem = params.serialize_request(&key).and_then(|request| request.pem()).expect("it is a request");
+        let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, pem);
+        format!(
+            "apiVersion: certificates.k8s.io/v1\nkind: CertificateSigningRequest\nmetadata: {{name: {name}}}\n\
+             spec: {{signerName: kubernetes.io/{signer}, usages: [{usages}], request: {encoded}}}"
+        )
+    };
+    let (organization, name) = (rcgen::DnType::OrganizationName, rcgen::DnType::CommonName);
+    cluster.apply(&request("jane", "kube-apiserver-client", "client auth", &[(name.clone(), "jane")]));
+    cluster.ok("certificate approve jane");
+    cluster.ok(&format!("wait --for=jsonpath={{.status.certificate}} csr/jane {PATIENCE}"));
+    // The administrator may do everything, so also ask for nodes.
+    let subject = [(organization, "system:nodes"), (name, "system:node:a")];
+    cluster.apply(&request("node", "kube-apiserver-client-kubelet", "digital signature, client auth", &subject));
+    cluster.ok(&format!("wait --for=jsonpath={{.status.certificate}} csr/node {PATIENCE}"));
+    assert_eq!(cluster.get("csr/node", ".status.conditions[0].reason"), "AutoApproved");
+    cluster.apply(&request("wrong", "kube-apiserver-client", "server auth", &subject));
+    cluster.ok("certificate approve wrong");
+    cluster.wait("csr/wrong", ".status.conditions[?(@.type==\"Failed\")].reason", "SignerValidationFailure");
+}
+
+#[test]
 fn a_deployment_that_does_not_get_on_says_so() {
     let Some(cluster) = cluster(&PROFILE) else { return };
     cluster.apply(

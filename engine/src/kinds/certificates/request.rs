@@ -4,6 +4,7 @@
 
 use x509_parser::certificate::X509Certificate;
 use x509_parser::certification_request::X509CertificationRequest;
+use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::FromDer;
 
 use super::pem::{Block, blocks};
@@ -13,6 +14,42 @@ use super::pem::{Block, blocks};
 pub struct Request {
     /// The subject's organizations: groups of the user that it will be.
     pub organizations: Vec<String>,
+    /// The subject's common name: the user that it will be. Empty where there is none.
+    pub common_name: String,
+    /// How many other names are asked for.
+    pub names: Names,
+}
+
+/// How many alternative names of each sort there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Names of hosts.
+    pub dns: usize,
+    /// Addresses of mail.
+    pub emails: usize,
+    /// Addresses of hosts.
+    pub ips: usize,
+    /// URIs.
+    pub uris: usize,
+}
+
+impl Names {
+    fn of(request: &X509CertificationRequest<'_>) -> Self {
+        let mut names = Names::default();
+        for extension in request.requested_extensions().into_iter().flatten() {
+            let ParsedExtension::SubjectAlternativeName(alternative) = extension else { continue };
+            for name in &alternative.general_names {
+                match name {
+                    GeneralName::DNSName(_) => names.dns += 1,
+                    GeneralName::RFC822Name(_) => names.emails += 1,
+                    GeneralName::IPAddress(_) => names.ips += 1,
+                    GeneralName::URI(_) => names.uris += 1,
+                    _ => {}
+                }
+            }
+        }
+        names
+    }
 }
 
 impl Request {
@@ -26,7 +63,9 @@ impl Request {
         let (_, request) = X509CertificationRequest::from_der(&block.bytes).map_err(|_| malformed(&block.bytes))?;
         let organizations = request.certification_request_info.subject.iter_organization();
         let texts = organizations.filter_map(|name| name.as_str().ok().map(str::to_owned));
-        Ok(Request { organizations: texts.collect() })
+        let common_name = request.certification_request_info.subject.iter_common_name().last();
+        let common_name = common_name.and_then(|name| name.as_str().ok()).unwrap_or_default().to_owned();
+        Ok(Request { organizations: texts.collect(), common_name, names: Names::of(&request) })
     }
 
     /// [`Request::parse`], and whether who asks has the key.

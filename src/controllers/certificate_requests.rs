@@ -1,0 +1,426 @@
+//! CertificateSigningRequests: those of nodes are approved, those that are approved are signed, old ones go.
+//!
+//! Source: `pkg/controller/certificates` of Kubernetes 1.37.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::client::{Client, Kind, left, sooner, time_at, written};
+use super::conditions::{self, holds};
+use super::queue::Progress;
+use super::reconcile::Reconciler;
+use super::switches::{Means, Running};
+use crate::auth::{Attributes, Authorizer as _, ResourceAttributes, UserInfo};
+use crate::kinds::certificates::{Request, blocks};
+use crate::meta::Status;
+use crate::object;
+use crate::store::{Collection, Entry};
+use crate::value::{Map, Value, base64};
+
+const GROUP: &str = "certificates.k8s.io";
+const REQUESTS: Kind = Kind(GROUP, "certificatesigningrequests");
+
+const OF_KUBELETS: &str = "kubernetes.io/kube-apiserver-client-kubelet";
+const OF_CLIENTS: &str = "kubernetes.io/kube-apiserver-client";
+const OF_SERVING: &str = "kubernetes.io/kubelet-serving";
+const LEGACY: &str = "kubernetes.io/legacy-unknown";
+
+/// How long a certificate is valid where less is not asked for: the flag `--cluster-signing-duration`.
+const VALID_S: i64 = 365 * 24 * 3600;
+/// For how long one is valid at least.
+const VALID_MIN_S: i64 = 600;
+/// After which requests go that are decided, and those that are not.
+const DECIDED_S: i64 = 3600;
+const PENDING_S: i64 = 24 * 3600;
+
+/// Who signs requests: the authority that the server's clients have their certificates from.
+pub trait Sign: Send + Sync {
+    /// A certificate in PEM for a request in DER, with usages in Kubernetes' words.
+    ///
+    /// # Errors
+    /// Why there can be none.
+    fn sign(&self, request: &[u8], usages: &[&str], valid_for: Duration) -> Result<String, String>;
+}
+
+struct Approving {
+    client: Client,
+}
+
+struct Signing {
+    client: Client,
+    signer: Arc<dyn Sign>,
+}
+
+struct Cleaning {
+    client: Client,
+}
+
+fn noted(change: &Entry) -> Vec<String> {
+    let is_request = REQUESTS.is(&change.collection) && change.stored.is_some();
+    is_request.then(|| change.key.to_string()).into_iter().collect()
+}
+
+impl Reconciler for Approving {
+    const TASK: &str = "approving certificate requests";
+
+    fn collections(&self) -> Vec<Collection> {
+        vec![REQUESTS.collection()]
+    }
+
+    fn note(&self, change: &Entry) -> Vec<String> {
+        noted(change)
+    }
+
+    async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
+        let Some(mut request) = self.client.get(REQUESTS, key).await? else { return Ok(Progress::Done) };
+        let Some(asked) = recognized(&request) else { return Ok(Progress::Done) };
+        let user = asker(&request);
+        let may = |subresource: &str| {
+            let attributes = ResourceAttributes {
+                verb: "create",
+                group: GROUP,
+                version: "*",
+                resource: REQUESTS.1,
+                subresource,
+                ..ResourceAttributes::default()
+            };
+            let policy = self.client.registry.policy.as_ref();
+            policy.is_none_or(|policy| policy.authorize(&user, &Attributes::Resource(attributes)).is_allowed())
+        };
+        if let Some(policy) = &self.client.registry.policy {
+            policy.refresh().await?;
+        }
+        let granted = asked.iter().find(|(subresource, _)| may(subresource));
+        let Some((_, message)) = granted else { return Ok(Progress::Done) };
+        let mut approved = conditions::of(&request).to_vec();
+        approved.push(object! {
+            "type" => "Approved",
+            "status" => "True",
+            "reason" => "AutoApproved",
+            "message" => *message,
+        });
+        conditions::put(request.make_object().entry("status"), approved);
+        self.client.update_part(REQUESTS, "approval", &request).await?;
+        Ok(Progress::Done)
+    }
+}
+
+/// What is asked of the authoriser for a request of a node that is not decided yet, with what is said where it may.
+fn recognized(request: &Value) -> Option<Vec<(&'static str, &'static str)>> {
+    let conditions = conditions::of(request);
+    let is_decided = ["Approved", "Denied"].iter().any(|type_| conditions::find(conditions, type_).is_some());
+    if is_decided || has_certificate(request) || request.str_at(&["spec", "signerName"]) != OF_KUBELETS {
+        return None;
+    }
+    let asked = read(request).ok()?;
+    validate_client(&asked, &usages(request)).ok()?;
+    let node = ("nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview.");
+    let own = ("selfnodeclient", "Auto approving self kubelet client certificate after SubjectAccessReview.");
+    let is_own = request.str_at(&["spec", "username"]) == asked.common_name;
+    Some(if is_own { vec![own, node] } else { vec![node] })
+}
+
+/// Who made a request.
+fn asker(request: &Value) -> UserInfo {
+    let texts = |list: &[Value]| list.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>();
+    let extra = request.at(&["spec", "extra"]).and_then(Value::as_object).into_iter().flat_map(Map::iter);
+    UserInfo {
+        name: request.str_at(&["spec", "username"]).to_owned(),
+        uid: request.str_at(&["spec", "uid"]).to_owned(),
+        groups: texts(request.items_at(&["spec", "groups"])),
+        extra: extra.map(|(name, values)| (name.to_owned(), texts(values.as_array().unwrap_or_default()))).collect(),
+    }
+}
+
+impl Reconciler for Signing {
+    const TASK: &str = "signing certificate requests";
+
+    fn collections(&self) -> Vec<Collection> {
+        vec![REQUESTS.collection()]
+    }
+
+    fn note(&self, change: &Entry) -> Vec<String> {
+        noted(change)
+    }
+
+    async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
+        let Some(request) = self.client.get(REQUESTS, key).await? else { return Ok(Progress::Done) };
+        let conditions = conditions::of(&request);
+        let is_denied = conditions::find(conditions, "Denied").is_some();
+        let is_approved = conditions::find(conditions, "Approved").is_some() && !is_denied;
+        if !is_approved || holds(conditions, "Failed") || has_certificate(&request) {
+            return Ok(Progress::Done);
+        }
+        let Some(verdict) = validated(&request) else { return Ok(Progress::Done) };
+        let mut status = request.get("status").cloned().unwrap_or_default();
+        if let Err(why) = verdict {
+            let mut failed = conditions.to_vec();
+            failed.push(object! {
+                "type" => "Failed",
+                "status" => "True",
+                "reason" => "SignerValidationFailure",
+                "message" => why,
+                "lastUpdateTime" => written(self.client.now()),
+            });
+            conditions::put(&mut status, failed);
+            self.client.update_status(REQUESTS, &request, status).await?;
+            return Ok(Progress::Done);
+        }
+        let asked = request.at(&["spec", "expirationSeconds"]).and_then(Value::as_i64);
+        let seconds = asked.map_or(VALID_S, |asked| asked.clamp(VALID_MIN_S, VALID_S));
+        let der = pem_of(&request).and_then(|pem| blocks(&pem).into_iter().next()).map(|block| block.bytes);
+        let usages = usages(&request);
+        match self.signer.sign(&der.unwrap_or_default(), &usages, Duration::from_secs(seconds.unsigned_abs())) {
+            Ok(certificate) => {
+                status.make_object().insert("certificate", Value::from(base64::encode(certificate.as_bytes())));
+                self.client.update_status(REQUESTS, &request, status).await?;
+                Ok(Progress::Done)
+            }
+            Err(why) => Err(Status::internal_error(&format!("error auto signing csr: {why}"))),
+        }
+    }
+}
+
+/// Whether a signer that is here signs the request; `None` for signers of others.
+fn validated(request: &Value) -> Option<Result<(), String>> {
+    let signer = request.str_at(&["spec", "signerName"]);
+    if ![OF_KUBELETS, OF_CLIENTS, OF_SERVING, LEGACY].contains(&signer) {
+        return None;
+    }
+    let usages = usages(request);
+    let asked = read(request).ok()?;
+    Some(match signer {
+        OF_KUBELETS => validate_client(&asked, &usages),
+        OF_SERVING => validate_serving(&asked, &usages),
+        OF_CLIENTS => {
+            let is_known = |usage: &&&str| ["digital signature", "key encipherment", "client auth"].contains(*usage);
+            match usages.iter().find(|usage| !is_known(usage)) {
+                Some(usage) => Err(format!("invalid usage for client certificate: {usage}")),
+                None if !usages.contains(&"client auth") => {
+                    Err("missing required usage for client certificate: client auth".to_owned())
+                }
+                None => Ok(()),
+            }
+        }
+        _ => Ok(()),
+    })
+}
+
+fn validate_client(asked: &Request, usages: &[&str]) -> Result<(), String> {
+    let refused = |why: &str| Err(why.to_owned());
+    if asked.organizations != ["system:nodes"] {
+        return refused("subject organization is not system:nodes");
+    }
+    for (count, names) in
+        [(asked.names.dns, "DNS"), (asked.names.emails, "Email"), (asked.names.ips, "IP"), (asked.names.uris, "URI")]
+    {
+        if count > 0 {
+            return Err(format!("{names} subjectAltNames are not allowed"));
+        }
+    }
+    if !asked.common_name.starts_with("system:node:") {
+        return refused("subject common name does not begin with system:node:");
+    }
+    has_usages(usages, "client auth")
+}
+
+fn validate_serving(asked: &Request, usages: &[&str]) -> Result<(), String> {
+    let refused = |why: &str| Err(why.to_owned());
+    if asked.organizations != ["system:nodes"] {
+        return refused("subject organization is not system:nodes");
+    }
+    if asked.names.dns == 0 && asked.names.ips == 0 {
+        return refused("DNS or IP subjectAltName is required");
+    }
+    for (count, names) in [(asked.names.emails, "Email"), (asked.names.uris, "URI")] {
+        if count > 0 {
+            return Err(format!("{names} subjectAltNames are not allowed"));
+        }
+    }
+    has_usages(usages, "server auth")?;
+    if !asked.common_name.starts_with("system:node:") {
+        return refused("subject common name does not begin with system:node:");
+    }
+    Ok(())
+}
+
+/// The usages are those of a node, with `purpose`; the key need not encipher.
+fn has_usages(usages: &[&str], purpose: &str) -> Result<(), String> {
+    let mut all = vec![purpose, "digital signature", "key encipherment"];
+    all.sort_unstable();
+    let mut found = usages.to_vec();
+    found.sort_unstable();
+    found.dedup();
+    let is_fine =
+        found == all || found == all.iter().copied().filter(|it| *it != "key encipherment").collect::<Vec<_>>();
+    if is_fine { Ok(()) } else { Err(format!("usages did not match [{}]", all.join(" "))) }
+}
+
+impl Reconciler for Cleaning {
+    const TASK: &str = "removing old certificate requests";
+
+    fn collections(&self) -> Vec<Collection> {
+        vec![REQUESTS.collection()]
+    }
+
+    fn note(&self, change: &Entry) -> Vec<String> {
+        noted(change)
+    }
+
+    async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
+        let Some(request) = self.client.get(REQUESTS, key).await? else { return Ok(Progress::Done) };
+        match end_of_life(&request, self.client.now()) {
+            None => Ok(Progress::Done),
+            Some(Some(pause)) => Ok(Progress::After(pause)),
+            Some(None) => self.client.delete(REQUESTS, &request, None).await.map(|()| Progress::Done),
+        }
+    }
+}
+
+/// What is left of the life of a request; none if it is over. One that is approved stays until it has its certificate.
+fn end_of_life(request: &Value, now: Timestamp) -> Option<Option<Duration>> {
+    let conditions = conditions::of(request);
+    if conditions.is_empty() {
+        let created = time_at(request, &["metadata", "creationTimestamp"])?;
+        return Some(left(created, PENDING_S, now));
+    }
+    let ends = |condition: &&Value| match condition.str_at(&["type"]) {
+        "Approved" => has_certificate(request),
+        "Denied" | "Failed" => true,
+        _ => false,
+    };
+    let mut next = None;
+    for condition in conditions.iter().filter(ends) {
+        let Some(since) = time_at(condition, &["lastUpdateTime"]) else { continue };
+        match left(since, DECIDED_S, now) {
+            None => return Some(None),
+            pause => next = sooner(next, pause),
+        }
+    }
+    next.map(Some)
+}
+
+fn has_certificate(request: &Value) -> bool {
+    !request.str_at(&["status", "certificate"]).is_empty()
+}
+
+fn usages(request: &Value) -> Vec<&str> {
+    request.items_at(&["spec", "usages"]).iter().filter_map(Value::as_str).collect()
+}
+
+fn pem_of(request: &Value) -> Option<Vec<u8>> {
+    base64::decode(request.str_at(&["spec", "request"])).ok()
+}
+
+fn read(request: &Value) -> Result<Request, String> {
+    Request::parse(&pem_of(request).unwrap_or_default())
+}
+
+/// Starts the one that approves.
+pub(super) fn start_approving(means: &Means) -> Running {
+    let approving = Approving { client: means.client("certificate-controller") };
+    Box::pin(super::reconcile::run(Arc::clone(&means.registry), approving))
+}
+
+/// Starts the one that signs, where there is an authority with its key.
+pub(super) fn start_signing(means: &Means) -> Running {
+    let Some(signer) = means.signer.clone() else { return Box::pin(async {}) };
+    let signing = Signing { client: means.client("certificate-controller"), signer };
+    Box::pin(super::reconcile::run(Arc::clone(&means.registry), signing))
+}
+
+/// Starts the one that removes.
+pub(super) fn start_cleaning(means: &Means) -> Running {
+    let cleaning = Cleaning { client: means.client("certificate-controller") };
+    Box::pin(super::reconcile::run(Arc::clone(&means.registry), cleaning))
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
+
+    use super::*;
+    use crate::value::yaml;
+
+    fn request(organization: &str, name: &str, names: &[&str], signer: &str, usages: &str) -> Value {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut params = CertificateParams::new(names).expect("they are names");
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::OrganizationName, organization);
+        params.distinguished_name.push(DnType::CommonName, name);
+        let key = KeyPair::generate().expect("ring makes P-256 keys");
+        let pem = params.serialize_request(&key).and_then(|request| request.pem()).expect("it is a request");
+        let text = format!("spec: {{signerName: kubernetes.io/{signer}, username: {name}, usages: [{usages}]}}");
+        let mut request = yaml::decode(text.as_bytes()).expect("YAML");
+        let spec = request.make_object().entry("spec").make_object();
+        spec.insert("request", Value::from(base64::encode(pem.as_bytes())));
+        request
+    }
+
+    #[test]
+    fn requests_of_nodes_are_recognized() {
+        let check = |request: &Value, expected: Option<&[&str]>| {
+            let found = recognized(request);
+            let found = found.map(|asked| asked.iter().map(|(subresource, _)| *subresource).collect::<Vec<_>>());
+            assert_eq!(found.as_deref(), expected);
+        };
+        let of = |name: &str, names: &[&str]| {
+            request("system:nodes", name, names, "kube-apiserver-client-kubelet", "digital signature, client auth")
+        };
+        let mut node = of("system:node:a", &[]);
+        check(&node, Some(&["selfnodeclient", "nodeclient"]));
+        node.make_object().entry("spec").make_object().insert("username", Value::from("bootstrap"));
+        check(&node, Some(&["nodeclient"]));
+        check(&of("somebody", &[]), None);
+        check(&of("system:node:a", &["a.example.com"]), None);
+        let decided = yaml::decode(b"{conditions: [{type: Denied, status: 'True'}]}").expect("YAML");
+        node.make_object().insert("status", decided);
+        check(&node, None);
+    }
+
+    #[test]
+    fn each_signer_says_what_it_does_not_sign() {
+        let check = |request: &Value, expected: Option<Result<(), &str>>| {
+            let found = validated(request);
+            assert_eq!(found.as_ref().map(|found| found.as_ref().map(|_| ()).map_err(String::as_str)), expected);
+        };
+        let client = |usages| request("devs", "jane", &[], "kube-apiserver-client", usages);
+        check(&client("client auth"), Some(Ok(())));
+        check(&client("digital signature, key encipherment, client auth"), Some(Ok(())));
+        check(&client("server auth"), Some(Err("invalid usage for client certificate: server auth")));
+        check(&client("digital signature"), Some(Err("missing required usage for client certificate: client auth")));
+        let serving = |organization, names: &[&str]| {
+            let usages = "digital signature, key encipherment, server auth";
+            request(organization, "system:node:a", names, "kubelet-serving", usages)
+        };
+        check(&serving("system:nodes", &["a.example.com"]), Some(Ok(())));
+        check(&serving("system:nodes", &["10.0.0.1"]), Some(Ok(())));
+        check(&serving("system:nodes", &[]), Some(Err("DNS or IP subjectAltName is required")));
+        check(&serving("nodes", &["a"]), Some(Err("subject organization is not system:nodes")));
+        let node = request("system:nodes", "system:node:a", &[], "kube-apiserver-client-kubelet", "client auth");
+        let expected = "usages did not match [client auth digital signature key encipherment]";
+        check(&node, Some(Err(expected)));
+        check(&request("devs", "jane", &[], "other", "client auth"), None);
+    }
+
+    #[test]
+    fn a_request_goes_when_it_is_of_no_more_use() {
+        let at = |text: &str| text.parse::<Timestamp>().expect("a time");
+        let check = |text: &str, now: &str, expected: Option<Option<u64>>| {
+            let request = yaml::decode(text.as_bytes()).expect("YAML");
+            let found = end_of_life(&request, at(now)).map(|left| left.map(|left| left.as_secs()));
+            assert_eq!(found, expected, "{text}");
+        };
+        let pending = "metadata: {creationTimestamp: '2026-01-01T00:00:00Z'}";
+        check(pending, "2026-01-01T23:00:00Z", Some(Some(3600)));
+        check(pending, "2026-01-02T00:00:01Z", Some(None));
+        let decided = |type_: &str, more: &str| {
+            format!("status: {{conditions: [{{type: {type_}, lastUpdateTime: '2026-01-01T00:00:00Z'}}]{more}}}")
+        };
+        check(&decided("Denied", ""), "2026-01-01T01:00:01Z", Some(None));
+        check(&decided("Approved", ""), "2026-01-01T09:00:00Z", None);
+        check(&decided("Approved", ", certificate: x"), "2026-01-01T00:30:00Z", Some(Some(1800)));
+    }
+}
