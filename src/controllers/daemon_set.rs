@@ -1,7 +1,5 @@
 //! DaemonSets: a pod on each node that allows it.
 //!
-//! DIFFERS: with `maxSurge`, pods are replaced as with a `maxUnavailable` of the same amount.
-//!
 //! Source: `pkg/controller/daemon` of Kubernetes 1.37.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -203,6 +201,7 @@ struct Plan {
 
 fn plan(seen: &Seen<'_>) -> Plan {
     let mut plan = Plan::default();
+    let surges = seen.amount("maxSurge", seen.wanted().len()) > 0;
     for node in seen.nodes {
         let name = node.str_at(&["metadata", "name"]);
         let there = seen.pods.get(name).map(Vec::as_slice).unwrap_or_default();
@@ -214,8 +213,14 @@ fn plan(seen: &Seen<'_>) -> Plan {
             continue;
         }
         plan.delete.extend(over.iter().map(|pod| (*pod).clone()));
-        plan.delete.extend(running.iter().skip(1).map(|pod| (*pod).clone()));
-        if there.is_empty() && allowed == Allowed::Yes {
+        let is_missing = if surges {
+            plan.delete.extend(seen.surplus(&running).into_iter().cloned());
+            running.is_empty()
+        } else {
+            plan.delete.extend(running.iter().skip(1).map(|pod| (*pod).clone()));
+            there.is_empty()
+        };
+        if is_missing && allowed == Allowed::Yes {
             plan.create.push(name.to_owned());
         }
     }
@@ -231,14 +236,12 @@ fn roll(seen: &Seen<'_>, plan: &mut Plan) {
     if seen.set.str_at(&["spec", "updateStrategy", "type"]) != "RollingUpdate" {
         return;
     }
-    let wanted: Vec<&Value> = seen.nodes.iter().filter(|node| allowed(seen.set, node) == Allowed::Yes).collect();
-    let rolling = |field| seen.set.at(&["spec", "updateStrategy", "rollingUpdate", field]);
-    let total = wanted.len() as i64;
-    let amount = |field| amount_of(rolling(field), total, true);
-    let most = match amount("maxUnavailable") {
-        0 => amount("maxSurge").max(1),
-        most => most,
-    };
+    let wanted = seen.wanted();
+    let surge = seen.amount("maxSurge", wanted.len());
+    if surge > 0 {
+        return surge_over(seen, surge, plan);
+    }
+    let most = seen.amount("maxUnavailable", wanted.len()).max(1);
     let (mut missing, mut old) = (0, Vec::new());
     for node in wanted {
         let there = seen.pods.get(node.str_at(&["metadata", "name"])).map(Vec::as_slice).unwrap_or_default();
@@ -260,7 +263,79 @@ fn roll(seen: &Seen<'_>, plan: &mut Plan) {
     plan.delete.extend(replaced);
 }
 
-impl Seen<'_> {
+/// Makes new pods beside old ones, as many as may be too many; an old one goes once its successor is available.
+fn surge_over(seen: &Seen<'_>, most: i64, plan: &mut Plan) {
+    let (mut surging, mut available) = (0, 0);
+    let (mut at_once, mut candidates, mut homeless) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, there) in &seen.pods {
+        let (new, old) = seen.by_age(there.iter().copied().filter(|pod| !is_going(pod)));
+        if new.len() > 1 || old.len() > 1 {
+            surging += 1;
+            continue;
+        }
+        let is_available = |pod: &&&Value| seen.availability(pod) == Availability::Yes;
+        available += i64::from(old.first().or(new.first()).is_some_and(|pod| is_available(&pod)));
+        let Some(old) = old.first() else { continue };
+        let node = seen.nodes.iter().find(|node| node.str_at(&["metadata", "name"]) == *name);
+        let is_wanted = node.is_some_and(|node| allowed(seen.set, node) == Allowed::Yes);
+        match (new.first(), is_available(&old)) {
+            (Some(new), _) if is_available(&new) => plan.remove(old),
+            (Some(_), _) => surging += 1,
+            (None, false) if is_wanted => at_once.push((*name).to_owned()),
+            (None, false) => plan.remove(old),
+            (None, true) if is_wanted => candidates.push((*name).to_owned()),
+            (None, true) => homeless.push(*old),
+        }
+    }
+    // Where the set has moved to other nodes, those that are left stay until there are enough.
+    let spare = usize::try_from(available - seen.wanted().len() as i64).unwrap_or_default();
+    homeless.into_iter().take(spare).for_each(|pod| plan.remove(pod));
+    candidates.truncate(usize::try_from(most - surging).unwrap_or_default());
+    for name in at_once.into_iter().chain(candidates) {
+        if !plan.create.contains(&name) {
+            plan.create.push(name);
+        }
+    }
+}
+
+impl Plan {
+    fn remove(&mut self, pod: &Value) {
+        if !self.delete.contains(pod) {
+            self.delete.push(pod.clone());
+        }
+    }
+}
+
+impl<'s> Seen<'s> {
+    /// The nodes that are to have a pod.
+    fn wanted(&self) -> Vec<&'s Value> {
+        self.nodes.iter().filter(|node| allowed(self.set, node) == Allowed::Yes).collect()
+    }
+
+    /// An amount of the rolling update, of so many pods.
+    fn amount(&self, field: &str, total: usize) -> i64 {
+        let rolling = self.set.at(&["spec", "updateStrategy", "rollingUpdate", field]);
+        amount_of(rolling.filter(|amount| !amount.is_null()), total as i64, true)
+    }
+
+    /// Pods of the present template, and those of others.
+    fn by_age<'p>(&self, pods: impl Iterator<Item = &'p Value>) -> (Vec<&'p Value>, Vec<&'p Value>) {
+        pods.partition(|pod| pod.str_at(&["metadata", "labels", POD_HASH]) == self.hash)
+    }
+
+    /// Of the pods on a node, those that are too many where one of either template may be there: all but the oldest of each, and
+    /// the old one where it is of no use any more.
+    fn surplus<'p>(&self, running: &[&'p Value]) -> Vec<&'p Value> {
+        let (new, old) = self.by_age(running.iter().copied());
+        let mut surplus: Vec<&Value> = new.iter().skip(1).chain(old.iter().skip(1)).copied().collect();
+        if let (Some(new), Some(old)) = (new.first(), old.first())
+            && (!pods::is_ready(old) || self.availability(new) == Availability::Yes)
+        {
+            surplus.push(old);
+        }
+        surplus
+    }
+
     fn availability(&self, pod: &Value) -> Availability {
         pods::availability(pod, int_at(self.set, &["spec", "minReadySeconds"]), self.now)
     }
@@ -345,9 +420,13 @@ mod tests {
     }
 
     fn planned(nodes: &[Value], found: &[Value]) -> (Vec<String>, Vec<String>) {
-        let set = set();
+        planned_of(&set(), nodes, found)
+    }
+
+    /// The nodes that get a pod, and the pods that go.
+    fn planned_of(set: &Value, nodes: &[Value], found: &[Value]) -> (Vec<String>, Vec<String>) {
         let now = "2026-01-01T00:01:00Z".parse().expect("a time");
-        let plan = plan(&Seen { set: &set, nodes, pods: by_node(found), hash: "new", now });
+        let plan = plan(&Seen { set, nodes, pods: by_node(found), hash: "new", now });
         let deleted = plan.delete.iter().map(|pod| pod.str_at(&["metadata", "name"]).to_owned()).collect();
         (plan.create, deleted)
     }
@@ -372,6 +451,32 @@ mod tests {
         let found = ["a", "b", "c"].map(|node| pod(&format!("on-{node}"), node, "old"));
         assert_eq!(planned(&nodes, &found).1, ["on-a"]);
         assert_eq!(planned(&nodes, &found[1..]), (vec!["a".to_owned()], Vec::new()));
+    }
+
+    #[test]
+    fn new_pods_come_before_old_ones_go_where_there_may_be_more() {
+        let mut set = set();
+        let strategy = set.at_mut(&["spec", "updateStrategy"]).expect("it has one");
+        strategy.make_object().insert("rollingUpdate", read("{maxSurge: 1, maxUnavailable: 0}"));
+        let nodes = ["a", "b", "c"].map(|name| node(name, ""));
+        let old = ["a", "b", "c"].map(|node| pod(&format!("on-{node}"), node, "old"));
+        let unready = |mut pod: Value| {
+            pod.make_object().insert("status", read("{phase: Running}"));
+            pod
+        };
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let check = |more: &[Value], create: &[&str], delete: &[&str]| {
+            let found: Vec<Value> = old.iter().chain(more).cloned().collect();
+            assert_eq!(planned_of(&set, &nodes, &found), (names(create), names(delete)));
+        };
+        check(&[], &["a"], &[]);
+        check(&[unready(pod("new-a", "a", "new"))], &[], &[]);
+        check(&[pod("new-a", "a", "new")], &["b"], &["on-a"]);
+        // An old one that is of no use has a successor at once.
+        let found = [old[0].clone(), unready(old[1].clone()), old[2].clone()];
+        assert_eq!(planned_of(&set, &nodes, &found), (names(&["b", "a"]), names(&[])));
+        let found = [unready(old[0].clone()), unready(pod("new-a", "a", "new")), old[1].clone(), old[2].clone()];
+        assert_eq!(planned_of(&set, &nodes, &found).1, ["on-a"]);
     }
 
     #[test]
