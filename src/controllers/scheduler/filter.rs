@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::budget::broken_by;
 use super::state::{Node, Pod, State};
 use crate::controllers::nodes;
 use crate::meta::selector::LabelSelector;
@@ -295,14 +296,15 @@ pub(super) fn choose(wanted: &Wanted<'_>, state: &State) -> Result<String, BTree
 
 /// Which pods of less priority would have to go from which node, so that a pod fits: those that matter least.
 ///
-/// Of the nodes, the one whose most important victim is the least important, and then the one with the fewest.
-/// Source: `SelectVictimsOnNode` and `pickOneNodeForPreemption` of kube-scheduler 1.37, without budgets for disruptions.
+/// Of the nodes, the one where the fewest break a budget for disruptions, then the one whose most important victim is the least
+/// important, and then the one with the fewest. On a node, those that break a budget are the first to stay.
+/// Source: `SelectVictimsOnNode` and `pickOneNodeForPreemption` of kube-scheduler 1.37.
 pub(super) fn victims(
     wanted: &Wanted<'_>,
     refused: &BTreeMap<String, Refused>,
     state: &State,
 ) -> Option<(String, Vec<String>)> {
-    let mut best: Option<(i64, usize, String, Vec<String>)> = None;
+    let mut best: Option<((usize, i64, usize), String, Vec<String>)> = None;
     for (name, _) in refused.iter().filter(|(_, why)| why.may_be_preempted) {
         let Some(node) = state.nodes.get(name) else { continue };
         let mut without = node.clone();
@@ -313,6 +315,8 @@ pub(super) fn victims(
             continue;
         }
         less.sort_by_key(|pod| std::cmp::Reverse(pod.priority));
+        let breaking = broken_by(&less, &state.budgets);
+        less.sort_by_key(|pod| !breaking.contains(&pod.key));
         let mut gone = Vec::new();
         for pod in less {
             let (key, priority) = (pod.key.clone(), pod.priority);
@@ -323,13 +327,14 @@ pub(super) fn victims(
             }
         }
         let most = gone.iter().map(|(priority, _)| *priority).max().unwrap_or(i64::MIN);
+        let broken = gone.iter().filter(|(_, key)| breaking.contains(key)).count();
         let keys: Vec<String> = gone.into_iter().map(|(_, key)| key).collect();
-        let better = best.as_ref().is_none_or(|(known, count, ..)| (most, keys.len()) < (*known, *count));
-        if better {
-            best = Some((most, keys.len(), name.clone(), keys));
+        let price = (broken, most, keys.len());
+        if best.as_ref().is_none_or(|(known, ..)| price < *known) {
+            best = Some((price, name.clone(), keys));
         }
     }
-    best.map(|(_, _, node, keys)| (node, keys))
+    best.map(|(_, node, keys)| (node, keys))
 }
 
 /// What is told of a pod that finds no place: why, and whether others could make room.
@@ -478,5 +483,32 @@ mod tests {
         };
         assert_eq!(victims_of(5), Some(("b".to_owned(), vec!["d/low".to_owned()])));
         assert_eq!(victims_of(1), None);
+    }
+
+    #[test]
+    fn budgets_for_disruptions_are_kept_where_another_can_go() {
+        let mut state = state();
+        put(&mut state, "low", "a", &format!("priority: 1, {CPU_2}"));
+        put(&mut state, "mid", "b", &format!("priority: 4, {CPU_2}"));
+        put(&mut state, "high", "c", &format!("priority: 9, {CPU_2}"));
+        let budget = |allowed: i64| {
+            let text = format!(
+                "metadata: {{namespace: d}}\nspec: {{selector: {{matchLabels: {{app: low}}}}}}\nstatus: {{disruptionsAllowed: {allowed}}}"
+            );
+            super::super::budget::Budget::of(&read(&text)).expect("it selects pods")
+        };
+        let victims_of = |state: &State, priority: i64| {
+            let pod = pod("p", &format!("priority: {priority}, {CPU_2}"));
+            let wanted = Wanted::of(&pod);
+            let refused = choose(&wanted, state).expect_err("there is no room");
+            victims(&wanted, &refused, state).map(|(node, _)| node)
+        };
+        assert_eq!(victims_of(&state, 5).as_deref(), Some("a"));
+        state.budgets.insert("d/b".to_owned(), budget(0));
+        assert_eq!(victims_of(&state, 5).as_deref(), Some("b"));
+        // Where nobody else can go, it is broken.
+        assert_eq!(victims_of(&state, 2).as_deref(), Some("a"));
+        state.budgets.insert("d/b".to_owned(), budget(1));
+        assert_eq!(victims_of(&state, 5).as_deref(), Some("a"));
     }
 }

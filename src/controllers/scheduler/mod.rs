@@ -5,11 +5,13 @@
 //!
 //! Source: kube-scheduler of Kubernetes 1.37, whose plugins, reasons and events these are.
 
+mod budget;
 mod filter;
 mod state;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use self::budget::Budget;
 use self::filter::Wanted;
 use self::state::State;
 use super::client::{Client, Kind, NODES, PODS, is_going, key_of, place};
@@ -26,6 +28,7 @@ use crate::value::{Value, json};
 const NAME: &str = "default-scheduler";
 const NAMESPACES: Kind = Kind("", "namespaces");
 const CLAIMS: Kind = Kind("", "persistentvolumeclaims");
+const BUDGETS: Kind = Kind("policy", "poddisruptionbudgets");
 const CLASSES: Kind = Kind("storage.k8s.io", "storageclasses");
 /// The node that a volume is made for.
 const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
@@ -48,7 +51,7 @@ impl Reconciler for Scheduler {
     const AT_ONCE: usize = 64;
 
     fn collections(&self) -> Vec<Collection> {
-        [NAMESPACES, NODES, PODS, CLAIMS].map(Kind::collection).into()
+        [NAMESPACES, NODES, PODS, CLAIMS, BUDGETS].map(Kind::collection).into()
     }
 
     fn forget(&self) {
@@ -68,6 +71,12 @@ impl Reconciler for Scheduler {
             match &change.stored {
                 Some(_) => state.namespaces.insert(change.key.to_string(), labels.unwrap_or_default()),
                 None => state.namespaces.remove(&*change.key),
+            };
+            false
+        } else if BUDGETS.is(&change.collection) {
+            match read().as_ref().and_then(Budget::of) {
+                Some(budget) => state.budgets.insert(change.key.to_string(), budget),
+                None => state.budgets.remove(&*change.key),
             };
             false
         } else {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::budget::Budget;
 use crate::controllers::client::{controller_of, is_going, key_of};
 use crate::controllers::pods;
 use crate::kinds::sum_of_containers;
@@ -147,6 +148,8 @@ pub(super) struct State {
     places: HashMap<String, String>,
     /// The labels of namespaces.
     pub namespaces: HashMap<String, Map>,
+    /// Budgets for disruptions.
+    pub budgets: BTreeMap<String, Budget>,
     /// Pods that found no place.
     pub waiting: BTreeSet<String>,
     /// The node that others make room on, for a pod that waits for it.
