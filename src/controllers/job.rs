@@ -656,11 +656,11 @@ fn manage(
     if missing <= 0 {
         return;
     }
-    if let Some((failures, at)) = since.filter(|_| tally.failed_indexes.is_none()) {
-        if let Some(pause) = left(at, back_off_s(failures), now) {
-            plan.again = sooner(plan.again, Some(pause));
-            return;
-        }
+    if let Some((failures, at)) = since.filter(|_| tally.failed_indexes.is_none())
+        && let Some(pause) = left(at, back_off_s(failures), now)
+    {
+        plan.again = sooner(plan.again, Some(pause));
+        return;
     }
     let missing = usize::try_from(missing).unwrap_or_default();
     plan.create = if is_indexed(job) {

@@ -444,9 +444,10 @@ fn of_resource(metric: &Value, scene: &Scene<'_>, source: &'static str) -> Resul
     let (resource, container) = (spec.str_at(&["name"]), spec.str_at(&["container"]));
     let is_of_container = source == "containerResource";
     let unable = |why: String| {
-        let told = match is_of_container {
-            true => format!("failed to get {container} container metric value: {why}"),
-            false => format!("failed to get {resource} resource metric value: {why}"),
+        let told = if is_of_container {
+            format!("failed to get {container} container metric value: {why}")
+        } else {
+            format!("failed to get {resource} resource metric value: {why}")
         };
         let reason = if is_of_container { "FailedGetContainerResourceMetric" } else { "FailedGetResourceMetric" };
         Unable { reason, why, told }

@@ -294,6 +294,15 @@ pub(super) fn choose(wanted: &Wanted<'_>, state: &State) -> Result<String, BTree
     best.map(|(_, node)| node.name.clone()).ok_or(refused)
 }
 
+/// What it costs to make room on a node.
+struct Loss {
+    /// How many break a budget, the highest priority, and how many there are.
+    price: (usize, i64, usize),
+    node: String,
+    /// Those that go.
+    keys: Vec<String>,
+}
+
 /// Which pods of less priority would have to go from which node, so that a pod fits: those that matter least.
 ///
 /// Of the nodes, the one where the fewest break a budget for disruptions, then the one whose most important victim is the least
@@ -304,7 +313,7 @@ pub(super) fn victims(
     refused: &BTreeMap<String, Refused>,
     state: &State,
 ) -> Option<(String, Vec<String>)> {
-    let mut best: Option<((usize, i64, usize), String, Vec<String>)> = None;
+    let mut best: Option<Loss> = None;
     for (name, _) in refused.iter().filter(|(_, why)| why.may_be_preempted) {
         let Some(node) = state.nodes.get(name) else { continue };
         let mut without = node.clone();
@@ -330,11 +339,11 @@ pub(super) fn victims(
         let broken = gone.iter().filter(|(_, key)| breaking.contains(key)).count();
         let keys: Vec<String> = gone.into_iter().map(|(_, key)| key).collect();
         let price = (broken, most, keys.len());
-        if best.as_ref().is_none_or(|(known, ..)| price < *known) {
-            best = Some((price, name.clone(), keys));
+        if best.as_ref().is_none_or(|known| price < known.price) {
+            best = Some(Loss { price, node: name.clone(), keys });
         }
     }
-    best.map(|(_, node, keys)| (node, keys))
+    best.map(|loss| (loss.node, loss.keys))
 }
 
 /// What is told of a pod that finds no place: why, and whether others could make room.
