@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use super::{Attributes, Operation};
 use crate::crd::ServedVersion;
 use crate::meta::Status;
+use crate::meta::selector::SelectorError;
 use crate::policy::Criteria;
 use crate::policy::matching::{self, Asked};
 use crate::value::Value;
@@ -30,7 +31,7 @@ pub struct Concern<'c> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
     /// A selector is none.
-    Selector(String),
+    Selector(SelectorError),
     /// The namespace is not there, or can't be read.
     Namespace(Status),
 }
@@ -38,14 +39,14 @@ pub enum Fault {
 impl Fault {
     pub fn into_text(self) -> String {
         match self {
-            Fault::Selector(why) => why,
+            Fault::Selector(error) => error.to_string(),
             Fault::Namespace(status) => status.message,
         }
     }
 
     pub fn into_status(self) -> Status {
         match self {
-            Fault::Selector(why) => Status::internal_error(&why),
+            Fault::Selector(error) => Status::internal_error(&error.to_string()),
             Fault::Namespace(status) => status,
         }
     }
@@ -79,7 +80,7 @@ impl<'c> Concern<'c> {
         if selected == Ok(false) || !self.selects_namespace(criteria, object, namespaces).await? {
             return Ok(None);
         }
-        selected.map_err(|why| Fault::Selector(why.to_owned()))?;
+        selected.map_err(|error| Fault::Selector(error.clone()))?;
         Ok(Some(version))
     }
 
@@ -96,7 +97,7 @@ impl<'c> Concern<'c> {
         if namespace.is_empty() && !is_namespaces {
             return Ok(true);
         }
-        let selector = criteria.namespaces().map_err(|why| Fault::Selector(why.to_owned()))?;
+        let selector = criteria.namespaces().map_err(|error| Fault::Selector(error.clone()))?;
         if selector.is_empty() {
             return Ok(true);
         }

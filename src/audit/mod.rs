@@ -116,7 +116,7 @@ pub struct Event {
     /// Whom the request came through, the first sender first.
     pub source_ips: Vec<String>,
     pub user_agent: String,
-    /// `None` for paths that are no resource.
+    /// `None` for paths that are not resources.
     pub object: Option<ObjectReference>,
     pub received: Timestamp,
     /// Of the answer; 0 while there is none.

@@ -10,7 +10,7 @@ use crate::value::go_quote;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attributes<'a> {
     Resource(ResourceAttributes<'a>),
-    /// A path that is no resource, such as `/version`, with the method in lower case.
+    /// A path that is not a resource, such as `/version`, with the method in lower case.
     Path {
         verb: &'a str,
         path: &'a str,
@@ -85,7 +85,7 @@ pub struct ResourceRule {
     pub resource_names: Vec<String>,
 }
 
-/// What may be done with paths that are no resources.
+/// What may be done with paths that are not resources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NonResourceRule {
     pub verbs: Vec<String>,

@@ -444,7 +444,7 @@ mod tests {
         let own = |alg: &str| format!(r#"{{"alg":"{alg}","kid":"{}"}}"#, issuer.key.public.id);
         let tampered = [parts[0], &URL_SAFE_NO_PAD.encode(&payload), parts[2]].join(".");
         let hmac = {
-            // The public key is no secret, and must not be taken for one.
+            // The public key is not a secret, and must not be taken for one.
             let key = EncodingKey::from_secret(&point_of(&issuer));
             assert!(jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims(), &key).is_err());
             forge(&own("HS256"), &payload, &Sha256::digest(point_of(&issuer)))

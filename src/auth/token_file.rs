@@ -1,4 +1,6 @@
 //! Bearer tokens from a file, as kube-apiserver's `--token-auth-file` reads them.
+//!
+//! CSV is read by hand: the `csv` crate takes quotes that Go refuses, and its errors have no column.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -7,13 +7,15 @@ use std::process::ExitCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::{Args, ValueEnum};
+use thiserror::Error;
 
 use super::definitions::{self, each, is_definition};
 use super::documents;
 use super::print::{output, tell};
-use crate::author::convert::{Difference, differences, errors, read, ways};
+use crate::author::convert::{Difference, VersionError, differences, errors, read, ways};
 use crate::author::{Catalog, Kind};
 use crate::crd::Definition;
+use crate::crd::conversion_review::ConversionError;
 use crate::object;
 use crate::registry::Conversion;
 use crate::value::{Value, json, yaml};
@@ -70,13 +72,33 @@ struct Trip {
     from: String,
     to: String,
     /// Why there is none, or what it was like.
-    outcome: Result<Outcome, String>,
+    outcome: Result<Outcome, TripError>,
 }
 
 struct Outcome {
     differences: Vec<Difference>,
     /// What the other version has against the object.
     errors: Vec<String>,
+}
+
+/// Why an object is not had in another version.
+#[derive(Debug, Error)]
+enum WayError {
+    #[error(transparent)]
+    Version(#[from] VersionError),
+    #[error(transparent)]
+    Conversion(#[from] ConversionError),
+}
+
+/// Where a round trip ends before it is over.
+#[derive(Debug, Error)]
+enum TripError {
+    #[error(transparent)]
+    Start(#[from] VersionError),
+    #[error("to {version}: {error}")]
+    There { version: String, error: WayError },
+    #[error("back from {version}: {error}")]
+    Back { version: String, error: WayError },
 }
 
 impl Trip {
@@ -194,20 +216,22 @@ struct Way<'w> {
 
 impl Way<'_> {
     /// `object` as a client reads it in the version `to`.
-    async fn convert(&self, mut object: Value, to: &str) -> Result<Value, String> {
+    async fn convert(&self, mut object: Value, to: &str) -> Result<Value, WayError> {
         read(self.kind, &mut object)?;
         let mut converted = self.conversion.convert(self.client, object, to).await?;
         read(self.kind, &mut converted)?;
         Ok(converted)
     }
 
-    async fn there_and_back(&self, object: &Value, to: &str) -> Result<Outcome, String> {
+    async fn there_and_back(&self, object: &Value, to: &str) -> Result<Outcome, TripError> {
         let mut before = object.clone();
         read(self.kind, &mut before)?;
-        let there = self.convert(before.clone(), to).await.map_err(|why| format!("to {to}: {why}"))?;
+        let there = self.convert(before.clone(), to).await;
+        let there = there.map_err(|error| TripError::There { version: to.to_owned(), error })?;
         let errors = errors(self.kind, &there);
         let from = before.str_at(&["apiVersion"]);
-        let back = self.convert(there, from).await.map_err(|why| format!("back from {to}: {why}"))?;
+        let back = self.convert(there, from).await;
+        let back = back.map_err(|error| TripError::Back { version: to.to_owned(), error })?;
         Ok(Outcome { differences: differences(&before, &back), errors })
     }
 }
@@ -250,7 +274,7 @@ fn show_json(trips: &[Trip]) -> String {
             "object" => trip.object.as_str(),
             "from" => trip.from.as_str(),
             "to" => trip.to.as_str(),
-            "failure" => trip.outcome.as_ref().err().map_or(Value::Null, |why| Value::from(why.as_str())),
+            "failure" => trip.outcome.as_ref().err().map_or(Value::Null, |error| Value::from(error.to_string())),
             "differences" => differences,
             "errors" => errors,
         }

@@ -20,7 +20,7 @@ use crate::crd::bounds::{Advice, Bound, advise};
 use crate::crd::definition;
 use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, Step};
 use crate::crd::{Definition, defaults, strategy, validate};
-use crate::meta::field::ErrorList;
+use crate::meta::field::{self, ErrorList, Subject};
 use crate::meta::minor::Minor;
 use crate::schema::convert::to_structural;
 use crate::schema::structural::Structural;
@@ -180,11 +180,10 @@ fn price(minor: Minor, source: &Source, document: &Document) -> Outcome {
 
 /// Tells on stderr what is wrong with a definition, but for limits that the report shows.
 fn report_errors(definition: &Definition, errors: &ErrorList, costs: &[SchemaCosts]) {
-    let is_in_report = |field: &str, detail: &str| {
-        let is_cost = detail.contains("exceeds budget by factor of") || detail.starts_with("contributed to estimated");
-        is_cost && costs.iter().any(|costs| field.starts_with(&costs.path))
+    let is_in_report = |error: &field::Error| {
+        error.subject == Subject::EstimatedCost && costs.iter().any(|costs| error.field.starts_with(&costs.path))
     };
-    for error in errors.iter().filter(|error| !is_in_report(&error.field, &error.detail)) {
+    for error in errors.iter().filter(|error| !is_in_report(error)) {
         note(format_args!("{}: {error}", definition.name()));
     }
 }

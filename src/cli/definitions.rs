@@ -54,7 +54,7 @@ impl Definitions {
 /// The kinds that the definitions of files and folders define, in the newest version of Kubernetes.
 ///
 /// # Errors
-/// What can't be read, what is no definition, and that there is none.
+/// What can't be read, what is not a definition, and that there is none.
 pub fn read(paths: &[PathBuf]) -> Result<Catalog, String> {
     read_in(Minor::NEWEST, paths)
 }
@@ -62,7 +62,7 @@ pub fn read(paths: &[PathBuf]) -> Result<Catalog, String> {
 /// [`read`] in that version of Kubernetes.
 ///
 /// # Errors
-/// What can't be read, what is no definition, and that there is none.
+/// What can't be read, what is not a definition, and that there is none.
 pub fn read_in(minor: Minor, paths: &[PathBuf]) -> Result<Catalog, String> {
     let Definitions { catalog, faults } = Definitions::of(minor, &documents::read_each(paths));
     match faults.into_iter().next() {

@@ -125,7 +125,7 @@ impl Eval {
     fn of_kind(&self, name: &str, catalog: &Catalog, mut object: Value) -> Result<Variable, String> {
         let kind =
             catalog.of(&object).ok_or_else(|| format!("no definition has the kind `{}`", object.str_at(&["kind"])))?;
-        convert::read(kind, &mut object)?;
+        convert::read(kind, &mut object).map_err(|error| error.to_string())?;
         let version = version_of(kind, &object)?;
         let (node, is_resource) = node_at(&version.structural, &self.at)
             .ok_or_else(|| format!("{} has no field `{}`", version.names.kind, self.at))?;

@@ -72,7 +72,7 @@ struct Add {
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
 
-    /// Their path, or what it begins with before a `*`: this alone is for paths that are no resource
+    /// Their path, or what it begins with before a `*`: this alone is for paths that are not resources
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
 

@@ -8,7 +8,7 @@ use clap::Args;
 use super::print::{UNUSABLE, output};
 use super::project::Project;
 use crate::author::minors::{Row, fine, fine_from, ranges, rows};
-use crate::meta::minor::Minor;
+use crate::meta::minor::{Minor, MinorError};
 use crate::object;
 use crate::value::{Value, json};
 
@@ -28,9 +28,9 @@ pub struct Minors {
 struct List(Vec<Minor>);
 
 impl FromStr for List {
-    type Err = String;
+    type Err = MinorError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, MinorError> {
         Minor::parse_list(text).map(List)
     }
 }

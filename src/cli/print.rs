@@ -23,7 +23,7 @@ pub fn note(line: impl Display) {
 }
 
 /// Writes what a command found to stdout. Returns `code`, or 2 where that can't be written; a reader that has seen enough
-/// is no fault.
+/// is not a fault.
 pub fn output(text: impl AsRef<[u8]>, code: ExitCode) -> ExitCode {
     let mut out = Stdout::default();
     _ = out.write(text);

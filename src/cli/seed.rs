@@ -125,7 +125,7 @@ fn is_example(source: &Source) -> bool {
     is_named && folder.and_then(Path::parent).is_some_and(|above| above.join("crd.yaml").is_file())
 }
 
-/// Suites and the values of charts are no objects.
+/// Suites and the values of charts are not objects.
 fn is_object(value: &Value) -> bool {
     ["apiVersion", "kind"].iter().all(|field| !value.str_at(&[field]).is_empty())
 }

@@ -25,7 +25,7 @@ use crate::controllers::Switches;
 use crate::http::Limits;
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::memory::{Memory, parse_bytes};
-use crate::meta::minor::Minor;
+use crate::meta::minor::{Minor, MinorError};
 use crate::store::{Config, Durability};
 
 /// Serve the Kubernetes API for CustomResourceDefinitions and their objects
@@ -124,15 +124,26 @@ enum DurabilityArg {
     Relaxed,
 }
 
+/// Why a version can't be emulated.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum EmulatedError {
+    /// It is not the version of kube-apiserver.
+    #[error("component not registered: {0}")]
+    Component(String),
+    /// There are no answers of it.
+    #[error(transparent)]
+    Minor(#[from] MinorError),
+}
+
 /// Reads `1.34` or `kube=1.34`, as kube-apiserver's `--emulated-version` has it.
 ///
 /// # Errors
-/// Another component, and what is no version that can be emulated.
-pub fn emulated(text: &str) -> Result<Minor, String> {
+/// Another component, or a version that can't be emulated.
+pub fn emulated(text: &str) -> Result<Minor, EmulatedError> {
     match text.split_once('=') {
-        None => Minor::parse(text),
-        Some(("kube", minor)) => Minor::parse(minor),
-        Some((component, _)) => Err(format!("component not registered: {component}")),
+        None => Ok(Minor::parse(text)?),
+        Some(("kube", minor)) => Ok(Minor::parse(minor)?),
+        Some((component, _)) => Err(EmulatedError::Component(component.to_owned())),
     }
 }
 

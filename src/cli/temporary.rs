@@ -1,4 +1,6 @@
 //! A server that leaves nothing: it ends with the process that started it, and its data folder ends with it.
+//!
+//! The folder's name is its caller's to say, so `tempfile`, which makes up names, is of no use here.
 
 use std::fs::{self, DirBuilder};
 use std::io;

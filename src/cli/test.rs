@@ -255,13 +255,13 @@ impl Test {
             let suite::Outcome { mut failures, ratcheted, snapshot } = suite::run(case, &stage, before, coverage);
             if self.update && snapshot.is_some() {
                 // A snapshot is what is found.
-                failures.retain(|failure| !suite::is_of_snapshot(failure));
+                failures.retain(|failure| !failure.is_of_snapshot());
             }
             // A case that fails keeps the one that it has.
             if let Some(snapshot) = snapshot.or_else(|| before.filter(|_| !failures.is_empty()).cloned()) {
                 new.make_object().insert(case.name.as_str(), snapshot);
             }
-            let taken = begun.elapsed();
+            let (taken, failures) = (begun.elapsed(), failures.iter().map(ToString::to_string).collect());
             cases.push(TestedCase { name: case.name.clone(), file, place, failures, ratcheted, taken });
         }
         cases.extend(read.broken);
@@ -300,7 +300,7 @@ fn catalog(minor: Minor, path: &Path, suite: &Suite, coverage: &mut Coverage) ->
     for source in sources {
         for document in source.documents.iter().filter(|document| is_definition(&document.value)) {
             let fault = |text: String, place| vec![Fault { file: source.name.clone(), place, text }];
-            let kind = catalog.add(&document.value).map_err(|error| fault(error, None))?;
+            let kind = catalog.add(&document.value).map_err(|error| fault(error.to_string(), None))?;
             if let Some(error) = kind.errors.first() {
                 let text = format!("{}: {error}", kind.definition.name());
                 return Err(fault(text, document.error_place(&error.field)));

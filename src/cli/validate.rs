@@ -382,15 +382,14 @@ fn defined_kind(definition: &Value) -> (&str, &str) {
 }
 
 fn check_definition(minor: Minor, definition: &Value, old: Option<&Value>) -> Checked {
-    let refused = |detail| Checked::refuse(definition.clone(), detail);
-    author::define_in(minor, definition, old).unwrap_or_else(refused)
+    let checked = author::define_in(minor, definition, old);
+    checked.unwrap_or_else(|error| Checked::refuse(definition.clone(), &error))
 }
 
 /// Checks an object of a kind that the server has from the start.
 fn check_built_in(minor: Minor, object: &Value, old: Option<&Value>) -> Option<Checked> {
     let kind = author::BuiltIn::of_in(minor, object.str_at(&["apiVersion"]), object.str_at(&["kind"]))?;
-    let refused = |detail| Checked::refuse(object.clone(), detail);
-    Some(kind.write(object, old).unwrap_or_else(refused))
+    Some(kind.write(object, old).unwrap_or_else(|error| Checked::refuse(object.clone(), &error)))
 }
 
 /// What tells an object from others: group, kind, namespace and name.

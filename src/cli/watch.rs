@@ -1,4 +1,7 @@
-//! Waiting for files to change.
+//! Waiting for files to change, by a look at their times.
+//!
+//! What the system itself tells of changes, as the `notify` crate passes it on, is silent about folders that are mounted from
+//! elsewhere, such as those of containers and virtual machines.
 
 use std::collections::BTreeMap;
 use std::fs;

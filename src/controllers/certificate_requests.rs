@@ -13,7 +13,7 @@ use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::switches::{Means, Running};
 use crate::auth::{Attributes, Authorizer as _, ResourceAttributes, UserInfo};
-use crate::kinds::certificates::{Request, blocks};
+use crate::kinds::certificates::{Request, RequestError, blocks};
 use crate::meta::Status;
 use crate::object;
 use crate::store::{Collection, Entry};
@@ -314,7 +314,7 @@ fn pem_of(request: &Value) -> Option<Vec<u8>> {
     base64::decode(request.str_at(&["spec", "request"])).ok()
 }
 
-fn read(request: &Value) -> Result<Request, String> {
+fn read(request: &Value) -> Result<Request, RequestError> {
     Request::parse(&pem_of(request).unwrap_or_default())
 }
 

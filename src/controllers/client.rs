@@ -11,7 +11,7 @@ use crate::auth::UserInfo;
 use crate::meta::{Status, time};
 use crate::object;
 use crate::registry::{
-    Body, CreateRequest, DeleteOptions, FieldValidation, Format, PatchRequest, PatchType, Registry, Subresource,
+    Body, CreateRequest, DeleteRequest, FieldValidation, Format, PatchRequest, PatchType, Registry, Subresource,
     Target, UpdateRequest, Warnings,
 };
 use crate::store::{At, Collection, Stored};
@@ -217,11 +217,11 @@ impl Client {
     pub async fn delete(&self, kind: Kind, object: &Value, grace_period_s: Option<i64>) -> Result<(), Status> {
         let (namespace, name) = place(object);
         let target = self.target(kind, Subresource::Main, namespace, name).await?;
-        let options = DeleteOptions {
+        let options = DeleteRequest {
             uid: Some(object.str_at(&["metadata", "uid"]).to_owned()),
             propagation_policy: Some("Background".to_owned()),
             grace_period_s,
-            ..DeleteOptions::default()
+            ..DeleteRequest::default()
         };
         match self.registry.delete(&target, &self.user, &options, &mut Warnings::default()).await {
             // Gone, or another one of the same name.

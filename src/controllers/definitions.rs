@@ -12,7 +12,7 @@ use crate::crd::names::{self, condition};
 use crate::crd::strategy::CLEANUP_FINALIZER;
 use crate::crd::{Definition, approval, definition};
 use crate::meta::Status;
-use crate::registry::{DeleteOptions, ListRequest, Registry, Subresource, Target, Warnings};
+use crate::registry::{DeleteRequest, ListRequest, Registry, Subresource, Target, Warnings};
 use crate::store::{At, Entry, Moment, Stored};
 use crate::value::{Value, json};
 
@@ -174,7 +174,7 @@ async fn delete_objects(registry: &Arc<Registry>, definition: &Definition) -> Re
     if let Err(status) = registry.list(&target, &everything).await {
         return Ok(Emptied::Failed(format!("could not list instances: {}", status.message)));
     }
-    let (options, mut warnings) = (DeleteOptions::default(), Warnings::default());
+    let (options, mut warnings) = (DeleteRequest::default(), Warnings::default());
     let deleted = registry.delete_collection(&target, &user(), &everything, &options, &mut warnings).await;
     if let Err(status) = deleted {
         return Ok(Emptied::Failed(format!("could not issue all deletes: {}", status.message)));

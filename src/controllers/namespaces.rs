@@ -14,7 +14,7 @@ use super::{CONTROLLER_MANAGER, queue_all, service_account};
 use crate::kinds;
 use crate::meta::{Revision, Status};
 use crate::object;
-use crate::registry::{DeleteOptions, ListRequest, Registry, Resource, Subresource, Target, Warnings};
+use crate::registry::{DeleteRequest, ListRequest, Registry, Resource, Subresource, Target, Warnings};
 use crate::store::{At, Collection, Entry, Moment, Stored};
 use crate::value::{Value, json};
 
@@ -162,7 +162,7 @@ async fn delete_all(registry: &Registry, resource: &Arc<Resource>, namespace: &s
     let (namespace, name) = (namespace.to_owned(), String::new());
     let resource = Arc::clone(resource);
     let target = Target { resource, version, subresource: Subresource::Main, namespace, name };
-    let options = DeleteOptions { propagation_policy: Some("Background".to_owned()), ..DeleteOptions::default() };
+    let options = DeleteRequest { propagation_policy: Some("Background".to_owned()), ..DeleteRequest::default() };
     let user = service_account(ACCOUNT);
     let (list, mut warnings) = (ListRequest::default(), Warnings::default());
     registry.delete_collection(&target, &user, &list, &options, &mut warnings).await.map(drop)

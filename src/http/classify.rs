@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::audit::{Event, ObjectReference};
 
 use super::exchange::Exchange;
-use super::limits::Kind;
+use super::limits::RequestKind;
 use super::metrics::Route;
 use super::observe::{Observed, Observer};
 use super::path::{ResourcePath, Target, Verb};
@@ -18,17 +18,17 @@ pub(super) fn begin(observer: &Observer, exchange: &Exchange, target: Option<&Ta
     Observed::begin(observer, kind(exchange, target), dry_run(exchange), || event(exchange, target))
 }
 
-fn kind(exchange: &Exchange, target: Option<&Target>) -> Kind {
+fn kind(exchange: &Exchange, target: Option<&Target>) -> RequestKind {
     match target {
         Some(Target::Resource(path)) => match exchange.verb(path) {
-            Verb::Watch | Verb::Proxy => Kind::LongRunning,
-            Verb::Get | Verb::List => Kind::ReadOnly,
-            _ => Kind::Mutating,
+            Verb::Watch | Verb::Proxy => RequestKind::LongRunning,
+            Verb::Get | Verb::List => RequestKind::ReadOnly,
+            _ => RequestKind::Mutating,
         },
         // Some of it changes something.
-        Some(Target::Skiff(_)) if exchange.method != Method::GET => Kind::Mutating,
+        Some(Target::Skiff(_)) if exchange.method != Method::GET => RequestKind::Mutating,
         // A document is read, whatever the method; no more than that is behind it.
-        _ => Kind::ReadOnly,
+        _ => RequestKind::ReadOnly,
     }
 }
 

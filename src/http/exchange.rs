@@ -188,7 +188,7 @@ pub fn audit_id(headers: &HeaderMap) -> String {
     given.map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned)
 }
 
-/// The values of a header, joined as one list. Bytes that are no UTF-8 become U+FFFD.
+/// The values of a header, joined as one list. Bytes that are not UTF-8 become U+FFFD.
 fn text(headers: &HeaderMap, name: HeaderName) -> String {
     let values = headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
     values.collect::<Vec<_>>().join(",")

@@ -58,7 +58,7 @@ impl Limits {
 
 /// What a request does, as far as the limits care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RequestKind {
     ReadOnly,
     Mutating,
     /// A watch: it holds no place.
@@ -127,11 +127,11 @@ impl Places {
     }
 
     /// A place for a request; `None` where there is none for it.
-    pub async fn take(&self, kind: Kind, expected: Expected) -> Option<Place> {
+    pub async fn take(&self, kind: RequestKind, expected: Expected) -> Option<Place> {
         let [reading, changing] = &self.at_work;
         let (row, at_work) = match kind {
-            Kind::ReadOnly => (&self.read_only, reading),
-            Kind::Mutating | Kind::LongRunning => (&self.mutating, changing),
+            RequestKind::ReadOnly => (&self.read_only, reading),
+            RequestKind::Mutating | RequestKind::LongRunning => (&self.mutating, changing),
         };
         let row = if expected == Expected::Long { &self.long } else { row };
         let permit = match &row.free {
@@ -156,20 +156,20 @@ mod tests {
     async fn who_finds_no_place_in_time_is_refused() {
         let limits = Limits { read_only: 1, mutating: 0, ..Limits::default() };
         let places = Places::new(&limits, &Metrics::new());
-        let taken = places.take(Kind::ReadOnly, Expected::Short).await;
+        let taken = places.take(RequestKind::ReadOnly, Expected::Short).await;
         assert!(taken.is_some());
-        assert!(places.take(Kind::ReadOnly, Expected::Short).await.is_none());
-        assert!(places.take(Kind::Mutating, Expected::Short).await.is_some(), "it has places of its own");
+        assert!(places.take(RequestKind::ReadOnly, Expected::Short).await.is_none());
+        assert!(places.take(RequestKind::Mutating, Expected::Short).await.is_some(), "it has places of its own");
         drop(taken);
-        assert!(places.take(Kind::ReadOnly, Expected::Short).await.is_some());
+        assert!(places.take(RequestKind::ReadOnly, Expected::Short).await.is_some());
     }
 
     #[tokio::test(start_paused = true)]
     async fn masters_wait_for_a_place() {
         let limits = Limits { mutating: 1, ..Limits::default() }.of_masters();
         let places = Places::new(&limits, &Metrics::new());
-        let taken = places.take(Kind::Mutating, Expected::Short).await;
-        let next = places.take(Kind::Mutating, Expected::Short);
+        let taken = places.take(RequestKind::Mutating, Expected::Short).await;
+        let next = places.take(RequestKind::Mutating, Expected::Short);
         let (next, ()) = tokio::join!(next, async {
             tokio::time::sleep(Duration::from_secs(10)).await;
             drop(taken);
@@ -181,9 +181,9 @@ mod tests {
     async fn who_waits_for_a_webhook_makes_room_as_long_as_there_is_some_aside() {
         let limits = Limits { read_only: 1, ..Limits::default() };
         let places = Places::new(&limits, &Metrics::new());
-        let first = places.take(Kind::ReadOnly, Expected::Short).await.expect("there is one");
+        let first = places.take(RequestKind::ReadOnly, Expected::Short).await.expect("there is one");
         assert!(first.give_up().await && first.give_up().await, "it is asked before each call");
-        let second = places.take(Kind::ReadOnly, Expected::Short).await.expect("there is one again");
+        let second = places.take(RequestKind::ReadOnly, Expected::Short).await.expect("there is one again");
         assert!(!second.give_up().await);
         drop(first);
         assert!(second.give_up().await);

@@ -36,7 +36,7 @@ pub(super) struct Route {
     pub version: String,
     pub resource: String,
     pub subresource: String,
-    /// `resource`, `namespace`, `cluster`, or empty for what is no resource.
+    /// `resource`, `namespace`, `cluster`, or empty for what is not a resource.
     pub scope: &'static str,
     pub component: Component,
 }

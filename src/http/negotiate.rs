@@ -179,31 +179,31 @@ pub fn body_encoding(content_type: &str) -> Result<Encoding, UnsupportedMediaTyp
 
 /// What kind of patch a body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PatchType {
+pub enum PatchMediaType {
     Json,
     Merge,
     Strategic,
     Apply,
 }
 
-impl PatchType {
+impl PatchMediaType {
     /// Of custom resources, in the order in which messages list them.
-    pub const CUSTOM: &'static [PatchType] = &[PatchType::Json, PatchType::Merge, PatchType::Apply];
+    pub const CUSTOM: &'static [PatchMediaType] = &[PatchMediaType::Json, PatchMediaType::Merge, PatchMediaType::Apply];
     /// Of built-in resources.
-    pub const BUILT_IN: &'static [PatchType] =
-        &[PatchType::Json, PatchType::Merge, PatchType::Strategic, PatchType::Apply];
+    pub const BUILT_IN: &'static [PatchMediaType] =
+        &[PatchMediaType::Json, PatchMediaType::Merge, PatchMediaType::Strategic, PatchMediaType::Apply];
 
     pub const fn content_type(self) -> &'static str {
         match self {
-            PatchType::Json => "application/json-patch+json",
-            PatchType::Merge => "application/merge-patch+json",
-            PatchType::Strategic => "application/strategic-merge-patch+json",
-            PatchType::Apply => "application/apply-patch+yaml",
+            PatchMediaType::Json => "application/json-patch+json",
+            PatchMediaType::Merge => "application/merge-patch+json",
+            PatchMediaType::Strategic => "application/strategic-merge-patch+json",
+            PatchMediaType::Apply => "application/apply-patch+yaml",
         }
     }
 
     /// Reads the Content-Type of a PATCH: the letters' case counts, parameters don't.
-    pub fn decode(content_type: &str, supported: &[PatchType]) -> Result<PatchType, UnsupportedMediaType> {
+    pub fn decode(content_type: &str, supported: &[PatchMediaType]) -> Result<PatchMediaType, UnsupportedMediaType> {
         let name = match content_type.find(';') {
             Some(at) if at > 0 => &content_type[..at],
             _ => content_type,
@@ -218,7 +218,7 @@ impl PatchType {
 ///
 /// Their errors have `details: {}` and texts of their own. `application/*` is nothing to them.
 pub mod built_in_route {
-    use super::{Encoding, PatchType};
+    use super::{Encoding, PatchMediaType};
 
     /// The message of a 415 on PATCH.
     pub const UNSUPPORTED_MEDIA_TYPE: &str = "415: Unsupported Media Type";
@@ -228,7 +228,7 @@ pub mod built_in_route {
         content_type
             .split(',')
             .filter_map(|media_type| media_type.split(';').next())
-            .any(|media_type| PatchType::BUILT_IN.iter().any(|known| known.content_type() == media_type.trim()))
+            .any(|media_type| PatchMediaType::BUILT_IN.iter().any(|known| known.content_type() == media_type.trim()))
     }
 
     /// The message of a 406, if the client accepts nothing. Lists and watches, `streams`, offer more.
@@ -302,11 +302,11 @@ impl<'a> Clause<'a> {
     }
 }
 
-/// The media ranges of an Accept header, best first. What is no media range is left out.
+/// The media ranges of an Accept header, best first. What is not a media range is left out.
 pub fn clauses(accept: &str) -> Vec<Clause<'_>> {
     let mut clauses: Vec<Clause<'_>> =
         accept.split(',').filter_map(|clause| Clause::parse(clause.trim_matches(' '))).collect();
-    // `goes_before` is no order, as quality and wildcards pull both ways; the outcome is that of inserting one by one.
+    // `goes_before` is not an order, as quality and wildcards pull both ways; the outcome is that of inserting one by one.
     for end in 1..clauses.len() {
         let mut at = end;
         while at > 0 && clauses[at].goes_before(&clauses[at - 1]) {
@@ -556,8 +556,8 @@ mod tests {
 
     #[test]
     fn patches_are_known_by_their_exact_type() {
-        let decode = |header| PatchType::decode(header, PatchType::CUSTOM);
-        assert_eq!(decode("application/merge-patch+json; charset=utf-8"), Ok(PatchType::Merge));
+        let decode = |header| PatchMediaType::decode(header, PatchMediaType::CUSTOM);
+        assert_eq!(decode("application/merge-patch+json; charset=utf-8"), Ok(PatchMediaType::Merge));
         let error = decode("application/strategic-merge-patch+json").expect_err("custom resources have none");
         assert!(
             error

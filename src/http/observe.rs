@@ -15,7 +15,7 @@ use crate::auth::Decision;
 use crate::meta::Status;
 
 use super::impersonation::Impersonated;
-use super::limits::Kind;
+use super::limits::RequestKind;
 use super::metrics::{Metrics, Route};
 
 /// Whom it is told.
@@ -28,7 +28,7 @@ pub(super) struct Observer {
 /// One request, observed.
 pub(super) struct Observed {
     observer: Observer,
-    kind: Kind,
+    kind: RequestKind,
     begun: Instant,
     dry_run: &'static str,
     /// `None` without a log.
@@ -45,7 +45,12 @@ struct Answer {
 
 impl Observed {
     /// Begins to observe a request; the first line of the audit log is written. `event` is asked for where there is a log.
-    pub fn begin(observer: &Observer, kind: Kind, dry_run: &'static str, event: impl FnOnce() -> Event) -> Arc<Self> {
+    pub fn begin(
+        observer: &Observer,
+        kind: RequestKind,
+        dry_run: &'static str,
+        event: impl FnOnce() -> Event,
+    ) -> Arc<Self> {
         let observed = Observed {
             observer: observer.clone(),
             kind,
@@ -59,13 +64,13 @@ impl Observed {
         Arc::new(observed)
     }
 
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> RequestKind {
         self.kind
     }
 
     /// The request is for something that is served.
     pub fn routed(&self, route: Route) {
-        let gauge = (self.kind == Kind::LongRunning).then(|| self.observer.metrics.long_running(&route));
+        let gauge = (self.kind == RequestKind::LongRunning).then(|| self.observer.metrics.long_running(&route));
         if let Some(gauge) = &gauge {
             gauge.inc();
         }
@@ -113,7 +118,7 @@ impl Observed {
         // The first answer counts.
         _ = self.answer.set(Answer { code, size_bytes });
         self.with_event(|event| event.code = code);
-        if self.kind == Kind::LongRunning {
+        if self.kind == RequestKind::LongRunning {
             self.write(Stage::ResponseStarted);
         }
     }

@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 
 use sha2::{Digest, Sha512};
 
-use super::negotiate::PatchType;
+use super::negotiate::PatchMediaType;
 use crate::crd::ServedVersion;
 use crate::kinds;
 use crate::object;
@@ -470,7 +470,8 @@ impl PathWriter<'_> {
     fn consumed(&self, action: &str) -> Vec<&'static str> {
         match action {
             "patch" => {
-                let types = if is_built_in(&self.version.group) { PatchType::BUILT_IN } else { PatchType::CUSTOM };
+                let types =
+                    if is_built_in(&self.version.group) { PatchMediaType::BUILT_IN } else { PatchMediaType::CUSTOM };
                 types.iter().map(|patch_type| patch_type.content_type()).collect()
             }
             _ => JSON_AND_YAML.to_vec(),
@@ -604,7 +605,7 @@ fn describe(verb: &str, subresource: &str, kind: &str) -> String {
     }
 }
 
-/// `text` as a part of an operation id: what is no letter or digit makes the next letter a capital.
+/// `text` as a part of an operation id: what is not a letter or digit makes the next letter a capital.
 fn identifier(text: &str, capital: bool) -> String {
     let mut capital = capital;
     let mut identifier = String::new();

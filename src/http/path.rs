@@ -111,10 +111,10 @@ impl Verb {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MalformedEscape;
 
-/// The body of a 404 that is no Status: `text/plain; charset=utf-8`.
+/// The body of a 404 that is not a Status: `text/plain; charset=utf-8`.
 pub const NOT_FOUND_TEXT: &str = "404 page not found\n";
 
-/// The body of a 400 that is no Status: `text/plain; charset=utf-8`, and the connection closes.
+/// The body of a 400 that is not a Status: `text/plain; charset=utf-8`, and the connection closes.
 pub const BAD_REQUEST_TEXT: &str = "400 Bad Request";
 
 /// The path of `Target::Undetermined` as the plain text of a 500. `uri` is path and query as they were sent.
@@ -267,7 +267,7 @@ impl ResourcePath {
     }
 }
 
-/// Undoes percent-escapes. Bytes that are no UTF-8 become U+FFFD.
+/// Undoes percent-escapes. Bytes that are not UTF-8 become U+FFFD.
 pub(super) fn decode(path: &str) -> Result<String, MalformedEscape> {
     if !path.contains('%') {
         return Ok(path.to_owned());

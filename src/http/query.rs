@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use crate::crd::write::split_api_version;
 use crate::kinds;
+use crate::meta::duration::{self, DurationError};
 use crate::meta::field::{self, ErrorList, Path};
 use crate::meta::object_meta::{MANAGER_BYTES_MAX, validate_manager};
+use crate::meta::parse_int;
 use crate::object;
 use crate::protobuf;
 use crate::registry::{FieldValidation, not_registered, type_meta};
@@ -60,15 +62,19 @@ impl Query {
     }
 
     fn integer(&self, name: &str) -> Result<Option<i64>, QueryError> {
-        self.first(name).map(|text| parse_int(text).map_err(QueryError::BadRequest)).transpose()
+        self.first(name)
+            .map(|text| parse_int(text).map_err(|error| QueryError::BadRequest(error.to_string())))
+            .transpose()
     }
 
-    /// How long the client wants to wait; 0 and less are no wish. The error is the text of Go's `time.ParseDuration`.
-    pub fn timeout(&self) -> Result<Option<Duration>, String> {
-        match self.first("timeout") {
-            None | Some("") => Ok(None),
-            Some(text) => Ok(go_duration(text)?.filter(|timeout| !timeout.is_zero())),
-        }
+    /// How long the client wants to wait; 0 and less mean no limit.
+    ///
+    /// # Errors
+    /// What is given is not a duration.
+    pub fn timeout(&self) -> Result<Option<Duration>, DurationError> {
+        let Some(text) = self.first("timeout").filter(|text| !text.is_empty()) else { return Ok(None) };
+        let nanoseconds = u64::try_from(duration::parse_go(text)?).unwrap_or_default();
+        Ok(Some(Duration::from_nanos(nanoseconds)).filter(|timeout| !timeout.is_zero()))
     }
 
     fn list(&self, name: &str) -> Vec<String> {
@@ -355,7 +361,7 @@ impl DeleteOptions {
     /// Decodes a `DeleteOptions` object. The error is the text that Go's decoder gives for a wrong type.
     pub fn from_body(body: &Value) -> Result<Self, String> {
         let (api_version, kind) = type_meta(body)?;
-        split_api_version(&api_version)?;
+        split_api_version(&api_version).map_err(|error| error.to_string())?;
         // The options are in every group and version; another kind is in none.
         if !matches!(kind.as_str(), "" | "DeleteOptions") {
             return Err(not_registered(&kind, if api_version.is_empty() { "v1" } else { &api_version }));
@@ -537,66 +543,6 @@ impl IncludeObject {
     }
 }
 
-/// An integer as Go's `strconv.ParseInt` reads it in base 10; the error is its text.
-fn parse_int(text: &str) -> Result<i64, String> {
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let reason = if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        "value out of range"
-    } else {
-        "invalid syntax"
-    };
-    text.parse().map_err(|_| format!("strconv.ParseInt: parsing {}: {reason}", crate::value::go_quote(text)))
-}
-
-/// A duration as Go writes it (`1h2m3.5s`); `None` for a negative one. The error is Go's text.
-fn go_duration(text: &str) -> Result<Option<Duration>, String> {
-    const NANOS: [(&str, f64); 8] = [
-        ("ns", 1.0),
-        ("us", 1e3),
-        ("\u{b5}s", 1e3),
-        ("\u{3bc}s", 1e3),
-        ("ms", 1e6),
-        ("s", 1e9),
-        ("m", 60e9),
-        ("h", 3600e9),
-    ];
-    let quoted = crate::value::go_quote(text);
-    let invalid = || format!("time: invalid duration {quoted}");
-    let is_negative = text.starts_with('-');
-    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if rest == "0" {
-        return Ok(Some(Duration::ZERO));
-    }
-    let mut nanos = 0.0;
-    if rest.is_empty() {
-        return Err(invalid());
-    }
-    while !rest.is_empty() {
-        let number_end = rest.find(|character: char| !character.is_ascii_digit() && character != '.');
-        let (number, behind) = rest.split_at(number_end.unwrap_or(rest.len()));
-        let number: f64 = if number.bytes().any(|byte| byte.is_ascii_digit()) {
-            number.parse().map_err(|_| invalid())?
-        } else {
-            return Err(invalid());
-        };
-        let unit_end = behind.find(|character: char| character.is_ascii_digit() || character == '.');
-        let (unit, behind) = behind.split_at(unit_end.unwrap_or(behind.len()));
-        if unit.is_empty() {
-            return Err(format!("time: missing unit in duration {quoted}"));
-        }
-        let Some((_, factor)) = NANOS.iter().find(|(name, _)| *name == unit) else {
-            return Err(format!("time: unknown unit {} in duration {quoted}", crate::value::go_quote(unit)));
-        };
-        nanos += number * factor;
-        rest = behind;
-    }
-    // What 64 bits of nanoseconds do not hold.
-    if nanos > i64::MAX as f64 {
-        return Err(invalid());
-    }
-    Ok((!is_negative).then(|| Duration::from_nanos(nanos as u64)))
-}
-
 /// Undoes percent-escapes and plus signs; `None` for an escape that is none.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
@@ -728,7 +674,7 @@ mod tests {
             ("timeout=soon", r#"time: invalid duration "soon""#),
             ("timeout=5y", r#"time: unknown unit "y" in duration "5y""#),
         ] {
-            assert_eq!(of(query), Err(expected.to_owned()), "{query}");
+            assert_eq!(of(query).map_err(|error| error.to_string()), Err(expected.to_owned()), "{query}");
         }
     }
 

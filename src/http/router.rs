@@ -18,7 +18,7 @@ use crate::webhook::patience;
 use super::app::App;
 use super::classify::{self, document_route};
 use super::exchange::{AUDIT_ID, Exchange};
-use super::limits::Kind;
+use super::limits::RequestKind;
 use super::observe::Observed;
 use super::path::{self, BAD_REQUEST_TEXT, NOT_FOUND_TEXT, Target};
 use super::{answer, documents, faults, health, impersonation, issuer, metrics, resources, share, skiff};
@@ -45,7 +45,7 @@ async fn handle(State(app): State<Arc<App>>, request: Request) -> Response<Body>
     // They are set here alone.
     _ = exchange.observed.set(Arc::clone(&observed));
     _ = exchange.share.set(Arc::clone(&share));
-    let is_apart = observed.kind() == Kind::Mutating || share.expected() == Expected::Long;
+    let is_apart = observed.kind() == RequestKind::Mutating || share.expected() == Expected::Long;
     let work = work(app, exchange, observed, Arc::clone(&share), target, body);
     if is_apart { share::apart(share, work).await } else { work.await }
 }
@@ -117,7 +117,7 @@ async fn within_limits(
     target: Target,
     body: Body,
 ) -> Response<Body> {
-    if observed.kind() == Kind::LongRunning || matches!(target, Target::Probe { .. }) {
+    if observed.kind() == RequestKind::LongRunning || matches!(target, Target::Probe { .. }) {
         return answer(app, exchange, target, body).await;
     }
     let allowed = match exchange.query.timeout() {
@@ -133,7 +133,7 @@ async fn within_limits(
     let Some(place) = app.places.take(observed.kind(), expected).await else {
         return share::too_many_requests(exchange, observed);
     };
-    let is_change = observed.kind() == Kind::Mutating
+    let is_change = observed.kind() == RequestKind::Mutating
         && matches!(&target, Target::Resource(path) if !path.name.is_empty() || exchange.method == axum::http::Method::POST);
     let (allowed, why) = if is_change {
         (

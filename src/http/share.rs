@@ -14,7 +14,7 @@ use super::answer;
 use super::app::App;
 use super::around::around;
 use super::exchange::Exchange;
-use super::limits::{Kind, TOO_MANY_REQUESTS};
+use super::limits::{RequestKind, TOO_MANY_REQUESTS};
 use super::observe::Observed;
 use super::path::Target;
 use crate::meta::Status;
@@ -29,7 +29,7 @@ const PANICKED: &str = "This request caused apiserver to panic. Look in the logs
 const LONG_BODY_BYTES: usize = 32 << 10;
 
 /// The share of a request.
-pub(super) fn of(app: &App, exchange: &Exchange, target: Option<&Target>, kind: Kind) -> Arc<Share> {
+pub(super) fn of(app: &App, exchange: &Exchange, target: Option<&Target>, kind: RequestKind) -> Arc<Share> {
     let processor = &app.processor;
     let guess = if exchange.content_length >= LONG_BODY_BYTES { Expected::Long } else { Expected::Short };
     let method = exchange.method.as_str();
@@ -39,7 +39,7 @@ pub(super) fn of(app: &App, exchange: &Exchange, target: Option<&Target>, kind: 
         plane => Cow::Owned(format!("{plane}/{}", exchange.user.name)),
     };
     match target {
-        Some(Target::Resource(path)) if kind == Kind::Mutating => {
+        Some(Target::Resource(path)) if kind == RequestKind::Mutating => {
             let size_class = exchange.content_length.checked_ilog2();
             let kind = (method, &path.group, &path.resource, &path.subresource, size_class);
             processor.share_of_change(user, kind, guess)

@@ -26,7 +26,7 @@ pub async fn background<F: Future>(work: F) -> F::Output {
     }
 }
 
-/// Watches over such work where it is no future.
+/// Watches over such work where it is not a future.
 pub fn background_meter() -> Meter {
     Meter::new(Background::new())
 }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 
 use crate::admission::concern::NamespaceLabels;
 use crate::admission::plugins::Charges;
-use crate::admission::webhooks::{Configuration, Kind, Source};
+use crate::admission::webhooks::{Configuration, Source, WebhookKind};
 use crate::admission::{Attributes, Forms, Misread, Operation, Reinvocation, Told};
 use crate::apply::{TypeSchema, validate_managed_fields};
 use crate::auth::UserInfo;
@@ -195,7 +195,10 @@ impl Forms for ResourceForms<'_> {
             Subresource::Part(_) if self.resource.versions.iter().all(|version| version.names.kind != kind) => {
                 Ok(object)
             }
-            _ => self.resource.strategy.set_defaults(object, &self.resource.versions).map(|decoded| decoded.object),
+            _ => match self.resource.strategy.set_defaults(object, &self.resource.versions) {
+                Ok(decoded) => Ok(decoded.object),
+                Err(error) => Err(error.to_string()),
+            },
         }
     }
 
@@ -248,7 +251,10 @@ impl Forms for ResourceForms<'_> {
     fn settle(&self, object: Value) -> Result<Value, String> {
         match self.subresource {
             Subresource::Scale => Ok(object),
-            _ => self.resource.strategy.settle(object, &self.resource.versions),
+            _ => {
+                let settled = self.resource.strategy.settle(object, &self.resource.versions);
+                settled.map_err(|error| error.to_string())
+            }
         }
     }
 }
@@ -268,7 +274,7 @@ impl ResourceForms<'_> {
 pub struct StoredWebhooks {
     storage: Storage,
     /// By kind, then by name. A stale one is replaced when it is next asked for.
-    read: Mutex<HashMap<Kind, HashMap<Arc<str>, Read>>>,
+    read: Mutex<HashMap<WebhookKind, HashMap<Arc<str>, Read>>>,
 }
 
 /// A configuration, and the revision that it was read at.
@@ -280,7 +286,7 @@ impl StoredWebhooks {
     }
 
     /// The configuration in a row, which is decoded once.
-    fn decoded(&self, kind: Kind, stored: &Stored) -> Result<Arc<Configuration>, Status> {
+    fn decoded(&self, kind: WebhookKind, stored: &Stored) -> Result<Arc<Configuration>, Status> {
         let read = || self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let known = read().entry(kind).or_default().get(&stored.key).cloned();
         if let Some((_, known)) = known.filter(|(revision, _)| *revision == stored.revision) {
@@ -295,7 +301,7 @@ impl StoredWebhooks {
     }
 
     /// Forgets those that are not among `stored`.
-    fn forget_others(&self, kind: Kind, stored: &[&Arc<Stored>]) {
+    fn forget_others(&self, kind: WebhookKind, stored: &[&Arc<Stored>]) {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let read = read.entry(kind).or_default();
         if read.len() > stored.len() {
@@ -306,7 +312,7 @@ impl StoredWebhooks {
 
 #[async_trait]
 impl Source for StoredWebhooks {
-    async fn configurations(&self, kind: Kind) -> Result<Vec<Arc<Configuration>>, Status> {
+    async fn configurations(&self, kind: WebhookKind) -> Result<Vec<Arc<Configuration>>, Status> {
         let (group, plural) = ("admissionregistration.k8s.io", kind.plural());
         let collection = Collection::new(group, plural);
         let snapshot = self.storage.snapshot(&collection, At::Newest).await;

@@ -9,7 +9,7 @@ use futures_util::future::try_join_all;
 
 use super::definitions::own_user;
 use super::update::UpdateRequest;
-use super::{Body, DeleteOptions, FieldValidation, Format, Registry, Warnings, store_failed};
+use super::{Body, DeleteRequest, FieldValidation, Format, Registry, Warnings, store_failed};
 use crate::auth::rbac::{GROUP, PolicyRule, uncovered};
 use crate::kinds;
 use crate::kinds::default_roles::{AUTO_UPDATE, cluster_role_bindings, cluster_roles};
@@ -87,7 +87,7 @@ impl Registry {
         }
         if plural == BINDINGS && found.get("roleRef") != wanted.get("roleRef") {
             let target = self.own_target(GROUP, plural, name).await?;
-            let (options, mut warnings) = (DeleteOptions::default(), Warnings::default());
+            let (options, mut warnings) = (DeleteRequest::default(), Warnings::default());
             self.delete(&target, &own_user(), &options, &mut warnings).await?;
             return self.make_default(plural, wanted).await;
         }

@@ -56,7 +56,7 @@ impl Registry {
 
     /// Speaks with a container of the pod, or with the pod itself if `container` is `None`.
     ///
-    /// Errors: 400 for a container that is not there, a pod without a node or a request that is no upgrade; 404; 500.
+    /// Errors: 400 for a container that is not there, a pod without a node or a request that is not an upgrade; 404; 500.
     pub async fn connect(&self, target: &Target, container: Option<&str>, upgrades: bool) -> Result<(), Status> {
         let pod = self.get_value(target, None).await?;
         if let Some(container) = container {

@@ -15,7 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 use uuid::Uuid;
 
 use crate::apply::{ConvertError, TypeSchema, Versions};
-use crate::crd::conversion_review::{Review, ReviewVersion};
+use crate::crd::conversion_review::{ConversionError, Review, ReviewVersion};
 use crate::crd::definition::{ClientConfig, Definition};
 use crate::value::Value;
 use crate::webhook::{Address, Client, Endpoint, Manner, SERVICE_PORT, patience};
@@ -38,7 +38,7 @@ pub enum Conversion {
 pub struct ConversionWebhook {
     endpoint: Endpoint,
     /// What the definition's review versions come to.
-    version: Result<ReviewVersion, String>,
+    version: Result<ReviewVersion, ConversionError>,
 }
 
 impl Conversion {
@@ -60,7 +60,7 @@ impl Conversion {
     /// # Errors
     ///
     /// Kubernetes' words for a conversion that failed.
-    pub async fn convert(&self, client: &Client, mut object: Value, to: &str) -> Result<Value, String> {
+    pub async fn convert(&self, client: &Client, mut object: Value, to: &str) -> Result<Value, ConversionError> {
         if object.str_at(&["apiVersion"]) == to {
             return Ok(object);
         }
@@ -72,12 +72,12 @@ impl Conversion {
             Conversion::Webhook(webhook) => webhook,
         };
         if !patience::give_up().await {
-            return Err(patience::CROWDED.to_owned());
+            return Err(ConversionError::Crowded(patience::CROWDED));
         }
         let uid = Uuid::new_v4().to_string();
         let review = Review { version: webhook.version.clone()?, uid: &uid, desired: to, object: &object };
         let answer = client.post(&webhook.endpoint, review.request().into(), MANNER).await;
-        review.response(&answer.map_err(|why| review.failed(&why))?)
+        review.response(&answer.map_err(|why| review.failed(why))?)
     }
 }
 
@@ -106,7 +106,7 @@ pub trait Convert: Send + Sync {
     /// # Errors
     ///
     /// Kubernetes' words for a conversion that failed.
-    async fn convert(&self, resource: &Resource, object: Value, to: &str) -> Result<Value, String>;
+    async fn convert(&self, resource: &Resource, object: Value, to: &str) -> Result<Value, ConversionError>;
 }
 
 /// Converts as the definitions say.
@@ -114,7 +114,7 @@ pub struct Converter(pub Arc<Client>);
 
 #[async_trait]
 impl Convert for Converter {
-    async fn convert(&self, resource: &Resource, object: Value, to: &str) -> Result<Value, String> {
+    async fn convert(&self, resource: &Resource, object: Value, to: &str) -> Result<Value, ConversionError> {
         resource.conversion.convert(&self.0, object, to).await
     }
 }
@@ -130,7 +130,7 @@ pub(super) struct Conversions<'r> {
 struct Made {
     object: Value,
     to: String,
-    outcome: Result<Value, String>,
+    outcome: Result<Value, ConversionError>,
 }
 
 impl<'r> Conversions<'r> {
@@ -144,7 +144,7 @@ impl<'r> Conversions<'r> {
     }
 
     /// Notes what the conversion of `object` came to.
-    pub fn add(&mut self, object: Value, to: String, outcome: Result<Value, String>) {
+    pub fn add(&mut self, object: Value, to: String, outcome: Result<Value, ConversionError>) {
         self.made.push(Made { object, to, outcome });
     }
 }
@@ -181,7 +181,7 @@ impl Versions for Conversions<'_> {
             return Ok(converted);
         }
         match self.made.iter().find(|made| made.to == api_version && made.object == *object) {
-            Some(made) => made.outcome.clone().map_err(ConvertError::Failed),
+            Some(made) => made.outcome.clone().map_err(|error| ConvertError::Failed(error.to_string())),
             None => {
                 let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
                 wanted.get_or_insert_with(|| (object.clone(), api_version.to_owned()));

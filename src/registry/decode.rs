@@ -5,14 +5,14 @@
 use bytes::Bytes;
 
 use crate::crd::ServedVersion;
-use crate::crd::write::split_api_version;
+use crate::crd::write::{ReadError, split_api_version};
 use crate::kinds;
 use crate::kinds::Foreign;
 use crate::kinds::strategy::Decoded;
 use crate::meta::Status;
 use crate::meta::field::ERRORS_BYTES_MAX;
+use crate::meta::unmarshal::UnmarshalError;
 use crate::protobuf;
-use crate::schema::default::TooLarge;
 use crate::schema::strict::{first_in_document_order, in_document_order};
 use crate::types::Message;
 use crate::value::{Value, go_quote, json, json_type, yaml};
@@ -82,7 +82,7 @@ pub fn decode_object(
     }
     .map_err(|error| unrecognized(&error))?;
     let (api_version, kind) = type_meta(&object).map_err(|error| unrecognized(&error))?;
-    split_api_version(&api_version).map_err(|error| unrecognized(&error))?;
+    split_api_version(&api_version).map_err(|error| unrecognized(&error.to_string()))?;
     let strategy = &target.resource.strategy;
     let (api_version, kind) = if strategy.may_leave_type_out() {
         with_type(wanted, &mut object, api_version, kind)
@@ -110,11 +110,13 @@ pub fn decode_object(
         Some(Foreign::Version(message) | Foreign::Kind(message, _)) => read_foreign(message, &object),
     };
     let decoded = decoded.map_err(|error| {
-        if error == TooLarge::MESSAGE {
-            Status::plain(500, TooLarge::MESSAGE)
-        } else {
-            cannot_be_handled(&told_of_text(body, &api_version, &kind).unwrap_or(error))
+        if let ReadError::TooLarge(too_large) = error {
+            return Status::plain(500, &too_large.to_string());
         }
+        cannot_be_handled(&match first_in_text(body, &api_version, &kind) {
+            Some(first) => first.to_string(),
+            None => error.to_string(),
+        })
     })?;
     if let Some(Foreign::Kind(_, error)) = &foreign {
         return Err(cannot_be_handled(error));
@@ -164,7 +166,7 @@ fn foreign(wanted: &ServedVersion, api_version: &str, kind: &str) -> Result<Opti
     foreign.map(Some).ok_or_else(|| not_registered_for(wanted, kind, api_version))
 }
 
-fn read_foreign(message: &'static Message, object: &Value) -> Result<Decoded, String> {
+fn read_foreign(message: &'static Message, object: &Value) -> Result<Decoded, ReadError> {
     let (object, findings) = message.decode(object)?;
     Ok(Decoded { object, findings, is_typed: true })
 }
@@ -180,7 +182,7 @@ pub(super) fn not_convertible(wanted: &ServedVersion, api_version: &str, kind: &
 }
 
 /// The error that Go meets first in a text that does not fit its type.
-fn told_of_text(body: &Body, api_version: &str, kind: &str) -> Option<String> {
+fn first_in_text(body: &Body, api_version: &str, kind: &str) -> Option<UnmarshalError> {
     if body.format != Format::Json {
         return None;
     }
@@ -195,7 +197,7 @@ struct Tree {
     /// What a strict reader minds beside fields that stand twice in JSON.
     strict: Vec<String>,
     repeated: Vec<json::Repeated>,
-    /// Why the body is no object of its kind, found while parsing; the type of the object is looked at before it.
+    /// Why the body is not an object of its kind, found while parsing; the type of the object is looked at before it.
     unfit: Option<String>,
 }
 

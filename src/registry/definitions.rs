@@ -249,7 +249,9 @@ enum Decision {
 fn decode_definition(stored: &Stored, minor: Minor) -> Result<CustomResourceDefinition, Status> {
     let unreadable = |error: String| Status::internal_error(&format!("definition {}: {error}", stored.key));
     let object = json::decode(&stored.bytes).map_err(|error| unreadable(error.to_string()))?;
-    definition::decode_in(minor, &object).map(|(definition, _)| definition).map_err(unreadable)
+    definition::decode_in(minor, &object)
+        .map(|(definition, _)| definition)
+        .map_err(|error| unreadable(error.to_string()))
 }
 
 /// The namespaces in the store, for admission.

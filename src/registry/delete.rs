@@ -28,7 +28,7 @@ const FOREGROUND: &str = "foregroundDeletion";
 
 /// The options of a deletion that this server acts on.
 #[derive(Clone, Debug, Default)]
-pub struct DeleteOptions {
+pub struct DeleteRequest {
     pub uid: Option<String>,
     pub resource_version: Option<String>,
     /// `Background`, `Foreground` or `Orphan`.
@@ -62,7 +62,7 @@ impl Registry {
         &self,
         target: &Target,
         user: &UserInfo,
-        options: &DeleteOptions,
+        options: &DeleteRequest,
         warnings: &mut Warnings,
     ) -> Result<Deletion, Status> {
         warn_of_orphans(target, options, warnings);
@@ -81,7 +81,7 @@ impl Registry {
         target: &Target,
         requested: &str,
         user: &UserInfo,
-        options: &DeleteOptions,
+        options: &DeleteRequest,
         warnings: &mut Warnings,
     ) -> Result<Deletion, Status> {
         let mut target = target.clone();
@@ -104,7 +104,7 @@ impl Registry {
         &self,
         (target, requested): (&Target, &str),
         user: &UserInfo,
-        options: &DeleteOptions,
+        options: &DeleteRequest,
         stored: Arc<Stored>,
         warnings: &mut Warnings,
     ) -> Result<Option<Deletion>, Status> {
@@ -127,7 +127,7 @@ impl Registry {
     }
 
     /// [`Registry::delete`] that admission has no say in.
-    pub(super) async fn delete_unasked(&self, target: &Target, options: &DeleteOptions) -> Result<(), Status> {
+    pub(super) async fn delete_unasked(&self, target: &Target, options: &DeleteRequest) -> Result<(), Status> {
         let mut target = target.clone();
         loop {
             let stored = self.stored(&target).await?.ok_or_else(|| target.not_found())?;
@@ -144,7 +144,7 @@ impl Registry {
     async fn remove(
         &self,
         target: &Target,
-        options: &DeleteOptions,
+        options: &DeleteRequest,
         old: Value,
         stored: Arc<Stored>,
     ) -> Result<Option<Deletion>, Status> {
@@ -215,7 +215,7 @@ impl Registry {
     /// Gives an object of a kind that takes its time the time that it has; once it has some, that can only be shortened.
     ///
     /// Source: `BeforeDelete` of `k8s.io/apiserver/pkg/registry/rest`.
-    fn grace(&self, target: &Target, options: &DeleteOptions, object: &mut Value) -> Grace {
+    fn grace(&self, target: &Target, options: &DeleteRequest, object: &mut Value) -> Grace {
         let asked = options.grace_period_s.map(|seconds| if seconds < 0 { 1 } else { seconds });
         let Some(seconds) = target.resource.strategy.grace_period(object, asked) else { return Grace::None };
         let now = self.clock.now();
@@ -257,7 +257,7 @@ impl Registry {
     async fn delete_unreadable(
         &self,
         target: &Target,
-        options: &DeleteOptions,
+        options: &DeleteRequest,
         stored: Arc<Stored>,
     ) -> Result<Option<Deletion>, Status> {
         if self.derive(&target.resource, &target.version, &stored).await.is_ok() {
@@ -308,7 +308,7 @@ impl Registry {
         target: &Target,
         user: &UserInfo,
         list: &ListRequest,
-        options: &DeleteOptions,
+        options: &DeleteRequest,
         warnings: &mut Warnings,
     ) -> Result<ListPage, Status> {
         warn_of_orphans(target, options, warnings);
@@ -333,7 +333,7 @@ impl Registry {
         Ok(page)
     }
 
-    async fn delete_if_there(&self, target: Target, user: &UserInfo, options: &DeleteOptions) -> (Deleted, Warnings) {
+    async fn delete_if_there(&self, target: Target, user: &UserInfo, options: &DeleteRequest) -> (Deleted, Warnings) {
         let mut warnings = Warnings::default();
         // Of a collection, admission sees no name.
         let outcome = match self.delete_one(&target, "", user, options, &mut warnings).await {
@@ -363,7 +363,7 @@ fn settle(outcome: Option<(Deleted, Warnings)>, warnings: &mut Warnings) -> Dele
 }
 
 /// Some kinds leave their dependents behind, and say so to whom that may surprise.
-fn warn_of_orphans(target: &Target, options: &DeleteOptions, warnings: &mut Warnings) {
+fn warn_of_orphans(target: &Target, options: &DeleteRequest, warnings: &mut Warnings) {
     let says_nothing = options.propagation_policy.is_none() && options.orphan_dependents.is_none();
     if let Some(warning) = target.resource.strategy.deletion_warning().filter(|_| says_nothing) {
         warnings.add(warning);
@@ -382,7 +382,7 @@ fn gone_status(target: &Target, object: &Value) -> Status {
     })
 }
 
-pub(super) fn check_preconditions(target: &Target, options: &DeleteOptions, object: &Value) -> Result<(), Status> {
+pub(super) fn check_preconditions(target: &Target, options: &DeleteRequest, object: &Value) -> Result<(), Status> {
     let conditions = [("UID", &options.uid, "uid"), ("ResourceVersion", &options.resource_version, "resourceVersion")];
     for (what, wanted, name) in conditions {
         let found = object.str_at(&["metadata", name]);
@@ -411,7 +411,7 @@ fn precondition_failed(target: &Target, what: &str, wanted: &str, found: &str) -
 /// The finalizers that the garbage collector acts on follow from the policy; without one they stay as they are.
 ///
 /// `orphans_by_default` says what is done for an object that says nothing, either.
-fn set_policy_finalizers(object: &mut Value, options: &DeleteOptions, orphans_by_default: bool) {
+fn set_policy_finalizers(object: &mut Value, options: &DeleteRequest, orphans_by_default: bool) {
     let present = finalizers(object);
     let has = |name: &str| present.iter().any(|finalizer| finalizer == name);
     let (orphans, foreground) = match (options.orphan_dependents, options.propagation_policy.as_deref()) {

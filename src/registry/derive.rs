@@ -19,6 +19,10 @@ use super::{Registry, Resource};
 pub struct Undecodable(String);
 
 impl Undecodable {
+    fn new(error: impl std::fmt::Display) -> Self {
+        Undecodable(error.to_string())
+    }
+
     /// Kubernetes' text.
     pub(super) fn into_text(self) -> String {
         self.0
@@ -169,7 +173,7 @@ impl Registry {
         if resource.definition.is_none() {
             return self.convert_to(resource, version, raw).await;
         }
-        write::decode(&mut raw, &resource.versions, Origin::Store).map_err(Undecodable)?;
+        write::decode(&mut raw, &resource.versions, Origin::Store).map_err(Undecodable::new)?;
         self.convert_to(resource, version, raw).await
     }
 
@@ -187,9 +191,9 @@ impl Registry {
         if let Some(converted) = resource.strategy.convert(&object, &api_version) {
             return Ok(converted);
         }
-        let mut converted = self.convert.convert(resource, object, &api_version).await.map_err(Undecodable)?;
+        let mut converted = self.convert.convert(resource, object, &api_version).await.map_err(Undecodable::new)?;
         if resource.definition.is_some() {
-            write::coerce(&mut converted, &resource.versions, Origin::Request).map_err(Undecodable)?;
+            write::coerce(&mut converted, &resource.versions, Origin::Request).map_err(Undecodable::new)?;
         }
         Ok(converted)
     }
@@ -201,12 +205,12 @@ fn decode_stored(stored: &Stored) -> Result<Value, Undecodable> {
         let (key, revision) = (Arc::clone(&stored.key), stored.revision);
         return Err(Undecodable(StoreError::Garbled { key, revision }.to_string()));
     }
-    json::decode(&stored.bytes).map_err(|error| Undecodable(error.to_string()))
+    json::decode(&stored.bytes).map_err(Undecodable::new)
 }
 
 /// The object in its derived form, without its resourceVersion.
 pub(super) fn decode_derived(encoded: &Encoded) -> Result<Value, Undecodable> {
-    json::decode(encoded.bytes()).map_err(|error| Undecodable(error.to_string()))
+    json::decode(encoded.bytes()).map_err(Undecodable::new)
 }
 
 /// Writes `revision` into the metadata.

@@ -16,7 +16,7 @@ use crate::write::metadata::wipe_system_fields;
 use super::decode::{Body, FieldValidation, Format, decode_object};
 use super::sent::as_sent;
 use super::update::UpdateRequest;
-use super::{CreateRequest, DeleteOptions, Registry, Subresource, Target, Warnings, store_failed};
+use super::{CreateRequest, DeleteRequest, Registry, Subresource, Target, Warnings, store_failed};
 
 const GROUP: &str = "policy";
 const BUDGETS: &str = "poddisruptionbudgets";
@@ -52,7 +52,7 @@ impl Registry {
     }
 
     /// Deletes a pod that budgets have no say in; otherwise the pod, which is left alone.
-    async fn delete_beyond_budgets(&self, target: &Target, options: &DeleteOptions) -> Result<Option<Value>, Status> {
+    async fn delete_beyond_budgets(&self, target: &Target, options: &DeleteRequest) -> Result<Option<Value>, Status> {
         let mut tries_left = if options.resource_version.is_none() { TRIES } else { 1 };
         loop {
             let stored = self.stored(target).await?.ok_or_else(|| target.not_found())?;
@@ -73,7 +73,7 @@ impl Registry {
     }
 
     /// Asks the budgets, and deletes the pod.
-    async fn delete_within_budgets(&self, target: &Target, pod: &Value, options: &DeleteOptions) -> Result<(), Status> {
+    async fn delete_within_budgets(&self, target: &Target, pod: &Value, options: &DeleteRequest) -> Result<(), Status> {
         let mut tries_left = TRIES;
         let (budget, verdict) = loop {
             let budgets = self.budgets_of(target, pod).await?;
@@ -153,7 +153,7 @@ impl Registry {
     }
 
     /// Notes in the pod that it is evicted, and deletes it.
-    async fn mark_and_delete(&self, target: &Target, options: &DeleteOptions) -> Result<(), Status> {
+    async fn mark_and_delete(&self, target: &Target, options: &DeleteRequest) -> Result<(), Status> {
         let mut options = options.clone();
         if !options.dry_run {
             let mark = |pod: &Value| {
@@ -186,7 +186,7 @@ fn with_newest_version(body: &Body) -> Body {
 }
 
 /// The options of the deletion that stand in an eviction.
-fn options_of(options: &Value) -> Result<DeleteOptions, Status> {
+fn options_of(options: &Value) -> Result<DeleteRequest, Status> {
     let text = |path: &[&str]| Some(options.str_at(path).to_owned()).filter(|text| !text.is_empty());
     let policy = text(&["propagationPolicy"]);
     if let Some(policy) = policy.as_deref().filter(|policy| !["Foreground", "Background", "Orphan"].contains(policy)) {
@@ -194,7 +194,7 @@ fn options_of(options: &Value) -> Result<DeleteOptions, Status> {
         let error = Error::not_supported(&Path::new("propagationPolicy"), policy, &supported);
         return Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", &error.into()));
     }
-    Ok(DeleteOptions {
+    Ok(DeleteRequest {
         uid: text(&["preconditions", "uid"]),
         resource_version: text(&["preconditions", "resourceVersion"]),
         propagation_policy: policy,

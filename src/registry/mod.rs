@@ -66,7 +66,7 @@ pub use convert::{Conversion, Convert, Converter};
 pub use create::CreateRequest;
 pub use decode::{Body, FieldValidation, Format, not_registered, type_meta};
 pub use definitions::{Definitions, StoredNamespaces};
-pub use delete::{DeleteOptions, Deletion};
+pub use delete::{DeleteRequest, Deletion};
 pub use derive::Undecodable;
 pub use kubernetes_service::Advertised;
 pub use list::{ListAt, ListPage, ListRequest};

@@ -59,7 +59,7 @@ impl<'a> Place<'a> {
             }
         };
         let decoded = self.resource.strategy.set_defaults(object, &self.resource.versions);
-        decoded.map(|decoded| decoded.object).map_err(Misread::Fault)
+        decoded.map(|decoded| decoded.object).map_err(|error| Misread::Fault(error.to_string()))
     }
 
     /// Checks that a custom object can be converted back to what the request has.
@@ -108,10 +108,11 @@ impl<'a> Place<'a> {
         }
         let is_own = self.resource.versions.iter().any(|version| version.names.kind == kind);
         let (object, findings) = if is_own {
-            let decoded = self.resource.strategy.decode(object, &self.resource.versions).map_err(unfit)?;
+            let decoded = self.resource.strategy.decode(object, &self.resource.versions);
+            let decoded = decoded.map_err(|error| unfit(error.to_string()))?;
             (decoded.object, decoded.findings)
         } else {
-            message.decode(&object).map_err(unfit)?
+            message.decode(&object).map_err(|error| unfit(error.to_string()))?
         };
         if is_patched {
             check_strictly(&findings)?;

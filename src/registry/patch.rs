@@ -161,8 +161,8 @@ pub(super) fn patch_object(
         false if kind.is_empty() => return Err(invalid(&super::decode::missing_kind(text.as_bytes()))),
         false => {}
     }
-    let decoded =
-        target.resource.strategy.decode(patched, &target.resource.versions).map_err(|error| invalid(&error))?;
+    let decoded = target.resource.strategy.decode(patched, &target.resource.versions);
+    let decoded = decoded.map_err(|error| invalid(&error.to_string()))?;
     if decoded.is_typed {
         strict.extend(in_document_order(text.as_bytes(), repeated, &decoded.findings))
     } else {
@@ -181,7 +181,7 @@ pub(super) fn patch_object(
 
 /// That a patch left an object of its kind; either half of its type may be left out.
 fn check_convertible(target: &Target, api_version: &str, kind: &str) -> Result<(), String> {
-    split_api_version(api_version)?;
+    split_api_version(api_version).map_err(|error| error.to_string())?;
     not_convertible(&target.version, api_version, kind).map_or(Ok(()), Err)
 }
 
@@ -218,7 +218,7 @@ pub(super) fn merge_strategically(
         fields.insert("apiVersion", version.api_version().into());
         fields.insert("kind", version.names.kind.as_str().into());
     }
-    let decoded = strategy.decode(patched, &target.resource.versions).map_err(|error| unfit(&error))?;
+    let decoded = strategy.decode(patched, &target.resource.versions).map_err(|error| unfit(&error.to_string()))?;
     errors.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field \"{path}\"")));
     match request.field_validation {
         FieldValidation::Strict if !errors.is_empty() => return Err(unfit(&strict_error(&errors))),
@@ -240,7 +240,7 @@ fn apply_to_json(live: &Value, request: &PatchRequest) -> Result<(String, Vec<St
     let strict = request.field_validation != FieldValidation::Ignore;
     let layout = layout::of(live);
     let failed = |error: PatchError| match error {
-        PatchError::Decode(message) => Status::bad_request(&message),
+        PatchError::Decode(_) | PatchError::Malformed(_) => Status::bad_request(&error.to_string()),
         PatchError::TooManyOperations(message) => Status::request_entity_too_large(&message),
         PatchError::Apply(_) | PatchError::Test(_) => Status::unprocessable(),
     };
@@ -310,7 +310,10 @@ fn set_defaults(target: &Target, applied: &Value, merged: Applied, warnings: &mu
     let message = kinds::type_of(&api_version, kind);
     let unfit = message.and_then(|message| message.restore_error(&merged.object));
     let object = restored(merged.object, message);
-    let defaulted = unfit.map_or_else(|| strategy.set_defaults(object, &target.resource.versions), Err);
+    let defaulted = match unfit {
+        Some(why) => Err(why),
+        None => strategy.set_defaults(object, &target.resource.versions).map_err(|error| error.to_string()),
+    };
     let decoded = defaulted.map_err(|error| match message {
         None => Status::plain(500, &error),
         Some(_) => {

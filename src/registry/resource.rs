@@ -31,7 +31,7 @@ pub struct Resource {
     /// The definition behind a custom resource; `None` for a built-in kind.
     pub definition: Option<Definition>,
     pub conversion: Conversion,
-    /// Which control plane's generations its own is one of; 0 for those that are no copy.
+    /// Which control plane's generations its own is one of; 0 for those that are not copies.
     pub(super) lineage: i64,
 }
 

@@ -28,7 +28,7 @@ pub struct Reviewers<'a> {
 }
 
 impl Registry {
-    /// The question with its answer. Errors: 400 for what is no question, 422 for one that contradicts itself.
+    /// The question with its answer. Errors: 400 for what is not a question, 422 for one that contradicts itself.
     pub async fn review(
         &self,
         (target, review): (&Target, Review),
@@ -79,7 +79,7 @@ impl Registry {
                 answered.make_object().insert("spec", object! {});
                 return Ok(answered);
             }
-            // It is answered elsewhere, and is no question.
+            // It is answered elsewhere, and is not a question.
             Review::Binding => object! {},
             Review::SelfSubjectAccess => review_access(&object, user, reviewers.authorizer),
             Review::SubjectAccess | Review::LocalSubjectAccess => {

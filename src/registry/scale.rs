@@ -4,11 +4,12 @@
 //!
 //! Source: `ScaleREST` of apiextensions-apiserver 1.37, and of `pkg/registry/apps/deployment/storage`.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::apply::{FieldManager, PathElement, ScaleFields};
 use crate::auth::UserInfo;
-use crate::crd::nested::{nested_int, nested_str, set_nested, split_path};
+use crate::crd::nested::{NestedError, nested_int, nested_str, set_nested, split_path};
 use crate::crd::{Scale, SelectorForm};
 use crate::kinds::workloads::selector;
 use crate::meta::field::{Error, Path};
@@ -47,7 +48,7 @@ pub(super) enum ScaleRequest<'a> {
 /// The Scale of `object`. A missing field of replicas is a 500, as there.
 pub(super) fn read(target: &Target, object: &Value) -> Result<Value, Status> {
     let scale = declared(target)?;
-    let (value, found) = from_object(scale, object).map_err(|error| Status::plain(500, &error))?;
+    let (value, found) = from_object(scale, object).map_err(|error| Status::plain(500, &error.to_string()))?;
     if found {
         Ok(value)
     } else {
@@ -60,14 +61,16 @@ pub(super) fn read(target: &Target, object: &Value) -> Result<Value, Status> {
 
 /// The Scale of `object`, whether or not it has the field of replicas.
 pub(super) fn shown(target: &Target, object: &Value) -> Result<Value, Status> {
-    from_object(declared(target)?, object).map(|(scale, _)| scale).map_err(|error| Status::plain(500, &error))
+    from_object(declared(target)?, object)
+        .map(|(scale, _)| scale)
+        .map_err(|error| Status::plain(500, &error.to_string()))
 }
 
 /// Writes the replicas of a Scale that was changed into the object that it stands for.
 pub(super) fn write_back(target: &Target, scale: &Value, object: &mut Value) -> Result<(), Status> {
     let replicas = scale.at(&["spec", "replicas"]).and_then(Value::as_i64).unwrap_or_default();
     let path = split_path(&declared(target)?.spec_replicas_path);
-    set_nested(object, &path, Value::Int(replicas)).map_err(|error| Status::plain(500, &error))
+    set_nested(object, &path, Value::Int(replicas)).map_err(|error| Status::plain(500, &error.to_string()))
 }
 
 fn declared(target: &Target) -> Result<&Scale, Status> {
@@ -80,7 +83,7 @@ fn as_scale(target: &Target) -> Target {
 }
 
 /// The Scale of `object`, and whether the field of replicas is there.
-fn from_object(scale: &Scale, object: &Value) -> Result<(Value, bool), String> {
+fn from_object(scale: &Scale, object: &Value) -> Result<(Value, bool), NestedError> {
     let replicas = nested_int(object, &split_path(&scale.spec_replicas_path))?;
     let status = nested_int(object, &split_path(&scale.status_replicas_path))?;
     let selector = selector_of(scale, object)?;
@@ -104,7 +107,7 @@ fn from_object(scale: &Scale, object: &Value) -> Result<(Value, bool), String> {
 }
 
 /// The selector as text; empty if there is none.
-fn selector_of(scale: &Scale, object: &Value) -> Result<String, String> {
+fn selector_of(scale: &Scale, object: &Value) -> Result<String, NestedError> {
     let Some(path) = &scale.label_selector_path else { return Ok(String::new()) };
     let path = split_path(path);
     match scale.selector_form {
@@ -183,7 +186,7 @@ impl Registry {
     ) -> Result<Written, Status> {
         let written = self.write(target, write, warnings).await?;
         let (object, _) =
-            from_object(declared(target)?, &written.object).map_err(|error| Status::bad_request(&error))?;
+            from_object(declared(target)?, &written.object).map_err(|error| Status::bad_request(&error.to_string()))?;
         Ok(Written { created: false, object })
     }
 }
@@ -197,9 +200,9 @@ pub(super) fn scaled(
 ) -> Result<Value, Status> {
     let scale = declared(target)?;
     let paths = replicas_paths(target);
-    let failed = |error: String| Status::plain(500, &error);
-    let fields = ScaleFields::of(live, &paths).map_err(|error| failed(error.to_string()))?;
-    let (mut present, found) = from_object(scale, live).map_err(failed)?;
+    let failed = |error: &dyn fmt::Display| Status::plain(500, &error.to_string());
+    let fields = ScaleFields::of(live, &paths).map_err(|error| failed(&error))?;
+    let (mut present, found) = from_object(scale, live).map_err(|error| failed(&error))?;
     if !found {
         set_replicas(&mut present, NOT_SET.into());
     }
@@ -216,13 +219,14 @@ pub(super) fn scaled(
         return Err(Status::bad_request(&format!("the spec replicas field {path} cannot be empty")));
     }
     let mut object = live.clone();
-    set_nested(&mut object, &split_path(&scale.spec_replicas_path), Value::Int(replicas)).map_err(failed)?;
+    set_nested(&mut object, &split_path(&scale.spec_replicas_path), Value::Int(replicas))
+        .map_err(|error| failed(&error))?;
     let resource_version = wanted.str_at(&["metadata", "resourceVersion"]);
     if !resource_version.is_empty() {
         metadata_mut(&mut object).insert("resourceVersion", Value::from(resource_version));
     }
     let entries = fields.to_parent(&wanted, &target.version.api_version());
-    match entries.map_err(|error| failed(error.to_string()))? {
+    match entries.map_err(|error| failed(&error))? {
         Some(entries) => _ = metadata_mut(&mut object).insert("managedFields", entries),
         None => _ = metadata_mut(&mut object).remove("managedFields"),
     }

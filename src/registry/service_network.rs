@@ -34,7 +34,7 @@ use crate::store::{self, At, Collection, Guard, Snapshot};
 use crate::value::{Map, Value, json};
 
 use super::definitions::own_user;
-use super::{DeleteOptions, Registry, Subresource, Target, Warnings};
+use super::{DeleteRequest, Registry, Subresource, Target, Warnings};
 
 /// The group of addresses and their ranges.
 pub(super) const GROUP: &str = "networking.k8s.io";
@@ -274,7 +274,7 @@ impl Registry {
         if let Some((namespace, name)) = key.split_once('/') {
             (endpoints.namespace, endpoints.name) = (namespace.to_owned(), name.to_owned());
         }
-        let (user, options) = (own_user(), DeleteOptions::default());
+        let (user, options) = (own_user(), DeleteRequest::default());
         // Where there are none, or they stay, nobody is told.
         _ = Box::pin(self.delete(&endpoints, &user, &options, &mut Warnings::default())).await;
     }

@@ -36,7 +36,7 @@ impl Repaired {
 }
 
 impl Registry {
-    /// Gives every service what it says that it has, where nothing says so any more, and sets free what is no service's.
+    /// Gives every service what it says that it has, where nothing says so any more, and sets free what is not a service's.
     /// Nothing is looked at where all is as in `known`; returns the states as they were found.
     pub async fn repair_services(&self, known: Option<Repaired>) -> Result<Repaired, Status> {
         // The services first: what is taken later than that is left alone.
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use crate::auth::UserInfo;
     use crate::object;
-    use crate::registry::{Body, CreateRequest, DeleteOptions, FieldValidation, Format, Target, Warnings, fixture};
+    use crate::registry::{Body, CreateRequest, DeleteRequest, FieldValidation, Format, Target, Warnings, fixture};
 
     async fn target(registry: &Registry, name: &str) -> Target {
         let services = fixture::target(registry, "", "services").await;
@@ -157,7 +157,7 @@ mod tests {
     }
 
     async fn delete(registry: &Registry, name: &str) {
-        let (target, options) = (target(registry, name).await, DeleteOptions::default());
+        let (target, options) = (target(registry, name).await, DeleteRequest::default());
         let deleted = registry.delete(&target, &UserInfo::unsecured(), &options, &mut Warnings::default()).await;
         assert!(deleted.is_ok());
     }

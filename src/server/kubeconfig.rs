@@ -63,7 +63,7 @@ impl Kubeconfig<'_> {
     ///
     /// # Errors
     ///
-    /// Another program is writing the file, it is no kubeconfig, or it can't be written.
+    /// Another program is writing the file, it is not a kubeconfig, or it can't be written.
     pub fn merge(&self, path: &Path, name: &str) -> Result<(), String> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         folder.map_or(Ok(()), fs::create_dir_all).map_err(|error| error.to_string())?;

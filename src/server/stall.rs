@@ -10,6 +10,8 @@
 //! (`server::stall`), and so is a stream of HTTP/2 beside others that are read (`server::pace`); a watch that falls
 //! behind the log ends, and its client starts over. A stream's task can't see that its client grants nothing, but its
 //! body can see that the next part is not asked for.
+//!
+//! `tokio-io-timeout` would end writes in the same way, but does not tell whether one waits ([`Backlog`]).
 
 use std::io;
 use std::pin::Pin;

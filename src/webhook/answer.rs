@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::value::{Value, go_quote, json, yaml};
 
-/// How much of an answer that is no success is quoted, in bytes. Source: client-go.
+/// How much of an answer that is not a success is quoted, in bytes. Source: client-go.
 const QUOTED_BYTES_MAX: usize = 2048;
 
 /// An answer, read to its end.

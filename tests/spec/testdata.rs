@@ -60,7 +60,7 @@ fn check_older(line: &Value) -> Result<(), String> {
     let left = if line.get("after").is_some() { read("after")? } else { object.clone() };
     let message =
         kinds::message_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"])).ok_or("it is not known")?;
-    let (typed, _) = message.decode(&object)?;
+    let (typed, _) = message.decode(&object).map_err(|error| error.to_string())?;
     same("JSON that is read", &json::encode(&left), &json::encode(&with_type(typed, &object)))?;
     let bytes = STANDARD.decode(line.str_at(&["protobuf"])).map_err(|error| error.to_string())?;
     let envelope = protobuf::open(&bytes).map_err(|error| error.to_string())?;
@@ -104,7 +104,7 @@ fn check(files: &Files) -> Result<(), String> {
     let object = json::decode(&files.json).map_err(|error| error.to_string())?;
     let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
     let message = kinds::message_of(api_version, kind).ok_or("the kind is not known")?;
-    let (typed, _) = message.decode(&object)?;
+    let (typed, _) = message.decode(&object).map_err(|error| error.to_string())?;
     let typed = with_type(typed, &object);
     same("JSON that is read", &json::encode(&object), &json::encode(&typed))?;
     let from_yaml = yaml::decode(&files.yaml).map_err(|error| error.to_string())?;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use kubeskiff::cel::eval::{EvalError, Value as Cel};
 use kubeskiff::crd::validate::expressions::{RuleCosts, SchemaCosts};
-use kubeskiff::crd::write::{self, Origin};
+use kubeskiff::crd::write::{self, Origin, ReadError};
 use kubeskiff::crd::{self, Definition, Names, Scope, ServedVersion};
 use kubeskiff::meta::field::{Error, ErrorList, ErrorType, Path};
 use kubeskiff::object;
@@ -397,7 +397,7 @@ fn rule_costs(costs: &RuleCosts) -> Value {
         fields.insert("expressionCost", unsigned(costs.cost));
         match &costs.compiled.message {
             Some(Ok(message)) => drop(fields.insert("messageExpressionCost", unsigned(message.cost_max))),
-            Some(Err(error)) => drop(fields.insert("messageExpressionError", timeless(error).into())),
+            Some(Err(error)) => drop(fields.insert("messageExpressionError", timeless(&error.to_string()).into())),
             None => {}
         }
         if !costs.compiled.field_path.is_empty() {
@@ -414,7 +414,7 @@ fn compiled_rule(rule: &CompiledRule, cardinality: u64) -> Value {
         "usesOldSelf" => rule.uses_old_self,
     };
     if let (Some(fields), Some(error)) = (answer.as_object_mut(), &rule.error) {
-        fields.insert("error", timeless(error).into());
+        fields.insert("error", timeless(&error.to_string()).into());
     }
     answer
 }
@@ -469,7 +469,7 @@ fn evaluate(case: &Case) -> Value {
     });
     let mut answer = errors(findings.errors);
     if let Some(fields) = answer.as_object_mut() {
-        fields.insert("warnings", strings(findings.warnings));
+        fields.insert("warnings", strings(findings.ratcheted.iter().map(ToString::to_string).collect()));
         fields.insert("runtimeCost", findings.left.map_or(Value::Null, |left| Value::Int(limits.object - left)));
         if findings.left.is_none() {
             fields.insert("exhausted", true.into());
@@ -524,7 +524,7 @@ fn widgets(case: &Case) -> Arc<ServedVersion> {
 
 /// Decodes an object by the schema of the kind even if it names another: a server would leave that alone, but the cases
 /// were made without looking at it.
-fn decode(object: &mut Value, version: &Arc<ServedVersion>) -> Result<Vec<String>, String> {
+fn decode(object: &mut Value, version: &Arc<ServedVersion>) -> Result<Vec<String>, ReadError> {
     let named = object.get("kind").cloned();
     if let (Some(fields), Some(Value::String(_))) = (object.as_object_mut(), &named) {
         fields.insert("kind", version.names.kind.as_str().into());
@@ -544,7 +544,7 @@ fn create(case: &Case) -> Value {
             write::prepare_create(&version, &mut object);
             written(write::validate_create(&version, &object), object, unknown)
         }
-        Err(error) => object! { "error" => error },
+        Err(error) => object! { "error" => error.to_string() },
     }
 }
 
@@ -558,7 +558,7 @@ fn update(case: &Case) -> Value {
             write::prepare_update(&version, &mut object, &old);
             written(write::validate_update(&version, &object, &old, &mut Vec::new()), object, unknown)
         }
-        Err(error) => object! { "error" => error },
+        Err(error) => object! { "error" => error.to_string() },
     }
 }
 

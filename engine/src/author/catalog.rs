@@ -8,6 +8,7 @@ use crate::crd::write::split_api_version;
 use crate::crd::{self, Definition, ServedVersion, defaults, definition, strategy, validate};
 use crate::meta::field::ErrorList;
 use crate::meta::minor::Minor;
+use crate::meta::unmarshal::UnmarshalError;
 use crate::schema::json_schema::ValidationRule;
 use crate::schema::rules::trace::Trace;
 use crate::value::Value;
@@ -68,8 +69,8 @@ impl Catalog {
     /// Adds what `value` defines; an earlier definition of the same kind goes.
     ///
     /// # Errors
-    /// Go's text for what is no definition.
-    pub fn add(&mut self, value: &Value) -> Result<&Kind, String> {
+    /// A value that the type of definitions can't hold.
+    pub fn add(&mut self, value: &Value) -> Result<&Kind, UnmarshalError> {
         Ok(self.insert(Kind::new_in(self.minor, value)?))
     }
 
@@ -106,16 +107,16 @@ impl Kind {
     /// The kind that `value` defines, under the names that it asks for, in the newest version of Kubernetes.
     ///
     /// # Errors
-    /// Go's text for what is no definition.
-    pub fn new(value: &Value) -> Result<Kind, String> {
+    /// A value that the type of definitions can't hold.
+    pub fn new(value: &Value) -> Result<Kind, UnmarshalError> {
         Kind::new_in(Minor::NEWEST, value)
     }
 
     /// [`Kind::new`] in that version of Kubernetes.
     ///
     /// # Errors
-    /// Go's text for what is no definition.
-    pub fn new_in(minor: Minor, value: &Value) -> Result<Kind, String> {
+    /// A value that the type of definitions can't hold.
+    pub fn new_in(minor: Minor, value: &Value) -> Result<Kind, UnmarshalError> {
         let (definition, _) = definition::decode_in(minor, value)?;
         Ok(Kind::of(definition, |definition| (validate::create(definition), ())).0)
     }
@@ -123,8 +124,8 @@ impl Kind {
     /// The same with what its rules cost, and with the paths of fields that definitions do not have.
     ///
     /// # Errors
-    /// Go's text for what is no definition.
-    pub fn priced(minor: Minor, value: &Value) -> Result<Priced, String> {
+    /// A value that the type of definitions can't hold.
+    pub fn priced(minor: Minor, value: &Value) -> Result<Priced, UnmarshalError> {
         let (definition, findings) = definition::decode_in(minor, value)?;
         let (kind, costs) = Kind::of(definition, validate::create_with_costs);
         Ok(Priced { kind, costs, unknown: findings.unknown })

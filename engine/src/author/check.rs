@@ -4,18 +4,19 @@
 //! error and warning, and what the rules did. The write is [`crate::write`], as in a server; what only a server knows (uid,
 //! times, managedFields) is left out.
 
-use std::collections::VecDeque;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::author::catalog::{Kind, Traces};
 use crate::author::misread::misread_field;
 use crate::crd::ServedVersion;
-use crate::crd::write::{self, Origin};
+use crate::crd::write::{self, Origin, ReadError};
 use crate::kinds;
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::kinds::strategy::{Custom, Decoded, Strategy, Subresource};
-use crate::meta::field::{Error, ErrorList, ErrorType, Path};
+use crate::meta::field::{Error, ErrorList, ErrorType, Path, Subject};
 use crate::meta::minor::Minor;
+use crate::meta::unmarshal::UnmarshalError;
 use crate::schema::rules::Run;
 use crate::schema::rules::trace::{PartValue, Trace};
 use crate::schema::structural::{Structural, StructuralOrBool};
@@ -56,7 +57,7 @@ pub struct Checked {
     /// What a client is warned of.
     pub warnings: Vec<String>,
     /// Errors that are forgiven, as the update left the values alone.
-    pub ratcheted: Vec<String>,
+    pub ratcheted: Vec<Error>,
     /// Evaluations of rules and of their messages, in their order.
     pub runs: Vec<RuleRun>,
 }
@@ -75,6 +76,8 @@ pub struct Rejected {
 /// An evaluation of a rule.
 #[derive(Clone, Debug)]
 pub struct RuleRun {
+    /// The number of the evaluation, which a rule shares with its message: [`Subject::Rule`].
+    pub number: usize,
     /// The value that the rule was about.
     pub path: String,
     /// The rule's expression.
@@ -98,9 +101,14 @@ impl Checked {
     }
 
     /// What the server can't even read, in Go's words.
-    pub fn refuse(object: Value, detail: String) -> Checked {
-        let field = misread_field(&object, &detail).unwrap_or_else(|| "metadata".to_owned());
-        Checked::refused(object, unreadable(&field, detail))
+    pub fn refuse(object: Value, error: &ReadError) -> Checked {
+        let field = match error {
+            ReadError::Unmarshal(UnmarshalError::Type(mismatch)) => misread_field(&object, mismatch),
+            _ => None,
+        };
+        let field = field.unwrap_or_else(|| "metadata".to_owned());
+        let error = Error::at(field, ErrorType::TypeInvalid, error.to_string()).about(Subject::Unreadable);
+        Checked::refused(object, error)
     }
 
     fn refused(object: Value, error: Error) -> Checked {
@@ -111,16 +119,16 @@ impl Checked {
 /// Writes the definition in `value`, over `old` if there is one, in the newest version of Kubernetes.
 ///
 /// # Errors
-/// Go's text for what is no definition.
-pub fn define(value: &Value, old: Option<&Value>) -> Result<Checked, String> {
+/// A value that the type of definitions can't hold.
+pub fn define(value: &Value, old: Option<&Value>) -> Result<Checked, ReadError> {
     define_in(Minor::NEWEST, value, old)
 }
 
 /// [`define`] in that version of Kubernetes.
 ///
 /// # Errors
-/// Go's text for what is no definition.
-pub fn define_in(minor: Minor, value: &Value, old: Option<&Value>) -> Result<Checked, String> {
+/// A value that the type of definitions can't hold.
+pub fn define_in(minor: Minor, value: &Value, old: Option<&Value>) -> Result<Checked, ReadError> {
     let definition = BuiltIn::of_in(minor, DEFINITIONS.0, DEFINITIONS.1).expect("definitions are a built-in kind");
     definition.write(value, old)
 }
@@ -130,7 +138,7 @@ pub fn create(kind: &Kind, object: &Value, options: Options) -> Checked {
     let Some(version) = kind.served(object) else { return not_served(kind, object) };
     let decoded = match Custom.decode(object.clone(), &kind.versions) {
         Ok(decoded) => decoded,
-        Err(error) => return Checked::refuse(object.clone(), error),
+        Err(error) => return Checked::refuse(object.clone(), &error),
     };
     let sent_revision = decoded.object.str_at(&["metadata", "resourceVersion"]).to_owned();
     let mut checked = Checker { strategy: &Custom, version, options, traces: Some(&kind.traces) }.check(decoded, None);
@@ -148,12 +156,12 @@ pub fn update(kind: &Kind, object: &Value, old: &Value, options: Options) -> Che
     let Some(version) = kind.served(object) else { return not_served(kind, object) };
     let decoded = match Custom.decode(object.clone(), &kind.versions) {
         Ok(decoded) => decoded,
-        Err(error) => return Checked::refuse(object.clone(), error),
+        Err(error) => return Checked::refuse(object.clone(), &error),
     };
     let has_other_version = old.str_at(&["apiVersion"]) != version.api_version();
     let old = match stored(kind, old, version) {
         Ok(old) => old,
-        Err(error) => return Checked::refuse(decoded.object, error),
+        Err(error) => return Checked::refuse(decoded.object, &error),
     };
     let checker = Checker { strategy: &Custom, version, options, traces: Some(&kind.traces) };
     let mut checked = checker.check(decoded, Some(old));
@@ -188,16 +196,16 @@ impl BuiltIn {
     /// Creates `object`, which is of this kind, or writes it over `old`.
     ///
     /// # Errors
-    /// Go's text for what is no object of the kind.
-    pub fn write(&self, object: &Value, old: Option<&Value>) -> Result<Checked, String> {
+    /// A value that the type of the kind can't hold.
+    pub fn write(&self, object: &Value, old: Option<&Value>) -> Result<Checked, ReadError> {
         self.write_with(object, old, Options::default())
     }
 
     /// [`BuiltIn::write`], perhaps to `/status`.
     ///
     /// # Errors
-    /// Go's text for what is no object of the kind.
-    pub fn write_with(&self, object: &Value, old: Option<&Value>, options: Options) -> Result<Checked, String> {
+    /// A value that the type of the kind can't hold.
+    pub fn write_with(&self, object: &Value, old: Option<&Value>, options: Options) -> Result<Checked, ReadError> {
         let versions = std::slice::from_ref(&self.version);
         let decode = |object: &Value| self.decode(object, versions);
         let (decoded, old) = (decode(object)?, old.map(decode).transpose()?);
@@ -209,7 +217,7 @@ impl BuiltIn {
 
 impl BuiltIn {
     /// What the kind reads of `object`. Fields that the version of Kubernetes does not know yet are unknown to it.
-    fn decode(&self, object: &Value, versions: &[Arc<ServedVersion>]) -> Result<Decoded, String> {
+    fn decode(&self, object: &Value, versions: &[Arc<ServedVersion>]) -> Result<Decoded, ReadError> {
         let (version, minor) = (&self.version, self.version.minor);
         let message = kinds::type_of(&version.api_version(), &version.names.kind).filter(|_| minor < Minor::NEWEST);
         let Some(message) = message else { return self.strategy.decode(object.clone(), versions) };
@@ -263,7 +271,7 @@ impl Checker<'_> {
                 Outcome { errors: outcome.errors.distinct(), ..outcome }
             }
         };
-        let errors = assign(outcome.errors, &mut runs);
+        let errors = assign(outcome.errors, &runs);
         let warnings =
             [outcome.early_warnings, outcome.warnings, version.deprecation_warning.iter().cloned().collect()];
         let (object, unknown) = (decoded.object, decoded.findings.unknown);
@@ -289,7 +297,8 @@ impl Checker<'_> {
         let trace = if is_wanted && !run.is_message { self.trace(&run, &path) } else { None };
         let parts = trace.map_or_else(Vec::new, |trace| trace.values(run.variables));
         let rule = run.rule.rule.clone();
-        Some(RuleRun { path, rule, cost: run.cost, is_message: run.is_message, truth, message, parts })
+        let (number, cost, is_message) = (run.number, run.cost, run.is_message);
+        Some(RuleRun { number, path, rule, cost, is_message, truth, message, parts })
     }
 
     fn trace(&self, run: &Run<'_, '_>, path: &str) -> Option<Arc<Trace>> {
@@ -311,7 +320,7 @@ fn not_served(kind: &Kind, object: &Value) -> Checked {
 
 /// An object as it was written, stored, and read again in `version`. Conversion changes the version and nothing else, as it
 /// does without a webhook; what a version does not specify is lost on the way.
-fn stored(kind: &Kind, object: &Value, version: &ServedVersion) -> Result<Value, String> {
+fn stored(kind: &Kind, object: &Value, version: &ServedVersion) -> Result<Value, ReadError> {
     let mut object = object.clone();
     let is_known = kind.versions.iter().any(|known| known.api_version() == object.str_at(&["apiVersion"]));
     if is_known {
@@ -351,10 +360,6 @@ fn answered(kind: &Kind, version: &ServedVersion, object: Value) -> Value {
 
 const METADATA: Path<'static> = Path::new("metadata");
 
-fn unreadable(field: &str, detail: String) -> Error {
-    Error { kind: ErrorType::TypeInvalid, field: field.to_owned(), bad_value: None, shown: None, detail }
-}
-
 /// The namespace is the one that kubectl takes if none is named; what has none loses its own.
 fn place(version: &ServedVersion, object: &mut Value) {
     let metadata = metadata_mut(object);
@@ -365,39 +370,19 @@ fn place(version: &ServedVersion, object: &mut Value) {
     }
 }
 
-/// Gives each error the rule it comes from. Rules are run in the order of their errors.
-fn assign(errors: ErrorList, runs: &mut [RuleRun]) -> Vec<Rejected> {
-    let mut rejected: Vec<Rejected> =
-        errors.into_vec().into_iter().map(|error| Rejected { error, rule: None, parts: Vec::new() }).collect();
-    // In their order: most are the first that is left.
-    let mut open: VecDeque<usize> = (0..rejected.len()).filter(|at| is_rule_error(&rejected[*at].error)).collect();
-    for index in 0..runs.len() {
-        let run = &runs[index];
-        if run.is_message || run.truth == Some(true) {
-            continue;
-        }
-        let is_here = |field: &str| {
-            let path = if run.path == "<nil>" { "" } else { run.path.as_str() };
-            field == run.path || field.strip_prefix(path).is_some_and(|rest| path.is_empty() || rest.starts_with('.'))
+/// Gives each error the rule that it is about.
+fn assign(errors: ErrorList, runs: &[RuleRun]) -> Vec<Rejected> {
+    let rules: HashMap<usize, &RuleRun> =
+        runs.iter().filter(|run| !run.is_message).map(|run| (run.number, run)).collect();
+    let rejected = |error: Error| {
+        let run = match error.subject {
+            Subject::Rule(number) => rules.get(&number),
+            _ => None,
         };
-        let said = runs.get(index + 1).filter(|next| next.is_message).and_then(|next| next.message.as_deref());
-        let fits = |detail: &str| match said {
-            Some(said) if !said.is_empty() => detail == said,
-            _ => true,
-        };
-        let is_its = |at: &usize| is_here(&rejected[*at].error.field) && fits(&rejected[*at].error.detail);
-        if let Some(at) = open.iter().position(is_its).and_then(|position| open.remove(position)) {
-            rejected[at].rule = Some(run.rule.clone());
-            rejected[at].parts = run.parts.clone();
-        }
-    }
-    rejected
-}
-
-/// Whether an error may come from a rule: values that the schema itself refuses are told in its own words.
-fn is_rule_error(error: &Error) -> bool {
-    let reasons = [ErrorType::Invalid, ErrorType::Forbidden, ErrorType::Required, ErrorType::Duplicate];
-    reasons.contains(&error.kind) && !error.detail.contains(" in body ")
+        let (rule, parts) = run.map(|run| (run.rule.clone(), run.parts.clone())).unzip();
+        Rejected { error, rule, parts: parts.unwrap_or_default() }
+    };
+    errors.into_vec().into_iter().map(rejected).collect()
 }
 
 /// The node of a schema that a value at `path` has, and whether that is a resource of its own.

@@ -5,9 +5,11 @@
 
 use std::fmt;
 
+use thiserror::Error;
+
 use crate::author::Kind;
 use crate::author::check::{Options, update};
-use crate::crd::write::{self, Origin};
+use crate::crd::write::{self, Origin, ReadError};
 use crate::value::{Value, go_display};
 
 /// Where objects of a version go and come back from, as `group/version`: objects of the stored version are read in each other
@@ -20,14 +22,30 @@ pub fn ways(kind: &Kind, object: &Value) -> Vec<String> {
     others.map(|version| version.api_version()).collect()
 }
 
+/// Why an object is not read as one of a kind.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum VersionError {
+    /// The kind does not have the version.
+    #[error("{kind} has no version `{version}`")]
+    Unknown {
+        /// The name of the definition.
+        kind: String,
+        /// The `apiVersion` of the object.
+        version: String,
+    },
+    /// The version can't hold the object.
+    #[error(transparent)]
+    Unreadable(#[from] ReadError),
+}
+
 /// `object` as it is read in its version: without what that does not specify, which is returned, and with its defaults.
 ///
 /// # Errors
-/// Go's text for what can't be read, and that the version is none of the kind's.
-pub fn read(kind: &Kind, object: &mut Value) -> Result<Vec<String>, String> {
+/// The kind does not have the version, or the object can't be read.
+pub fn read(kind: &Kind, object: &mut Value) -> Result<Vec<String>, VersionError> {
     let version = object.str_at(&["apiVersion"]);
     if !kind.versions.iter().any(|known| known.api_version() == version) {
-        return Err(format!("{} has no version `{version}`", kind.name()));
+        return Err(VersionError::Unknown { kind: kind.name().to_owned(), version: version.to_owned() });
     }
     let counts = object.at(&["metadata", "generation"]).is_some();
     let unknown = write::decode(object, &kind.versions, Origin::Store)?;
@@ -41,7 +59,7 @@ pub fn read(kind: &Kind, object: &mut Value) -> Result<Vec<String>, String> {
 /// What the version of `object`, which was converted, has against it: who writes it back as it is gets these.
 pub fn errors(kind: &Kind, object: &Value) -> Vec<String> {
     let checked = update(kind, object, object, Options::default());
-    let ratcheted = checked.ratcheted.iter().cloned();
+    let ratcheted = checked.ratcheted.iter().map(ToString::to_string);
     checked.errors.iter().map(|rejected| rejected.error.to_string()).chain(ratcheted).collect()
 }
 

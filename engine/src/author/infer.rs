@@ -5,7 +5,7 @@
 //!
 //! What is taken for what:
 //! - A field that every one of several holders has is required.
-//! - An object whose names are no field names, or that is called as maps are (`labels`), is a map.
+//! - An object whose names are not field names, or that is called as maps are (`labels`), is a map.
 //! - A list of objects that all have a name of their own is a list map by `name`.
 //! - Texts, lists and maps are bounded by a round limit of at least twice, four times what was seen; numbers by the sign
 //!   and the 32 or 53 bits that they have.
@@ -13,14 +13,16 @@
 
 use std::collections::BTreeMap;
 
+use thiserror::Error;
+
 use crate::author::Kind;
 use crate::author::check::{Options, create};
-use crate::crd::write::split_api_version;
+use crate::crd::write::{ApiVersionError, split_api_version};
 use crate::meta::format::Format;
 use crate::object;
 use crate::value::{Map, Value};
 
-/// How many different texts are remembered: more are no enumeration.
+/// How many different texts are remembered: more are not an enumeration.
 const TEXTS_MAX: usize = 5;
 /// Each value of an enumeration stands so often on average, at least.
 const TEXT_USES_MIN: usize = 4;
@@ -54,25 +56,46 @@ pub struct Hints {
     pub is_cluster_scoped: bool,
 }
 
+/// Why no definition can be inferred.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum InferError {
+    /// Nothing to infer it from.
+    #[error("there is no object")]
+    NoObject,
+    /// An `apiVersion` that is not one.
+    #[error(transparent)]
+    ApiVersion(#[from] ApiVersionError),
+    /// An object without a kind, or of a kind of the core group.
+    #[error("an object of a kind of your own has a kind, and an apiVersion with a group")]
+    NotCustom,
+    /// Objects of more than one kind; each with its group.
+    #[error("the objects are of several kinds: {first} and {other}; name the files of one")]
+    SeveralKinds {
+        /// The kind of the first object.
+        first: String,
+        /// A kind of another object.
+        other: String,
+    },
+}
+
 /// A definition that takes all of `objects`, which are of one kind, the first version stored.
 ///
 /// # Errors
-/// That an object has no kind, or another than the first, or a version that is none.
-pub fn infer(objects: &[Value], hints: &Hints) -> Result<Value, String> {
-    let first = objects.first().ok_or("there is no object")?;
+/// An object has no kind, or another than the first, or an `apiVersion` that is not one.
+pub fn infer(objects: &[Value], hints: &Hints) -> Result<Value, InferError> {
+    let first = objects.first().ok_or(InferError::NoObject)?;
     let kind = first.str_at(&["kind"]);
     let (group, _) = split_api_version(first.str_at(&["apiVersion"]))?;
     if kind.is_empty() || group.is_empty() {
-        return Err("an object of a kind of your own has a kind, and an apiVersion with a group".to_owned());
+        return Err(InferError::NotCustom);
     }
     let mut versions: Vec<(String, Seen)> = Vec::new();
     for object in objects {
         let (own_group, version) = split_api_version(object.str_at(&["apiVersion"]))?;
-        if (own_group, object.str_at(&["kind"])) != (group, kind) {
-            return Err(format!(
-                "the objects are of several kinds: {kind}.{group} and {}.{own_group}; name the files of one",
-                object.str_at(&["kind"])
-            ));
+        let own_kind = object.str_at(&["kind"]);
+        if (own_group, own_kind) != (group, kind) {
+            let (first, other) = (format!("{kind}.{group}"), format!("{own_kind}.{own_group}"));
+            return Err(InferError::SeveralKinds { first, other });
         }
         match versions.iter_mut().find(|(known, _)| known == version) {
             Some((_, seen)) => seen.note(object),
@@ -90,7 +113,7 @@ pub fn infer(objects: &[Value], hints: &Hints) -> Result<Value, String> {
 pub fn faults(definition: &Value, objects: &[Value]) -> Vec<String> {
     let kind = match Kind::new(definition) {
         Ok(kind) => kind,
-        Err(error) => return vec![error],
+        Err(error) => return vec![error.to_string()],
     };
     let of_definition = kind.errors.iter().map(ToString::to_string);
     let of_objects = objects.iter().flat_map(|object| {
@@ -494,7 +517,7 @@ properties:
     fn objects_of_several_kinds_are_refused() {
         let objects = yaml::decode_all(b"{apiVersion: a.b/v1, kind: A}\n---\n{apiVersion: a.b/v1, kind: B}");
         let refused = infer(&objects.expect("the test is YAML"), &Hints::default());
-        assert!(refused.is_err_and(|why| why.contains("several kinds")));
+        assert!(matches!(refused, Err(InferError::SeveralKinds { .. })));
         assert!(infer(&[], &Hints::default()).is_err());
     }
 }

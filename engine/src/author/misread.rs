@@ -3,19 +3,18 @@
 //! In: an object, and what the decoder says: the type that it found, and the fields on the way, without keys and indices. Out:
 //! the path of the first value with that type behind those fields.
 
+use crate::meta::unmarshal::TypeMismatch;
 use crate::value::{Value, json_type};
 
 /// How many values are looked at: whatever is left out is only pointed at less exactly.
 const LOOKED_AT_MAX: usize = 100_000;
 
-/// The field of `object` that `error` is about; `json: cannot unmarshal number into Go struct field ConfigMap.data of type
+/// The field of `object` that `mismatch` is about; `json: cannot unmarshal number into Go struct field ConfigMap.data of type
 /// string` is about `data.a`.
-pub fn misread_field(object: &Value, error: &str) -> Option<String> {
-    let (_, said) = error.split_once("cannot unmarshal ")?;
-    let (found, said) = said.split_once(" into Go struct field ")?;
-    let (field, _) = said.split_once(" of type ")?;
-    let fields: Vec<&str> = field.split('.').skip(1).collect();
-    let mut search = Search { found, left: LOOKED_AT_MAX };
+pub fn misread_field(object: &Value, mismatch: &TypeMismatch) -> Option<String> {
+    let position = mismatch.position.as_ref()?;
+    let fields: Vec<&str> = position.fields.split('.').collect();
+    let mut search = Search { found: &mismatch.found, left: LOOKED_AT_MAX };
     search.behind(object, &fields, "").or_else(|| search.anywhere(object, &fields, ""))
 }
 
@@ -75,43 +74,35 @@ fn join(path: &str, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meta::unmarshal::Position;
     use crate::value::json;
 
+    /// `position` is the innermost struct and the fields on the way.
     #[track_caller]
-    fn check(object: &str, said: &str, expected: Option<&str>) {
+    fn check(object: &str, found: &str, position: Option<(&str, &str)>, expected: Option<&str>) {
         let object = json::decode(object.as_bytes()).expect("the test is JSON");
-        let error = format!("json: cannot unmarshal {said}");
-        assert_eq!(misread_field(&object, &error).as_deref(), expected);
+        let position =
+            position.map(|(structure, fields)| Position { structure: structure.into(), fields: fields.into() });
+        let mismatch = TypeMismatch { found: found.to_owned(), position, go_type: "string".to_owned() };
+        assert_eq!(misread_field(&object, &mismatch).as_deref(), expected);
     }
 
     #[test]
     fn fields_are_followed_through_lists_and_maps() {
-        check(
-            r#"{"data":{"b":"x","a":1}}"#,
-            "number into Go struct field ConfigMap.data of type string",
-            Some("data.a"),
-        );
-        check(r#"{"data":{"b.c":1}}"#, "number into Go struct field ConfigMap.data of type string", Some("data[b.c]"));
-        check(
-            r#"{"spec":{"ports":[{"port":1},{"port":"x"}]}}"#,
-            "string into Go struct field ServicePort.spec.ports.port of type int32",
-            Some("spec.ports[1].port"),
-        );
-        check(
-            r#"{"spec":{"replicas":1.5}}"#,
-            "number 1.5 into Go struct field DeploymentSpec.spec.replicas of type int32",
-            Some("spec.replicas"),
-        );
+        let data = Some(("ConfigMap", "data"));
+        check(r#"{"data":{"b":"x","a":1}}"#, "number", data, Some("data.a"));
+        check(r#"{"data":{"b.c":1}}"#, "number", data, Some("data[b.c]"));
+        let port = Some(("ServicePort", "spec.ports.port"));
+        check(r#"{"spec":{"ports":[{"port":1},{"port":"x"}]}}"#, "string", port, Some("spec.ports[1].port"));
+        let replicas = Some(("DeploymentSpec", "spec.replicas"));
+        check(r#"{"spec":{"replicas":1.5}}"#, "number 1.5", replicas, Some("spec.replicas"));
     }
 
     #[test]
     fn what_reads_itself_is_found_anywhere() {
-        check(
-            r#"{"metadata":{"labels":{"a":true}}}"#,
-            "bool into Go struct field ObjectMeta.labels of type string",
-            Some("metadata.labels.a"),
-        );
-        check("{}", "bool into Go struct field ObjectMeta.labels of type string", None);
-        check("{}", "bool into Go value of type string", None);
+        let labels = Some(("ObjectMeta", "labels"));
+        check(r#"{"metadata":{"labels":{"a":true}}}"#, "bool", labels, Some("metadata.labels.a"));
+        check("{}", "bool", labels, None);
+        check("{}", "bool", None, None);
     }
 }

@@ -10,7 +10,7 @@ use super::policies::admit::{Admission, Admitted, Sent};
 use super::policies::case::{self, Setting};
 use super::policies::{self, Policies, Who};
 use super::{Catalog, Kind};
-use crate::meta::field::{Error, ErrorType, Path};
+use crate::meta::field::{Error, ErrorType, Path, Subject};
 use crate::object;
 use crate::patch::json_patch::Patch;
 use crate::policy::Operation;
@@ -22,8 +22,6 @@ use crate::value::json::{self, Layout};
 
 /// The schema of suite files.
 const SCHEMA: &str = include_str!("../../../schemas/suite.json");
-/// What the server adds where it has not run the rules; it says nothing of its own.
-const NOT_RUN: &str = "some validation rules were not checked";
 
 /// A suite, its tables written out.
 #[derive(Default)]
@@ -86,11 +84,45 @@ pub enum Expected {
 /// What came of a case.
 pub struct Outcome {
     /// What is not as expected.
-    pub failures: Vec<String>,
+    pub failures: Vec<Failure>,
     /// Errors that are forgiven, as the update left the values alone: of rules, and of schemas.
     pub ratcheted: Vec<String>,
     /// What a snapshot of it holds; `None` if the case has none.
     pub snapshot: Option<Value>,
+}
+
+/// Something that is not as expected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// Nothing is known of the kind of the object.
+    #[error("no definition has kind `{kind}` in `{api_version}`")]
+    UnknownKind {
+        /// `kind` of the object.
+        kind: String,
+        /// `apiVersion` of the object.
+        api_version: String,
+    },
+    /// The case is to have a snapshot, and none was taken yet.
+    #[error("it has no snapshot: run with --update to take one")]
+    NoSnapshot,
+    /// What came of the case is not what its snapshot holds.
+    #[error("not as in the snapshot: {taken}, which was {known}")]
+    OtherSnapshot {
+        /// What came of the case, as JSON.
+        taken: String,
+        /// What the snapshot holds, as JSON.
+        known: String,
+    },
+    /// The verdict is another one than is stated.
+    #[error("{0}")]
+    Verdict(String),
+}
+
+impl Failure {
+    /// Whether it is one of the snapshot alone, which taking a new one mends.
+    pub fn is_of_snapshot(&self) -> bool {
+        matches!(self, Failure::NoSnapshot | Failure::OtherSnapshot { .. })
+    }
 }
 
 /// Reads a suite. A case that can't be made is in [`Suite::broken`], and hides no other.
@@ -214,8 +246,8 @@ fn texts(list: Option<&Value>) -> Vec<String> {
 /// Runs a case; what the rules and policies did goes to `coverage`. `snapshot` is what the case came to before.
 pub fn run(case: &Case, stage: &Stage<'_>, snapshot: Option<&Value>, coverage: &mut Coverage) -> Outcome {
     let Some(admitted) = admit(case, stage, &mut coverage.policies) else {
-        let (kind, api_version) = (case.object.str_at(&["kind"]), case.object.str_at(&["apiVersion"]));
-        let failure = format!("no definition has kind `{kind}` in `{api_version}`");
+        let text = |name| case.object.str_at(&[name]).to_owned();
+        let failure = Failure::UnknownKind { kind: text("kind"), api_version: text("apiVersion") };
         return Outcome { failures: vec![failure], ratcheted: Vec::new(), snapshot: None };
     };
     let checked = &admitted.checked;
@@ -226,39 +258,32 @@ pub fn run(case: &Case, stage: &Stage<'_>, snapshot: Option<&Value>, coverage: &
     let ratcheted = ratcheted(kind, case, checked);
     let expect = match &case.expected {
         Expected::Lines(lines) => {
-            return Outcome { failures: compare_lines(checked, lines), ratcheted, snapshot: None };
+            let failures = compare_lines(checked, lines).into_iter().map(Failure::Verdict).collect();
+            return Outcome { failures, ratcheted, snapshot: None };
         }
         Expected::Stated(expect) => expect,
     };
     let mut failures = compare(checked, &ratcheted, expect);
     failures.extend(case::compare(&admitted, expect));
+    let mut failures: Vec<Failure> = failures.into_iter().map(Failure::Verdict).collect();
     let wants_snapshot = expect.get("snapshot").and_then(Value::as_bool) == Some(true);
-    // What fails otherwise is no example for later.
+    // What fails otherwise is not an example for later.
     let taken = (wants_snapshot && failures.is_empty()).then(|| take_snapshot(&admitted, &ratcheted));
     match (&taken, snapshot) {
-        (Some(_), None) => failures.push(format!("{NO_SNAPSHOT}: run with --update to take one")),
-        (Some(taken), Some(snapshot)) if taken != snapshot => failures.push(format!(
-            "{OTHER_SNAPSHOT}: {}, which was {}",
-            json::encode_to_string(taken),
-            json::encode_to_string(snapshot)
-        )),
+        (Some(_), None) => failures.push(Failure::NoSnapshot),
+        (Some(taken), Some(known)) if taken != known => failures.push(Failure::OtherSnapshot {
+            taken: json::encode_to_string(taken),
+            known: json::encode_to_string(known),
+        }),
         _ => {}
     }
     Outcome { failures, ratcheted, snapshot: taken }
 }
 
-const NO_SNAPSHOT: &str = "it has no snapshot";
-const OTHER_SNAPSHOT: &str = "not as in the snapshot";
-
-/// Whether a failure is one of the snapshot alone, which taking a new one mends.
-pub fn is_of_snapshot(failure: &str) -> bool {
-    [NO_SNAPSHOT, OTHER_SNAPSHOT].iter().any(|text| failure.starts_with(text))
-}
-
 /// What an update is forgiven. The server warns of rules alone; what a schema has against values that were left alone shows
 /// when they are validated as if they were new.
 pub(super) fn ratcheted(kind: Option<&Kind>, case: &Case, checked: &Checked) -> Vec<String> {
-    let mut ratcheted = checked.ratcheted.clone();
+    let mut ratcheted: Vec<String> = checked.ratcheted.iter().map(Error::to_string).collect();
     let is_update = case.old.is_some() && matches!(case.setting.operation, None | Some(Operation::Update));
     let version = kind.and_then(|kind| kind.served(&case.object)).filter(|_| is_update);
     let Some(version) = version else { return ratcheted };
@@ -288,7 +313,7 @@ pub(super) fn admit(case: &Case, stage: &Stage<'_>, coverage: &mut policies::cov
             let known = BuiltIn::of_in(stage.catalog.minor(), object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
             let written = known.map(|known| known.write_with(object, old.as_ref(), options));
             written.map_or_else(Checked::default, |written| {
-                written.unwrap_or_else(|detail| Checked::refuse(object.clone(), detail))
+                written.unwrap_or_else(|error| Checked::refuse(object.clone(), &error))
             })
         }
     };
@@ -317,14 +342,11 @@ pub(super) fn admit(case: &Case, stage: &Stage<'_>, coverage: &mut policies::cov
 
 /// All errors; unknown fields are among them.
 fn errors(checked: &Checked) -> Vec<Error> {
-    let unknown = checked.unknown.iter().map(|path| Error {
-        kind: ErrorType::Invalid,
-        field: path.clone(),
-        bad_value: None,
-        shown: None,
-        detail: format!("unknown field \"{path}\""),
-    });
-    unknown.chain(checked.errors.iter().map(|rejected| rejected.error.clone())).collect()
+    errors_of_unknown(checked).chain(checked.errors.iter().map(|rejected| rejected.error.clone())).collect()
+}
+
+fn errors_of_unknown(checked: &Checked) -> impl Iterator<Item = Error> {
+    checked.unknown.iter().map(|path| Error::unknown_field(path))
 }
 
 fn take_snapshot(admitted: &Admitted, ratcheted: &[String]) -> Value {
@@ -343,32 +365,35 @@ fn take_snapshot(admitted: &Admitted, ratcheted: &[String]) -> Value {
 
 /// As `.errors` files have it: what strict decoding finds is all that the server tells.
 fn compare_lines(checked: &Checked, expected: &[String]) -> Vec<String> {
-    let found: Vec<String> = if !checked.unknown.is_empty() {
-        checked.unknown.iter().map(|path| format!("unknown field \"{path}\"")).collect()
+    let found: Vec<Error> = if checked.unknown.is_empty() {
+        checked.errors.iter().map(|rejected| rejected.error.clone()).collect()
     } else {
-        checked
-            .errors
-            .iter()
-            .map(|rejected| match rejected.error.kind {
-                ErrorType::TypeInvalid if rejected.error.bad_value.is_none() => rejected.error.detail.clone(),
-                _ => rejected.error.to_string(),
-            })
-            .collect()
+        errors_of_unknown(checked).collect()
     };
+    let lines: Vec<String> = found.iter().map(line_of).collect();
     let mut failures: Vec<String> = Vec::new();
-    for line in &found {
+    for (error, line) in found.iter().zip(&lines) {
         // The words around what can't be read, or is not served, are the server's.
         let is_expected = expected.iter().any(|expected| expected == line || expected.ends_with(line.as_str()));
-        let is_not_served = line.starts_with("apiVersion: Unsupported value") && expected.len() == 1;
-        if !is_expected && !is_not_served {
+        let is_not_served = error.kind == ErrorType::NotSupported && error.field == "apiVersion";
+        let is_told_otherwise = is_not_served && expected.len() == 1;
+        if !(is_expected || is_told_otherwise) {
             failures.push(format!("not expected: {line}"));
         }
     }
-    if found.len() != expected.len() {
-        let missing = expected.iter().filter(|expected| !found.contains(expected));
+    if lines.len() != expected.len() {
+        let missing = expected.iter().filter(|expected| !lines.contains(expected));
         failures.extend(missing.map(|line| format!("expected, but not found: {line}")));
     }
     failures
+}
+
+/// An error as a line of an `.errors` file.
+fn line_of(error: &Error) -> String {
+    match error.subject {
+        Subject::UnknownField | Subject::Unreadable => error.detail.clone(),
+        _ => error.to_string(),
+    }
 }
 
 fn compare(checked: &Checked, ratcheted: &[String], expect: &Value) -> Vec<String> {
@@ -382,7 +407,7 @@ fn compare(checked: &Checked, ratcheted: &[String], expect: &Value) -> Vec<Strin
         (false, false) if wanted.is_empty() => {}
         _ => {
             let is_wanted = |error: &Error| wanted.iter().any(|wanted| matches(wanted, error));
-            let unexpected = found.iter().filter(|error| !is_wanted(error) && !error.detail.starts_with(NOT_RUN));
+            let unexpected = found.iter().filter(|error| !is_wanted(error) && error.subject != Subject::SkippedRules);
             failures.extend(unexpected.map(|error| format!("not expected: {error}")));
         }
     }

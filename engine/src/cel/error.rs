@@ -3,17 +3,30 @@
 use std::fmt;
 
 use super::ast::{Location, SourceInfo};
+use crate::meta::field::ExpressionFault;
 
 /// One fault, without its place in the source text shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issue {
+    /// Where it is.
     pub location: Location,
+    /// What is wrong.
     pub message: String,
+    /// The name or function that the environment does not declare, if that is what is wrong.
+    pub undeclared: Option<String>,
+}
+
+impl Issue {
+    /// What is wrong at `location`.
+    pub fn new(location: Location, message: impl Into<String>) -> Self {
+        Issue { location, message: message.into(), undeclared: None }
+    }
 }
 
 /// All faults of an expression, as cel-go prints them: each with its line of the source and a caret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issues {
+    /// The faults in the order of their places, up to a bound.
     pub issues: Vec<Issue>,
     text: String,
 }
@@ -35,10 +48,22 @@ impl Issues {
         }
         Issues { text: shown.join("\n"), issues }
     }
+
+    /// The faults as a field error tells them.
+    pub fn faults(&self) -> Vec<ExpressionFault> {
+        let place = |count: i32| usize::try_from(count).unwrap_or(0);
+        let fault = |issue: &Issue| ExpressionFault {
+            line: place(issue.location.line),
+            column: place(issue.location.column + 1),
+            message: issue.message.clone(),
+            undeclared: issue.undeclared.clone(),
+        };
+        self.issues.iter().map(fault).collect()
+    }
 }
 
 fn show(issue: &Issue, source: &SourceInfo) -> String {
-    let Issue { location, message } = issue;
+    let Issue { location, message, .. } = issue;
     format!("ERROR: <input>:{}:{}: {message}{}", location.line, location.column + 1, snippet(*location, source))
 }
 

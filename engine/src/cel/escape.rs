@@ -1,6 +1,6 @@
 //! Names of properties as identifiers of the language.
 //!
-//! A property that is no identifier is reachable under an escaped name: `__dash__` for `-`, `__namespace__` for the
+//! A property that is not an identifier is reachable under an escaped name: `__dash__` for `-`, `__namespace__` for the
 //! reserved word. Source: Kubernetes documentation, "Validation expression", field names.
 
 use std::borrow::Cow;

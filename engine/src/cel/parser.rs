@@ -42,7 +42,7 @@ fn parse_with(source: SourceInfo, library: &Library, keep_macros: bool) -> Resul
     if source.text.len() > CODE_POINTS_MAX {
         let size = source.text.len();
         let message = format!("expression code point size exceeds limit: size: {size}, limit {CODE_POINTS_MAX}");
-        return Err(Issues::new(vec![Issue { location: Location::NONE, message }], &source));
+        return Err(Issues::new(vec![Issue::new(Location::NONE, message)], &source));
     }
     let tokens = lexer::tokenize(&source.text);
     let outcome = recovery::read(&source, &tokens);
@@ -103,7 +103,7 @@ impl Builder<'_> {
     }
 
     fn report(&mut self, location: Location, message: String) {
-        self.issues.push(Issue { location, message });
+        self.issues.push(Issue::new(location, message));
     }
 
     /// What stands for a part that is missing; the fault is reported already.

@@ -5,18 +5,25 @@
 //!
 //! Source: Kubernetes documentation, "Webhook conversion"; answers recorded from apiextensions-apiserver 1.37.
 
-use crate::meta::field::Path;
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::meta::field::{ErrorList, Path};
 use crate::meta::object_meta;
+use crate::meta::unmarshal::UnmarshalError;
 use crate::object;
 use crate::schema::typed::{Stop, Typed};
 use crate::value::{Map, Value, go_quote, go_type, json, json_type};
 
-use super::review_answer::{self, Wanted};
+use super::review_answer::{self, AnswerError, Wanted};
 use super::write::split_api_version;
 
 const GROUP: &str = "apiextensions.k8s.io";
 const KIND: &str = "ConversionReview";
 const SUCCESS: &str = "Success";
+/// What Go says of nothing.
+const NOTHING: &str = "unexpected end of JSON input";
 
 /// How a review is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,19 +34,49 @@ pub enum ReviewVersion {
     V1Beta1,
 }
 
+/// Why an object is not converted, in Kubernetes' words, as they stand after `object not decodable revision=7: `.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ConversionError {
+    /// The definition names no version of reviews that this server speaks.
+    #[error("no supported conversion review versions")]
+    NoReviewVersion,
+    /// The call got no answer, or none that says that it succeeded.
+    #[error("{webhook} failed: {why}")]
+    Failed {
+        /// `conversion webhook for g/v1, Kind=Foo`
+        webhook: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The answer is worth nothing.
+    #[error("{webhook} returned {what}")]
+    Answer {
+        /// `conversion webhook for g/v1, Kind=Foo`
+        webhook: String,
+        /// What the answer holds instead.
+        what: String,
+    },
+    /// What the answer holds is not an object, in the words of Go's decoder.
+    #[error("{0}")]
+    NotAnObject(String),
+    /// So many conversions wait that no more are begun.
+    #[error("{0}")]
+    Crowded(&'static str),
+}
+
 impl ReviewVersion {
     /// The first of a definition's `conversionReviewVersions` that this server speaks.
     ///
     /// # Errors
     ///
     /// There is none.
-    pub fn choose(versions: &[String]) -> Result<Self, String> {
+    pub fn choose(versions: &[String]) -> Result<Self, ConversionError> {
         let known = versions.iter().find_map(|version| match version.as_str() {
             "v1" => Some(ReviewVersion::V1),
             "v1beta1" => Some(ReviewVersion::V1Beta1),
             _ => None,
         });
-        known.ok_or_else(|| "no supported conversion review versions".to_owned())
+        known.ok_or(ConversionError::NoReviewVersion)
     }
 
     const fn name(self) -> &'static str {
@@ -82,27 +119,31 @@ impl Review<'_> {
     }
 
     /// What a call that got no answer comes to.
-    pub fn failed(&self, why: &str) -> String {
-        format!("{} failed: {why}", self.webhook())
+    pub fn failed(&self, why: impl fmt::Display) -> ConversionError {
+        ConversionError::Failed { webhook: self.webhook(), why: why.to_string() }
+    }
+
+    fn returned(&self, what: String) -> ConversionError {
+        ConversionError::Answer { webhook: self.webhook(), what }
     }
 
     /// The converted object in the body of an answer: its metadata is the original's but for labels and annotations.
     ///
     /// # Errors
     ///
-    /// The text that a server of 1.37 gives, as it stands after `object not decodable revision=7: `.
-    pub fn response(&self, body: &[u8]) -> Result<Value, String> {
-        let answered = decode(body, self.version).map_err(|why| self.failed(&why))?;
-        let objects = self.objects(answered).map_err(|why| self.failed(&why))?;
+    /// The answer does not hold the object in the version that is wanted.
+    pub fn response(&self, body: &[u8]) -> Result<Value, ConversionError> {
+        let answered = decode(body, self.version).map_err(|why| self.failed(why))?;
+        let objects = self.objects(answered).map_err(|why| self.failed(why))?;
         if objects.len() != 1 {
-            return Err(format!("{} returned {} objects, expected 1", self.webhook(), objects.len()));
+            return Err(self.returned(format!("{} objects, expected 1", objects.len())));
         }
         let Some(Value::Object(mut converted)) = objects.into_iter().next().map(only_object).transpose()? else {
-            return Err("unexpected end of JSON input".to_owned());
+            return Err(ConversionError::NotAnObject(NOTHING.to_owned()));
         };
         let (group, version) = split_api_version(text(&converted, "apiVersion")).unwrap_or_default();
         let received = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
-        let invalid = |why: String| format!("{} returned invalid object{why}", self.webhook());
+        let invalid = |why: String| self.returned(format!("invalid object{why}"));
         if received != self.desired {
             let why = format!(" at index 0: invalid groupVersion (expected {}, received {received})", self.desired);
             return Err(invalid(why));
@@ -119,43 +160,37 @@ impl Review<'_> {
             }
         }
         let metadata = self.restored_metadata(converted.get("metadata"));
-        let metadata = metadata.map_err(|why| format!("{} returned invalid metadata: {why}", self.webhook()))?;
+        let metadata = metadata.map_err(|why| self.returned(format!("invalid metadata: {why}")))?;
         converted.insert("metadata", metadata);
         Ok(Value::Object(converted))
     }
 
-    fn objects(&self, answered: Answer) -> Result<Vec<Value>, String> {
+    fn objects(&self, answered: Answer) -> Result<Vec<Value>, ReviewError> {
         let Answer { api_version, kind, response } = answered;
         if self.version == ReviewVersion::V1 && (api_version != format!("{GROUP}/v1") || kind != KIND) {
             let (group, version) = split_api_version(&api_version).unwrap_or_default();
-            return Err(format!(
-                "expected webhook response of {GROUP}/v1, Kind={KIND}, got {group}/{version}, Kind={kind}"
-            ));
+            return Err(ReviewError::OtherReview { found: format!("{group}/{version}, Kind={kind}") });
         }
-        let response = response.ok_or("no response provided")?;
+        let response = response.ok_or(ReviewError::NoResponse)?;
         if self.version == ReviewVersion::V1 && response.uid != self.uid {
-            let [expected, got] = [self.uid, response.uid.as_str()].map(go_quote);
-            return Err(format!("expected response.uid={expected}, got {got}"));
+            return Err(ReviewError::OtherUid { expected: self.uid.to_owned(), found: response.uid });
         }
         if response.status != SUCCESS {
-            return Err(if !response.message.is_empty() {
-                response.message
-            } else {
-                format!("response.result.status was '{}', not '{SUCCESS}'", response.status)
-            });
+            let Response { status, message, .. } = response;
+            return Err(if message.is_empty() { ReviewError::Status(status) } else { ReviewError::Refused(message) });
         }
         Ok(response.objects)
     }
 
     /// The original's metadata with the labels and annotations of the answer.
-    fn restored_metadata(&self, answered: Option<&Value>) -> Result<Value, String> {
-        let answered = answered.ok_or("missing metadata in converted object")?;
+    fn restored_metadata(&self, answered: Option<&Value>) -> Result<Value, MetadataError> {
+        let answered = answered.ok_or(MetadataError::Missing)?;
         let Value::Object(answered) = answered else {
-            return Err(format!("invalid metadata of type {} in converted object", go_type(answered)));
+            return Err(MetadataError::Type { found: go_type(answered), object: "converted" });
         };
         let mut metadata = self.object.get("metadata").cloned().unwrap_or_else(|| object! {});
         let Value::Object(restored) = &mut metadata else {
-            return Err(format!("invalid metadata of type {} in input object", go_type(&metadata)));
+            return Err(MetadataError::Type { found: go_type(&metadata), object: "input" });
         };
         for name in ["labels", "annotations"] {
             let Some(entries) = answered.get(name).filter(|value| !value.is_null()) else {
@@ -163,11 +198,10 @@ impl Review<'_> {
                 continue;
             };
             let Value::Object(texts) = entries else {
-                return Err(format!("invalid metadata.{name} of type {} in converted object", go_type(entries)));
+                return Err(MetadataError::FieldType { name, found: go_type(entries) });
             };
             if let Some((key, value)) = texts.iter().find(|(_, value)| value.as_str().is_none()) {
-                let found = go_type(value);
-                return Err(format!("metadata.{name}[{key}] must be a string, but is {found} in converted object"));
+                return Err(MetadataError::EntryType { name, key: key.to_owned(), found: go_type(value) });
             }
             if restored.get(name) != Some(entries) {
                 let parent = Path::new("metadata");
@@ -177,7 +211,7 @@ impl Review<'_> {
                     _ => object_meta::validate_annotations(entries, &parent.child("annotation")),
                 };
                 if !errors.is_empty() {
-                    return Err(errors.aggregate());
+                    return Err(MetadataError::Invalid(errors));
                 }
             }
             restored.insert(name, entries.clone());
@@ -189,6 +223,37 @@ impl Review<'_> {
         let kind = self.object.str_at(&["kind"]);
         format!("conversion webhook for {}, Kind={kind}", self.object.str_at(&["apiVersion"]))
     }
+}
+
+/// Why a review holds no objects.
+#[derive(Debug, Error)]
+enum ReviewError {
+    #[error("expected webhook response of {GROUP}/v1, Kind={KIND}, got {found}")]
+    OtherReview { found: String },
+    #[error("no response provided")]
+    NoResponse,
+    #[error("expected response.uid={}, got {}", go_quote(.expected), go_quote(.found))]
+    OtherUid { expected: String, found: String },
+    #[error("response.result.status was '{0}', not '{SUCCESS}'")]
+    Status(String),
+    /// What the webhook says itself.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// What is wrong with the metadata of a converted object.
+#[derive(Debug, Error)]
+enum MetadataError {
+    #[error("missing metadata in converted object")]
+    Missing,
+    #[error("invalid metadata of type {found} in {object} object")]
+    Type { found: &'static str, object: &'static str },
+    #[error("invalid metadata.{name} of type {found} in converted object")]
+    FieldType { name: &'static str, found: &'static str },
+    #[error("metadata.{name}[{key}] must be a string, but is {found} in converted object")]
+    EntryType { name: &'static str, key: String, found: &'static str },
+    #[error("{}", .0.aggregate())]
+    Invalid(ErrorList),
 }
 
 /// A decoded answer.
@@ -207,7 +272,7 @@ struct Response {
     message: String,
 }
 
-fn decode(body: &[u8], version: ReviewVersion) -> Result<Answer, String> {
+fn decode(body: &[u8], version: ReviewVersion) -> Result<Answer, AnswerError> {
     let wanted = Wanted {
         group: GROUP,
         version: version.name(),
@@ -254,20 +319,18 @@ fn decode_response<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Respon
 }
 
 /// A converted object must be an object with a kind.
-fn only_object(converted: Value) -> Result<Value, String> {
+fn only_object(converted: Value) -> Result<Value, ConversionError> {
+    let not_an_object = |why| Err(ConversionError::NotAnObject(why));
     match &converted {
-        Value::Null => Err("unexpected end of JSON input".to_owned()),
+        Value::Null => not_an_object(NOTHING.to_owned()),
         Value::Object(fields) => {
             if !text(fields, "kind").is_empty() && split_api_version(text(fields, "apiVersion")).is_ok() {
                 Ok(converted)
             } else {
-                Err(format!("Object 'Kind' is missing in '{}'", json::encode_to_string(&converted)))
+                not_an_object(format!("Object 'Kind' is missing in '{}'", json::encode_to_string(&converted)))
             }
         }
-        other => {
-            let found = json_type(other);
-            Err(format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"))
-        }
+        other => not_an_object(UnmarshalError::of_type(json_type(other), "map[string]interface {}").to_string()),
     }
 }
 
@@ -283,7 +346,7 @@ mod tests {
         json::decode(text.as_bytes()).expect("the test's own JSON")
     }
 
-    fn answer(object: &Value, body: &str) -> Result<Value, String> {
+    fn answer(object: &Value, body: &str) -> Result<Value, ConversionError> {
         let review = Review { version: ReviewVersion::V1, uid: "u", desired: "g/v2", object };
         review.response(body.as_bytes())
     }
@@ -310,7 +373,8 @@ mod tests {
     #[test]
     fn answers_that_are_none_are_told_as_kubernetes_tells_them() {
         let failed = |body: &str| {
-            answer(&original(), body).expect_err("no answer").replace("conversion webhook for g/v1, Kind=Foo ", "")
+            let error = answer(&original(), body).expect_err("no answer");
+            error.to_string().replace("conversion webhook for g/v1, Kind=Foo ", "")
         };
         assert_eq!(failed(&review("")), "returned 0 objects, expected 1");
         assert_eq!(failed(&review("null")), "unexpected end of JSON input");

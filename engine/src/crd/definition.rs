@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::crd::Names;
 use crate::meta::minor::Minor;
 use crate::meta::object_meta;
+use crate::meta::unmarshal::UnmarshalError;
 use crate::object;
 use crate::schema::json_schema::{Fields, JsonSchema};
 use crate::schema::typed::{Findings, Stop, Typed};
@@ -171,7 +172,7 @@ pub struct Condition {
 /// # Errors
 ///
 /// Go's text for the first value of a wrong type.
-pub fn decode(value: &Value) -> Result<(Definition, Findings), String> {
+pub fn decode(value: &Value) -> Result<(Definition, Findings), UnmarshalError> {
     decode_in(Minor::NEWEST, value)
 }
 
@@ -180,7 +181,7 @@ pub fn decode(value: &Value) -> Result<(Definition, Findings), String> {
 /// # Errors
 ///
 /// Go's text for the first value of a wrong type.
-pub fn decode_in(minor: Minor, value: &Value) -> Result<(Definition, Findings), String> {
+pub fn decode_in(minor: Minor, value: &Value) -> Result<(Definition, Findings), UnmarshalError> {
     Typed::run(|typed| {
         let mut definition = Definition { metadata: object! {}, minor, ..Definition::default() };
         typed.structure(value, KIND, |typed, name, value| {
@@ -406,7 +407,7 @@ fn decode_bytes(typed: &mut Typed<'_>, value: &Value) -> Option<String> {
         Ok(bytes) if bytes.is_empty() => None,
         Ok(_) => Some(text.replace(['\r', '\n'], "")),
         Err(error) => {
-            typed.save(error);
+            typed.save(error.to_string());
             None
         }
     }
@@ -693,7 +694,8 @@ mod tests {
     }
 
     fn check_error(text: &str, expected: &str) {
-        assert_eq!(decode(&value(text)).map(drop), Err(expected.to_owned()));
+        let error = decode(&value(text)).map(drop).map_err(|error| error.to_string());
+        assert_eq!(error, Err(expected.to_owned()));
     }
 
     #[test]

@@ -2,14 +2,39 @@
 //!
 //! Source: `k8s.io/apimachinery/pkg/apis/meta/v1/unstructured`, release 1.37: messages that clients see quote Go's types.
 
+use thiserror::Error;
+
 use crate::value::{Map, Value, go_print, go_type};
+
+/// A field that is not where it is looked for.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NestedError {
+    /// A value of another type.
+    #[error("{path} accessor error: {value} is of the type {found}, expected {expected}")]
+    WrongType {
+        /// `.spec.replicas`.
+        path: String,
+        /// The value as Go prints it.
+        value: String,
+        /// Its type in Go.
+        found: &'static str,
+        /// The type that is looked for.
+        expected: &'static str,
+    },
+    /// What the field would stand in is not an object.
+    #[error("value cannot be set because {path} is not a map[string]interface{{}}")]
+    NotAMap {
+        /// `.spec`.
+        path: String,
+    },
+}
 
 /// The integer behind `fields`; `None` where a field on the way is absent.
 ///
 /// # Errors
 ///
 /// A field on the way is not an object, or the last one not an integer.
-pub fn nested_int(object: &Value, fields: &[&str]) -> Result<Option<i64>, String> {
+pub fn nested_int(object: &Value, fields: &[&str]) -> Result<Option<i64>, NestedError> {
     match nested(object, fields)? {
         None => Ok(None),
         Some(Value::Int(number)) => Ok(Some(*number)),
@@ -22,7 +47,7 @@ pub fn nested_int(object: &Value, fields: &[&str]) -> Result<Option<i64>, String
 /// # Errors
 ///
 /// A field on the way is not an object, or the last one not a text.
-pub fn nested_str<'v>(object: &'v Value, fields: &[&str]) -> Result<Option<&'v str>, String> {
+pub fn nested_str<'v>(object: &'v Value, fields: &[&str]) -> Result<Option<&'v str>, NestedError> {
     match nested(object, fields)? {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
@@ -35,15 +60,12 @@ pub fn nested_str<'v>(object: &'v Value, fields: &[&str]) -> Result<Option<&'v s
 /// # Errors
 ///
 /// A field on the way is not an object.
-pub fn set_nested(object: &mut Value, fields: &[&str], value: Value) -> Result<(), String> {
+pub fn set_nested(object: &mut Value, fields: &[&str], value: Value) -> Result<(), NestedError> {
     let Some((last, way)) = fields.split_last() else { return Ok(()) };
     let mut at = object;
     for (depth, name) in way.iter().enumerate() {
         let Value::Object(map) = at else {
-            return Err(format!(
-                "value cannot be set because {} is not a map[string]interface{{}}",
-                json_path(&fields[..depth])
-            ));
+            return Err(NestedError::NotAMap { path: json_path(&fields[..depth]) });
         };
         at = map.entry(name);
         if at.is_null() {
@@ -55,7 +77,7 @@ pub fn set_nested(object: &mut Value, fields: &[&str], value: Value) -> Result<(
             map.insert(*last, value);
             Ok(())
         }
-        _ => Err(format!("value cannot be set because {} is not a map[string]interface{{}}", json_path(way))),
+        _ => Err(NestedError::NotAMap { path: json_path(way) }),
     }
 }
 
@@ -64,7 +86,7 @@ pub fn split_path(path: &str) -> Vec<&str> {
     path.strip_prefix('.').unwrap_or(path).split('.').collect()
 }
 
-fn nested<'v>(object: &'v Value, fields: &[&str]) -> Result<Option<&'v Value>, String> {
+fn nested<'v>(object: &'v Value, fields: &[&str]) -> Result<Option<&'v Value>, NestedError> {
     let mut at = object;
     for (depth, name) in fields.iter().enumerate() {
         match at {
@@ -79,13 +101,8 @@ fn nested<'v>(object: &'v Value, fields: &[&str]) -> Result<Option<&'v Value>, S
     Ok(Some(at))
 }
 
-fn wrong_type(fields: &[&str], value: &Value, expected: &str) -> String {
-    format!(
-        "{} accessor error: {} is of the type {}, expected {expected}",
-        json_path(fields),
-        go_print(value),
-        go_type(value)
-    )
+fn wrong_type(fields: &[&str], value: &Value, expected: &'static str) -> NestedError {
+    NestedError::WrongType { path: json_path(fields), value: go_print(value), found: go_type(value), expected }
 }
 
 fn json_path(fields: &[&str]) -> String {
@@ -100,8 +117,8 @@ mod tests {
     #[test]
     fn a_value_of_another_type_is_named_with_its_type_in_go() {
         let object = object! { "spec" => object! { "replicas" => "three" } };
-        let error = nested_int(&object, &["spec", "replicas"]).expect_err("a string is no integer");
-        assert_eq!(error, ".spec.replicas accessor error: three is of the type string, expected int64");
+        let error = nested_int(&object, &["spec", "replicas"]).expect_err("a string is not an integer");
+        assert_eq!(error.to_string(), ".spec.replicas accessor error: three is of the type string, expected int64");
     }
 
     #[test]

@@ -5,10 +5,13 @@
 //!
 //! Source: `runtime/serializer` of apimachinery 0.37.
 
+use thiserror::Error;
+
+use crate::meta::unmarshal::UnmarshalError;
 use crate::schema::typed::Typed;
 use crate::value::{Map, Value, json, json_type, yaml};
 
-use super::write::split_api_version;
+use super::write::{ApiVersionError, split_api_version};
 
 /// The review that was asked for.
 pub struct Wanted<'w> {
@@ -32,23 +35,58 @@ pub struct Answered {
     pub body: Value,
 }
 
+/// Why an answer is not a review, in Go's words.
+#[derive(Debug, Error)]
+pub enum AnswerError {
+    /// It is not JSON.
+    #[error("couldn't get version/kind; json parse error: {0}")]
+    Json(json::Error),
+    /// It is not YAML.
+    #[error("{0}")]
+    Yaml(yaml::Error),
+    /// Its type and version can't be read.
+    #[error("couldn't get version/kind; json parse error: {0}")]
+    TypeMeta(UnmarshalError),
+    /// Its version is not one.
+    #[error(transparent)]
+    ApiVersion(#[from] ApiVersionError),
+    /// It is another kind that the reference's scheme has.
+    #[error("converting ({found}) to ({wanted}): unknown conversion")]
+    OtherKind {
+        /// `v1.Status`
+        found: String,
+        /// `v1.ConversionReview`
+        wanted: String,
+    },
+    /// It is a kind that the reference's scheme does not have.
+    #[error("no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\"")]
+    UnknownKind {
+        /// The kind of the answer.
+        kind: String,
+        /// The apiVersion of the answer.
+        version: String,
+    },
+    /// A field of it is of another type.
+    #[error(transparent)]
+    Unmarshal(#[from] UnmarshalError),
+}
+
 /// Reads an answer as the reference's codec does: JSON, or YAML where it does not look like JSON.
 ///
 /// # Errors
 ///
-/// Go's texts.
-pub fn read(body: &[u8], wanted: &Wanted<'_>) -> Result<Answered, String> {
-    const NO_TYPE: &str = "couldn't get version/kind; json parse error: ";
+/// It is not JSON or YAML, or not the review that is wanted.
+pub fn read(body: &[u8], wanted: &Wanted<'_>) -> Result<Answered, AnswerError> {
     const TYPE: &str =
         r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
     let looks_like_json = body.trim_ascii_start().starts_with(b"{");
     let body = if looks_like_json {
-        json::decode(body).map_err(|error| format!("{NO_TYPE}{error}"))?
+        json::decode(body).map_err(AnswerError::Json)?
     } else {
-        yaml::decode(body).map_err(|error| error.to_string())?
+        yaml::decode(body).map_err(AnswerError::Yaml)?
     };
     if !matches!(body, Value::Object(_) | Value::Null) {
-        return Err(format!("{NO_TYPE}json: cannot unmarshal {} into Go value of type {TYPE}", json_type(&body)));
+        return Err(AnswerError::TypeMeta(UnmarshalError::of_type(json_type(&body), TYPE)));
     }
     let (mut api_version, mut kind) = (String::new(), String::new());
     let types = Typed::run(|typed| {
@@ -61,13 +99,13 @@ pub fn read(body: &[u8], wanted: &Wanted<'_>) -> Result<Answered, String> {
         }
         Ok(())
     });
-    types.map_err(|error| format!("{NO_TYPE}{error}"))?;
+    types.map_err(AnswerError::TypeMeta)?;
     check_type(&api_version, &kind, wanted)?;
     Ok(Answered { api_version, kind, body })
 }
 
 /// The type must be one that the reference's scheme for webhooks knows, and the one that is wanted.
-fn check_type(api_version: &str, kind: &str, wanted: &Wanted<'_>) -> Result<(), String> {
+fn check_type(api_version: &str, kind: &str, wanted: &Wanted<'_>) -> Result<(), AnswerError> {
     let (group, name) = split_api_version(api_version)?;
     let group = if group.is_empty() && name.is_empty() { wanted.group } else { group };
     let name = if name.is_empty() && group == wanted.group { wanted.version } else { name };
@@ -78,9 +116,9 @@ fn check_type(api_version: &str, kind: &str, wanted: &Wanted<'_>) -> Result<(), 
     }
     let is_known = kind == wanted.kind || wanted.others.contains(&kind);
     if is_status || (group == wanted.group && ["v1", "v1beta1"].contains(&name) && is_known) {
-        let (version, review) = (wanted.version, wanted.kind);
-        return Err(format!("converting ({name}.{kind}) to ({version}.{review}): unknown conversion"));
+        let (found, wanted) = (format!("{name}.{kind}"), format!("{}.{}", wanted.version, wanted.kind));
+        return Err(AnswerError::OtherKind { found, wanted });
     }
-    let given = if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") };
-    Err(format!("no kind \"{kind}\" is registered for version \"{given}\" in scheme \"pkg/runtime/scheme.go:111\""))
+    let version = if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") };
+    Err(AnswerError::UnknownKind { kind: kind.to_owned(), version })
 }

@@ -8,12 +8,16 @@
 
 use std::sync::Arc;
 
+use thiserror::Error;
+
 use super::ServedVersion;
-use super::nested::{nested_int, nested_str, split_path};
-use crate::meta::field::{self, ErrorList, ErrorType, Path};
+use super::nested::{NestedError, nested_int, nested_str, split_path};
+use crate::meta::field::{self, ErrorList, ErrorType, Path, Subject};
+use crate::meta::unmarshal::UnmarshalError;
 use crate::meta::{names, object_meta};
 use crate::object;
 use crate::schema::correlate::Correlated;
+use crate::schema::default::TooLarge;
 use crate::schema::rules::{Limits, Run};
 use crate::schema::structural::Structural;
 use crate::schema::{coerce, default, list_type, prune, validate};
@@ -24,6 +28,34 @@ pub type Observe<'o, 'a> = &'o mut dyn FnMut(Run<'_, 'a>);
 
 const METADATA: Path<'static> = Path::new("metadata");
 const REPLICAS_MAX: i64 = i32::MAX as i64;
+
+/// Why an object can't be read.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum ReadError {
+    /// A value that its Go type can't hold.
+    #[error(transparent)]
+    Unmarshal(#[from] UnmarshalError),
+    /// `apiVersion` or `kind` is not a text.
+    #[error(transparent)]
+    Nested(#[from] NestedError),
+    /// `apiVersion` is not one.
+    #[error(transparent)]
+    ApiVersion(#[from] ApiVersionError),
+    /// An embedded object has a field of another type.
+    #[error(transparent)]
+    Embedded(#[from] Box<field::Error>),
+    /// The defaults are too many.
+    #[error(transparent)]
+    TooLarge(#[from] TooLarge),
+    /// The internal type of the kind can't hold it, in Go's words.
+    #[error("{0}")]
+    Internal(String),
+}
+
+/// An `apiVersion` with more than one slash.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("unexpected GroupVersion string: {0}")]
+pub struct ApiVersionError(String);
 
 /// Where an object comes from, which decides how strictly its metadata is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,10 +79,10 @@ pub enum Origin {
 /// # Errors
 ///
 /// The version is not served, metadata can't be read, or the defaults are too many.
-pub fn decode(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origin) -> Result<Vec<String>, String> {
+pub fn decode(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origin) -> Result<Vec<String>, ReadError> {
     let unknown = coerce(object, versions, origin)?;
     match (set_defaults(object, versions), origin) {
-        (Err(error), Origin::Request) => Err(error),
+        (Err(error), Origin::Request) => Err(error.into()),
         // What is stored is told as far as it goes.
         _ => Ok(unknown),
     }
@@ -61,9 +93,9 @@ pub fn decode(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origi
 /// # Errors
 ///
 /// They are too many for an object that is stored.
-pub fn set_defaults(object: &mut Value, versions: &[Arc<ServedVersion>]) -> Result<(), String> {
+pub fn set_defaults(object: &mut Value, versions: &[Arc<ServedVersion>]) -> Result<(), TooLarge> {
     match own_version(object, versions) {
-        Some(version) => default::apply(object, &version.structural).map_err(|error| error.to_string()),
+        Some(version) => default::apply(object, &version.structural),
         None => Ok(()),
     }
 }
@@ -73,7 +105,7 @@ pub fn set_defaults(object: &mut Value, versions: &[Arc<ServedVersion>]) -> Resu
 /// # Errors
 ///
 /// The version is not served, or metadata can't be read.
-pub fn coerce(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origin) -> Result<Vec<String>, String> {
+pub fn coerce(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origin) -> Result<Vec<String>, ReadError> {
     let kind = nested_str(object, &["kind"])?.map(str::to_owned);
     let api_version = nested_str(object, &["apiVersion"])?.map(str::to_owned);
     let mut unknown = Vec::new();
@@ -85,7 +117,7 @@ pub fn coerce(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origi
                 Some(metadata)
             }
             Err(_) if origin != Origin::Request => Some(object_meta::decode_leniently(metadata)),
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(error.into()),
         },
     };
     let (group, _) = split_api_version(api_version.as_deref().unwrap_or_default())?;
@@ -102,7 +134,7 @@ pub fn coerce(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origi
         }
         let drop_invalid = origin != Origin::Request;
         let embedded = coerce::coerce(&Path::ROOT, object, schema, false, drop_invalid);
-        unknown.extend(embedded.map_err(|error| error.to_string())?);
+        unknown.extend(embedded?);
         if let (Origin::Store, Some(Value::Object(metadata))) = (origin, &mut metadata)
             && metadata.get("generation").and_then(Value::as_i64).unwrap_or_default() == 0
         {
@@ -133,11 +165,11 @@ fn own_version<'v>(object: &Value, versions: &'v [Arc<ServedVersion>]) -> Option
 /// # Errors
 ///
 /// It has more than one slash.
-pub fn split_api_version(api_version: &str) -> Result<(&str, &str), String> {
+pub fn split_api_version(api_version: &str) -> Result<(&str, &str), ApiVersionError> {
     match api_version.matches('/').count() {
         0 => Ok(("", api_version)),
         1 => Ok(api_version.split_once('/').unwrap_or(("", api_version))),
-        _ => Err(format!("unexpected GroupVersion string: {api_version}")),
+        _ => Err(ApiVersionError(api_version.to_owned())),
     }
 }
 
@@ -215,9 +247,14 @@ pub fn validate_create_observed<'a>(
 }
 
 /// Every error of a write to the main resource over `old`. Failures of rules that are forgiven, as `new` left the value
-/// alone, are added to `warnings`.
-pub fn validate_update(version: &ServedVersion, new: &Value, old: &Value, warnings: &mut Vec<String>) -> ErrorList {
-    validate_update_observed(version, new, old, warnings, &mut |_| {})
+/// alone, are added to `ratcheted`.
+pub fn validate_update(
+    version: &ServedVersion,
+    new: &Value,
+    old: &Value,
+    ratcheted: &mut Vec<field::Error>,
+) -> ErrorList {
+    validate_update_observed(version, new, old, ratcheted, &mut |_| {})
 }
 
 /// [`validate_update`]; `observe` is told each evaluation of a rule.
@@ -225,7 +262,7 @@ pub fn validate_update_observed<'a>(
     version: &'a ServedVersion,
     new: &'a Value,
     old: &'a Value,
-    warnings: &mut Vec<String>,
+    ratcheted: &mut Vec<field::Error>,
     observe: Observe<'_, 'a>,
 ) -> ErrorList {
     let mut errors = validate_type_meta(version, new);
@@ -237,18 +274,18 @@ pub fn validate_update_observed<'a>(
     }
     errors.extend(coerce::validate_embedded(&Path::ROOT, new, &version.structural, false));
     validate_list_types_update(version, new, old, &mut errors);
-    run_rules(version, new, Some(old), &mut errors, warnings, observe);
+    run_rules(version, new, Some(old), &mut errors, ratcheted, observe);
     errors
 }
 
-/// Every error of a write to `/status` over `old`; `warnings` as for [`validate_update`].
+/// Every error of a write to `/status` over `old`; `ratcheted` as for [`validate_update`].
 pub fn validate_status_update(
     version: &ServedVersion,
     new: &Value,
     old: &Value,
-    warnings: &mut Vec<String>,
+    ratcheted: &mut Vec<field::Error>,
 ) -> ErrorList {
-    validate_status_update_observed(version, new, old, warnings, &mut |_| {})
+    validate_status_update_observed(version, new, old, ratcheted, &mut |_| {})
 }
 
 /// [`validate_status_update`]; `observe` is told each evaluation of a rule.
@@ -256,7 +293,7 @@ pub fn validate_status_update_observed<'a>(
     version: &'a ServedVersion,
     new: &'a Value,
     old: &'a Value,
-    warnings: &mut Vec<String>,
+    ratcheted: &mut Vec<field::Error>,
     observe: Observe<'_, 'a>,
 ) -> ErrorList {
     let mut errors = validate_type_meta(version, new);
@@ -266,7 +303,7 @@ pub fn validate_status_update_observed<'a>(
         validate_scale_status(version, new, &mut errors);
     }
     validate_list_types_update(version, new, old, &mut errors);
-    run_rules(version, new, Some(old), &mut errors, warnings, observe);
+    run_rules(version, new, Some(old), &mut errors, ratcheted, observe);
     errors
 }
 
@@ -363,14 +400,14 @@ fn validate_scale_status(version: &ServedVersion, object: &Value, errors: &mut E
     if let Some(path) = &scale.label_selector_path
         && let Err(error) = nested_str(object, &split_path(path))
     {
-        errors.push(field::Error::invalid(&Path::new(path), "", error));
+        errors.push(field::Error::invalid(&Path::new(path), "", error.to_string()));
     }
 }
 
 fn validate_replicas(path: &str, object: &Value, errors: &mut ErrorList) {
     let at = Path::new(path);
     match nested_int(object, &split_path(path)) {
-        Err(error) => errors.push(field::Error::invalid(&at, 0, error)),
+        Err(error) => errors.push(field::Error::invalid(&at, 0, error.to_string())),
         Ok(Some(replicas)) if replicas < 0 => {
             errors.push(field::Error::invalid(&at, replicas, "should be a non-negative integer"));
         }
@@ -391,7 +428,7 @@ fn run_rules<'a>(
     new: &'a Value,
     old: Option<&'a Value>,
     errors: &mut ErrorList,
-    warnings: &mut Vec<String>,
+    ratcheted: &mut Vec<field::Error>,
     observe: Observe<'_, 'a>,
 ) {
     const BLOCKING: [ErrorType; 5] =
@@ -401,17 +438,14 @@ fn run_rules<'a>(
         return;
     }
     if errors.has_any(&BLOCKING) {
-        errors.push(field::Error::invalid(
-            &Path::ROOT,
-            Value::Null,
-            "some validation rules were not checked because the object was invalid; correct the existing errors to \
-             complete validation",
-        ));
+        let detail = "some validation rules were not checked because the object was invalid; correct the existing errors to \
+                      complete validation";
+        errors.push(field::Error::invalid(&Path::ROOT, Value::Null, detail).about(Subject::SkippedRules));
         return;
     }
     let ratchets = version.minor >= validate::RATCHETS_SINCE;
     let correlated = old.filter(|_| ratchets).map(|old| Correlated::new(new, old, &version.structural));
     let findings = rules.evaluate(&Path::ROOT, new, old, correlated.as_ref(), Limits::default(), observe);
     errors.extend(findings.errors);
-    warnings.extend(findings.warnings);
+    ratcheted.extend(findings.ratcheted);
 }

@@ -15,7 +15,7 @@ use crate::meta::selector::LabelSelector;
 use crate::object;
 use crate::policy::environment::{Declarations, no_variables};
 use crate::policy::expression;
-use crate::policy::mutation::{CompileError, PatchType};
+use crate::policy::mutation::{CompileError, MutationType};
 use crate::value::Value;
 
 use super::strategy::{Cell, Table};
@@ -296,7 +296,7 @@ impl Compiler {
     }
 
     /// The fault of an expression that makes a patch.
-    pub fn patch_fault(&self, field: &FieldRef<'_>, patch: PatchType) -> Option<Error> {
+    pub fn patch_fault(&self, field: &FieldRef<'_>, patch: MutationType) -> Option<Error> {
         let text = field.text().trim();
         match patch.compile(text, &self.env(text).with_mutations()).err()? {
             CompileError::Invalid(why) => Some(Error::invalid(field.path(), text, why)),

@@ -134,7 +134,7 @@ pub fn quantity(field: &FieldRef<'_>) -> Quantity {
     parse(field.value())
 }
 
-/// The quantity that a value is; what is no quantity reads as 0.
+/// The quantity that a value is; what is not a quantity reads as 0.
 pub fn parse(value: Option<&Value>) -> Quantity {
     let text = value.and_then(Value::as_str).unwrap_or("0");
     Quantity::parse(text).unwrap_or_else(|_| Quantity::from_i64(0))

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::crd::write::Observe;
+use crate::crd::write::{Observe, ReadError};
 use crate::crd::{Column, ServedVersion, write};
-use crate::meta::field::ErrorList;
+use crate::meta::field::{Error, ErrorList};
 use crate::object;
 use crate::schema::typed::Findings;
 use crate::types::Message;
@@ -115,7 +115,7 @@ pub trait Strategy: Send + Sync {
     /// # Errors
     ///
     /// What Go's decoder says of a field that has another type.
-    fn decode(&self, object: Value, _versions: &[Arc<ServedVersion>]) -> Result<Decoded, String> {
+    fn decode(&self, object: Value, _versions: &[Arc<ServedVersion>]) -> Result<Decoded, ReadError> {
         let Some(message) = super::type_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"])) else {
             return Ok(Decoded::unstructured(object, Vec::new()));
         };
@@ -135,7 +135,7 @@ pub trait Strategy: Send + Sync {
     /// # Errors
     ///
     /// Go's text.
-    fn internalize(&self, _object: &mut Value) -> Result<(), String> {
+    fn internalize(&self, _object: &mut Value) -> Result<(), ReadError> {
         Ok(())
     }
 
@@ -157,7 +157,7 @@ pub trait Strategy: Send + Sync {
     /// # Errors
     ///
     /// The version is not known, or the defaults are too many.
-    fn set_defaults(&self, object: Value, versions: &[Arc<ServedVersion>]) -> Result<Decoded, String> {
+    fn set_defaults(&self, object: Value, versions: &[Arc<ServedVersion>]) -> Result<Decoded, ReadError> {
         self.decode(object, versions)
     }
 
@@ -166,7 +166,7 @@ pub trait Strategy: Send + Sync {
     /// # Errors
     ///
     /// What can't be converted.
-    fn settle(&self, object: Value, _versions: &[Arc<ServedVersion>]) -> Result<Value, String> {
+    fn settle(&self, object: Value, _versions: &[Arc<ServedVersion>]) -> Result<Value, ReadError> {
         Ok(object)
     }
 
@@ -246,7 +246,7 @@ pub trait Strategy: Send + Sync {
         (version, subresource): (&'a ServedVersion, Subresource),
         new: &'a Value,
         old: &'a Value,
-        _ratcheted: &mut Vec<String>,
+        _ratcheted: &mut Vec<Error>,
         _observe: Observe<'_, 'a>,
     ) -> ErrorList {
         self.validate_update(version, subresource, new, old)
@@ -407,17 +407,17 @@ impl Strategy for Unchecked {
 pub struct Custom;
 
 impl Strategy for Custom {
-    fn decode(&self, mut object: Value, versions: &[Arc<ServedVersion>]) -> Result<Decoded, String> {
+    fn decode(&self, mut object: Value, versions: &[Arc<ServedVersion>]) -> Result<Decoded, ReadError> {
         let unknown_fields = write::decode(&mut object, versions, write::Origin::Request)?;
         Ok(Decoded::unstructured(object, unknown_fields))
     }
 
-    fn set_defaults(&self, mut object: Value, versions: &[Arc<ServedVersion>]) -> Result<Decoded, String> {
+    fn set_defaults(&self, mut object: Value, versions: &[Arc<ServedVersion>]) -> Result<Decoded, ReadError> {
         write::set_defaults(&mut object, versions)?;
         Ok(Decoded::unstructured(object, Vec::new()))
     }
 
-    fn settle(&self, mut object: Value, versions: &[Arc<ServedVersion>]) -> Result<Value, String> {
+    fn settle(&self, mut object: Value, versions: &[Arc<ServedVersion>]) -> Result<Value, ReadError> {
         write::coerce(&mut object, versions, write::Origin::Admission)?;
         Ok(object)
     }
@@ -469,7 +469,7 @@ impl Strategy for Custom {
         (version, subresource): (&'a ServedVersion, Subresource),
         new: &'a Value,
         old: &'a Value,
-        ratcheted: &mut Vec<String>,
+        ratcheted: &mut Vec<Error>,
         observe: Observe<'_, 'a>,
     ) -> ErrorList {
         match subresource {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use thiserror::Error;
+
 use crate::value::go_quote;
 
 /// An address, perhaps with a zone.
@@ -14,12 +16,26 @@ pub struct Address<'t> {
     pub zone: Option<&'t str>,
 }
 
+/// Why a text is not an address, in Go's words: `ParseAddr("x"): unable to parse IP`.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("ParseAddr({}): {what}{}", go_quote(.text), show_place(.place))]
+pub struct AddressError {
+    text: String,
+    what: &'static str,
+    /// What could not be read; empty for the whole text.
+    place: String,
+}
+
+fn show_place(place: &str) -> String {
+    if place.is_empty() { String::new() } else { format!(" (at {})", go_quote(place)) }
+}
+
 /// Reads `192.0.2.1` or `2001:db8::1%eth0`.
 ///
 /// # Errors
 ///
-/// Go's text: `ParseAddr("x"): unable to parse IP`.
-pub fn parse(text: &str) -> Result<Address<'_>, String> {
+/// The text is not an address.
+pub fn parse(text: &str) -> Result<Address<'_>, AddressError> {
     let fault = match text.bytes().find(|byte| matches!(byte, b'.' | b':' | b'%')) {
         Some(b'.') => match parse_v4(text) {
             Ok(address) => return Ok(Address { ip: IpAddr::V4(address), zone: None }),
@@ -32,8 +48,7 @@ pub fn parse(text: &str) -> Result<Address<'_>, String> {
         Some(_) => Fault::new("missing IPv6 address"),
         None => Fault::new("unable to parse IP"),
     };
-    let place = if fault.at.is_empty() { String::new() } else { format!(" (at {})", go_quote(fault.at)) };
-    Err(format!("ParseAddr({}): {}{place}", go_quote(text), fault.what))
+    Err(AddressError { text: text.to_owned(), what: fault.what, place: fault.at.to_owned() })
 }
 
 /// Reads an address as Kubernetes did at first: parts of IPv4 may have leading zeros, and there are no zones.
@@ -189,26 +204,48 @@ pub struct Prefix {
     pub bits: u8,
 }
 
+/// Why a text is not a prefix, in Go's words: `netip.ParsePrefix("x"): no '/'`.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("netip.ParsePrefix({}): {fault}", go_quote(.text))]
+pub struct PrefixError {
+    text: String,
+    fault: PrefixFault,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+enum PrefixFault {
+    #[error("no '/'")]
+    NoSlash,
+    #[error("{0}")]
+    Address(AddressError),
+    #[error("IPv6 zones cannot be present in a prefix")]
+    Zone,
+    #[error("bad bits after slash: {}", go_quote(.0))]
+    Bits(String),
+    #[error("prefix length out of range")]
+    Length,
+}
+
 impl Prefix {
     /// Reads `10.0.0.0/8`; the address may have bits behind the prefix.
     ///
     /// # Errors
     ///
-    /// Go's text: `netip.ParsePrefix("x"): no '/'`.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let fault = |what: &str| format!("netip.ParsePrefix({}): {what}", go_quote(text));
-        let (address, bits) = text.rsplit_once('/').ok_or_else(|| fault("no '/'"))?;
-        let address = parse(address).map_err(|error| fault(&error))?;
+    /// The text is not a prefix.
+    pub fn parse(text: &str) -> Result<Self, PrefixError> {
+        let error = |fault| PrefixError { text: text.to_owned(), fault };
+        let (address, bits) = text.rsplit_once('/').ok_or_else(|| error(PrefixFault::NoSlash))?;
+        let address = parse(address).map_err(|fault| error(PrefixFault::Address(fault)))?;
         if address.zone.is_some() {
-            return Err(fault("IPv6 zones cannot be present in a prefix"));
+            return Err(error(PrefixFault::Zone));
         }
-        let bad_bits = || fault(&format!("bad bits after slash: {}", go_quote(bits)));
+        let bad_bits = || error(PrefixFault::Bits(bits.to_owned()));
         if bits.len() > 1 && !bits.starts_with(|char: char| matches!(char, '1'..='9')) {
             return Err(bad_bits());
         }
         let bits: i64 = bits.parse().map_err(|_| bad_bits())?;
         let bits = u8::try_from(bits).ok().filter(|bits| *bits <= width(address.ip));
-        Ok(Prefix { ip: address.ip, bits: bits.ok_or_else(|| fault("prefix length out of range"))? })
+        Ok(Prefix { ip: address.ip, bits: bits.ok_or_else(|| error(PrefixFault::Length))? })
     }
 
     /// The same without the bits behind the prefix.
@@ -294,9 +331,9 @@ mod tests {
             ("12345::", r#"each group must have 4 or less digits (at "12345::")"#),
         ] {
             let expected = format!("ParseAddr({}): {what}", go_quote(text));
-            assert_eq!(parse(text), Err(expected), "{text}");
+            assert_eq!(parse(text).map_err(|error| error.to_string()), Err(expected), "{text}");
         }
-        let bits = Prefix::parse("::/+1").map(|_| ());
+        let bits = Prefix::parse("::/+1").map(drop).map_err(|error| error.to_string());
         assert_eq!(bits, Err(r#"netip.ParsePrefix("::/+1"): bad bits after slash: "+1""#.to_owned()));
     }
 

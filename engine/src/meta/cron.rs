@@ -4,11 +4,15 @@
 //!
 //! Source: `ParseStandard` of robfig/cron 3.0, whose errors clients see.
 
-use super::{duration, time_zone};
-use crate::value::go_quote;
+use thiserror::Error;
+
+use super::duration::{self, DurationError};
+use super::time_zone::{self, TimeZoneError};
+use super::{NumberError, atoi};
 use crate::work;
 
 /// What a field may say: the least and the largest number, and names from the least on.
+#[derive(Clone, Copy)]
 struct Bounds {
     min: u64,
     max: u64,
@@ -29,14 +33,102 @@ const FIELDS: [Bounds; 5] = [
 
 const DESCRIPTORS: [&str; 7] = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
 
+/// What is wrong with a schedule, in the words of the library, and where that panics, of the panic.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CronError {
+    /// There is nothing.
+    #[error("empty spec string")]
+    Empty,
+    /// There is a time zone and nothing else.
+    #[error("invalid schedule format: runtime error: slice bounds out of range [:-1]")]
+    ZoneAlone,
+    /// There is no such time zone.
+    #[error("provided bad location {zone}: {error}")]
+    Zone {
+        /// The name of the zone.
+        zone: String,
+        /// Why it can't be loaded.
+        error: TimeZoneError,
+    },
+    /// A word behind `@` that means nothing.
+    #[error("unrecognized descriptor: {0}")]
+    Descriptor(String),
+    /// An interval that can't be read.
+    #[error("failed to parse duration {descriptor}: {error}")]
+    Interval {
+        /// `@every` and the interval.
+        descriptor: String,
+        /// What is wrong with the interval.
+        error: DurationError,
+    },
+    /// Other than five fields.
+    #[error("expected exactly 5 fields, found {}: [{}]", .0.len(), .0.join(" "))]
+    FieldCount(Vec<String>),
+    /// `1-2-3`
+    #[error("too many hyphens: {0}")]
+    Hyphens(String),
+    /// `*/2/3`
+    #[error("too many slashes: {0}")]
+    Slashes(String),
+    /// A range that begins too early.
+    #[error("beginning of range ({start}) below minimum ({min}): {range}")]
+    BelowMinimum {
+        /// Where it begins.
+        start: u64,
+        /// Where it may begin.
+        min: u64,
+        /// As it is written.
+        range: String,
+    },
+    /// A range that ends too late.
+    #[error("end of range ({end}) above maximum ({max}): {range}")]
+    AboveMaximum {
+        /// Where it ends.
+        end: u64,
+        /// Where it may end.
+        max: u64,
+        /// As it is written.
+        range: String,
+    },
+    /// A range that ends before it begins.
+    #[error("beginning of range ({start}) beyond end of range ({end}): {range}")]
+    Backwards {
+        /// Where it begins.
+        start: u64,
+        /// Where it ends.
+        end: u64,
+        /// As it is written.
+        range: String,
+    },
+    /// `*/0`
+    #[error("step of range should be a positive number: {0}")]
+    Step(String),
+    /// Something else than a number.
+    #[error("failed to parse int from {text}: {error}")]
+    Number {
+        /// As it is written.
+        text: String,
+        /// What is wrong with it.
+        error: NumberError,
+    },
+    /// A number below zero.
+    #[error("negative number ({number}) not allowed: {text}")]
+    Negative {
+        /// The number.
+        number: i64,
+        /// As it is written.
+        text: String,
+    },
+}
+
 /// Checks a schedule.
 ///
 /// # Errors
 ///
-/// The text of the library, and where that panics, of the panic.
-pub fn check(schedule: &str) -> Result<(), String> {
+/// What is wrong with it first.
+pub fn check(schedule: &str) -> Result<(), CronError> {
     if schedule.is_empty() {
-        return Err("empty spec string".to_owned());
+        return Err(CronError::Empty);
     }
     work::bytes(schedule.len());
     let schedule = without_zone(schedule)?;
@@ -45,41 +137,41 @@ pub fn check(schedule: &str) -> Result<(), String> {
     }
     let fields: Vec<&str> = schedule.split_whitespace().collect();
     if fields.len() != FIELDS.len() {
-        return Err(format!("expected exactly 5 fields, found {}: [{}]", fields.len(), fields.join(" ")));
+        return Err(CronError::FieldCount(fields.into_iter().map(str::to_owned).collect()));
     }
     fields.iter().zip(&FIELDS).try_for_each(|(field, bounds)| check_field(field, bounds))
 }
 
 /// The schedule without the time zone before it.
-fn without_zone(schedule: &str) -> Result<&str, String> {
+fn without_zone(schedule: &str) -> Result<&str, CronError> {
     let Some(rest) = schedule.strip_prefix("TZ=").or_else(|| schedule.strip_prefix("CRON_TZ=")) else {
         return Ok(schedule);
     };
     let Some((zone, rest)) = rest.split_once(' ') else {
-        return Err("invalid schedule format: runtime error: slice bounds out of range [:-1]".to_owned());
+        return Err(CronError::ZoneAlone);
     };
-    time_zone::check(zone).map_err(|error| format!("provided bad location {zone}: {error}"))?;
+    time_zone::check(zone).map_err(|error| CronError::Zone { zone: zone.to_owned(), error })?;
     Ok(rest.trim())
 }
 
-fn check_descriptor(descriptor: &str) -> Result<(), String> {
+fn check_descriptor(descriptor: &str) -> Result<(), CronError> {
     if DESCRIPTORS.contains(&descriptor) {
         return Ok(());
     }
     let Some(every) = descriptor.strip_prefix("@every ") else {
-        return Err(format!("unrecognized descriptor: {descriptor}"));
+        return Err(CronError::Descriptor(descriptor.to_owned()));
     };
-    let failed = |error| format!("failed to parse duration {descriptor}: {error}");
+    let failed = |error| CronError::Interval { descriptor: descriptor.to_owned(), error };
     duration::parse_go(every).map(drop).map_err(failed)
 }
 
-fn check_field(field: &str, bounds: &Bounds) -> Result<(), String> {
+fn check_field(field: &str, bounds: &Bounds) -> Result<(), CronError> {
     let mut ranges = field.split(',').filter(|range| !range.is_empty());
     ranges.try_for_each(|range| check_range(range, bounds))
 }
 
 /// `*`, `3`, `3-5`, and each with a step: `*/2`.
-fn check_range(range: &str, bounds: &Bounds) -> Result<(), String> {
+fn check_range(range: &str, bounds: &Bounds) -> Result<(), CronError> {
     let (low_and_high, steps) = range.split_once('/').map_or((range, None), |(range, steps)| (range, Some(steps)));
     let (low, high) = low_and_high.split_once('-').map_or((low_and_high, None), |(low, high)| (low, Some(high)));
     let (start, mut end) = match low {
@@ -88,7 +180,7 @@ fn check_range(range: &str, bounds: &Bounds) -> Result<(), String> {
             let start = number_or_name(low, bounds)?;
             match high {
                 None => (start, start),
-                Some(high) if high.contains('-') => return Err(format!("too many hyphens: {range}")),
+                Some(high) if high.contains('-') => return Err(CronError::Hyphens(range.to_owned())),
                 Some(high) => (start, number_or_name(high, bounds)?),
             }
         }
@@ -96,34 +188,35 @@ fn check_range(range: &str, bounds: &Bounds) -> Result<(), String> {
     let mut step = 1;
     if let Some(steps) = steps {
         if steps.contains('/') {
-            return Err(format!("too many slashes: {range}"));
+            return Err(CronError::Slashes(range.to_owned()));
         }
         step = number(steps)?;
         if high.is_none() {
             end = bounds.max;
         }
     }
-    check_limits(start, end, bounds).map_err(|error| format!("{error}: {range}"))?;
+    check_limits(start, end, bounds, range)?;
     if step == 0 {
-        return Err(format!("step of range should be a positive number: {range}"));
+        return Err(CronError::Step(range.to_owned()));
     }
     Ok(())
 }
 
-fn check_limits(start: u64, end: u64, bounds: &Bounds) -> Result<(), String> {
-    if start < bounds.min {
-        return Err(format!("beginning of range ({start}) below minimum ({})", bounds.min));
+fn check_limits(start: u64, end: u64, bounds: &Bounds, range: &str) -> Result<(), CronError> {
+    let (Bounds { min, max, .. }, range) = (*bounds, || range.to_owned());
+    if start < min {
+        return Err(CronError::BelowMinimum { start, min, range: range() });
     }
-    if end > bounds.max {
-        return Err(format!("end of range ({end}) above maximum ({})", bounds.max));
+    if end > max {
+        return Err(CronError::AboveMaximum { end, max, range: range() });
     }
     if start > end {
-        return Err(format!("beginning of range ({start}) beyond end of range ({end})"));
+        return Err(CronError::Backwards { start, end, range: range() });
     }
     Ok(())
 }
 
-fn number_or_name(text: &str, bounds: &Bounds) -> Result<u64, String> {
+fn number_or_name(text: &str, bounds: &Bounds) -> Result<u64, CronError> {
     let lower = text.to_lowercase();
     match (bounds.min..).zip(bounds.names).find(|(_, name)| **name == lower) {
         Some((number, _)) => Ok(number),
@@ -131,13 +224,9 @@ fn number_or_name(text: &str, bounds: &Bounds) -> Result<u64, String> {
     }
 }
 
-fn number(text: &str) -> Result<u64, String> {
-    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let why = if is_number { "value out of range" } else { "invalid syntax" };
-    let failed = || format!("failed to parse int from {text}: strconv.Atoi: parsing {}: {why}", go_quote(text));
-    let number: i64 = text.parse().ok().filter(|_| is_number).ok_or_else(failed)?;
-    u64::try_from(number).map_err(|_| format!("negative number ({number}) not allowed: {text}"))
+fn number(text: &str) -> Result<u64, CronError> {
+    let number = atoi(text).map_err(|error| CronError::Number { text: text.to_owned(), error })?;
+    u64::try_from(number).map_err(|_| CronError::Negative { number, text: text.to_owned() })
 }
 
 #[cfg(test)]
@@ -180,7 +269,7 @@ mod tests {
             ("TZ=0", "invalid schedule format: runtime error: slice bounds out of range [:-1]"),
             ("TZ=Nowhere * * * * *", "provided bad location Nowhere: unknown time zone Nowhere"),
         ] {
-            assert_eq!(check(schedule), Err(error.to_owned()), "{schedule}");
+            assert_eq!(check(schedule).map_err(|error| error.to_string()), Err(error.to_owned()), "{schedule}");
         }
     }
 }

@@ -1,5 +1,8 @@
 //! Lengths of time as Go reads them, in nanoseconds.
 
+use thiserror::Error;
+
+use super::number::{NumberError, atoi};
 use crate::value::go_quote;
 
 /// Reads `1h30m`, `-1.5s`, `.5ms`, `0` as Go's `time.ParseDuration` does; some 292 years either way.
@@ -44,19 +47,41 @@ pub fn parse(text: &str) -> Option<i64> {
     if negative { Some((total as i64).wrapping_neg()) } else { i64::try_from(total).ok() }
 }
 
+/// Why a text is not a length of time, in Go's words.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum DurationError {
+    /// A number without a unit.
+    #[error("time: missing unit in duration {}", go_quote(.0))]
+    MissingUnit(String),
+    /// A unit that does not exist.
+    #[error("time: unknown unit {} in duration {}", go_quote(.unit), go_quote(.text))]
+    UnknownUnit {
+        /// The unit.
+        unit: String,
+        /// The whole text.
+        text: String,
+    },
+    /// Anything else.
+    #[error("time: invalid duration {}", go_quote(.0))]
+    Invalid(String),
+    /// A text with no number and unit in it, where words stand for units.
+    #[error("unable to parse {0} as duration")]
+    Wordless(String),
+    /// A number that is too large, where words stand for units.
+    #[error(transparent)]
+    Number(#[from] NumberError),
+}
+
 /// As [`parse`].
 ///
 /// # Errors
 ///
-/// Go's text: `time: missing unit in duration "1"`.
-pub fn parse_go(text: &str) -> Result<i64, String> {
-    parse(text).ok_or_else(|| {
-        let quoted = go_quote(text);
-        match first_odd_unit(text) {
-            Some("") => format!("time: missing unit in duration {quoted}"),
-            Some(unit) => format!("time: unknown unit {} in duration {quoted}", go_quote(unit)),
-            None => format!("time: invalid duration {quoted}"),
-        }
+/// The text is not a length of time: `time: missing unit in duration "1"`.
+pub fn parse_go(text: &str) -> Result<i64, DurationError> {
+    parse(text).ok_or_else(|| match first_odd_unit(text) {
+        Some("") => DurationError::MissingUnit(text.to_owned()),
+        Some(unit) => DurationError::UnknownUnit { unit: unit.to_owned(), text: text.to_owned() },
+        None => DurationError::Invalid(text.to_owned()),
     })
 }
 
@@ -155,8 +180,8 @@ fn count_digits(text: &str) -> usize {
 ///
 /// # Errors
 ///
-/// Go's texts: if there is no number with a unit, or one is too large for 64 bits.
-pub fn parse_lenient(text: &str) -> Result<i64, String> {
+/// There is no number with a unit, or one is too large for 64 bits.
+pub fn parse_lenient(text: &str) -> Result<i64, DurationError> {
     parse(text).map_or_else(|| parse_worded(text), Ok)
 }
 
@@ -172,7 +197,7 @@ const WORDS: [(&[&str], &str, i64); 8] = [
     (&["w", "wk"], "week", 604_800_000_000_000),
 ];
 
-fn parse_worded(text: &str) -> Result<i64, String> {
+fn parse_worded(text: &str) -> Result<i64, DurationError> {
     let is_space = |char: char| matches!(char, '\t' | '\n' | '\x0c' | '\r' | ' ');
     let mut total = None;
     let mut rest = text;
@@ -187,15 +212,14 @@ fn parse_worded(text: &str) -> Result<i64, String> {
             continue;
         }
         rest = after;
-        let number: i64 =
-            number.parse().map_err(|_| format!("strconv.Atoi: parsing {}: value out of range", go_quote(number)))?;
+        let number = atoi(number)?;
         for (words, start_of_word, nanos) in WORDS {
             if words.contains(&unit.as_str()) || unit.starts_with(start_of_word) {
                 total = Some(total.unwrap_or(0_i64).wrapping_add(number.wrapping_mul(nanos)));
             }
         }
     }
-    total.ok_or_else(|| format!("unable to parse {text} as duration"))
+    total.ok_or_else(|| DurationError::Wordless(text.to_owned()))
 }
 
 #[cfg(test)]
@@ -223,8 +247,9 @@ mod tests {
     fn fields_may_use_words() {
         assert_eq!(parse_lenient("in 2 days, 3 sec"), Ok(172_803_000_000_000));
         assert_eq!(parse_lenient("1h"), Ok(3_600_000_000_000));
-        assert_eq!(parse_lenient("3 y"), Err("unable to parse 3 y as duration".to_owned()));
+        assert_eq!(parse_lenient("3 y"), Err(DurationError::Wordless("3 y".to_owned())));
         let large = r#"strconv.Atoi: parsing "99999999999999999999": value out of range"#;
-        assert_eq!(parse_lenient("1 day 99999999999999999999 s"), Err(large.to_owned()));
+        let error = parse_lenient("1 day 99999999999999999999 s").expect_err("it is too large");
+        assert_eq!(error.to_string(), large);
     }
 }

@@ -147,6 +147,39 @@ impl ErrorType {
     }
 }
 
+/// What an error is about, for code that handles it before it is shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Subject {
+    /// The value of the field.
+    #[default]
+    Value,
+    /// A field that its type does not have.
+    UnknownField,
+    /// A value that Go's decoder can't read; the detail is all that it says.
+    Unreadable,
+    /// A rule that the value breaks, or that can't be evaluated for it: the number of the evaluation, from 0.
+    Rule(usize),
+    /// Rules that were not run, as the value has other errors.
+    SkippedRules,
+    /// An expression that does not compile: what is wrong with it, in the order of the text.
+    Expression(Vec<ExpressionFault>),
+    /// An expression that costs too much by the estimate, alone or with others.
+    EstimatedCost,
+}
+
+/// One thing that is wrong with an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpressionFault {
+    /// The line, from 1; 0 where the whole expression is meant.
+    pub line: usize,
+    /// The column, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+    /// The name or function that the environment does not declare, if that is what is wrong.
+    pub undeclared: Option<String>,
+}
+
 /// One thing that is wrong with one field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
@@ -160,13 +193,15 @@ pub struct Error {
     pub shown: Option<String>,
     /// What is wrong, for people.
     pub detail: String,
+    /// What the error is about.
+    pub subject: Subject,
 }
 
 impl Error {
     fn new(kind: ErrorType, path: &Path<'_>, bad_value: Option<Value>, detail: impl Into<String>) -> Self {
         let field = path.to_string();
         work::bytes(field.len());
-        Error { kind, field, bad_value, shown: None, detail: detail.into() }
+        Error { kind, field, bad_value, shown: None, detail: detail.into(), subject: Subject::Value }
     }
 
     /// `Invalid value`
@@ -230,6 +265,29 @@ impl Error {
         };
         let bad_value = if actual >= 0 { Some(Value::Int(actual)) } else { None };
         Error::new(ErrorType::TooMany, path, bad_value, detail)
+    }
+
+    /// An error about the field whose path has the text `field`, which shows no value.
+    pub fn at(field: impl Into<String>, kind: ErrorType, detail: impl Into<String>) -> Self {
+        Error {
+            kind,
+            field: field.into(),
+            bad_value: None,
+            shown: None,
+            detail: detail.into(),
+            subject: Subject::Value,
+        }
+    }
+
+    /// The field with the path `field`, which its type does not have.
+    pub fn unknown_field(field: &str) -> Self {
+        Error::at(field, ErrorType::Invalid, format!("unknown field \"{field}\"")).about(Subject::UnknownField)
+    }
+
+    /// The same error, about `subject`.
+    pub fn about(mut self, subject: Subject) -> Self {
+        self.subject = subject;
+        self
     }
 
     /// The same error, with its bad value shown as `text`.

@@ -201,7 +201,7 @@ fn is_base64(text: &str) -> bool {
         && body.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
 }
 
-/// What is no digit is passed over.
+/// What is not a digit is passed over.
 fn is_credit_card(text: &str) -> bool {
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| digits.starts_with(prefix));

@@ -66,7 +66,7 @@ enum Operator {
     Unknown,
 }
 
-/// Paths nest by filters and unions; more levels than this are no path that someone wrote.
+/// Paths nest by filters and unions; nobody writes a path of more levels than this.
 const DEPTH_MAX: usize = 32;
 
 impl JsonPath {

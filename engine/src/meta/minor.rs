@@ -7,6 +7,8 @@
 
 use std::fmt;
 
+use thiserror::Error;
+
 /// A minor version of Kubernetes: 1.36.
 ///
 /// ```
@@ -15,10 +17,24 @@ use std::fmt;
 /// let minor = Minor::parse("1.36")?;
 /// assert!(minor < Minor::NEWEST && minor == Minor::of(36));
 /// assert_eq!(minor.to_string(), "1.36");
-/// # Ok::<(), String>(())
+/// # Ok::<(), kubeskiff_engine::meta::minor::MinorError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Minor(u16);
+
+/// Why a text does not name minor versions.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MinorError {
+    /// It is not a version, or one that there are no answers of.
+    #[error("`{text}` is not a minor version of Kubernetes from {} to {}", Minor::OLDEST, Minor::NEWEST)]
+    Unknown {
+        /// What stands there.
+        text: String,
+    },
+    /// A range that ends before it begins.
+    #[error("`{0}` ends before it begins")]
+    Backwards(String),
+}
 
 impl Minor {
     /// The oldest one that there are answers of.
@@ -57,10 +73,9 @@ impl Minor {
     /// Reads `1.36`, `v1.36` or `1.36.2`.
     ///
     /// # Errors
-    /// What is no version, and what there are no answers of.
-    pub fn parse(text: &str) -> Result<Minor, String> {
-        let refused =
-            || format!("`{text}` is not a minor version of Kubernetes from {} to {}", Minor::OLDEST, Minor::NEWEST);
+    /// The text is not a version, or one that there are no answers of.
+    pub fn parse(text: &str) -> Result<Minor, MinorError> {
+        let refused = || MinorError::Unknown { text: text.to_owned() };
         let version = text.strip_prefix('v').unwrap_or(text);
         let mut parts = version.split('.');
         let (major, minor) = (parts.next(), parts.next());
@@ -74,8 +89,8 @@ impl Minor {
     /// Reads a list of minors and ranges of them (`1.30,1.34`, `1.29-1.37`, `1.29..1.37`): in rising order, each once.
     ///
     /// # Errors
-    /// What is no version, and a range that ends before it begins.
-    pub fn parse_list(text: &str) -> Result<Vec<Minor>, String> {
+    /// A part is not a version, or is a range that ends before it begins.
+    pub fn parse_list(text: &str) -> Result<Vec<Minor>, MinorError> {
         let mut minors = Vec::new();
         for part in text.split(',').map(str::trim) {
             let Some((first, last)) = part.split_once("..").or_else(|| part.split_once('-')) else {
@@ -84,7 +99,7 @@ impl Minor {
             };
             let (first, last) = (Minor::parse(first.trim())?, Minor::parse(last.trim())?);
             if last < first {
-                return Err(format!("`{part}` ends before it begins"));
+                return Err(MinorError::Backwards(part.to_owned()));
             }
             minors.extend(Minor::all().filter(|minor| (first..=last).contains(minor)));
         }
@@ -114,8 +129,9 @@ mod tests {
     fn lists_and_ranges_are_minors_in_rising_order() {
         let show = |text| {
             let minors = Minor::parse_list(text)?;
-            Ok::<_, String>(minors.iter().map(Minor::to_string).collect::<Vec<_>>().join(" "))
+            Ok::<_, MinorError>(minors.iter().map(Minor::to_string).collect::<Vec<_>>().join(" "))
         };
+        let show = |text| show(text).map_err(|error| error.to_string());
         assert_eq!(show("1.30").as_deref(), Ok("1.30"));
         assert_eq!(show("v1.34, 1.30.4,1.34").as_deref(), Ok("1.30 1.34"));
         assert_eq!(show("1.29-1.31,1.36..1.37").as_deref(), Ok("1.29 1.30 1.31 1.36 1.37"));

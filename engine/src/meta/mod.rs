@@ -13,7 +13,7 @@ mod revision;
 pub mod selector;
 mod status;
 pub mod time;
-pub(crate) mod unmarshal;
+pub mod unmarshal;
 pub mod duration;
 pub mod time_zone;
 pub(crate) mod cron;
@@ -25,7 +25,7 @@ mod automaton;
 pub mod pattern;
 pub mod format;
 
-pub use number::parse_uint;
+pub use number::{NumberError, atoi, parse_int, parse_uint};
 pub use revision::Revision;
 pub use status::{Cause, Details, Status};
 

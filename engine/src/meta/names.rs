@@ -183,7 +183,7 @@ pub fn is_config_map_key(key: &str) -> Vec<String> {
     faults
 }
 
-/// A name that can stand in a path. A prefix may be anything that is no complete name.
+/// A name that can stand in a path. A prefix may be anything that is not a complete name.
 pub fn is_path_segment(name: &str, prefix: bool) -> Vec<String> {
     if !prefix && matches!(name, "." | "..") {
         return vec![format!("may not be '{name}'")];

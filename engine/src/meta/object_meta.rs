@@ -263,7 +263,7 @@ pub fn time_field(value: &Value) -> Result<Option<Value>, UnmarshalError> {
         Value::Null => Ok(None),
         // A pointer to no time is a pointer still, and prints as null.
         Value::String(text) => {
-            let time = time::normalize(text).map_err(UnmarshalError::Other)?;
+            let time = time::normalize(text).map_err(UnmarshalError::other)?;
             Ok(Some(time.map_or(Value::Null, Value::String)))
         }
         other => Err(UnmarshalError::of_type(json_type(other), "string")),

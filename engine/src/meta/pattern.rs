@@ -2,7 +2,7 @@
 //!
 //! In: the text of a `pattern`. Out: a [`Pattern`], or Go's own words on why it is none. A parser of our own stands
 //! here because the `regex` crate reads many patterns otherwise than Go does, several of them silently: `\d` is ASCII
-//! in Go, `a{` is a literal, `\Q…\E` quotes, `[a&&b]` is no intersection. Matching is the `regex` crate's own engine where
+//! in Go, `a{` is a literal, `\Q…\E` quotes, `[a&&b]` is not an intersection. Matching is the `regex` crate's own engine where
 //! that can't take long, and elsewhere one that counts its steps.
 //!
 //! ```
@@ -204,14 +204,14 @@ struct Flags {
 
 /// An entry of the parser's stack: a finished piece with its measures, or a mark.
 struct Piece {
-    kind: Kind,
+    kind: PieceKind,
     height: u32,
     copies: u64,
     size: u64,
     states: u64,
 }
 
-enum Kind {
+enum PieceKind {
     /// A run of literal characters. Lone surrogates, which no text has, are `None`.
     Literal {
         chars: VecDeque<Option<char>>,
@@ -236,37 +236,37 @@ enum Kind {
 }
 
 impl Piece {
-    fn leaf(kind: Kind, size: u64, states: u64) -> Self {
+    fn leaf(kind: PieceKind, size: u64, states: u64) -> Self {
         Piece { kind, height: 1, copies: 1, size, states }
     }
 
     /// Ends a choice of characters: its states are known only now.
     fn settle(&mut self) {
-        if let Kind::Choice(ranges) = &mut self.kind {
+        if let PieceKind::Choice(ranges) = &mut self.kind {
             let set = std::mem::take(ranges).into_set();
             self.states = states_of(&set);
-            self.kind = Kind::Set(set);
+            self.kind = PieceKind::Set(set);
         }
     }
 
     fn is_mark(&self) -> bool {
-        matches!(self.kind, Kind::Paren { .. } | Kind::Bar)
+        matches!(self.kind, PieceKind::Paren { .. } | PieceKind::Bar)
     }
 
     /// Whether it matches exactly one character.
     fn is_set(&self) -> bool {
         match &self.kind {
-            Kind::Set(_) | Kind::Choice(_) => true,
-            Kind::Literal { chars, .. } => chars.len() == 1,
+            PieceKind::Set(_) | PieceKind::Choice(_) => true,
+            PieceKind::Literal { chars, .. } => chars.len() == 1,
             _ => false,
         }
     }
 
     fn into_set(self) -> ClassUnicode {
         match self.kind {
-            Kind::Set(set) => set,
-            Kind::Choice(ranges) => ranges.into_set(),
-            Kind::Literal { chars, fold } => {
+            PieceKind::Set(set) => set,
+            PieceKind::Choice(ranges) => ranges.into_set(),
+            PieceKind::Literal { chars, fold } => {
                 let set = of_chars(chars.into_iter().flatten());
                 if fold { folded(set) } else { set }
             }
@@ -275,23 +275,24 @@ impl Piece {
     }
 }
 
-impl Kind {
+impl PieceKind {
     fn into_hir(self) -> Hir {
         match self {
-            Kind::Literal { chars, fold } => literal_hir(&chars, fold),
-            Kind::Set(set) => Hir::class(Class::Unicode(set)),
-            Kind::Choice(ranges) => Hir::class(Class::Unicode(ranges.into_set())),
-            Kind::Concat(pieces) => Hir::concat(pieces.into()),
-            Kind::Alternate(pieces) => Hir::alternation(pieces.into()),
-            Kind::Other(hir) => hir,
-            Kind::Paren { .. } | Kind::Bar => Hir::empty(),
+            PieceKind::Literal { chars, fold } => literal_hir(&chars, fold),
+            PieceKind::Set(set) => Hir::class(Class::Unicode(set)),
+            PieceKind::Choice(ranges) => Hir::class(Class::Unicode(ranges.into_set())),
+            PieceKind::Concat(pieces) => Hir::concat(pieces.into()),
+            PieceKind::Alternate(pieces) => Hir::alternation(pieces.into()),
+            PieceKind::Other(hir) => hir,
+            PieceKind::Paren { .. } | PieceKind::Bar => Hir::empty(),
         }
     }
 }
 
 /// A long row or choice is kept apart, as it would else be copied for each group around it.
-fn as_group(kind: Kind) -> Hir {
-    let is_long = matches!(&kind, Kind::Concat(pieces) | Kind::Alternate(pieces) if pieces.len() > MERGED_MAX);
+fn as_group(kind: PieceKind) -> Hir {
+    let is_long =
+        matches!(&kind, PieceKind::Concat(pieces) | PieceKind::Alternate(pieces) if pieces.len() > MERGED_MAX);
     let hir = kind.into_hir();
     if is_long { Hir::capture(Capture { index: 1, name: None, sub: Box::new(hir) }) } else { hir }
 }
@@ -478,7 +479,7 @@ impl<'s> Parser<'s> {
 
     fn join_literals(&mut self) {
         let [.., below, top] = self.stack.as_mut_slice() else { return };
-        let (Kind::Literal { chars, fold }, Kind::Literal { chars: more, fold: more_fold }) =
+        let (PieceKind::Literal { chars, fold }, PieceKind::Literal { chars: more, fold: more_fold }) =
             (&mut below.kind, &mut top.kind)
         else {
             return;
@@ -520,14 +521,14 @@ impl<'s> Parser<'s> {
         };
         self.count_alive(1, 0);
         self.count_leaf(states, 1)?;
-        self.push(Piece::leaf(Kind::Literal { chars: [char].into(), fold }, 1, states))
+        self.push(Piece::leaf(PieceKind::Literal { chars: [char].into(), fold }, 1, states))
     }
 
     fn set(&mut self, set: ClassUnicode) -> Result<(), Error> {
         self.count_alive(1, 0);
         let states = states_of(&set);
         self.count_leaf(states, set.ranges().len() as u64)?;
-        self.push(Piece::leaf(Kind::Set(set), 1, states))
+        self.push(Piece::leaf(PieceKind::Set(set), 1, states))
     }
 
     /// Refuses what is too large before it is built.
@@ -539,12 +540,12 @@ impl<'s> Parser<'s> {
 
     fn look(&mut self, look: Look) -> Result<(), Error> {
         self.count_alive(1, 0);
-        self.push(Piece::leaf(Kind::Other(Hir::look(look)), 1, 1))
+        self.push(Piece::leaf(PieceKind::Other(Hir::look(look)), 1, 1))
     }
 
     fn open_group(&mut self, captures: bool) -> Result<(), Error> {
         self.count_alive(1, 0);
-        self.push(Piece::leaf(Kind::Paren { flags: self.flags, captures }, 1, 1))
+        self.push(Piece::leaf(PieceKind::Paren { flags: self.flags, captures }, 1, 1))
     }
 
     /// `before` starts at the operator, `after` follows it, `last_repeat` starts at the operator just before, if any.
@@ -584,7 +585,12 @@ impl<'s> Parser<'s> {
             },
             size: unrolled(sub.size).max(1),
             states: unrolled(sub.states).max(1),
-            kind: Kind::Other(Hir::repetition(Repetition { min, max, greedy, sub: Box::new(sub.kind.into_hir()) })),
+            kind: PieceKind::Other(Hir::repetition(Repetition {
+                min,
+                max,
+                greedy,
+                sub: Box::new(sub.kind.into_hir()),
+            })),
         };
         self.check_limits(&piece, counted.then_some(count))?;
         if counted && count >= 2 && piece.copies > COPIES_MAX {
@@ -606,7 +612,7 @@ impl<'s> Parser<'s> {
         let pieces = self.above_mark();
         if pieces.is_empty() {
             self.count_alive(1, 0);
-            return self.push(Piece::leaf(Kind::Other(Hir::empty()), 1, 1));
+            return self.push(Piece::leaf(PieceKind::Other(Hir::empty()), 1, 1));
         }
         let piece = self.collapse(pieces, false);
         self.push(piece)
@@ -619,7 +625,7 @@ impl<'s> Parser<'s> {
         if pieces.len() == 1 {
             return pieces.remove(0);
         }
-        let mut whole = Piece::leaf(Kind::Bar, 0, 0);
+        let mut whole = Piece::leaf(PieceKind::Bar, 0, 0);
         let mut hirs = VecDeque::with_capacity(pieces.len());
         let mut merged = 0;
         let links = if choice { (pieces.len() as u64).saturating_sub(1) } else { 0 };
@@ -627,14 +633,14 @@ impl<'s> Parser<'s> {
             whole.size += piece.size;
             whole.states += piece.states;
             whole.copies = whole.copies.max(piece.copies);
-            let same = matches!((&piece.kind, choice), (Kind::Concat(_), false) | (Kind::Alternate(_), true));
+            let same = matches!((&piece.kind, choice), (PieceKind::Concat(_), false) | (PieceKind::Alternate(_), true));
             whole.height = whole.height.max(if same { piece.height } else { piece.height + 1 });
             match piece.kind {
-                Kind::Concat(inner) if !choice => {
+                PieceKind::Concat(inner) if !choice => {
                     join(&mut hirs, inner);
                     merged += 1;
                 }
-                Kind::Alternate(inner) if choice => {
+                PieceKind::Alternate(inner) if choice => {
                     join(&mut hirs, inner);
                     merged += 1;
                 }
@@ -643,7 +649,7 @@ impl<'s> Parser<'s> {
         }
         whole.size += links;
         whole.states += links;
-        whole.kind = if choice { Kind::Alternate(hirs) } else { Kind::Concat(hirs) };
+        whole.kind = if choice { PieceKind::Alternate(hirs) } else { PieceKind::Concat(hirs) };
         self.count_alive(1, merged);
         whole
     }
@@ -652,27 +658,27 @@ impl<'s> Parser<'s> {
         self.concat()?;
         if !self.swap_vertical_bar() {
             self.count_alive(1, 0);
-            self.push(Piece::leaf(Kind::Bar, 1, 1))?;
+            self.push(Piece::leaf(PieceKind::Bar, 1, 1))?;
         }
         Ok(())
     }
 
     /// Moves the piece on top below the bar under it, if there is one; two sets become one.
     fn swap_vertical_bar(&mut self) -> bool {
-        if !matches!(self.stack.as_slice(), [.., Piece { kind: Kind::Bar, .. }, _]) {
+        if !matches!(self.stack.as_slice(), [.., Piece { kind: PieceKind::Bar, .. }, _]) {
             return false;
         }
         let Some(top) = self.stack.pop() else { return false };
         let below = self.stack.len().checked_sub(2);
         match below.and_then(|at| self.stack.get_mut(at)).filter(|below| below.is_set() && top.is_set()) {
             Some(below) => {
-                let other = std::mem::replace(below, Piece::leaf(Kind::Bar, 1, 1));
+                let other = std::mem::replace(below, Piece::leaf(PieceKind::Bar, 1, 1));
                 let mut ranges = match other.kind {
-                    Kind::Choice(ranges) => ranges,
+                    PieceKind::Choice(ranges) => ranges,
                     _ => Ranges::from(other.into_set()),
                 };
                 ranges.add(&top.into_set());
-                *below = Piece::leaf(Kind::Choice(ranges), 1, 1);
+                *below = Piece::leaf(PieceKind::Choice(ranges), 1, 1);
                 self.count_alive(0, 1);
             }
             None => {
@@ -698,7 +704,7 @@ impl<'s> Parser<'s> {
     fn close_group(&mut self) -> Result<(), Error> {
         self.end_alternation()?;
         let (inner, paren) = (self.stack.pop(), self.stack.pop());
-        let (Some(inner), Some(Piece { kind: Kind::Paren { flags, captures }, .. })) = (inner, paren) else {
+        let (Some(inner), Some(Piece { kind: PieceKind::Paren { flags, captures }, .. })) = (inner, paren) else {
             return Err(error(STRAY_PAREN, self.source));
         };
         self.flags = flags;
@@ -711,7 +717,7 @@ impl<'s> Parser<'s> {
             size: inner.size + 2,
             states: inner.states,
             // Only whether and where all of it matches is ever asked, so a capture is a group.
-            kind: Kind::Other(as_group(inner.kind)),
+            kind: PieceKind::Other(as_group(inner.kind)),
         };
         self.push(piece)
     }

@@ -51,10 +51,10 @@ enum Format {
     DecimalSi,
 }
 
-/// Why a text is no quantity, or a sum not representable.
+/// Why a text is not a quantity, or a sum not representable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// It is no quantity.
+    /// It is not a quantity.
     Format,
     /// Its suffix is not known.
     Suffix,

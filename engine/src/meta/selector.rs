@@ -32,13 +32,61 @@ enum Test {
     Less(i64),
 }
 
+/// Why a text or a value is not a selector, in Kubernetes' words.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SelectorError {
+    /// Something else stands where these things are expected.
+    #[error("found '{found}', expected: {expected}")]
+    Unexpected {
+        /// What stands there.
+        found: String,
+        /// What may stand there.
+        expected: &'static str,
+    },
+    /// Something else stands where the values of an operator begin.
+    #[error("found '{0}' expected: '('")]
+    NoValues(String),
+    /// A requirement is not one.
+    #[error("unable to parse requirement: {0}")]
+    Requirement(Box<SelectorError>),
+    /// A key is not the name of a label.
+    #[error(transparent)]
+    Key(Box<Error>),
+    /// Values are not values of a label.
+    #[error("{}", .0.aggregate())]
+    Values(ErrorList),
+    /// An operator that does not exist.
+    #[error("{} is not a valid label selector operator", go_quote(.0))]
+    Operator(String),
+    /// A part without an operator.
+    #[error("invalid selector: '{text}'; can't understand '{part}'")]
+    Term {
+        /// The whole text.
+        text: String,
+        /// The part.
+        part: String,
+    },
+    /// A backslash before a character that does not need one, or at the end.
+    #[error("invalid field selector: invalid escape sequence: \\{}", .0.map(String::from).unwrap_or_default())]
+    Escape(Option<char>),
+    /// A character that needs a backslash before it.
+    #[error("invalid field selector: unescaped character in value: {}", u32::from(*.0))]
+    Unescaped(char),
+}
+
+impl SelectorError {
+    fn unexpected(found: Token<'_>, expected: &'static str) -> Self {
+        SelectorError::Unexpected { found: found.text().to_owned(), expected }
+    }
+}
+
 impl LabelSelector {
     /// Reads `a=b,c!=d,e in (f,g),h notin (),!i,j,k>1,l<2`.
     ///
     /// # Errors
     ///
-    /// Kubernetes' text: `found ',', expected: identifier after ','`.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// The text is not a selector: `found ',', expected: identifier after ','`.
+    pub fn parse(text: &str) -> Result<Self, SelectorError> {
         let mut parser = Parser { tokens: tokens(text), at: 0 };
         let requirements = parser.selector()?;
         Ok(LabelSelector { requirements })
@@ -88,8 +136,8 @@ impl LabelSelector {
     ///
     /// # Errors
     ///
-    /// An operator that is none, in Kubernetes' words.
-    pub fn decode(selector: &Value) -> Result<Self, String> {
+    /// An operator that does not exist.
+    pub fn decode(selector: &Value) -> Result<Self, SelectorError> {
         let labels = selector.get("matchLabels").and_then(Value::as_object).into_iter().flat_map(Map::iter);
         let mut requirements: Vec<_> = labels
             .map(|(key, value)| {
@@ -105,7 +153,7 @@ impl LabelSelector {
                 "NotIn" => Test::NotIn(values),
                 "Exists" => Test::Exists,
                 "DoesNotExist" => Test::Absent,
-                other => return Err(format!("{} is not a valid label selector operator", go_quote(other))),
+                other => return Err(SelectorError::Operator(other.to_owned())),
             };
             requirements.push(Requirement { key: expression.str_at(&["key"]).to_owned(), test });
         }
@@ -195,43 +243,41 @@ impl<'t> Parser<'t> {
         token
     }
 
-    fn selector(&mut self) -> Result<Vec<Requirement>, String> {
+    fn selector(&mut self) -> Result<Vec<Requirement>, SelectorError> {
         let mut requirements = Vec::new();
         loop {
             match self.peek() {
                 Token::End => return Ok(requirements),
                 token if token.begins_requirement() => {}
-                other => {
-                    return Err(format!("found '{}', expected: !, identifier, or 'end of string'", other.text()));
-                }
+                other => return Err(SelectorError::unexpected(other, "!, identifier, or 'end of string'")),
             }
             let requirement = self.requirement();
-            requirements.push(requirement.map_err(|error| format!("unable to parse requirement: {error}"))?);
+            requirements.push(requirement.map_err(|error| SelectorError::Requirement(Box::new(error)))?);
             match self.take() {
                 Token::End => return Ok(requirements),
                 Token::Symbol(",") => {
                     let next = self.peek();
                     if !next.begins_requirement() {
-                        return Err(format!("found '{}', expected: identifier after ','", next.text()));
+                        return Err(SelectorError::unexpected(next, "identifier after ','"));
                     }
                 }
-                other => return Err(format!("found '{}', expected: ',' or 'end of string'", other.text())),
+                other => return Err(SelectorError::unexpected(other, "',' or 'end of string'")),
             }
         }
     }
 
-    fn requirement(&mut self) -> Result<Requirement, String> {
+    fn requirement(&mut self) -> Result<Requirement, SelectorError> {
         let absent = self.peek() == Token::Symbol("!");
         if absent {
             self.at += 1;
         }
         let key = match self.take() {
             Token::Word(key) => key.to_owned(),
-            other => return Err(format!("found '{}', expected: identifier", other.text())),
+            other => return Err(SelectorError::unexpected(other, "identifier")),
         };
         let faults = is_qualified_name(&key);
         if !faults.is_empty() {
-            return Err(Error::invalid(&Path::ROOT, key, faults.join("; ")).to_string());
+            return Err(SelectorError::Key(Box::new(Error::invalid(&Path::ROOT, key, faults.join("; ")))));
         }
         if absent {
             return Ok(Requirement { key, test: Test::Absent });
@@ -246,33 +292,33 @@ impl<'t> Parser<'t> {
             Token::Symbol("!=") => Test::NotIn(checked(&key, BTreeSet::from([self.value()?]))?),
             Token::Symbol(">") => Test::Greater(number(&key, self.value()?)?),
             Token::Symbol("<") => Test::Less(number(&key, self.value()?)?),
-            other => return Err(format!("found '{}', expected: in, notin, =, ==, !=, gt, lt", other.text())),
+            other => return Err(SelectorError::unexpected(other, "in, notin, =, ==, !=, gt, lt")),
         };
         Ok(Requirement { key, test })
     }
 
     /// A single value; it may be missing at the end of a requirement.
-    fn value(&mut self) -> Result<String, String> {
+    fn value(&mut self) -> Result<String, SelectorError> {
         if let Token::End | Token::Symbol(",") = self.peek() {
             return Ok(String::new());
         }
         match self.take() {
             Token::Word(value) => Ok(value.to_owned()),
-            other => Err(format!("found '{}', expected: identifier", other.text())),
+            other => Err(SelectorError::unexpected(other, "identifier")),
         }
     }
 
     /// `(a,b)`, sorted; a value may be missing, or all.
-    fn values(&mut self) -> Result<BTreeSet<String>, String> {
+    fn values(&mut self) -> Result<BTreeSet<String>, SelectorError> {
         match self.take() {
             Token::Symbol("(") => {}
-            other => return Err(format!("found '{}' expected: '('", other.text())),
+            other => return Err(SelectorError::NoValues(other.text().to_owned())),
         }
         let mut values = BTreeSet::new();
         match self.peek() {
             Token::Word(_) | Token::Symbol(",") => {}
             Token::Symbol(")") => _ = values.insert(""),
-            other => return Err(format!("found '{}', expected: ',', ')' or identifier", other.text())),
+            other => return Err(SelectorError::unexpected(other, "',', ')' or identifier")),
         }
         while self.peek() != Token::Symbol(")") {
             match self.take() {
@@ -280,7 +326,7 @@ impl<'t> Parser<'t> {
                     values.insert(value);
                     let next = self.peek();
                     if !matches!(next, Token::Symbol("," | ")")) {
-                        return Err(format!("found '{}', expected: ',' or ')'", next.text()));
+                        return Err(SelectorError::unexpected(next, "',' or ')'"));
                     }
                 }
                 Token::Symbol(",") => {
@@ -288,7 +334,7 @@ impl<'t> Parser<'t> {
                         values.insert("");
                     }
                 }
-                other => return Err(format!("found '{}', expected: ',', or identifier", other.text())),
+                other => return Err(SelectorError::unexpected(other, "',', or identifier")),
             }
         }
         self.at += 1;
@@ -297,14 +343,14 @@ impl<'t> Parser<'t> {
 }
 
 /// The values, if all may be values of labels.
-fn checked(key: &str, values: BTreeSet<String>) -> Result<BTreeSet<String>, String> {
+fn checked(key: &str, values: BTreeSet<String>) -> Result<BTreeSet<String>, SelectorError> {
     match value_errors(key, &values) {
         errors if errors.is_empty() => Ok(values),
-        errors => Err(errors.aggregate()),
+        errors => Err(SelectorError::Values(errors)),
     }
 }
 
-fn number(key: &str, value: String) -> Result<i64, String> {
+fn number(key: &str, value: String) -> Result<i64, SelectorError> {
     let number = value.parse();
     let mut errors = ErrorList::new();
     if number.is_err() {
@@ -312,7 +358,8 @@ fn number(key: &str, value: String) -> Result<i64, String> {
         errors.push(Error::invalid(&Path::new("values").index(0), value.as_str(), detail));
     }
     errors.extend(value_errors(key, &BTreeSet::from([value])));
-    number.ok().filter(|_| errors.is_empty()).ok_or_else(|| errors.aggregate())
+    let is_fine = errors.is_empty();
+    number.ok().filter(|_| is_fine).ok_or(SelectorError::Values(errors))
 }
 
 fn value_errors(key: &str, values: &BTreeSet<String>) -> ErrorList {
@@ -342,15 +389,15 @@ impl FieldSelector {
     ///
     /// # Errors
     ///
-    /// Kubernetes' text for what can't be read.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// The text is not a selector.
+    pub fn parse(text: &str) -> Result<Self, SelectorError> {
         let mut parts = split_terms(text);
         // The error that is told is that of the first part in byte order.
         parts.sort_unstable();
         let mut terms = Vec::new();
         for part in parts.into_iter().filter(|part| !part.is_empty()) {
             let (field, equal, value) =
-                split_operator(part).ok_or_else(|| format!("invalid selector: '{text}'; can't understand '{part}'"))?;
+                split_operator(part).ok_or_else(|| SelectorError::Term { text: text.into(), part: part.into() })?;
             terms.push(Term { field: field.to_owned(), value: unescape(value)?, equal });
         }
         // A term without field and value selects everything.
@@ -409,19 +456,16 @@ fn split_operator(term: &str) -> Option<(&str, bool, &str)> {
     ["!=", "==", "="].into_iter().find_map(|operator| Some((field, operator != "!=", rest.strip_prefix(operator)?)))
 }
 
-fn unescape(value: &str) -> Result<String, String> {
+fn unescape(value: &str) -> Result<String, SelectorError> {
     let mut plain = String::with_capacity(value.len());
     let mut characters = value.chars();
     while let Some(character) = characters.next() {
         match character {
             '\\' => match characters.next() {
                 Some(escaped @ ('\\' | ',' | '=')) => plain.push(escaped),
-                Some(other) => return Err(format!("invalid field selector: invalid escape sequence: \\{other}")),
-                None => return Err("invalid field selector: invalid escape sequence: \\".to_owned()),
+                other => return Err(SelectorError::Escape(other)),
             },
-            ',' | '=' => {
-                return Err(format!("invalid field selector: unescaped character in value: {}", u32::from(character)));
-            }
+            ',' | '=' => return Err(SelectorError::Unescaped(character)),
             other => plain.push(other),
         }
     }
@@ -475,7 +519,7 @@ mod tests {
             ("a,,b", "found ',', expected: identifier after ','"),
             ("!!a", "unable to parse requirement: found '!', expected: identifier"),
         ] {
-            assert_eq!(LabelSelector::parse(selector).expect_err("malformed"), error);
+            assert_eq!(LabelSelector::parse(selector).expect_err("malformed").to_string(), error);
         }
     }
 
@@ -483,6 +527,7 @@ mod tests {
     fn field_selectors_unescape_values() {
         let selector = FieldSelector::parse(r"metadata.name=a\,b,x!=y").expect("well formed");
         assert_eq!(selector.requires_exact("metadata.name"), Some("a,b"));
-        assert_eq!(FieldSelector::parse("a").expect_err("no operator"), "invalid selector: 'a'; can't understand 'a'");
+        let error = FieldSelector::parse("a").expect_err("it has no operator");
+        assert_eq!(error.to_string(), "invalid selector: 'a'; can't understand 'a'");
     }
 }

@@ -6,7 +6,9 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use super::number::parse_uint;
+use thiserror::Error;
+
+use super::number::{NumberError, parse_uint};
 use crate::value::go_quote;
 
 /// A version. Equal are versions that differ in nothing but their build.
@@ -29,6 +31,45 @@ enum Identifier {
     Word(String),
 }
 
+/// Why a text is not a version, in the words of the library.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SemverError {
+    /// There is nothing.
+    #[error("Version string empty")]
+    Empty,
+    /// There are not three numbers.
+    #[error("No Major.Minor.Patch elements found")]
+    TooShort,
+    /// A version of less than three numbers has more behind them.
+    #[error("short version cannot contain PreRelease/Build meta data")]
+    ShortWithMore,
+    /// A part of the pre-release is empty.
+    #[error("Prerelease is empty")]
+    EmptyPrerelease,
+    /// A part of the build is empty.
+    #[error("Build meta data is empty")]
+    EmptyBuild,
+    /// A part has other characters than it may have.
+    #[error("Invalid character(s) found in {part} {}", go_quote(.text))]
+    Characters {
+        /// `major number`, `prerelease`.
+        part: &'static str,
+        /// What stands there.
+        text: String,
+    },
+    /// A number begins with a zero.
+    #[error("{part} must not contain leading zeroes {}", go_quote(.text))]
+    LeadingZeros {
+        /// `Major number`.
+        part: &'static str,
+        /// What stands there.
+        text: String,
+    },
+    /// A number is too large.
+    #[error(transparent)]
+    Number(#[from] NumberError),
+}
+
 impl Semver {
     /// `0.0.0`
     pub const ZERO: Semver = Semver { major: 0, minor: 0, patch: 0, prerelease: Vec::new(), build: String::new() };
@@ -37,17 +78,17 @@ impl Semver {
     ///
     /// # Errors
     ///
-    /// The library's text.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// The text is not a version.
+    pub fn parse(text: &str) -> Result<Self, SemverError> {
         if text.is_empty() {
-            return Err("Version string empty".to_owned());
+            return Err(SemverError::Empty);
         }
         let mut parts = text.splitn(3, '.');
         let (Some(major), Some(minor), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
-            return Err("No Major.Minor.Patch elements found".to_owned());
+            return Err(SemverError::TooShort);
         };
-        let major = number(major, "major", "Major")?;
-        let minor = number(minor, "minor", "Minor")?;
+        let major = number(major, "major number", "Major number")?;
+        let minor = number(minor, "minor number", "Minor number")?;
         let (rest, build) = match rest.split_once('+') {
             Some((rest, build)) => (rest, Some(build)),
             None => (rest, None),
@@ -56,16 +97,16 @@ impl Semver {
             Some((patch, prerelease)) => (patch, Some(prerelease)),
             None => (rest, None),
         };
-        let patch = number(patch, "patch", "Patch")?;
+        let patch = number(patch, "patch number", "Patch number")?;
         let prerelease: Result<Vec<_>, _> =
             prerelease.into_iter().flat_map(|parts| parts.split('.')).map(identifier).collect();
         let prerelease = prerelease?;
         for part in build.into_iter().flat_map(|parts| parts.split('.')) {
             if part.is_empty() {
-                return Err("Build meta data is empty".to_owned());
+                return Err(SemverError::EmptyBuild);
             }
             if !is_word(part) {
-                return Err(format!("Invalid character(s) found in build meta data {}", go_quote(part)));
+                return Err(SemverError::Characters { part: "build meta data", text: part.to_owned() });
             }
         }
         Ok(Semver { major, minor, patch, prerelease, build: build.unwrap_or_default().to_owned() })
@@ -76,12 +117,12 @@ impl Semver {
     /// # Errors
     ///
     /// As [`Semver::parse`], and where a short version has a pre-release or a build.
-    pub fn parse_tolerant(text: &str) -> Result<Self, String> {
+    pub fn parse_tolerant(text: &str) -> Result<Self, SemverError> {
         let text = text.strip_prefix('v').unwrap_or(text);
         let mut parts: Vec<String> = text.splitn(3, '.').map(without_leading_zeros).collect();
         if parts.len() < 3 {
             if parts.last().is_some_and(|last| last.contains(['+', '-'])) {
-                return Err("short version cannot contain PreRelease/Build meta data".to_owned());
+                return Err(SemverError::ShortWithMore);
             }
             parts.resize(3, "0".to_owned());
         }
@@ -109,30 +150,31 @@ fn has_leading_zero(text: &str) -> bool {
     text.len() > 1 && text.starts_with('0')
 }
 
-fn number(text: &str, name: &str, title: &str) -> Result<u64, String> {
+/// A number, which errors call `part`, or `title` where that opens a sentence.
+fn number(text: &str, part: &'static str, title: &'static str) -> Result<u64, SemverError> {
     if !is_digits(text) {
-        return Err(format!("Invalid character(s) found in {name} number {}", go_quote(text)));
+        return Err(SemverError::Characters { part, text: text.to_owned() });
     }
     if has_leading_zero(text) {
-        return Err(format!("{title} number must not contain leading zeroes {}", go_quote(text)));
+        return Err(SemverError::LeadingZeros { part: title, text: text.to_owned() });
     }
-    parse_uint(text)
+    Ok(parse_uint(text)?)
 }
 
-fn identifier(text: &str) -> Result<Identifier, String> {
+fn identifier(text: &str) -> Result<Identifier, SemverError> {
     if text.is_empty() {
-        return Err("Prerelease is empty".to_owned());
+        return Err(SemverError::EmptyPrerelease);
     }
     if !is_word(text) {
-        return Err(format!("Invalid character(s) found in prerelease {}", go_quote(text)));
+        return Err(SemverError::Characters { part: "prerelease", text: text.to_owned() });
     }
     if !is_digits(text) {
         return Ok(Identifier::Word(text.to_owned()));
     }
     if has_leading_zero(text) {
-        return Err(format!("Numeric PreRelease version must not contain leading zeroes {}", go_quote(text)));
+        return Err(SemverError::LeadingZeros { part: "Numeric PreRelease version", text: text.to_owned() });
     }
-    parse_uint(text).map(Identifier::Number)
+    Ok(Identifier::Number(parse_uint(text)?))
 }
 
 impl fmt::Display for Semver {
@@ -209,9 +251,9 @@ mod tests {
             ("1.2.3-01", r#"Numeric PreRelease version must not contain leading zeroes "01""#),
             ("1.2.3+é", r#"Invalid character(s) found in build meta data "é""#),
         ] {
-            assert_eq!(Semver::parse(text), Err(error.to_owned()), "{text}");
+            assert_eq!(Semver::parse(text).map_err(|error| error.to_string()), Err(error.to_owned()), "{text}");
         }
-        let short = Semver::parse_tolerant("1.2-rc");
-        assert_eq!(short, Err("short version cannot contain PreRelease/Build meta data".to_owned()));
+        let short = Semver::parse_tolerant("1.2-rc").expect_err("it is short");
+        assert_eq!(short.to_string(), "short version cannot contain PreRelease/Build meta data");
     }
 }

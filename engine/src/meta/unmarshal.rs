@@ -4,12 +4,16 @@
 
 use std::fmt;
 
+use thiserror::Error;
+
 /// What a decoder has met.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum UnmarshalError {
     /// A value of another type.
+    #[error("{0}")]
     Type(TypeMismatch),
     /// A value that a type which reads itself can't take, in its own words; Go shows it without a position.
+    #[error("{0}")]
     Other(String),
 }
 
@@ -34,6 +38,11 @@ pub struct Position {
 }
 
 impl UnmarshalError {
+    /// What a type that reads itself says of a value.
+    pub fn other(error: impl fmt::Display) -> Self {
+        UnmarshalError::Other(error.to_string())
+    }
+
     /// A value of another type that has no position.
     pub fn of_type(found: impl Into<String>, go_type: impl Into<String>) -> Self {
         UnmarshalError::Type(TypeMismatch { found: found.into(), position: None, go_type: go_type.into() })
@@ -50,15 +59,6 @@ impl UnmarshalError {
     }
 }
 
-impl fmt::Display for UnmarshalError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            UnmarshalError::Type(mismatch) => mismatch.fmt(out),
-            UnmarshalError::Other(text) => out.write_str(text),
-        }
-    }
-}
-
 impl fmt::Display for TypeMismatch {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TypeMismatch { found, position, go_type } = self;
@@ -71,8 +71,6 @@ impl fmt::Display for TypeMismatch {
         }
     }
 }
-
-impl std::error::Error for UnmarshalError {}
 
 #[cfg(test)]
 mod tests {

@@ -1,11 +1,13 @@
 //! URLs as Go's `net/url` takes them apart and puts them together, with its words for those that it can't.
 //!
-//! DIFFERS: bytes behind percent signs that are no UTF-8 become replacement characters, one for each byte, where Go keeps
+//! DIFFERS: bytes behind percent signs that are not UTF-8 become replacement characters, one for each byte, where Go keeps
 //! them; so two that differ in such bytes alone are the same here.
 
 use std::fmt;
 
-use super::address;
+use thiserror::Error;
+
+use super::address::{self, AddressError};
 use crate::value::go_quote;
 
 /// The parts of a URL. Missing parts are empty.
@@ -31,15 +33,53 @@ pub struct Url {
     omits_host: bool,
 }
 
+/// Why a text is not a URL, in Go's words: `parse ":x": missing protocol scheme`.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("parse {}: {fault}", go_quote(.text))]
+pub struct UrlError {
+    text: String,
+    fault: Fault,
+}
+
+/// What is wrong with a URL.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+enum Fault {
+    #[error("net/url: invalid control character in URL")]
+    ControlCharacter,
+    #[error("empty url")]
+    Empty,
+    #[error("invalid URI for request")]
+    NotForRequest,
+    #[error("first path segment in URL cannot contain colon")]
+    ColonInSegment,
+    #[error("missing protocol scheme")]
+    NoScheme,
+    #[error("net/url: invalid userinfo")]
+    User,
+    #[error("missing ']' in host")]
+    OpenBracket,
+    #[error("invalid host: {0}")]
+    Host(AddressError),
+    #[error("invalid IP-literal")]
+    Literal,
+    #[error("invalid port {} after host", go_quote(.0))]
+    Port(String),
+    #[error("invalid character {} in host name", go_quote(.0.encode_utf8(&mut [0; 4])))]
+    HostCharacter(char),
+    /// Up to three bytes, quoted.
+    #[error("invalid URL escape {0}")]
+    Escape(String),
+}
+
 /// Any URL, also a relative one.
 ///
 /// # Errors
 ///
-/// Go's text: `parse ":x": missing protocol scheme`.
-pub fn parse(text: &str) -> Result<Url, String> {
+/// The text is not a URL.
+pub fn parse(text: &str) -> Result<Url, UrlError> {
     let (rest, fragment) = text.split_once('#').unwrap_or((text, ""));
-    let mut url = parse_in(rest, false).map_err(|error| format!("parse {}: {error}", go_quote(rest)))?;
-    let plain = unescape(fragment, Part::Fragment).map_err(|error| format!("parse {}: {error}", go_quote(text)))?;
+    let mut url = parse_in(rest, false).map_err(|fault| UrlError { text: rest.to_owned(), fault })?;
+    let plain = unescape(fragment, Part::Fragment).map_err(|fault| UrlError { text: text.to_owned(), fault })?;
     url.escaped_fragment = as_written(fragment, &plain, Part::Fragment);
     url.fragment = lossy(&plain);
     Ok(url)
@@ -50,16 +90,16 @@ pub fn parse(text: &str) -> Result<Url, String> {
 /// # Errors
 ///
 /// As [`parse`].
-pub fn parse_request(text: &str) -> Result<Url, String> {
-    parse_in(text, true).map_err(|error| format!("parse {}: {error}", go_quote(text)))
+pub fn parse_request(text: &str) -> Result<Url, UrlError> {
+    parse_in(text, true).map_err(|fault| UrlError { text: text.to_owned(), fault })
 }
 
-fn parse_in(text: &str, is_request: bool) -> Result<Url, String> {
+fn parse_in(text: &str, is_request: bool) -> Result<Url, Fault> {
     if text.bytes().any(|byte| byte < b' ' || byte == 0x7f) {
-        return Err("net/url: invalid control character in URL".to_owned());
+        return Err(Fault::ControlCharacter);
     }
     if text.is_empty() && is_request {
-        return Err("empty url".to_owned());
+        return Err(Fault::Empty);
     }
     let mut url = Url::default();
     if text == "*" {
@@ -80,10 +120,10 @@ fn parse_in(text: &str, is_request: bool) -> Result<Url, String> {
             return Ok(url);
         }
         if is_request {
-            return Err("invalid URI for request".to_owned());
+            return Err(Fault::NotForRequest);
         }
         if rest.split('/').next().is_some_and(|segment| segment.contains(':')) {
-            return Err("first path segment in URL cannot contain colon".to_owned());
+            return Err(Fault::ColonInSegment);
         }
     }
     let may_have_host = !scheme.is_empty() || !is_request && !rest.starts_with("///");
@@ -109,12 +149,12 @@ fn parse_in(text: &str, is_request: bool) -> Result<Url, String> {
 }
 
 /// The scheme, perhaps empty, and what follows its colon.
-fn split_scheme(text: &str) -> Result<(&str, &str), String> {
+fn split_scheme(text: &str) -> Result<(&str, &str), Fault> {
     for (at, byte) in text.bytes().enumerate() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' => {}
             b'0'..=b'9' | b'+' | b'-' | b'.' if at > 0 => {}
-            b':' if at == 0 => return Err("missing protocol scheme".to_owned()),
+            b':' if at == 0 => return Err(Fault::NoScheme),
             b':' => return Ok((&text[..at], &text[at + 1..])),
             _ => break,
         }
@@ -122,32 +162,32 @@ fn split_scheme(text: &str) -> Result<(&str, &str), String> {
     Ok(("", text))
 }
 
-fn parse_user(text: &str) -> Result<String, String> {
+fn parse_user(text: &str) -> Result<String, Fault> {
     let is_user_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&byte);
     if !text.bytes().all(is_user_byte) {
-        return Err("net/url: invalid userinfo".to_owned());
+        return Err(Fault::User);
     }
-    let parts: Result<Vec<String>, String> =
+    let parts: Result<Vec<String>, Fault> =
         text.splitn(2, ':').map(|part| Ok(escape(&unescape(part, Part::User)?, Part::User))).collect();
     Ok(parts?.join(":"))
 }
 
-fn parse_host(scheme: &str, host: &str) -> Result<String, String> {
+fn parse_host(scheme: &str, host: &str) -> Result<String, Fault> {
     match host.rfind('[') {
         Some(0) => {
-            let close = host.rfind(']').ok_or("missing ']' in host")?;
+            let close = host.rfind(']').ok_or(Fault::OpenBracket)?;
             let (inner, port) = (host.get(1..close).unwrap_or_default(), &host[close + 1..]);
             check_port(port)?;
             let (address, zone) = inner.split_at(inner.find("%25").unwrap_or(inner.len()));
             let inner = [unescape(address, Part::Host)?, unescape(zone, Part::Zone)?].concat();
             let inner = lossy(&inner);
-            let address = address::parse(&inner).map_err(|error| format!("invalid host: {error}"))?;
+            let address = address::parse(&inner).map_err(Fault::Host)?;
             if address.ip.is_ipv4() {
-                return Err("invalid IP-literal".to_owned());
+                return Err(Fault::Literal);
             }
             return Ok(format!("[{inner}]{port}"));
         }
-        Some(_) => return Err("invalid IP-literal".to_owned()),
+        Some(_) => return Err(Fault::Literal),
         None => {}
     }
     // Databases list several hosts with ports, so only the web is strict about colons.
@@ -164,8 +204,8 @@ fn is_port(text: &str) -> bool {
 }
 
 /// Nothing, or a colon and perhaps digits.
-fn check_port(text: &str) -> Result<(), String> {
-    if is_port(text) { Ok(()) } else { Err(format!("invalid port {} after host", go_quote(text))) }
+fn check_port(text: &str) -> Result<(), Fault> {
+    if is_port(text) { Ok(()) } else { Err(Fault::Port(text.to_owned())) }
 }
 
 impl Url {
@@ -270,7 +310,7 @@ fn as_written(written: &str, plain: &[u8], part: Part) -> String {
     if written.bytes().all(may_stand) { written.to_owned() } else { escape(plain, part) }
 }
 
-fn unescape(text: &str, part: Part) -> Result<Vec<u8>, String> {
+fn unescape(text: &str, part: Part) -> Result<Vec<u8>, Fault> {
     let bytes = text.as_bytes();
     let in_host = matches!(part, Part::Host | Part::Zone);
     let mut plain = Vec::with_capacity(bytes.len());
@@ -278,7 +318,7 @@ fn unescape(text: &str, part: Part) -> Result<Vec<u8>, String> {
     while let Some(&byte) = bytes.get(at) {
         if byte != b'%' {
             if in_host && byte.is_ascii() && needs_escape(byte, part) {
-                return Err(format!("invalid character {} in host name", go_quote(&char::from(byte).to_string())));
+                return Err(Fault::HostCharacter(char::from(byte)));
             }
             plain.push(if byte == b'+' && part == Part::QueryParameter { b' ' } else { byte });
             at += 1;
@@ -291,7 +331,7 @@ fn unescape(text: &str, part: Part) -> Result<Vec<u8>, String> {
         });
         let Some(code) = allowed else {
             let end = bytes.len().min(at + 3);
-            return Err(format!("invalid URL escape {}", quote_bytes(&bytes[at..end])));
+            return Err(Fault::Escape(quote_bytes(&bytes[at..end])));
         };
         plain.push(code);
         at += 3;
@@ -360,7 +400,7 @@ mod tests {
 
     #[test]
     fn errors_are_gos() {
-        let check = |text: &str, expected: &str| assert_eq!(parse(text).expect_err(text), expected);
+        let check = |text: &str, expected: &str| assert_eq!(parse(text).expect_err(text).to_string(), expected);
         check(":x", r#"parse ":x": missing protocol scheme"#);
         check("https://a b", r#"parse "https://a b": invalid character " " in host name"#);
         check("https://a:x/", r#"parse "https://a:x/": invalid port ":x" after host"#);

@@ -15,36 +15,30 @@ use std::fmt;
 use crate::value::json;
 
 /// Why a patch was not applied.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatchError {
-    /// 400: it is no patch.
+    /// 400: it is not a patch.
+    #[error("error decoding patch: {0}")]
     Decode(String),
+    /// 400: the same, told without that head.
+    #[error("{0}")]
+    Malformed(String),
     /// 413.
+    #[error("{0}")]
     TooManyOperations(String),
     /// 422: it does not apply to the object. To clients the reference does not tell why, of the patches of webhooks it does.
+    #[error("{0}")]
     Apply(String),
     /// The same, as a test of it failed.
+    #[error("{0}")]
     Test(String),
 }
 
 impl PatchError {
     fn decode(why: impl fmt::Display) -> Self {
-        PatchError::Decode(format!("error decoding patch: {why}"))
+        PatchError::Decode(why.to_string())
     }
 }
-
-impl fmt::Display for PatchError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PatchError::Decode(text)
-            | PatchError::TooManyOperations(text)
-            | PatchError::Apply(text)
-            | PatchError::Test(text) => out.write_str(text),
-        }
-    }
-}
-
-impl std::error::Error for PatchError {}
 
 /// The text of a patch, if it is JSON. Numbers may be out of range.
 fn text_of(bytes: &[u8]) -> Result<String, PatchError> {

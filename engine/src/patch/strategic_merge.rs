@@ -46,10 +46,10 @@ impl Patch {
     pub fn decode(bytes: &[u8], strict: bool) -> Result<(Patch, Vec<String>), PatchError> {
         let decoded =
             if strict { json::decode_strict(bytes) } else { json::decode(bytes).map(|value| (value, Vec::new())) };
-        let (value, repeated) = decoded.map_err(|error| PatchError::Decode(error.to_string()))?;
+        let (value, repeated) = decoded.map_err(|error| PatchError::Malformed(error.to_string()))?;
         let unfit = |found: &str| {
             let text = format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}");
-            Err(PatchError::Decode(text))
+            Err(PatchError::Malformed(text))
         };
         match value {
             Value::Object(fields) => Ok((Patch(fields), repeated.iter().map(ToString::to_string).collect())),

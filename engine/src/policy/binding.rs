@@ -1,8 +1,10 @@
 //! A binding of a policy: where it acts, with which parameters, and what becomes of its refusals.
 
+use thiserror::Error;
+
 use super::matching::Criteria;
 use crate::crd::Scope;
-use crate::meta::selector::LabelSelector;
+use crate::meta::selector::{LabelSelector, SelectorError};
 use crate::value::Value;
 
 /// A binding as it is stored.
@@ -28,9 +30,29 @@ pub struct ParamRef {
     /// Empty for that of the request.
     pub namespace: String,
     /// The parameters that these labels select; an error where they can't be read.
-    pub selector: Option<Result<LabelSelector, String>>,
+    pub selector: Option<Result<LabelSelector, SelectorError>>,
     /// Whether a request is refused where there are none.
     pub denies_missing: bool,
+}
+
+/// Why a binding finds no parameters.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum ParamError {
+    /// It names a namespace for a kind of the whole cluster.
+    #[error("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")]
+    NamespaceNotAllowed,
+    /// It names no namespace, and the request has none.
+    #[error("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources")]
+    NoNamespace,
+    /// It says neither by name nor by labels which they are.
+    #[error("one of name or selector must be provided")]
+    Nothing,
+    /// Its selector is not one.
+    #[error(transparent)]
+    Selector(#[from] SelectorError),
+    /// There are none, which it does not allow.
+    #[error("no params found for policy binding with `Deny` parameterNotFoundAction")]
+    NotFound,
 }
 
 /// What is done about a refusal.
@@ -89,16 +111,12 @@ impl ParamRef {
     /// The namespace in which the parameters of a request are; empty for a kind of the whole cluster.
     ///
     /// # Errors
-    /// That the binding names one where there can't be any, or needs one where the request has none.
-    pub fn namespace_for<'n>(&'n self, scope: Scope, own: &'n str) -> Result<&'n str, String> {
+    /// The binding names one where there can't be any, or needs one where the request has none.
+    pub fn namespace_for<'n>(&'n self, scope: Scope, own: &'n str) -> Result<&'n str, ParamError> {
         match (scope, self.namespace.as_str(), own) {
             (Scope::Cluster, "", _) => Ok(""),
-            (Scope::Cluster, ..) => {
-                Err("paramRef.namespace must not be provided for a cluster-scoped `paramKind`".to_owned())
-            }
-            (Scope::Namespaced, "", "") => {
-                Err("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources".to_owned())
-            }
+            (Scope::Cluster, ..) => Err(ParamError::NamespaceNotAllowed),
+            (Scope::Namespaced, "", "") => Err(ParamError::NoNamespace),
             (Scope::Namespaced, "", own) => Ok(own),
             (Scope::Namespaced, named, _) => Ok(named),
         }
@@ -107,12 +125,20 @@ impl ParamRef {
     /// The parameters that were found, which may be none where the binding allows that.
     ///
     /// # Errors
-    /// That there are none.
-    pub fn settle(&self, found: Vec<Value>) -> Result<Vec<Value>, String> {
-        if found.is_empty() && self.denies_missing {
-            Err("no params found for policy binding with `Deny` parameterNotFoundAction".to_owned())
-        } else {
-            Ok(found)
+    /// There are none, which the binding does not allow.
+    pub fn settle(&self, found: Vec<Value>) -> Result<Vec<Value>, ParamError> {
+        if found.is_empty() && self.denies_missing { Err(ParamError::NotFound) } else { Ok(found) }
+    }
+
+    /// The labels of the parameters; `None` where one is named.
+    ///
+    /// # Errors
+    /// It says neither which one nor with which labels, or the labels can't be read.
+    pub fn selector(&self) -> Result<Option<&LabelSelector>, ParamError> {
+        match &self.selector {
+            _ if !self.name.is_empty() => Ok(None),
+            Some(selector) => Ok(Some(selector.as_ref().map_err(SelectorError::clone)?)),
+            None => Err(ParamError::Nothing),
         }
     }
 

@@ -2,6 +2,8 @@
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/mutating/dispatcher.go`, release 1.37.
 
+use std::fmt;
+
 use super::{Binding, Head, misconfigured};
 use crate::meta::{Cause, Status};
 use crate::value::go_quote;
@@ -19,7 +21,7 @@ struct Failure {
 
 impl Failures {
     /// A policy, or a binding of it, that can't be asked.
-    pub fn misconfigured(&mut self, head: &Head, binding: Option<&Binding>, why: &str) {
+    pub fn misconfigured(&mut self, head: &Head, binding: Option<&Binding>, why: &dyn fmt::Display) {
         self.push(head, binding, &misconfigured(binding, why), None);
     }
 

@@ -36,6 +36,15 @@ pub struct ParamKind {
     pub kind: String,
 }
 
+/// Nothing serves the kind of parameters.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("failed to find resource referenced by paramKind: '{group}/{version}, Kind={kind}'")]
+pub struct ParamKindError {
+    group: String,
+    version: String,
+    kind: String,
+}
+
 impl ParamKind {
     /// The API group; empty for the core.
     pub fn group(&self) -> &str {
@@ -48,9 +57,9 @@ impl ParamKind {
     }
 
     /// That nothing serves the kind.
-    pub fn not_found(&self) -> String {
-        let (group, version, kind) = (self.group(), self.version(), &self.kind);
-        format!("failed to find resource referenced by paramKind: '{group}/{version}, Kind={kind}'")
+    pub fn not_found(&self) -> ParamKindError {
+        let (group, version) = (self.group().to_owned(), self.version().to_owned());
+        ParamKindError { group, version, kind: self.kind.clone() }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::rule::{Operation, Rule, Subject};
 use crate::crd::ServedVersion;
-use crate::meta::selector::LabelSelector;
+use crate::meta::selector::{LabelSelector, SelectorError};
 use crate::value::Value;
 
 /// The conditions under which something is about a request.
@@ -17,8 +17,8 @@ pub struct Criteria {
     excluded: Vec<NamedRule>,
     /// Whether rules also mean other versions of what they name.
     takes_equivalents: bool,
-    namespaces: Result<LabelSelector, String>,
-    objects: Result<LabelSelector, String>,
+    namespaces: Result<LabelSelector, SelectorError>,
+    objects: Result<LabelSelector, SelectorError>,
 }
 
 /// A rule for objects of these names; for all if there are none.
@@ -95,9 +95,9 @@ impl Criteria {
     /// Whether the object or what it was has the labels that are asked for.
     ///
     /// # Errors
-    /// Why the selector is none.
-    pub fn selects_object(&self, object: &Value, old: Option<&Value>) -> Result<bool, &str> {
-        let selector = self.objects.as_ref().map_err(String::as_str)?;
+    /// The selector is not one.
+    pub fn selects_object(&self, object: &Value, old: Option<&Value>) -> Result<bool, &SelectorError> {
+        let selector = self.objects.as_ref()?;
         let selects = |object: &Value| !object.is_null() && matches(selector, object.at(&["metadata", "labels"]));
         Ok(selector.is_empty() || selects(object) || old.is_some_and(selects))
     }
@@ -105,9 +105,9 @@ impl Criteria {
     /// The labels that are asked of the namespace.
     ///
     /// # Errors
-    /// Why the selector is none.
-    pub fn namespaces(&self) -> Result<&LabelSelector, &str> {
-        self.namespaces.as_ref().map_err(String::as_str)
+    /// The selector is not one.
+    pub fn namespaces(&self) -> Result<&LabelSelector, &SelectorError> {
+        self.namespaces.as_ref()
     }
 }
 

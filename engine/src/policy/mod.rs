@@ -42,7 +42,7 @@ pub mod reinvocation;
 pub use binding::{Binding, ParamRef};
 pub use evaluation::Input;
 pub use failures::Failures;
-pub use head::{Head, ParamKind};
+pub use head::{Head, ParamKind, ParamKindError};
 pub use matching::Criteria;
 pub use mutating::Mutating;
 pub use reinvocation::{Invocations, Reinvocation};
@@ -84,7 +84,7 @@ pub trait Policy: Sized + Send + Sync + 'static {
 }
 
 /// That a policy, or a binding of it, can't be asked.
-fn misconfigured(binding: Option<&Binding>, why: &str) -> String {
+fn misconfigured(binding: Option<&Binding>, why: &dyn std::fmt::Display) -> String {
     let what = if binding.is_some() { "binding" } else { "policy" };
     format!("failed to configure {what}: {why}")
 }

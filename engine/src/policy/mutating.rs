@@ -7,7 +7,7 @@
 
 use super::evaluation::{BUDGET, Input, OUT_OF_BUDGET};
 use super::expression::Expression;
-use super::mutation::{Mutated, PatchType, apply_configuration, json_patch};
+use super::mutation::{Mutated, MutationType, apply_configuration, json_patch};
 use super::{Head, Policy};
 use crate::apply::TypeSchema;
 use crate::cel::env::Env;
@@ -28,7 +28,7 @@ pub struct Mutating {
 /// One mutation of a policy.
 #[derive(Debug)]
 pub struct Mutation {
-    patch_type: PatchType,
+    patch_type: MutationType,
     expression: Expression,
 }
 
@@ -63,7 +63,7 @@ impl Policy for Mutating {
 
 impl Mutation {
     fn decode(mutation: &Value, env: &Env) -> Option<Self> {
-        let patch_type = PatchType::named(mutation.str_at(&["patchType"]))?;
+        let patch_type = MutationType::named(mutation.str_at(&["patchType"]))?;
         let text = mutation.str_at(&[patch_type.field(), "expression"]).to_owned();
         let program = patch_type.compile(&text, env).map_err(|error| error.text().to_owned());
         Some(Mutation { patch_type, expression: Expression { text, program } })
@@ -82,10 +82,10 @@ impl Mutating {
         let mut activation = self.head.activation(input, BUDGET);
         let value = activation.evaluate(&mutation.expression).map_err(|_| OUT_OF_BUDGET.to_owned())??;
         match mutation.patch_type {
-            PatchType::ApplyConfiguration => {
+            MutationType::ApplyConfiguration => {
                 apply_configuration::merge(&value, input.object, form.types).map(|object| Some(Mutated::Merged(object)))
             }
-            PatchType::JsonPatch => {
+            MutationType::JsonPatch => {
                 json_patch::apply(&value, input.object, form.layout).map(|patched| patched.map(Mutated::Patched))
             }
         }

@@ -3,6 +3,7 @@
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/validating/dispatcher.go`, release 1.37.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use super::binding::{Action, Binding};
 use super::validating::{Annotated, Decision, INVALID, Verdict};
@@ -41,7 +42,7 @@ pub struct Denial {
 
 impl Said {
     /// What is wrong with a policy or a binding.
-    pub fn misconfigured(&mut self, head: &Head, binding: Option<&Binding>, why: &str) {
+    pub fn misconfigured(&mut self, head: &Head, binding: Option<&Binding>, why: &dyn fmt::Display) {
         if !head.ignores_failures {
             self.deny(head, binding, &misconfigured(binding, why), INVALID);
         }

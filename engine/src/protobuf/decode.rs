@@ -141,7 +141,7 @@ fn of_part(kind: Kind, part: &Part<'_>, depth: usize) -> Result<Value, Error> {
 }
 
 fn of_double(number: f64) -> Result<Value, Error> {
-    /// The first double that is no `i64` any more.
+    /// The first double that is not an `i64` any more.
     const END: f64 = 9_223_372_036_854_775_808.0;
     match number {
         _ if number.is_nan() => Err(Error::UnsupportedNumber("NaN")),

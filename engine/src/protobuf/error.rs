@@ -1,4 +1,4 @@
-//! Why bytes are no message, in the words of Go's generated decoders.
+//! Why bytes are not a message, in the words of Go's generated decoders.
 
 use std::fmt;
 

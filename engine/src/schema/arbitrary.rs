@@ -1,31 +1,10 @@
-//! Schemas and values for properties that hold for all of them.
+//! Schemas for properties that hold for all of them.
 
-use proptest::collection::{btree_map, vec};
+use proptest::collection::btree_map;
 use proptest::prelude::*;
 
 use super::structural::{Extensions, Generic, Structural, StructuralOrBool};
-use crate::value::Value;
-
-/// Few names, so that values and schemas meet.
-fn name() -> impl Strategy<Value = String> {
-    prop::sample::select(vec!["a", "b", "c", "kind", "metadata"]).prop_map(str::to_owned)
-}
-
-pub fn value() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::Bool),
-        (-2_i64..3).prop_map(Value::Int),
-        (-2_i8..3).prop_map(|half| Value::Float(f64::from(half) / 2.0)),
-        name().prop_map(Value::String),
-    ];
-    leaf.prop_recursive(4, 40, 4, |inner| {
-        prop_oneof![
-            vec(inner.clone(), 0..4).prop_map(Value::Array),
-            btree_map(name(), inner, 0..4).prop_map(|fields| Value::Object(fields.into_iter().collect())),
-        ]
-    })
-}
+use crate::value::arbitrary::{name, value};
 
 /// A schema with every kind of structure, and with defaults anywhere.
 pub fn schema() -> impl Strategy<Value = Structural> {

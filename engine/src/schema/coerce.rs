@@ -24,7 +24,7 @@ pub fn coerce(
     schema: &Structural,
     is_resource_root: bool,
     drop_invalid_fields: bool,
-) -> Result<Vec<String>, Error> {
+) -> Result<Vec<String>, Box<Error>> {
     let mut coercion = Coercion { drop_invalid_fields, unknown: Vec::new(), bytes: 0 };
     coercion.enter(path, value, schema, is_resource_root || schema.extensions.embedded_resource)?;
     coercion.unknown.sort_unstable();
@@ -42,7 +42,13 @@ struct Coercion {
 const PATHS_BYTES_MAX: usize = 32 << 20;
 
 impl Coercion {
-    fn enter(&mut self, path: &Path<'_>, value: &mut Value, schema: &Structural, embedded: bool) -> Result<(), Error> {
+    fn enter(
+        &mut self,
+        path: &Path<'_>,
+        value: &mut Value,
+        schema: &Structural,
+        embedded: bool,
+    ) -> Result<(), Box<Error>> {
         work::step();
         match value {
             Value::Object(fields) => {
@@ -68,24 +74,24 @@ impl Coercion {
         Ok(())
     }
 
-    fn coerce_type(&self, path: &Path<'_>, fields: &mut Map, name: &str) -> Result<(), Error> {
+    fn coerce_type(&self, path: &Path<'_>, fields: &mut Map, name: &str) -> Result<(), Box<Error>> {
         match fields.get(name) {
             None | Some(Value::String(_)) => Ok(()),
             Some(_) if self.drop_invalid_fields => {
                 fields.remove(name);
                 Ok(())
             }
-            Some(value) => Err(Error::invalid(&path.child(name), value.clone(), "must be a string")),
+            Some(value) => Err(Box::new(Error::invalid(&path.child(name), value.clone(), "must be a string"))),
         }
     }
 
-    fn coerce_metadata(&mut self, path: &Path<'_>, fields: &mut Map) -> Result<(), Error> {
+    fn coerce_metadata(&mut self, path: &Path<'_>, fields: &mut Map) -> Result<(), Box<Error>> {
         let Some(metadata) = fields.get_mut("metadata") else { return Ok(()) };
         let path = path.child("metadata");
         let (mut decoded, unknown) = match (object_meta::decode(metadata), &*metadata) {
             (Ok(decoded), _) => decoded,
             (Err(detail), _) if !self.drop_invalid_fields => {
-                return Err(Error::invalid(&path, metadata.clone(), detail.to_string()));
+                return Err(Box::new(Error::invalid(&path, metadata.clone(), detail.to_string())));
             }
             (Err(_), Value::Object(fields)) => decode_each(fields),
             (Err(_), _) => return Ok(()),

@@ -10,23 +10,14 @@ use crate::meta::field::Path;
 use crate::value::{Map, Value};
 use crate::work;
 
-/// Bytes of JSON that the defaults of an object may come to: with more of them it is no object that is stored.
+/// Bytes of JSON that the defaults of an object may come to: with more of them it is not an object that is stored.
 pub const DEFAULTS_BYTES_MAX: usize = 4 << 20;
 
 /// There are more defaults than an object may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The text is what the reference passes on from etcd for such an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("etcdserver: request is too large")]
 pub struct TooLarge;
-
-impl TooLarge {
-    /// What the reference passes on from etcd for such an object.
-    pub const MESSAGE: &'static str = "etcdserver: request is too large";
-}
-
-impl std::fmt::Display for TooLarge {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str(TooLarge::MESSAGE)
-    }
-}
 
 /// Sets fields that are absent, or null though not nullable, to their default; items and map values only when null.
 ///
@@ -281,11 +272,12 @@ mod tests {
     use crate::object;
     use crate::schema::convert::to_structural;
     use crate::schema::{arbitrary, json_schema};
+    use crate::value::arbitrary::value;
     use crate::value::json;
 
     proptest! {
         #[test]
-        fn defaulting_twice_changes_nothing_more(mut value in arbitrary::value(), schema in arbitrary::schema()) {
+        fn defaulting_twice_changes_nothing_more(mut value in value(), schema in arbitrary::schema()) {
             prop_assert_eq!(apply(&mut value, &schema), Ok(()));
             let once = value.clone();
             prop_assert_eq!(apply(&mut value, &schema), Ok(()));
@@ -293,7 +285,7 @@ mod tests {
         }
 
         #[test]
-        fn dropping_nulls_twice_drops_nothing_more(mut value in arbitrary::value(), schema in arbitrary::schema()) {
+        fn dropping_nulls_twice_drops_nothing_more(mut value in value(), schema in arbitrary::schema()) {
             prune_non_nullable_nulls(&mut value, &schema);
             let once = value.clone();
             prune_non_nullable_nulls(&mut value, &schema);

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use super::rare::{Blank, Rare};
 use super::typed::{Findings, Stop, Typed};
 use crate::meta::minor::Minor;
+use crate::meta::unmarshal::UnmarshalError;
 use crate::value::{Map, Value};
 use crate::work;
 
@@ -277,7 +278,7 @@ impl ValidationRule {
 /// # Errors
 ///
 /// Go's text for the first value of a wrong type, or for an `additionalProperties` that is neither truth value nor schema.
-pub fn decode(value: &Value) -> Result<(JsonSchema, Findings), String> {
+pub fn decode(value: &Value) -> Result<(JsonSchema, Findings), UnmarshalError> {
     Typed::run(|typed| JsonSchema::decode(typed, value))
 }
 
@@ -476,7 +477,7 @@ impl SchemaOrBool {
         typed.own(|typed| match value {
             Value::Object(_) => Ok(Some(SchemaOrBool::Schema(Box::new(JsonSchema::decode(typed, value)?)))),
             Value::Bool(allowed) => Ok(Some(SchemaOrBool::Bool(*allowed))),
-            _ => Err(Stop("boolean or JSON schema expected".to_owned())),
+            _ => Err(Stop::other("boolean or JSON schema expected")),
         })
     }
 
@@ -683,7 +684,8 @@ mod tests {
     }
 
     fn check_error(text: &str, expected: &str) {
-        assert_eq!(decode(&value(text)).map(drop), Err(expected.to_owned()));
+        let error = decode(&value(text)).map(drop).map_err(|error| error.to_string());
+        assert_eq!(error, Err(expected.to_owned()));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::typed::{Fault, Findings};
+use crate::meta::unmarshal::UnmarshalError;
 use crate::value::json::{self, Repeated};
 use crate::value::{Value, go_quote};
 use crate::work;
@@ -39,7 +40,7 @@ pub fn in_document_order(text: &[u8], duplicates: Vec<Repeated>, findings: &Find
 }
 
 /// The error that Go tells of `faults`: the first in `text` after which it does not read on, or else the first at all.
-pub fn first_in_document_order(text: &[u8], faults: Vec<Fault>) -> Option<String> {
+pub fn first_in_document_order(text: &[u8], faults: Vec<Fault>) -> Option<UnmarshalError> {
     let mut wanted: BTreeMap<String, Wanted> = BTreeMap::new();
     for fault in &faults {
         wanted.entry(fault.path.clone()).or_default().unknown = true;
@@ -52,7 +53,7 @@ pub fn first_in_document_order(text: &[u8], faults: Vec<Fault>) -> Option<String
         let rank = ranks.get(unknown_field(&fault.path).as_str()).copied();
         (!fault.stops, rank.unwrap_or(usize::MAX))
     };
-    faults.into_iter().min_by_key(rank).map(|fault| fault.text)
+    faults.into_iter().min_by_key(rank).map(|fault| fault.error)
 }
 
 fn unknown_field(path: &str) -> String {
@@ -200,9 +201,12 @@ mod tests {
 
     #[test]
     fn the_first_error_in_the_text_is_told_unless_another_stops() {
-        let fault = |path: &str, stops| Fault { path: path.to_owned(), text: path.to_uppercase(), stops };
+        let fault = |path: &str, stops| {
+            let error = UnmarshalError::Other(path.to_uppercase());
+            Fault { path: path.to_owned(), error, stops }
+        };
         let text = br#"{"type": true, "data": {"a": 1, "b": [2, 3]}}"#;
-        let told = |faults: &[Fault]| first_in_document_order(text, faults.to_vec());
+        let told = |faults: &[Fault]| first_in_document_order(text, faults.to_vec()).map(|error| error.to_string());
         assert_eq!(told(&[fault("data.a", false), fault("type", false)]), Some("TYPE".to_owned()));
         assert_eq!(told(&[fault("data.b[1]", true), fault("type", false)]), Some("DATA.B[1]".to_owned()));
         assert_eq!(told(&[fault("data.b[1]", true), fault("data.b[0]", true)]), Some("DATA.B[0]".to_owned()));

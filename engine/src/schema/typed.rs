@@ -17,9 +17,16 @@ use crate::work;
 /// unknown, no more than a hundred are told in any case.
 const PATHS_BYTES_MAX: usize = 32 << 20;
 
-/// An error that ends decoding at once, in Go's words.
+/// An error that ends decoding at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stop(pub String);
+pub struct Stop(pub UnmarshalError);
+
+impl Stop {
+    /// A value that a type which reads itself can't take, in its own words.
+    pub fn other(text: impl Into<String>) -> Self {
+        Stop(UnmarshalError::Other(text.into()))
+    }
+}
 
 /// Errors of one value that are remembered; Go tells one of them, and which depends on the order of the text.
 const FAULTS_MAX: usize = 64;
@@ -30,7 +37,7 @@ pub struct Fault {
     /// `spec.versions[0].name`.
     pub path: String,
     /// What Go's decoder says.
-    pub text: String,
+    pub error: UnmarshalError,
     /// Whether Go reads nothing more after it, as it is of a type that reads itself: then it is told before all others.
     pub stops: bool,
 }
@@ -44,7 +51,7 @@ pub struct Typed<'v> {
     struct_name: &'v str,
     /// Inside a type that decodes itself Go forgets its position: the struct and the steps of the way in.
     frozen: Option<(&'v str, usize)>,
-    saved: Option<String>,
+    saved: Option<UnmarshalError>,
     faults: Vec<Fault>,
     unknown: Vec<String>,
     opaque: Vec<String>,
@@ -136,7 +143,7 @@ impl<'v> Typed<'v> {
     /// # Errors
     ///
     /// What Go's decoder would tell.
-    pub fn run<T>(decode: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Result<(T, Findings), String> {
+    pub fn run<T>(decode: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Result<(T, Findings), UnmarshalError> {
         Typed::run_in(Minor::NEWEST, decode)
     }
 
@@ -145,12 +152,15 @@ impl<'v> Typed<'v> {
     /// # Errors
     ///
     /// As those of [`Typed::run`].
-    pub fn run_in<T>(minor: Minor, decode: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Result<(T, Findings), String> {
+    pub fn run_in<T>(
+        minor: Minor,
+        decode: impl FnOnce(&mut Self) -> Result<T, Stop>,
+    ) -> Result<(T, Findings), UnmarshalError> {
         let mut typed = Typed { minor, ..Typed::default() };
-        let value = decode(&mut typed).map_err(|Stop(text)| text)?;
-        match (typed.faults.iter().find(|fault| fault.stops), typed.saved) {
-            (Some(fault), _) => Err(fault.text.clone()),
-            (None, Some(text)) => Err(text),
+        let value = decode(&mut typed).map_err(|Stop(error)| error)?;
+        match (typed.faults.into_iter().find(|fault| fault.stops), typed.saved) {
+            (Some(fault), _) => Err(fault.error),
+            (None, Some(error)) => Err(error),
             (None, None) => Ok((value, Findings { unknown: typed.unknown, opaque: typed.opaque, empty: typed.empty })),
         }
     }
@@ -218,7 +228,7 @@ impl<'v> Typed<'v> {
         Ok(())
     }
 
-    /// Decodes the items of an array; `null` is no list at all.
+    /// Decodes the items of an array; `null` is not a list at all.
     ///
     /// # Errors
     ///
@@ -299,7 +309,7 @@ impl<'v> Typed<'v> {
         let value = decode(self)?;
         self.frozen = outer_frozen;
         match std::mem::replace(&mut self.saved, outer_saved) {
-            Some(text) => Err(Stop(text)),
+            Some(error) => Err(Stop(error)),
             None => Ok(value),
         }
     }
@@ -397,17 +407,21 @@ impl<'v> Typed<'v> {
         }
     }
 
-    /// Remembers an error that is no mismatch of types; Go shows it without a position.
+    /// Remembers an error that is not a mismatch of types; Go shows it without a position.
     pub fn save(&mut self, text: String) {
-        self.note(&text, false);
-        self.saved.get_or_insert(text);
+        self.save_error(UnmarshalError::Other(text), false);
+    }
+
+    fn save_error(&mut self, error: UnmarshalError, stops: bool) {
+        self.note(&error, stops);
+        self.saved.get_or_insert(error);
     }
 
     /// Remembers an error with its place.
-    fn note(&mut self, text: &str, stops: bool) {
+    fn note(&mut self, error: &UnmarshalError, stops: bool) {
         if self.faults.len() < FAULTS_MAX && self.frozen.is_none() {
             let path = self.noted_path();
-            self.faults.extend(path.map(|path| Fault { path, text: text.to_owned(), stops }));
+            self.faults.extend(path.map(|path| Fault { path, error: error.clone(), stops }));
         }
     }
 
@@ -428,9 +442,7 @@ impl<'v> Typed<'v> {
                 // The fields of metadata are those of a struct; any other type reads itself.
                 let stops = !is_in_metadata(&error);
                 let (structure, fields) = self.position();
-                let text = error.below(structure, &fields).to_string();
-                self.note(&text, stops);
-                self.saved.get_or_insert(text);
+                self.save_error(error.below(structure, &fields), stops);
                 None
             }
         }
@@ -461,12 +473,8 @@ impl<'v> Typed<'v> {
         }
         let (name, fields) = self.position();
         let mismatch = UnmarshalError::of_type(word, go_type);
-        let text = if name.is_empty() && fields.is_empty() {
-            mismatch.to_string()
-        } else {
-            mismatch.below(name, &fields).to_string()
-        };
-        self.save(text);
+        let error = if name.is_empty() && fields.is_empty() { mismatch } else { mismatch.below(name, &fields) };
+        self.save_error(error, false);
     }
 
     /// The innermost struct and the fields on the way, without keys and indices.

@@ -9,8 +9,9 @@ use std::borrow::Cow;
 use super::{Codec, Field, Kind, Message, Shape, find};
 use crate::meta::minor::Minor;
 use crate::meta::quantity::Quantity;
+use crate::meta::time::{self, TimeError};
 use crate::meta::unmarshal::UnmarshalError;
-use crate::meta::{duration, object_meta, time};
+use crate::meta::{duration, object_meta};
 use crate::schema::typed::{Fault, Findings, Stop, Typed};
 use crate::value::{Key, Map, Value, base64};
 use crate::work;
@@ -21,7 +22,7 @@ impl Message {
     /// # Errors
     ///
     /// Go's text: `json: cannot unmarshal number into Go struct field ConfigMap.data of type string`.
-    pub fn decode(&'static self, object: &Value) -> Result<(Value, Findings), String> {
+    pub fn decode(&'static self, object: &Value) -> Result<(Value, Findings), UnmarshalError> {
         Typed::run(|typed| self.decode_at(typed, object))
     }
 
@@ -30,7 +31,7 @@ impl Message {
     /// # Errors
     ///
     /// Go's text for what can't be read.
-    pub fn unknown_in(&'static self, minor: Minor, object: &Value) -> Result<Vec<String>, String> {
+    pub fn unknown_in(&'static self, minor: Minor, object: &Value) -> Result<Vec<String>, UnmarshalError> {
         let (_, findings) = Typed::run_in(minor, |typed| self.decode_at(typed, object))?;
         Ok(findings.unknown)
     }
@@ -320,8 +321,8 @@ impl Kind {
 
 fn restore_error_of(message: &'static Message, value: &Value) -> Option<String> {
     match (message.codec, value) {
-        (Codec::Time, Value::String(text)) => time::normalize(text).err(),
-        (Codec::MicroTime, Value::String(text)) => time::normalize_micro(text).err(),
+        (Codec::Time, Value::String(text)) => time::normalize(text).err().map(|error| error.to_string()),
+        (Codec::MicroTime, Value::String(text)) => time::normalize_micro(text).err().map(|error| error.to_string()),
         (Codec::Time | Codec::MicroTime, _) => object_meta::time_field(value).err().map(|error| error.to_string()),
         (Codec::Quantity, Value::String(text)) => Quantity::parse(text).err().map(|error| error.to_string()),
         (Codec::IntOrString, Value::String(_)) => None,
@@ -373,7 +374,7 @@ fn decode_text(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
     match base64::decode(&text) {
         Ok(bytes) => Some(Value::String(base64::encode(&bytes))),
         Err(error) => {
-            typed.save(error);
+            typed.save(error.to_string());
             None
         }
     }
@@ -383,12 +384,12 @@ fn decode_text(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
 fn decode_time(
     typed: &mut Typed<'_>,
     value: &Value,
-    normalize: fn(&str) -> Result<Option<String>, String>,
+    normalize: fn(&str) -> Result<Option<String>, TimeError>,
 ) -> Option<Value> {
     let outcome = match value {
         Value::Null => return None,
         Value::String(text) => {
-            normalize(text).map(|time| time.map_or(Value::Null, Value::String)).map_err(UnmarshalError::Other)
+            normalize(text).map(|time| time.map_or(Value::Null, Value::String)).map_err(UnmarshalError::other)
         }
         // The type reads itself: the error is that of a string on its own.
         other => object_meta::time_field(other).map(Option::unwrap_or_default),
@@ -404,7 +405,7 @@ fn decode_quantity(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
         other => crate::value::json::encode_to_string(other),
     };
     let quantity = Quantity::parse(text.trim()).map(|quantity| Value::String(quantity.to_string()));
-    typed.adopt(quantity.map(|text| (text, Vec::new())).map_err(|error| UnmarshalError::Other(error.to_string())))
+    typed.adopt(quantity.map(|text| (text, Vec::new())).map_err(UnmarshalError::other))
 }
 
 /// A number or a text, as `intstr` reads it.
@@ -422,7 +423,7 @@ fn decode_int_or_string(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
 fn decode_duration(typed: &mut Typed<'_>, value: &Value) -> Option<Value> {
     let read = match value {
         Value::Null => return None,
-        Value::String(text) => duration::parse_go(text).map_err(UnmarshalError::Other),
+        Value::String(text) => duration::parse_go(text).map_err(UnmarshalError::other),
         other => Err(unfit_on_its_own(other, "string")),
     };
     typed.adopt(read.map(|nanoseconds| (Value::String(duration::print_go(nanoseconds)), Vec::new())))
@@ -464,7 +465,7 @@ mod tests {
             Ok((object, findings)) => {
                 format!("{} unknown {}", json::encode_to_string(&object), findings.unknown.join(" "))
             }
-            Err(error) => error,
+            Err(error) => error.to_string(),
         };
         assert_eq!(found, expected, "{text}");
     }

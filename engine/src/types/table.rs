@@ -74,7 +74,7 @@ pub enum Codec {
     Duration,
     /// Any JSON; its one field holds the text.
     Json,
-    /// As [`Codec::Json`], but what is no JSON is told later, by those who know what fields are.
+    /// As [`Codec::Json`], but what is not JSON is told later, by those who know what fields are.
     FieldsV1,
     /// An array; its one field holds the items.
     List,
@@ -99,7 +99,7 @@ pub enum Codec {
 pub struct Field {
     /// The number in protobuf.
     pub number: u32,
-    /// Its name in JSON; empty in messages that are no objects there.
+    /// Its name in JSON; empty in messages that are not objects there.
     pub json: &'static str,
     pub(super) go: Option<&'static str>,
     /// The type of its values.

@@ -1,16 +1,26 @@
 //! Base64 as Go reads and writes it: padded, with line breaks anywhere, and its words for what it can't read.
+//!
+//! The `base64` crate takes no line breaks, and its errors count other bytes than Go's; clients see those.
 
 use crate::work;
+
+/// The text is not base64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("illegal base64 data at input byte {at}")]
+pub struct Base64Error {
+    /// The byte at which Go gives up.
+    pub at: usize,
+}
 
 /// The bytes that `text` stands for.
 ///
 /// # Errors
 ///
-/// Go's text, with the position of the fault: `illegal base64 data at input byte 4`.
-pub fn decode(text: &str) -> Result<Vec<u8>, String> {
+/// The text is not base64.
+pub fn decode(text: &str) -> Result<Vec<u8>, Base64Error> {
     work::bytes(text.len());
     let input = text.as_bytes();
-    let corrupt = |at: usize| Err(format!("illegal base64 data at input byte {at}"));
+    let corrupt = |at: usize| Err(Base64Error { at });
     let mut bytes = Vec::with_capacity(input.len() / 4 * 3);
     let mut symbols = input.iter().enumerate().filter(|(_, byte)| !matches!(byte, b'\r' | b'\n'));
     let (mut bits, mut count) = (0_u32, 0_usize);
@@ -81,7 +91,7 @@ mod tests {
     #[test]
     fn faults_are_told_with_their_position() {
         for (text, at) in [("!", 0), ("YWJ", 0), ("YWJj=", 4), ("YQ=", 3), ("YQ==a", 4), ("YWJjYW", 4)] {
-            assert_eq!(decode(text), Err(format!("illegal base64 data at input byte {at}")), "{text}");
+            assert_eq!(decode(text), Err(Base64Error { at }), "{text}");
         }
     }
 }

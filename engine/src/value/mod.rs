@@ -3,6 +3,8 @@
 //! In: bytes (JSON or YAML). Out: a [`Value`] in which integers and doubles stay apart, objects are sorted by key, and
 //! which prints as Go prints it. This module never knows a schema.
 
+#[cfg(test)]
+pub(crate) mod arbitrary;
 pub mod base64;
 mod go;
 pub mod json;

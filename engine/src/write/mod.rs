@@ -11,7 +11,7 @@ pub mod metadata;
 
 use crate::crd::ServedVersion;
 use crate::kinds::strategy::{Strategy, Subresource};
-use crate::meta::field::{ErrorList, Path};
+use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::{names, object_meta};
 use crate::schema::rules::Run;
 use crate::value::Value;
@@ -53,7 +53,7 @@ pub struct Outcome {
     /// Warnings of a new object as it was sent; told even if the object is refused.
     pub early_warnings: Vec<String>,
     /// Failures of rules that are forgiven, as the update left the value alone; told even if the object is refused.
-    pub ratcheted: Vec<String>,
+    pub ratcheted: Vec<Error>,
     /// Warnings that are told if the object is valid.
     pub warnings: Vec<String>,
 }

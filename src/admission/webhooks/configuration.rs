@@ -10,17 +10,17 @@ use crate::webhook::{Address, Endpoint, SERVICE_PORT};
 
 /// The two kinds of configurations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum WebhookKind {
     Mutating,
     Validating,
 }
 
-impl Kind {
+impl WebhookKind {
     /// The resource of the configurations.
     pub const fn plural(self) -> &'static str {
         match self {
-            Kind::Mutating => "mutatingwebhookconfigurations",
-            Kind::Validating => "validatingwebhookconfigurations",
+            WebhookKind::Mutating => "mutatingwebhookconfigurations",
+            WebhookKind::Validating => "validatingwebhookconfigurations",
         }
     }
 }

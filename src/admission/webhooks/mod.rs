@@ -44,7 +44,7 @@ use crate::webhook::{Client, Manner, patience};
 use configuration::SideEffects;
 use review::{Fault, Verdict};
 
-pub use configuration::{Configuration, Kind, Webhook};
+pub use configuration::{Configuration, Webhook, WebhookKind};
 
 /// The group of the configurations.
 const GROUP: &str = "admissionregistration.k8s.io";
@@ -63,7 +63,7 @@ const EXEMPT: [&str; 6] = [
 #[async_trait]
 pub trait Source: NamespaceLabels {
     /// The configurations of a kind as they are now, by their names.
-    async fn configurations(&self, kind: Kind) -> Result<Vec<Arc<Configuration>>, Status>;
+    async fn configurations(&self, kind: WebhookKind) -> Result<Vec<Arc<Configuration>>, Status>;
 }
 
 /// The step of admission that calls webhooks.
@@ -83,7 +83,7 @@ impl<S: Source> Admission for Webhooks<S> {
         if !self.mutating || is_exempt(attributes) {
             return Ok(());
         }
-        let configurations = self.source.configurations(Kind::Mutating).await?;
+        let configurations = self.source.configurations(WebhookKind::Mutating).await?;
         if configurations.is_empty() { Ok(()) } else { self.call_mutating(&configurations, attributes, object).await }
     }
 
@@ -91,7 +91,7 @@ impl<S: Source> Admission for Webhooks<S> {
         if !self.validating || is_exempt(attributes) {
             return Ok(());
         }
-        let configurations = self.source.configurations(Kind::Validating).await?;
+        let configurations = self.source.configurations(WebhookKind::Validating).await?;
         if configurations.is_empty() { Ok(()) } else { self.call_validating(&configurations, attributes, object).await }
     }
 
@@ -142,7 +142,7 @@ impl<S: Source> Webhooks<S> {
     async fn counted_call(
         &self,
         webhook: &Webhook,
-        kind: Kind,
+        kind: WebhookKind,
         attributes: &Attributes<'_>,
         sent: Sent<'_>,
     ) -> Result<Verdict, CallError> {
@@ -156,7 +156,7 @@ impl<S: Source> Webhooks<S> {
         };
         self.figures.called(&WebhookCall {
             name: &webhook.name,
-            step: if kind == Kind::Mutating { "admit" } else { "validating" },
+            step: if kind == WebhookKind::Mutating { "admit" } else { "validating" },
             operation: attributes.operation,
             took: began.elapsed(),
             code,
@@ -169,7 +169,7 @@ impl<S: Source> Webhooks<S> {
     async fn call(
         &self,
         webhook: &Webhook,
-        kind: Kind,
+        kind: WebhookKind,
         attributes: &Attributes<'_>,
         sent: Sent<'_>,
     ) -> Result<Verdict, CallError> {
@@ -199,10 +199,11 @@ impl<S: Source> Webhooks<S> {
         let answer = self.client.post(&webhook.endpoint, Bytes::from(body), manner).await;
         let failed = |why: String| CallError::Failed(format!("failed to call webhook: {why}"));
         let answer = answer.map_err(failed)?;
-        let verdict = review::verdict(version, &uid, kind == Kind::Mutating, &answer).map_err(|fault| match fault {
-            Fault::Unreadable(why) => failed(why),
-            Fault::Invalid(why) => CallError::Failed(format!("received invalid webhook response: {why}")),
-        })?;
+        let verdict =
+            review::verdict(version, &uid, kind == WebhookKind::Mutating, &answer).map_err(|fault| match fault {
+                Fault::Unreadable(why) => failed(why),
+                Fault::Invalid(why) => CallError::Failed(format!("received invalid webhook response: {why}")),
+            })?;
         tell(webhook, attributes, &verdict);
         if verdict.allowed {
             Ok(verdict)

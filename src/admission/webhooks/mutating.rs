@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::configuration::{Configuration, Kind};
+use super::configuration::{Configuration, WebhookKind};
 use super::{CallError, Sent, Source, Verdict, Webhook, Webhooks, review};
 use crate::admission::Attributes;
 use crate::admission::concern::Concern;
@@ -107,7 +107,7 @@ impl<S: Source> Webhooks<S> {
         attributes: &Attributes<'_>,
         versioned: &mut Versioned,
     ) -> Result<bool, CallError> {
-        let verdict = self.counted_call(webhook, Kind::Mutating, attributes, versioned.sent()).await?;
+        let verdict = self.counted_call(webhook, WebhookKind::Mutating, attributes, versioned.sent()).await?;
         let Some(patch) = decode_patch(&verdict)? else { return Ok(false) };
         if versioned.object.is_null() {
             let name = go_quote(&webhook.name);
@@ -139,9 +139,11 @@ fn decode_patch(verdict: &Verdict) -> Result<Option<Patch>, CallError> {
     if verdict.patch.is_empty() {
         return Ok(None);
     }
-    let (patch, _) = Patch::decode(&verdict.patch, false).map_err(|error: PatchError| {
-        let why = error.to_string();
-        let why = why.strip_prefix("error decoding patch: ").unwrap_or(&why);
+    let (patch, _) = Patch::decode(&verdict.patch, false).map_err(|error| {
+        let why = match error {
+            PatchError::Decode(why) => why,
+            other => other.to_string(),
+        };
         CallError::Failed(format!("received undecodable patch in webhook response: {why}"))
     })?;
     Ok(Some(patch).filter(|patch| !patch.is_empty()))

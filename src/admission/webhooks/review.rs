@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::crd::review_answer::{self, Wanted};
 use crate::meta::Status;
+use crate::meta::unmarshal::UnmarshalError;
 use crate::object;
 use crate::schema::typed::{Stop, Typed};
 use crate::value::{Map, Value, base64, go_quote, json};
@@ -67,7 +68,7 @@ pub struct Verdict {
     pub warnings: Vec<String>,
 }
 
-/// Why an answer is no verdict: it can't be read, or says what it must not.
+/// Why an answer is not a verdict: it can't be read, or says what it must not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     Unreadable(String),
@@ -77,10 +78,11 @@ pub enum Fault {
 /// Reads the answer to the call `uid`; one of a webhook that may not change the object has no patch.
 pub fn verdict(version: ReviewVersion, uid: &str, may_patch: bool, body: &[u8]) -> Result<Verdict, Fault> {
     let wanted = Wanted { group: GROUP, version: version.name(), kind: KIND, others: &[] };
-    let answered = review_answer::read(body, &wanted).map_err(Fault::Unreadable)?;
+    let answered = review_answer::read(body, &wanted).map_err(|error| Fault::Unreadable(error.to_string()))?;
     let invalid = |why: String| Err(Fault::Invalid(why));
     let absent = || Fault::Invalid("webhook response was absent".to_owned());
-    let response = Response::decode(&answered.body).map_err(Fault::Unreadable)?.ok_or_else(absent)?;
+    let response = Response::decode(&answered.body).map_err(|error| Fault::Unreadable(error.to_string()))?;
+    let response = response.ok_or_else(absent)?;
     let Response { uid: answered_uid, patch_type, mut verdict } = response;
     if version == ReviewVersion::V1Beta1 {
         // Neither type nor uid were looked at then, and a patch had one type.
@@ -123,7 +125,7 @@ struct Response {
 
 impl Response {
     /// The response of a review; `None` where there is none.
-    fn decode(review: &Value) -> Result<Option<Self>, String> {
+    fn decode(review: &Value) -> Result<Option<Self>, UnmarshalError> {
         let mut response = None;
         Typed::run(|typed| {
             typed.structure(review, KIND, |typed, name, value| {
@@ -169,7 +171,7 @@ fn decode_bytes<'v>(typed: &mut Typed<'v>, value: &'v Value) -> Result<Vec<u8>, 
     Ok(match typed.string_as(value, "[]uint8").map(|text| base64::decode(&text)) {
         Some(Ok(bytes)) => bytes,
         Some(Err(error)) => {
-            typed.save(error);
+            typed.save(error.to_string());
             Vec::new()
         }
         None => Vec::new(),

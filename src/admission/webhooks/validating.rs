@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
-use super::configuration::{Configuration, Kind};
+use super::configuration::{Configuration, WebhookKind};
 use super::mutating::convert;
 use super::{CallError, Sent, Source, Webhook, Webhooks};
 use crate::admission::Attributes;
@@ -75,7 +75,7 @@ impl<S: Source> Webhooks<S> {
         attributes: &Attributes<'_>,
         sent: Sent<'_>,
     ) -> Result<(), Status> {
-        match self.counted_call(webhook, Kind::Validating, attributes, sent).await {
+        match self.counted_call(webhook, WebhookKind::Validating, attributes, sent).await {
             Ok(_) => Ok(()),
             Err(CallError::Failed(why)) if webhook.is_ignored => {
                 tracing::warn!(webhook = webhook.name, why, "a webhook failed, and is passed over");

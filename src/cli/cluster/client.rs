@@ -112,7 +112,7 @@ impl Client {
     /// Reads the body of an answer to a GET of `path`.
     ///
     /// # Errors
-    /// That it is no JSON.
+    /// That it is not JSON.
     pub fn read(&self, path: &str, body: &[u8]) -> Result<Value, Unanswered> {
         let unreadable = |error: json::Error| Unanswered {
             status: None,

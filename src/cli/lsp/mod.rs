@@ -11,7 +11,7 @@
 //! - **Why `lsp-server` and `lsp-types`**: the first is rust-analyzer's own and is released with it, the second is what it and most
 //!   servers in Rust describe messages by. `tower-lsp` had its last release in 2023, and runs requests side by side, where
 //!   here their order is the point. The reader of frames is ours ([`wire`]): that of `lsp-server` allocates what a header
-//!   names, and ends at the first message that is no JSON.
+//!   names, and ends at the first message that is not JSON.
 
 mod answer;
 mod convert;

@@ -36,7 +36,7 @@ const REQUEST_TIME_MAX: Duration = Duration::from_secs(10);
 /// What comes in.
 pub enum Incoming {
     Message(Message),
-    /// What is to be answered to something that is no message.
+    /// What is to be answered to something that is not a message.
     Malformed(serde_json::Value),
     /// The definitions of a live server, or why there are none.
     Definitions(Result<Vec<Value>, String>),

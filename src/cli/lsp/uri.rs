@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use lsp_types::Uri;
 
-/// The name of a file by its URI: its path, or the URI itself for what is no file.
+/// The name of a file by its URI: its path, or the URI itself for what is not a file.
 pub fn name_of(uri: &Uri) -> String {
     let text = uri.as_str();
     let Some(path) = text.strip_prefix("file://") else { return text.to_owned() };

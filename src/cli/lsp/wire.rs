@@ -46,7 +46,7 @@ pub fn read(mut input: impl BufRead, sender: &SyncSender<Incoming>, shared: &Sha
     }
 }
 
-/// What is said to a body that is no message: to its id, if it has one.
+/// What is said to a body that is not a message: to its id, if it has one.
 fn malformed(body: &[u8], error: &serde_json::Error) -> Value {
     match serde_json::from_slice::<Value>(body) {
         Ok(value) => refusal(value.get("id").unwrap_or(&Value::Null), -32600, &format!("not a message: {error}")),
@@ -73,7 +73,7 @@ fn frame(input: &mut impl BufRead) -> io::Result<Frame> {
             (Some((name, value)), _) if name.trim().eq_ignore_ascii_case("content-length") => {
                 length = value.trim().parse().ok();
             }
-            // The body follows; what is no header is passed over.
+            // The body follows; what is not a header is passed over.
             (None, Some(length)) if line.is_empty() => return body(input, length),
             _ => {}
         }

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, Method, header};
 /// Who asks from where, as browsers tell it. Source: "Fetch Metadata Request Headers", W3C.
 const FETCH_SITE: &str = "sec-fetch-site";
 
-/// Whether a request is one of the page at `address`, or of a program that is no browser.
+/// Whether a request is one of the page at `address`, or of a program that is not a browser.
 ///
 /// The host must be this machine under the port of the page: a name that was made to point here is another host. What a
 /// browser says of its origin must be the page's own; a link may lead here from anywhere (`is_page`), as it shows nothing

@@ -7,7 +7,7 @@
 //!  "response":{"code":200,"headers":{"content-type":"…"},"body":"…"},"tookMs":12}
 //! ```
 //!
-//! A body that is no text stands in base64 as `bodyBase64`; one that could not be masked is `"bodyLeftOut":true`. A request
+//! A body that is not text stands in base64 as `bodyBase64`; one that could not be masked is `"bodyLeftOut":true`. A request
 //! without an answer has `failed` in place of `response`. Of an answer that is a stream (`"stream":true`) each part is a line
 //! of its own, `{"id":1,"afterMs":30,"data":"…"}`, and so is its end, `{"id":1,"afterMs":900,"end":"closed"}`: `closed` by
 //! the server, `broken`, or `left` by the client.
@@ -192,7 +192,7 @@ impl Answer {
 /// The requests of a record that were answered, in their order, each with its answer.
 ///
 /// # Errors
-/// The file can't be read, or is no record.
+/// The file can't be read, or is not a record.
 pub fn read(path: &Path) -> Result<Vec<(Asked, Answer)>, String> {
     let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
     let mut lines = text.lines().enumerate();

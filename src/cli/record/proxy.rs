@@ -24,7 +24,7 @@ use crate::value::json;
 
 /// The longest body of a request, as in `http::exchange`, and some more.
 const REQUEST_BYTES_MAX: usize = 16 << 20;
-/// The longest answer that is no stream.
+/// The longest answer that is not a stream.
 const ANSWER_BYTES_MAX: usize = 512 << 20;
 const JSON: &str = "application/json";
 

@@ -114,7 +114,7 @@ impl Item {
 
     /// Adds what no server would say in these words.
     pub fn add(&mut self, kind: ErrorType, field: &str, detail: String, place: Option<Place>) {
-        let error = Error { kind, field: field.to_owned(), bad_value: None, shown: None, detail };
+        let error = Error::at(field, kind, detail);
         self.faults.push(Fault { rejected: Rejected { error, rule: None, parts: Vec::new() }, place, is_plain: true });
     }
 
@@ -135,7 +135,7 @@ impl Item {
         self.cost = checked.cost();
         self.object = checked.object;
         self.warnings.extend(checked.warnings);
-        self.warnings.extend(checked.ratcheted);
+        self.warnings.extend(checked.ratcheted.iter().map(ToString::to_string));
         self.runs = checked.runs;
         for rejected in checked.errors {
             let place = document.error_place(&rejected.error.field);

@@ -227,7 +227,7 @@ fn folder_minor(program: Option<&Path>) -> Minor {
 
 fn runtime_config(flags: &Flags) -> Result<RuntimeConfig, String> {
     let emulated_version = match flags.list("emulated-version").last() {
-        Some(version) => emulated(version)?,
+        Some(version) => emulated(version).map_err(|error| error.to_string())?,
         None => folder_minor(env::current_exe().ok().as_deref()),
     };
     Ok(RuntimeConfig::parse(&flags.list("runtime-config").join(","))?.for_minor(emulated_version))

@@ -154,7 +154,7 @@ async fn answer(stream: impl AsyncRead + AsyncWrite + Unpin, state: Arc<State>) 
         let response = state.response(request.uri().path());
         async move { Ok::<_, Infallible>(response) }
     });
-    // A client that breaks off is no fault of ours.
+    // A client that breaks off is not a fault of ours.
     _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 

@@ -34,7 +34,7 @@ use super::{CONTROLLER_MANAGER, service_account};
 use crate::meta::Status;
 use crate::object;
 use crate::registry::{
-    DeleteOptions, FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings,
+    DeleteRequest, FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings,
 };
 use crate::store::{At, Collection, Entry, Moment, StoreError, Stored};
 use crate::value::{Value, json};
@@ -227,11 +227,11 @@ impl Garbage {
 
     /// Deletes the object if it still is as it was when this was decided.
     async fn delete(&self, target: &Target, item: &Stored, policy: &str) -> Result<(), Status> {
-        let options = DeleteOptions {
+        let options = DeleteRequest {
             uid: Some(item.uid.to_string()),
             resource_version: Some(item.revision.to_string()),
             propagation_policy: Some(policy.to_owned()),
-            ..DeleteOptions::default()
+            ..DeleteRequest::default()
         };
         let (user, mut warnings) = (service_account(ACCOUNT), Warnings::default());
         self.registry.delete(target, &user, &options, &mut warnings).await.map(drop)

@@ -8,10 +8,10 @@ use super::super::path::Target;
 /// What a request is about, as far as faults care. Texts that do not apply are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
-    /// Kubernetes' verb; for a path that is no resource, the method in lower case.
+    /// Kubernetes' verb; for a path that is not a resource, the method in lower case.
     pub verb: String,
     pub group: String,
-    /// Empty for a path that is no resource.
+    /// Empty for a path that is not a resource.
     pub resource: String,
     pub subresource: String,
     pub namespace: String,

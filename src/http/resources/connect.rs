@@ -35,7 +35,7 @@ pub(super) async fn connect(
         Action::Log => {
             let since = query("sinceTime");
             if !since.is_empty() {
-                time::normalize(since).map_err(|why| Status::bad_request(&why))?;
+                time::normalize(since).map_err(|error| Status::bad_request(&error.to_string()))?;
             }
             let options = LogOptions {
                 tail_lines: number("tailLines"),

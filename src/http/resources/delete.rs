@@ -5,7 +5,7 @@ use axum::http::Response;
 
 use crate::auth::{Attributes, Decision, ResourceAttributes};
 use crate::meta::Status;
-use crate::registry::{DeleteOptions, Deletion, Target, Warnings};
+use crate::registry::{DeleteRequest, Deletion, Target, Warnings};
 use crate::value::{Value, json, yaml};
 
 use super::super::answer::{self, Content};
@@ -74,8 +74,8 @@ pub(super) async fn delete_options(
     Ok(options)
 }
 
-pub(super) fn deletion(options: &query::DeleteOptions) -> DeleteOptions {
-    DeleteOptions {
+pub(super) fn deletion(options: &query::DeleteOptions) -> DeleteRequest {
+    DeleteRequest {
         uid: options.precondition_uid.clone(),
         resource_version: options.precondition_resource_version.clone(),
         propagation_policy: options.propagation_policy.clone(),

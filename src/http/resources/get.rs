@@ -20,7 +20,7 @@ pub(super) async fn get(app: &App, exchange: &Exchange, target: &Target) -> Resu
     let options = query::GetOptions::decode(&exchange.query)?;
     let revision = match options.resource_version.as_str() {
         "" => None,
-        text => Some(revision(resource_version(text).map_err(|error| Status::plain(500, &error))?)),
+        text => Some(revision(resource_version(text).map_err(|error| Status::plain(500, &error.to_string()))?)),
     };
     let content = match target.subresource {
         Subresource::Scale => Content::Value(app.registry.get_value(target, revision).await?),

@@ -74,8 +74,10 @@ pub(super) async fn list_computed(
 /// The options of a list or watch, and the selectors in them.
 pub(super) fn list_options(exchange: &Exchange, target: &Target) -> Result<(ListOptions, ListRequest), Refusal> {
     let mut options = ListOptions::decode(&exchange.query)?;
-    let labels = LabelSelector::parse(&options.label_selector).map_err(|error| Status::bad_request(&error))?;
-    let fields = FieldSelector::parse(&options.field_selector).map_err(|error| Status::bad_request(&error))?;
+    let labels =
+        LabelSelector::parse(&options.label_selector).map_err(|error| Status::bad_request(&error.to_string()))?;
+    let fields =
+        FieldSelector::parse(&options.field_selector).map_err(|error| Status::bad_request(&error.to_string()))?;
     options.validate()?;
     for field in fields.fields() {
         let selectable = match field {

@@ -9,7 +9,7 @@ use crate::registry::{PatchRequest, PatchType, Target, Warnings};
 use super::super::answer::Content;
 use super::super::app::App;
 use super::super::exchange::Exchange;
-use super::super::negotiate::PatchType as MediaType;
+use super::super::negotiate::PatchMediaType;
 use super::super::query::WriteOptions;
 use super::refusal::Refusal;
 use super::sent::{manager, settled};
@@ -21,21 +21,22 @@ pub(super) async fn patch(
     target: &Target,
     body: Body,
 ) -> Result<Response<Body>, Refusal> {
-    let supported = if target.resource.definition.is_some() { MediaType::CUSTOM } else { MediaType::BUILT_IN };
-    let patch_type = MediaType::decode(&exchange.content_type, supported)
+    let supported =
+        if target.resource.definition.is_some() { PatchMediaType::CUSTOM } else { PatchMediaType::BUILT_IN };
+    let patch_type = PatchMediaType::decode(&exchange.content_type, supported)
         .map_err(|error| Status::unsupported_media_type(&error.to_string()))?;
     if target.name.is_empty() {
         return Err(Status::bad_request("name must be provided").into());
     }
     let (format, shape) = negotiate(app, exchange, target)?;
     let bytes = exchange.read_body(&app.registry.memory, body).await?;
-    let options = WriteOptions::patch(&exchange.query, patch_type == MediaType::Apply)?;
+    let options = WriteOptions::patch(&exchange.query, patch_type == PatchMediaType::Apply)?;
     let request = PatchRequest {
         patch_type: match patch_type {
-            MediaType::Json => PatchType::Json,
-            MediaType::Merge => PatchType::Merge,
-            MediaType::Strategic => PatchType::StrategicMerge,
-            MediaType::Apply => PatchType::Apply,
+            PatchMediaType::Json => PatchType::Json,
+            PatchMediaType::Merge => PatchType::Merge,
+            PatchMediaType::Strategic => PatchType::StrategicMerge,
+            PatchMediaType::Apply => PatchType::Apply,
         },
         bytes,
         field_validation: options.field_validation,

@@ -28,7 +28,7 @@ pub(super) async fn watch(app: &App, exchange: &Exchange, target: Target) -> Res
     let format = stream(format).map_err(|error| Status::not_acceptable(&error.to_string()))?;
     let given = match options.resource_version.as_str() {
         "" => None,
-        text => Some(resource_version(text).map_err(|error| Status::plain(500, &error))?),
+        text => Some(resource_version(text).map_err(|error| Status::plain(500, &error.to_string()))?),
     };
     let start = match (options.send_initial_events, given) {
         (Some(true), given) => Start::State(given.filter(|given| *given > 0).map(revision)),

@@ -2,7 +2,7 @@
 //! faults of requests.
 //!
 //! In: JSON, out: JSON, and a `Status` for what can't be done. A user needs the right to the path and the method, as for any
-//! path that is no resource. Nothing of it is in discovery: a client of Kubernetes has no use for it.
+//! path that is not a resource. Nothing of it is in discovery: a client of Kubernetes has no use for it.
 
 mod clock;
 mod faults;

@@ -100,7 +100,7 @@ pub(super) fn parse_resource_version(text: &str) -> Result<u64, Status> {
     if text.is_empty() {
         return Ok(0);
     }
-    parse_uint(text).map_err(|error| Status::plain(500, &error))
+    parse_uint(text).map_err(|error| Status::plain(500, &error.to_string()))
 }
 
 /// Whether an object can be made: not while its definition is being deleted, and not with a revision.

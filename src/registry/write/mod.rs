@@ -261,7 +261,7 @@ fn prepared(
     outcome.errors = unmet;
     outcome.errors.extend(valid);
     warnings.extend(outcome.early_warnings);
-    warnings.extend(outcome.ratcheted);
+    warnings.extend(outcome.ratcheted.iter().map(ToString::to_string));
     if !outcome.errors.is_empty() {
         let (kind, name) = (outcome.object.str_at(&["kind"]), outcome.object.str_at(&["metadata", "name"]));
         return Err(Status::invalid(target.resource.kind_group(version), kind, name, &outcome.errors));

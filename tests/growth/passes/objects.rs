@@ -118,8 +118,8 @@ fn update((new, old): &(Value, Value)) -> field::ErrorList {
         return field::ErrorList::default();
     }
     write::prepare_update(&versions()[0], &mut new, old);
-    let mut warnings = write::warnings(&new, Some(old));
-    write::validate_update(&versions()[0], &new, old, &mut warnings)
+    _ = write::warnings(&new, Some(old));
+    write::validate_update(&versions()[0], &new, old, &mut Vec::new())
 }
 
 fn refuse(errors: &field::ErrorList) -> Vec<u8> {

@@ -37,7 +37,7 @@ use Degree::{Breaking, MayBreak, Safe};
 /// A change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// `None` for what is no version's own.
+    /// `None` for what is not a version's own.
     pub version: Option<String>,
     /// The field of objects, `spec.ports[*]`, or that of the definition.
     pub path: String,

@@ -26,7 +26,7 @@ enum Relation {
 /// A rule and what it says.
 struct Parsed<'r> {
     rule: &'r ValidationRule,
-    /// `None` for what is no expression.
+    /// `None` for what is not an expression.
     ast: Option<Ast>,
     text: String,
 }
@@ -49,7 +49,7 @@ const FORGIVEN: &str = "values that an update leaves alone are forgiven";
 const HOLDS: &str = "it holds for all that passed before";
 
 /// Changes of rules: an id, what it does, and what it is about. `always_holds` tells whether a new rule holds for all that
-/// passed before. What is no expression is left out: no server takes it.
+/// passed before. What is not an expression is left out: no server takes it.
 pub fn diff(
     old: &[ValidationRule],
     new: &[ValidationRule],

@@ -163,7 +163,7 @@ impl Workspace {
     }
 }
 
-/// A suite with a case more; `None` for a text that is no suite, or whose list of cases is not the last of it.
+/// A suite with a case more; `None` for a text that is not a suite, or whose list of cases is not the last of it.
 pub fn with_case(suite: &str, case: &str) -> Option<String> {
     let before = yaml::decode(suite.as_bytes()).ok()?;
     let cases = before.items_at(&["cases"]).len();

@@ -265,7 +265,7 @@ impl<'t> Scanner<'t> {
         self.value(node, at + key.colon + 1, end, column);
     }
 
-    /// What is no field: the scalar of an item, more of a scalar, or the beginning of a field.
+    /// What is not a field: the scalar of an item, more of a scalar, or the beginning of a field.
     fn loose(&mut self, at: usize, column: usize, end: usize) {
         let innermost = self.open.last().copied();
         if let Some(open) =

@@ -3,7 +3,7 @@
 //! In: a definition. Out: findings, each with an id, the reason and a remedy. A finding is a fact about the definition, never
 //! a guess about objects. Source: "API Conventions" of the Kubernetes community, by heading.
 
-mod catalogue;
+mod lints;
 mod conventions;
 mod decide;
 mod ignore;
@@ -12,9 +12,9 @@ mod older;
 mod rules;
 mod shapes;
 
-pub use catalogue::{LINTS, Lint, Severity, markdown};
 pub use decide::Decision;
 pub(super) use decide::{decide_named, decide_without};
+pub use lints::{LINTS, Lint, Severity, markdown};
 pub use older::older;
 
 use super::Kind;
@@ -23,11 +23,12 @@ use crate::crd::validate::expressions::{SchemaCosts, Step};
 use crate::crd::{Definition, ServedVersion, validate, warnings};
 use crate::meta::field::Path;
 use crate::meta::minor::Minor;
+use crate::meta::unmarshal::UnmarshalError;
 use crate::schema::check;
 use crate::schema::convert::to_structural;
 use crate::schema::structural::{Structural, StructuralOrBool};
 use crate::value::Value;
-use catalogue::{DEPRECATED, NOT_STRUCTURAL, REFUSED};
+use lints::{DEPRECATED, NOT_STRUCTURAL, REFUSED};
 
 pub(super) use ignore::apply as apply_ignored;
 
@@ -56,16 +57,16 @@ pub struct Finding {
 /// What stands in several versions is one finding. Of versions that are deprecated or not served only errors are told.
 ///
 /// # Errors
-/// Go's text for what is no definition.
-pub fn lint(definition: &Value) -> Result<Vec<Finding>, String> {
+/// A value that the type of definitions can't hold.
+pub fn lint(definition: &Value) -> Result<Vec<Finding>, UnmarshalError> {
     lint_in(Minor::NEWEST, definition)
 }
 
 /// [`lint`] in that version of Kubernetes.
 ///
 /// # Errors
-/// Go's text for what is no definition.
-pub fn lint_in(minor: Minor, definition: &Value) -> Result<Vec<Finding>, String> {
+/// A value that the type of definitions can't hold.
+pub fn lint_in(minor: Minor, definition: &Value) -> Result<Vec<Finding>, UnmarshalError> {
     let Priced { kind, costs, .. } = Kind::priced(minor, definition)?;
     Ok(lint_kind(&kind, &costs, definition))
 }

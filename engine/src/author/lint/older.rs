@@ -1,13 +1,14 @@
 //! What older versions of Kubernetes refuse of a definition that the newest one takes, and what they ignore.
 
-use super::catalogue::{OLDER_IGNORES, OLDER_REFUSES};
+use super::lints::{OLDER_IGNORES, OLDER_REFUSES};
 use super::{Finding, Findings, Lint, Node, SHARED, apply_ignored, schema_place};
 use crate::author::Kind;
 use crate::cel::library;
 use crate::crd::definition;
-use crate::meta::field::Error;
+use crate::meta::field::{Error, Subject};
 use crate::meta::format::Format;
 use crate::meta::minor::Minor;
+use crate::meta::unmarshal::UnmarshalError;
 use crate::value::Value;
 
 /// Something that is so in some minors, and where.
@@ -23,8 +24,8 @@ struct Told {
 /// question.
 ///
 /// # Errors
-/// Go's text for what is no definition.
-pub fn older(older: &[Minor], newest: Minor, definition: &Value) -> Result<Vec<Finding>, String> {
+/// A value that the type of definitions can't hold.
+pub fn older(older: &[Minor], newest: Minor, definition: &Value) -> Result<Vec<Finding>, UnmarshalError> {
     if older.is_empty() {
         return Ok(Vec::new());
     }
@@ -53,8 +54,14 @@ pub fn older(older: &[Minor], newest: Minor, definition: &Value) -> Result<Vec<F
 }
 
 /// What that version leaves aside without a word, or with a warning.
-fn ignored(told: &mut Vec<Told>, minor: Minor, written: &Value, kind: &Kind, newest: &Kind) -> Result<(), String> {
-    let unknown = |minor| Ok::<_, String>(definition::decode_in(minor, written)?.1.unknown);
+fn ignored(
+    told: &mut Vec<Told>,
+    minor: Minor,
+    written: &Value,
+    kind: &Kind,
+    newest: &Kind,
+) -> Result<(), UnmarshalError> {
+    let unknown = |minor| Ok::<_, UnmarshalError>(definition::decode_in(minor, written)?.1.unknown);
     let wanted = newest.definition.minor;
     let known = unknown(wanted)?;
     for field in unknown(minor)?.into_iter().filter(|field| !known.contains(field)) {
@@ -107,11 +114,15 @@ fn note(told: &mut Vec<Told>, minor: Minor, lint: &'static Lint, at: &str, messa
 
 /// What to do about an error of an older version.
 fn remedy(error: &Error) -> String {
-    if error.detail.contains("exceeds budget by factor") || error.detail.starts_with("contributed to estimated") {
-        return "set maxItems, maxLength or maxProperties on what the rule goes through, or make it simpler".to_owned();
-    }
-    let named = error.detail.split_once("undeclared reference to '").and_then(|(_, rest)| rest.split_once('\''));
-    match named.and_then(|(name, _)| Some((name, library::new_since(name)?))) {
+    let undeclared = match &error.subject {
+        Subject::EstimatedCost => {
+            let advice = "set maxItems, maxLength or maxProperties on what the rule goes through, or make it simpler";
+            return advice.to_owned();
+        }
+        Subject::Expression(faults) => faults.iter().find_map(|fault| fault.undeclared.as_deref()),
+        _ => None,
+    };
+    match undeclared.and_then(|name| Some((name, library::new_since(name)?))) {
         Some((name, since)) => format!("do without `{name}`, which new rules may use since {since}"),
         None => OLDER_REFUSES.remedy.to_owned(),
     }

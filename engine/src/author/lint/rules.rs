@@ -1,7 +1,7 @@
 //! What is wrong with rules beside their faults: what they cost, what they read, and what they can come to.
 
-use super::catalogue::{NEVER_FAILS, NEVER_HOLDS, RULE_COST, SCHEMA_COST, UNBOUNDED, WITHOUT_HAS};
 use super::decide::{Decision, decide};
+use super::lints::{NEVER_FAILS, NEVER_HOLDS, RULE_COST, SCHEMA_COST, UNBOUNDED, WITHOUT_HAS};
 use super::{Findings, Node, one_line, path_of, place_of};
 use crate::cel::cost::model::{CALL_LIMIT, EXPRESSION_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX};
 use crate::cel::eval::Value as Cel;

@@ -26,7 +26,7 @@ const PACKAGES: [&str; 10] = [
 ];
 /// A name that no more types have says much.
 const RARE_MAX: usize = 12;
-/// So many fields alike are no accident, however many more there are.
+/// So many fields alike are not an accident, however many more there are.
 const MANY: usize = 10;
 
 /// The types that have a field of a name.

@@ -69,7 +69,7 @@ pub fn fix(inputs: &Inputs, number: usize) -> Option<String> {
 fn all(inputs: &Inputs, minor: Minor) -> Vec<Found> {
     let mut found = Vec::new();
     for (document, manifest) in inputs.manifests().enumerate().filter(|(_, manifest)| is_definition(manifest)) {
-        // What is no definition is told of by itself.
+        // What is not a definition is told of by itself.
         let findings = lint_in(minor, manifest).unwrap_or_default();
         found.extend(findings.into_iter().map(|finding| Found { document, finding }));
     }

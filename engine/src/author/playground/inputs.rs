@@ -206,7 +206,7 @@ fn minors(sent: Option<&Value>) -> Result<Vec<Minor>, String> {
     match sent {
         None | Some(Value::Null) => Ok(vec![Minor::NEWEST]),
         Some(Value::String(text)) if text.trim().is_empty() => Ok(vec![Minor::NEWEST]),
-        Some(Value::String(text)) => Minor::parse_list(text),
+        Some(Value::String(text)) => Minor::parse_list(text).map_err(|error| error.to_string()),
         Some(_) => Err("`minors` is not a text".to_owned()),
     }
 }

@@ -78,7 +78,7 @@ fn catalog(inputs: &Inputs, minor: Minor, markers: &mut Vec<inputs::Marker>) -> 
     let mut catalog = Catalog::of_minor(minor);
     for document in inputs.definitions() {
         if let Err(fault) = catalog.add(&document.value) {
-            markers.push(inputs::Marker::error(Pane::Definition, Some(document.place("")), fault));
+            markers.push(inputs::Marker::error(Pane::Definition, Some(document.place("")), fault.to_string()));
         }
     }
     catalog

@@ -239,7 +239,7 @@ fn a_case_of_a_suite_holds_what_it_says() {
         let catalog = catalog(&inputs, inputs.minor(), &mut Vec::new());
         let stage = Stage { catalog: &catalog, policies: &set, who: &who };
         let outcome = run(&suite.cases[0], &stage, None, &mut Coverage::default());
-        assert_eq!(outcome.failures, Vec::<String>::new(), "{text}");
+        assert_eq!(outcome.failures, Vec::new(), "{text}");
     }
 }
 

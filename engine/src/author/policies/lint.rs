@@ -104,7 +104,7 @@ impl Linter<'_> {
         let decoded = match kind.strategy.decode(manifest.clone(), &[]) {
             Ok(decoded) => decoded.object,
             Err(why) => {
-                self.tell(index, &POLICY_REFUSED, "", why);
+                self.tell(index, &POLICY_REFUSED, "", why.to_string());
                 return None;
             }
         };

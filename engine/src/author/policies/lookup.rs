@@ -2,17 +2,46 @@
 
 use std::sync::Arc;
 
+use thiserror::Error;
+
+use super::target::TargetError;
 use super::{Asked, Policies, Seen, Target};
 use crate::crd::ServedVersion;
+use crate::crd::write::ReadError;
 use crate::kinds;
+use crate::meta::selector::SelectorError;
 use crate::object;
+use crate::policy::binding::ParamError;
 use crate::policy::environment::show_namespace;
 use crate::policy::matching::{self, Asked as Subject};
-use crate::policy::{Criteria, Head, Operation, ParamRef};
+use crate::policy::{Criteria, Head, Operation, ParamKindError, ParamRef};
 use crate::value::Value;
 
 /// Where an object is that names no namespace.
 pub const DEFAULT_NAMESPACE: &str = "default";
+
+/// Why a policy can't be asked about a request.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub(super) enum LookupError {
+    /// A selector of the policy or of its binding is not one.
+    #[error(transparent)]
+    Selector(#[from] SelectorError),
+    /// The objects can't be had in the version that the policy is about.
+    #[error("failed to convert object version: {0}")]
+    Version(TargetError),
+    /// There is no such kind of parameters.
+    #[error(transparent)]
+    ParamKind(#[from] ParamKindError),
+    /// The binding finds no parameters.
+    #[error(transparent)]
+    Params(#[from] ParamError),
+    /// A parameter can't be read.
+    #[error(transparent)]
+    Unreadable(#[from] ReadError),
+    /// A parameter can't be converted.
+    #[error(transparent)]
+    Conversion(#[from] TargetError),
+}
 
 impl Policies {
     /// The version in which something with these criteria sees the request; `None` where it is not about it.
@@ -21,7 +50,7 @@ impl Policies {
         criteria: &Criteria,
         asked: &Asked<'_>,
         object: &Value,
-    ) -> Result<Option<Arc<ServedVersion>>, String> {
+    ) -> Result<Option<Arc<ServedVersion>>, LookupError> {
         let subject = Subject {
             operation: asked.operation,
             version: &asked.target.version,
@@ -36,16 +65,16 @@ impl Policies {
         if selected == Ok(false) || !self.selects_namespace(criteria, asked, object)? {
             return Ok(None);
         }
-        selected.map_err(str::to_owned)?;
+        selected.map_err(SelectorError::clone)?;
         Ok(Some(version))
     }
 
-    fn selects_namespace(&self, criteria: &Criteria, asked: &Asked<'_>, object: &Value) -> Result<bool, String> {
+    fn selects_namespace(&self, criteria: &Criteria, asked: &Asked<'_>, object: &Value) -> Result<bool, LookupError> {
         let namespace = asked.namespace_or_own();
         if namespace.is_empty() && !asked.target.is_namespaces() {
             return Ok(true);
         }
-        let selector = criteria.namespaces()?;
+        let selector = criteria.namespaces().map_err(SelectorError::clone)?;
         if selector.is_empty() {
             return Ok(true);
         }
@@ -82,12 +111,11 @@ impl Policies {
     /// What expressions see in `version`.
     ///
     /// # Errors
-    /// Why the objects can't be converted.
-    pub(super) fn seen(&self, asked: &Asked<'_>, version: &ServedVersion, object: &Value) -> Result<Seen, String> {
-        let failed = |why: String| format!("failed to convert object version: {why}");
+    /// The objects can't be converted.
+    pub(super) fn seen(&self, asked: &Asked<'_>, version: &ServedVersion, object: &Value) -> Result<Seen, LookupError> {
         Ok(Seen {
-            object: asked.target.convert(object, version).map_err(failed)?,
-            old: asked.target.convert(asked.old, version).map_err(failed)?,
+            object: asked.target.convert(object, version).map_err(LookupError::Version)?,
+            old: asked.target.convert(asked.old, version).map_err(LookupError::Version)?,
             request: asked.encode(version),
             namespace: self.namespace_object(asked),
             resource: asked.resource(),
@@ -97,30 +125,26 @@ impl Policies {
     /// How the parameters of a policy are served; `None` where it has none.
     ///
     /// # Errors
-    /// That there is no such kind.
-    pub(super) fn param_target(&self, asked: &Asked<'_>, head: &Head) -> Result<Option<Target>, String> {
+    /// There is no such kind.
+    pub(super) fn param_target(&self, asked: &Asked<'_>, head: &Head) -> Result<Option<Target>, LookupError> {
         let Some(kind) = &head.param_kind else { return Ok(None) };
         let target = Target::of_kind(&kind.api_version, &kind.kind, "", asked.catalog);
-        target.map(Some).ok_or_else(|| kind.not_found())
+        Ok(Some(target.ok_or_else(|| kind.not_found())?))
     }
 
     /// What a policy is asked with: each of its parameters, or null where it takes none.
     ///
     /// # Errors
-    /// That there is none, or why they can't be read.
+    /// There is none, or they can't be read.
     pub(super) fn params(
         &self,
         asked: &Asked<'_>,
         target: Option<&Target>,
         reference: Option<&ParamRef>,
-    ) -> Result<Vec<Value>, String> {
+    ) -> Result<Vec<Value>, LookupError> {
         let (Some(target), Some(reference)) = (target, reference) else { return Ok(vec![Value::Null]) };
         let namespace = reference.namespace_for(target.version.scope, asked.namespace_or_own())?;
-        let selector = match &reference.selector {
-            _ if !reference.name.is_empty() => None,
-            Some(selector) => Some(selector.as_ref().map_err(Clone::clone)?),
-            None => return Err("one of name or selector must be provided".to_owned()),
-        };
+        let selector = reference.selector()?;
         let (group, kind) = (&target.version.group, &target.version.names.kind);
         let mut names = Vec::new();
         let mut found = Vec::new();
@@ -137,7 +161,7 @@ impl Policies {
             }
         }
         found.sort_by_cached_key(|object| object.str_at(&["metadata", "name"]).to_owned());
-        reference.settle(found)
+        Ok(reference.settle(found)?)
     }
 }
 

@@ -3,16 +3,32 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use thiserror::Error;
+
 use crate::apply::TypeSchema;
 use crate::author::Catalog;
 use crate::crd::ServedVersion;
-use crate::crd::write::split_api_version;
+use crate::crd::write::{ReadError, split_api_version};
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::kinds::strategy::{Custom, Strategy};
 use crate::kinds::{self, Action, Form};
 use crate::policy::Operation;
 use crate::policy::mutation::{Misread, Mutated};
 use crate::value::Value;
+
+/// Why an object is not made one of another version.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum TargetError {
+    /// A webhook does it, which is not asked here.
+    #[error("a webhook makes {api_version} of it, and nobody asks that here")]
+    Webhook {
+        /// The version that is wanted.
+        api_version: String,
+    },
+    /// The version can't hold the object.
+    #[error(transparent)]
+    Unreadable(#[from] ReadError),
+}
 
 /// A resource, or a part of it.
 pub struct Target {
@@ -138,8 +154,8 @@ impl Target {
     /// Brings an object into the form of its version, with defaults.
     ///
     /// # Errors
-    /// Go's text for what is none.
-    pub fn decode(&self, object: &Value) -> Result<Value, String> {
+    /// The version can't hold the object.
+    pub fn decode(&self, object: &Value) -> Result<Value, ReadError> {
         match self.sent {
             Some(_) => Ok(object.clone()),
             None => self.strategy.decode(object.clone(), &self.versions).map(|decoded| decoded.object),
@@ -149,14 +165,14 @@ impl Target {
     /// `object` in another version.
     ///
     /// # Errors
-    /// That it takes a webhook, or Go's text.
-    pub(super) fn convert(&self, object: &Value, to: &ServedVersion) -> Result<Value, String> {
+    /// A webhook converts it, or the version can't hold it.
+    pub(super) fn convert(&self, object: &Value, to: &ServedVersion) -> Result<Value, TargetError> {
         let api_version = to.api_version();
         if object.is_null() || self.sent.is_some() || object.str_at(&["apiVersion"]) == api_version {
             return Ok(object.clone());
         }
         if self.is_converted_elsewhere {
-            return Err(format!("a webhook makes {api_version} of it, and nobody asks that here"));
+            return Err(TargetError::Webhook { api_version });
         }
         let named = || {
             let mut named = object.clone();
@@ -164,7 +180,7 @@ impl Target {
             named
         };
         let converted = self.strategy.convert(object, &api_version).unwrap_or_else(named);
-        self.strategy.set_defaults(converted, &self.versions).map(|decoded| decoded.object)
+        Ok(self.strategy.set_defaults(converted, &self.versions)?.object)
     }
 
     /// What an object in `version` is merged by; `None` where nothing is known of it.
@@ -185,7 +201,7 @@ impl Target {
     /// Reads what a policy made of `before`, with the defaults of its version.
     ///
     /// # Errors
-    /// Go's text for what is no object of the kind.
+    /// Go's text for what is not an object of the kind.
     pub(super) fn read(&self, before: &Value, mutated: Mutated) -> Result<Value, Misread> {
         let is_patched = matches!(mutated, Mutated::Patched(_));
         let (Mutated::Merged(mut object) | Mutated::Patched(mut object)) = mutated;
@@ -204,8 +220,13 @@ impl Target {
             message.truncate_numbers(&mut object);
         }
         match (self.sent, message) {
-            (Some(_), Some(message)) => message.decode(&object).map(|(object, _)| object).map_err(unfit),
-            _ => self.strategy.set_defaults(object, &self.versions).map(|decoded| decoded.object).map_err(unfit),
+            (Some(_), Some(message)) => {
+                message.decode(&object).map(|(object, _)| object).map_err(|error| unfit(error.to_string()))
+            }
+            _ => match self.strategy.set_defaults(object, &self.versions) {
+                Ok(decoded) => Ok(decoded.object),
+                Err(error) => Err(unfit(error.to_string())),
+            },
         }
     }
 

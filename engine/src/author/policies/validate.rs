@@ -1,5 +1,6 @@
 //! Asks validating policies about a request.
 
+use super::lookup::LookupError;
 use super::set::Bound;
 use super::{Asked, Note, Outcome, Place, Policies, Seen, Target, Tell, note_conditions};
 use crate::kinds::is_exempt_from_policies;
@@ -51,7 +52,7 @@ impl Policies {
         object: &Value,
         said: &mut Said,
         tell: Tell<'_>,
-    ) -> Result<(), String> {
+    ) -> Result<(), LookupError> {
         if let Some(criteria) = &binding.criteria
             && self.version(criteria, asked, object)?.is_none()
         {

@@ -54,7 +54,7 @@ impl Search<'_> {
     }
 
     fn issue(&self, id: ExprId, message: String) -> Issue {
-        Issue { location: self.checked.ast.source.location(id), message }
+        Issue::new(self.checked.ast.source.location(id), message)
     }
 
     fn mismatch(&mut self, id: ExprId, expected: &Type, actual: &Type) {

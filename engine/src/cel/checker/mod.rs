@@ -158,7 +158,7 @@ impl Checker<'_> {
 
     fn report(&mut self, id: ExprId, message: String) {
         let location = self.location(id);
-        self.issues.push(Issue { location, message });
+        self.issues.push(Issue::new(location, message));
     }
 
     fn location(&self, id: ExprId) -> Location {
@@ -186,7 +186,9 @@ impl Checker<'_> {
     }
 
     fn report_undeclared(&mut self, id: ExprId, name: &str) {
-        self.report(id, format!("undeclared reference to '{name}' (in container '')"));
+        let message = format!("undeclared reference to '{name}' (in container '')");
+        let location = self.location(id);
+        self.issues.push(Issue { undeclared: Some(name.to_owned()), ..Issue::new(location, message) });
     }
 
     fn local(&self, name: &str) -> Option<&Type> {

@@ -64,7 +64,7 @@ pub fn allocate_list(factor: f64, size: u64) -> u64 {
     scale_down(size, factor).saturating_add(model::CALL + model::MAKE_LIST)
 }
 
-/// Every text within a value, and 1 for whatever else is no container.
+/// Every text within a value, and 1 for whatever else is not a container.
 pub fn traverse(value: &Value<'_>) -> u64 {
     work::step();
     if let Some(bytes) = value.text_bytes() {

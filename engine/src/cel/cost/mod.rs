@@ -2,7 +2,7 @@
 //!
 //! What a call costs is a value of its overload, a [`Cost`]: one formula is read with sizes that are ranges, before an
 //! expression is accepted ([`estimate`](estimate())), another one with the sizes of values, while it runs. [`model`] holds
-//! the constants that are no function's own. The estimate is no bound on what evaluation costs: keys of maps count as empty
+//! the constants that belong to no function. The estimate is not a bound on what evaluation costs: keys of maps count as empty
 //! in it, as in the reference.
 //!
 //! ```

@@ -1,4 +1,4 @@
-//! The constants of the cost model that are no function's own.
+//! The constants of the cost model that belong to no function.
 
 /// Reading a variable, or a field of a map or an object.
 pub const SELECT: u64 = 1;

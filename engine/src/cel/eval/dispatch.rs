@@ -51,10 +51,10 @@ impl Call {
         match (self.mismatch, arguments.first()) {
             (Mismatch::Types, _) | (_, None) => {
                 let types: Vec<String> = arguments.iter().map(Value::type_name).collect();
-                EvalError::new(format!("no such overload: {function}({})", types.join(", ")))
+                EvalError::no_overload_of(format!("{function}({})", types.join(", ")))
             }
             (Mismatch::Trait(operation), Some(first)) if !has_trait(first, operation) && !is_receiver(first) => {
-                EvalError::new(format!("no such overload: {function}"))
+                EvalError::no_overload_of(function.as_str())
             }
             (Mismatch::Bare | Mismatch::Trait(_) | Mismatch::Unguarded, Some(_)) => EvalError::no_such_overload(),
         }

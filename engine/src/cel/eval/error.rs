@@ -1,16 +1,23 @@
 //! What an evaluation can end in beside a value.
 
 use std::borrow::Cow;
-use std::fmt;
+
+use thiserror::Error;
 
 /// Why an expression has no value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum EvalError {
     /// The evaluation failed; the text is cel-go's. `&&`, `||` and the like may pass over it.
+    #[error("{0}")]
     Failed(Cow<'static, str>),
+    /// No overload of a function takes these values; with the call, where it is told. Like a failure otherwise.
+    #[error("no such overload{}", after_colon(.0.as_deref()))]
+    NoSuchOverload(Option<Box<str>>),
     /// The evaluation became too dear and was given up; nothing passes over that.
+    #[error("operation cancelled: actual cost limit exceeded")]
     CostLimitExceeded,
     /// Where the reference itself fails, in Go's words; nothing passes over that either.
+    #[error("internal error: {0}")]
     Internal(Box<str>),
 }
 
@@ -22,25 +29,23 @@ impl EvalError {
 
     /// No overload takes values as these, where it is not said of which function.
     pub const fn no_such_overload() -> Self {
-        EvalError::Failed(Cow::Borrowed("no such overload"))
+        EvalError::NoSuchOverload(None)
     }
-}
 
-impl EvalError {
+    /// No overload takes the values of `call`.
+    pub fn no_overload_of(call: impl Into<Box<str>>) -> Self {
+        EvalError::NoSuchOverload(Some(call.into()))
+    }
+
     /// Whether the evaluation is over, so that nothing passes over the error.
     pub fn is_final(&self) -> bool {
-        !matches!(self, EvalError::Failed(_))
-    }
-}
-
-impl fmt::Display for EvalError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            EvalError::Failed(text) => formatter.write_str(text),
-            EvalError::Internal(text) => write!(formatter, "internal error: {text}"),
-            EvalError::CostLimitExceeded => formatter.write_str("operation cancelled: actual cost limit exceeded"),
+            EvalError::Failed(_) | EvalError::NoSuchOverload(_) => false,
+            EvalError::CostLimitExceeded | EvalError::Internal(_) => true,
         }
     }
 }
 
-impl std::error::Error for EvalError {}
+fn after_colon(call: Option<&str>) -> String {
+    call.map_or_else(String::new, |call| format!(": {call}"))
+}

@@ -26,12 +26,12 @@ pub enum List<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct OwnedList<'a> {
     items: Vec<Value<'a>>,
-    kind: Kind<'a>,
+    kind: ListType<'a>,
 }
 
 /// As [`ListKind`]: the sum of lists of the host stays a list of their kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum Kind<'a> {
+enum ListType<'a> {
     #[default]
     Atomic,
     /// The sum of two lists of the expression, which is told apart from other lists by its name in Go alone.
@@ -40,19 +40,19 @@ enum Kind<'a> {
     Map(&'a [String]),
 }
 
-impl<'a> Kind<'a> {
+impl<'a> ListType<'a> {
     fn of(kind: &'a ListKind) -> Self {
         match kind {
-            ListKind::Atomic => Kind::Atomic,
-            ListKind::Set => Kind::Set,
-            ListKind::Map(keys) => Kind::Map(keys),
+            ListKind::Atomic => ListType::Atomic,
+            ListKind::Set => ListType::Set,
+            ListKind::Map(keys) => ListType::Map(keys),
         }
     }
 }
 
 impl<'a> List<'a> {
     pub fn owned(items: Vec<Value<'a>>) -> Self {
-        List::Owned(Arc::new(OwnedList { items, kind: Kind::Atomic }))
+        List::Owned(Arc::new(OwnedList { items, kind: ListType::Atomic }))
     }
 
     pub fn len(&self) -> usize {
@@ -75,7 +75,7 @@ impl<'a> List<'a> {
 
     /// Whether it is the sum of two lists of the expression.
     pub fn is_sum(&self) -> bool {
-        self.kind() == Kind::Sum
+        self.kind() == ListType::Sum
     }
 
     /// The item at `index`, if there is one; an error if the host's item does not fit its schema.
@@ -122,20 +122,20 @@ impl<'a> List<'a> {
     /// The name that Go has for its type, which a few errors tell.
     pub(super) fn go_type(&self) -> &'static str {
         match (self.kind(), self.is_host()) {
-            (Kind::Atomic | Kind::Sum, true) => "*common.unstructuredList",
-            (Kind::Set, true) => "*common.unstructuredSetList",
-            (Kind::Map(_), true) => "*common.unstructuredMapList",
-            (Kind::Atomic, false) => "*types.baseList",
-            (Kind::Sum, false) => "*types.concatList",
-            (Kind::Set, false) => "*common.refValSetList",
-            (Kind::Map(_), false) => "*common.refValMapList",
+            (ListType::Atomic | ListType::Sum, true) => "*common.unstructuredList",
+            (ListType::Set, true) => "*common.unstructuredSetList",
+            (ListType::Map(_), true) => "*common.unstructuredMapList",
+            (ListType::Atomic, false) => "*types.baseList",
+            (ListType::Sum, false) => "*types.concatList",
+            (ListType::Set, false) => "*common.refValSetList",
+            (ListType::Map(_), false) => "*common.refValMapList",
         }
     }
 
-    fn kind(&self) -> Kind<'a> {
+    fn kind(&self) -> ListType<'a> {
         match self {
-            List::Host { form, .. } => Kind::of(&form.kind),
-            List::Json(_) => Kind::Atomic,
+            List::Host { form, .. } => ListType::of(&form.kind),
+            List::Json(_) => ListType::Atomic,
             List::Owned(list) => list.kind,
             List::Lent(list) => list.kind,
         }
@@ -154,28 +154,28 @@ impl<'a> List<'a> {
     /// holds is extended where it is.
     ///
     /// # Errors
-    /// If an item of the host does not fit its schema; if items of a set are no scalars.
+    /// If an item of the host does not fit its schema; if items of a set are not scalars.
     pub fn concat(self, other: &List<'a>) -> Result<List<'a>, EvalError> {
         let mut kind = self.kind();
-        if matches!(kind, Kind::Atomic | Kind::Sum) && !self.is_host() {
+        if matches!(kind, ListType::Atomic | ListType::Sum) && !self.is_host() {
             if self.is_empty() {
                 return Ok(other.clone());
             }
             if other.is_empty() {
                 return Ok(self);
             }
-            kind = Kind::Sum;
+            kind = ListType::Sum;
         }
         let mut items = self.into_vec()?;
         match kind {
-            Kind::Atomic | Kind::Sum => {
+            ListType::Atomic | ListType::Sum => {
                 items.reserve(other.len());
                 for item in other.iter() {
                     items.push(item?);
                 }
             }
-            Kind::Set => union(&mut items, other)?,
-            Kind::Map(keys) => merge(&mut items, other, keys)?,
+            ListType::Set => union(&mut items, other)?,
+            ListType::Map(keys) => merge(&mut items, other, keys)?,
         }
         Ok(List::Owned(Arc::new(OwnedList { items, kind })))
     }
@@ -228,7 +228,7 @@ impl<'a> List<'a> {
             return Ok(false);
         }
         match self.kind() {
-            Kind::Atomic if self.is_host() => {
+            ListType::Atomic if self.is_host() => {
                 for (item, its) in self.iter().zip(other.iter()) {
                     if !item?.equals(&its?)? {
                         return Ok(false);
@@ -236,13 +236,13 @@ impl<'a> List<'a> {
                 }
                 Ok(true)
             }
-            Kind::Atomic | Kind::Sum => {
+            ListType::Atomic | ListType::Sum => {
                 // What can't be compared does not make a literal differ.
                 let differs = |(item, its): (Result<Value<'a>, EvalError>, Result<Value<'a>, EvalError>)| matches!((item, its), (Ok(item), Ok(its)) if item.is(&its) == Ok(false));
                 Ok(!self.iter().zip(other.iter()).any(differs))
             }
-            Kind::Set => self.same_set(other),
-            Kind::Map(keys) => self.same_entries(other, keys),
+            ListType::Set => self.same_set(other),
+            ListType::Map(keys) => self.same_entries(other, keys),
         }
     }
 

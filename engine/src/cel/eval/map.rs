@@ -212,7 +212,7 @@ impl<'a> Map<'a> {
     /// The value at `key`, if there is one. A field that is null is none.
     ///
     /// # Errors
-    /// If the host's value does not fit its schema; if `key` is no string for a map of the host.
+    /// If the host's value does not fit its schema; if `key` is not a string for a map of the host.
     pub fn find(&self, key: &Value<'_>) -> Result<Option<Value<'a>>, EvalError> {
         match self {
             Map::Host { .. } => match key {

@@ -369,7 +369,7 @@ fn membership([element, list]: [Node; 2]) -> Result<Node, [Node; 2]> {
 }
 
 impl ConstantSet {
-    /// Adds `value`, and the numbers of other types that it equals; false for what is no scalar.
+    /// Adds `value`, and the numbers of other types that it equals; false for what is not a scalar.
     fn insert(&mut self, value: &Value<'_>) -> bool {
         let bits = |number: f64| (number + 0.0).to_bits();
         match value {

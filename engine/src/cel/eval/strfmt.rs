@@ -2,18 +2,19 @@
 
 use super::error::EvalError;
 use super::value::{Duration, Timestamp};
-use crate::meta::{duration, time};
+use crate::meta::duration::{self, DurationError};
+use crate::meta::time::{self, TimeError};
 use crate::value::base64;
 
 /// `1h30m`, or words as in `in 2 days`.
 pub(super) fn duration(text: &str) -> Result<Duration, EvalError> {
-    let invalid = |why: String| EvalError::new(format!("Invalid duration {text}: {why}"));
+    let invalid = |why: DurationError| EvalError::new(format!("Invalid duration {text}: {why}"));
     duration::parse_lenient(text).map(Duration).map_err(invalid)
 }
 
 /// `2006-01-02`.
 pub(super) fn date(text: &str) -> Result<Timestamp, EvalError> {
-    let invalid = |why: String| EvalError::new(format!("Invalid date formatted string {text}: {why}"));
+    let invalid = |why: TimeError| EvalError::new(format!("Invalid date formatted string {text}: {why}"));
     time::parse_date(text).map(Timestamp::from).map_err(invalid)
 }
 
@@ -22,7 +23,7 @@ pub(super) fn date_time(text: &str) -> Result<Timestamp, EvalError> {
     if text.is_empty() {
         return Ok(Timestamp::default());
     }
-    let invalid = |why: String| EvalError::new(format!("Invalid date-time formatted string {text}: {why}"));
+    let invalid = |why: TimeError| EvalError::new(format!("Invalid date-time formatted string {text}: {why}"));
     time::parse(text).or_else(|_| time::parse_local(text)).map(Timestamp::from).map_err(invalid)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A [`Value`] borrows where it can: strings, lists and maps of the object under validation are read in place, through
 //! the [`Form`](super::host::Form) that its schema gives them; only what an expression makes itself is owned. Clones
-//! are cheap. Errors are no values: what may fail is a `Result`.
+//! are cheap. Errors are not values: what may fail is a `Result`.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -111,7 +111,7 @@ pub trait Opaque: fmt::Debug + Any + Send + Sync {
         1
     }
 
-    /// The longest regular expression behind a format of texts, in characters; `None` for what is no format.
+    /// The longest regular expression behind a format of texts, in characters; `None` for what is not a format.
     fn format_regex_size(&self) -> Option<u64> {
         None
     }

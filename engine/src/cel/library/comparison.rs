@@ -72,7 +72,7 @@ pub fn is_ordered(value: &Value<'_>) -> bool {
 /// The order of two values. Numbers of different types are compared as numbers, with doubles as doubles.
 ///
 /// # Errors
-/// If one is no number, or the types have no order or differ.
+/// If one is not a number, or the types have no order or differ.
 pub fn compare(left: &Value<'_>, right: &Value<'_>) -> Result<Ordering, EvalError> {
     Ok(match (left, right) {
         (Value::Int(left), Value::Int(right)) => left.cmp(right),

@@ -210,7 +210,7 @@ fn to_double<'a>(value: &Value<'a>) -> Result<Value<'a>, EvalError> {
 /// `string(value)` of what the standard converts.
 ///
 /// # Errors
-/// If bytes are no UTF-8, or the type has no text.
+/// If bytes are not UTF-8, or the type has no text.
 pub fn to_text(value: &Value<'_>) -> Result<String, EvalError> {
     Ok(match value {
         Value::String(text) => text.as_str().to_owned(),

@@ -160,7 +160,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
 
 const NO_VERB: &str = "%!(NOVERB)";
 
-/// The words for what is no number.
+/// The words for what is not a number.
 fn special(number: f64) -> Option<&'static str> {
     match number {
         _ if number.is_nan() => Some("NaN"),

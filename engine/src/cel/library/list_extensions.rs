@@ -208,7 +208,7 @@ fn cannot_flatten(arguments: &[Value<'_>]) -> EvalError {
     let types: Vec<String> = arguments.iter().map(|argument| show(&Value::ty(argument.type_of()))).collect();
     let (target, depth) =
         types.split_first().map_or(("", ""), |(target, depth)| (target, depth.first().map_or("", String::as_str)));
-    EvalError::new(format!("no such overload: {target}.flatten({depth})"))
+    EvalError::no_overload_of(format!("{target}.flatten({depth})"))
 }
 
 fn flatten<'a>(list: &List<'a>, depth: i64) -> Result<Value<'a>, EvalError> {

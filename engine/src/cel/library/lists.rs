@@ -139,7 +139,7 @@ fn is_sorted(list: &List<'_>) -> Result<bool, EvalError> {
         if !is_ordered(&item) {
             return Err(EvalError::no_such_overload());
         }
-        // What can't be compared is no fault.
+        // What can't be compared is not a fault.
         if previous.is_some_and(|previous| compare(&previous, &item).is_ok_and(Ordering::is_gt)) {
             return Ok(false);
         }

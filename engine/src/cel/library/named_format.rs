@@ -126,7 +126,7 @@ impl NamedFormat {
             NamedFormat::Dns1035Label { prefix } => return names::name_is_dns1035_label(text, prefix),
             NamedFormat::QualifiedName => return names::is_qualified_name(text),
             NamedFormat::LabelValue => return names::is_valid_label_value(text),
-            NamedFormat::Uri => url::parse_request(text).err(),
+            NamedFormat::Uri => url::parse_request(text).err().map(|error| error.to_string()),
             NamedFormat::Uuid => check(Format::Uuid, "does not match the UUID format"),
             NamedFormat::Byte => check(Format::Byte, "invalid base64"),
             NamedFormat::Date => check(Format::Date, "invalid date"),

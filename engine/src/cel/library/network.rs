@@ -88,7 +88,7 @@ pub(super) fn functions() -> Vec<Function> {
                     Bool,
                     CONTAINS_IP_TEXT,
                     |_, arguments| {
-                        // Why the text is no address gets lost, unlike with prefixes.
+                        // Why the text is not an address gets lost, unlike with prefixes.
                         let ip = parse_ip(text(arguments, 1)?).map_err(|_| EvalError::no_such_overload())?;
                         Ok(Value::Bool(cidr(arguments, 0)?.contains(ip)))
                     },

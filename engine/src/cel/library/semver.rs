@@ -11,7 +11,7 @@ use crate::cel::eval::value::{KeyKind, Opaque};
 use crate::cel::eval::{EvalError, Value};
 use crate::cel::function::{Function, Overload};
 use crate::cel::types::Type::{self, Bool, Int};
-use crate::meta::semver::Semver;
+use crate::meta::semver::{Semver, SemverError};
 
 pub(super) fn functions() -> Vec<Function> {
     let versions = || [semver_type(), semver_type()];
@@ -115,13 +115,13 @@ impl Opaque for SemverValue {
 }
 
 /// Reads the first argument, tolerantly if the second one says so.
-fn parse(arguments: &[Value<'_>]) -> Result<Result<Semver, String>, EvalError> {
+fn parse(arguments: &[Value<'_>]) -> Result<Result<Semver, SemverError>, EvalError> {
     let (text, tolerant) = (text(arguments, 0)?, boolean(arguments, 1)?);
     Ok(if tolerant { Semver::parse_tolerant(text) } else { Semver::parse(text) })
 }
 
-fn new<'a>(parsed: Result<Semver, String>) -> Result<Value<'a>, EvalError> {
-    parsed.map(|version| Value::opaque(SemverValue(version))).map_err(EvalError::new)
+fn new<'a>(parsed: Result<Semver, SemverError>) -> Result<Value<'a>, EvalError> {
+    parsed.map(|version| Value::opaque(SemverValue(version))).map_err(|error| EvalError::new(error.to_string()))
 }
 
 fn version<'v>(arguments: &'v [Value<'_>], at: usize) -> Result<&'v Semver, EvalError> {

@@ -391,7 +391,7 @@ fn substring<'a>(text: &Text<'a>, start: i64, end: i64) -> Result<Value<'a>, Eva
     Ok(part_of(text, first..last))
 }
 
-/// In double quotes, with the escapes of the language for what is no letter.
+/// In double quotes, with the escapes of the language for what is not a letter.
 fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');

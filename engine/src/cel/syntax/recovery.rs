@@ -301,7 +301,7 @@ impl Reader<'_> {
     /// Gives up for a limit, unless reading was given up already.
     fn stop(&mut self, message: String) -> Stopped {
         if !self.is_stopped {
-            self.issues.push(Issue { location: Location::NONE, message });
+            self.issues.push(Issue::new(Location::NONE, message));
             self.is_stopped = true;
         }
         Stopped
@@ -319,7 +319,7 @@ impl Reader<'_> {
             self.is_stopped = true;
             format!("Syntax error: More than {REPORTS_MAX} syntax errors")
         };
-        self.issues.push(Issue { location, message });
+        self.issues.push(Issue::new(location, message));
     }
 
     fn report_fault(&mut self, fault: Fault) {

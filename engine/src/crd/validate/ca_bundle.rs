@@ -1,7 +1,7 @@
 //! Bundles of certificates, as far as Go's TLS library would take one.
 //!
 //! A bundle will do when one of its certificates is well formed. The fields of a certificate are looked at, what is in them
-//! is not.
+//! is not. `x509-parser` looks into them, and so refuses certificates that Go takes for a bundle; and clients see Go's words.
 
 use crate::value::base64;
 

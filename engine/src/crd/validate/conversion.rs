@@ -66,7 +66,9 @@ fn validate_client_config(config: &ClientConfig, options: &Options, path: &Path<
     }
     let bundle = config.ca_bundle.as_deref().filter(|bundle| !bundle.is_empty() && options.require_valid_ca_bundle);
     if let Some(bundle) = bundle {
-        let fault = base64::decode(bundle).map(|bytes| ca_bundle::fault(&bytes)).unwrap_or_else(Some);
+        let fault = base64::decode(bundle)
+            .map(|bytes| ca_bundle::fault(&bytes))
+            .unwrap_or_else(|error| Some(error.to_string()));
         let path = path.child("caBundle");
         errors.extend(fault.map(|fault| go_struct::shown_as_json(Error::invalid(&path, bundle, fault))));
     }

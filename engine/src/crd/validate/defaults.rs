@@ -113,7 +113,7 @@ impl Visit {
     ) -> Option<Value> {
         let mut object = resource.surround(default);
         let found = match coerce::coerce(&Path::ROOT, &mut object, resource.schema, true, false) {
-            Err(error) => error.into(),
+            Err(error) => (*error).into(),
             Ok(_) => coerce::validate_embedded(&Path::ROOT, &object, resource.schema, true),
         };
         if found.is_empty() {
@@ -149,7 +149,7 @@ impl Visit {
             self.errors.push(Error::invalid(path, default.clone(), "must not have unknown fields"));
         }
         if let Err(error) = coerced {
-            self.errors.push(error);
+            self.errors.push(*error);
             return None;
         }
         let found = coerce::validate_embedded(path, &default, schema, is_resource);

@@ -8,8 +8,9 @@ use super::go_struct;
 use super::options::Options;
 use crate::cel::cost::model::{EXPRESSION_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX};
 use crate::cel::declared::DeclType;
+use crate::cel::error::Issues;
 use crate::cel::escape::escape;
-use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::field::{Error, ErrorList, Path, Subject};
 use crate::meta::minor::Minor;
 use crate::schema::declare::declare_in;
 use crate::schema::json_schema::{JsonSchema, ValidationRule};
@@ -92,7 +93,7 @@ impl SchemaCosts {
         }
         let contributed = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
         let name = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
-        let at = |path: &str, detail: String| Error::forbidden(&Path::new(path), detail);
+        let at = |path: &str, detail: String| Error::forbidden(&Path::new(path), detail).about(Subject::EstimatedCost);
         let mut errors: ErrorList = self.dearest.iter().map(|(path, _)| at(path, contributed.to_owned())).collect();
         errors.push(at(&self.path, exceeds(name, self.total, SCHEMA_ESTIMATE_MAX)));
         errors
@@ -270,20 +271,24 @@ fn check_rule(
     let mut errors = ErrorList::new();
     let mut price = |name: &str, cost: u64, path: &Path<'_>, errors: &mut ErrorList| {
         if !options.allow_dear_expressions && cost > EXPRESSION_ESTIMATE_MAX {
-            errors.push(Error::forbidden(path, exceeds(name, cost, EXPRESSION_ESTIMATE_MAX)));
+            let detail = exceeds(name, cost, EXPRESSION_ESTIMATE_MAX);
+            errors.push(Error::forbidden(path, detail).about(Subject::EstimatedCost));
         }
         total.note(path, cost);
     };
-    let faulty = |path: &Path<'_>, detail: &str| go_struct::invalid(path, go_struct::show_rule(rule), detail);
+    let faulty = |path: &Path<'_>, detail: String, issues: Option<&Issues>| {
+        let subject = issues.map_or(Subject::Value, |issues| Subject::Expression(issues.faults()));
+        go_struct::invalid(path, go_struct::show_rule(rule), &detail).about(subject)
+    };
     price("estimated rule cost", *cost, &rule_path, &mut errors);
     if let Some(error) = &compiled.error {
-        errors.push(faulty(&rule_path, error));
+        errors.push(faulty(&rule_path, error.to_string(), error.issues()));
     }
     match &compiled.message {
         Some(Ok(message)) => {
             price("estimated messageExpression cost", message.cost_max, &message_path, &mut errors);
         }
-        Some(Err(error)) => errors.push(faulty(&message_path, error)),
+        Some(Err(error)) => errors.push(faulty(&message_path, error.to_string(), error.issues())),
         None => {}
     }
     if compiled.uses_old_self {

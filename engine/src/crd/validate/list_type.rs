@@ -24,7 +24,7 @@ pub fn validate_map_type(schema: &JsonSchema, path: &Path<'_>) -> ErrorList {
     errors
 }
 
-/// Whether the properties of a map can be told apart on updates. What is no known type of map is taken not to.
+/// Whether the properties of a map can be told apart on updates. What is not a known type of map is taken not to.
 pub fn is_correlatable_map(schema: &JsonSchema) -> bool {
     schema.map_type.as_deref().is_none_or(|map_type| matches!(map_type, "granular" | "atomic"))
 }

@@ -21,7 +21,7 @@ pub fn set_defaults(behavior: &mut Value) {
     set_rules(defaults::structure(behavior, "scaleDown"), vec![policy("Percent", 100)]);
 }
 
-/// Policies that were sent as an empty list are no policies, and not those by default.
+/// Policies that were sent as an empty list are not policies, and not those by default.
 pub fn keep_empty_policies(sent: &Value, decoded: &mut Value) {
     for name in BEHAVIOR {
         let path = ["spec", "behavior", name, "policies"];

@@ -7,4 +7,4 @@ pub(crate) mod pod_request;
 mod request;
 
 pub use pem::{Block, blocks};
-pub use request::{Request, is_authority, is_certificate};
+pub use request::{Request, RequestError, is_authority, is_certificate};

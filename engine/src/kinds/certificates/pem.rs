@@ -1,4 +1,6 @@
-//! PEM blocks, found as Go finds them: what is no block is passed over.
+//! PEM blocks, found as Go finds them: what is not a block is passed over.
+//!
+//! By hand, as readers of crates end at the first block that is not well formed, which Go passes over.
 //!
 //! Source: `encoding/pem` of Go 1.26.
 

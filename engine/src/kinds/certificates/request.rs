@@ -2,6 +2,7 @@
 //!
 //! A signature is checked where the server's cryptography is built in; offline tools take it as it is.
 
+use thiserror::Error;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::extensions::{GeneralName, ParsedExtension};
@@ -52,13 +53,30 @@ impl Names {
     }
 }
 
+/// Why bytes are not a request for a certificate, in Go's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum RequestError {
+    /// The first block of PEM is another one.
+    #[error("PEM block type must be CERTIFICATE REQUEST")]
+    BlockType,
+    /// The bytes end too early.
+    #[error("asn1: syntax error: data truncated")]
+    Truncated,
+    /// The bytes are something else.
+    #[error("asn1: structure error: tags don't match")]
+    Structure,
+    /// The signature does not match.
+    #[error("{0}")]
+    Signature(&'static str),
+}
+
 impl Request {
     /// Reads a PEM block of type `CERTIFICATE REQUEST` without a look at its signature.
     ///
     /// # Errors
     ///
-    /// The text of Go's error.
-    pub fn parse(pem: &[u8]) -> Result<Self, String> {
+    /// It is not a request, or not signed by its own key.
+    pub fn parse(pem: &[u8]) -> Result<Self, RequestError> {
         let block = first(pem)?;
         let (_, request) = X509CertificationRequest::from_der(&block.bytes).map_err(|_| malformed(&block.bytes))?;
         let organizations = request.certification_request_info.subject.iter_organization();
@@ -72,8 +90,8 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// The text of Go's error.
-    pub fn verify(pem: &[u8]) -> Result<(), String> {
+    /// It is not a request, or not signed by its own key.
+    pub fn verify(pem: &[u8]) -> Result<(), RequestError> {
         let block = first(pem)?;
         let (_, request) = X509CertificationRequest::from_der(&block.bytes).map_err(|_| malformed(&block.bytes))?;
         signature::verify(&request)
@@ -90,17 +108,17 @@ pub fn is_authority(der: &[u8]) -> bool {
     X509Certificate::from_der(der).is_ok_and(|(_, certificate)| certificate.is_ca())
 }
 
-fn first(pem: &[u8]) -> Result<Block, String> {
+fn first(pem: &[u8]) -> Result<Block, RequestError> {
     let first = blocks(pem).into_iter().next().filter(|block| block.label == "CERTIFICATE REQUEST");
-    first.ok_or_else(|| "PEM block type must be CERTIFICATE REQUEST".to_owned())
+    first.ok_or(RequestError::BlockType)
 }
 
 /// What Go says of bytes that are not a request, as far as can be told from the outermost element.
-fn malformed(der: &[u8]) -> String {
+fn malformed(der: &[u8]) -> RequestError {
     const SEQUENCE: u8 = 0x30;
     match der.first() {
-        Some(&SEQUENCE) | None => "asn1: syntax error: data truncated".to_owned(),
-        Some(_) => "asn1: structure error: tags don't match".to_owned(),
+        Some(&SEQUENCE) | None => RequestError::Truncated,
+        Some(_) => RequestError::Structure,
     }
 }
 
@@ -108,6 +126,8 @@ fn malformed(der: &[u8]) -> String {
 pub(super) mod signature {
     use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
     use x509_parser::certification_request::X509CertificationRequest;
+
+    use super::RequestError;
 
     const RSA: &str = "1.2.840.113549.1.1.";
     const ECDSA: &str = "1.2.840.10045.4.3.";
@@ -119,14 +139,14 @@ pub(super) mod signature {
     /// # Errors
     ///
     /// The signature does not match.
-    pub fn verify(request: &X509CertificationRequest<'_>) -> Result<(), String> {
+    pub fn verify(request: &X509CertificationRequest<'_>) -> Result<(), RequestError> {
         let algorithm = request.signature_algorithm.algorithm.to_id_string();
         let key = &request.certification_request_info.subject_pki;
         let bits = key.parsed().map(|key| key.key_size()).unwrap_or_default();
         let Some((verification, failure)) = verification(&algorithm, bits) else { return Ok(()) };
         let key = UnparsedPublicKey::new(verification, key.subject_public_key.data.as_ref());
         let signed = key.verify(request.certification_request_info.raw, &request.signature_value.data);
-        signed.map_err(|_| failure.to_owned())
+        signed.map_err(|_| RequestError::Signature(failure))
     }
 
     fn verification(algorithm: &str, key_bits: usize) -> Option<(&'static dyn VerificationAlgorithm, &'static str)> {
@@ -160,12 +180,14 @@ pub(super) mod signature {
 pub(super) mod signature {
     use x509_parser::certification_request::X509CertificationRequest;
 
+    use super::RequestError;
+
     /// Nothing is known against it.
     ///
     /// # Errors
     ///
     /// The signature does not match.
-    pub const fn verify(_: &X509CertificationRequest<'_>) -> Result<(), String> {
+    pub const fn verify(_: &X509CertificationRequest<'_>) -> Result<(), RequestError> {
         Ok(())
     }
 }
@@ -176,11 +198,11 @@ mod tests {
 
     #[test]
     fn what_is_no_request_is_told_in_gos_words() {
-        let wrong_type = Err("PEM block type must be CERTIFICATE REQUEST".to_owned());
+        let wrong_type = Err(RequestError::BlockType);
         assert_eq!(Request::verify(b""), wrong_type);
         assert_eq!(Request::verify(b"-----BEGIN X-----\nAQID\n-----END X-----\n"), wrong_type);
         let garbage = b"-----BEGIN CERTIFICATE REQUEST-----\nMAID\n-----END CERTIFICATE REQUEST-----\n";
-        assert_eq!(Request::verify(garbage), Err("asn1: syntax error: data truncated".to_owned()));
+        assert_eq!(Request::verify(garbage), Err(RequestError::Truncated));
     }
 
     #[cfg(feature = "signatures")]
@@ -193,6 +215,9 @@ mod tests {
         let at = request.len() - 60;
         let other = if request.as_bytes()[at] == b'A' { "B" } else { "A" };
         request.replace_range(at..=at, other);
-        assert_eq!(Request::verify(request.as_bytes()), Err("x509: ECDSA verification failure".to_owned()));
+        assert_eq!(
+            Request::verify(request.as_bytes()),
+            Err(RequestError::Signature("x509: ECDSA verification failure"))
+        );
     }
 }

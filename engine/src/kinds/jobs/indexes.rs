@@ -2,15 +2,37 @@
 //!
 //! Source: `validateIndexesFormat` of Kubernetes 1.37.
 
+use thiserror::Error;
+
 use crate::value::go_quote;
 use crate::work;
+
+/// What is wrong with a list of indexes, in Kubernetes' words.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum IndexError {
+    /// `0-1-2`
+    #[error(
+        "the fragment {} violates the requirement that an index interval can have at most two parts separated by '-'",
+        go_quote(.0)
+    )]
+    Parts(String),
+    /// Not a number.
+    #[error("cannot convert string to integer for index: {}", go_quote(.0))]
+    NotANumber(String),
+    /// As many as the completions, or more.
+    #[error("too large index: {}", go_quote(.0))]
+    TooLarge(String),
+    /// The second is not after the first.
+    #[error("non-increasing order, previous: {0}, current: {1}")]
+    Disordered(i64, i64),
+}
 
 /// How many indexes the text lists, of a job with `completions`.
 ///
 /// # Errors
 ///
-/// Kubernetes' text.
-pub fn count(text: &str, completions: i64) -> Result<i64, String> {
+/// The text is not such a list.
+pub fn count(text: &str, completions: i64) -> Result<i64, IndexError> {
     if text.is_empty() {
         return Ok(0);
     }
@@ -19,7 +41,7 @@ pub fn count(text: &str, completions: i64) -> Result<i64, String> {
     for interval in text.split(',') {
         let (first, end) = parse_interval(interval, completions)?;
         if let Some(last) = last.filter(|last| *last >= first) {
-            return Err(disordered(last, first));
+            return Err(IndexError::Disordered(last, first));
         }
         total = total.saturating_add(end - first + 1);
         last = Some(end);
@@ -49,38 +71,31 @@ pub fn overlap(completed: &str, failed: &str, completions: i64) -> Option<i64> {
 }
 
 /// `4`, or `0-2`.
-fn parse_interval(interval: &str, completions: i64) -> Result<(i64, i64), String> {
+fn parse_interval(interval: &str, completions: i64) -> Result<(i64, i64), IndexError> {
     work::bytes(interval.len());
     let mut parts = interval.split('-');
     let (first, end) = (parts.next().unwrap_or_default(), parts.next());
     if parts.next().is_some() {
-        return Err(format!(
-            "the fragment {} violates the requirement that an index interval can have at most two parts separated by '-'",
-            go_quote(interval)
-        ));
+        return Err(IndexError::Parts(interval.to_owned()));
     }
     let first = parse_index(first, completions)?;
     let Some(end) = end else { return Ok((first, first)) };
     let end = parse_index(end, completions)?;
     if first >= end {
-        return Err(disordered(first, end));
+        return Err(IndexError::Disordered(first, end));
     }
     Ok((first, end))
 }
 
-fn parse_index(text: &str, completions: i64) -> Result<i64, String> {
+fn parse_index(text: &str, completions: i64) -> Result<i64, IndexError> {
     let digits = text.strip_prefix('+').unwrap_or(text);
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let index: Option<i64> = digits.parse().ok().filter(|_| is_number);
-    let index = index.ok_or_else(|| format!("cannot convert string to integer for index: {}", go_quote(text)))?;
+    let index = index.ok_or_else(|| IndexError::NotANumber(text.to_owned()))?;
     if index >= completions {
-        return Err(format!("too large index: {}", go_quote(text)));
+        return Err(IndexError::TooLarge(text.to_owned()));
     }
     Ok(index)
-}
-
-fn disordered(previous: i64, current: i64) -> String {
-    format!("non-increasing order, previous: {previous}, current: {current}")
 }
 
 #[cfg(test)]
@@ -104,7 +119,7 @@ mod tests {
                 ),
             ),
         ] {
-            assert_eq!(count(text, 10), expected.map_err(str::to_owned), "{text}");
+            assert_eq!(count(text, 10).map_err(|error| error.to_string()), expected.map_err(str::to_owned), "{text}");
         }
     }
 

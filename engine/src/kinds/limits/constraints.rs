@@ -10,19 +10,19 @@ const MILLI_MAX: i64 = i64::MAX / 1000;
 
 /// What a limit is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum LimitType {
     Container,
     Pod,
     /// Has requests alone.
     Claim,
 }
 
-impl Kind {
+impl LimitType {
     const fn name(self) -> &'static str {
         match self {
-            Kind::Container => "Container",
-            Kind::Pod => "Pod",
-            Kind::Claim => "PersistentVolumeClaim",
+            LimitType::Container => "Container",
+            LimitType::Pod => "Pod",
+            LimitType::Claim => "PersistentVolumeClaim",
         }
     }
 }
@@ -35,22 +35,22 @@ pub struct Asked {
 
 impl Asked {
     /// What is wrong with it.
-    pub fn check(&self, limit: &Value, kind: Kind) -> Vec<String> {
+    pub fn check(&self, limit: &Value, kind: LimitType) -> Vec<String> {
         let entries = |list: &'static str| {
             let list = limit.get(list).and_then(Value::as_object);
             list.into_iter().flat_map(Map::iter).map(|(name, amount)| (name, resources::parse(Some(amount))))
         };
         let least = entries("min").filter_map(|(name, bound)| self.check_min(name, &bound, kind));
         let most = entries("max").filter_map(|(name, bound)| match kind {
-            Kind::Claim => self.check_max_request(name, &bound, kind),
+            LimitType::Claim => self.check_max_request(name, &bound, kind),
             _ => self.check_max(name, &bound, kind),
         });
-        let ratios = entries("maxLimitRequestRatio").filter(|_| kind != Kind::Claim);
+        let ratios = entries("maxLimitRequestRatio").filter(|_| kind != LimitType::Claim);
         let ratios = ratios.filter_map(|(name, bound)| self.check_ratio(name, &bound, kind));
         least.chain(most).chain(ratios).collect()
     }
 
-    fn check_min(&self, name: &str, bound: &Quantity, kind: Kind) -> Option<String> {
+    fn check_min(&self, name: &str, bound: &Quantity, kind: LimitType) -> Option<String> {
         let what = format!("minimum {name} usage per {} is {bound}", kind.name());
         let Some(request) = self.requests.get(name) else {
             return Some(format!("{what}.  No request is specified"));
@@ -62,7 +62,7 @@ impl Asked {
         Some(format!("{what}, but limit is {limit}"))
     }
 
-    fn check_max_request(&self, name: &str, bound: &Quantity, kind: Kind) -> Option<String> {
+    fn check_max_request(&self, name: &str, bound: &Quantity, kind: LimitType) -> Option<String> {
         let what = format!("maximum {name} usage per {} is {bound}", kind.name());
         match self.requests.get(name) {
             None => Some(format!("{what}.  No request is specified")),
@@ -71,7 +71,7 @@ impl Asked {
         }
     }
 
-    fn check_max(&self, name: &str, bound: &Quantity, kind: Kind) -> Option<String> {
+    fn check_max(&self, name: &str, bound: &Quantity, kind: LimitType) -> Option<String> {
         let what = format!("maximum {name} usage per {} is {bound}", kind.name());
         let Some(limit) = self.limits.get(name) else {
             return Some(format!("{what}.  No limit is specified"));
@@ -83,7 +83,7 @@ impl Asked {
         Some(format!("{what}, but request is {request}"))
     }
 
-    fn check_ratio(&self, name: &str, bound: &Quantity, kind: Kind) -> Option<String> {
+    fn check_ratio(&self, name: &str, bound: &Quantity, kind: LimitType) -> Option<String> {
         let what = format!("{name} max limit to request ratio per {} is {bound}", kind.name());
         let above_zero = |amount: &&Quantity| amount.signum() != 0;
         let Some(request) = self.requests.get(name).filter(above_zero) else {

@@ -13,7 +13,7 @@ use crate::work;
 
 use super::pod::aggregate::{self, Totals};
 use super::{defaults, resources};
-use constraints::{Asked, Kind};
+use constraints::{Asked, LimitType};
 
 /// Where a pod says what it was given.
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
@@ -86,12 +86,12 @@ pub fn check_pod(range: &Value, pod: &Value) -> Option<String> {
                 for container in lists.iter().flat_map(|list| pod.items_at(&["spec", list])) {
                     let read = |list: &str| read(container.at(&["resources", list]));
                     let asked = Asked { requests: read("requests"), limits: read("limits") };
-                    faults.extend(asked.check(limit, Kind::Container));
+                    faults.extend(asked.check(limit, LimitType::Container));
                 }
             }
             "Pod" => {
                 let asked = Asked { requests: of_pod(pod, "requests"), limits: of_pod(pod, "limits") };
-                faults.extend(asked.check(limit, Kind::Pod));
+                faults.extend(asked.check(limit, LimitType::Pod));
             }
             _ => {}
         }
@@ -103,7 +103,7 @@ pub fn check_pod(range: &Value, pod: &Value) -> Option<String> {
 pub fn check_claim(range: &Value, claim: &Value) -> Option<String> {
     let requests = read(claim.at(&["spec", "resources", "requests"]));
     let asked = Asked { requests, limits: Totals::new() };
-    join(limits_for(range, "PersistentVolumeClaim").flat_map(|limit| asked.check(limit, Kind::Claim)).collect())
+    join(limits_for(range, "PersistentVolumeClaim").flat_map(|limit| asked.check(limit, LimitType::Claim)).collect())
 }
 
 fn read(list: Option<&Value>) -> Totals {

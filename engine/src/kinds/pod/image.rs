@@ -12,7 +12,7 @@ pub fn default_pull_policy(image: &str) -> &'static str {
     if tag(image) == Some("latest") { "Always" } else { "IfNotPresent" }
 }
 
-/// The tag of an image, `latest` if it has neither tag nor digest; none for a digest alone and for what is no reference.
+/// The tag of an image, `latest` if it has neither tag nor digest; none for a digest alone and for what is not a reference.
 fn tag(image: &str) -> Option<&str> {
     if is_identifier(image) {
         return None;

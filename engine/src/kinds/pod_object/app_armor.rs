@@ -12,7 +12,7 @@ const PREFIX: &str = "container.apparmor.security.beta.kubernetes.io/";
 const LOCALHOST: &str = "localhost/";
 const PROFILE_BYTES_MAX: usize = 4095;
 
-/// The field that an annotation stands for; `None` for a text that is no profile.
+/// The field that an annotation stands for; `None` for a text that is not a profile.
 fn profile_of(annotation: &str) -> Option<Value> {
     match annotation {
         "unconfined" => Some(object! { "type" => "Unconfined" }),

@@ -13,7 +13,7 @@ use super::conditions::{self, Condition};
 ///
 /// # Errors
 ///
-/// 400 for another name, 500 for a target that is no node, as the reference answers.
+/// 400 for another name, 500 for a target that is not a node, as the reference answers.
 pub fn check(binding: &Value, name: &str) -> Result<(), Status> {
     if binding.str_at(&["metadata", "name"]) != name {
         return Err(Status::bad_request("name in URL does not match name in Binding object"));

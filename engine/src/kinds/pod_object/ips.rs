@@ -44,7 +44,7 @@ pub fn check(path: &Path<'_>, text: &str) -> ErrorList {
 ///
 /// # Errors
 ///
-/// The first text that is no address.
+/// The first text that is not an address.
 pub fn families(texts: &[&str]) -> Result<bool, String> {
     let (mut v4, mut v6) = (false, false);
     for (index, text) in texts.iter().enumerate() {

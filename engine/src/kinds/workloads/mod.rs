@@ -16,7 +16,7 @@ use super::{prepare, show_internal};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
-use crate::value::{Value, go_quote};
+use crate::value::Value;
 
 /// An update keeps the status, and one that changes the spec counts the generation up.
 pub fn prepare_update(new: &mut Value, old: &Value) {
@@ -57,19 +57,6 @@ pub fn copy_annotation(new: &mut Value, old: &Value, name: &str) {
         Some(value) => set_annotation(new, name, value),
         None => remove_annotation(new, name),
     }
-}
-
-/// A number as Go's `ParseInt` reads it.
-///
-/// # Errors
-///
-/// Go's text: `strconv.ParseInt: parsing "x": invalid syntax`.
-pub fn parse_int(text: &str) -> Result<i64, String> {
-    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let why = if is_number { "value out of range" } else { "invalid syntax" };
-    let number = text.parse().ok().filter(|_| is_number);
-    number.ok_or_else(|| format!("strconv.ParseInt: parsing {}: {why}", go_quote(text)))
 }
 
 /// Whether the two objects differ in their generation.

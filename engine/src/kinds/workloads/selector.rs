@@ -20,7 +20,7 @@ pub fn validate(selector: &FieldRef<'_>, checks_values: bool) -> ErrorList {
     }
 }
 
-/// Whether an expression of the selector has a value that is no value of a label.
+/// Whether an expression of the selector has a value that is not a value of a label.
 pub fn has_invalid_value(selector: &FieldRef<'_>) -> bool {
     let expressions = selector.field("matchExpressions");
     let has_fault = |value: &str| !names::is_valid_label_value(value).is_empty();
@@ -33,7 +33,7 @@ pub fn is_empty(selector: &FieldRef<'_>) -> bool {
     selector.is_set() && fields.iter().all(|name| selector.field(name).is_empty())
 }
 
-/// What selects as the field says; `None` where it is no selector.
+/// What selects as the field says; `None` where it is not a selector.
 pub fn compile(selector: &FieldRef<'_>) -> Option<Compiled> {
     let Some(value) = selector.value() else { return Some(Compiled { selector: None }) };
     if !LabelSelector::validate(value, true, selector.path()).is_empty() {
@@ -108,7 +108,7 @@ pub fn set_matches(set: &FieldRef<'_>, labels: Option<&Value>) -> bool {
     })
 }
 
-/// The selector as text: `app=a,tier notin (x,y),!z`; `None` for one that is no selector.
+/// The selector as text: `app=a,tier notin (x,y),!z`; `None` for one that is not a selector.
 pub fn text(selector: Option<&Value>) -> Option<String> {
     let Some(selector) = selector.filter(|selector| !selector.is_null()) else { return Some(String::new()) };
     compile(&FieldRef::root(selector))?;

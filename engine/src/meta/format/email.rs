@@ -166,7 +166,7 @@ impl<'t> Parser<'t> {
             }
             self.skip_blanks();
             if self.rest.is_empty() {
-                // No word is no error at the end.
+                // A missing word at the end is not an error.
                 return true;
             }
             let word = if self.rest.starts_with('"') {

@@ -21,11 +21,11 @@ use crate::work;
 /// use kubeskiff_engine::cel::env::{Env, Expressions};
 /// use kubeskiff_engine::kinds;
 /// use kubeskiff_engine::object;
-/// use kubeskiff_engine::policy::mutation::{PatchType, apply_configuration};
+/// use kubeskiff_engine::policy::mutation::{MutationType, apply_configuration};
 ///
 /// let env = Env::kubernetes(Expressions::New).with_mutations();
 /// let expression = "Object{metadata: Object.metadata{labels: {'team': 'a'}}}";
-/// let program = PatchType::ApplyConfiguration.compile(expression, &env).expect("it compiles");
+/// let program = MutationType::ApplyConfiguration.compile(expression, &env).expect("it compiles");
 /// let value = program.evaluate(&[], 1_000).result?;
 ///
 /// let types = kinds::type_of("v1", "ConfigMap").map(TypeSchema::of_message);

@@ -19,7 +19,7 @@ use crate::value::Value;
 
 /// What an expression gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PatchType {
+pub enum MutationType {
     /// `ApplyConfiguration`
     ApplyConfiguration,
     /// `JSONPatch`
@@ -62,12 +62,12 @@ pub enum CompileError {
     Internal(String),
 }
 
-impl PatchType {
+impl MutationType {
     /// The patch type that a policy calls `name`.
     pub fn named(name: &str) -> Option<Self> {
         match name {
-            "ApplyConfiguration" => Some(PatchType::ApplyConfiguration),
-            "JSONPatch" => Some(PatchType::JsonPatch),
+            "ApplyConfiguration" => Some(MutationType::ApplyConfiguration),
+            "JSONPatch" => Some(MutationType::JsonPatch),
             _ => None,
         }
     }
@@ -75,16 +75,16 @@ impl PatchType {
     /// The field of a mutation that holds its expression.
     pub fn field(self) -> &'static str {
         match self {
-            PatchType::ApplyConfiguration => "applyConfiguration",
-            PatchType::JsonPatch => "jsonPatch",
+            MutationType::ApplyConfiguration => "applyConfiguration",
+            MutationType::JsonPatch => "jsonPatch",
         }
     }
 
     /// The type of the expression.
     fn result_type(self) -> Type {
         match self {
-            PatchType::ApplyConfiguration => Type::object(mutation::OBJECT),
-            PatchType::JsonPatch => Type::list(Type::object(mutation::JSON_PATCH)),
+            MutationType::ApplyConfiguration => Type::object(mutation::OBJECT),
+            MutationType::JsonPatch => Type::list(Type::object(mutation::JSON_PATCH)),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use super::{CompileError, PatchType, apply_configuration, json_patch};
+use super::{CompileError, MutationType, apply_configuration, json_patch};
 use crate::apply::TypeSchema;
 use crate::cel::env::{Env, Expressions};
 use crate::cel::eval::Value as Cel;
@@ -59,26 +59,26 @@ fn widgets() -> TypeSchema {
 }
 
 /// What the expression makes of the object, or why not.
-fn mutate(patch: PatchType, expression: &str, object: &Value) -> Result<Option<Value>, String> {
+fn mutate(patch: MutationType, expression: &str, object: &Value) -> Result<Option<Value>, String> {
     let program = patch.compile(expression, &ENV).map_err(|error| error.text().to_owned())?;
     let old = Value::Null;
     let evaluation = program.evaluate(&[Some(Ok(Cel::json(object))), Some(Ok(Cel::json(&old)))], 1_000_000);
     let value = evaluation.result.map_err(|error| error.to_string())?;
     match patch {
-        PatchType::ApplyConfiguration => {
+        MutationType::ApplyConfiguration => {
             let types = match object.str_at(&["kind"]) {
                 "Widget" => Some(widgets()),
                 kind => kinds::type_of(object.str_at(&["apiVersion"]), kind).map(TypeSchema::of_message),
             };
             apply_configuration::merge(&value, object, types.as_ref()).map(Some)
         }
-        PatchType::JsonPatch => json_patch::apply(&value, object, layout::of(object)),
+        MutationType::JsonPatch => json_patch::apply(&value, object, layout::of(object)),
     }
 }
 
 /// `expected` is the spec that comes out.
 #[track_caller]
-fn check(patch: PatchType, object: &str, expression: &str, expected: Result<&str, &str>) {
+fn check(patch: MutationType, object: &str, expression: &str, expected: Result<&str, &str>) {
     let found = mutate(patch, expression, &read(object));
     match expected {
         Ok(spec) => {
@@ -95,12 +95,12 @@ fn check(patch: PatchType, object: &str, expression: &str, expected: Result<&str
 
 #[track_caller]
 fn applies(expression: &str, expected: &str) {
-    check(PatchType::ApplyConfiguration, WIDGET, expression, Ok(expected));
+    check(MutationType::ApplyConfiguration, WIDGET, expression, Ok(expected));
 }
 
 #[track_caller]
 fn refuses(expression: &str, why: &str) {
-    check(PatchType::ApplyConfiguration, WIDGET, expression, Err(why));
+    check(MutationType::ApplyConfiguration, WIDGET, expression, Err(why));
 }
 
 #[track_caller]
@@ -111,7 +111,7 @@ fn unfit(expression: &str, why: &str) {
 
 #[track_caller]
 fn patches(expression: &str, expected: Result<&str, &str>) {
-    check(PatchType::JsonPatch, WIDGET, expression, expected);
+    check(MutationType::JsonPatch, WIDGET, expression, expected);
 }
 
 const REST: &str = "words: [a], tags: [t], labels: {l: m}, ports: [{name: p, port: 1}]";
@@ -163,7 +163,7 @@ fn what_is_atomic_is_refused() {
          .spec.nest.list",
     );
     check(
-        PatchType::ApplyConfiguration,
+        MutationType::ApplyConfiguration,
         DEPLOYMENT,
         "Object{spec: Object.spec{selector: Object.spec.selector{matchLabels: {'x': 'y'}}}}",
         Err(
@@ -171,7 +171,7 @@ fn what_is_atomic_is_refused() {
         ),
     );
     check(
-        PatchType::ApplyConfiguration,
+        MutationType::ApplyConfiguration,
         DEPLOYMENT,
         "Object{metadata: Object.metadata{ownerReferences: [Object.metadata.ownerReferences{uid: 'u'}]}}",
         Err("error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: \
@@ -254,7 +254,7 @@ fn built_in_kinds_have_types() {
     };
     let container = "{name: c, image: i, command: [x], env: [{name: A, value: '1'}]}";
     let check = |expression: &str, expected: Result<&str, &str>| {
-        check(PatchType::ApplyConfiguration, DEPLOYMENT, expression, expected);
+        check(MutationType::ApplyConfiguration, DEPLOYMENT, expression, expected);
     };
     check("Object{spec: Object.spec{replicas: 3}}", Ok(&spec("3", container)));
     check(
@@ -271,7 +271,7 @@ fn built_in_kinds_have_types() {
         ),
     );
     self::check(
-        PatchType::ApplyConfiguration,
+        MutationType::ApplyConfiguration,
         "{apiVersion: policy/v1, kind: Nope}",
         "Object{}",
         Err(
@@ -286,14 +286,14 @@ fn entries_that_stand_twice_become_one_where_they_are_changed() {
     let object = "{apiVersion: v1, kind: Pod, spec: {containers: [{name: c, env: [{name: t, value: a}, {name: t, value: b}, \
                   {name: f, value: g}]}]}}";
     check(
-        PatchType::ApplyConfiguration,
+        MutationType::ApplyConfiguration,
         object,
         "Object{spec: Object.spec{containers: [Object.spec.containers{name: 'c', env: [Object.spec.containers.env{name: 't', \
          value: 'c'}]}]}}",
         Ok("{containers: [{name: c, env: [{name: t, value: c}, {name: f, value: g}]}]}"),
     );
     check(
-        PatchType::ApplyConfiguration,
+        MutationType::ApplyConfiguration,
         object,
         "Object{spec: Object.spec{hostNetwork: true}}",
         Ok(
@@ -304,11 +304,11 @@ fn entries_that_stand_twice_become_one_where_they_are_changed() {
 
 #[test]
 fn an_expression_gives_what_its_mutation_takes() {
-    let check = |patch: PatchType, expression: &str, expected: &str| {
+    let check = |patch: MutationType, expression: &str, expected: &str| {
         let found = patch.compile(expression, &ENV).err();
         assert_eq!(found.as_ref().map(CompileError::text), Some(expected), "{expression}");
     };
-    let apply = PatchType::ApplyConfiguration;
+    let apply = MutationType::ApplyConfiguration;
     check(apply, "'x'", "must evaluate to Object but got string");
     check(apply, "dyn(Object{})", "must evaluate to Object but got dyn");
     check(apply, "Object.spec{}", "must evaluate to Object but got Object.spec");
@@ -318,7 +318,7 @@ fn an_expression_gives_what_its_mutation_takes() {
     check(apply, "type(Object{}) == Object ? Object{} : Object{}", undefined);
     let no_type = "unexpected compilation error: missing type conversion to proto: ";
     check(apply, "Object{x: JSONPatch{}.nope}", no_type);
-    let patch = PatchType::JsonPatch;
+    let patch = MutationType::JsonPatch;
     check(patch, "[]", "must evaluate to list(JSONPatch) but got list(dyn)");
     check(patch, "[1]", "must evaluate to list(JSONPatch) but got list(int)");
     check(patch, "JSONPatch{}", "must evaluate to list(JSONPatch) but got JSONPatch");
@@ -392,7 +392,7 @@ fn operations_are_applied_in_order() {
 #[test]
 fn a_test_that_fails_changes_nothing() {
     let found = mutate(
-        PatchType::JsonPatch,
+        MutationType::JsonPatch,
         "[JSONPatch{op: 'remove', path: '/spec'}, JSONPatch{op: 'test', path: '/metadata/name', value: 'x'}]",
         &read(WIDGET),
     );

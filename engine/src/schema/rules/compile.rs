@@ -8,10 +8,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use thiserror::Error;
+
 use crate::cel::checker::{CheckedExpr, Reference};
 use crate::cel::cost::{self, model};
 use crate::cel::declared::DeclType;
 use crate::cel::env::{Env, Expressions};
+use crate::cel::error::Issues;
 use crate::cel::eval::{EvalError, Program};
 use crate::cel::types::Type;
 use crate::meta::minor::Minor;
@@ -33,13 +36,61 @@ pub struct CompiledRule {
     /// `None` for a blank or a faulty rule.
     pub expression: Option<Expression>,
     /// What is wrong with the rule.
-    pub error: Option<String>,
+    pub error: Option<RuleError>,
     /// Whether the rule names `oldSelf`, so that it is only evaluated on updates.
     pub uses_old_self: bool,
     /// `messageExpression`, or what is wrong with it; `None` where there is none or the rule is faulty.
-    pub message: Option<Result<Expression, String>>,
+    pub message: Option<Result<Expression, MessageError>>,
     /// `fieldPath` as errors print it; empty for none.
     pub field_path: String,
+}
+
+/// Why a rule can't be run.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RuleError {
+    /// It does not compile.
+    #[error("compilation failed: {0}")]
+    Compilation(Issues),
+    /// It does not come to a truth value.
+    #[error("cel expression must evaluate to a bool")]
+    NotBool,
+    /// No program can be made of it.
+    #[error("program instantiation failed: {0}")]
+    Program(EvalError),
+}
+
+impl RuleError {
+    /// What the compiler says of it.
+    pub fn issues(&self) -> Option<&Issues> {
+        match self {
+            RuleError::Compilation(issues) => Some(issues),
+            RuleError::NotBool | RuleError::Program(_) => None,
+        }
+    }
+}
+
+/// Why a `messageExpression` can't be run.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MessageError {
+    /// It does not compile.
+    #[error("messageExpression compilation failed: {0}")]
+    Compilation(Issues),
+    /// It does not come to a text.
+    #[error("messageExpression must evaluate to a string")]
+    NotString,
+    /// No program can be made of it.
+    #[error("messageExpression instantiation failed: {0}")]
+    Program(EvalError),
+}
+
+impl MessageError {
+    /// What the compiler says of it.
+    pub fn issues(&self) -> Option<&Issues> {
+        match self {
+            MessageError::Compilation(issues) => Some(issues),
+            MessageError::NotString | MessageError::Program(_) => None,
+        }
+    }
 }
 
 /// An expression that is ready to run, and its price.
@@ -161,19 +212,19 @@ fn compile_rule(
     let checked = match env.compile(&rule.rule) {
         Ok(checked) => checked,
         Err(issues) => {
-            compiled.error = Some(format!("compilation failed: {issues}"));
+            compiled.error = Some(RuleError::Compilation(issues));
             return compiled;
         }
     };
     if *checked.result_type() != Type::Bool {
-        compiled.error = Some("cel expression must evaluate to a bool".to_owned());
+        compiled.error = Some(RuleError::NotBool);
         return compiled;
     }
     compiled.uses_old_self = names(&checked, OLD_SELF);
     match prepare(checked, &env, decl) {
         Ok(expression) => compiled.expression = Some(expression),
         Err(error) => {
-            compiled.error = Some(format!("program instantiation failed: {error}"));
+            compiled.error = Some(RuleError::Program(error));
             return compiled;
         }
     }
@@ -191,13 +242,12 @@ fn compile_rule(
     compiled
 }
 
-fn compile_message(text: &str, environment: &Env, decl: &DeclType) -> Result<Expression, String> {
-    let checked =
-        environment.compile(text).map_err(|issues| format!("messageExpression compilation failed: {issues}"))?;
+fn compile_message(text: &str, environment: &Env, decl: &DeclType) -> Result<Expression, MessageError> {
+    let checked = environment.compile(text).map_err(MessageError::Compilation)?;
     if *checked.result_type() != Type::String {
-        return Err("messageExpression must evaluate to a string".to_owned());
+        return Err(MessageError::NotString);
     }
-    prepare(checked, environment, decl).map_err(|error| format!("messageExpression instantiation failed: {error}"))
+    prepare(checked, environment, decl).map_err(MessageError::Program)
 }
 
 fn prepare(checked: CheckedExpr, env: &Env, decl: &DeclType) -> Result<Expression, EvalError> {

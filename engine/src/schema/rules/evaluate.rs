@@ -7,7 +7,7 @@
 use super::tree::{Node, Rule, Rules};
 use crate::cel::cost::model::{CALL_LIMIT, OBJECT_BUDGET};
 use crate::cel::eval::{Binding, EvalError, Program, Value as Cel};
-use crate::meta::field::{self, ErrorList, Path};
+use crate::meta::field::{self, ErrorList, Path, Subject};
 use crate::meta::minor::Minor;
 use crate::schema::correlate::{Correlated, OldItems};
 use crate::schema::json_schema::ValidationRule;
@@ -38,7 +38,7 @@ pub struct Findings {
     /// Rules that do not hold, and those that failed.
     pub errors: ErrorList,
     /// Errors of values that an update left alone.
-    pub warnings: Vec<String>,
+    pub ratcheted: Vec<field::Error>,
     /// What is left of the budget; `None` if the rules were given up because it ran out.
     pub left: Option<i64>,
 }
@@ -52,6 +52,8 @@ pub struct Run<'r, 'a> {
     pub rule: &'r ValidationRule,
     /// `self` and `oldSelf`.
     pub variables: &'r [Binding<'a>],
+    /// The number of the evaluation of a rule, from 0; its message has the same. Errors name it: [`Subject::Rule`].
+    pub number: usize,
     /// Which of the node's rules.
     pub index: usize,
     /// Whether it was the rule's message.
@@ -76,7 +78,8 @@ impl Rules {
     ) -> Findings {
         let mut evaluation = Evaluation {
             errors: ErrorList::new(),
-            warnings: Vec::new(),
+            ratcheted: Vec::new(),
+            evaluated: 0,
             left: limits.object,
             limits,
             minor: self.minor,
@@ -89,8 +92,8 @@ impl Rules {
             }
             None => Ok(()),
         };
-        let Evaluation { errors, warnings, left, .. } = evaluation;
-        Findings { errors, warnings, left: flow.is_ok().then_some(left) }
+        let Evaluation { errors, ratcheted, left, .. } = evaluation;
+        Findings { errors, ratcheted, left: flow.is_ok().then_some(left) }
     }
 
     /// [`Rules::evaluate`] with the limits of the server, from the root of an object.
@@ -104,7 +107,9 @@ struct Exhausted;
 
 struct Evaluation<'o, 'a> {
     errors: ErrorList,
-    warnings: Vec<String>,
+    ratcheted: Vec<field::Error>,
+    /// How many rules have been evaluated.
+    evaluated: usize,
     left: i64,
     limits: Limits,
     minor: Minor,
@@ -269,36 +274,37 @@ impl<'a> Evaluation<'_, 'a> {
                 continue;
             }
             let variables = if takes_optional { &optional_variables } else { &plain };
+            let number = self.evaluated;
+            self.evaluated += 1;
             let evaluated = program.evaluate(variables, self.limits.call);
             let (result, cost) = (evaluated.result, evaluated.cost);
-            (self.observe)(Run { path, rule: &rule.rule, variables, index, is_message: false, result: &result, cost });
+            let (is_message, result_of) = (false, &result);
+            (self.observe)(Run {
+                path,
+                rule: &rule.rule,
+                variables,
+                number,
+                index,
+                is_message,
+                result: result_of,
+                cost,
+            });
+            let failed = |detail: String| fault(detail).about(Subject::Rule(number));
             if !self.spend(cost) {
-                self.errors.push(fault(OUT_OF_BUDGET.to_owned()));
+                self.errors.push(failed(OUT_OF_BUDGET.to_owned()));
                 return Err(Exhausted);
             }
             let failure = match result {
                 Ok(Cel::Bool(true)) => continue,
-                Ok(_) => self.message(rule, path, index, &plain).map_err(|detail| fault_at(rule, path, node, detail)),
-                Err(EvalError::CostLimitExceeded) => {
-                    self.errors.push(fault(format!(
-                        "'{}': no further validation rules will be run due to call cost exceeds limit for rule: {}",
-                        EvalError::CostLimitExceeded,
-                        named(rule)
-                    )));
-                    return Err(Exhausted);
-                }
+                Ok(_) => self
+                    .message(rule, path, (number, index), &plain)
+                    .map_err(|error| fault_at(rule, path, node, error.to_string())),
                 Err(error) => {
-                    let error = error.to_string();
-                    let detail = if error.starts_with("no such overload") {
-                        format!(
-                            "'{error}': call arguments did not match a supported operator, function or macro signature \
-                         for rule: {}",
-                            named(rule)
-                        )
-                    } else {
-                        format!("{error} evaluating rule: {}", named(rule))
-                    };
-                    self.errors.push(fault(detail));
+                    let (detail, is_final) = failure_detail(&error, rule);
+                    self.errors.push(failed(detail));
+                    if is_final {
+                        return Err(Exhausted);
+                    }
                     continue;
                 }
             };
@@ -310,10 +316,11 @@ impl<'a> Evaluation<'_, 'a> {
                 }
                 Err(error) => (error, Err(Exhausted)),
             };
+            let error = error.about(Subject::Rule(number));
             if forgiven {
-                self.warnings.push(error.to_string())
+                self.ratcheted.push(error);
             } else {
-                self.errors.push(error)
+                self.errors.push(error);
             }
             flow?;
         }
@@ -337,11 +344,11 @@ impl<'a> Evaluation<'_, 'a> {
         &mut self,
         rule: &'a Rule,
         path: &Path<'_>,
-        index: usize,
+        at: (usize, usize),
         variables: &[Binding<'a>],
-    ) -> Result<String, String> {
+    ) -> Result<String, MessageTooDear<'a>> {
         if let Some(program) = &rule.message
-            && let Some(message) = self.computed_message(program, rule, path, index, variables)?
+            && let Some(message) = self.computed_message(program, rule, path, at, variables)?
         {
             return Ok(message);
         }
@@ -356,32 +363,56 @@ impl<'a> Evaluation<'_, 'a> {
     fn computed_message(
         &mut self,
         program: &'a Program,
-        rule: &Rule,
+        rule: &'a Rule,
         path: &Path<'_>,
-        index: usize,
+        (number, index): (usize, usize),
         variables: &[Binding<'a>],
-    ) -> Result<Option<String>, String> {
+    ) -> Result<Option<String>, MessageTooDear<'a>> {
         let evaluated = program.evaluate(variables, self.limits.call);
         let (result, cost) = (evaluated.result, evaluated.cost);
-        (self.observe)(Run { path, rule: &rule.rule, variables, index, is_message: true, result: &result, cost });
+        let (is_message, result_of) = (true, &result);
+        (self.observe)(Run { path, rule: &rule.rule, variables, number, index, is_message, result: result_of, cost });
         if i64::try_from(cost).map_or(true, |cost| cost > self.left) {
-            return Err(
-                "messageExpression evaluation failed due to running out of cost budget, no further validation \
-                        rules will be run"
-                    .to_owned(),
-            );
+            return Err(MessageTooDear::Budget);
         }
         if matches!(result, Err(EvalError::CostLimitExceeded)) {
-            return Err(format!(
-                "no further validation rules will be run due to call cost exceeds limit for messageExpression: {}",
-                go_quote(&rule.rule.message_expression)
-            ));
+            return Err(MessageTooDear::Call { expression: &rule.rule.message_expression });
         }
         self.spend(cost);
         let Ok(Cel::String(message)) = result else { return Ok(None) };
         let message = message.trim();
         let is_of_use = !message.is_empty() && message.len() <= MESSAGE_BYTES_MAX && !message.contains('\n');
         Ok(is_of_use.then(|| message.to_owned()))
+    }
+}
+
+/// A `messageExpression` that costs too much, so that no more rules are run.
+#[derive(Debug, thiserror::Error)]
+enum MessageTooDear<'r> {
+    #[error(
+        "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run"
+    )]
+    Budget,
+    #[error(
+        "no further validation rules will be run due to call cost exceeds limit for messageExpression: {}",
+        go_quote(expression)
+    )]
+    Call { expression: &'r str },
+}
+
+/// What is told of a rule that has no value, and whether no more rules are run.
+fn failure_detail(error: &EvalError, rule: &Rule) -> (String, bool) {
+    let named = named(rule);
+    match error {
+        EvalError::CostLimitExceeded => {
+            let why = "no further validation rules will be run due to call cost exceeds limit for rule";
+            (format!("'{error}': {why}: {named}"), true)
+        }
+        EvalError::NoSuchOverload(_) => {
+            let why = "call arguments did not match a supported operator, function or macro signature for rule";
+            (format!("'{error}': {why}: {named}"), false)
+        }
+        EvalError::Failed(_) | EvalError::Internal(_) => (format!("{error} evaluating rule: {named}"), false),
     }
 }
 
@@ -461,7 +492,7 @@ mod tests {
         let correlated = old.as_ref().map(|old| Correlated::new(&object, old, &schema));
         let findings = Rules::compile(&schema, false).check(&object, old.as_ref(), correlated.as_ref());
         let errors = findings.errors.iter().map(ToString::to_string);
-        let warnings = findings.warnings.iter().map(|warning| format!("W {warning}"));
+        let warnings = findings.ratcheted.iter().map(|warning| format!("W {warning}"));
         assert_eq!(errors.chain(warnings).collect::<Vec<_>>(), expected);
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::compile::{CompiledRule, Origin, compile_for};
+use super::compile::{CompiledRule, Origin, RuleError, compile_for};
 use crate::cel::declared::DeclType;
 use crate::cel::escape::escape;
 use crate::cel::eval::Program;
@@ -72,7 +72,7 @@ pub(super) struct Node {
 pub(super) struct Rule {
     pub rule: ValidationRule,
     /// `None` for a blank rule, which holds.
-    pub program: Option<Result<Arc<Program>, String>>,
+    pub program: Option<Result<Arc<Program>, RuleError>>,
     pub uses_old_self: bool,
     pub message: Option<Arc<Program>>,
     /// Where to report a failure, from the node on; empty for the node itself.

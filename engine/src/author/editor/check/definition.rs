@@ -7,7 +7,7 @@ use super::super::workspace::Workspace;
 use super::{Document, Found, Manifest, Severity};
 use crate::author::lint::{Finding, lint_kind, older};
 use crate::author::{Checked, Kind, Priced, written_field};
-use crate::meta::field::Error;
+use crate::meta::field::{Error, Subject};
 use crate::value::yaml::{Located, decode_each_located};
 
 /// Lints that say what the server says, which is told in its own words.
@@ -29,7 +29,7 @@ pub fn check(workspace: &Workspace, text: &str) -> (Vec<Kind>, Vec<Found>) {
                     }
                     Err(error) => {
                         let manifest = Manifest { value: &located.value, located: &located, within: String::new() };
-                        document.checked(&manifest, &Checked::refuse(located.value.clone(), error));
+                        document.checked(&manifest, &Checked::refuse(located.value.clone(), &error.into()));
                     }
                 }
             }
@@ -58,19 +58,13 @@ fn look(document: &mut Document<'_>, workspace: &Workspace, located: &Located, p
 
 /// Tells what is wrong with an expression where it stands in it. False for what is wrong with something else.
 fn expression_error(document: &mut Document<'_>, error: &Error) -> bool {
-    const MARK: &str = "ERROR: <input>:";
-    if !error.detail.contains(MARK) {
-        return false;
-    }
+    let Subject::Expression(faults) = &error.subject else { return false };
     let field = written_field(&error.field, 0);
     let all = expressions(document.text, &document.outline, Sort::Definition);
     let Some(found) = all.iter().find(|found| is_at(&document.outline.path(found.node), &field)) else { return false };
-    for told in error.detail.split(MARK).skip(1) {
-        let mut parts = told.splitn(3, ':');
-        let mut number = || parts.next().and_then(|part| part.trim().parse::<usize>().ok());
-        let (Some(line), Some(column)) = (number(), number()) else { continue };
-        let message = parts.next().unwrap_or_default().lines().next().unwrap_or_default().trim().to_owned();
-        document.tell(found.place(line, column), Severity::Error, "expression", message);
+    for fault in faults.iter().filter(|fault| fault.line > 0) {
+        let message = fault.message.lines().next().unwrap_or_default().trim().to_owned();
+        document.tell(found.place(fault.line, fault.column), Severity::Error, "expression", message);
     }
     true
 }

@@ -77,5 +77,5 @@ pub fn admit(workspace: &Workspace, object: &Value) -> Option<Admitted> {
 /// What the server says to an object of a kind that it has from the start.
 pub fn check_built_in(minor: Minor, object: &Value) -> Option<Checked> {
     let kind = BuiltIn::of_in(minor, object.str_at(&["apiVersion"]), object.str_at(&["kind"]))?;
-    Some(kind.write(object, None).unwrap_or_else(|detail| Checked::refuse(object.clone(), detail)))
+    Some(kind.write(object, None).unwrap_or_else(|error| Checked::refuse(object.clone(), &error)))
 }

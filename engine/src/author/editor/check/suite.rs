@@ -32,8 +32,8 @@ pub fn check(workspace: &Workspace, name: &str, document: &mut Document<'_>, loc
     for case in suite.cases.iter().take(CASES_MAX) {
         let outcome = suite::run(case, &stage, None, &mut Coverage::default());
         let range = document.range(located.place(&format!("{}.name", case.path)));
-        for failure in outcome.failures.iter().filter(|failure| !suite::is_of_snapshot(failure)) {
-            document.tell(range.clone(), Severity::Error, "case", failure.clone());
+        for failure in outcome.failures.iter().filter(|failure| !failure.is_of_snapshot()) {
+            document.tell(range.clone(), Severity::Error, "case", failure.to_string());
         }
     }
 }

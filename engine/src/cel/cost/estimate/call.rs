@@ -102,7 +102,7 @@ impl<'e> Sizes<'_, 'e> {
         }
     }
 
-    /// The same, 0 if it is negative; `otherwise` for what is no literal.
+    /// The same, 0 if it is negative; `otherwise` for what is not a literal.
     pub fn unsigned(&self, at: usize, otherwise: u64) -> u64 {
         self.int(at).map_or(otherwise, |number| u64::try_from(number).unwrap_or(0))
     }

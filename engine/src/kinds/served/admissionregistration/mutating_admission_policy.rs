@@ -9,7 +9,7 @@ use crate::kinds::{Kind, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
-use crate::policy::mutation::PatchType;
+use crate::policy::mutation::MutationType;
 use crate::value::Value;
 
 const REINVOCATION: [&str; 2] = ["IfNeeded", "Never"];
@@ -102,7 +102,7 @@ fn validate_mutation(compiler: &Compiler, mutation: &FieldRef<'_>) -> ErrorList 
         errors.push(kind.required(""));
         return errors;
     }
-    let Some(patch_type) = PatchType::named(kind.text()) else {
+    let Some(patch_type) = MutationType::named(kind.text()) else {
         errors.push(kind.not_supported(&PATCHES));
         return errors;
     };
@@ -116,8 +116,8 @@ fn validate_mutation(compiler: &Compiler, mutation: &FieldRef<'_>) -> ErrorList 
         errors.extend(compiler.patch_fault(&expression, patch_type));
     }
     let other = match patch_type {
-        PatchType::ApplyConfiguration => PatchType::JsonPatch,
-        PatchType::JsonPatch => PatchType::ApplyConfiguration,
+        MutationType::ApplyConfiguration => MutationType::JsonPatch,
+        MutationType::JsonPatch => MutationType::ApplyConfiguration,
     };
     let patch = mutation.field(other.field());
     if patch.is_set() {

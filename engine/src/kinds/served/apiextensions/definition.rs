@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::crd::definition;
+use crate::crd::write::ReadError;
 use crate::crd::{Definition, Scope, ServedVersion, defaults, strategy, validate, warnings};
 use crate::meta::field::ErrorList;
 use crate::meta::minor::Minor;
@@ -50,7 +51,7 @@ fn change(version: &ServedVersion, object: &mut Value, change: impl FnOnce(&mut 
 }
 
 impl Strategy for CustomResourceDefinition {
-    fn decode(&self, object: Value, versions: &[Arc<ServedVersion>]) -> Result<Decoded, String> {
+    fn decode(&self, object: Value, versions: &[Arc<ServedVersion>]) -> Result<Decoded, ReadError> {
         let minor = versions.first().map_or(Minor::NEWEST, |version| version.minor);
         let (mut definition, findings) = definition::decode_in(minor, &object)?;
         defaults::set_defaults(&mut definition);

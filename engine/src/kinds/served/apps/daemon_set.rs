@@ -4,13 +4,14 @@
 //!
 //! Source: defaults, conversion, validation, strategy and columns of Kubernetes 1.37.
 
+use crate::crd::write::ReadError;
 use crate::crd::{Column, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, percent, selector, status, template};
 use crate::kinds::{Kind, checks, defaults, metadata, pod, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
-use crate::meta::names;
+use crate::meta::{names, parse_int};
 use crate::value::Value;
 
 /// How often the template has changed.
@@ -49,9 +50,9 @@ impl Strategy for DaemonSet {
         template::set_defaults(spec);
     }
 
-    fn internalize(&self, object: &mut Value) -> Result<(), String> {
+    fn internalize(&self, object: &mut Value) -> Result<(), ReadError> {
         let given = object.at(&["metadata", "annotations", TEMPLATE_GENERATION]).and_then(Value::as_str);
-        let generation = given.map_or(Ok(0), workloads::parse_int)?;
+        let generation = given.map_or(Ok(0), parse_int).map_err(|error| ReadError::Internal(error.to_string()))?;
         set_template_generation(object, generation);
         Ok(())
     }
@@ -126,7 +127,7 @@ impl Strategy for DaemonSet {
 }
 
 fn template_generation(set: &Value) -> i64 {
-    workloads::parse_int(set.str_at(&["metadata", "annotations", TEMPLATE_GENERATION])).unwrap_or_default()
+    parse_int(set.str_at(&["metadata", "annotations", TEMPLATE_GENERATION])).unwrap_or_default()
 }
 
 fn set_template_generation(set: &mut Value, generation: i64) {

@@ -2,13 +2,14 @@
 //!
 //! Source: defaults, validation, strategy and columns of Kubernetes 1.37.
 
+use crate::crd::write::ReadError;
 use crate::crd::{Column, SelectorForm, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, percent, selector, status, template};
 use crate::kinds::{Kind, Part, checks, defaults, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
-use crate::meta::names;
+use crate::meta::{names, parse_int};
 use crate::value::Value;
 
 /// The revision that a deployment is to go back to, in a field of older versions.
@@ -44,14 +45,15 @@ impl Strategy for Deployment {
         template::set_defaults(spec);
     }
 
-    fn internalize(&self, object: &mut Value) -> Result<(), String> {
+    fn internalize(&self, object: &mut Value) -> Result<(), ReadError> {
         let revision = object.str_at(&["metadata", "annotations", ROLLBACK]).to_owned();
         if revision.is_empty() {
             workloads::remove_annotation(object, ROLLBACK);
             return Ok(());
         }
-        let failed = |error| format!("failed to parse annotation[{ROLLBACK}]={revision} as int64: {error}");
-        let number = workloads::parse_int(&revision).map_err(failed)?;
+        let failed =
+            |error| ReadError::Internal(format!("failed to parse annotation[{ROLLBACK}]={revision} as int64: {error}"));
+        let number = parse_int(&revision).map_err(failed)?;
         workloads::set_annotation(object, ROLLBACK, &number.to_string());
         Ok(())
     }
@@ -147,7 +149,7 @@ fn validate_spec(deployment: &Value, options: &template::Options) -> ErrorList {
 }
 
 fn check_rollback(deployment: &Value, spec: &FieldRef<'_>) -> Option<Error> {
-    let revision = workloads::parse_int(deployment.str_at(&["metadata", "annotations", ROLLBACK])).ok()?;
+    let revision = parse_int(deployment.str_at(&["metadata", "annotations", ROLLBACK])).ok()?;
     let path = spec.path().child("rollback");
     let why = "must be greater than or equal to 0";
     (revision < 0).then(|| Error::invalid(&path.child("version"), revision, why))

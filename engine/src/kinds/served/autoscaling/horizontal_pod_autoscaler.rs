@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use crate::crd::write::ReadError;
 use crate::crd::{Column, ServedVersion};
 use crate::kinds::autoscaling::{self, behavior, convert, validate};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
@@ -73,7 +74,7 @@ impl Strategy for HorizontalPodAutoscaler {
         }
     }
 
-    fn internalize(&self, object: &mut Value) -> Result<(), String> {
+    fn internalize(&self, object: &mut Value) -> Result<(), ReadError> {
         if is_older(object) {
             *object = convert::convert(&convert::convert(object, V2), V1);
         } else {

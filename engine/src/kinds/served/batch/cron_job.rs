@@ -144,7 +144,8 @@ fn validate_schedule(spec: &FieldRef<'_>, old: Option<&str>) -> ErrorList {
     if text.is_empty() {
         return schedule.required("").into();
     }
-    let mut errors: ErrorList = cron::check(text).err().map(|error| schedule.invalid(error)).into_iter().collect();
+    let mut errors: ErrorList =
+        cron::check(text).err().map(|error| schedule.invalid(error.to_string())).into_iter().collect();
     let had_zone = old.is_some_and(|old| old.contains("TZ"));
     if text.contains("TZ") && !had_zone {
         errors.push(schedule.invalid("cannot use TZ or CRON_TZ in schedule, use timeZone field instead"));
@@ -179,7 +180,7 @@ fn validate_zone(zone: &FieldRef<'_>) -> ErrorList {
         let why = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
         errors.push(zone.invalid(why));
     }
-    errors.extend(time_zone::check(name).err().map(|error| zone.invalid(error)));
+    errors.extend(time_zone::check(name).err().map(|error| zone.invalid(error.to_string())));
     errors
 }
 

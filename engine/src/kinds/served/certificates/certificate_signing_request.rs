@@ -253,7 +253,7 @@ fn validate(object: &Value, allowed: &Allowed) -> ErrorList {
     let request = spec.field("request");
     let pem = base64::decode(request.text()).unwrap_or_default();
     let shown = request.value().cloned().unwrap_or_default();
-    errors.extend(Request::verify(&pem).err().map(|why| Error::invalid(request.path(), shown, why)));
+    errors.extend(Request::verify(&pem).err().map(|why| Error::invalid(request.path(), shown, why.to_string())));
     errors.extend(validate_usages(&spec.field("usages"), allowed));
     let signer = spec.field("signerName");
     if !allowed.legacy_signer && signer.text() == LEGACY_SIGNER {

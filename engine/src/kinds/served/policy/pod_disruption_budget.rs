@@ -2,6 +2,7 @@
 //!
 //! Source: conversion, validation, strategy and columns of Kubernetes 1.37.
 
+use crate::crd::write::ReadError;
 use crate::crd::{Column, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, percent, selector, status};
@@ -26,7 +27,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
 struct PodDisruptionBudget;
 
 impl Strategy for PodDisruptionBudget {
-    fn internalize(&self, object: &mut Value) -> Result<(), String> {
+    fn internalize(&self, object: &mut Value) -> Result<(), ReadError> {
         if let Some(selector) = object.at_mut(&["spec", "selector"]) {
             strip_beta_label(selector);
         }

@@ -2,6 +2,7 @@
 //!
 //! Source: `pkg/apis/resource/validation` and `pkg/registry/resource/resourceclaim`, release 1.37.
 
+use crate::crd::write::ReadError;
 use crate::crd::{Column, ServedVersion};
 use crate::kinds::devices::older::{Shape, is_oldest};
 use crate::kinds::devices::{request, status};
@@ -48,7 +49,7 @@ impl Strategy for ResourceClaim {
         }
     }
 
-    fn internalize(&self, object: &mut Value) -> Result<(), String> {
+    fn internalize(&self, object: &mut Value) -> Result<(), ReadError> {
         SHAPE.internalize(object);
         Ok(())
     }

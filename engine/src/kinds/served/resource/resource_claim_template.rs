@@ -3,6 +3,7 @@
 //! Source: `pkg/apis/resource/validation` and `pkg/registry/resource/resourceclaimtemplate`, release 1.37.
 
 use crate::crd::ServedVersion;
+use crate::crd::write::ReadError;
 use crate::kinds::devices::older::{Shape, is_oldest};
 use crate::kinds::devices::request;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
@@ -49,7 +50,7 @@ impl Strategy for ResourceClaimTemplate {
         }
     }
 
-    fn internalize(&self, object: &mut Value) -> Result<(), String> {
+    fn internalize(&self, object: &mut Value) -> Result<(), ReadError> {
         SHAPE.internalize(object);
         Ok(())
     }

@@ -2,6 +2,7 @@
 //!
 //! Source: `pkg/apis/resource/validation` and `pkg/registry/resource/resourceslice`, release 1.37.
 
+use crate::crd::write::ReadError;
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::devices::older::Shape;
 use crate::kinds::devices::{slice, taint};
@@ -40,7 +41,7 @@ spec: {driver: gpu.example.com, nodeName: worker, pool: {name: worker, generatio
 struct ResourceSlice;
 
 impl Strategy for ResourceSlice {
-    fn internalize(&self, object: &mut Value) -> Result<(), String> {
+    fn internalize(&self, object: &mut Value) -> Result<(), ReadError> {
         Shape::Slice.internalize(object);
         Ok(())
     }

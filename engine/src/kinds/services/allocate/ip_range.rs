@@ -8,7 +8,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
 use crate::kinds::services::Family;
-use crate::meta::address::Prefix;
+use crate::meta::address::{Prefix, PrefixError};
 
 use super::Refusal;
 
@@ -32,23 +32,14 @@ pub struct IpRange {
 }
 
 /// Why a range is not one of cluster IPs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RangeError {
-    /// It is no prefix; why.
-    Prefix(String),
-    /// It has more addresses than a range may have; the shortest prefix that may be.
+    /// It is not a prefix.
+    #[error(transparent)]
+    Prefix(#[from] PrefixError),
+    /// It has more addresses than a range may have; the length of its prefix.
+    #[error("shortest allowed prefix length for service CIDR is {V6_BITS_MIN}, got {0}")]
     TooLarge(u8),
-}
-
-impl fmt::Display for RangeError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RangeError::Prefix(why) => out.write_str(why),
-            RangeError::TooLarge(bits) => {
-                write!(out, "shortest allowed prefix length for service CIDR is {V6_BITS_MIN}, got {bits}")
-            }
-        }
-    }
 }
 
 impl IpRange {
@@ -58,7 +49,7 @@ impl IpRange {
     ///
     /// The text is not a range, or it is too large.
     pub fn parse(text: &str) -> Result<Self, RangeError> {
-        let prefix = Prefix::parse(text).map_err(RangeError::Prefix)?.masked();
+        let prefix = Prefix::parse(text)?.masked();
         let is_v6 = prefix.ip.is_ipv6();
         if is_v6 && prefix.bits < V6_BITS_MIN {
             return Err(RangeError::TooLarge(prefix.bits));
