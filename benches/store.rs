@@ -106,6 +106,7 @@ fn put(key: String, bytes: &Bytes) -> Write {
         stored_version: "v1".into(),
         schema_generation: 1,
         expires_at_ms: None,
+        served_under: None,
     });
     Write { collection: collection(), key: key.into(), op, guards: Vec::new() }
 }

@@ -18,7 +18,7 @@ pub mod webhooks;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 
@@ -179,7 +179,11 @@ pub trait Forms: Send + Sync {
 
 /// What admission tells beside its verdict.
 #[derive(Default)]
-pub struct Told(Mutex<Notes>);
+pub struct Told {
+    notes: Mutex<Notes>,
+    /// The managedFields of the object before it was first replaced.
+    owners_before: OnceLock<Option<Value>>,
+}
 
 /// Warnings for the client, and annotations of the audit log by their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -190,17 +194,28 @@ pub struct Notes {
 
 impl Told {
     pub fn warn(&self, text: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).warnings.push(text.to_owned());
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).warnings.push(text.to_owned());
     }
 
     /// The first annotation of a name stays.
     pub fn annotate(&self, name: String, text: &str) {
-        let mut notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         notes.annotations.entry(name).or_insert_with(|| text.to_owned());
     }
 
+    /// Replaces the object of the request by what a webhook or a policy made of it.
+    pub fn replace(&self, object: &mut Value, new: Value) {
+        let mut before = std::mem::replace(object, new);
+        self.owners_before.get_or_init(|| before.at_mut(&["metadata", "managedFields"]).map(std::mem::take));
+    }
+
+    /// The managedFields that the object had before anything replaced it; `None` where nothing did.
+    pub fn owners_before(&self) -> Option<Option<&Value>> {
+        self.owners_before.get().map(Option::as_ref)
+    }
+
     pub fn into_notes(self) -> Notes {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.notes.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -218,6 +233,11 @@ pub trait Admission: Send + Sync {
         None
     }
 
+    /// Whether it may have something to say of objects of custom resources.
+    fn concerns_custom_resources(&self) -> bool {
+        true
+    }
+
     /// Whether it is asked about connections, which write nothing.
     fn takes_connections(&self) -> bool {
         false
@@ -231,7 +251,10 @@ pub struct Chain(pub Vec<Box<dyn Admission>>);
 impl Chain {
     fn asked<'c>(&'c self, attributes: &Attributes<'_>) -> impl Iterator<Item = &'c dyn Admission> {
         let connects = attributes.operation == Operation::Connect;
-        self.0.iter().map(|step| &**step).filter(move |step| !connects || step.takes_connections())
+        let is_custom = kinds::find(&attributes.version.group, &attributes.version.names.plural).is_none();
+        self.0.iter().map(|step| &**step).filter(move |step| {
+            (!connects || step.takes_connections()) && (!is_custom || step.concerns_custom_resources())
+        })
     }
 
     async fn mutate_once(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {

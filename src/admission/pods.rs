@@ -38,6 +38,10 @@ pub struct Priority {
 
 #[async_trait]
 impl Admission for Priority {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         match (attributes.operation, attributes.old) {
             _ if !is_of_pods(attributes) => {}
@@ -76,6 +80,10 @@ pub struct DefaultTolerationSeconds;
 
 #[async_trait]
 impl Admission for DefaultTolerationSeconds {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         if is_of_pods(attributes) && attributes.operation != Operation::Delete {
             tolerations::admit(object);
@@ -118,6 +126,10 @@ pub struct NodeDeclaredFeatureValidator {
 
 #[async_trait]
 impl Admission for NodeDeclaredFeatureValidator {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
         Ok(())
     }
@@ -145,6 +157,10 @@ pub struct PodResizeValidator {
 
 #[async_trait]
 impl Admission for PodResizeValidator {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
         Ok(())
     }
@@ -179,6 +195,10 @@ impl RuntimeClass {
 
 #[async_trait]
 impl Admission for RuntimeClass {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         if attributes.operation != Operation::Create || !is_of_pods(attributes) {
             return Ok(());

@@ -209,6 +209,7 @@ fn write_of(mut object: Value, kinds: &HashMap<Kind, Stored>) -> Result<Write, F
         stored_version: version.into(),
         schema_generation: stored.schema_generation,
         expires_at_ms: None,
+        served_under: None,
     });
     Ok(Write { collection: stored.collection.clone(), key: key.into(), op, guards: vec![Guard::Absent] })
 }

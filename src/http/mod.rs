@@ -36,6 +36,8 @@ mod strangers;
 pub mod websocket;
 mod router;
 #[cfg(test)]
+mod allocations;
+#[cfg(test)]
 mod made_up;
 
 use std::borrow::Cow;

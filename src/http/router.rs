@@ -266,7 +266,7 @@ mod tests {
         let router = serve_widgets(1).await;
         let path = format!("{WIDGETS}/w-0");
         let (first, ..) = cost(&router, &path).await;
-        assert_eq!(first, 1, "what is stored is read when it is first asked for");
+        assert_eq!(first, 0, "what was written here is answered as it is stored");
         let (decoded, copied, size) = cost(&router, &path).await;
         assert_eq!(decoded, 0);
         assert!((size - 48..size).contains(&copied), "{copied} of {size} bytes");

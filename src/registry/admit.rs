@@ -76,14 +76,14 @@ impl Registry {
     ) -> Result<(), Status> {
         let told = Told::default();
         let (options, forms) = (write.options(), self.forms(write));
-        let owners = object.at(&["metadata", "managedFields"]).cloned();
         let reinvocation = Reinvocation::default();
         let attributes = attributes(write, &options, &forms, &told, &reinvocation);
         let outcome = self.admission.mutate(&attributes, object).await;
+        if let (Ok(()), Some(owners)) = (&outcome, told.owners_before()) {
+            restore_broken_owners(object, owners, &told);
+        }
         warnings.absorb(told.into_notes());
-        outcome?;
-        restore_broken_owners(object, owners, warnings);
-        Ok(())
+        outcome
     }
 
     /// Whether admission lets `object` pass.
@@ -139,17 +139,17 @@ fn attributes<'a>(
 /// Who owns which fields stays as it was where admission left it in no valid state.
 ///
 /// Source: `k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/admission.go`, release 1.37.
-fn restore_broken_owners(object: &mut Value, before: Option<Value>, warnings: &mut Warnings) {
-    if object.at(&["metadata", "managedFields"]) == before.as_ref() {
+fn restore_broken_owners(object: &mut Value, before: Option<&Value>, told: &Told) {
+    if object.at(&["metadata", "managedFields"]) == before {
         return;
     }
     let Err(why) = validate_managed_fields(object) else { return };
     let metadata = metadata_mut(object);
     match before {
-        Some(entries) => _ = metadata.insert("managedFields", entries),
+        Some(entries) => _ = metadata.insert("managedFields", entries.clone()),
         None => _ = metadata.remove("managedFields"),
     }
-    warnings.add(format!(
+    told.warn(&format!(
         ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating \
          admission controller; please fix your requests: {why}"
     ));

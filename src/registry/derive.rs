@@ -109,7 +109,7 @@ impl Registry {
         version: &ServedVersion,
         stored: &Arc<Stored>,
     ) -> Result<Encoded, Undecodable> {
-        match stored.derived(resource.api_version_of(version), resource.schema_generation()) {
+        match known(resource, version, stored) {
             Some(encoded) => Ok(encoded),
             None => self.encoded_anew(resource, version, stored).await,
         }
@@ -124,8 +124,14 @@ impl Registry {
     ) -> Result<Encoded, Undecodable> {
         let generation = resource.schema_generation();
         let raw = decode_stored(stored)?;
-        let derived = self.derive_value(resource, version, raw.clone()).await?;
-        let encoded = if derived == raw { stored.raw() } else { Encoded::new(compact_json(&derived)) };
+        if resource.is_served_raw(version, &raw) {
+            stored.note_served_raw(generation);
+            return Ok(stored.raw());
+        }
+        let derived = self.derive_value(resource, version, raw).await?;
+        let encoded = Encoded::new(compact_json(&derived));
+        // Those that are alike share their bytes.
+        let encoded = if *encoded.bytes() == stored.bytes { stored.raw() } else { encoded };
         stored.keep_derived(resource.api_version_of(version), generation, encoded.clone());
         Ok(encoded)
     }
@@ -152,7 +158,7 @@ impl Registry {
         version: &ServedVersion,
         stored: &Stored,
     ) -> Result<Value, Status> {
-        let known = stored.derived(resource.api_version_of(version), resource.schema_generation());
+        let known = known(resource, version, stored);
         let Some(encoded) = known.filter(|_| resource.is_converted_by_webhook(version, stored)) else {
             return self.derive(resource, version, stored).await.map_err(|error| error.refuse_change(stored));
         };
@@ -170,6 +176,9 @@ impl Registry {
         version: &ServedVersion,
         mut raw: Value,
     ) -> Result<Value, Undecodable> {
+        if resource.is_served_raw(version, &raw) {
+            return Ok(raw);
+        }
         if resource.definition.is_none() {
             return self.convert_to(resource, version, raw).await;
         }
@@ -184,10 +193,10 @@ impl Registry {
         version: &ServedVersion,
         object: Value,
     ) -> Result<Value, Undecodable> {
-        let api_version = version.api_version();
-        if object.str_at(&["apiVersion"]) == api_version {
+        if version.is_named(object.str_at(&["apiVersion"])) {
             return Ok(object);
         }
+        let api_version = version.api_version();
         if let Some(converted) = resource.strategy.convert(&object, &api_version) {
             return Ok(converted);
         }
@@ -197,6 +206,16 @@ impl Registry {
         }
         Ok(converted)
     }
+}
+
+/// What clients get of `stored` in `version`, where that has been found out already.
+fn known(resource: &Resource, version: &ServedVersion, stored: &Stored) -> Option<Encoded> {
+    let generation = resource.schema_generation();
+    let is_stored_in = version.group == resource.storage().group && *version.version == *stored.stored_version;
+    if is_stored_in && stored.is_served_raw(generation) {
+        return Some(stored.raw());
+    }
+    stored.derived(resource.api_version_of(version), generation)
 }
 
 /// The stored form of an object.

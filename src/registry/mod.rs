@@ -54,8 +54,8 @@ use crate::admission::Admission;
 use crate::clock::Clock;
 use crate::crd::ServedVersion;
 use crate::memory::Memory;
-use crate::meta::Status;
-use crate::store::{Collection, Storage, StoreError};
+use crate::meta::{Revision, Status};
+use crate::store::{Collection, Encoded, Storage, StoreError};
 use crate::value::Value;
 
 pub use crate::kinds::strategy::Subresource;
@@ -120,6 +120,8 @@ pub struct Written {
     /// True where the write made the object.
     pub created: bool,
     pub object: Value,
+    /// The object as it is sent in JSON, with its revision; where that is known without encoding it again.
+    pub encoded: Option<(Encoded, Revision)>,
 }
 
 impl Target {

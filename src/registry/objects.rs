@@ -53,6 +53,7 @@ impl Objects for StoredObjects {
             stored_version: Arc::clone(&stored.stored_version),
             schema_generation: stored.schema_generation,
             expires_at_ms: stored.expires_at_ms,
+            served_under: None,
         };
         let guards = vec![Guard::At { revision: stored.revision }];
         let write = Write { collection: collection.clone(), key: Arc::clone(&stored.key), op: Op::Put(put), guards };

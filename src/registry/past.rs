@@ -56,6 +56,7 @@ impl Registry {
             stored_version: Arc::clone(&stored.stored_version),
             schema_generation: stored.schema_generation,
             expires_at_ms: stored.expires_at_ms,
+            served_under: None,
         };
         let guards = vec![Guard::At { revision: stored.revision }];
         let key = Arc::clone(&stored.key);

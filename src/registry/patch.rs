@@ -1,5 +1,7 @@
 //! PATCH: JSON Patch, JSON Merge Patch, strategic merge patch and server-side apply.
 
+use std::cell::OnceCell;
+
 use bytes::Bytes;
 
 use crate::apply::{Applied, ApplyError, FieldManager};
@@ -112,10 +114,10 @@ pub(super) fn applied(
     now: &str,
     warnings: &mut Warnings,
 ) -> Result<Value, Status> {
-    let applied = decode_applied(&request.bytes)?;
+    let (applied, repeated) = decode_applied(&request.bytes)?;
     let merged = fields.apply(live, &applied, &request.manager, request.force, now);
     let merged = merged.map_err(|error| apply_failed(&error))?;
-    note_strict_apply(request, warnings)?;
+    note_strict_apply(request, &repeated, warnings)?;
     set_defaults(target, &applied, merged, warnings)
 }
 
@@ -152,19 +154,32 @@ pub(super) fn patch_object(
     request: &PatchRequest,
     warnings: &mut Warnings,
 ) -> Result<Value, Status> {
-    let (text, mut strict) = apply_to_json(live, request)?;
-    let invalid = |detail: &str| unfit(&text, detail);
-    let (patched, repeated) = json::decode_strict(text.as_bytes()).map_err(|error| invalid(&error.to_string()))?;
+    let direct = (request.patch_type == PatchType::Merge).then(|| merge_patch::merged(live, &request.bytes)).flatten();
+    // The text is mostly asked for by errors alone.
+    let text = OnceCell::new();
+    let written = || text.get_or_init(|| apply_to_json(live, request).map_or_else(|_| String::new(), |(text, _)| text));
+    let invalid = |detail: &str| unfit(written(), detail);
+    let (patched, repeated, mut strict) = match direct {
+        Some(patched) => (patched, Vec::new(), Vec::new()),
+        None => {
+            let (merged, strict) = apply_to_json(live, request)?;
+            let merged = text.get_or_init(|| merged);
+            let decoded = json::decode_strict(merged.as_bytes()).map_err(|error| invalid(&error.to_string()))?;
+            (decoded.0, decoded.1, strict)
+        }
+    };
     let (api_version, kind) = super::decode::type_meta(&patched).map_err(|error| invalid(&error))?;
     match target.resource.strategy.may_leave_type_out() {
         true => check_convertible(target, &api_version, &kind).map_err(|error| invalid(&error))?,
-        false if kind.is_empty() => return Err(invalid(&super::decode::missing_kind(text.as_bytes()))),
+        false if kind.is_empty() => return Err(invalid(&super::decode::missing_kind(written().as_bytes()))),
         false => {}
     }
     let decoded = target.resource.strategy.decode(patched, &target.resource.versions);
     let decoded = decoded.map_err(|error| invalid(&error.to_string()))?;
     if decoded.is_typed {
-        strict.extend(in_document_order(text.as_bytes(), repeated, &decoded.findings))
+        if !repeated.is_empty() || !decoded.findings.unknown.is_empty() {
+            strict.extend(in_document_order(written().as_bytes(), repeated, &decoded.findings))
+        }
     } else {
         strict.extend(repeated.iter().map(ToString::to_string));
         strict.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field \"{path}\"")));
@@ -256,14 +271,14 @@ fn apply_to_json(live: &Value, request: &PatchRequest) -> Result<(String, Vec<St
     }
 }
 
-/// The applied configuration: YAML, of which JSON is a part.
-pub(super) fn decode_applied(bytes: &[u8]) -> Result<Value, Status> {
-    let decoded = yaml::decode(bytes);
+/// The applied configuration: YAML, of which JSON is a part. Also what a strict reader minds.
+pub(super) fn decode_applied(bytes: &[u8]) -> Result<(Value, Vec<String>), Status> {
+    let decoded = yaml::decode_strict(bytes);
     let decoded = decoded.map_err(|error| format!("error decoding patch: error converting YAML to JSON: {error}"));
     match decoded.map_err(|message| Status::bad_request(&message))? {
-        object @ Value::Object(_) => Ok(object),
-        Value::Null => Ok(object! {}),
-        other => {
+        (object @ Value::Object(_), repeated) => Ok((object, repeated)),
+        (Value::Null, repeated) => Ok((object! {}, repeated)),
+        (other, _) => {
             let found = json_type(&other);
             let message = format!(
                 "error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go \
@@ -275,12 +290,11 @@ pub(super) fn decode_applied(bytes: &[u8]) -> Result<Value, Status> {
 }
 
 /// Strictness of apply knows duplicate keys alone: unknown fields have failed before.
-fn note_strict_apply(request: &PatchRequest, warnings: &mut Warnings) -> Result<(), Status> {
+fn note_strict_apply(request: &PatchRequest, repeated: &[String], warnings: &mut Warnings) -> Result<(), Status> {
     if request.field_validation == FieldValidation::Ignore {
         return Ok(());
     }
-    let Ok((_, errors)) = yaml::decode_strict(&request.bytes) else { return Ok(()) };
-    let errors: Vec<String> = errors.iter().map(|error| format!("error converting YAML to JSON: {error}")).collect();
+    let errors: Vec<String> = repeated.iter().map(|error| format!("error converting YAML to JSON: {error}")).collect();
     match request.field_validation {
         FieldValidation::Strict if !errors.is_empty() => {
             Err(Status::bad_request(&format!("error strict decoding patch: {}", errors.join("\n"))))

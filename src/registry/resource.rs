@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use crate::apply::{FieldManager, FieldSet, ResetFields, TypeSchema};
-use crate::crd::ServedVersion;
+use crate::crd::{ServedVersion, write};
 use crate::kinds;
 use crate::kinds::strategy::{Strategy, Subresource};
 use crate::meta::Revision;
 use crate::store::{Collection, Stored};
+use crate::value::Value;
 use crate::work;
 
 use super::convert::{Conversion, Conversions};
@@ -144,6 +145,15 @@ impl Resource {
         let is_it = |known: &Arc<ServedVersion>| known.version == version.version && known.group == version.group;
         let at = self.versions.iter().position(is_it).unwrap_or_default();
         &self.api_versions[at]
+    }
+
+    /// Whether clients get `object`, in the form that it is stored in, as it is. It may be false where deriving would change
+    /// nothing.
+    pub(super) fn is_served_raw(&self, version: &ServedVersion, object: &Value) -> bool {
+        match &self.definition {
+            Some(_) => write::is_decoded(object, version),
+            None => version.is_named(object.str_at(&["apiVersion"])),
+        }
     }
 
     /// The version that objects are stored in.

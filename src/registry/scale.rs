@@ -187,7 +187,7 @@ impl Registry {
         let written = self.write(target, write, warnings).await?;
         let (object, _) =
             from_object(declared(target)?, &written.object).map_err(|error| Status::bad_request(&error.to_string()))?;
-        Ok(Written { created: false, object })
+        Ok(Written { created: false, object, encoded: None })
     }
 }
 
@@ -304,7 +304,7 @@ fn make_scale(
 
 /// Applies to a Scale. Go then fails to convert what comes out, so that only an apply that changes nothing succeeds.
 fn apply_scale(fields: &FieldManager<'_>, present: &Value, request: &PatchRequest, now: &str) -> Result<Value, Status> {
-    let applied = decode_applied(&request.bytes)?;
+    let (applied, _) = decode_applied(&request.bytes)?;
     let is_scale = (applied.str_at(&["apiVersion"]), applied.str_at(&["kind"])) == (API_VERSION, KIND);
     if is_scale && present.at(&["metadata", "managedFields"]).is_none() {
         return Err(Status::plain(

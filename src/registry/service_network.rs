@@ -347,7 +347,7 @@ impl Registry {
         Ok(store::Write {
             collection: target.resource.collection.clone(),
             key: target.name.as_str().into(),
-            op: self.put(&target.resource, &object, None)?,
+            op: self.put(&target.resource, &object)?,
             guards: vec![Guard::Absent],
         })
     }
@@ -364,6 +364,7 @@ pub(super) fn shard_write(key: &str, ports: &Map, stored: Option<&store::Stored>
             stored_version: "v1".into(),
             schema_generation: 0,
             expires_at_ms: None,
+            served_under: None,
         }),
         guards: vec![stored.map_or(Guard::Absent, |stored| Guard::At { revision: stored.revision })],
     }

@@ -559,6 +559,7 @@ mod tests {
                 stored_version: "v1".into(),
                 schema_generation: 0,
                 expires_at_ms: None,
+                served_under: None,
             };
             let write = store::Write {
                 collection: collection.clone(),

@@ -157,6 +157,7 @@ mod tests {
             stored_version: "v1".into(),
             schema_generation: 1,
             expires_at_ms: None,
+            served_under: None,
         };
         Write { collection: Collection::new("", "things"), key: key.into(), op: Op::Put(put), guards: guards.to_vec() }
     }

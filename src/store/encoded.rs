@@ -34,23 +34,41 @@ pub struct Encoded {
     splice: Splice,
 }
 
+/// Where the resourceVersion belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Splice {
-    at: usize,
+pub(super) struct Splice {
+    at: u32,
     comma_before: bool,
     comma_after: bool,
+}
+
+impl Splice {
+    /// In the compact JSON of an object with sorted keys; behind it where there are no metadata.
+    pub fn of(bytes: &[u8]) -> Self {
+        let behind = Splice { at: position(bytes.len()), comma_before: false, comma_after: false };
+        Scanner { bytes, at: 0 }.splice().unwrap_or(behind)
+    }
+}
+
+/// No object has more bytes than `u32` counts.
+fn position(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
 }
 
 impl Encoded {
     /// `bytes` are the compact JSON of an object with sorted keys.
     pub fn new(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
-        let splice = Scanner { bytes: &bytes, at: 0 }.splice().unwrap_or(Splice {
-            at: bytes.len(),
-            comma_before: false,
-            comma_after: false,
-        });
+        let splice = Splice::of(&bytes);
         Encoded { bytes, splice }
+    }
+
+    pub(super) fn with_splice(bytes: Bytes, splice: Splice) -> Self {
+        Encoded { bytes, splice }
+    }
+
+    fn splice_at(&self) -> usize {
+        self.splice.at as usize
     }
 
     /// Appends the object with its resourceVersion.
@@ -58,15 +76,23 @@ impl Encoded {
         #[cfg(test)]
         tally::count(self.bytes.len());
         work::bytes(self.bytes.len());
-        let at = self.splice.at;
+        let at = self.splice_at();
         out.extend_from_slice(&self.bytes[..at]);
         self.write_version(out, revision);
         out.extend_from_slice(&self.bytes[at..]);
     }
 
+    /// The object with its resourceVersion.
+    pub fn to_bytes(&self, revision: Revision) -> Vec<u8> {
+        const LINE_BREAK_BYTES: usize = 1;
+        let mut bytes = Vec::with_capacity(self.len_max() + LINE_BREAK_BYTES);
+        self.write_to(&mut bytes, revision);
+        bytes
+    }
+
     /// The object with its resourceVersion in three parts, of which the outer ones share the object's bytes.
     pub fn parts(&self, revision: Revision) -> [Bytes; 3] {
-        let at = self.splice.at;
+        let at = self.splice_at();
         let mut version = Vec::new();
         self.write_version(&mut version, revision);
         [self.bytes.slice(..at), version.into(), self.bytes.slice(at..)]
@@ -74,8 +100,8 @@ impl Encoded {
 
     /// Appends what stands at the splice: nothing where there are no metadata.
     fn write_version(&self, out: &mut Vec<u8>, revision: Revision) {
-        let Splice { at, comma_before, comma_after } = self.splice;
-        if at == self.bytes.len() {
+        let Splice { comma_before, comma_after, .. } = self.splice;
+        if self.splice_at() == self.bytes.len() {
             return;
         }
         if comma_before {
@@ -92,9 +118,9 @@ impl Encoded {
     /// How many bytes the object has with its resourceVersion.
     pub fn len(&self, revision: Revision) -> usize {
         const AROUND_BYTES: usize = "\"resourceVersion\":\"\"".len();
-        let Splice { at, comma_before, comma_after } = self.splice;
-        if at == self.bytes.len() {
-            return at;
+        let Splice { comma_before, comma_after, .. } = self.splice;
+        if self.splice_at() == self.bytes.len() {
+            return self.bytes.len();
         }
         let digits = revision.get().checked_ilog10().map_or(1, |log| log as usize + 1);
         self.bytes.len() + AROUND_BYTES + digits + usize::from(comma_before) + usize::from(comma_after)
@@ -146,17 +172,17 @@ impl Scanner<'_> {
         self.enter(b"\"metadata\"")?;
         self.expect(b'{')?;
         if self.peek()? == b'}' {
-            return Some(Splice { at: self.at, comma_before: false, comma_after: false });
+            return Some(Splice { at: position(self.at), comma_before: false, comma_after: false });
         }
         loop {
             let at = self.at;
             if self.key()? > b"\"resourceVersion\"".as_slice() {
-                return Some(Splice { at, comma_before: false, comma_after: true });
+                return Some(Splice { at: position(at), comma_before: false, comma_after: true });
             }
             self.expect(b':')?;
             self.value()?;
             if self.peek()? == b'}' {
-                return Some(Splice { at: self.at, comma_before: true, comma_after: false });
+                return Some(Splice { at: position(self.at), comma_before: true, comma_after: false });
             }
             self.expect(b',')?;
         }

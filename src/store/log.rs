@@ -226,6 +226,7 @@ mod tests {
             stored_version: "v1".into(),
             schema_generation: 1,
             expires_at_ms: None,
+            served_under: None,
         });
         let write = |key: &str, op: &Op| Write {
             collection: things.clone(),

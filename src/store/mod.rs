@@ -223,6 +223,8 @@ pub struct Put {
     pub schema_generation: i64,
     /// Milliseconds since 1970 at which the object goes by itself.
     pub expires_at_ms: Option<i64>,
+    /// The generation of the schemas under which clients get the bytes as they are, in the version that they are in.
+    pub served_under: Option<i64>,
 }
 
 /// What must hold in the transaction that makes a write.

@@ -100,6 +100,8 @@ fn read_unchecked<'r>(row: &'r impl LogRow<'r>, at: usize) -> Result<Stored, Sto
         schema_generation: read_number(row, at + 5)?,
         bytes: row.blob(at + 6)?,
         expires_at_ms: row.number(at + 7)?,
+        served_under: None.into(),
+        splice: OnceLock::new(),
         labels: OnceLock::new(),
         derived: Mutex::default(),
     })

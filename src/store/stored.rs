@@ -1,5 +1,6 @@
 //! A state of an object as it lies in the store, and a change from one state to the next.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
@@ -10,7 +11,7 @@ use crate::value::json;
 use crate::work;
 
 use super::Encoded;
-use super::encoded::metadata_field;
+use super::encoded::{Splice, metadata_field};
 
 /// How many derived forms of a state are kept.
 const DERIVED_MAX: usize = 2;
@@ -36,8 +37,33 @@ pub struct Stored {
     /// Compact canonical JSON without `metadata.resourceVersion`.
     pub bytes: Bytes,
     pub expires_at_ms: Option<i64>,
+    pub(super) served_under: ServedUnder,
+    /// Where the resourceVersion belongs in `bytes`; found when they are first sent.
+    pub(super) splice: OnceLock<Splice>,
     pub(super) labels: OnceLock<Labels>,
     pub(super) derived: Mutex<Vec<Derived>>,
+}
+
+/// A generation of the schemas, if one is known.
+#[derive(Debug)]
+pub(super) struct ServedUnder(AtomicI64);
+
+impl ServedUnder {
+    const UNKNOWN: i64 = i64::MIN;
+
+    fn get(&self) -> Option<i64> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|generation| *generation != Self::UNKNOWN)
+    }
+
+    fn set(&self, generation: i64) {
+        self.0.store(generation, Ordering::Relaxed);
+    }
+}
+
+impl From<Option<i64>> for ServedUnder {
+    fn from(generation: Option<i64>) -> Self {
+        ServedUnder(AtomicI64::new(generation.unwrap_or(Self::UNKNOWN)))
+    }
 }
 
 /// A state is told by its key and its revision; the rest follows from them.
@@ -82,7 +108,17 @@ impl Stored {
 
     /// The stored bytes, as they are sent where deriving changes nothing.
     pub fn raw(&self) -> Encoded {
-        Encoded::new(self.bytes.clone())
+        Encoded::with_splice(self.bytes.clone(), *self.splice.get_or_init(|| Splice::of(&self.bytes)))
+    }
+
+    /// Whether the stored bytes are what clients get in the version that they are in, under this generation of the schemas.
+    pub fn is_served_raw(&self, schema_generation: i64) -> bool {
+        self.served_under.get() == Some(schema_generation)
+    }
+
+    /// Notes what [`Stored::is_served_raw`] tells.
+    pub fn note_served_raw(&self, schema_generation: i64) {
+        self.served_under.set(schema_generation);
     }
 
     /// The form kept for a served version under this generation of the schemas.
@@ -123,6 +159,8 @@ impl Stored {
             schema_generation: 1,
             bytes: bytes.into(),
             expires_at_ms: None,
+            served_under: None.into(),
+            splice: OnceLock::new(),
             labels: OnceLock::new(),
             derived: Mutex::default(),
         }

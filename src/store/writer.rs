@@ -156,6 +156,8 @@ fn apply(write: Write, outcome: &Outcome) -> Option<(Collection, Applied)> {
             schema_generation: put.schema_generation,
             bytes: put.bytes,
             expires_at_ms: put.expires_at_ms,
+            served_under: put.served_under.into(),
+            splice: OnceLock::new(),
             labels: OnceLock::new(),
             derived: Default::default(),
         })),

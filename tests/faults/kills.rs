@@ -44,6 +44,7 @@ fn put(key: &str, text: usize, guard: Guard) -> Write {
         stored_version: "v1".into(),
         schema_generation: 1,
         expires_at_ms: None,
+        served_under: None,
     });
     Write { collection: objects(), key: key.into(), op, guards: vec![guard] }
 }

@@ -96,6 +96,7 @@ fn put(key: &str, text: &str, guards: &[Guard]) -> Write {
         stored_version: "v1".into(),
         schema_generation: 3,
         expires_at_ms: None,
+        served_under: None,
     });
     Write { collection: crontabs(), key: key.into(), op, guards: guards.to_vec() }
 }

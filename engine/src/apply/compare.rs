@@ -22,17 +22,11 @@ pub(super) struct Comparison {
 
 impl Comparison {
     /// Leaves out the fields of `excluded` and all below them.
-    pub fn excluding(self, excluded: &FieldSet) -> Comparison {
-        Comparison {
-            removed: self.removed.recursive_difference(excluded),
-            modified: self.modified.recursive_difference(excluded),
-            added: self.added.recursive_difference(excluded),
+    pub fn excluding(mut self, excluded: &FieldSet) -> Comparison {
+        for set in [&mut self.removed, &mut self.modified, &mut self.added] {
+            set.exclude(excluded);
         }
-    }
-
-    /// What the new object sets to something else.
-    pub fn set(&self) -> FieldSet {
-        self.modified.union(&self.added)
+        self
     }
 }
 

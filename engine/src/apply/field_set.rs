@@ -64,6 +64,9 @@ impl FieldSet {
 
     /// A set of nodes in any order; the members and children of nodes with the same element come together.
     pub(super) fn from_unsorted(mut nodes: Vec<Node>) -> Self {
+        if nodes.is_sorted_by(|a, b| a.element < b.element) {
+            return FieldSet { nodes };
+        }
         nodes.sort_by(|a, b| a.element.cmp(&b.element));
         nodes.dedup_by(|next, kept| {
             let same = next.element == kept.element;
@@ -119,7 +122,7 @@ impl FieldSet {
     /// The node of a field by its name.
     pub(super) fn field(&self, name: &str) -> Option<&Node> {
         let order = |node: &Node| match &node.element {
-            PathElement::Field(field) => (**field).cmp(name),
+            PathElement::Field(field) => field.as_str().cmp(name),
             // Fields come before every other kind of element.
             _ => Ordering::Greater,
         };
@@ -143,6 +146,15 @@ impl FieldSet {
             });
         }
         FieldSet { nodes }
+    }
+
+    /// [`FieldSet::union`], which copies nothing where either is empty.
+    pub(super) fn united(self, other: FieldSet) -> FieldSet {
+        match (self.is_empty(), other.is_empty()) {
+            (true, _) => other,
+            (_, true) => self,
+            _ => self.union(&other),
+        }
     }
 
     /// What is in any of `sets`.
@@ -184,6 +196,22 @@ impl FieldSet {
     /// What is in `self` but neither in `other` nor below a field of it.
     pub fn recursive_difference(&self, other: &FieldSet) -> FieldSet {
         self.without(other, true)
+    }
+
+    /// Takes out what is in `other` or below a field of it.
+    pub(super) fn exclude(&mut self, other: &FieldSet) {
+        if other.is_empty() {
+            return;
+        }
+        work::steps(self.nodes.len());
+        self.nodes.retain_mut(|node| match other.node(&node.element) {
+            None => true,
+            Some(excluded) if excluded.member => false,
+            Some(excluded) => {
+                node.children.exclude(&excluded.children);
+                !node.is_empty()
+            }
+        });
     }
 
     fn without(&self, other: &FieldSet, recursive: bool) -> FieldSet {
@@ -336,10 +364,11 @@ impl FieldSet {
 
     /// The `fieldsV1` form.
     pub fn encode(&self) -> Value {
-        self.encode_node(false)
+        self.encode_node(false, &mut String::new())
     }
 
-    fn encode_node(&self, member: bool) -> Value {
+    /// `text` is room for the text of an element.
+    fn encode_node(&self, member: bool, text: &mut String) -> Value {
         let has_dot = member && !self.is_empty();
         let mut fields = Vec::with_capacity(self.nodes.len() + usize::from(has_dot));
         if has_dot {
@@ -347,7 +376,9 @@ impl FieldSet {
         }
         for node in &self.nodes {
             work::step();
-            fields.push((node.element.encode().into(), node.children.encode_node(node.member)));
+            text.clear();
+            node.element.encode_into(text);
+            fields.push((Key::new(&text), node.children.encode_node(node.member, text)));
         }
         Value::Object(Map::from_fields(fields))
     }
@@ -489,6 +520,10 @@ mod tests {
             prop_assert!(rest.intersection(&b).is_empty());
             prop_assert!(common.is_subset(&b));
             prop_assert_eq!(a.difference(&b).is_empty(), a.is_subset(&b));
+            let mut excluded = a.clone();
+            excluded.exclude(&b);
+            prop_assert_eq!(excluded, a.recursive_difference(&b));
+            prop_assert_eq!(a.clone().united(b.clone()), a.union(&b));
             prop_assert_eq!(a.union(&b), b.union(&a));
         }
     }

@@ -163,6 +163,10 @@ impl Sought {
         let has_plain_texts = set.has_plain_texts();
         Sought { set, has_plain_texts }
     }
+
+    pub fn into_set(self) -> FieldSet {
+        self.set
+    }
 }
 
 /// Whether the field above `below` is a member.

@@ -331,6 +331,9 @@ impl<'a> Managers<'a> {
 
     /// Puts the oldest updates of each version under one manager, so that at most ten remain.
     pub fn cap(&mut self) {
+        if self.entries.len() <= UPDATE_MANAGERS_MAX {
+            return;
+        }
         let updates = self.updates_by_age();
         let excess = updates.len().saturating_sub(UPDATE_MANAGERS_MAX);
         // The oldest of each version stays by itself until a second one has to go.

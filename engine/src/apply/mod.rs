@@ -266,7 +266,7 @@ impl FieldManager<'_> {
         if !set.is_empty() {
             let manager = self.manager_id(manager, Operation::Update);
             let set = match managers.get(&manager) {
-                Some(previous) => set.union(&previous.fields.set()),
+                Some(previous) => set.united(previous.fields.set().into_owned()),
                 None => set,
             };
             let fields = Fields::Set(set);

@@ -7,13 +7,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::value::number::{format_float, format_float_v};
-use crate::value::{Map, Value, go_quote, json};
+use crate::value::{Key, Map, Value, go_quote, json};
 
 /// One step from a container to what it holds. Clones share their text.
 #[derive(Clone, Debug)]
 pub enum PathElement {
     /// A field of an object, whether declared or a key of a map.
-    Field(Arc<str>),
+    Field(Key),
     /// The item of a list map that has these fields, sorted by name.
     Key(Arc<[KeyField]>),
     /// The item of a set with this value.
@@ -42,7 +42,7 @@ pub enum PathElementError {
 impl PathElement {
     /// A field of an object.
     pub fn field(name: &str) -> Self {
-        PathElement::Field(Arc::from(name))
+        PathElement::Field(Key::new(name))
     }
 
     /// The element of an item with this key. The fields may come in any order.

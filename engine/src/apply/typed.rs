@@ -4,7 +4,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 
 use super::field_set::{FieldSet, Node};
 use super::item::Item;
@@ -146,11 +145,7 @@ impl TypeSchema {
             let empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
             let member = member || empty || declared.is_none();
             if member || !children.is_empty() {
-                let element = match declared {
-                    Some((name, _)) => PathElement::Field(Arc::clone(name)),
-                    None => PathElement::field(name),
-                };
-                nodes.push(Node { element, member, children });
+                nodes.push(Node { element: PathElement::field(name), member, children });
             }
         }
         FieldSet::from_sorted(nodes)

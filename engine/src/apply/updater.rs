@@ -87,10 +87,9 @@ impl<'a> Updater<'a> {
         let mut live = InVersions::new(live);
         self.reconcile(&mut live, managers)?;
         let mut new = InVersions::new(new);
-        let comparison = self.compare(&live.object, &new.object);
-        let set = comparison.set();
-        self.take_changed(&mut live, &mut new, comparison, managers, None, true)?;
-        Ok(set)
+        let changes = Changes::of(self.compare(&live.object, &new.object));
+        let changes = self.take_changed(&mut live, &mut new, changes, managers, None, true)?;
+        Ok(changes.set.into_set())
     }
 
     /// Merges `applied` into `live`. Returns the new object without its managedFields, and whether more than ownership
@@ -112,7 +111,7 @@ impl<'a> Updater<'a> {
         let merged = live.object.with(live.object.types.merge(&live.object.object, &applied.object));
         let mut set = applied.types.field_set(&applied.object);
         if let Some(reset) = self.reset_fields.get(self.version) {
-            set = set.recursive_difference(reset);
+            set.exclude(reset);
         }
         let last = managers.take(manager);
         managers.put(Entry {
@@ -130,7 +129,7 @@ impl<'a> Updater<'a> {
         let same = equal_but_for_managed_fields(&live.object.object, &new.object);
         let mut new = InVersions::new(new);
         let comparison = if same { Comparison::default() } else { self.compare(&live.object, &new.object) };
-        self.take_changed(&mut live, &mut new, comparison, managers, Some(manager), force)?;
+        self.take_changed(&mut live, &mut new, Changes::of(comparison), managers, Some(manager), force)?;
         if let Some(entry) = managers.get_mut(manager) {
             entry.fields = Fields::Set(without_identity(entry.fields.take()));
         }
@@ -204,17 +203,19 @@ impl<'a> Updater<'a> {
         Ok(())
     }
 
-    /// Takes changed and removed fields from every manager but `own`. Without `force`, a changed one is a conflict.
+    /// Takes changed and removed fields from every manager but `own`, and gives the changes back. Without `force`, a changed
+    /// one is a conflict.
     fn take_changed(
         &self,
         live: &mut InVersions<'a>,
         new: &mut InVersions<'a>,
-        comparison: Comparison,
+        changes: Changes,
         managers: &mut Managers<'_>,
         own: Option<&ManagerId>,
         force: bool,
-    ) -> Result<(), ApplyError> {
-        let mut changes = vec![(self.version.to_owned(), Changes::of(comparison))];
+    ) -> Result<Changes, ApplyError> {
+        // By version; those of the request first.
+        let mut changes = vec![(self.version.to_owned(), changes)];
         let mut conflicts: Vec<(ManagerId, FieldSet)> = Vec::new();
         let mut taken: Vec<(ManagerId, FieldSet)> = Vec::new();
         let mut gone: BTreeSet<ManagerId> = BTreeSet::new();
@@ -250,7 +251,7 @@ impl<'a> Updater<'a> {
             }
         }
         managers.entries.retain(|manager, entry| !entry.fields.is_empty() && !gone.contains(manager));
-        Ok(())
+        Ok(changes.swap_remove(0).1)
     }
 
     /// Whether the manager applies all that it applied last time, so that nothing can be pruned.
@@ -374,6 +375,7 @@ struct Changes {
 
 impl Changes {
     fn of(comparison: Comparison) -> Self {
-        Changes { set: Sought::new(comparison.set()), removed: Sought::new(comparison.removed) }
+        let Comparison { removed, modified, added } = comparison;
+        Changes { set: Sought::new(modified.united(added)), removed: Sought::new(removed) }
     }
 }

@@ -129,6 +129,14 @@ impl ServedVersion {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
+    /// Whether an object names this version by `api_version`.
+    pub fn is_named(&self, api_version: &str) -> bool {
+        match api_version.split_once('/') {
+            Some((group, version)) => !group.is_empty() && group == self.group && version == self.version,
+            None => self.group.is_empty() && api_version == self.version,
+        }
+    }
+
     /// The rules of the version, ready to run.
     pub fn rules(&self) -> &Rules {
         self.rules.of(&self.structural, self.minor)

@@ -18,6 +18,7 @@ use crate::meta::{names, object_meta};
 use crate::object;
 use crate::schema::correlate::Correlated;
 use crate::schema::default::TooLarge;
+use crate::schema::pending::{Pending, pending};
 use crate::schema::rules::{Limits, Run};
 use crate::schema::structural::Structural;
 use crate::schema::{coerce, default, list_type, prune, validate};
@@ -80,12 +81,24 @@ pub enum Origin {
 ///
 /// The version is not served, metadata can't be read, or the defaults are too many.
 pub fn decode(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origin) -> Result<Vec<String>, ReadError> {
-    let unknown = coerce(object, versions, origin)?;
+    let Coerced { unknown, may_lack_defaults } = coerce_pending(object, versions, origin)?;
+    if !may_lack_defaults {
+        return Ok(unknown);
+    }
     match (set_defaults(object, versions), origin) {
         (Err(error), Origin::Request) => Err(error.into()),
         // What is stored is told as far as it goes.
         _ => Ok(unknown),
     }
+}
+
+/// Whether [`decode`] would give `object` back as it is. It may be false where decoding would change nothing.
+pub fn is_decoded(object: &Value, version: &ServedVersion) -> bool {
+    !version.preserve_unknown_fields
+        && is_of(object, version)
+        && object.get("metadata").is_some_and(object_meta::is_decoded)
+        && generation(object) > 0
+        && pending(object, &version.structural).is_none()
 }
 
 /// Sets the defaults of the version that `object` names.
@@ -106,11 +119,25 @@ pub fn set_defaults(object: &mut Value, versions: &[Arc<ServedVersion>]) -> Resu
 ///
 /// The version is not served, or metadata can't be read.
 pub fn coerce(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origin) -> Result<Vec<String>, ReadError> {
-    let kind = nested_str(object, &["kind"])?.map(str::to_owned);
-    let api_version = nested_str(object, &["apiVersion"])?.map(str::to_owned);
+    coerce_pending(object, versions, origin).map(|coerced| coerced.unknown)
+}
+
+/// What coercion found.
+struct Coerced {
+    /// The paths of unknown fields.
+    unknown: Vec<String>,
+    /// False where no default is missing.
+    may_lack_defaults: bool,
+}
+
+fn coerce_pending(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origin) -> Result<Coerced, ReadError> {
+    // What has another type is told before anything is looked at.
+    let kind = nested_str(object, &["kind"])?;
+    let api_version = nested_str(object, &["apiVersion"])?;
     let mut unknown = Vec::new();
-    let mut metadata = match object.get("metadata") {
+    let metadata = match object.get("metadata") {
         None | Some(Value::Null) => None,
+        Some(metadata) if object_meta::is_decoded(metadata) => None,
         Some(metadata) => match object_meta::decode(metadata) {
             Ok((metadata, fields)) => {
                 unknown = fields.iter().map(|path| format!("metadata.{path}")).collect();
@@ -120,44 +147,44 @@ pub fn coerce(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origi
             Err(error) => return Err(error.into()),
         },
     };
-    let (group, _) = split_api_version(api_version.as_deref().unwrap_or_default())?;
-    let Some(first) = versions.first() else { return Ok(unknown) };
-    if group == first.group && kind.as_deref() == Some(&first.names.kind) {
+    let (group, _) = split_api_version(api_version.unwrap_or_default())?;
+    let Some(first) = versions.first() else { return Ok(Coerced { unknown, may_lack_defaults: true }) };
+    let is_own = group == first.group && kind == Some(&first.names.kind);
+    let mut may_lack_defaults = true;
+    if is_own {
         let nothing_specified = Structural::default();
         let version = own_version(object, versions);
         let schema = version.map_or(&nothing_specified, |version| &version.structural);
-        if !version.is_some_and(|version| version.preserve_unknown_fields) {
-            unknown.extend(prune::prune(object, schema, true));
-            if origin != Origin::Admission {
-                default::prune_non_nullable_nulls(object, schema);
+        let prunes = !version.is_some_and(|version| version.preserve_unknown_fields);
+        let to_do = if prunes { pending(object, schema) } else { Pending::UNKNOWN };
+        may_lack_defaults = to_do.defaults || to_do.removals;
+        if to_do.removals {
+            if prunes {
+                unknown.extend(prune::prune(object, schema, true));
+                if origin != Origin::Admission {
+                    default::prune_non_nullable_nulls(object, schema);
+                }
             }
-        }
-        let drop_invalid = origin != Origin::Request;
-        let embedded = coerce::coerce(&Path::ROOT, object, schema, false, drop_invalid);
-        unknown.extend(embedded?);
-        if let (Origin::Store, Some(Value::Object(metadata))) = (origin, &mut metadata)
-            && metadata.get("generation").and_then(Value::as_i64).unwrap_or_default() == 0
-        {
-            metadata.insert("generation", Value::Int(1));
+            let drop_invalid = origin != Origin::Request;
+            unknown.extend(coerce::coerce(&Path::ROOT, object, schema, false, drop_invalid)?);
         }
     }
     if let (Some(metadata), Value::Object(fields)) = (metadata, &mut *object) {
         fields.insert("metadata", metadata);
     }
-    if let Value::Object(fields) = object {
-        for (name, text) in [("kind", kind), ("apiVersion", api_version)] {
-            if let Some(text) = text {
-                fields.insert(name, Value::String(text));
-            }
-        }
+    let has_metadata = matches!(object.get("metadata"), Some(Value::Object(_)));
+    if is_own && origin == Origin::Store && has_metadata && generation(object) == 0 {
+        set_generation(object, 1);
     }
-    Ok(unknown)
+    Ok(Coerced { unknown, may_lack_defaults })
+}
+
+fn is_of(object: &Value, version: &ServedVersion) -> bool {
+    version.names.kind == object.str_at(&["kind"]) && version.is_named(object.str_at(&["apiVersion"]))
 }
 
 fn own_version<'v>(object: &Value, versions: &'v [Arc<ServedVersion>]) -> Option<&'v ServedVersion> {
-    let api_version = object.str_at(&["apiVersion"]);
-    let kind = object.str_at(&["kind"]);
-    versions.iter().map(Arc::as_ref).find(|version| version.names.kind == kind && version.api_version() == api_version)
+    versions.iter().map(Arc::as_ref).find(|version| is_of(object, version))
 }
 
 /// The group and version of an `apiVersion`.

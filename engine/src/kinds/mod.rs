@@ -64,8 +64,9 @@ mod served {
     include!(concat!(env!("OUT_DIR"), "/served.rs"));
 }
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use crate::crd::{Names, Scale, Scope, SelectorForm, ServedVersion};
 use crate::meta::minor::Minor;
@@ -402,7 +403,18 @@ pub fn all() -> impl Iterator<Item = &'static Kind> {
 
 /// The built-in kind that is served as `plural` in `group`.
 pub fn find(group: &str, plural: &str) -> Option<&'static Kind> {
-    all().find(|kind| kind.group == group && kind.plural == plural)
+    /// Each with whether it is made up.
+    static BY_PLURAL: LazyLock<HashMap<&str, Vec<(&'static Kind, bool)>>> = LazyLock::new(|| {
+        let mut kinds: HashMap<&str, Vec<_>> = HashMap::new();
+        for (part, is_made_up) in [(&served::KINDS[..], false), (&served::MADE_UP[..], true)] {
+            for kind in part.iter().flat_map(|kinds| kinds.iter()) {
+                kinds.entry(kind.plural).or_default().push((*kind, is_made_up));
+            }
+        }
+        kinds
+    });
+    let found = BY_PLURAL.get(plural)?.iter().find(|(kind, _)| kind.group == group);
+    found.filter(|(_, is_made_up)| !is_made_up || SHOWS_MADE_UP.load(Ordering::Relaxed)).map(|(kind, _)| *kind)
 }
 
 /// Whether no policy is asked about a resource: those of policies, and questions.

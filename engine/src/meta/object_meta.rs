@@ -83,6 +83,52 @@ pub fn decode(metadata: &Value) -> Result<(Value, Vec<String>), UnmarshalError> 
     }
 }
 
+/// Whether [`decode`] gives `metadata` back as it is, without unknown fields: so it mostly is. It may be false where
+/// decoding would change nothing.
+pub fn is_decoded(metadata: &Value) -> bool {
+    let Value::Object(fields) = metadata else { return false };
+    let is_text = |value: &Value| matches!(value, Value::String(_));
+    let is_text_map =
+        |value: &Value| value.as_object().is_some_and(|texts| !texts.is_empty() && texts.values().all(is_text));
+    let is_list = |value: &Value, is_item: fn(&Map) -> bool| {
+        let items = value.as_array().unwrap_or_default();
+        !items.is_empty() && items.iter().all(|item| item.as_object().is_some_and(is_item))
+    };
+    fields.iter().all(|(name, value)| {
+        work::step();
+        let Ok(at) = FIELDS.binary_search_by(|(field, _)| (*field).cmp(name)) else { return false };
+        match FIELDS[at].1 {
+            Type::Text => value.as_str().is_some_and(|text| !text.is_empty()),
+            Type::Int64 => value.as_i64().is_some_and(|number| number != 0 || name != "generation"),
+            Type::Time => value.as_str().is_some_and(time::is_normal),
+            Type::TextMap => is_text_map(value),
+            Type::Texts => value.as_array().is_some_and(|texts| !texts.is_empty() && texts.iter().all(is_text)),
+            Type::OwnerReferences => is_list(value, is_owner_reference),
+            Type::ManagedFields => is_list(value, is_managed_fields_entry),
+        }
+    })
+}
+
+fn is_owner_reference(fields: &Map) -> bool {
+    const TEXTS: [&str; 4] = ["apiVersion", "kind", "name", "uid"];
+    TEXTS.iter().all(|name| fields.get(name).is_some_and(|value| matches!(value, Value::String(_))))
+        && fields.iter().all(|(name, value)| match name {
+            "controller" | "blockOwnerDeletion" => matches!(value, Value::Bool(_)),
+            _ => TEXTS.contains(&name),
+        })
+}
+
+fn is_managed_fields_entry(fields: &Map) -> bool {
+    fields.iter().all(|(name, value)| match name {
+        "manager" | "operation" | "apiVersion" | "fieldsType" | "subresource" => {
+            value.as_str().is_some_and(|text| !text.is_empty())
+        }
+        "time" => value.as_str().is_some_and(time::is_normal),
+        "fieldsV1" => !value.is_null(),
+        _ => false,
+    })
+}
+
 /// [`decode`] for metadata that is stored already: a field that does not fit its type is gone.
 pub fn decode_leniently(metadata: &Value) -> Value {
     let mut kept = Map::new();

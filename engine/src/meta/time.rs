@@ -77,6 +77,26 @@ pub fn normalize(text: &str) -> Result<Option<String>, TimeError> {
     Ok(in_utc(text, parse(text)?)?.map(|utc| format!("{utc}Z")))
 }
 
+/// Whether [`normalize`] gives `text` back. False for a few times of which that would take a calendar to tell.
+pub fn is_normal(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let number = |at: usize| match bytes[at..at + 2] {
+        [tens @ b'0'..=b'9', ones @ b'0'..=b'9'] => (tens - b'0') * 10 + (ones - b'0'),
+        _ => u8::MAX,
+    };
+    bytes.len() == "2006-01-02T15:04:05Z".len()
+        && [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'Z')]
+            .iter()
+            .all(|(at, byte)| bytes[*at] == *byte)
+        && (1..=99).contains(&number(0))
+        && number(2) <= 99
+        && (1..=12).contains(&number(5))
+        && (1..=28).contains(&number(8))
+        && number(11) < 24
+        && number(14) < 60
+        && number(17) < 60
+}
+
 /// [`normalize`] for times with exactly six digits behind the second, Go's `MicroTime`.
 ///
 /// # Errors

@@ -4,8 +4,8 @@
 
 use super::written::{Content, Node, StrictErrors, Written};
 use super::{PatchError, text_of};
-use crate::value::Value;
-use crate::value::json::Layout;
+use crate::value::json::{self, Layout};
+use crate::value::{Key, Map, Value};
 use crate::work;
 
 /// A merge patch.
@@ -56,6 +56,63 @@ impl Patch {
     }
 }
 
+/// What [`Patch::apply`] makes of `target` by the patch in `bytes`, as a value. `None` where its text says more: of numbers
+/// that are not whole, and of fields that stand twice.
+pub fn merged(target: &Value, bytes: &[u8]) -> Option<Value> {
+    str::from_utf8(bytes).ok()?;
+    let (patch, repeated) = json::decode_strict(bytes).ok()?;
+    let is_plain = repeated.is_empty() && patch.as_object().is_some() && !has_doubles(&patch);
+    is_plain.then(|| merge_values(target, patch))
+}
+
+fn has_doubles(value: &Value) -> bool {
+    work::step();
+    match value {
+        Value::Float(_) => true,
+        Value::Array(items) => items.iter().any(has_doubles),
+        Value::Object(fields) => fields.values().any(has_doubles),
+        _ => false,
+    }
+}
+
+/// As [`merge`], on values.
+fn merge_values(target: &Value, patch: Value) -> Value {
+    let Value::Object(present) = target else { return value_without_nulls(patch) };
+    let changes = match patch {
+        Value::Object(changes) => changes,
+        other => return other,
+    };
+    let mut merged = Vec::with_capacity(present.len() + changes.len());
+    let mut present = present.iter().peekable();
+    let copied = |(name, value): (&str, &Value)| (Key::new(name), value.clone());
+    for (name, change) in changes {
+        work::step();
+        while let Some(field) = present.next_if(|(before, _)| *before < name.as_str()) {
+            merged.push(copied(field));
+        }
+        let same = present.next_if(|(same, _)| *same == name.as_str());
+        match (same, change) {
+            (_, Value::Null) => {}
+            (None | Some((_, Value::Null)), change) => merged.push((name, value_without_nulls(change))),
+            (Some((_, value)), change) => merged.push((name, merge_values(value, change))),
+        }
+    }
+    merged.extend(present.map(copied));
+    Value::Object(Map::from_fields(merged))
+}
+
+fn value_without_nulls(value: Value) -> Value {
+    work::step();
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.into_iter().filter(|(_, field)| !field.is_null());
+            Value::Object(kept.map(|(name, field)| (name, value_without_nulls(field))).collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(value_without_nulls).collect()),
+        other => other,
+    }
+}
+
 /// `target` with `patch` merged into it; neither is null.
 fn merge<'p>(target: Node<'p>, patch: Node<'p>) -> Node<'p> {
     let Node::Object(mut fields) = target.opened() else { return without_nulls(patch) };
@@ -93,14 +150,38 @@ fn without_nulls(patch: Node<'_>) -> Node<'_> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
-    use crate::value::json;
+    use crate::value::arbitrary;
 
     #[track_caller]
     fn check(target: &str, patch: &str, expect: &str) {
         let target = json::decode(target.as_bytes()).expect("the test is JSON");
         let (patch, _) = Patch::decode(patch.as_bytes(), true).expect("the test is a patch");
         assert_eq!(patch.apply(&target, Layout::Sorted), expect);
+    }
+
+    proptest! {
+        #[test]
+        fn values_merge_as_texts_do(target in arbitrary::value(), patch in arbitrary::value()) {
+            // As what is stored is read: whole numbers are integers.
+            let target = json::decode(&json::encode(&target)).expect("it is JSON");
+            let bytes = json::encode(&patch);
+            if let Some(merged) = merged(&target, &bytes) {
+                let (patch, _) = Patch::decode(&bytes, true).expect("it is an object");
+                let text = patch.apply(&target, Layout::Sorted);
+                prop_assert_eq!(json::decode(text.as_bytes()), Ok(merged));
+            }
+        }
+    }
+
+    #[test]
+    fn what_only_a_text_says_is_merged_as_text() {
+        let target = json::decode(br#"{"a":1}"#).expect("it is JSON");
+        for patch in [r#"{"a":1.5}"#, r#"{"a":[{"b":1e3}]}"#, r#"{"a":1,"a":2}"#, "[]", "null", "{"] {
+            assert_eq!(merged(&target, patch.as_bytes()), None, "{patch}");
+        }
     }
 
     #[track_caller]

@@ -13,6 +13,7 @@ pub use crate::meta::{format, pattern};
 pub mod coerce;
 pub mod prune;
 pub mod default;
+pub(crate) mod pending;
 pub mod validate;
 pub mod correlate;
 pub(crate) mod ratchet;

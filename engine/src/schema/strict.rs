@@ -33,6 +33,9 @@ pub fn in_document_order(text: &[u8], duplicates: Vec<Repeated>, findings: &Find
             wanted.entry(path).or_default().duplicate = true;
         }
     }
+    if wanted.is_empty() {
+        return Vec::new();
+    }
     let mut walk = Walk { text, at: 0, path: String::new(), wanted, errors: Vec::new() };
     walk.value();
     walk.errors.truncate(ERRORS_MAX);

@@ -130,10 +130,39 @@ impl Decoded {
     }
 }
 
-/// An array or object that is being read.
+/// An array or object that is being read: where its part of the values begins that wait for their container.
+#[derive(Clone, Copy)]
 enum Open {
-    Array(Vec<Value>),
-    Object(Vec<(Key, Value)>),
+    Array(usize),
+    Object(usize),
+}
+
+/// Items and fields of all that is open, the innermost last. So each array and each object is made once, in its size.
+#[derive(Default)]
+struct Waiting {
+    items: Vec<Value>,
+    fields: Vec<(Key, Value)>,
+}
+
+impl Waiting {
+    fn array(&mut self, start: usize) -> Value {
+        Value::Array(last(&mut self.items, start))
+    }
+
+    /// The object, and whether it has all of its fields: not where a name stands twice.
+    fn object(&mut self, start: usize) -> (Value, bool) {
+        let fields = last(&mut self.fields, start);
+        let count = fields.len();
+        let fields = Map::from_fields(fields);
+        let is_whole = fields.len() == count;
+        (Value::Object(fields), is_whole)
+    }
+}
+
+/// Takes what stands from `start` on. All of it is not copied, if it is long.
+fn last<T>(waiting: &mut Vec<T>, start: usize) -> Vec<T> {
+    const LONG: usize = 64;
+    if start == 0 && waiting.len() > LONG { std::mem::take(waiting) } else { waiting.split_off(start) }
 }
 
 /// What the next token may be.
@@ -163,7 +192,7 @@ impl<'a> Decoder<'a> {
         tally::count();
         let mut has_repeated_fields = false;
         let mut open: Vec<Open> = Vec::new();
-        let mut names: Vec<Key> = Vec::new();
+        let mut waiting = Waiting::default();
         let mut next = Next::Value;
         let value = 'read: loop {
             self.skip_space();
@@ -178,19 +207,20 @@ impl<'a> Decoder<'a> {
                     }
                 }
                 (Next::FieldOrEnd | Next::Field, _) => {
-                    names.push(self.field_name()?);
+                    // The value takes its place when it is read.
+                    waiting.fields.push((self.field_name()?, Value::Null));
                     next = Next::Value;
                     continue;
                 }
                 (_, Some(b'{')) => {
-                    open.push(Open::Object(Vec::new()));
+                    open.push(Open::Object(waiting.fields.len()));
                     self.check_depth(open.len())?;
                     self.at += 1;
                     next = Next::FieldOrEnd;
                     continue;
                 }
                 (_, Some(b'[')) => {
-                    open.push(Open::Array(Vec::new()));
+                    open.push(Open::Array(waiting.items.len()));
                     self.check_depth(open.len())?;
                     self.at += 1;
                     next = Next::ItemOrEnd;
@@ -205,14 +235,16 @@ impl<'a> Decoder<'a> {
             };
             // The value goes into what is open; that may be complete now, and be a value in turn.
             loop {
-                let Some(container) = open.last_mut() else { break 'read value };
+                let Some(container) = open.last() else { break 'read value };
                 let context = match container {
-                    Open::Array(items) => {
-                        items.push(value);
+                    Open::Array(_) => {
+                        waiting.items.push(value);
                         "after array element"
                     }
-                    Open::Object(fields) => {
-                        fields.push((names.pop().expect("an open object has a name being read"), value));
+                    Open::Object(_) => {
+                        if let Some((_, field)) = waiting.fields.last_mut() {
+                            *field = value;
+                        }
                         "after object key:value pair"
                     }
                 };
@@ -228,13 +260,11 @@ impl<'a> Decoder<'a> {
                         next = Next::Field;
                         break;
                     }
-                    (Open::Array(items), Some(b']')) => Value::Array(std::mem::take(items)),
-                    (Open::Object(fields), Some(b'}')) => {
-                        let fields = std::mem::take(fields);
-                        let count = fields.len();
-                        let fields = Map::from_fields(fields);
-                        has_repeated_fields |= fields.len() < count;
-                        Value::Object(fields)
+                    (Open::Array(start), Some(b']')) => waiting.array(*start),
+                    (Open::Object(start), Some(b'}')) => {
+                        let (object, is_whole) = waiting.object(*start);
+                        has_repeated_fields |= !is_whole;
+                        object
                     }
                     _ => return Err(self.unexpected(context)),
                 };
@@ -573,6 +603,13 @@ impl RepeatedFields {
 /// Compact JSON with sorted fields and without a newline at the end. `<`, `>`, `&`, U+2028 and U+2029 are escaped.
 pub fn encode(value: &Value) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
+    encode_into(value, &mut out);
+    out
+}
+
+/// As [`encode`], for a text that is expected to be so long.
+pub fn encode_with_capacity(value: &Value, bytes: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes);
     encode_into(value, &mut out);
     out
 }

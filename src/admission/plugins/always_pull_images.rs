@@ -20,6 +20,10 @@ pub struct AlwaysPullImages;
 
 #[async_trait]
 impl Admission for AlwaysPullImages {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         if is_concerned(attributes, object) {
             pull_always(object);

@@ -59,6 +59,10 @@ pub struct CertificateApproval {
 
 #[async_trait]
 impl Admission for CertificateApproval {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
         Ok(())
     }
@@ -79,6 +83,10 @@ pub struct CertificateSigning {
 
 #[async_trait]
 impl Admission for CertificateSigning {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
         Ok(())
     }
@@ -120,6 +128,10 @@ pub struct CertificateSubjectRestriction;
 
 #[async_trait]
 impl Admission for CertificateSubjectRestriction {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
         Ok(())
     }
@@ -146,6 +158,10 @@ pub struct ClusterTrustBundleAttest {
 
 #[async_trait]
 impl Admission for ClusterTrustBundleAttest {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
         Ok(())
     }

@@ -20,6 +20,10 @@ pub struct DefaultIngressClass {
 
 #[async_trait]
 impl Admission for DefaultIngressClass {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         if attributes.operation == Operation::Create && is_about(attributes, "networking.k8s.io", "ingresses") {
             set_default_class(object, self.objects.list(CLASSES).await?.iter());

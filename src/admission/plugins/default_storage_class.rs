@@ -20,6 +20,10 @@ pub struct DefaultStorageClass {
 
 #[async_trait]
 impl Admission for DefaultStorageClass {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         let is_new = attributes.operation == Operation::Create;
         if !is_new || !is_about(attributes, "", "persistentvolumeclaims") || class::of_claim(object).is_some() {

@@ -15,6 +15,10 @@ pub struct DenyServiceExternalIps;
 
 #[async_trait]
 impl Admission for DenyServiceExternalIps {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
         Ok(())
     }

@@ -17,6 +17,10 @@ pub struct ExtendedResourceToleration;
 
 #[async_trait]
 impl Admission for ExtendedResourceToleration {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         if attributes.operation != Operation::Delete && is_about(attributes, "", "pods") {
             tolerate(object);

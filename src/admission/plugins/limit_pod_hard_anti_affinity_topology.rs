@@ -16,6 +16,10 @@ pub struct LimitPodHardAntiAffinityTopology;
 
 #[async_trait]
 impl Admission for LimitPodHardAntiAffinityTopology {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
         Ok(())
     }

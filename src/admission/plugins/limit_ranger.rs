@@ -18,6 +18,10 @@ pub struct LimitRanger {
 
 #[async_trait]
 impl Admission for LimitRanger {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         if !is_pod(attributes) {
             return Ok(());

@@ -21,6 +21,10 @@ pub struct PersistentVolumeClaimResize {
 
 #[async_trait]
 impl Admission for PersistentVolumeClaimResize {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
         Ok(())
     }

@@ -57,6 +57,10 @@ impl NodeSelectors {
 
 #[async_trait]
 impl Admission for PodNodeSelector {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         let Some(selected) = self.selected(attributes).await? else { return Ok(()) };
         check(&selected, object)?;

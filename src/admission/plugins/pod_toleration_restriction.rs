@@ -46,6 +46,10 @@ pub fn cluster_tolerations(configuration: &Value) -> Result<ClusterTolerations, 
 
 #[async_trait]
 impl Admission for PodTolerationRestriction {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         if is_concerned(attributes) {
             let namespace = namespace(&*self.objects, attributes).await?;

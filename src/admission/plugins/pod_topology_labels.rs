@@ -17,6 +17,10 @@ pub struct PodTopologyLabels {
 
 #[async_trait]
 impl Admission for PodTopologyLabels {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         let is_write = matches!(attributes.operation, Operation::Create | Operation::Update);
         let is_pods = attributes.version.group.is_empty() && attributes.version.names.plural == "pods";

@@ -20,6 +20,10 @@ pub struct ServiceAccount {
 
 #[async_trait]
 impl Admission for ServiceAccount {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         if !is_new_pod(attributes) || service_account::is_mirror(object) {
             return Ok(());

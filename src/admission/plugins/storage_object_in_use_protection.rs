@@ -21,6 +21,10 @@ pub struct StorageObjectInUseProtection;
 
 #[async_trait]
 impl Admission for StorageObjectInUseProtection {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         let is_protected = |(group, plural, _): &&(&str, &str, &str)| is_about(attributes, group, plural);
         let protected = FINALIZERS.iter().find(is_protected).filter(|_| attributes.operation == Operation::Create);

@@ -17,6 +17,10 @@ pub struct TaintNodesByCondition;
 
 #[async_trait]
 impl Admission for TaintNodesByCondition {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         if attributes.operation != Operation::Create || !is_about(attributes, "", "nodes") {
             return Ok(());

@@ -46,6 +46,10 @@ pub struct PodSecurity {
 
 #[async_trait]
 impl Admission for PodSecurity {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
     async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
         Ok(())
     }

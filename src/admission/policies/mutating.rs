@@ -211,7 +211,8 @@ impl<S: Source<Mutating>> MutatingPolicies<S> {
         let Some(place) = last.filter(|place| changed[*place]) else { return Ok(()) };
         again.policies.require();
         again.require();
-        *object = settle(round.attributes, forms.swap_remove(place).object.into_owned()).await?;
+        let settled = settle(round.attributes, forms.swap_remove(place).object.into_owned()).await?;
+        round.attributes.told.replace(object, settled);
         Ok(())
     }
 }

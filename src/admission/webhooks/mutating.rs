@@ -95,7 +95,7 @@ impl<S: Source> Webhooks<S> {
             }
         }
         if let Some(versioned) = versioned.filter(|versioned| versioned.is_dirty) {
-            *object = settle(versioned, attributes).await?;
+            attributes.told.replace(object, settle(versioned, attributes).await?);
         }
         Ok(())
     }
@@ -158,7 +158,7 @@ async fn bring(
 ) -> Result<Versioned, Status> {
     match before {
         Some(before) if is_same(&before.version, &version) => return Ok(before),
-        Some(before) if before.is_dirty => *object = settle(before, attributes).await?,
+        Some(before) if before.is_dirty => attributes.told.replace(object, settle(before, attributes).await?),
         _ => {}
     }
     let old = attributes.old.cloned().unwrap_or_default();

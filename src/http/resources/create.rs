@@ -14,7 +14,7 @@ use super::super::exchange::Exchange;
 use super::super::negotiate::Format;
 use super::super::query::WriteOptions;
 use super::refusal::Refusal;
-use super::sent::{manager, request_body, settled};
+use super::sent::{content, manager, request_body, settled};
 use super::{built_in, negotiate, object};
 
 pub(super) async fn create(
@@ -33,15 +33,16 @@ pub(super) async fn create(
     let result = match review {
         Some(review) => {
             let reviewers = Reviewers { authorizer: &*app.authorizer, tokens: &app.tokens };
-            app.registry.review((target, review), &exchange.user, &request, &reviewers, &mut warnings).await
+            let reviewed = app.registry.review((target, review), &exchange.user, &request, &reviewers, &mut warnings);
+            reviewed.await.map(Content::Value)
         }
         None => {
             let written = app.registry.create(target, &exchange.user, &request, &mut warnings).await;
-            settled(app, target, written).await.map(|written| written.object)
+            settled(app, target, written).await.map(|written| content(format, &shape, written))
         }
     };
     exchange.warn(warnings);
-    object(exchange, target, 201, format, &shape, Content::Value(result?))
+    object(exchange, target, 201, format, &shape, result?)
 }
 
 pub(super) async fn create_token(

@@ -26,9 +26,7 @@ pub(super) async fn get(app: &App, exchange: &Exchange, target: &Target) -> Resu
         Subresource::Scale => Content::Value(app.registry.get_value(target, revision).await?),
         _ => {
             let (stored, encoded) = app.registry.get(target, revision).await?;
-            let mut bytes = Vec::with_capacity(encoded.len_max());
-            encoded.write_to(&mut bytes, stored.revision);
-            Content::Json(bytes)
+            Content::Json(encoded.to_bytes(stored.revision))
         }
     };
     object(exchange, target, 200, format, &shape, content)

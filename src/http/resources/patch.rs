@@ -6,13 +6,12 @@ use axum::http::Response;
 use crate::meta::Status;
 use crate::registry::{PatchRequest, PatchType, Target, Warnings};
 
-use super::super::answer::Content;
 use super::super::app::App;
 use super::super::exchange::Exchange;
 use super::super::negotiate::PatchMediaType;
 use super::super::query::WriteOptions;
 use super::refusal::Refusal;
-use super::sent::{manager, settled};
+use super::sent::{content, manager, settled};
 use super::{negotiate, object};
 
 pub(super) async fn patch(
@@ -50,5 +49,6 @@ pub(super) async fn patch(
     exchange.warn(warnings);
     let written = settled(app, target, result).await?;
     let code = if written.created { 201 } else { 200 };
-    object(exchange, target, code, format, &shape, Content::Value(written.object))
+    let content = content(format, &shape, written);
+    object(exchange, target, code, format, &shape, content)
 }

@@ -3,19 +3,21 @@
 use axum::body::Body;
 
 use crate::meta::Status;
-use crate::registry::{Body as RequestBody, Format, Target, Written};
+use crate::registry::{Body as RequestBody, Format as BodyFormat, Target, Written};
 
+use super::super::answer::Content;
 use super::super::app::App;
 use super::super::exchange::Exchange;
-use super::super::negotiate::{Encoding, body_encoding};
+use super::super::negotiate::{Encoding, Format, body_encoding};
 use super::super::query::{WriteOptions, default_field_manager};
+use super::super::shape::Shape;
 use super::refusal::Refusal;
 
 pub(super) async fn request_body(app: &App, exchange: &Exchange, body: Body) -> Result<RequestBody, Refusal> {
     let format = match body_encoding(&exchange.content_type) {
-        Ok(Encoding::Json) => Format::Json,
-        Ok(Encoding::Yaml) => Format::Yaml,
-        Ok(Encoding::Protobuf) => Format::Protobuf,
+        Ok(Encoding::Json) => BodyFormat::Json,
+        Ok(Encoding::Yaml) => BodyFormat::Yaml,
+        Ok(Encoding::Protobuf) => BodyFormat::Protobuf,
         Err(error) => return Err(Status::unsupported_media_type(&error.to_string()).into()),
     };
     Ok(RequestBody { bytes: exchange.read_body(&app.registry.memory, body).await?, format })
@@ -26,6 +28,16 @@ pub(super) fn manager(exchange: &Exchange, options: &WriteOptions) -> String {
         default_field_manager(&exchange.user_agent)
     } else {
         options.field_manager.clone()
+    }
+}
+
+/// What was written, as the answer has it.
+pub(super) fn content(format: Format, shape: &Shape, written: Written) -> Content {
+    match written.encoded {
+        Some((encoded, revision)) if shape.transform.is_none() && format.encoding == Encoding::Json => {
+            Content::Json(encoded.to_bytes(revision))
+        }
+        _ => Content::Value(written.object),
     }
 }
 

@@ -6,12 +6,11 @@ use axum::http::Response;
 use crate::meta::Status;
 use crate::registry::{Subresource, Target, UpdateRequest, Warnings};
 
-use super::super::answer::Content;
 use super::super::app::App;
 use super::super::exchange::Exchange;
 use super::super::query::WriteOptions;
 use super::refusal::Refusal;
-use super::sent::{manager, request_body, settled};
+use super::sent::{content, manager, request_body, settled};
 use super::{negotiate, object};
 
 pub(super) async fn update(
@@ -41,5 +40,6 @@ pub(super) async fn update(
     exchange.warn(warnings);
     let written = settled(app, target, result).await?;
     let code = if written.created { 201 } else { 200 };
-    object(exchange, target, code, format, &shape, Content::Value(written.object))
+    let content = content(format, &shape, written);
+    object(exchange, target, code, format, &shape, content)
 }

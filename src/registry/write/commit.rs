@@ -4,12 +4,17 @@ use std::sync::Arc;
 
 use crate::kinds;
 use crate::meta::{OBJECT_BYTES_MAX, Revision, Status};
-use crate::store::{self, Collection, Guard, Stored, WriteError};
+use crate::store::{self, Collection, Encoded, Guard, Stored, WriteError};
 use crate::value::{Value, json};
 use crate::write::metadata::metadata_mut;
 
 use super::super::derive::{Undecodable, remove_resource_version, set_resource_version};
 use super::super::{Registry, Resource, Target, Written, store_failed};
+
+/// How long the JSON of a new object is expected to be; it may well be longer.
+const NEW_BYTES: usize = 4 << 10;
+/// How much longer an object is expected to get by a change.
+const GROWTH_BYTES: usize = 256;
 
 impl Registry {
     /// Stores the new object, together with the writes that give it what it has.
@@ -52,22 +57,19 @@ impl Registry {
             if let Some(claimed) = claimed {
                 metadata_mut(&mut object).insert("resourceVersion", claimed);
             }
-            return Ok(Some(Written { created: true, object }));
+            return Ok(Some(Written { created: true, object, encoded: None }));
         }
         guards.push(Guard::Absent);
+        let bytes = json::encode_with_capacity(&stored, NEW_BYTES);
+        let (put, encoded) = self.put_to_send(target, &stored, bytes, OBJECT_BYTES_MAX)?;
         let write = store::Write {
             collection: resource.collection.clone(),
             key: key.as_str().into(),
-            op: self.put(resource, &stored, None)?,
+            op: store::Op::Put(put),
             guards,
         };
         match self.storage.write_together(write, claims).await {
-            Ok(committed) => {
-                let object = self.derive_value(resource, version, stored).await;
-                let mut object = object.map_err(Undecodable::refuse_write)?;
-                set_resource_version(&mut object, committed.revision);
-                Ok(Some(Written { created: true, object }))
-            }
+            Ok(committed) => self.written(target, true, (stored, encoded), committed.revision).await.map(Some),
             Err(WriteError::GuardFailed) => Ok(None),
             Err(error) => Err(write_failed(&resource.collection, "create", error)),
         }
@@ -83,7 +85,7 @@ impl Registry {
         (mut guards, claims): (Vec<Guard>, Vec<store::Write>),
         dry_run: bool,
     ) -> Result<Option<Written>, Status> {
-        let (version, resource) = (&target.version, &target.resource);
+        let resource = &target.resource;
         let mut raw = new;
         resource.strategy.complete(&mut raw);
         remove_resource_version(&mut raw);
@@ -92,29 +94,24 @@ impl Registry {
         if resource.definition.is_none() {
             kinds::settle_stored(&mut raw);
         }
-        let answer = |revision: Revision, object: Value| {
-            let mut object = object;
-            set_resource_version(&mut object, revision);
-            Some(Written { created: false, object })
-        };
         // No-op is decided against the raw stored bytes: an unchanged PUT persists defaults added since.
-        let unchanged = *stored.stored_version == *resource.storage().version && json::encode(&raw) == *stored.bytes;
+        let bytes = json::encode_with_capacity(&raw, stored.bytes.len() + GROWTH_BYTES);
+        let unchanged = *stored.stored_version == *resource.storage().version && bytes == *stored.bytes;
         if unchanged || dry_run {
-            let object = self.derive_value(resource, version, raw).await.map_err(Undecodable::refuse_write)?;
-            return Ok(answer(stored.revision, object));
+            return self.written(target, false, (raw, None), stored.revision).await.map(Some);
         }
         guards.push(Guard::At { revision: stored.revision });
+        // One from before the limit may still be made smaller.
+        let bytes_max = stored.bytes.len().max(OBJECT_BYTES_MAX);
+        let (put, encoded) = self.put_to_send(target, &raw, bytes, bytes_max)?;
         let write = store::Write {
             collection: resource.collection.clone(),
             key: stored.key.clone(),
-            op: self.put(resource, &raw, Some(&stored))?,
+            op: store::Op::Put(put),
             guards,
         };
         match self.storage.write_together(write, claims).await {
-            Ok(committed) => {
-                let object = self.derive_value(resource, version, raw).await.map_err(Undecodable::refuse_write)?;
-                Ok(answer(committed.revision, object))
-            }
+            Ok(committed) => self.written(target, false, (raw, encoded), committed.revision).await.map(Some),
             Err(WriteError::GuardFailed) => Ok(None),
             Err(error) => Err(write_failed(&resource.collection, "update", error)),
         }
@@ -152,32 +149,47 @@ impl Registry {
 
     /// What the store keeps of `object`, which is in its storage version.
     ///
-    /// Errors: it is larger than [`OBJECT_BYTES_MAX`], and than what it replaces: one from before that limit may still
-    /// be made smaller.
-    pub(in crate::registry) fn put(
-        &self,
-        resource: &Resource,
-        object: &Value,
-        replaced: Option<&store::Stored>,
-    ) -> Result<store::Op, Status> {
+    /// Errors: it is larger than [`OBJECT_BYTES_MAX`].
+    pub(in crate::registry) fn put(&self, resource: &Resource, object: &Value) -> Result<store::Op, Status> {
         let bytes = json::encode(object);
-        let bytes_max = replaced.map_or(0, |stored| stored.bytes.len()).max(OBJECT_BYTES_MAX);
-        if bytes.len() <= bytes_max {
-            Ok(self.put_bytes(resource, object, bytes))
-        } else {
-            Err(Status::too_large_to_store())
+        if bytes.len() > OBJECT_BYTES_MAX {
+            return Err(Status::too_large_to_store());
         }
+        Ok(store::Op::Put(self.put_bytes(resource, object, &bytes)))
     }
 
     /// [`Registry::put`] of an object that is being deleted: a mark more must not keep it.
     pub(in crate::registry) fn put_marked(&self, resource: &Resource, object: &Value) -> store::Op {
-        self.put_bytes(resource, object, json::encode(object))
+        store::Op::Put(self.put_bytes(resource, object, &json::encode(object)))
     }
 
-    fn put_bytes(&self, resource: &Resource, object: &Value, bytes: Vec<u8>) -> store::Op {
+    /// [`Registry::put`] of `object` with its JSON; also gives what the client of `target` gets, where that is the same.
+    fn put_to_send(
+        &self,
+        target: &Target,
+        object: &Value,
+        bytes: Vec<u8>,
+        bytes_max: usize,
+    ) -> Result<(store::Put, Option<Encoded>), Status> {
+        if bytes.len() > bytes_max {
+            return Err(Status::too_large_to_store());
+        }
+        let resource = &target.resource;
+        let mut put = self.put_bytes(resource, object, &bytes);
+        if !resource.is_served_raw(resource.storage(), object) {
+            return Ok((put, None));
+        }
+        put.served_under = Some(resource.schema_generation());
+        // Built-in kinds are sent with their fields in another order.
+        let is_sent = resource.is_custom() && Arc::ptr_eq(&target.version, resource.storage());
+        let encoded = is_sent.then(|| Encoded::new(put.bytes.clone()));
+        Ok((put, encoded))
+    }
+
+    fn put_bytes(&self, resource: &Resource, object: &Value, bytes: &[u8]) -> store::Put {
         let version = resource.storage();
-        store::Op::Put(store::Put {
-            bytes: store::fitted(&bytes),
+        store::Put {
+            bytes: store::fitted(bytes),
             uid: object.str_at(&["metadata", "uid"]).into(),
             stored_version: version.version.as_str().into(),
             schema_generation: version.schema_generation,
@@ -185,7 +197,25 @@ impl Registry {
                 let lifetime_ms = i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX);
                 self.clock.now().as_millisecond().saturating_add(lifetime_ms)
             }),
-        })
+            served_under: None,
+        }
+    }
+
+    /// The answer to a write that stored `object` at `revision`; `encoded` is what the client gets, where that is known.
+    async fn written(
+        &self,
+        target: &Target,
+        created: bool,
+        (object, encoded): (Value, Option<Encoded>),
+        revision: Revision,
+    ) -> Result<Written, Status> {
+        let derived = match &encoded {
+            Some(_) => Ok(object),
+            None => self.derive_value(&target.resource, &target.version, object).await,
+        };
+        let mut object = derived.map_err(Undecodable::refuse_write)?;
+        set_resource_version(&mut object, revision);
+        Ok(Written { created, object, encoded: encoded.map(|encoded| (encoded, revision)) })
     }
 }
 

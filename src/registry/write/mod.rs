@@ -161,7 +161,7 @@ impl Registry {
         };
         if is_deleted_by(&new, &old) && !target.resource.strategy.must_stay(&new) {
             let gone = self.delete_now(target, &stored, guards, dry_run).await?;
-            return Ok(gone.map(|_| Written { created: false, object: new }));
+            return Ok(gone.map(|_| Written { created: false, object: new, encoded: None }));
         }
         self.commit_change(target, new, stored, (guards, claims), dry_run).await
     }

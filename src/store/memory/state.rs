@@ -90,6 +90,8 @@ impl State {
                 schema_generation: put.schema_generation,
                 bytes: put.bytes.clone(),
                 expires_at_ms: put.expires_at_ms,
+                served_under: put.served_under.into(),
+                splice: OnceLock::new(),
                 labels: OnceLock::new(),
                 derived: Default::default(),
             })

@@ -230,6 +230,7 @@ mod tests {
             stored_version: "v1".into(),
             schema_generation: 1,
             expires_at_ms: None,
+            served_under: None,
         };
         let things = Collection::new("", "things");
         let batch = [Write { collection: things, key: "a".into(), op: Op::Put(put), guards: vec![Guard::Absent] }];

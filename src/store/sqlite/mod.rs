@@ -467,6 +467,7 @@ mod tests {
             stored_version: "v1".into(),
             schema_generation: 1,
             expires_at_ms: None,
+            served_under: None,
         });
         Write { collection: Collection::new("", "things"), key: key.into(), op, guards: Vec::new() }
     }

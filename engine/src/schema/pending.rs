@@ -1,0 +1,185 @@
+//! Whether the passes over a value would change anything: mostly they would not, and one look tells.
+//!
+//! In: a schema and a value. Out: what pruning, dropping of nulls, coercion of embedded objects and defaulting would still
+//! do. It may say that there is something to do where there is nothing, never the other way round.
+
+use super::structural::{Structural, StructuralOrBool};
+use crate::value::{Map, Value};
+use crate::work;
+
+/// What the passes would still do to a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pending {
+    /// Something may go: an unknown field, a null that may not stand, a part of an embedded object.
+    pub removals: bool,
+    /// A default may be missing. Not looked for beyond the first removal.
+    pub defaults: bool,
+}
+
+impl Pending {
+    /// Where nobody has looked.
+    pub const UNKNOWN: Pending = Pending { removals: true, defaults: true };
+
+    /// Whether no pass would change the value.
+    pub fn is_none(self) -> bool {
+        !self.removals && !self.defaults
+    }
+}
+
+/// What is still to be done to `value`, a whole object. Its own `apiVersion`, `kind` and `metadata` are not unknown.
+pub fn pending(value: &Value, schema: &Structural) -> Pending {
+    let mut pending = Pending::default();
+    let removals = match value {
+        Value::Object(fields) if !is_special(schema) => {
+            fields_remove(fields, schema, Around::ROOT, &mut pending.defaults)
+        }
+        _ => true,
+    };
+    Pending { removals, ..pending }
+}
+
+/// Where a node stands.
+#[derive(Clone, Copy)]
+struct Around {
+    is_root: bool,
+    /// Whether unknown fields of this very node stay.
+    preserves: bool,
+    /// Whether nothing here or below is pruned: within metadata.
+    is_within_meta: bool,
+}
+
+impl Around {
+    const ROOT: Around = Around { is_root: true, preserves: false, is_within_meta: false };
+
+    fn below(self, is_meta: bool) -> Self {
+        Around { is_root: false, preserves: false, is_within_meta: self.is_within_meta || is_meta }
+    }
+
+    fn preserves(self, schema: &Structural) -> bool {
+        self.preserves || self.is_within_meta || schema.extensions.preserve_unknown_fields
+    }
+}
+
+/// Embedded objects take a closer look than this one.
+fn is_special(schema: &Structural) -> bool {
+    schema.extensions.embedded_resource
+}
+
+/// Whether something within `value` would go. A field or an item that is null is looked at by what it stands in.
+fn removes(value: &Value, schema: &Structural, around: Around, lacks_defaults: &mut bool) -> bool {
+    work::step();
+    if is_special(schema) {
+        return true;
+    }
+    match value {
+        Value::Object(fields) => fields_remove(fields, schema, around, lacks_defaults),
+        Value::Array(items) => items_remove(items, schema, around, lacks_defaults),
+        _ => false,
+    }
+}
+
+fn items_remove(items: &[Value], schema: &Structural, around: Around, lacks_defaults: &mut bool) -> bool {
+    // Items of a list that keeps what is unknown keep it, too.
+    let preserves = around.preserves(schema);
+    let Some(schema) = schema.items.as_deref() else { return !preserves && !items.iter().all(is_plain) };
+    items.iter().any(|item| {
+        *lacks_defaults |= item.is_null() && has_default(schema) && !schema.generic.nullable;
+        removes(item, schema, Around { preserves, ..around.below(false) }, lacks_defaults)
+    })
+}
+
+fn fields_remove(fields: &Map, schema: &Structural, around: Around, lacks_defaults: &mut bool) -> bool {
+    let preserves = around.preserves(schema);
+    let mut properties = schema.properties.iter().peekable();
+    for (name, field) in fields.iter() {
+        // Both come sorted.
+        while let Some((_, absent)) = properties.next_if(|(property, _)| *property < name) {
+            *lacks_defaults |= has_default(absent);
+        }
+        let property = properties.next_if(|(property, _)| *property == name).map(|(_, property)| property);
+        let is_meta = around.is_root && matches!(name, "apiVersion" | "kind" | "metadata");
+        let removed = match (property, &schema.additional_properties) {
+            (Some(of), _) => field_removes(field, of, around.below(is_meta), lacks_defaults),
+            (None, Some(StructuralOrBool::Structural(of))) => {
+                field_removes(field, of, around.below(is_meta), lacks_defaults)
+            }
+            // Whatever may stand here has no fields that are known.
+            (None, Some(StructuralOrBool::Bool(_))) => !is_meta && !around.is_within_meta && !is_plain(field),
+            (None, None) => !preserves && !is_meta,
+        };
+        if removed {
+            return true;
+        }
+    }
+    *lacks_defaults |= properties.any(|(_, absent)| has_default(absent));
+    false
+}
+
+fn field_removes(field: &Value, schema: &Structural, around: Around, lacks_defaults: &mut bool) -> bool {
+    if field.is_null() && !schema.generic.nullable {
+        *lacks_defaults |= has_default(schema);
+        return !has_default(schema);
+    }
+    removes(field, schema, around, lacks_defaults)
+}
+
+/// Whether nothing can be unknown within.
+fn is_plain(value: &Value) -> bool {
+    !matches!(value, Value::Object(_) | Value::Array(_))
+}
+
+fn has_default(schema: &Structural) -> bool {
+    schema.generic.default.as_deref().is_some_and(|default| !default.is_null())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::meta::field::Path;
+    use crate::schema::convert::to_structural;
+    use crate::schema::{arbitrary, coerce, default, json_schema, prune};
+    use crate::value::arbitrary::value;
+    use crate::value::json;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_settled_stays_as_it_is(value in value(), schema in arbitrary::schema(), drops: bool) {
+            let found = pending(&value, &schema);
+            let mut passed = value.clone();
+            if !found.removals {
+                prop_assert_eq!(prune::prune(&mut passed, &schema, true), Vec::<String>::new());
+                default::prune_non_nullable_nulls(&mut passed, &schema);
+                prop_assert_eq!(coerce::coerce(&Path::ROOT, &mut passed, &schema, false, drops), Ok(Vec::new()));
+                prop_assert_eq!(&passed, &value);
+            }
+            if found.is_none() {
+                prop_assert_eq!(default::apply(&mut passed, &schema), Ok(()));
+                prop_assert_eq!(&passed, &value);
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_passes_have_been_over_is_settled() {
+        let text = r#"{"type":"object","properties":{"spec":{"type":"object","properties":{
+            "ports":{"type":"array","items":{"type":"object","properties":{
+                "name":{"type":"string"},"protocol":{"type":"string","default":"TCP"}}}},
+            "labels":{"type":"object","additionalProperties":{"type":"string"}},
+            "free":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}"#;
+        let schema =
+            json_schema::decode(&json::decode(text.as_bytes()).expect("it is JSON")).expect("it is a schema").0;
+        let schema = to_structural(&schema).expect("it is structural");
+        let sent = r#"{"kind":"A","metadata":{"name":"a"},"spec":{"labels":{"a":"b"},"free":{"x":[{}]},
+            "ports":[{"name":"http"},{"name":"https","protocol":"UDP"}]}}"#;
+        let mut value = json::decode(sent.as_bytes()).expect("it is JSON");
+        assert_eq!(pending(&value, &schema), Pending { removals: false, defaults: true });
+        default::apply(&mut value, &schema).expect("there are few defaults");
+        assert!(pending(&value, &schema).is_none());
+        value.make_object().insert("unknown", Value::Int(1));
+        assert!(pending(&value, &schema).removals);
+    }
+}

@@ -1,0 +1,168 @@
+//! How often each verb allocates: a test that holds the counts, so that copies do not come back unseen.
+//!
+//! The definition and the objects are those that the figures of `docs/performance.md` are taken with: 2 KB as sent, lists
+//! with keys, defaults and three rules.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use allocation_counter::measure;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Notify;
+
+use crate::auth::UserInfo;
+use crate::controllers::{self, Authority, NodePlan, Switches};
+use crate::registry::{
+    Body, CreateRequest, FieldValidation, Format, PatchRequest, PatchType, Registry, Target, UpdateRequest, Warnings,
+    fixture,
+};
+use crate::value::{Value, json};
+
+const DEFINITION: &str = r#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+    "metadata":{"name":"widgets.bench.example.com"},
+    "spec":{"group":"bench.example.com","scope":"Namespaced",
+    "names":{"plural":"widgets","singular":"widget","kind":"Widget"},
+    "versions":[{"name":"v1","served":true,"storage":true,"subresources":{"status":{}},"schema":{"openAPIV3Schema":{
+    "type":"object","properties":{"spec":{"type":"object","required":["replicas"],
+    "x-kubernetes-validations":[
+        {"rule":"self.replicas <= self.maxReplicas","message":"replicas must not exceed maxReplicas"},
+        {"rule":"self.ports.all(p, p.port > 0 && p.port < 65536)"},
+        {"rule":"!has(oldSelf.engine) || self.engine == oldSelf.engine","message":"engine is immutable"}],
+    "properties":{
+        "replicas":{"type":"integer","minimum":0},"maxReplicas":{"type":"integer","default":100},
+        "engine":{"type":"string","enum":["a","b","c"],"default":"a"},
+        "note":{"type":"string","maxLength":4096},"stamp":{"type":"string","maxLength":64},
+        "labels":{"type":"object","maxProperties":64,"additionalProperties":{"type":"string","maxLength":64}},
+        "ports":{"type":"array","maxItems":64,"x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],
+            "items":{"type":"object","required":["name","port"],"properties":{
+                "name":{"type":"string","maxLength":63},"port":{"type":"integer"},
+                "protocol":{"type":"string","default":"TCP"}}}}}},
+    "status":{"type":"object","properties":{"phase":{"type":"string"},"observed":{"type":"integer"}}}}}}}]}}"#;
+
+fn widget(name: &str, stamp: &str) -> String {
+    let (mut ports, mut labels) = (String::new(), String::new());
+    for at in 0..16 {
+        let comma = if at > 0 { "," } else { "" };
+        _ = write!(ports, r#"{comma}{{"name":"port-{at:02}","port":{}}}"#, 8000 + at);
+        _ = write!(labels, r#"{comma}"label-key-{at:02}":"some-label-value-{at:02}""#);
+    }
+    let note = "lorem ipsum ".repeat(50);
+    format!(
+        r#"{{"apiVersion":"bench.example.com/v1","kind":"Widget","metadata":{{"name":"{name}","namespace":"default",
+        "labels":{{"app":"bench"}}}},"spec":{{"replicas":3,"stamp":"{stamp}","note":"{note}","ports":[{ports}],
+        "labels":{{{labels}}}}}}}"#
+    )
+}
+
+struct Bench {
+    runtime: Runtime,
+    registry: Arc<Registry>,
+    user: UserInfo,
+    widgets: Target,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+        let (registry, widgets) = runtime.block_on(async {
+            let registry = fixture::registry().await;
+            let begin = Arc::new(Notify::new());
+            begin.notify_one();
+            let controllers = controllers::start(
+                Arc::clone(&registry),
+                Switches::SERVER,
+                NodePlan::default(),
+                Authority::default(),
+                begin,
+            );
+            registry.register(json::decode(DEFINITION.as_bytes()).expect("it is JSON")).await.expect("it is valid");
+            let unserved = registry.wait_until_served("widgets.bench.example.com").await.expect("the store works");
+            assert_eq!(unserved, None);
+            // From here on nothing but the verbs allocates on this thread.
+            controllers.abort();
+            let widgets = fixture::target(&registry, "bench.example.com", "widgets").await;
+            (registry, Target { namespace: "default".to_owned(), ..widgets })
+        });
+        Bench { runtime, registry, user: UserInfo::unsecured(), widgets }
+    }
+
+    fn named(&self, name: &str) -> Target {
+        Target { name: name.to_owned(), ..self.widgets.clone() }
+    }
+
+    fn create(&self, name: &str) {
+        let request = create(widget(name, "0"));
+        let mut warnings = Warnings::default();
+        let created = self.registry.create(&self.widgets, &self.user, &request, &mut warnings);
+        self.runtime.block_on(created).expect("it is valid");
+    }
+
+    fn get(&self, name: &str) -> Vec<u8> {
+        let (stored, encoded) = self.runtime.block_on(self.registry.get(&self.named(name), None)).expect("it is there");
+        encoded.to_bytes(stored.revision)
+    }
+
+    fn update(&self, name: &str, body: String) {
+        let request = UpdateRequest {
+            body: Body { bytes: body.into(), format: Format::Json },
+            field_validation: FieldValidation::Warn,
+            manager: "bench".to_owned(),
+            dry_run: false,
+            options: Value::Null,
+        };
+        let mut warnings = Warnings::default();
+        let target = self.named(name);
+        let updated = self.registry.update(&target, &self.user, &request, &mut warnings);
+        self.runtime.block_on(updated).expect("it is valid");
+    }
+
+    fn patch(&self, name: &str, patch_type: PatchType, patch: String) {
+        let request = PatchRequest {
+            patch_type,
+            bytes: patch.into(),
+            field_validation: FieldValidation::Warn,
+            manager: "bench".to_owned(),
+            force: true,
+            dry_run: false,
+            options: Value::Null,
+        };
+        let mut warnings = Warnings::default();
+        let target = self.named(name);
+        let patched = self.registry.patch(&target, &self.user, &request, &mut warnings);
+        self.runtime.block_on(patched).expect("it is valid");
+    }
+}
+
+fn create(body: String) -> CreateRequest {
+    CreateRequest {
+        body: Body { bytes: body.into(), format: Format::Json },
+        field_validation: FieldValidation::Warn,
+        manager: "bench".to_owned(),
+        dry_run: false,
+        options: Value::Null,
+    }
+}
+
+#[test]
+fn verbs_allocate_no_more_than_they_did() {
+    let bench = Bench::new();
+    // What is made once is made here.
+    bench.create("first");
+    bench.patch("first", PatchType::Merge, r#"{"spec":{"stamp":"1"}}"#.to_owned());
+    bench.patch("first", PatchType::Apply, widget("first", "2"));
+    bench.create("a");
+    bench.create("b");
+    let read = String::from_utf8(bench.get("b")).expect("JSON is UTF-8");
+    let changed = read.replace(r#""replicas":3"#, r#""replicas":4"#);
+
+    let verbs = [
+        ("create", 400, measure(|| bench.create("new"))),
+        ("get", 8, measure(|| drop(bench.get("a")))),
+        ("update", 790, measure(|| bench.update("b", changed))),
+        ("merge patch", 620, measure(|| bench.patch("a", PatchType::Merge, r#"{"spec":{"stamp":"1"}}"#.to_owned()))),
+        ("apply", 700, measure(|| bench.patch("a", PatchType::Apply, widget("a", "2")))),
+    ];
+    for (verb, bound, info) in verbs {
+        assert!(info.count_total <= bound, "{verb}: {} allocations, more than {bound}", info.count_total);
+    }
+}
