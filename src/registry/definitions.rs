@@ -3,8 +3,9 @@
 //! A custom resource is compiled when it is first asked for, and again when its definition has another revision: so a
 //! changed schema takes effect with the write that changed it, in every process.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -35,6 +36,10 @@ use super::{
 pub const GROUP: &str = "apiextensions.k8s.io";
 /// Their resource.
 pub const PLURAL: &str = "customresourcedefinitions";
+/// Where they are stored.
+static DEFINITIONS: LazyLock<Collection> = LazyLock::new(|| Collection::new(GROUP, PLURAL));
+/// Where namespaces are stored.
+static NAMESPACES: LazyLock<Collection> = LazyLock::new(|| Collection::new("", "namespaces"));
 /// How long the answer to a write of a definition waits for what the controllers make of it: some milliseconds will do where
 /// they run.
 const DECISION_WAIT: Duration = Duration::from_secs(1);
@@ -76,17 +81,17 @@ impl Definitions {
 
     /// The collections whose objects guard the writes of others.
     pub fn guards() -> [Collection; 2] {
-        [Collection::new(GROUP, PLURAL), Collection::new("", "namespaces")]
+        [DEFINITIONS.clone(), NAMESPACES.clone()]
     }
 
     /// Where definitions are stored.
     pub fn collection(&self) -> Collection {
-        Collection::new(GROUP, PLURAL)
+        DEFINITIONS.clone()
     }
 
     /// Where namespaces are stored.
     pub fn namespaces(&self) -> Collection {
-        Collection::new("", "namespaces")
+        NAMESPACES.clone()
     }
 
     /// Whether a group's resources come with the server.
@@ -170,18 +175,18 @@ impl Registry {
     }
 
     /// The target as its resource is now. Errors: 404 where the resource or its version is gone.
-    pub(super) async fn refresh(&self, target: &Target) -> Result<Target, Status> {
+    pub(super) async fn refresh<'t>(&self, target: &'t Target) -> Result<Cow<'t, Target>, Status> {
         let (group, plural) = (&target.version.group, &target.version.names.plural);
         if target.resource.definition.is_none() {
-            return Ok(target.clone());
+            return Ok(Cow::Borrowed(target));
         }
         let gone = Status::not_found_generic;
         let resource = self.resolve(group, plural).await?.ok_or_else(gone)?;
         if Arc::ptr_eq(&resource, &target.resource) {
-            return Ok(target.clone());
+            return Ok(Cow::Borrowed(target));
         }
         let version = Arc::clone(resource.served(&target.version.version).ok_or_else(gone)?);
-        Ok(Target { resource, version, ..target.clone() })
+        Ok(Cow::Owned(Target { resource, version, ..target.clone() }))
     }
 
     /// The resource of a stored definition; `None` while its names are not accepted, or where a built-in kind has its name.
@@ -260,9 +265,13 @@ pub struct StoredNamespaces(pub Storage);
 #[async_trait]
 impl Namespaces for StoredNamespaces {
     async fn phase(&self, name: &str) -> Result<Option<Phase>, Status> {
-        let collection = Collection::new("", "namespaces");
-        let stored = self.0.get(&collection, name).await;
-        let Some(stored) = stored.map_err(|error| store_failed(&collection, "get", error))? else { return Ok(None) };
+        const TERMINATING: &[u8] = br#""phase":"Terminating""#;
+        let stored = self.0.get(&NAMESPACES, name).await;
+        let Some(stored) = stored.map_err(|error| store_failed(&NAMESPACES, "get", error))? else { return Ok(None) };
+        // Nearly all are told so without being decoded.
+        if !stored.bytes.windows(TERMINATING.len()).any(|window| window == TERMINATING) {
+            return Ok(Some(Phase::Active));
+        }
         let namespace = json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))?;
         Ok(Some(match namespace.str_at(&["status", "phase"]) {
             "Terminating" => Phase::Terminating,

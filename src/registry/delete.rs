@@ -95,7 +95,7 @@ impl Registry {
             if let Some(deletion) = deletion {
                 return Ok(deletion);
             }
-            target = self.refresh(&target).await?;
+            target = self.refresh(&target).await?.into_owned();
         }
     }
 
@@ -136,7 +136,7 @@ impl Registry {
             if self.remove(&target, options, old, stored).await?.is_some() {
                 return Ok(());
             }
-            target = self.refresh(&target).await?;
+            target = self.refresh(&target).await?.into_owned();
         }
     }
 

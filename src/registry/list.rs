@@ -96,14 +96,8 @@ impl Registry {
         let limit = if request.limit == 0 { usize::MAX } else { request.limit };
         let mut items = Vec::new();
         let mut last_key = "";
-        let mut rows = snapshot.range(&prefix, start);
-        let mut more = false;
-        for stored in rows.by_ref() {
+        for stored in snapshot.range_of(&prefix, start, target.resource.required_labels(&request.labels)) {
             work::step();
-            if items.len() == limit {
-                more = true;
-                break;
-            }
             if !selects_all {
                 match self.selects(target, request, stored).await {
                     Ok(true) => {}
@@ -116,13 +110,19 @@ impl Registry {
             };
             items.push((Arc::clone(stored), encoded));
             last_key = &stored.key;
+            if items.len() == limit {
+                break;
+            }
         }
         let revision = snapshot.revision();
-        if !more {
+        // There is a next page where anything follows, whether it is selected or not.
+        let onward = format!("{last_key}\0");
+        let mut rest = snapshot.range(&prefix, Some(&onward));
+        if items.len() < limit || rest.next().is_none() {
             return Ok(ListPage { items, revision, continue_token: String::new(), remaining: None });
         }
-        let remaining = selects_all.then(|| rows.count() + 1);
-        let token = ContinueToken { revision: Some(revision), start: format!("{last_key}\0") };
+        let remaining = selects_all.then(|| rest.count() + 1);
+        let token = ContinueToken { revision: Some(revision), start: onward };
         let continue_token = token.encode(&prefix);
         self.storage.pin(snapshot);
         Ok(ListPage { items, revision, continue_token, remaining })

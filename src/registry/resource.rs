@@ -8,7 +8,8 @@ use crate::crd::{ServedVersion, write};
 use crate::kinds;
 use crate::kinds::strategy::{Strategy, Subresource};
 use crate::meta::Revision;
-use crate::store::{Collection, Stored};
+use crate::meta::selector::LabelSelector;
+use crate::store::{Collection, Signature, Stored};
 use crate::value::Value;
 use crate::work;
 
@@ -174,6 +175,12 @@ impl Resource {
     /// Whether it takes a webhook to bring `stored` into `version`.
     pub(super) fn is_converted_by_webhook(&self, version: &ServedVersion, stored: &Stored) -> bool {
         self.conversion != Conversion::None && *stored.stored_version != *version.version
+    }
+
+    /// What the labels of every stored object have that `selector` selects, as far as what is stored tells.
+    pub(super) fn required_labels(&self, selector: &LabelSelector) -> Signature {
+        // A webhook may change labels.
+        if self.conversion == Conversion::None { Signature::required(selector) } else { Signature::NONE }
     }
 
     /// The newest generation of the schemas: derived bytes of an older one are stale. Those of control planes that were one

@@ -1,10 +1,12 @@
 //! WATCH: the changes of a collection as a stream of events, from a revision on.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep, interval_at, sleep_until};
 
 use crate::meta::{Revision, Status};
 use crate::store::{self, At, Encoded, Snapshot, Stored, WatchError};
@@ -102,7 +104,8 @@ pub struct Watch {
     bookmarks: Option<Bookmarks>,
     /// `None` for a built-in kind.
     definition: Option<Definition>,
-    ends: Instant,
+    /// Set once, not anew for each event.
+    ends: Pin<Box<Sleep>>,
     ended: bool,
 }
 
@@ -183,7 +186,7 @@ impl From<Undecodable> for Unmade {
 
 struct Bookmarks {
     interval: Interval,
-    before_end: Option<Instant>,
+    before_end: Option<Pin<Box<Sleep>>>,
     /// Where the watch began: the client knows so much.
     start: Revision,
 }
@@ -235,7 +238,8 @@ impl Registry {
         let bookmarks = request.bookmarks.then(|| {
             let mut interval = interval_at(Instant::now() + BOOKMARK_EVERY, BOOKMARK_EVERY);
             interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            let before_end = (request.timeout > BOOKMARK_BEFORE_END).then(|| ends - BOOKMARK_BEFORE_END);
+            let before_end =
+                (request.timeout > BOOKMARK_BEFORE_END).then(|| Box::pin(sleep_until(ends - BOOKMARK_BEFORE_END)));
             Bookmarks { interval, before_end, start: after }
         });
         Ok(Watch {
@@ -248,7 +252,7 @@ impl Registry {
             change: None,
             bookmarks,
             definition,
-            ends,
+            ends: Box::pin(sleep_until(ends)),
             ended,
         })
     }
@@ -288,7 +292,7 @@ impl Watch {
                 },
                 () = redefined(&mut self.definition) => self.ended = true,
                 due = tick(&mut self.bookmarks) => self.add_bookmark(due),
-                () = tokio::time::sleep_until(self.ends) => self.ended = true,
+                () = &mut self.ends => self.ended = true,
             }
         }
     }
@@ -296,10 +300,11 @@ impl Watch {
     /// Turns the next initial object or the change at hand into an event. One that can't be converted stalls the watch
     /// until it can, as nothing may be left out.
     async fn make_event(&mut self) {
+        let ends = self.ends.deadline();
         let made = tokio::select! {
             biased;
             made = self.try_make_event() => made,
-            () = tokio::time::sleep_until(self.ends) => return self.ended = true,
+            () = sleep_until(ends) => return self.ended = true,
         };
         match made {
             Ok(event) => {
@@ -315,8 +320,8 @@ impl Watch {
             }
             Err(Unmade::Undecodable) => {
                 let again = Instant::now() + RETRY_EVERY;
-                tokio::time::sleep_until(again.min(self.ends)).await;
-                self.ended = Instant::now() >= self.ends;
+                sleep_until(again.min(ends)).await;
+                self.ended = Instant::now() >= ends;
             }
             Err(Unmade::Refused(status)) => self.fail(status),
         }
@@ -326,8 +331,12 @@ impl Watch {
         match (&self.initial, &self.change) {
             (Some(initial), _) => {
                 let Some(stored) = initial.rows.front() else { return Ok(None) };
-                let object = self.selected(stored).await?;
-                Ok(object.map(|object| Event::Object { kind: EventType::Added, object, revision: stored.revision }))
+                let target = self.refreshed().await?;
+                if !self.registry.selects(&target, &self.select, stored).await? {
+                    return Ok(None);
+                }
+                let object = self.registry.encoded(&target.resource, &target.version, stored).await?;
+                Ok(Some(Event::Object { kind: EventType::Added, object, revision: stored.revision }))
             }
             (None, Some(change)) => self.event_of(change).await,
             (None, None) => Ok(None),
@@ -347,17 +356,24 @@ impl Watch {
         if !self.concerns(&change.object) {
             return Ok(None);
         }
-        let now = if change.deleted { None } else { self.selected(&change.object).await? };
-        let before = match &change.previous {
-            Some(previous) => self.selected(previous).await?,
-            None => None,
+        let target = self.refreshed().await?;
+        let is_selected = |stored| self.registry.selects(&target, &self.select, stored);
+        let now = Some(&change.object).filter(|_| !change.deleted);
+        let now = match now {
+            Some(object) if is_selected(object).await? => Some(object),
+            _ => None,
         };
-        let (kind, object) = match (now, before) {
+        let before = match &change.previous {
+            Some(previous) if is_selected(previous).await? => Some(previous),
+            _ => None,
+        };
+        let (kind, stored) = match (now, before) {
             (Some(object), None) => (EventType::Added, object),
             (Some(object), Some(_)) => (EventType::Modified, object),
-            (None, Some(object)) => (EventType::Deleted, object),
+            (None, Some(previous)) => (EventType::Deleted, previous),
             (None, None) => return Ok(None),
         };
+        let object = self.registry.encoded(&target.resource, &target.version, stored).await?;
         Ok(Some(Event::Object { kind, object, revision: change.revision }))
     }
 
@@ -366,14 +382,9 @@ impl Watch {
         namespace.is_empty() || split_key(&self.target, &stored.key).0 == namespace
     }
 
-    /// The object as it is sent, if the selectors select it.
-    async fn selected(&self, stored: &Arc<Stored>) -> Result<Option<Encoded>, Unmade> {
-        let target = self.registry.refresh(&self.target).await.map_err(Unmade::Refused)?;
-        if self.registry.selects(&target, &self.select, stored).await? {
-            Ok(Some(self.registry.encoded(&target.resource, &target.version, stored).await?))
-        } else {
-            Ok(None)
-        }
+    /// What is watched, as it is defined now.
+    async fn refreshed(&self) -> Result<Cow<'_, Target>, Unmade> {
+        self.registry.refresh(&self.target).await.map_err(Unmade::Refused)
     }
 
     /// Tells how far the watch is, once that is further than its beginning.
@@ -418,10 +429,10 @@ enum Due {
 /// Waits for the next time to tell how far a watch is; forever where it does not tell.
 async fn tick(bookmarks: &mut Option<Bookmarks>) -> Due {
     let Some(bookmarks) = bookmarks else { return std::future::pending().await };
-    match bookmarks.before_end {
+    match &mut bookmarks.before_end {
         Some(before_end) => tokio::select! {
             _ = bookmarks.interval.tick() => Due::Minute,
-            () = tokio::time::sleep_until(before_end) => {
+            () = before_end => {
                 bookmarks.before_end = None;
                 Due::End
             }

@@ -12,16 +12,17 @@ use crate::work;
 
 use super::Encoded;
 use super::encoded::{Splice, metadata_field};
+use super::signature::Held;
 
 /// How many derived forms of a state are kept.
 const DERIVED_MAX: usize = 2;
 
 /// The objects of a collection, by key.
-pub(super) type Objects = OrdMap<Arc<str>, Arc<Stored>>;
+pub(super) type Objects = OrdMap<Arc<str>, Held>;
 
 /// Objects as a database gives them, by key.
 pub(super) fn by_key(objects: Vec<Stored>) -> Objects {
-    objects.into_iter().map(|stored| (Arc::clone(&stored.key), Arc::new(stored))).collect()
+    objects.into_iter().map(|stored| (Arc::clone(&stored.key), Held::from(Arc::new(stored)))).collect()
 }
 
 /// One state of one object.
@@ -89,8 +90,13 @@ impl Stored {
         self.bytes.is_empty()
     }
 
-    /// The value of the label `name`. Labels are read once, at the first selection.
+    /// The value of the label `name`.
     pub fn label(&self, name: &str) -> Option<&str> {
+        self.labels().find(|(label, _)| *label == name).map(|(_, value)| value)
+    }
+
+    /// Names and values of all labels. They are read once, at the first selection.
+    pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
         let read = || {
             let labels = self.metadata_field("\"labels\"").and_then(|labels| json::decode(labels).ok());
             let pairs =
@@ -98,7 +104,7 @@ impl Stored {
             pairs.map(|(name, value)| (name.into(), value.as_str().unwrap_or_default().into())).collect()
         };
         let labels = self.labels.get_or_init(|| work::essential(read));
-        labels.iter().find(|(label, _)| **label == *name).map(|(_, value)| &**value)
+        labels.iter().map(|(name, value)| (&**name, &**value))
     }
 
     /// The JSON of a field of the metadata, by its name in quotes; nothing else of the object is decoded.

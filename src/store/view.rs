@@ -4,7 +4,7 @@
 //! up to it. What is read under the lock is never copied: the maps are persistent, a snapshot is another handle on one.
 
 use std::collections::{HashMap, VecDeque};
-use std::ops::Bound;
+use std::ops::{Bound, Deref};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -12,12 +12,13 @@ use imbl::ordmap::DiffItem;
 use tokio::sync::watch;
 
 use crate::meta::Revision;
+use crate::work;
 
 use super::batch::{Foreseen, Live, keys_of};
 use super::feed::{Entry, Newest};
 use super::log::Page;
 use super::stored::Objects;
-use super::{Change, Collection, Stored, Write};
+use super::{Change, Collection, Signature, Stored, Write};
 
 /// How many changes of a collection stay in memory; older ones are read from the log.
 const RECENT_MAX: usize = 2_000;
@@ -114,12 +115,22 @@ impl Snapshot {
     }
 
     /// The objects whose keys begin with `prefix`, from the key `start` on, in byte order.
-    pub fn range<'s>(&'s self, prefix: &'s str, start: Option<&str>) -> impl Iterator<Item = &'s Arc<Stored>> {
+    pub fn range(&self, prefix: &str, start: Option<&str>) -> impl Iterator<Item = &Arc<Stored>> {
+        self.range_of(prefix, start, Signature::NONE)
+    }
+
+    /// Those of [`Snapshot::range`] that may have the labels of a signature; what can't have them is not looked at.
+    pub fn range_of(&self, prefix: &str, start: Option<&str>, labels: Signature) -> impl Iterator<Item = &Arc<Stored>> {
         let from = start.filter(|start| *start > prefix).unwrap_or(prefix);
-        self.objects
-            .range::<(Bound<&str>, Bound<&str>), str>((Bound::Included(from), Bound::Unbounded))
-            .take_while(move |(key, _)| key.starts_with(prefix))
-            .map(|(_, stored)| stored)
+        let end = end_of(prefix);
+        let end = end.as_deref().filter(|end| *end > from).map_or(Bound::Unbounded, Bound::Excluded);
+        let held = self.objects.range::<(Bound<&str>, Bound<&str>), str>((Bound::Included(from), end));
+        held.map(|(_, held)| held)
+            .filter(move |held| {
+                work::step();
+                held.may_have(labels)
+            })
+            .map(Deref::deref)
     }
 
     /// Whether it holds the same objects in the same states as `other`; told at once, and never wrongly affirmed.
@@ -134,8 +145,8 @@ impl Snapshot {
         before: &'s Snapshot,
     ) -> impl Iterator<Item = (&'s Arc<str>, Option<&'s Arc<Stored>>)> {
         before.objects.diff(&self.objects).map(|change| match change {
-            DiffItem::Add(key, stored) => (key, Some(stored)),
-            DiffItem::Update { new: (key, stored), .. } => (key, Some(stored)),
+            DiffItem::Add(key, held) => (key, Some(&**held)),
+            DiffItem::Update { new: (key, held), .. } => (key, Some(&**held)),
             DiffItem::Remove(key, _) => (key, None),
         })
     }
@@ -147,10 +158,17 @@ impl Snapshot {
     /// Makes the key of `change` what it was before it.
     pub(super) fn take_back(&mut self, change: &Change) {
         match &change.previous {
-            Some(previous) => _ = self.objects.insert(Arc::clone(&previous.key), Arc::clone(previous)),
+            Some(previous) => _ = self.objects.insert(Arc::clone(&previous.key), Arc::clone(previous).into()),
             None => _ = self.objects.remove(&change.object.key),
         }
     }
+}
+
+/// Where the texts end that begin with `prefix`: before the first text that is greater than all of them, if there is one.
+fn end_of(prefix: &str) -> Option<String> {
+    let (head, last) = prefix.char_indices().rev().find(|(_, last)| *last < char::MAX)?;
+    let next = (last..=char::MAX).nth(1)?;
+    Some(format!("{}{next}", &prefix[..head]))
 }
 
 /// What a view has of a state that is asked for.
@@ -320,7 +338,7 @@ impl View {
     pub fn get(&self, collection: &Collection, key: &str) -> Option<Option<Arc<Stored>>> {
         let state = self.read();
         let loaded = self.loaded(&state, collection)?;
-        Some(loaded.objects.get(key).cloned())
+        Some(loaded.objects.get(key).map(|held| Arc::clone(held)))
     }
 
     /// What is known of the keys of a batch; `None` where one of their collections is not loaded.
@@ -328,7 +346,7 @@ impl View {
         let state = self.read();
         let mut keys = keys_of(batch);
         for ((collection, key), live) in &mut keys {
-            *live = self.loaded(&state, collection)?.objects.get(key).map(|stored| Live::from(&**stored));
+            *live = self.loaded(&state, collection)?.objects.get(key).map(|stored| Live::from(&***stored));
         }
         Some(Foreseen { before: state.revision, keys })
     }
@@ -461,9 +479,10 @@ impl Loaded {
         }
         let Applied { key, revision, stored, .. } = applied;
         let previous = match &stored {
-            Some(stored) => self.objects.insert(key, Arc::clone(stored)),
+            Some(stored) => self.objects.insert(key, Arc::clone(stored).into()),
             None => self.objects.remove(&key),
         };
+        let previous = previous.map(Arc::<Stored>::from);
         let previous_bytes = previous.as_ref().map_or(0, |previous| previous.bytes.len());
         self.object_bytes = self.object_bytes.saturating_sub(previous_bytes);
         let change = match (stored, previous) {

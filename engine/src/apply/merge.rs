@@ -7,7 +7,7 @@ use super::field_set::FieldSet;
 use super::item::Item;
 use super::type_schema::{Items, ListType, MapType, TypeId, TypeSchema};
 use super::typed::{Candidates, Kind};
-use crate::value::{Map, Value};
+use crate::value::{Key, Map, Value};
 use crate::work;
 
 impl TypeSchema {
@@ -41,10 +41,10 @@ impl TypeSchema {
             if let Some(id) = map.value(name)
                 && let Some(value) = self.merge_values(id, live, applied)
             {
-                merged.push((name.to_owned(), value));
+                merged.push((Key::new(name), value));
             }
         });
-        (!merged.is_empty()).then(|| Value::Object(merged.into_iter().collect()))
+        (!merged.is_empty()).then(|| Value::Object(Map::from_fields(merged)))
     }
 
     fn merge_lists(&self, list: &ListType, live: &Value, applied: &Value) -> Option<Value> {
@@ -75,9 +75,9 @@ impl TypeSchema {
                         }
                         None => value.clone(),
                     };
-                    Some((name.to_owned(), value))
+                    Some((Key::new(name), value))
                 };
-                let rest: Map = fields.iter().filter_map(keep).collect();
+                let rest = Map::from_fields(fields.iter().filter_map(keep).collect());
                 if rest.is_empty() { Value::Null } else { Value::Object(rest) }
             }
             (Some(Kind::List(list)), Value::Array(items)) if !matches!(list.items, Items::Atomic) => {

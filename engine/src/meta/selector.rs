@@ -165,6 +165,18 @@ impl LabelSelector {
         self.requirements.is_empty()
     }
 
+    /// Labels that an object must have to be selected, with the value if there is only one. There may be more to it.
+    pub fn required(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.requirements.iter().filter_map(|Requirement { key, test }| match test {
+            Test::In(values) => {
+                let mut values = values.iter();
+                Some((key.as_str(), values.next().filter(|_| values.next().is_none()).map(String::as_str)))
+            }
+            Test::Exists | Test::Greater(_) | Test::Less(_) => Some((key.as_str(), None)),
+            Test::NotIn(_) | Test::Absent => None,
+        })
+    }
+
     /// Whether it selects an object whose labels are as `label` says.
     pub fn matches<'l>(&self, label: impl Fn(&str) -> Option<&'l str>) -> bool {
         work::steps(self.requirements.len());

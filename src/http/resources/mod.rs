@@ -18,6 +18,7 @@ use std::sync::atomic::Ordering;
 
 use axum::body::Body;
 use axum::http::{Method, Response};
+use futures_util::future::BoxFuture;
 
 use crate::auth::Decision;
 use crate::crd::ServedVersion;
@@ -133,6 +134,7 @@ const fn operation(verb: Verb) -> &'static str {
     }
 }
 
+/// Does what the verb asks for.
 async fn dispatch(
     app: &App,
     exchange: &Exchange,
@@ -148,39 +150,41 @@ async fn dispatch(
         app.registry.store_computed(&target).await?;
     }
     let unsupported = || Status::method_not_allowed(&target.version.group, &target.version.names.plural, verb.as_str());
-    match (target.subresource, verb) {
+    // Boxed, as each is as large as its longest way: those around it would carry and move all of it, whatever the verb.
+    let answered: BoxFuture<'_, Result<Response<Body>, Refusal>> = match (target.subresource, verb) {
         (Subresource::Main, Verb::List) if let Some(of) = computed => {
-            list::list_computed(app, exchange, (&target, of)).await
+            Box::pin(list::list_computed(app, exchange, (&target, of)))
         }
         (Subresource::Main, Verb::Get) if let Some(of) = computed => {
-            get::get_computed(app, exchange, (&target, of)).await
+            Box::pin(get::get_computed(app, exchange, (&target, of)))
         }
-        (Subresource::Main, Verb::List) => list::list(app, exchange, &target).await,
-        (Subresource::Main, Verb::Watch) => watch::watch(app, exchange, target).await,
-        (Subresource::Main, Verb::Create) => create::create(app, exchange, &target, body).await,
-        (Subresource::Main, Verb::Delete) => delete::delete(app, exchange, &target, body).await,
+        (Subresource::Main, Verb::List) => Box::pin(list::list(app, exchange, &target)),
+        (Subresource::Main, Verb::Watch) => Box::pin(watch::watch(app, exchange, target)),
+        (Subresource::Main, Verb::Create) => Box::pin(create::create(app, exchange, &target, body)),
+        (Subresource::Main, Verb::Delete) => Box::pin(delete::delete(app, exchange, &target, body)),
         (Subresource::Main, Verb::DeleteCollection) => {
-            delete_collection::delete_collection(app, exchange, &target, body).await
+            Box::pin(delete_collection::delete_collection(app, exchange, &target, body))
         }
         (Subresource::Part(name), verb) => match part(&target.version, name).map(|part| (part.action, verb)) {
-            Some((Action::IssueToken, Verb::Create)) => create::create_token(app, exchange, &target, body).await,
+            Some((Action::IssueToken, Verb::Create)) => Box::pin(create::create_token(app, exchange, &target, body)),
             Some((action @ (Action::Bind | Action::Evict), Verb::Create)) => {
-                create::act(app, exchange, (&target, action), body).await
+                Box::pin(create::act(app, exchange, (&target, action), body))
             }
             Some((
                 action @ (Action::Log | Action::Connect | Action::Proxy | Action::ConnectService | Action::ConnectNode),
                 _,
-            )) => connect::connect(app, exchange, (&target, action)).await,
-            Some((Action::Write, Verb::Get)) => get::get(app, exchange, &target).await,
-            Some((Action::Write, Verb::Update)) => update::update(app, exchange, &target, body).await,
-            Some((Action::Write, Verb::Patch)) => patch::patch(app, exchange, &target, body).await,
-            _ => Err(unsupported().into()),
+            )) => Box::pin(connect::connect(app, exchange, (&target, action))),
+            Some((Action::Write, Verb::Get)) => Box::pin(get::get(app, exchange, &target)),
+            Some((Action::Write, Verb::Update)) => Box::pin(update::update(app, exchange, &target, body)),
+            Some((Action::Write, Verb::Patch)) => Box::pin(patch::patch(app, exchange, &target, body)),
+            _ => return Err(unsupported().into()),
         },
-        (_, Verb::Get) => get::get(app, exchange, &target).await,
-        (_, Verb::Update) => update::update(app, exchange, &target, body).await,
-        (_, Verb::Patch) => patch::patch(app, exchange, &target, body).await,
-        _ => Err(unsupported().into()),
-    }
+        (_, Verb::Get) => Box::pin(get::get(app, exchange, &target)),
+        (_, Verb::Update) => Box::pin(update::update(app, exchange, &target, body)),
+        (_, Verb::Patch) => Box::pin(patch::patch(app, exchange, &target, body)),
+        _ => return Err(unsupported().into()),
+    };
+    answered.await
 }
 
 /// Notes how long the object is that a request changes, which is decoded beside the request's body.

@@ -94,7 +94,7 @@ impl Registry {
                 warnings.absorb(noted.into_notes());
                 return outcome;
             }
-            target = self.refresh(&target).await?;
+            target = self.refresh(&target).await?.into_owned();
         }
     }
 

@@ -103,9 +103,10 @@ impl State {
     pub fn put(&mut self, collection: &Collection, key: &Arc<str>, revision: Revision, stored: Option<Arc<Stored>>) {
         let kept = self.collections.entry(collection.clone()).or_default();
         let previous = match &stored {
-            Some(stored) => kept.objects.insert(Arc::clone(key), Arc::clone(stored)),
+            Some(stored) => kept.objects.insert(Arc::clone(key), Arc::clone(stored).into()),
             None => kept.objects.remove(key),
         };
+        let previous = previous.map(Arc::<Stored>::from);
         let object = stored.as_ref().or(previous.as_ref());
         if let Some(object) = object.map(Arc::clone) {
             let deleted = stored.is_none();
@@ -123,7 +124,7 @@ impl State {
     }
 
     pub fn get(&self, collection: &Collection, key: &str) -> Option<&Arc<Stored>> {
-        self.collections.get(collection)?.objects.get(key)
+        self.collections.get(collection)?.objects.get(key).map(|held| &**held)
     }
 
     pub fn objects(&self, collection: &Collection) -> Objects {
