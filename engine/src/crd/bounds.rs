@@ -1,9 +1,13 @@
 //! The bounds that a rule lacks: which lists, maps and texts without a limit make it dear, and which limits would make it
 //! cheap enough, be it to fit at all or to leave half of the limit for what is still to come.
 
+use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::fmt;
 
 use crate::cel::cost::{self, model::EXPRESSION_ESTIMATE_MAX};
+use crate::cel::declared::{DeclField, DeclType, Shape};
+use crate::cel::escape::escape;
 use crate::crd::validate::expressions::{RuleCosts, Step};
 use crate::schema::declare::declare;
 use crate::schema::rules::compile::{Expression, cardinality_max};
@@ -111,9 +115,15 @@ pub fn advise(root: &Structural, rule: &RuleCosts) -> Advice {
 /// [`advise`] where a rule sees much and reads little.
 pub fn unbounded_among(root: &Structural, rule: &RuleCosts, nodes: &[Vec<Step>]) -> Vec<Place> {
     let Some(trial) = Trial::new(root, rule) else { return Vec::new() };
-    let is_meant = |place: &Place| trial.is_above(place) || nodes.contains(&place.steps);
-    let places = trial.places().into_iter().filter(|place| is_meant(place) && trial.is_unbounded(place)).collect();
-    trial.relevant(places, trial.cost(&[]))
+    let mut places = trial.places_above();
+    let below: Vec<&[Step]> = nodes.iter().filter_map(|steps| steps.strip_prefix(&*rule.steps)).collect();
+    collect_among(trial.node, &below, &mut rule.steps.clone(), &mut places);
+    places.retain(|place| trial.is_unbounded(place));
+    if places.is_empty() {
+        return places;
+    }
+    let cost = trial.cost(&[]);
+    trial.relevant(places, cost)
 }
 
 /// The node that `steps` lead to.
@@ -128,6 +138,8 @@ struct Trial<'t> {
     /// The nodes from the root down to that of the rule, which is not among them.
     above: Vec<&'t Structural>,
     node: &'t Structural,
+    /// What the rule sees, with the limits of its schema.
+    declared: OnceCell<Option<DeclType>>,
     /// What is cheap enough.
     goal: u64,
 }
@@ -141,7 +153,7 @@ impl<'t> Trial<'t> {
             node = child(node, step)?;
         }
         let expression = rule.compiled.expression.as_ref()?;
-        Some(Trial { rule, expression, above, node, goal: EXPRESSION_ESTIMATE_MAX })
+        Some(Trial { rule, expression, above, node, declared: OnceCell::new(), goal: EXPRESSION_ESTIMATE_MAX })
     }
 
     /// What all evaluations cost with these limits.
@@ -159,27 +171,52 @@ impl<'t> Trial<'t> {
             cardinality = cardinality.zip(elements).map(|(own, more)| own.saturating_mul(more));
         }
         let depth = self.above.len();
-        let mut node = self.node.clone();
-        for bound in bounds.iter().filter(|bound| bound.place.steps.len() >= depth) {
-            if let Some(node) = descend_mut(&mut node, &bound.place.steps[depth..]) {
-                *limit_mut(node.value_validation.get_or_insert_default(), bound.place.keyword) = Some(bound.limit);
-            }
-        }
-        let is_resource = self.above.is_empty() || node.extensions.embedded_resource;
-        let Some(decl) = declare(&node, is_resource) else { return 0 };
+        let bounds: Vec<(&[Step], &Bound)> =
+            bounds.iter().filter_map(|bound| Some((bound.place.steps.get(depth..)?, bound))).collect();
+        let Some(decl) = self.limited(&bounds) else { return 0 };
         let cost = cost::estimate(&self.expression.checked, &decl).max;
         cost.saturating_mul(cardinality.unwrap_or_else(|| cardinality_max(&decl)))
     }
 
+    /// What the rule sees with these limits, each with the way to it from the rule's node.
+    fn limited(&self, bounds: &[(&[Step], &Bound)]) -> Option<Cow<'_, DeclType>> {
+        let is_resource = self.above.is_empty() || self.node.extensions.embedded_resource;
+        let mut declared = Cow::Borrowed(self.declared.get_or_init(|| declare(self.node, is_resource)).as_ref()?);
+        for (steps, bound) in bounds {
+            // A limit changes nothing of the nodes around it: their sizes are the smallest ones.
+            match limited(&declared, self.node, steps, bound) {
+                Some(changed) => declared = Cow::Owned(changed),
+                None => return self.limited_anew(bounds, is_resource).map(Cow::Owned),
+            }
+        }
+        Some(declared)
+    }
+
+    /// The same from the schema, where resources have fields whatever it says.
+    fn limited_anew(&self, bounds: &[(&[Step], &Bound)], is_resource: bool) -> Option<DeclType> {
+        let mut node = self.node.clone();
+        for (steps, bound) in bounds {
+            if let Some(node) = descend_mut(&mut node, steps) {
+                *limit_mut(node.value_validation.get_or_insert_default(), bound.place.keyword) = Some(bound.limit);
+            }
+        }
+        declare(&node, is_resource)
+    }
+
     /// Lists and maps above the rule; lists, maps and texts at its node and below.
     fn places(&self) -> Vec<Place> {
+        let mut places = self.places_above();
+        collect(self.node, &mut self.rule.steps.clone(), &mut places);
+        places
+    }
+
+    fn places_above(&self) -> Vec<Place> {
         let mut places = Vec::new();
         for (depth, node) in self.above.iter().enumerate() {
             if let Some(keyword) = keyword(node).filter(|keyword| *keyword != Keyword::MaxLength) {
                 places.push(Place { steps: self.rule.steps[..depth].to_vec(), keyword });
             }
         }
-        collect(self.node, &mut self.rule.steps.clone(), &mut places);
         places
     }
 
@@ -266,18 +303,82 @@ fn all(places: &[Place], limit: i64) -> Vec<Bound> {
     places.iter().map(|place| bound(place, limit)).collect()
 }
 
+/// What is declared of `node`, with one limit more, at the end of `steps`. `None` where the declaration has no such part, or
+/// has it of itself.
+fn limited(declared: &DeclType, node: &Structural, steps: &[Step], bound: &Bound) -> Option<DeclType> {
+    let Some((step, rest)) = steps.split_first() else {
+        // What is below has no part in it, and does not have to be declared again.
+        let elements = u64::try_from(bound.limit).unwrap_or(0);
+        return match &declared.shape {
+            Shape::List(_) | Shape::Map { .. } => Some(DeclType { max_elements: elements, ..declared.clone() }),
+            Shape::Scalar => {
+                let mut node = node.clone();
+                *limit_mut(node.value_validation.get_or_insert_default(), bound.place.keyword) = Some(bound.limit);
+                declare(&node, false)
+            }
+            Shape::Object(_) => None,
+        };
+    };
+    let below = child(node, step)?;
+    let size_min = declared.min_serialized_size;
+    Some(match (&declared.shape, step) {
+        (Shape::List(items), Step::Items) => {
+            let items = limited(items, below, rest, bound)?;
+            DeclType { min_serialized_size: size_min, ..DeclType::list(items, declared.max_elements) }
+        }
+        (Shape::Map { key, value }, Step::Values) => {
+            let value = limited(value, below, rest, bound)?;
+            let map = DeclType::map((**key).clone(), value, declared.max_elements);
+            DeclType { min_serialized_size: size_min, ..map }
+        }
+        (Shape::Object(object), Step::Property(name)) if name != "metadata" => {
+            let mut object = (**object).clone();
+            let DeclField { decl, .. } = object.fields.get_mut(&*escape(name)?)?;
+            *decl = limited(decl, below, rest, bound)?;
+            DeclType::object(object, size_min)
+        }
+        _ => return None,
+    })
+}
+
 fn collect(node: &Structural, steps: &mut Vec<Step>, places: &mut Vec<Place>) {
     if let Some(keyword) = keyword(node) {
         places.push(Place { steps: steps.clone(), keyword });
     }
-    let values = node.additional_properties.as_ref().and_then(StructuralOrBool::structural);
-    let items = node.items.as_deref().map(|items| (Step::Items, items));
-    let properties = node.properties.iter().map(|(name, property)| (Step::Property(name.to_owned()), property));
-    for (step, below) in items.into_iter().chain(values.map(|values| (Step::Values, values))).chain(properties) {
+    for (step, below) in children(node) {
         steps.push(step);
         collect(below, steps, places);
         steps.pop();
     }
+}
+
+/// The same of those nodes alone that one of `ways` leads to.
+fn collect_among(node: &Structural, ways: &[&[Step]], steps: &mut Vec<Step>, places: &mut Vec<Place>) {
+    if let Some(keyword) = keyword(node).filter(|_| ways.iter().any(|way| way.is_empty())) {
+        places.push(Place { steps: steps.clone(), keyword });
+    }
+    if ways.iter().all(|way| way.is_empty()) {
+        return;
+    }
+    for (step, below) in children(node) {
+        let on: Vec<&[Step]> = ways
+            .iter()
+            .filter_map(|way| way.split_first().filter(|(first, _)| **first == step))
+            .map(|(_, rest)| rest)
+            .collect();
+        if !on.is_empty() {
+            steps.push(step);
+            collect_among(below, &on, steps, places);
+            steps.pop();
+        }
+    }
+}
+
+fn children(node: &Structural) -> impl Iterator<Item = (Step, &Structural)> {
+    let values = node.additional_properties.as_ref().and_then(StructuralOrBool::structural);
+    let items = node.items.as_deref().map(|items| (Step::Items, items));
+    let properties = node.properties.iter().map(|(name, property)| (Step::Property(name.to_owned()), property));
+    items.into_iter().chain(values.map(|values| (Step::Values, values))).chain(properties)
 }
 
 /// What limits the values of a node; `None` where their size is known anyway.

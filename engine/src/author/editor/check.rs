@@ -18,7 +18,7 @@ use super::outline::{Form, Outline, outline};
 use super::text::{Range, Text};
 use super::workspace::{Read, Workspace, read_parts};
 use crate::author::Kind;
-use crate::author::lint::{Finding, Severity as Weight};
+use crate::author::lint::{Finding, Lint, Severity as Weight};
 use crate::author::policies::lint as policy_lint;
 use crate::value::Value;
 use crate::value::yaml::{Broken, Located, Place, decode_each_located};
@@ -236,7 +236,7 @@ impl<'t> Document<'t> {
 
     /// What lints find, as far as it is wanted.
     fn findings(&mut self, choice: &super::workspace::LintChoice, located: &Located, findings: &[Finding]) {
-        for finding in findings.iter().filter(|finding| choice.wants(finding)) {
+        for finding in findings.iter().filter(|finding| choice.wants(finding.lint)) {
             let severity = match finding.lint.severity {
                 Weight::Error => Severity::Error,
                 Weight::Warning => Severity::Warning,
@@ -251,10 +251,10 @@ impl<'t> Document<'t> {
 }
 
 impl super::workspace::LintChoice {
-    /// Whether a finding is told.
-    pub fn wants(&self, finding: &Finding) -> bool {
-        let is_among = |ids: &[String]| ids.iter().any(|id| id == finding.lint.id);
-        (finding.lint.severity >= self.least || is_among(&self.on)) && !is_among(&self.off)
+    /// Whether findings of a lint are told.
+    pub fn wants(&self, lint: &Lint) -> bool {
+        let is_among = |ids: &[String]| ids.iter().any(|id| id == lint.id);
+        (lint.severity >= self.least || is_among(&self.on)) && !is_among(&self.off)
     }
 }
 

@@ -68,23 +68,28 @@ pub fn lint(definition: &Value) -> Result<Vec<Finding>, UnmarshalError> {
 /// A value that the type of definitions can't hold.
 pub fn lint_in(minor: Minor, definition: &Value) -> Result<Vec<Finding>, UnmarshalError> {
     let Priced { kind, costs, .. } = Kind::priced(minor, definition)?;
-    Ok(lint_kind(&kind, &costs, definition))
+    Ok(lint_kind(&kind, &costs, definition, &|_| true))
 }
 
-/// [`lint`] of a definition that was compiled and priced.
-pub fn lint_kind(kind: &Kind, costs: &[SchemaCosts], definition: &Value) -> Vec<Finding> {
+/// [`lint`] of a definition that was compiled and priced, as far as it is `wanted`: what nobody asks for is not looked for.
+pub fn lint_kind(
+    kind: &Kind,
+    costs: &[SchemaCosts],
+    definition: &Value,
+    wanted: &dyn Fn(&Lint) -> bool,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     if definition.str_at(&["apiVersion"]) == "apiextensions.k8s.io/v1beta1" {
-        let mut found = Findings { version: "", is_used: true, findings: &mut findings };
+        let mut found = Findings { version: "", is_used: true, wanted, findings: &mut findings };
         let node = Node { path: "", at: "apiVersion" };
         found.tell(&node, &DEPRECATED, "v1beta1 is no longer served since 1.22", "write it in apiextensions.k8s.io/v1");
         return findings;
     }
-    look_at_definition(kind, definition, &mut findings);
+    look_at_definition(kind, definition, wanted, &mut findings);
     for (index, version) in kind.versions.iter().enumerate() {
         let own = schema_place(index);
         let is_used = version.served && version.deprecation_warning.is_none();
-        let mut found = Findings { version: &version.version, is_used, findings: &mut findings };
+        let mut found = Findings { version: &version.version, is_used, wanted, findings: &mut findings };
         conventions::look_at_version(&mut found, version, &own);
         let costs = costs.iter().find(|costs| costs.path == own || costs.path == SHARED);
         if let Some(costs) = costs {
@@ -115,10 +120,10 @@ fn schema_place(index: usize) -> String {
 }
 
 /// What the server has against the definition, and what it takes but warns of.
-fn look_at_definition(kind: &Kind, written: &Value, findings: &mut Vec<Finding>) {
-    let mut found = Findings { version: "", is_used: true, findings };
+fn look_at_definition(kind: &Kind, written: &Value, wanted: &dyn Fn(&Lint) -> bool, findings: &mut Vec<Finding>) {
+    let mut found = Findings { version: "", is_used: true, wanted, findings };
     conventions::look_at_definition(&mut found, &kind.definition);
-    let structural = structural_errors(&kind.definition);
+    let structural = if kind.errors.is_empty() { Vec::new() } else { structural_errors(&kind.definition) };
     for error in &kind.errors {
         let is_structural =
             |(field, detail): &(String, String)| *detail == error.detail && error.field.ends_with(field.as_str());
@@ -166,13 +171,20 @@ struct Findings<'f> {
     version: &'f str,
     /// Whether its author still works on the version, and not only keeps it for those who have objects of it.
     is_used: bool,
+    /// What somebody asks for.
+    wanted: &'f dyn Fn(&Lint) -> bool,
     findings: &'f mut Vec<Finding>,
 }
 
 impl Findings<'_> {
+    /// Whether a finding of this lint would be told.
+    fn is_told(&self, lint: &Lint) -> bool {
+        (self.is_used || lint.severity == Severity::Error) && (self.wanted)(lint)
+    }
+
     /// Adds a finding, or this version to one that there is already.
     fn tell(&mut self, node: &Node<'_>, lint: &'static Lint, message: impl Into<String>, fix: impl Into<String>) {
-        if !self.is_used && lint.severity != Severity::Error {
+        if !self.is_told(lint) {
             return;
         }
         let version = Some(self.version.to_owned()).filter(|version| !version.is_empty());

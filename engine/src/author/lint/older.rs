@@ -43,7 +43,7 @@ pub fn older(older: &[Minor], newest: Minor, definition: &Value) -> Result<Vec<F
         ignored(&mut told, minor, definition, &kind, &newest)?;
     }
     let mut findings = Vec::new();
-    let mut found = Findings { version: "", is_used: true, findings: &mut findings };
+    let mut found = Findings { version: "", is_used: true, wanted: &|_| true, findings: &mut findings };
     for Told { lint, at, message, fix, minors } in told {
         let verb = if *lint == OLDER_REFUSES { "refused" } else { "ignored" };
         let message = format!("{verb} in Kubernetes {}: {message}", span(&minors));

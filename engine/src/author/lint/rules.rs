@@ -24,6 +24,9 @@ pub fn look(found: &mut Findings<'_>, root: &Structural, costs: &SchemaCosts, ow
         cost(found, &node, root, rule);
         let (Some(expression), Some(decision)) = (&rule.compiled.expression, decision(root, rule)) else { continue };
         verdict(found, &node, rule, expression, &decision);
+        if !found.is_told(&UNBOUNDED) {
+            continue;
+        }
         for place in unbounded_among(root, rule, &decision.read) {
             let (path, at) = (path_of(&place.steps), place_of(own, &place.steps));
             let message = format!("the price of a rule depends on it, and it has no {}", place.keyword);
@@ -55,7 +58,7 @@ fn percent(cost: u64, limit: u64) -> f64 {
 
 /// Rules that take half of what one may cost, or more.
 fn cost(found: &mut Findings<'_>, node: &Node<'_>, root: &Structural, rule: &RuleCosts) {
-    if rule.cost < EXPRESSION_ESTIMATE_MAX / 2 {
+    if rule.cost < EXPRESSION_ESTIMATE_MAX / 2 || !found.is_told(&RULE_COST) {
         return;
     }
     let advice = advise(root, rule);

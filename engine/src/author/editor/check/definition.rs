@@ -48,7 +48,7 @@ fn look(document: &mut Document<'_>, workspace: &Workspace, located: &Located, p
             document.tell(range, Severity::Error, error.kind.reason(), error.to_string());
         }
     }
-    let findings = lint_kind(&priced.kind, &priced.costs, &located.value);
+    let findings = lint_kind(&priced.kind, &priced.costs, &located.value, &|lint| workspace.lints.wants(lint));
     // The definition was read once already.
     let of_older = older(&workspace.older, workspace.minor(), &located.value).unwrap_or_default();
     let findings = findings.into_iter().chain(of_older);
