@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use rustyline::completion::Completer;
+use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
@@ -20,6 +20,7 @@ use super::documents;
 use super::print::{note, output, tell};
 use crate::author::check::node_at;
 use crate::author::convert;
+use crate::author::editor::names::Name;
 use crate::author::eval::{Evaluated, Evaluator, Variable, value_at};
 use crate::author::{Catalog, Kind};
 use crate::crd::ServedVersion;
@@ -255,10 +256,12 @@ fn show_json(found: &Result<Evaluated, String>) -> String {
 struct Names(Evaluator);
 
 impl Completer for Names {
-    type Candidate = String;
+    type Candidate = Pair;
 
-    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
-        Ok(self.0.complete(&line[..at]))
+    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let (start, names) = self.0.complete(&line[..at]);
+        let pair = |Name { label, with, .. }| Pair { display: label, replacement: with };
+        Ok((start, names.into_iter().map(pair).collect()))
     }
 }
 

@@ -3,10 +3,12 @@
 //! In: variables, each with a value and perhaps the node of a schema that declares it, and an expression. Out: what it comes
 //! to, its type, what it costs, and the values of its parts; or what is wrong with it.
 
+use crate::author::editor::names::{Name, names};
 use crate::cel::ast::SourceInfo;
 use crate::cel::cost::{self, model::CALL_LIMIT};
-use crate::cel::declared::{DeclType, Shape};
+use crate::cel::declared::{DeclField, DeclType, ObjectType};
 use crate::cel::env::{Env, Expressions};
+use crate::cel::escape::escape;
 use crate::cel::eval::host::Form;
 use crate::cel::eval::show::literal;
 use crate::cel::eval::{Binding, Program, Value as Cel};
@@ -44,6 +46,13 @@ impl Variable {
         Variable { name: name.to_owned(), value, declared }
     }
 
+    /// The type of what it holds, where nothing declares it.
+    fn shown(&self) -> Type {
+        self.declared
+            .as_ref()
+            .map_or_else(|| shown_type(&self.value).named(&self.name).ty, |declared| declared.decl.ty.clone())
+    }
+
     fn ty(&self) -> Type {
         self.declared.as_ref().map_or(Type::Dyn, |declared| declared.decl.ty.clone())
     }
@@ -73,6 +82,8 @@ pub struct Evaluated {
 /// Expressions over the same variables.
 pub struct Evaluator {
     env: Env,
+    /// The same where what no schema declares has the types that its values show: completion goes by them.
+    shown: Env,
     variables: Vec<Variable>,
 }
 
@@ -86,9 +97,11 @@ impl Evaluator {
             seen.push(variable.name.clone());
             is_new
         });
-        let env = Env::kubernetes(Expressions::Stored);
-        let env = variables.iter().fold(env, |env, variable| env.with_variable(&variable.name, variable.ty()));
-        Evaluator { env, variables }
+        let env_of = |ty: fn(&Variable) -> Type| {
+            let env = Env::kubernetes(Expressions::Stored);
+            variables.iter().fold(env, |env, variable| env.with_variable(&variable.name, ty(variable)))
+        };
+        Evaluator { env: env_of(Variable::ty), shown: env_of(Variable::shown), variables }
     }
 
     /// Evaluates `text`.
@@ -116,73 +129,32 @@ impl Evaluator {
         })
     }
 
-    /// What may stand where `text` ends: where the last word begins, and the names that go on from there.
-    pub fn complete(&self, text: &str) -> (usize, Vec<String>) {
-        let is_name = |character: char| character.is_alphanumeric() || character == '_';
-        let start = text
-            .rfind(|character| !is_name(character))
-            .map_or(0, |at| at + text[at..].chars().next().map_or(0, char::len_utf8));
-        let (before, word) = text.split_at(start);
-        let fits = |name: &String| name.starts_with(word) && name.starts_with(|first: char| first.is_alphabetic());
-        let mut names: Vec<String> = match before.strip_suffix('.') {
-            Some(before) => self.below(before),
-            None => self.variables.iter().map(|variable| variable.name.clone()).collect(),
-        };
-        names.retain(fits);
-        // Behind an object, its fields say more than all functions.
-        if names.is_empty() || !before.ends_with('.') {
-            names.extend(self.env.library.names().map(str::to_owned).filter(fits));
-        }
-        names.sort();
-        names.dedup();
-        (start, names)
-    }
-
-    /// The fields of the value at the end of `text`, as far as that is a path: `self.spec.ports[0]`.
-    fn below(&self, text: &str) -> Vec<String> {
-        let is_of_path = |character: char| character.is_alphanumeric() || "_.[]\"'".contains(character);
-        let start = text
-            .rfind(|character| !is_of_path(character))
-            .map_or(0, |at| at + text[at..].chars().next().map_or(0, char::len_utf8));
-        let mut steps = text[start..].split('.');
-        let name = steps.next().unwrap_or_default();
-        let Some(variable) =
-            self.variables.iter().find(|variable| variable.name == name.split('[').next().unwrap_or(name))
-        else {
-            return Vec::new();
-        };
-        let Some(declared) = &variable.declared else { return fields_of(&variable.value, steps) };
-        let mut decl = within(&declared.decl, name);
-        for step in steps {
-            let Shape::Object(object) = &decl.shape else { return Vec::new() };
-            let Some(field) = object.field(step.split('[').next().unwrap_or(step)) else { return Vec::new() };
-            decl = within(&field.decl, step);
-        }
-        match &decl.shape {
-            Shape::Object(object) => object.fields.keys().cloned().collect(),
-            _ => Vec::new(),
-        }
+    /// What may be written where `text` ends: the byte where the last word begins, and what goes on from there, as in an editor.
+    pub fn complete(&self, text: &str) -> (usize, Vec<Name>) {
+        let signs: Vec<char> = text.chars().collect();
+        let Some((written, mut offered)) = names(&signs, &self.shown) else { return (text.len(), Vec::new()) };
+        let word: String = signs[written].iter().collect();
+        offered.retain(|name| name.label.starts_with(&word));
+        (text.len() - word.len(), offered)
     }
 }
 
-/// The items of a list, or the entries of a map, where a step has an index.
-fn within<'d>(decl: &'d DeclType, step: &str) -> &'d DeclType {
-    let mut decl = decl;
-    for _ in step.matches('[') {
-        decl = match &decl.shape {
-            Shape::List(items) => items,
-            Shape::Map { value, .. } => value,
-            _ => return decl,
-        };
-    }
-    decl
-}
-
-/// The fields of what no schema declares.
-fn fields_of<'t>(value: &Value, mut steps: impl Iterator<Item = &'t str>) -> Vec<String> {
-    match steps.next() {
-        Some(step) => value.get(step).map_or_else(Vec::new, |below| fields_of(below, steps)),
-        None => value.as_object().into_iter().flat_map(|fields| fields.keys()).map(str::to_owned).collect(),
+/// The type that a value shows, for what no schema declares.
+fn shown_type(value: &Value) -> DeclType {
+    let scalar = |ty| DeclType::scalar(ty, 0, 0);
+    match value {
+        Value::Null => scalar(Type::Dyn),
+        Value::Bool(_) => scalar(Type::Bool),
+        Value::Int(_) => scalar(Type::Int),
+        Value::Float(_) => scalar(Type::Double),
+        Value::String(_) => scalar(Type::String),
+        Value::Array(items) => DeclType::list(items.first().map_or_else(|| scalar(Type::Dyn), shown_type), 0),
+        Value::Object(fields) => {
+            let fields = fields.iter().filter_map(|(name, value)| {
+                Some((escape(name)?.into_owned(), DeclField { decl: shown_type(value), required: false }))
+            });
+            DeclType::object(ObjectType { fields: fields.collect(), ..ObjectType::new("object") }, 0)
+        }
     }
 }
 
@@ -243,14 +215,25 @@ properties:
         let by_hand = Evaluator::new(vec![Variable::untyped("x", value)]);
         let found = by_hand.evaluate("x.a.map(i, i * 2)").expect("it compiles");
         assert_eq!((found.value.as_deref(), found.cost_max), (Ok("[2, 4]"), None));
-        assert_eq!(by_hand.complete("x.").1.first().map(String::as_str), Some("a"));
+        assert_eq!(by_hand.complete("x.").1.first().map(|name| name.label.as_str()), Some("a"));
+        assert_eq!(by_hand.complete("x.a.exi").1.len(), 3, "macros of lists, as `a` is one");
     }
 
     #[test]
     fn names_are_completed() {
         let evaluator = evaluator();
-        assert_eq!(evaluator.complete("1 < sel"), (4, vec!["self".to_owned()]));
-        assert_eq!(evaluator.complete("self.mi").1, ["min"]);
-        assert_eq!(evaluator.complete("self.names[0].fir").1, ["first"]);
+        let check = |text: &str, start: usize, expected: &[&str]| {
+            let (found, names) = evaluator.complete(text);
+            assert_eq!(
+                (found, names.iter().map(|name| name.with.as_str()).collect::<Vec<_>>()),
+                (start, expected.to_vec())
+            );
+        };
+        check("1 < sel", 4, &["self"]);
+        check("self.mi", 5, &["min"]);
+        check("self.names[0].fir", 14, &["first"]);
+        check("self.names.all(n, n.fir", 20, &["first"]);
+        check("self.names.all(n, n.first.startsW", 26, &["startsWith("]);
+        check("self.min == 'se", 15, &[]);
     }
 }

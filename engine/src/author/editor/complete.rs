@@ -9,13 +9,12 @@ use std::sync::Arc;
 use super::cursor::{Cursor, Slot, cursor};
 use super::documents::{Head, Sort, part_at};
 use super::expression::{Expression, expression_at};
+use super::names::{Name, names};
 use super::outline::{Form, Outline, Step, outline};
 use super::shape::{Field, Shape};
 use super::text::{Edit, Position, Text};
-use super::types::{MACROS, Typed, fits, typed};
 use super::workspace::Workspace;
 use crate::cel::env::{Env, Expressions};
-use crate::cel::function::Function;
 use crate::cel::types::Type;
 use crate::kinds::{self, runtime_config::RuntimeConfig};
 use crate::meta::minor::Minor;
@@ -336,58 +335,11 @@ impl Workspace {
     fn in_expression(&self, around: &Around<'_>, text: &Text, expression: &Expression) -> Vec<Completion> {
         let Some(env) = self.environment(around, expression) else { return Vec::new() };
         let at = expression.index(around.offset);
-        let Some(Typed { written, receiver, env }) = typed(&expression.text[..at], &env) else { return Vec::new() };
+        let Some((written, offered)) = names(&expression.text[..at], &env) else { return Vec::new() };
         let bytes = expression.bytes(written);
         let range = text.range(&(around.start + bytes.start..around.start + bytes.end));
-        let offer = |label: String, sign: Sign, detail: String, with: String| {
-            completion(label, sign, detail, Edit { range, text: with })
-        };
-        let mut offered = Vec::new();
-        match &receiver {
-            Some(Type::Object(object)) => {
-                let fields = object.fields.iter();
-                offered
-                    .extend(fields.map(|(name, field)| {
-                        offer(name.clone(), Sign::Field, field.decl.ty.to_string(), name.clone())
-                    }));
-            }
-            Some(_) => {}
-            None => {
-                let variables = env.variables.iter().filter(|variable| !variable.name.contains('.'));
-                offered.extend(variables.map(|variable| {
-                    offer(variable.name.clone(), Sign::Variable, variable.ty.to_string(), variable.name.clone())
-                }));
-                offered.push(offer(
-                    "has".to_owned(),
-                    Sign::Keyword,
-                    "has(x.field): whether it is set".to_owned(),
-                    "has(".to_owned(),
-                ));
-                offered.extend(
-                    ["true", "false", "null"]
-                        .map(|word| offer(word.to_owned(), Sign::Keyword, String::new(), word.to_owned())),
-                );
-            }
-        }
-        if matches!(&receiver, Some(Type::List(_) | Type::Map(_) | Type::Dyn | Type::Opaque(_))) {
-            let is_optional = |receiver: &Type| receiver.optional_content().is_some();
-            let known = MACROS.iter().filter(|(name, _)| match &receiver {
-                Some(Type::Dyn) => true,
-                Some(ty) => is_optional(ty) == name.starts_with("opt"),
-                None => false,
-            });
-            offered.extend(known.map(|(name, parameters)| {
-                offer((*name).to_owned(), Sign::Keyword, format!("({parameters})"), format!("{name}("))
-            }));
-        }
-        let mut names: Vec<&str> = env.library.names().filter(|name| is_name(name)).collect();
-        names.sort_unstable();
-        for function in names.iter().filter_map(|name| env.library.function(name)) {
-            if let Some(signature) = signature(function, receiver.as_ref()) {
-                offered.push(offer(function.name.to_owned(), Sign::Function, signature, format!("{}(", function.name)));
-            }
-        }
-        offered
+        let offer = |Name { label, sign, detail, with }| completion(label, sign, detail, Edit { range, text: with });
+        offered.into_iter().map(offer).collect()
     }
 }
 
@@ -416,23 +368,6 @@ pub(super) fn node_of<'s>(root: &'s Structural, path: &[Step]) -> Option<&'s Str
         };
     }
     Some(node)
-}
-
-/// A signature of a function for a receiver, or without one; `None` where it can't be called so.
-pub(super) fn signature(function: &Function, receiver: Option<&Type>) -> Option<String> {
-    let fitting = function.overloads.iter().find(|overload| match receiver {
-        Some(receiver) => overload.is_member && overload.params.first().is_some_and(|param| fits(param, receiver)),
-        None => !overload.is_member,
-    })?;
-    let skipped = usize::from(fitting.is_member);
-    let params: Vec<String> = fitting.params.iter().skip(skipped).map(Type::to_string).collect();
-    Some(format!("({}): {}", params.join(", "), fitting.result))
-}
-
-/// Operators have names that no expression can use.
-fn is_name(name: &str) -> bool {
-    name.starts_with(|sign: char| sign.is_ascii_alphabetic())
-        && name.chars().all(|sign| sign.is_ascii_alphanumeric() || "._".contains(sign))
 }
 
 /// The fields that stand beside a place.

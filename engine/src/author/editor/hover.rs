@@ -5,9 +5,10 @@
 
 use std::fmt::Write as _;
 
-use super::complete::{Around, node_of, signature};
+use super::complete::{Around, node_of};
 use super::documents::Sort;
 use super::expression::{Expression, expression_at};
+use super::names::signature;
 use super::outline::{Step, shown};
 use super::text::{Position, Range, Text};
 use super::types::type_at;

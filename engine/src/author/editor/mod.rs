@@ -18,6 +18,7 @@ pub mod workspace;
 mod shape;
 mod expression;
 mod types;
+pub mod names;
 pub mod check;
 pub mod complete;
 pub mod hover;

@@ -1,0 +1,96 @@
+//! What may be written in an expression.
+//!
+//! In: the text of an expression up to a place, and the environment that it is checked in. Out: the fields, variables,
+//! functions and macros that may go on from there. Editors, the playground and `skiff eval` offer these.
+
+use std::ops::Range;
+
+use super::complete::Sign;
+use super::types::{MACROS, Typed, fits, typed};
+use crate::cel::env::Env;
+use crate::cel::function::Function;
+use crate::cel::types::Type;
+
+/// Something that may be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// As it is shown.
+    pub label: String,
+    /// What it is.
+    pub sign: Sign,
+    /// Its type or its parameters.
+    pub detail: String,
+    /// What is written: of what has parameters, with its parenthesis.
+    pub with: String,
+}
+
+impl Name {
+    fn new(label: &str, sign: Sign, detail: String) -> Name {
+        Name { label: label.to_owned(), sign, detail, with: label.to_owned() }
+    }
+
+    fn called(label: &str, sign: Sign, detail: String) -> Name {
+        Name { with: format!("{label}("), ..Name::new(label, sign, detail) }
+    }
+}
+
+/// What may be written at the end of `text`, in place of which of its characters; `None` within a text in quotes or a comment.
+pub fn names(text: &[char], env: &Env) -> Option<(Range<usize>, Vec<Name>)> {
+    let Typed { written, receiver, env } = typed(text, env)?;
+    let mut offered = match &receiver {
+        Some(Type::Object(object)) => {
+            let fields = object.fields.iter();
+            fields.map(|(name, field)| Name::new(name, Sign::Field, field.decl.ty.to_string())).collect()
+        }
+        Some(_) => Vec::new(),
+        None => at_the_start(&env),
+    };
+    offered.extend(receiver.iter().flat_map(macros));
+    let mut functions: Vec<&str> = env.library.names().filter(|name| is_name(name)).collect();
+    functions.sort_unstable();
+    offered.extend(functions.iter().filter_map(|name| env.library.function(name)).filter_map(|function| {
+        let signature = signature(function, receiver.as_ref())?;
+        Some(Name::called(function.name, Sign::Function, signature))
+    }));
+    Some((written, offered))
+}
+
+/// Variables and words.
+fn at_the_start(env: &Env) -> Vec<Name> {
+    let variables = env.variables.iter().filter(|variable| !variable.name.contains('.'));
+    let mut names: Vec<Name> =
+        variables.map(|variable| Name::new(&variable.name, Sign::Variable, variable.ty.to_string())).collect();
+    names.push(Name::called("has", Sign::Keyword, "has(x.field): whether it is set".to_owned()));
+    names.extend(["true", "false", "null"].map(|word| Name::new(word, Sign::Keyword, String::new())));
+    names
+}
+
+/// The macros that a value of a type has.
+fn macros(receiver: &Type) -> Vec<Name> {
+    let is_known = |name: &str| match receiver {
+        Type::Dyn => true,
+        Type::List(_) | Type::Map(_) | Type::Opaque(_) => {
+            receiver.optional_content().is_some() == name.starts_with("opt")
+        }
+        _ => false,
+    };
+    let known = MACROS.iter().filter(|(name, _)| is_known(name));
+    known.map(|(name, parameters)| Name::called(name, Sign::Keyword, format!("({parameters})"))).collect()
+}
+
+/// A signature of a function for a receiver, or without one; `None` where it can't be called so.
+pub fn signature(function: &Function, receiver: Option<&Type>) -> Option<String> {
+    let fitting = function.overloads.iter().find(|overload| match receiver {
+        Some(receiver) => overload.is_member && overload.params.first().is_some_and(|param| fits(param, receiver)),
+        None => !overload.is_member,
+    })?;
+    let skipped = usize::from(fitting.is_member);
+    let params: Vec<String> = fitting.params.iter().skip(skipped).map(Type::to_string).collect();
+    Some(format!("({}): {}", params.join(", "), fitting.result))
+}
+
+/// Operators have names that no expression can use.
+fn is_name(name: &str) -> bool {
+    name.starts_with(|sign: char| sign.is_ascii_alphabetic())
+        && name.chars().all(|sign| sign.is_ascii_alphanumeric() || "._".contains(sign))
+}
