@@ -232,17 +232,40 @@ impl Lint {
             found.push(one);
             texts.push(edited.unwrap_or(source));
         }
+        if self.fix
+            && let Err(message) = self.fix_policies(&mut texts, &mut found)
+        {
+            tell(message);
+            is_readable = false;
+        }
         self.look_at_policies(&texts, &mut found);
         Ok((found, is_readable))
     }
 
+    /// Fixes what can be fixed in policies and bindings.
+    fn fix_policies(&self, sources: &mut [Source], found: &mut [Found]) -> Result<(), String> {
+        let places = places(sources);
+        let manifests: Vec<&Value> = places.iter().map(|(_, document)| &document.value).collect();
+        let mut by_file: BTreeMap<usize, Vec<(usize, Finding)>> = BTreeMap::new();
+        for (index, finding) in policy_lint::lint(&manifests) {
+            let (at, document) = places[index];
+            if document.is_whole() && self.is_wanted(finding.lint) {
+                by_file.entry(at).or_default().push((document.index, finding));
+            }
+        }
+        for (at, findings) in by_file {
+            let findings: Vec<(usize, &Finding)> = findings.iter().map(|(index, finding)| (*index, finding)).collect();
+            if let Some((fixed, edited)) = rewrite(&sources[at], &findings)? {
+                found[at].fixed += fixed;
+                sources[at] = edited;
+            }
+        }
+        Ok(())
+    }
+
     /// Adds what is found in policies, for which all files count together.
     fn look_at_policies(&self, sources: &[Source], found: &mut [Found]) {
-        let places: Vec<(usize, &Document)> = sources
-            .iter()
-            .enumerate()
-            .flat_map(|(at, source)| source.documents.iter().map(move |document| (at, document)))
-            .collect();
+        let places = places(sources);
         let manifests: Vec<&Value> = places.iter().map(|(_, document)| &document.value).collect();
         for (at, _) in places.iter().filter(|(_, document)| is_policy(&document.value)) {
             found[*at].policies += 1;
@@ -303,25 +326,36 @@ impl Lint {
 
     /// Fixes what can be fixed, and looks again at what is left, which comes with it.
     fn fix_file(&self, source: &Source, found: Found, minor: Minor) -> Result<(Found, Option<Source>), String> {
-        if source.name == "-" {
-            return Err("what comes from stdin can't be fixed: name a file".to_owned());
-        }
         let editable = found.findings.iter().filter(|found| found.is_whole);
         let editable: Vec<(usize, &Finding)> = editable.map(|found| (found.index, &found.finding)).collect();
-        let edited = fix(&source.text, &editable);
-        let fixed = edited.is_fixed.iter().filter(|is_fixed| **is_fixed).count();
-        if fixed == 0 {
-            return Ok((found, None));
-        }
-        fs::write(&source.name, &edited.text)
-            .map_err(|error| format!("`{}` can't be written: {error}", source.name))?;
-        let edited = Source::of_text(&source.name, edited.text.into());
-        if let Some(fault) = edited.faults.first() {
-            return Err(fault.message.clone());
-        }
+        let Some((fixed, edited)) = rewrite(source, &editable)? else { return Ok((found, None)) };
         let found = self.look(&edited, minor)?;
         Ok((Found { fixed, ..found }, Some(edited)))
     }
+}
+
+/// Fixes what can be fixed in a file; how much that is, with what it reads then.
+fn rewrite(source: &Source, findings: &[(usize, &Finding)]) -> Result<Option<(usize, Source)>, String> {
+    if source.name == "-" {
+        return Err("what comes from stdin can't be fixed: name a file".to_owned());
+    }
+    let edited = fix(&source.text, findings);
+    let fixed = edited.is_fixed.iter().filter(|is_fixed| **is_fixed).count();
+    if fixed == 0 {
+        return Ok(None);
+    }
+    fs::write(&source.name, &edited.text).map_err(|error| format!("`{}` can't be written: {error}", source.name))?;
+    let edited = Source::of_text(&source.name, edited.text.into());
+    match edited.faults.first() {
+        Some(fault) => Err(fault.message.clone()),
+        None => Ok(Some((fixed, edited))),
+    }
+}
+
+/// All documents, each with the number of its file.
+fn places(sources: &[Source]) -> Vec<(usize, &Document)> {
+    let numbered = sources.iter().enumerate();
+    numbered.flat_map(|(at, source)| source.documents.iter().map(move |document| (at, document))).collect()
 }
 
 /// The minors from `oldest` on that are older than `newest`.

@@ -261,6 +261,52 @@ spec:
 }
 
 #[test]
+fn policies_and_bindings_are_fixed() {
+    let before = "\
+# Nobody reads this.
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: short}
+spec:
+  matchConstraints:
+    resourceRules: # all of them
+    - {apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}
+    - {apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [ships]}
+  variables:
+  - name: unread
+    expression: '1'
+  validations:
+  - expression: 'true'
+  - expression: object.metadata.name != 'a' # the rest
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: short}
+spec:
+  policyName: short
+  paramRef:
+    name: limits
+    parameterNotFoundAction: Deny
+  validationActions: [Deny]
+";
+    let folder = folder("lint-fix-policies", &[("policies.yaml", before)]);
+    check(&folder, &["lint", "--fix", "policies.yaml"], 0, "0 findings in 2 policies and bindings, 4 fixed\n");
+    let gone = [
+        "    - {apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [ships]}\n",
+        "  variables:\n  - name: unread\n    expression: '1'\n",
+        "  - expression: 'true'\n",
+        "  paramRef:\n    name: limits\n    parameterNotFoundAction: Deny\n",
+    ];
+    let expected = gone.iter().fold(before.to_owned(), |text, gone| text.replace(gone, ""));
+    assert_eq!(fs::read_to_string(folder.join("policies.yaml")).expect("it is there"), expected);
+    // What is left of a policy must say something.
+    let only = before.replace("  - expression: object.metadata.name != 'a' # the rest\n", "");
+    fs::write(folder.join("policies.yaml"), only).expect("the folder is writable");
+    let output = skiff(&folder, &["lint", "--fix", "policies.yaml"]);
+    assert!(text(&output.stdout).contains("1 finding in 2 policies and bindings, 3 fixed"), "{output:?}");
+}
+
+#[test]
 fn fixes_of_json_stay_json() {
     let crd = kubeskiff::value::yaml::decode(BOATS.as_bytes()).expect("boats are YAML");
     let crd = String::from_utf8(kubeskiff::value::json::encode(&crd)).expect("JSON is text");

@@ -247,6 +247,136 @@ fn policies_are_checked_and_asked() {
     assert!(faults.iter().any(|fault| fault.contains("lenght")), "{faults:?}");
 }
 
+/// The action of that name.
+#[track_caller]
+fn named<'a>(actions: &'a [Value], title: &str) -> &'a Value {
+    let titles: Vec<&str> = actions.iter().filter_map(|action| action["title"].as_str()).collect();
+    assert!(titles.contains(&title), "not among {titles:?}: {title}");
+    actions.iter().find(|action| action["title"] == title).expect("its title is there")
+}
+
+/// Runs a new suite that an action writes; what it says.
+fn written_suite(folder: &Folder, file: &str, action: &Value) -> String {
+    let changes = action["edit"]["documentChanges"].as_array().expect("there are some");
+    let suite = changes.last().expect("there is one")["edits"][0]["newText"].as_str().expect("it is text");
+    let path = folder.0.join(file);
+    std::fs::write(&path, suite).expect("the folder is ours");
+    let run = std::process::Command::new(env!("CARGO_BIN_EXE_skiff")).arg("test").arg(&path).output().expect("it runs");
+    assert!(run.status.success(), "{suite}\n{}", String::from_utf8_lossy(&run.stdout));
+    suite.to_owned()
+}
+
+#[test]
+fn policies_are_mended_bound_and_tested() {
+    let (folder, mut client) = harbour("policy-actions");
+    let uri = folder.uri("policy.yaml");
+    let (policy, binding) = POLICY.split_once("---\n").expect("there are two");
+    let policy = policy.replace(
+        "  validations:\n",
+        "  variables:\n  - {name: unread, expression: '1'}\n  validations:\n  - expression: 'true'\n",
+    );
+    std::fs::write(folder.0.join("policy.yaml"), &policy).expect("the folder is ours");
+    client.open(&uri, &policy);
+    assert_eq!(client.faults(&uri).len(), 3);
+    let text = applied(&policy, named(&client.actions(&uri, (8, 4)), "variable-unread: remove the variable"));
+    assert!(!text.contains("unread"), "{text}");
+    client.replace(&uri, &text);
+    let title = "validation-never-fails: remove the validation, or correct it";
+    let text = applied(&text, named(&client.actions(&uri, (8, 8)), title));
+    client.replace(&uri, &text);
+    let text = applied(&text, named(&client.actions(&uri, (2, 0)), "Add a binding"));
+    assert!(text.contains("kind: ValidatingAdmissionPolicyBinding") && text.contains("policyName: short"), "{text}");
+    client.replace(&uri, &text);
+    assert_eq!(client.faults(&uri), Vec::<String>::new());
+    std::fs::write(folder.0.join("policy.yaml"), &text).expect("the folder is ours");
+    let suite = written_suite(&folder, "short.suite.yaml", named(&client.actions(&uri, (0, 0)), "Write a test"));
+    assert!(suite.starts_with("crds: [\"crds/boats.yaml\"]\npolicies: [\"policy.yaml\"]\n"), "{suite}");
+    assert!(suite.contains("length: 2"), "what the policy reads: {suite}");
+
+    let other = folder.uri("binding.yaml");
+    client.open(&other, &binding.replace("policyName: short", "policyName: shrt"));
+    let edited = applied(&binding.replace("short", "shrt"), named(&client.actions(&other, (3, 0)), "Use policy short"));
+    assert!(edited.contains("policyName: short"), "{edited}");
+}
+
+#[test]
+fn a_policy_that_may_be_too_dear_gets_bounds_in_the_definition() {
+    let (folder, mut client) = harbour("policy-bounds");
+    let uri = folder.uri("policy.yaml");
+    let dear = "object.spec.crew.all(c, object.spec.crew.all(d, c.name != d.name || c == d))";
+    client.open(&uri, &POLICY.replace("object.spec.length < 20", dear));
+    let actions = client.actions(&uri, (0, 0));
+    let bound = actions
+        .iter()
+        .find(|action| action["title"].as_str().is_some_and(|title| title.starts_with("Set maxItems")))
+        .expect("there is one");
+    assert!(bound["title"].as_str().is_some_and(|title| title.ends_with(" in crds/boats.yaml")), "{bound}");
+    assert_eq!(bound["edit"]["documentChanges"][0]["textDocument"]["uri"], folder.uri("crds/boats.yaml"));
+    let edited = applied(BOATS, bound);
+    assert!(edited.contains("maxItems: ") && edited.contains("maxLength: "), "{edited}");
+    std::fs::write(folder.0.join("crds/boats.yaml"), &edited).expect("the folder is ours");
+    client.stop();
+    let mut client = Client::start(Some(&folder.0));
+    client.open(&uri, &POLICY.replace("object.spec.length < 20", dear));
+    let titles: Vec<Value> = client.actions(&uri, (0, 0)).iter().map(|action| action["title"].clone()).collect();
+    assert_eq!(titles, ["Write a test"]);
+}
+
+#[test]
+fn a_binding_gets_the_parameters_that_there_are() {
+    let (folder, mut client) = harbour("params");
+    let uri = folder.uri("policy.yaml");
+    let limit =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: limits, namespace: default}\ndata: {longest: '20'}\n";
+    let text = POLICY.replace("spec:\n  match", "spec:\n  paramKind: {apiVersion: v1, kind: ConfigMap}\n  match");
+    let text = format!("{text}---\n{limit}");
+    client.open(&uri, &text);
+    let faults = client.faults(&uri);
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    let edited = applied(&text, named(&client.actions(&uri, (15, 3)), "Set paramRef to limits"));
+    client.replace(&uri, &edited);
+    assert_eq!(client.faults(&uri), Vec::<String>::new(), "{edited}");
+}
+
+#[test]
+fn suites_are_told_what_they_lack_and_expect() {
+    let (folder, client) = harbour("suite-actions");
+    std::fs::write(folder.0.join("policy.yaml"), POLICY).expect("the folder is ours");
+    client.stop();
+    let mut client = Client::start(Some(&folder.0));
+    let uri = folder.uri("tests/boats.suite.yaml");
+    let object = "apiVersion: harbour.example.com/v1, kind: Boat, metadata: {name: a}";
+    let text = format!(
+        "# Boats.\ncases:\n- name: long # and wide\n  object: {{{object}, spec: {{length: 30}}}}\n  expect: {{message: too \
+         long}}\n- {{name: short, object: {{{object}, spec: {{length: 1}}}}}}\n"
+    );
+    client.open(&uri, &text);
+    let faults = client.faults(&uri);
+    assert_eq!(faults.len(), 3, "{faults:?}");
+    assert!(faults[0].ends_with("crds does not name ../crds/boats.yaml, which defines Boat"), "{faults:?}");
+    let text = applied(&text, named(&client.actions(&uri, (1, 0)), "Add ../crds/boats.yaml to crds"));
+    client.replace(&uri, &text);
+    let text = applied(&text, named(&client.actions(&uri, (3, 4)), "Add ../policy.yaml to policies"));
+    client.replace(&uri, &text);
+    let faults = client.faults(&uri);
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    let text = applied(&text, named(&client.actions(&uri, (7, 4)), "Expect what comes of `short`"));
+    client.replace(&uri, &text);
+    assert_eq!(client.faults(&uri), Vec::<String>::new(), "{text}");
+    assert!(text.contains("name: long # and wide"), "{text}");
+    let path = folder.0.join("tests/boats.suite.yaml");
+    std::fs::create_dir_all(path.parent().expect("it has one")).expect("the folder is ours");
+    std::fs::write(&path, &text).expect("the folder is ours");
+    let run = std::process::Command::new(env!("CARGO_BIN_EXE_skiff")).arg("test").arg(&path).output().expect("it runs");
+    assert!(run.status.success(), "{text}\n{}", String::from_utf8_lossy(&run.stdout));
+    // A name that leads nowhere.
+    let text = text.replace("../crds/boats.yaml", "boats.yaml");
+    client.replace(&uri, &text);
+    let text = applied(&text, named(&client.actions(&uri, (1, 8)), "Use ../crds/boats.yaml"));
+    client.replace(&uri, &text);
+    assert_eq!(client.faults(&uri), Vec::<String>::new(), "{text}");
+}
+
 #[test]
 fn a_text_has_symbols_and_colours() {
     let (folder, mut client) = harbour("symbols");

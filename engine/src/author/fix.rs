@@ -1,4 +1,4 @@
-//! Edits of a definition's text that change nothing for objects.
+//! Edits of the text of a definition or a policy that change nothing for objects.
 //!
 //! In: a text, and findings in its documents. Out: the text with what can be fixed fixed, comments and all else as it was.
 //! An edit is made from the places of nodes and then proved: the text must read as the document that is meant, or the edit
@@ -24,6 +24,8 @@ enum Change {
     Set { at: String, name: &'static str, value: Value },
     /// The item or field at this place goes.
     Remove { at: String },
+    /// The item at this place goes, unless it is the last of its list, without which the rest means something else.
+    RemoveOne { at: String },
 }
 
 /// A change, and the bytes that it is about.
@@ -92,9 +94,19 @@ pub fn set(text: &str, document: usize, at: &str, name: &'static str, limit: i64
     found.iter().map(|document| &document.value).eq(&wanted).then_some(changed)
 }
 
+/// Whether [`fix`] knows what to write for a finding.
+pub fn is_fixable(finding: &Finding) -> bool {
+    !finding.places.is_empty() && finding.places.iter().all(|at| change(finding, at).is_some())
+}
+
 fn change(finding: &Finding, at: &str) -> Option<Change> {
+    let item = at.rfind(']').map_or("", |end| &at[..=end]).to_owned();
     let at = at.to_owned();
     match finding.lint.id {
+        "variable-unread" | "condition-always-holds" => Some(Change::Remove { at: item }),
+        "validation-never-fails" => Some(Change::RemoveOne { at: item }),
+        "match-never" if item == at && at.contains(".resourceRules[") => Some(Change::RemoveOne { at }),
+        "binding-params" if at == "spec.paramRef" => Some(Change::Remove { at }),
         // What a list without a type is anyway.
         "list-type-missing" => Some(Change::Set { at, name: "x-kubernetes-list-type", value: Value::from("atomic") }),
         "rule-never-fails" => Some(Change::Remove { at }),
@@ -112,8 +124,12 @@ impl Change {
             Change::Set { at, name, value } => {
                 node_mut(document, &steps(at))?.as_object_mut()?.insert(*name, value.clone());
             }
-            Change::Remove { at } => {
+            Change::Remove { at } | Change::RemoveOne { at } => {
                 let steps = steps(at);
+                if matches!(self, Change::RemoveOne { .. }) {
+                    let (_, holder) = steps.split_last()?;
+                    node(document, holder)?.as_array().filter(|items| items.len() > 1)?;
+                }
                 remove(document, &steps)?;
                 let (_, holder) = steps.split_last()?;
                 // A list without items goes, too.
@@ -200,8 +216,10 @@ impl<'t> Lines<'t> {
     fn edit(&self, located: &Located, change: &Change) -> Option<(Range<usize>, String)> {
         match change {
             Change::Set { at, name, value } => self.set(located, at, name, value),
-            Change::Remove { at } if at.ends_with(']') => self.item(located, at),
-            Change::Remove { at } => self.field_line(located.place(at), steps(at).last()?),
+            Change::Remove { at } | Change::RemoveOne { at } if at.ends_with(']') => self.item(located, at),
+            Change::Remove { at } | Change::RemoveOne { at } => {
+                self.field_lines(located.key_place(at), steps(at).last()?)
+            }
         }
     }
 
@@ -261,10 +279,16 @@ impl<'t> Lines<'t> {
         (!is_only || is_alone).then(|| (self.start(start)..self.start(end), String::new()))
     }
 
-    /// The line of a field that has it for itself.
-    fn field_line(&self, place: Place, name: &str) -> Option<(Range<usize>, String)> {
-        let line = place.line - 1;
-        let is_alone = self.line(line)?.trim_start().strip_prefix(name)?.starts_with(':');
-        is_alone.then(|| (self.start(line)..self.start(line + 1), String::new()))
+    /// The lines of a field that has them for itself: the first, and those below that are indented deeper.
+    fn field_lines(&self, place: Place, name: &str) -> Option<(Range<usize>, String)> {
+        let first = place.line - 1;
+        let opening = self.line(first)?;
+        let indent = opening.len() - opening.trim_start().len();
+        if !opening.trim_start().strip_prefix(name)?.starts_with(':') {
+            return None;
+        }
+        let is_below = |line: &str| !line.trim().is_empty() && line.len() - line.trim_start().len() > indent;
+        let below = (first + 1..).take_while(|next| self.line(*next).is_some_and(is_below)).count();
+        Some((self.start(first)..self.start(first + 1 + below), String::new()))
     }
 }

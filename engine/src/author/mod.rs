@@ -20,6 +20,7 @@ pub mod convert;
 pub mod diff;
 pub mod editor;
 pub mod eval;
+mod expected;
 pub mod explain;
 pub mod fix;
 pub mod infer;
@@ -30,6 +31,7 @@ mod misread;
 pub mod playground;
 pub mod policies;
 pub mod reference;
+mod sample;
 pub mod suite;
 mod written;
 

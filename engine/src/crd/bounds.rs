@@ -126,6 +126,44 @@ pub fn unbounded_among(root: &Structural, rule: &RuleCosts, nodes: &[Vec<Step>])
     trial.relevant(places, cost)
 }
 
+/// What has no limit among the nodes that `ways` lead to, and above them.
+pub fn unbounded_on(root: &Structural, ways: &[Vec<Step>]) -> Vec<Place> {
+    let mut places: Vec<Place> = Vec::new();
+    for way in ways {
+        for depth in 0..=way.len() {
+            let Some(node) = descend(root, &way[..depth]) else { break };
+            let keyword = keyword(node).filter(|keyword| limit(node, *keyword).is_none());
+            let place = keyword.map(|keyword| Place { steps: way[..depth].to_vec(), keyword });
+            places.extend(place.filter(|place| !places.contains(place)));
+        }
+    }
+    places
+}
+
+/// A schema with these limits.
+pub fn with_bounds(root: &Structural, bounds: &[Bound]) -> Structural {
+    let mut root = root.clone();
+    for bound in bounds {
+        if let Some(node) = descend_mut(&mut root, &bound.place.steps) {
+            *limit_mut(node.value_validation.get_or_insert_default(), bound.place.keyword) = Some(bound.limit);
+        }
+    }
+    root
+}
+
+/// The same limit for all of `places`, the loosest that `fits`; `None` where none does.
+pub fn loosest(places: &[Place], fits: impl Fn(&[Bound]) -> bool) -> Option<Vec<Bound>> {
+    if places.is_empty() || !fits(&all(places, LIMIT_MIN)) {
+        return None;
+    }
+    let (mut enough, mut too_much) = (LIMIT_MIN, LIMIT_MAX);
+    while too_much - enough > 1 {
+        let middle = enough + (too_much - enough) / 2;
+        if fits(&all(places, middle)) { enough = middle } else { too_much = middle }
+    }
+    Some(all(places, enough))
+}
+
 /// The node that `steps` lead to.
 pub fn descend<'s>(root: &'s Structural, steps: &[Step]) -> Option<&'s Structural> {
     steps.iter().try_fold(root, child)
@@ -194,13 +232,12 @@ impl<'t> Trial<'t> {
 
     /// The same from the schema, where resources have fields whatever it says.
     fn limited_anew(&self, bounds: &[(&[Step], &Bound)], is_resource: bool) -> Option<DeclType> {
-        let mut node = self.node.clone();
-        for (steps, bound) in bounds {
-            if let Some(node) = descend_mut(&mut node, steps) {
-                *limit_mut(node.value_validation.get_or_insert_default(), bound.place.keyword) = Some(bound.limit);
-            }
-        }
-        declare(&node, is_resource)
+        let within = |(steps, bound): &(&[Step], &Bound)| Bound {
+            place: Place { steps: steps.to_vec(), keyword: bound.place.keyword },
+            limit: bound.limit,
+        };
+        let bounds: Vec<Bound> = bounds.iter().map(within).collect();
+        declare(&with_bounds(self.node, &bounds), is_resource)
     }
 
     /// Lists and maps above the rule; lists, maps and texts at its node and below.
@@ -282,16 +319,7 @@ impl<'t> Trial<'t> {
 
     /// The loosest limit that is enough if it stands at all of `places`.
     fn loosest(&self, places: &[Place]) -> Option<Vec<Bound>> {
-        let fits = |limit: i64| self.cost(&all(places, limit)) <= self.goal;
-        if places.is_empty() || !fits(LIMIT_MIN) {
-            return None;
-        }
-        let (mut enough, mut too_much) = (LIMIT_MIN, LIMIT_MAX);
-        while too_much - enough > 1 {
-            let middle = enough + (too_much - enough) / 2;
-            if fits(middle) { enough = middle } else { too_much = middle }
-        }
-        Some(all(places, enough))
+        loosest(places, |bounds| self.cost(bounds) <= self.goal)
     }
 }
 

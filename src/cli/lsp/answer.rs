@@ -9,7 +9,6 @@ use super::server::Server;
 use super::uri::{name_of, uri_of};
 use super::{convert, suites};
 use crate::author::editor::actions::{Action, Aim, Change};
-use crate::author::editor::documents::{Head, part_at};
 use crate::author::editor::symbols::symbols;
 use crate::author::editor::tokens::tokens;
 
@@ -107,8 +106,6 @@ fn actions(server: &Server, params: lsp::CodeActionParams) -> Answer {
     let name = name_of(&params.text_document.uri);
     let Some(open) = server.documents.open.get(&name) else { return Ok(Value::Null) };
     let range = convert::range_of(params.range);
-    let part = part_at(open.text.as_str(), open.text.offset(range.start));
-    let head = Head::of_text(&open.text.as_str()[part.range]);
     let found = server.workspace.actions(&name, &open.text, range);
     let told = found.into_iter().filter_map(|Action { title, aim, code, change }| {
         let edit = match change {
@@ -119,9 +116,19 @@ fn actions(server: &Server, params: lsp::CodeActionParams) -> Answer {
                 let changes = lsp::DocumentChanges::Edits(vec![lsp::TextDocumentEdit { text_document, edits }]);
                 lsp::WorkspaceEdit { document_changes: Some(changes), ..lsp::WorkspaceEdit::default() }
             }
-            Change::Case { case, .. } => {
+            Change::Elsewhere(file, edit) => {
+                let other = server.documents.open.get(&file);
+                let text_document = lsp::OptionalVersionedTextDocumentIdentifier {
+                    uri: other.map(|open| open.uri.clone()).or_else(|| uri_of(&file))?,
+                    version: other.map(|open| open.version),
+                };
+                let edits = vec![lsp::OneOf::Left(convert::edit(edit))];
+                let changes = lsp::DocumentChanges::Edits(vec![lsp::TextDocumentEdit { text_document, edits }]);
+                lsp::WorkspaceEdit { document_changes: Some(changes), ..lsp::WorkspaceEdit::default() }
+            }
+            Change::Case(case) => {
                 let suites = server.project.suites.first().map(std::path::PathBuf::as_path);
-                suites::edit(&server.workspace, &server.documents, suites, (&name, head.group(), &head.kind), &case)?
+                suites::edit(&server.documents, suites, &name, &case)?
             }
         };
         let is_meant = |diagnostic: &&lsp::Diagnostic| {

@@ -1,21 +1,30 @@
 //! Edits that mend something, or begin something.
 //!
 //! In: a text and a range. Out: what may be done there: the edits of lints, the bounds that make a rule cheap enough, and the
-//! case of a suite for an object. An edit of a definition is proved: the text must read as what was meant.
+//! case of a suite for an object or a policy; for bindings what they lack, and for suites what they would have to say. An
+//! edit is proved: the text must read as what was meant.
+
+mod policies;
+mod suites;
 
 use super::complete::Around;
 use super::documents::{Sort, hash_of};
 use super::expression::expression_at;
 use super::outline::Step;
+use super::paths::relative;
 use super::text::{Edit, Range, Text};
-use super::workspace::Workspace;
-use crate::author::fix::{fix, set};
+use super::workspace::{File, Workspace};
+use crate::author::expected::expected;
+use crate::author::fix::{fix, is_fixable, set};
 use crate::author::lint::{Finding, lint_in};
-use crate::crd::bounds::Keyword;
+use crate::author::policies::case::Setting;
+use crate::author::policies::{Policies, is_policy};
+use crate::author::suite::{self, Coverage, Expected, Stage};
+use crate::crd::bounds::{Bound, Keyword};
 use crate::crd::validate::expressions::Step as Place;
 use crate::object;
+use crate::value::Value;
 use crate::value::yaml::{self, decode_all_located};
-use crate::value::{Map, Value};
 
 /// What an action is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,13 +53,23 @@ pub struct Action {
 pub enum Change {
     /// It edits the text.
     Edits(Vec<Edit>),
+    /// It edits another file, which is called so.
+    Elsewhere(String, Edit),
     /// It adds a case to a suite, which is there or is made.
-    Case {
-        /// The kind of the object, in small letters: what a new suite is called.
-        kind: String,
-        /// A case, as an item of the list `cases`.
-        case: String,
-    },
+    Case(Case),
+}
+
+/// A case, and what it needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Case {
+    /// What a new suite is called.
+    pub suite: String,
+    /// An item of the list `cases`.
+    pub text: String,
+    /// The files that define its kind.
+    pub crds: Vec<String>,
+    /// The files whose policies decide on it.
+    pub policies: Vec<String>,
 }
 
 impl Workspace {
@@ -59,40 +78,19 @@ impl Workspace {
         let around = Around::new(name, text, range.start);
         match around.sort {
             Sort::Definition => {
-                let mut actions = self.fixes(&around, text, range);
+                let mut actions = fixes(&around, text, range, |value| lint_in(self.minor(), value).unwrap_or_default());
                 actions.extend(self.bounds(&around, text));
                 actions
             }
             Sort::Object => self.case(&around).into_iter().collect(),
-            Sort::Policy | Sort::Suite | Sort::Request | Sort::Other => Vec::new(),
+            Sort::Policy => {
+                let mut actions = fixes(&around, text, range, |value| self.policy_findings(value));
+                actions.extend(self.policy_actions(name, &around, text, range));
+                actions
+            }
+            Sort::Suite => self.suite_actions(name, &around, text, range),
+            Sort::Request | Sort::Other => Vec::new(),
         }
-    }
-
-    /// The edits of lints whose findings stand in the range.
-    fn fixes(&self, around: &Around<'_>, text: &Text, range: Range) -> Vec<Action> {
-        let Ok(documents) = decode_all_located(around.text.as_bytes()) else { return Vec::new() };
-        let Some(located) = documents.first() else { return Vec::new() };
-        let Ok(findings) = lint_in(self.minor(), &located.value) else { return Vec::new() };
-        let own = Text::from(around.text);
-        let is_here = |finding: &&Finding| {
-            finding.lint.is_fixed
-                && finding.places.iter().any(|at| {
-                    let line = own.line_of(own.offset_of(located.place(at))) + text.line_of(around.start);
-                    (range.start.line as usize..=range.end.line as usize).contains(&line)
-                })
-        };
-        let fixed = |finding: &Finding| {
-            let fixed = fix(around.text, &[(0, finding)]);
-            let edit = change_of(text, around.start, around.text, &fixed.text)?;
-            let title = format!("{}: {}", finding.lint.id, finding.fix);
-            Some(Action {
-                title,
-                aim: Aim::Fix,
-                code: Some(finding.lint.id.to_owned()),
-                change: Change::Edits(vec![edit]),
-            })
-        };
-        findings.iter().filter(is_here).filter_map(fixed).collect()
     }
 
     /// The bounds that make the rule of the place cheap enough.
@@ -101,19 +99,8 @@ impl Workspace {
         let Some(expression) = found else { return Vec::new() };
         let Some((_, advice)) = self.priced_rule(around, &expression, &expression.written()) else { return Vec::new() };
         let Some(Step::Item(version)) = around.outline.path(expression.node).get(2).cloned() else { return Vec::new() };
-        let action = |bounds: &Vec<crate::crd::bounds::Bound>| {
-            let changes = bounds.iter().map(|bound| {
-                let at = schema_place(version, &bound.place.steps);
-                let name = match bound.place.keyword {
-                    Keyword::MaxItems => "maxItems",
-                    Keyword::MaxProperties => "maxProperties",
-                    Keyword::MaxLength => "maxLength",
-                };
-                (at, name, bound.limit)
-            });
-            let changed = changes
-                .into_iter()
-                .try_fold(around.text.to_owned(), |text, (at, name, limit)| set(&text, 0, &at, name, limit))?;
+        let action = |bounds: &Vec<Bound>| {
+            let changed = bounded(around.text, version, bounds)?;
             let edit = change_of(text, around.start, around.text, &changed)?;
             let shown: Vec<String> = bounds.iter().map(ToString::to_string).collect();
             Some(Action {
@@ -129,42 +116,86 @@ impl Workspace {
     /// A case of a suite for the object of the place, with what comes of it today.
     fn case(&self, around: &Around<'_>) -> Option<Action> {
         let value = yaml::decode(around.text.as_bytes()).ok()?;
-        self.catalog.of(&value)?;
-        let admitted = super::check::admit(self, &value)?;
+        let kind = self.catalog.of(&value)?;
         let name = match around.head.name.as_str() {
             "" => around.head.kind.to_lowercase(),
             name => name.to_owned(),
         };
-        let of_rules = admitted.checked.errors.iter().map(|rejected| {
-            object! { "field" => rejected.error.field.as_str(), "contains" => rejected.error.detail.as_str() }
-        });
-        let of_fields = admitted.checked.unknown.iter().map(|path| {
-            object! { "field" => path.as_str(), "contains" => format!("unknown field \"{path}\"") }
-        });
-        let errors: Vec<Value> = of_rules.chain(of_fields).collect();
-        let mut expect = Map::new();
-        expect.insert("valid", Value::Bool(errors.is_empty()));
-        if !errors.is_empty() {
-            expect.insert("errors", Value::Array(errors));
-        }
-        let fields = [("name", Value::from(name.as_str())), ("object", value), ("expect", Value::Object(expect))];
+        let crds = self.file_of(&kind.definition.spec.group, &around.head.kind).map(str::to_owned);
+        let suite = around.head.kind.to_lowercase();
+        self.case_of((&suite, &name), value, crds.into_iter().collect(), self.policy_files(), false)
+    }
+
+    /// A case for an object with what comes of it today, by the names of its suite and of itself. The policies of `files` are
+    /// asked; unless the case is about them, the suite names them only where they had a say.
+    fn case_of(
+        &self,
+        (suite, name): (&str, &str),
+        object: Value,
+        crds: Vec<String>,
+        files: Vec<String>,
+        is_about_policies: bool,
+    ) -> Option<Action> {
+        let policies =
+            Policies::read(files.iter().filter_map(|file| self.files.get(file)).flat_map(|file| &file.policies));
+        let stage = Stage { catalog: &self.catalog, policies: &policies, who: &*self.who };
+        let written = suite::Case {
+            name: name.to_owned(),
+            path: String::new(),
+            object: object.clone(),
+            old: None,
+            is_status: false,
+            setting: Setting::decode(&Value::Null, None),
+            expected: Expected::Stated(Value::Null),
+        };
+        let admitted = suite::admit(&written, &stage, &mut Coverage::default().policies)?;
+        let asks_policies = is_about_policies || admitted.denial.is_some() || !admitted.annotations.is_empty();
+        let fields = [("name", Value::from(name)), ("object", object), ("expect", expected(&admitted, &[]))];
         let fields = fields.map(|(name, value)| yaml::encode(&object! { name => value }));
         let lines = fields.concat();
         let lines =
             lines.lines().enumerate().map(|(at, line)| format!("{}{line}\n", if at == 0 { "- " } else { "  " }));
-        let case = lines.collect();
-        let kind = around.head.kind.to_lowercase();
-        Some(Action {
-            title: "Write a test".to_owned(),
-            aim: Aim::New,
-            code: None,
-            change: Change::Case { kind, case },
-        })
+        let policies = if asks_policies { files } else { Vec::new() };
+        let case = Case { suite: suite.to_owned(), text: lines.collect(), crds, policies };
+        Some(Action { title: "Write a test".to_owned(), aim: Aim::New, code: None, change: Change::Case(case) })
+    }
+
+    /// The files with policies.
+    fn policy_files(&self) -> Vec<String> {
+        let has_any = |file: &File| file.policies.iter().any(is_policy);
+        self.files.iter().filter(|(_, file)| has_any(file)).map(|(name, _)| name.clone()).collect()
     }
 }
 
-/// A suite with a case more; `None` for a text that is not a suite, or whose list of cases is not the last of it.
-pub fn with_case(suite: &str, case: &str) -> Option<String> {
+/// The edits of lints whose findings stand in the range.
+fn fixes(around: &Around<'_>, text: &Text, range: Range, find: impl Fn(&Value) -> Vec<Finding>) -> Vec<Action> {
+    let Ok(documents) = decode_all_located(around.text.as_bytes()) else { return Vec::new() };
+    let Some(located) = documents.first() else { return Vec::new() };
+    let own = Text::from(around.text);
+    let fixed = |finding: &Finding| {
+        let is_here = |at: &String| {
+            let line = own.line_of(own.offset_of(located.place(at))) + text.line_of(around.start);
+            is_in(range, line)
+        };
+        if !is_fixable(finding) || !finding.places.iter().any(is_here) {
+            return None;
+        }
+        let fixed = fix(around.text, &[(0, finding)]);
+        let change = Change::Edits(vec![change_of(text, around.start, around.text, &fixed.text)?]);
+        let title = format!("{}: {}", finding.lint.id, finding.fix);
+        Some(Action { title, aim: Aim::Fix, code: Some(finding.lint.id.to_owned()), change })
+    };
+    find(&located.value).iter().filter_map(fixed).collect()
+}
+
+fn is_in(range: Range, line: usize) -> bool {
+    (range.start.line as usize..=range.end.line as usize).contains(&line)
+}
+
+/// A suite with a case more, and with the files that it needs, as seen from its `folder`; `None` for a text that is not a suite,
+/// or whose list of cases is not the last of it.
+pub fn with_case(suite: &str, folder: &str, case: &Case) -> Option<String> {
+    let suite = &suites::with_files(suite, folder, case)?;
     let before = yaml::decode(suite.as_bytes()).ok()?;
     let cases = before.items_at(&["cases"]).len();
     let outline = super::outline::outline(suite);
@@ -173,11 +204,37 @@ pub fn with_case(suite: &str, case: &str) -> Option<String> {
         let start = outline.nodes[item].key.start;
         start - suite[..start].rfind('\n').map_or(0, |end| end + 1)
     });
-    let lines: String = case.lines().map(|line| format!("{}{line}\n", " ".repeat(indent))).collect();
+    let lines: String = case.text.lines().map(|line| format!("{}{line}\n", " ".repeat(indent))).collect();
     let join = if suite.ends_with('\n') { "" } else { "\n" };
     let changed = format!("{suite}{join}{lines}");
     let after = yaml::decode(changed.as_bytes()).ok()?;
     (after.items_at(&["cases"]).len() == cases + 1).then_some(changed)
+}
+
+/// A suite of one case.
+pub fn new_suite(folder: &str, case: &Case) -> String {
+    let list = |name: &str, files: &[String]| {
+        let seen: Vec<String> = files.iter().map(|file| format!("{:?}", relative(folder, file))).collect();
+        if seen.is_empty() { String::new() } else { format!("{name}: [{}]\n", seen.join(", ")) }
+    };
+    format!("{}{}cases:\n{}", list("crds", &case.crds), list("policies", &case.policies), case.text)
+}
+
+/// The one edit that makes `after` of a whole text.
+pub fn whole_edit(before: &Text, after: &str) -> Option<Edit> {
+    change_of(before, 0, before.as_str(), after)
+}
+
+/// The text of a definition with limits in the schema of a version.
+fn bounded(text: &str, version: usize, bounds: &[Bound]) -> Option<String> {
+    bounds.iter().try_fold(text.to_owned(), |text, bound| {
+        let name = match bound.place.keyword {
+            Keyword::MaxItems => "maxItems",
+            Keyword::MaxProperties => "maxProperties",
+            Keyword::MaxLength => "maxLength",
+        };
+        set(&text, 0, &schema_place(version, &bound.place.steps), name, bound.limit)
+    })
 }
 
 fn schema_place(version: usize, steps: &[Place]) -> String {

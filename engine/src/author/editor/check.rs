@@ -5,9 +5,7 @@
 
 mod definition;
 mod object;
-mod suite;
-
-pub(super) use object::admit;
+pub(super) mod suite;
 
 use std::collections::HashMap;
 use std::ops;
@@ -67,7 +65,7 @@ pub struct Checks {
 }
 
 /// A document that is being looked at, with where its parts stand.
-struct Document<'t> {
+pub(super) struct Document<'t> {
     text: &'t str,
     lines: Text,
     outline: Outline,
@@ -148,13 +146,20 @@ impl Workspace {
         if let Some(checked) = object::check_built_in(self.minor(), &located.value) {
             document.checked(&manifest, &checked);
         }
-        let mut values: Vec<&Value> = self.policy_values().filter(|value| **value != located.value).collect();
-        values.insert(0, &located.value);
-        let findings = policy_lint::lint_among(&self.catalog, &values);
-        let own = findings.into_iter().filter(|(index, _)| *index == 0).map(|(_, finding)| finding);
+        let own = self.policy_findings(&located.value).into_iter();
         // What the server refuses is told in its own words.
         let own: Vec<Finding> = own.filter(|finding| finding.lint.id != "policy-refused").collect();
         document.findings(&self.lints, located, &own);
+    }
+
+    /// What lints find in a policy or a binding, among all that there are.
+    pub(super) fn policy_findings(&self, policy: &Value) -> Vec<Finding> {
+        // What is known of it may be older than what is typed.
+        let name = |value: &Value| (value.str_at(&["kind"]).to_owned(), value.str_at(&["metadata", "name"]).to_owned());
+        let mut values: Vec<&Value> = self.policy_values().filter(|value| name(value) != name(policy)).collect();
+        values.insert(0, policy);
+        let findings = policy_lint::lint_among(&self.catalog, &values);
+        findings.into_iter().filter(|(index, _)| *index == 0).map(|(_, finding)| finding).collect()
     }
 }
 

@@ -302,7 +302,8 @@ impl Workspace {
         Some((node.clone(), end == 0 || node.extensions.embedded_resource))
     }
 
-    fn policy_environment(&self, around: &Around<'_>) -> Env {
+    /// What the expressions of a policy may name.
+    pub(super) fn policy_environment(&self, around: &Around<'_>) -> Env {
         let mut declarations = Declarations { variables: Some(no_variables()), ..Declarations::default() };
         let read = yaml::decode(around.text.as_bytes()).unwrap_or_default();
         let served = crate::author::policies::served(&self.catalog);

@@ -23,6 +23,8 @@ pub mod check;
 pub mod complete;
 pub mod hover;
 pub mod definition;
+mod rewrite;
+mod paths;
 pub mod actions;
 pub mod symbols;
 pub mod tokens;

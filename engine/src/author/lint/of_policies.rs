@@ -26,7 +26,7 @@ pub(in crate::author) const VALIDATION_NEVER_FAILS: Lint = Lint {
     finds: "A validation holds for every object, by constants or by what the schemas of its kinds promise.",
     reason: "the validation checks nothing",
     remedy: "remove the validation, or correct it",
-    is_fixed: false,
+    is_fixed: true,
 };
 
 pub(in crate::author) const MATCH_NEVER: Lint = Lint {
@@ -35,7 +35,7 @@ pub(in crate::author) const MATCH_NEVER: Lint = Lint {
     finds: "A rule, a selector or a match condition lets nothing pass.",
     reason: "the policy is never asked there",
     remedy: "name what is served, or leave the rule out",
-    is_fixed: false,
+    is_fixed: true,
 };
 
 pub(in crate::author) const BINDING_WITHOUT_POLICY: Lint = Lint {
@@ -62,7 +62,7 @@ pub(in crate::author) const BINDING_PARAMS: Lint = Lint {
     finds: "A policy takes parameters and its binding names none, or the other way round.",
     reason: "`params` is null then, or the reference is left aside",
     remedy: "give both a paramKind and a paramRef, or neither",
-    is_fixed: false,
+    is_fixed: true,
 };
 
 pub(in crate::author) const VARIABLE_UNREAD: Lint = Lint {
@@ -71,7 +71,7 @@ pub(in crate::author) const VARIABLE_UNREAD: Lint = Lint {
     finds: "No expression reads a variable.",
     reason: "variables are only evaluated when they are read",
     remedy: "remove the variable",
-    is_fixed: false,
+    is_fixed: true,
 };
 
 pub(in crate::author) const CONDITION_ALWAYS: Lint = Lint {
@@ -80,5 +80,5 @@ pub(in crate::author) const CONDITION_ALWAYS: Lint = Lint {
     finds: "A match condition holds for every request.",
     reason: "the condition leaves nothing out",
     remedy: "remove the condition",
-    is_fixed: false,
+    is_fixed: true,
 };

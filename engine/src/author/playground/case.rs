@@ -2,10 +2,9 @@
 
 use super::inputs::{Inputs, Pane};
 use super::{Whom, catalog};
+use crate::author::expected::expected;
 use crate::author::policies::Policies;
-use crate::author::policies::admit::Admitted;
 use crate::author::suite::{self, Coverage, Stage};
-use crate::meta::field::Subject;
 use crate::object;
 use crate::value::{Value, yaml};
 
@@ -44,32 +43,4 @@ pub fn case(inputs: &Inputs, policies: &Policies, who: Whom<'_>) -> Option<Strin
         suite.make_object().insert("policies", Value::Array(vec![Value::from(FILE)]));
     }
     Some(format!("# With the definitions beside it in {FILE}: skiff test case.suite.yaml\n{}", yaml::encode(&suite)))
-}
-
-fn expected(admitted: &Admitted, ratcheted: &[String]) -> Value {
-    let checked = &admitted.checked;
-    let unknown = checked.unknown.iter().map(|path| {
-        object! { "field" => path.as_str(), "message" => format!("unknown field \"{path}\"") }
-    });
-    let errors = checked.errors.iter().map(|rejected| &rejected.error);
-    let errors = errors.filter(|error| error.subject != Subject::SkippedRules).map(|error| {
-        object! { "field" => error.field.as_str(), "type" => error.kind.reason(), "message" => error.detail.as_str() }
-    });
-    let errors: Vec<Value> = unknown.chain(errors).collect();
-    let mut expected = object! { "valid" => errors.is_empty() };
-    let fields = expected.make_object();
-    if !errors.is_empty() {
-        fields.insert("errors", Value::Array(errors));
-    }
-    if let Some(denial) = &admitted.denial {
-        fields.insert("message", Value::from(denial.message.as_str()));
-        fields.insert("reason", Value::from(denial.reason.as_str()));
-    }
-    for (name, texts) in [("warnings", checked.warnings.as_slice()), ("ratcheted", ratcheted)] {
-        if !texts.is_empty() {
-            let texts = texts.iter().map(|text| Value::from(text.as_str())).collect();
-            fields.insert(name, Value::Array(texts));
-        }
-    }
-    expected
 }

@@ -54,7 +54,7 @@ fn show(at: usize, Found { finding, .. }: &Found, place: Option<Place>) -> Value
         "message" => shortened(message),
         "reason" => lint.reason,
         "remedy" => shortened(fix),
-        "isFixed" => lint.is_fixed,
+        "isFixed" => fix::is_fixable(finding),
     }
 }
 

@@ -15,6 +15,8 @@ use crate::cel::cost::model::CALL_LIMIT;
 use crate::cel::declared::{DeclField, DeclType, ObjectType};
 use crate::cel::env::Env;
 use crate::crd::ServedVersion;
+use crate::crd::bounds::{Bound, loosest, unbounded_on, with_bounds};
+use crate::crd::validate::expressions::Step;
 use crate::policy::environment::{self, Declarations};
 use crate::policy::evaluation::{BUDGET, CONDITIONS_BUDGET};
 use crate::policy::type_check;
@@ -86,6 +88,29 @@ pub fn price(policy: &Value, catalog: &Catalog) -> Prices {
         format!("{group}{separator}{version} {kind}")
     });
     Prices { expressions: priced, groups, kinds: kinds.collect() }
+}
+
+/// Limits of what a policy reads of a kind, at the ends of `ways`, that make the policy cheap enough for every object of that kind;
+/// none where it is that already, or whatever the limits.
+pub fn remedy(policy: &Value, catalog: &Catalog, kind: &ServedVersion, ways: &[Vec<Step>]) -> Vec<Bound> {
+    let spec = policy.get("spec").unwrap_or(&Value::Null);
+    let params = param_type(spec, &served(catalog));
+    let fits = |bounds: &[Bound]| {
+        let structural = Arc::new(with_bounds(&kind.structural, bounds));
+        let world = World::new(spec, &ServedVersion { structural, ..kind.clone() }, params.as_ref());
+        let mut groups: BTreeMap<Group, u64> = BTreeMap::new();
+        let is_cheap = expressions(policy).iter().all(|written| {
+            let cost = world.cost(written.text).unwrap_or_default();
+            let sum = groups.entry(written.group).or_default();
+            *sum = sum.saturating_add(cost);
+            cost <= LIMIT
+        });
+        is_cheap && groups.iter().all(|(group, sum)| *sum <= group.budget())
+    };
+    if fits(&[]) {
+        return Vec::new();
+    }
+    loosest(&unbounded_on(&kind.structural, ways), fits).unwrap_or_default()
 }
 
 fn param_type(spec: &Value, served: &[Arc<ServedVersion>]) -> Option<DeclType> {

@@ -1,5 +1,7 @@
 //! Suites: whether one reads as a suite, and which of its cases fail.
 
+use super::super::documents::Head;
+use super::super::paths::{folder_of, is_within, relative, resolved};
 use super::super::workspace::Workspace;
 use super::{Document, Severity};
 use crate::author::policies::Policies;
@@ -9,6 +11,8 @@ use crate::value::yaml::Located;
 
 /// Cases that are run at a keystroke; the others are run by `skiff test`.
 const CASES_MAX: usize = 500;
+/// Where a suite has its definition unless it says so.
+const DEFAULT: &str = "crd.yaml";
 
 /// Adds what is wrong with a suite, and what its cases come to. They are run where everything that the suite names is known.
 pub fn check(workspace: &Workspace, name: &str, document: &mut Document<'_>, located: &Located) {
@@ -26,8 +30,21 @@ pub fn check(workspace: &Workspace, name: &str, document: &mut Document<'_>, loc
         let range = document.range(located.place(&fault.path));
         document.tell(range, Severity::Error, "suite", fault.text.clone());
     }
-    let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let Some(policies) = stage(workspace, folder, document, located, &suite) else { return };
+    let folder = folder_of(name);
+    let policies = match policies_of(workspace, folder, &suite) {
+        Ok(policies) => policies,
+        Err(unknown) => {
+            for entry in unknown {
+                let range = document.range(located.place(&entry));
+                document.tell(range, Severity::Warning, "suite", "no file of the workspace has this name");
+            }
+            return;
+        }
+    };
+    for Needed { path, kind, file } in needed(workspace, folder, &suite) {
+        let range = document.range(located.place(&format!("{path}.name")));
+        document.tell(range, Severity::Error, "suite", format!("crds does not name {file}, which defines {kind}"));
+    }
     let stage = Stage { catalog: &workspace.catalog, policies: &policies, who: &*workspace.who };
     for case in suite.cases.iter().take(CASES_MAX) {
         let outcome = suite::run(case, &stage, None, &mut Coverage::default());
@@ -38,47 +55,53 @@ pub fn check(workspace: &Workspace, name: &str, document: &mut Document<'_>, loc
     }
 }
 
-/// The policies of a suite; `None` where a file that it names is not known, which is told.
-fn stage(
-    workspace: &Workspace,
-    folder: &str,
-    document: &mut Document<'_>,
-    located: &Located,
-    suite: &Suite,
-) -> Option<Policies> {
-    let mut is_known = true;
+/// The policies of a suite.
+///
+/// # Errors
+/// The entries of the suite, `crds[0]`, that name no file of the workspace.
+pub fn policies_of(workspace: &Workspace, folder: &str, suite: &Suite) -> Result<Policies, Vec<String>> {
+    let mut unknown = Vec::new();
     let mut values: Vec<&Value> = Vec::new();
     for (field, paths) in [("crds", &suite.crds), ("policies", &suite.policies)] {
         for (index, path) in paths.iter().enumerate() {
             let path = resolved(folder, path);
             let mut files = workspace.files.iter().filter(|(name, _)| is_within(name, &path)).peekable();
             if files.peek().is_none() {
-                let range = document.range(located.place(&format!("{field}[{index}]")));
-                document.tell(range, Severity::Warning, "suite", "no file of the workspace has this name");
-                is_known = false;
+                unknown.push(format!("{field}[{index}]"));
             }
             if field == "policies" {
                 values.extend(files.flat_map(|(_, file)| &file.policies));
             }
         }
     }
-    is_known.then(|| Policies::read(values))
+    if unknown.is_empty() { Ok(Policies::read(values)) } else { Err(unknown) }
 }
 
-fn is_within(name: &str, path: &str) -> bool {
-    name.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+/// A definition that a case needs and its suite does not name.
+pub struct Needed {
+    /// The first case that needs it.
+    pub path: String,
+    /// The kind.
+    pub kind: String,
+    /// The file that defines it, as seen from the suite.
+    pub file: String,
 }
 
-/// A path as seen from a folder, without `.` and `..`.
-pub fn resolved(folder: &str, path: &str) -> String {
-    let mut steps: Vec<&str> = if path.starts_with('/') { Vec::new() } else { folder.split('/').collect() };
-    for step in path.split('/') {
-        match step {
-            "" | "." => {}
-            ".." => _ = steps.pop(),
-            step => steps.push(step),
+/// The definitions that cases need, that the workspace has, and that `crds` does not name: `skiff test` would not know them.
+pub fn needed(workspace: &Workspace, folder: &str, suite: &Suite) -> Vec<Needed> {
+    let mut named: Vec<String> = suite.crds.iter().map(|path| resolved(folder, path)).collect();
+    if named.is_empty() {
+        named.push(resolved(folder, DEFAULT));
+    }
+    let mut found: Vec<Needed> = Vec::new();
+    for case in &suite.cases {
+        let head = Head::from(&case.object);
+        let Some(file) = workspace.file_of(head.group(), &head.kind) else { continue };
+        let seen = relative(folder, file);
+        let is_named = named.iter().any(|path| is_within(file, path));
+        if !is_named && !found.iter().any(|known| known.file == seen && known.kind == head.kind) {
+            found.push(Needed { path: case.path.clone(), kind: head.kind.clone(), file: seen });
         }
     }
-    let joined = steps.join("/");
-    if path.starts_with('/') { format!("/{joined}") } else { joined }
+    found
 }
