@@ -7,6 +7,7 @@ import * as findings from "./findings.js";
 import { decode, encode } from "./link.js";
 import { startLive } from "./live.js";
 import * as object from "./object.js";
+import * as params from "./params.js";
 import * as policies from "./policies.js";
 import * as rules from "./rules.js";
 import { tabs } from "./tabs.js";
@@ -54,6 +55,7 @@ function show(answer) {
   minors.removeAttribute("aria-invalid");
   versions.show(answer.minors);
   showWho(answer.user);
+  params.show(answer.params, (param) => setRequest("/param", { param }, "The request can't be read: write the parameter into it by hand."));
   const faults = answer.findings.filter(({ severity }) => severity === "error").length;
   verdict.show(answer.verdict, faults, answer.markers, jump);
   rules.show(rules.section(), answer.rules, { jump, bound: (wanted) => edit("/bound", wanted) });
@@ -83,11 +85,16 @@ function showWho({ name, groups: names }) {
 }
 
 /** Writes the user into the request. */
-async function setWho() {
+function setWho() {
   const names = groups.value.split(",").map((name) => name.trim()).filter(Boolean);
+  return setRequest("/user", { user: { name: user.value.trim(), groups: names } }, "The request can't be read: write the user into it by hand.");
+}
+
+/** Takes over an edit of the request that the program makes. */
+async function setRequest(path, wanted, otherwise) {
   try {
-    const { text: edited } = await ask("/user", { ...texts(), user: { name: user.value.trim(), groups: names } });
-    if (edited === null) return toast("The request can't be read: write the user into it by hand.");
+    const { text: edited } = await ask(path, { ...texts(), ...wanted });
+    if (edited === null) return toast(otherwise);
     setText(editors.request, edited);
   } catch (error) {
     toast(error.message);
@@ -115,7 +122,7 @@ export function open({ definition = "", object = "", old = "", request = "", min
 
 minors.addEventListener("input", changed);
 byId("who").addEventListener("change", setWho);
-byId("who").addEventListener("submit", (event) => event.preventDefault());
+for (const form of ["who", "params"]) byId(form).addEventListener("submit", (event) => event.preventDefault());
 
 byId("link").addEventListener("click", async () => {
   history.replaceState(null, "", `#${await encode(texts())}`);

@@ -185,6 +185,35 @@ test("the user has a form, and policies show the values of their parts", async (
   assert.deepEqual(await axe(page), []);
 });
 
+test("the parameters of policies have a form", async () => {
+  const page = await playground();
+  await page.selectOption("#examples", { label: "A policy, its parameters, and a user" });
+  await shown(page);
+  await page.click("#tab-request");
+  assert.equal(await page.getByLabel("data.longest").inputValue(), "30");
+  assert.match(await page.locator("#params legend").innerText(), /ConfigMap default\/harbour/);
+  assert.deepEqual(await axe(page), []);
+  await page.getByLabel("data.longest").fill("3");
+  await page.getByLabel("data.longest").press("Tab");
+  await page.waitForFunction(() => /longest: "3"/.test(document.querySelector("#request .cm-content").innerText));
+  await shown(page);
+  assert.match(await verdict(page), /^Refused/);
+  assert.match(await page.locator(".errors").textContent(), /up to 3 metres/);
+  await page.getByLabel("data.longest").fill("");
+  await page.getByLabel("data.longest").press("Enter");
+  await page.waitForFunction(() => !/longest/.test(document.querySelector("#request .cm-content").innerText));
+  await type(page, "request", "");
+  assert.equal(await page.getByLabel("data.longest").inputValue(), "");
+  await page.getByLabel("data.longest").fill("95");
+  await page.getByLabel("data.longest").press("Tab");
+  await page.waitForFunction(() => /name: harbour/.test(document.querySelector("#request .cm-content").innerText));
+  await shown(page);
+  assert.match(await verdict(page), /^(Created|Updated)/);
+  await type(page, "definition", DEFINITION);
+  assert.equal(await page.locator("#params").isVisible(), false);
+  assert.deepEqual(page.faults, []);
+});
+
 test("the keyboard alone is enough", async () => {
   const page = await playground();
   const focused = () => page.evaluate(() => document.activeElement.id || document.activeElement.className || document.activeElement.tagName);

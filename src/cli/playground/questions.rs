@@ -43,6 +43,8 @@ pub enum Question {
     Case,
     /// The request with another user.
     User,
+    /// The request with another value of a parameter.
+    Param,
 }
 
 impl Question {
@@ -55,6 +57,7 @@ impl Question {
             "/bound" => Some(Question::Bound),
             "/case" => Some(Question::Case),
             "/user" => Some(Question::User),
+            "/param" => Some(Question::Param),
             _ => None,
         }
     }
@@ -147,6 +150,7 @@ fn think(question: Question, body: &[u8]) -> Result<Value, String> {
         Question::Fix => text(playground::fix(&inputs, number("finding")?)),
         Question::Bound => text(playground::add_bound(&inputs, &sent)),
         Question::User => text(playground::with_user(&inputs, sent.get("user").unwrap_or(&Value::Null))),
+        Question::Param => text(playground::with_param(&inputs, sent.get("param").unwrap_or(&Value::Null))),
         Question::Case => {
             let given = Given::new(inputs.manifests());
             text(playground::case(&inputs, &given.set, &|user| given.who(user)))

@@ -14,6 +14,7 @@ mod findings;
 mod inputs;
 mod minors;
 mod object;
+mod params;
 mod policies;
 mod rules;
 mod shown;
@@ -34,6 +35,11 @@ pub use complete::complete;
 pub use findings::fix;
 pub use inputs::Inputs;
 pub use user::with_user;
+
+/// The request with another value of a parameter: [`params::with_param`] of the kinds of the inputs.
+pub fn with_param(inputs: &Inputs, wanted: &Value) -> Option<String> {
+    params::with_param(inputs, &catalog(inputs, inputs.minor(), &mut Vec::new()), wanted)
+}
 
 pub use inputs::Pane;
 
@@ -69,6 +75,7 @@ fn evaluate_in(minor: Minor, inputs: &Inputs, policies: &Policies, who: Whom<'_>
         "policies" => policies::show(inputs, &catalog, policies, &tried),
         "findings" => findings,
         "user" => user::show(inputs),
+        "params" => params::show(inputs, &catalog),
         "markers" => markers.iter().map(inputs::Marker::show).collect::<Vec<_>>(),
     }
 }

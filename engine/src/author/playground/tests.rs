@@ -315,3 +315,60 @@ fn any_text_is_answered() {
     }
     assert!(Inputs::read(&object! { "object" => 1 }).is_err());
 }
+
+const LIMITED: &str = "\
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: limited}
+spec:
+  paramKind: {apiVersion: v1, kind: ConfigMap}
+  matchConstraints:
+    resourceRules: [{apiGroups: [harbour.example.com], apiVersions: [v1], operations: [CREATE], resources: [boats]}]
+  variables:
+  - name: longest
+    expression: int(params.data['longest'])
+  validations:
+  - expression: object.spec.length < variables.longest || has(params.metadata.labels.open)
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: limited}
+spec: {policyName: limited, validationActions: [Deny], paramRef: {name: limits, parameterNotFoundAction: Deny}}
+";
+
+#[test]
+fn what_policies_read_of_their_parameters_has_fields() {
+    let definition = format!("{BOAT}{LIMITED}");
+    let inputs = |request: &str| {
+        let sent = object! {
+            "definition" => definition.as_str(),
+            "object" => "{apiVersion: harbour.example.com/v1, kind: Boat, metadata: {name: a, namespace: port}, spec: {length: 7}}",
+            "request" => request,
+        };
+        Inputs::read(&sent).expect("these are texts")
+    };
+    let param = |field: &str, value: &str| {
+        let path: Vec<Value> = field.split('.').map(Value::from).collect();
+        object! { "apiVersion" => "v1", "kind" => "ConfigMap", "name" => "limits", "path" => path, "value" => value }
+    };
+    let shown = |inputs: &Inputs| {
+        let shown = params::show(inputs, &catalog(inputs, Minor::NEWEST, &mut Vec::new()));
+        crate::value::json::encode_to_string(&shown)
+    };
+    let none = inputs("user: {name: jane}");
+    let expected = concat!(
+        r#"[{"apiVersion":"v1","fields":[{"options":[],"path":["data","longest"],"type":"string","value":""},"#,
+        r#"{"options":[],"path":["metadata","labels","open"],"type":"string","value":""}],"#,
+        r#""kind":"ConfigMap","name":"limits","namespace":"port"}]"#,
+    );
+    assert_eq!(shown(&none), expected);
+    let written = with_param(&none, &param("data.longest", "30")).expect("it can be written");
+    assert!(written.contains("longest: \"30\"") && written.contains("namespace: port"), "{written}");
+    assert!(written.starts_with("params:") && written.ends_with("user:\n  name: jane\n"), "{written}");
+    assert!(shown(&inputs(&written)).contains(r#""value":"30""#));
+    let empty = with_param(&inputs(&written), &param("data.longest", "")).expect("it can be written");
+    assert!(!empty.contains("longest"), "{empty}");
+    assert_eq!(with_param(&inputs("params: ["), &param("data.longest", "1")), None);
+    assert_eq!(with_param(&none, &param("data.widest", "1")), None, "nothing reads it");
+}

@@ -30,7 +30,7 @@ use crate::policy::request::{Name, Request};
 use crate::policy::{Head, Input, Operation};
 use crate::value::Value;
 
-pub(crate) use read::served;
+pub(crate) use read::{expressions_of, served};
 pub use set::{Policies, is_policy};
 pub use target::Target;
 

@@ -51,6 +51,12 @@ pub(super) fn expressions(policy: &Value) -> Vec<Written<'_>> {
     found
 }
 
+/// The texts of all expressions of a policy, those of its variables, too.
+pub fn expressions_of(policy: &Value) -> impl Iterator<Item = &str> {
+    let variables = policy.items_at(&["spec", "variables"]).iter().map(|variable| variable.str_at(&["expression"]));
+    variables.chain(expressions(policy).into_iter().map(|written| written.text))
+}
+
 /// The expression at `path` of an item, if there is one.
 fn written<'p>(list: &str, at: usize, item: &'p Value, path: &[&str], group: Group) -> Option<Written<'p>> {
     let text = item.at(path)?.as_str().filter(|text| !text.trim().is_empty())?;
