@@ -168,7 +168,7 @@ impl Visit {
         is_resource: bool,
         path: &Path<'_>,
     ) -> Result<(), Exhausted> {
-        let rules = Rules::compile_for(self.minor, schema, is_resource);
+        let rules = Rules::compile_within(self.minor, schema, is_resource, default);
         if rules.is_empty() {
             return Ok(());
         }

@@ -12,7 +12,7 @@ use crate::schema::declare::declare_in;
 use crate::schema::form::form;
 use crate::schema::json_schema::ValidationRule;
 use crate::schema::structural::{NestedValueValidation, Structural, StructuralOrBool};
-use crate::value::Map;
+use crate::value::{Map, Value};
 use crate::work;
 
 /// The rules of a schema at all its nodes, ready to run. Nodes without rules at or below them are left out.
@@ -88,12 +88,21 @@ impl Rules {
 
     /// [`Rules::compile`] in that version of Kubernetes.
     pub fn compile_for(minor: Minor, schema: &Structural, is_resource: bool) -> Rules {
+        Rules::compile_of(minor, schema, is_resource, None)
+    }
+
+    /// The same of those rules alone that are about something in `value`, and that are evaluated over nothing else.
+    pub fn compile_within(minor: Minor, schema: &Structural, is_resource: bool, value: &Value) -> Rules {
+        Rules::compile_of(minor, schema, is_resource, Some(value))
+    }
+
+    fn compile_of(minor: Minor, schema: &Structural, is_resource: bool, value: Option<&Value>) -> Rules {
         if !super::any(schema) {
             return Rules::default();
         }
         let decl = declare_in(minor, schema, is_resource);
         let form = Arc::new(form(schema, is_resource));
-        Rules { root: node(minor, &Spine::of(schema), schema, &form, decl.as_ref()), minor }
+        Rules { root: node(minor, &Spine::of(schema), schema, (&form, decl.as_ref()), value), minor }
     }
 
     /// Whether there is no rule at all.
@@ -152,32 +161,41 @@ fn values_of(schema: &Structural) -> Option<&Structural> {
     schema.additional_properties.as_ref().and_then(StructuralOrBool::structural)
 }
 
-/// The rules of `spine` about values of `schema`, which show themselves by `form`; `None` if there are none here nor below.
+/// The rules of `spine` about values of `schema`, which show themselves by a form and have a declared type; `None` if there are
+/// none here nor below. With a value, what it has nothing of is left out.
 fn node(
     minor: Minor,
     spine: &Spine<'_>,
     schema: &Structural,
-    form: &Arc<Form>,
-    decl: Option<&DeclType>,
+    (form, decl): (&Arc<Form>, Option<&DeclType>),
+    value: Option<&Value>,
 ) -> Option<Node> {
     work::steps(1 + spine.properties.len());
-    let below = |below: Below<'_>, schema: &Structural, form: Option<&Arc<Form>>, decl: Option<&DeclType>| match form {
-        Some(form) => node(minor, &below.spine(), schema, form, decl),
-        // Expressions above can't reach it.
-        None => node(minor, &below.spine(), schema, &Arc::new(self::form(schema, false)), decl),
-    };
-    let element = decl.and_then(DeclType::element);
+    let below =
+        |below: Below<'_>, schema: &Structural, (form, decl): (Option<&Arc<Form>>, Option<&DeclType>), value| {
+            // Expressions above can't reach what has no form there.
+            let own = form.is_none().then(|| Arc::new(self::form(schema, false)));
+            node(minor, &below.spine(), schema, (form.or(own.as_ref())?, decl), value)
+        };
+    let element = (form.element(), decl.and_then(DeclType::element));
+    let has_any = |is_empty: fn(&Value) -> bool| value.is_none_or(|value| !is_empty(value));
+    let has_items = has_any(|value| value.as_array().is_none_or(<[Value]>::is_empty));
     let items = match (spine.items, &schema.items) {
-        (Some(items), Some(schema)) => below(items, schema, form.element(), element),
+        (Some(items), Some(schema)) if has_items => below(items, schema, element, None),
         _ => None,
     };
+    let has_values = has_any(|value| value.as_object().is_none_or(|fields| fields.is_empty()));
     let values = match (spine.values, values_of(schema)) {
-        (Some(values), Some(schema)) => below(values, schema, form.element(), element),
+        (Some(values), Some(schema)) if has_values => below(values, schema, element, None),
         _ => None,
     };
     let mut properties = Map::new();
     for (name, property) in spine.properties.iter() {
         let Some(schema) = schema.properties.get(name) else { continue };
+        let inner = value.and_then(|value| value.get(name));
+        if value.is_some() && inner.is_none() {
+            continue;
+        }
         let own;
         let decl = match escape(name) {
             Some(escaped) => decl.and_then(|decl| decl.field(&escaped)),
@@ -188,13 +206,14 @@ fn node(
             }
         };
         if let Some(decl) = decl
-            && let Some(node) = below(*property, schema, form.field(name), Some(decl))
+            && let Some(node) = below(*property, schema, (form.field(name), Some(decl)), inner)
         {
             properties.insert(*name, node);
         }
     }
+    let all_of = spine.all_of.iter();
     let all_of: Vec<Node> =
-        spine.all_of.iter().filter_map(|nested| node(minor, &Spine::nested(nested), schema, form, decl)).collect();
+        all_of.filter_map(|nested| node(minor, &Spine::nested(nested), schema, (form, decl), value)).collect();
     let (rules, error) = match decl {
         Some(decl) => (compile_for(minor, spine.rules, schema, decl, Origin::Stored), None),
         None if spine.rules.is_empty() => (Vec::new(), None),
