@@ -22,10 +22,10 @@ fn run(data: &[u8]) {
     _ = (WriteOptions::create(&query), WriteOptions::update(&query));
     _ = (WriteOptions::patch(&query, false), WriteOptions::patch(&query, true));
     if let Ok(mut options) = ListOptions::decode(&query)
-        && options.validate().is_ok()
+        && options.validate(true).is_ok()
     {
         let passed = options.clone();
-        assert_eq!(options.validate(), Ok(()), "options that pass do so again");
+        assert_eq!(options.validate(true), Ok(()), "options that pass do so again");
         assert_eq!(options, passed, "defaults are set once");
     }
     let decoded = DeleteOptions::decode(&query).ok();

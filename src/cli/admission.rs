@@ -20,6 +20,8 @@ use crate::admission::{
 };
 use crate::auth::Authorizer;
 use crate::kinds::pod_object::namespace_tolerations::ClusterTolerations;
+use crate::meta::gates::Gate;
+use crate::meta::minor::Minor;
 use crate::policy::{Mutating, Validating};
 use crate::registry::{StoredNamespaces, StoredObjects, StoredPolicies, StoredWebhooks};
 use crate::store::Storage;
@@ -268,8 +270,14 @@ impl Admission {
         Arc::new(Client::new(self.webhook_services.clone(), self.webhook_denied.clone()))
     }
 
-    /// The plugins that are on.
-    pub fn chain(&self, storage: &Storage, authorizer: Arc<dyn Authorizer>, client: &Arc<Client>) -> Chain {
+    /// The plugins that are on and that the minor has.
+    pub fn chain(
+        &self,
+        minor: Minor,
+        storage: &Storage,
+        authorizer: Arc<dyn Authorizer>,
+        client: &Arc<Client>,
+    ) -> Chain {
         let parts = Parts {
             storage: storage.clone(),
             objects: Arc::new(StoredObjects(storage.clone())),
@@ -278,7 +286,9 @@ impl Admission {
             figures: Arc::default(),
             settings: self.settings.clone(),
         };
-        let wanted = PLUGINS.iter().filter(|(name, ..)| self.is_on(name));
+        // Those of policies do nothing where the gate of the same name is closed.
+        let is_gated = |name: &str| Gate::ALL.iter().any(|gate| gate.name() == name && !minor.opens(*gate));
+        let wanted = PLUGINS.iter().filter(|(name, ..)| self.is_on(name) && !is_gated(name));
         Chain(wanted.map(|(_, _, make)| make(&parts)).collect())
     }
 }

@@ -25,6 +25,7 @@ use crate::controllers::Switches;
 use crate::http::Limits;
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::memory::{Memory, parse_bytes};
+use crate::meta::gates::Gates;
 use crate::meta::minor::{Minor, MinorError};
 use crate::store::{Config, Durability};
 
@@ -80,6 +81,10 @@ pub struct Serve {
     /// Speak for an older Kubernetes, from 1.29 on: its versions of built-in kinds, its rules for definitions, its /version
     #[arg(long, value_name = "[kube=]MINOR", value_parser = emulated, default_value_t)]
     emulated_version: Minor,
+
+    /// Feature gates of kube-apiserver to open or to close; those that mean nothing here are taken
+    #[arg(long, value_name = "GATE=true|false,...", default_value = "", hide_default_value = true)]
+    feature_gates: String,
 
     #[command(flatten)]
     admission: Admission,
@@ -161,6 +166,13 @@ impl Serve {
         if self.insecure_listen.is_some_and(|address| !address.ip().is_loopback()) {
             tell("--insecure-listen takes a loopback address, as every process that reaches it has admin rights");
             return ExitCode::from(2);
+        }
+        match Gates::parse(&self.feature_gates, self.emulated_version) {
+            Ok(gates) => self.emulated_version = self.emulated_version.with_gates(gates),
+            Err(fault) => {
+                tell(fault);
+                return ExitCode::from(2);
+            }
         }
         let switches = match self.workloads.switches() {
             Ok(switches) => switches,

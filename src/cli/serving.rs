@@ -237,7 +237,7 @@ impl Server {
         clock: Clock,
     ) -> Registry {
         let client = self.admission.client();
-        let chain = self.admission.chain(&storage, authorizer, &client);
+        let chain = self.admission.chain(self.runtime_config.minor(), &storage, authorizer, &client);
         let guards_namespaces = self.admission.guards_namespaces();
         Registry {
             storage,

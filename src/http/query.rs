@@ -132,7 +132,7 @@ impl ListOptions {
     }
 
     /// A watch from nowhere or from 0, with nothing else said, starts with what there is.
-    pub fn set_defaults(&mut self) {
+    fn set_defaults(&mut self) {
         let from_anywhere = matches!(self.resource_version.as_str(), "" | "0");
         let unsaid = self.send_initial_events.is_none() && self.resource_version_match.is_empty();
         if self.watch && from_anywhere && unsaid {
@@ -141,10 +141,12 @@ impl ListOptions {
         }
     }
 
-    /// Sets defaults and checks which options go together.
-    pub fn validate(&mut self) -> Result<(), QueryError> {
-        self.set_defaults();
-        let errors = if self.watch { self.watch_errors() } else { self.list_errors() };
+    /// Sets defaults and checks which options go together, where watches may list first (`WatchList`) and where not.
+    pub fn validate(&mut self, lists_in_watches: bool) -> Result<(), QueryError> {
+        if lists_in_watches {
+            self.set_defaults();
+        }
+        let errors = if self.watch { self.watch_errors(lists_in_watches) } else { self.list_errors() };
         check("ListOptions", errors)
     }
 
@@ -181,13 +183,17 @@ impl ListOptions {
         errors
     }
 
-    fn watch_errors(&self) -> ErrorList {
+    fn watch_errors(&self, lists_in_watches: bool) -> ErrorList {
         const MATCH: Path<'static> = Path::new("resourceVersionMatch");
         let mut errors = ErrorList::new();
         let wanted = self.resource_version_match.as_str();
         if self.send_initial_events.is_some() && wanted != "NotOlderThan" {
             let detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
             errors.push(field::Error::forbidden(&MATCH, detail));
+        }
+        if self.send_initial_events.is_some() && !lists_in_watches {
+            let detail = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
+            errors.push(field::Error::forbidden(&Path::new("sendInitialEvents"), detail));
         }
         if !wanted.is_empty() {
             if self.send_initial_events.is_none() {
@@ -570,7 +576,7 @@ mod tests {
 
     #[track_caller]
     fn check_list(query: &str, expected: &[&str]) {
-        let result = ListOptions::decode(&Query::parse(query)).and_then(|mut options| options.validate());
+        let result = ListOptions::decode(&Query::parse(query)).and_then(|mut options| options.validate(true));
         assert_eq!(result.err().map(texts).unwrap_or_default(), expected, "{query}");
     }
 
@@ -611,7 +617,7 @@ mod tests {
     #[test]
     fn a_watch_from_anywhere_starts_with_what_there_is() {
         let mut options = ListOptions { watch: true, resource_version: "0".to_owned(), ..ListOptions::default() };
-        assert_eq!(options.validate(), Ok(()));
+        assert_eq!(options.validate(true), Ok(()));
         assert_eq!(options.send_initial_events, Some(true));
         check_list(
             "watch=1&continue=abc",

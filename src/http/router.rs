@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use crate::audit::PLANE;
 use crate::auth::{Attributes, Decision};
 use crate::meta::Status;
+use crate::meta::gates::Gate;
 use crate::processor::{Expected, Share, metered};
 use crate::webhook::patience;
 
@@ -35,7 +36,10 @@ async fn handle(State(app): State<Arc<App>>, request: Request) -> Response<Body>
     if let Some(asked) = &app.asked {
         asked.notify_one();
     }
-    let (exchange, body) = Exchange::read(request);
+    let (mut exchange, body) = Exchange::read(request);
+    if !app.registry.definitions.minor.opens(Gate::ApiResponseCompression) {
+        exchange.accept_encoding.clear();
+    }
     let target = path::parse(&exchange.path).ok();
     let observed = classify::begin(&app.observer, &exchange, target.as_ref());
     let share = share::of(&app, &exchange, target.as_ref(), observed.kind());

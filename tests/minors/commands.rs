@@ -168,9 +168,14 @@ impl Drop for Server {
 
 impl Server {
     fn start(emulated: &str) -> Server {
+        Server::gated(emulated, "")
+    }
+
+    /// The same with feature gates.
+    fn gated(emulated: &str, gates: &str) -> Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_skiff"))
             .args(["serve", "--store", "memory", "--listen", "127.0.0.1:0", "--insecure-listen", "127.0.0.1:0"])
-            .args(["--data-dir", env!("CARGO_TARGET_TMPDIR"), "--emulated-version", emulated])
+            .args(["--data-dir", env!("CARGO_TARGET_TMPDIR"), "--emulated-version", emulated, "--feature-gates", gates])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -223,4 +228,57 @@ fn without_a_word_a_server_speaks_for_the_newest_minor() {
     assert!(server.ask("GET", "/version", "").contains("\"minor\": \"37\""));
     assert!(server.ask("GET", "/apis", "").contains("resource.k8s.io"));
     assert!(server.ask("POST", DEFINITIONS, WIDGETS).starts_with("HTTP/1.1 201"));
+}
+
+#[test]
+fn feature_gates_are_those_of_the_minor() {
+    let folder = folder("minors-gates");
+    let refused = |minor: &str, gates: &str| {
+        let output = skiff(&folder, &["serve", "--emulated-version", minor, "--feature-gates", gates]);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let text = refused("1.29", "CustomResourceFieldSelectors=true");
+    assert!(text.contains("unrecognized feature gate: CustomResourceFieldSelectors"), "{text}");
+    let text = refused("1.34", "CRDValidationRatcheting=false");
+    let locked = "cannot set feature gate CRDValidationRatcheting to false, feature is locked to true";
+    assert!(text.contains(locked), "{text}");
+}
+
+const LENGTHS: &str = "
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: ADDRESS}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
+  validations: [{expression: \"EXPRESSION\"}]
+";
+
+#[test]
+fn gates_change_what_a_minor_does() {
+    let server =
+        Server::gated("1.30", "CustomResourceFieldSelectors=true,CRDValidationRatcheting=false,WatchList=true");
+    let definition = WIDGETS.replace("isIP(self.address)", "self.address != ''");
+    let answer = server.ask("POST", DEFINITIONS, &definition);
+    assert!(answer.starts_with("HTTP/1.1 201") && answer.contains("selectableFields"), "{answer}");
+    let watch =
+        "/api/v1/configmaps?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1";
+    assert!(server.ask("GET", watch, "").starts_with("HTTP/1.1 200"));
+    let server = Server::start("1.30");
+    let answer = server.ask("GET", watch, "");
+    let told = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
+    assert!(answer.starts_with("HTTP/1.1 422") && answer.contains(told), "{answer}");
+}
+
+#[test]
+fn expressions_of_policies_are_those_of_the_minor() {
+    const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+    let write = |minor: &str, expression: &str| {
+        let text = LENGTHS.replace("ADDRESS", "a").replace("EXPRESSION", expression);
+        Server::start(minor).ask("POST", POLICIES, &text)
+    };
+    let answer = write("1.30", "isIP(object.metadata.name)");
+    assert!(answer.starts_with("HTTP/1.1 422") && answer.contains("undeclared reference to 'isIP'"), "{answer}");
+    let answer = write("1.31", "isIP(object.metadata.name)");
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
 }

@@ -103,7 +103,7 @@ fn features() -> String {
         ("a warning of sets of lists and maps", Box::new(says(&set, is_warned))),
         (
             "updates are forgiven what they leave alone",
-            Box::new(|minor| minor >= kubeskiff::schema::validate::RATCHETS_SINCE),
+            Box::new(|minor| minor.opens(kubeskiff::meta::gates::Gate::CrdValidationRatcheting)),
         ),
     ];
     let minors: Vec<Minor> = Minor::all().collect();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::crd::Names;
+use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::object_meta;
 use crate::meta::unmarshal::UnmarshalError;
@@ -15,21 +16,6 @@ use crate::value::{Value, base64};
 pub const KIND: &str = "CustomResourceDefinition";
 /// The apiVersion of definitions.
 pub const API_VERSION: &str = "apiextensions.k8s.io/v1";
-
-/// A part of definitions that came with a feature gate.
-#[derive(Clone, Copy, Debug)]
-pub struct Gated {
-    /// The gate.
-    pub gate: &'static str,
-    /// The first version of Kubernetes that reads the field.
-    pub known: Minor,
-    /// The first one whose gate is open by default; before, the field is dropped.
-    pub open: Minor,
-}
-
-/// `selectableFields`
-pub const SELECTABLE_FIELDS: Gated =
-    Gated { gate: "CustomResourceFieldSelectors", known: Minor::of(30), open: Minor::of(31) };
 
 /// A definition.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -269,7 +255,7 @@ fn decode_version<'v>(typed: &mut Typed<'v>, value: &'v Value, minor: Minor) -> 
                 let columns = typed.list(value, "[]v1.CustomResourceColumnDefinition", decode_column)?;
                 version.columns = columns.unwrap_or_default();
             }
-            "selectableFields" if minor < SELECTABLE_FIELDS.known => return Ok(false),
+            "selectableFields" if !Gate::CustomResourceFieldSelectors.is_known_in(minor) => return Ok(false),
             "selectableFields" => {
                 let fields = typed.list(value, "[]v1.SelectableField", |typed, value| {
                     let mut path = String::new();

@@ -2,8 +2,9 @@
 //!
 //! Source: the strategies of apiextensions-apiserver 1.37.
 
-use super::definition::{Definition, SELECTABLE_FIELDS, Status};
+use super::definition::{Definition, Status};
 use super::names::condition;
+use crate::meta::gates::Gate;
 use crate::value::Value;
 
 /// The finalizer that holds a definition until its objects are gone.
@@ -58,7 +59,9 @@ pub fn begin_delete(definition: &Definition, now: &str) -> Option<Definition> {
 /// Drops what the feature gates of an older version of Kubernetes keep out, unless it was there before.
 fn drop_disabled(new: &mut Definition, old: Option<&Definition>) {
     let versions = old.map_or(&[][..], |old| &old.spec.versions);
-    if new.minor < SELECTABLE_FIELDS.open && versions.iter().all(|old| old.selectable_fields.is_empty()) {
+    if !new.minor.opens(Gate::CustomResourceFieldSelectors)
+        && versions.iter().all(|old| old.selectable_fields.is_empty())
+    {
         new.spec.versions.iter_mut().for_each(|version| version.selectable_fields.clear());
     }
 }

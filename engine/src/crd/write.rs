@@ -13,6 +13,7 @@ use thiserror::Error;
 use super::ServedVersion;
 use super::nested::{NestedError, nested_int, nested_str, split_path};
 use crate::meta::field::{self, ErrorList, ErrorType, Path, Subject};
+use crate::meta::gates::Gate;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::meta::{names, object_meta};
 use crate::object;
@@ -470,7 +471,7 @@ fn run_rules<'a>(
         errors.push(field::Error::invalid(&Path::ROOT, Value::Null, detail).about(Subject::SkippedRules));
         return;
     }
-    let ratchets = version.minor >= validate::RATCHETS_SINCE;
+    let ratchets = version.minor.opens(Gate::CrdValidationRatcheting);
     let correlated = old.filter(|_| ratchets).map(|old| Correlated::new(new, old, &version.structural));
     let findings = rules.evaluate(&Path::ROOT, new, old, correlated.as_ref(), Limits::default(), observe);
     errors.extend(findings.errors);

@@ -10,6 +10,7 @@ use crate::cel::types::Type;
 use crate::crd::Column;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::meta::selector::LabelSelector;
 use crate::object;
@@ -246,8 +247,8 @@ pub struct Compiler {
 }
 
 impl Compiler {
-    /// For a policy that replaces `old`, whose expressions may go on using what they used.
-    pub fn new(spec: &FieldRef<'_>, old: Option<&Value>) -> Self {
+    /// For a policy that replaces `old`, whose expressions may go on using what they used, in that version of Kubernetes.
+    pub fn new(minor: Minor, spec: &FieldRef<'_>, old: Option<&Value>) -> Self {
         let mut known = BTreeSet::new();
         for list in ["matchConditions", "validations", "auditAnnotations", "mutations"] {
             for item in old.map(|old| old.items_at(&["spec", list])).unwrap_or_default() {
@@ -266,6 +267,7 @@ impl Compiler {
         let declared = Declarations {
             params: spec.field("paramKind").is_set().then_some(Type::Dyn),
             variables: has_variables.then(no_variables),
+            minor,
             ..Declarations::default()
         };
         Compiler { declared, known }

@@ -3,11 +3,15 @@
 //! What differs between minors stands where it belongs, as data: a function of expressions says since when it is known and
 //! what it cost before ([`crate::cel::function::Overload`]), a format since when it is checked
 //! ([`super::format`]), a type of a built-in kind when it was introduced (`schemas/types`). A [`Minor`] is passed to what
-//! asks; there is no other place that it is kept in.
+//! asks; there is no other place that it is kept in. Feature gates that somebody has set go with it.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use thiserror::Error;
+
+use super::gates::{Gate, Gates};
 
 /// A minor version of Kubernetes: 1.36.
 ///
@@ -19,8 +23,13 @@ use thiserror::Error;
 /// assert_eq!(minor.to_string(), "1.36");
 /// # Ok::<(), kubeskiff_engine::meta::minor::MinorError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Minor(u16);
+///
+/// Two that differ in their feature gates alone are equal.
+#[derive(Clone, Copy, Debug)]
+pub struct Minor {
+    number: u16,
+    gates: Gates,
+}
 
 /// Why a text does not name minor versions.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -38,36 +47,47 @@ pub enum MinorError {
 
 impl Minor {
     /// The oldest one that there are answers of.
-    pub const OLDEST: Minor = Minor(29);
+    pub const OLDEST: Minor = Minor::of(29);
     /// The one that is spoken for where none is named.
-    pub const NEWEST: Minor = Minor(37);
+    pub const NEWEST: Minor = Minor::of(37);
     /// How many there are.
-    pub const COUNT: usize = (Minor::NEWEST.0 - Minor::OLDEST.0 + 1) as usize;
+    pub const COUNT: usize = (Minor::NEWEST.number - Minor::OLDEST.number + 1) as usize;
 
     /// 1.`minor`, be it known here or not: things may be older than the oldest one.
     pub const fn of(minor: u16) -> Minor {
-        Minor(minor)
+        Minor { number: minor, gates: Gates::UNSET }
+    }
+
+    /// The same with feature gates that somebody has set.
+    #[must_use]
+    pub const fn with_gates(self, gates: Gates) -> Minor {
+        Minor { gates, ..self }
+    }
+
+    /// Whether a feature gate is open: as somebody has set it, or else by default.
+    pub fn opens(self, gate: Gate) -> bool {
+        self.gates.get(gate).unwrap_or_else(|| gate.is_open_in(self))
     }
 
     /// All that there are answers of, the oldest first.
     pub fn all() -> impl DoubleEndedIterator<Item = Minor> {
-        (Minor::OLDEST.0..=Minor::NEWEST.0).map(Minor)
+        (Minor::OLDEST.number..=Minor::NEWEST.number).map(Minor::of)
     }
 
     /// 36 of 1.36.
     pub const fn number(self) -> u16 {
-        self.0
+        self.number
     }
 
     /// The one before: what a server that is rolled back to it must still understand.
     #[must_use]
     pub const fn previous(self) -> Minor {
-        Minor(self.0.saturating_sub(1))
+        Minor { number: self.number.saturating_sub(1), ..self }
     }
 
     /// Its place among all of them; what is older counts as the oldest, what is newer as the newest.
     pub fn index(self) -> usize {
-        usize::from(self.clamp(Minor::OLDEST, Minor::NEWEST).0 - Minor::OLDEST.0)
+        usize::from(self.clamp(Minor::OLDEST, Minor::NEWEST).number - Minor::OLDEST.number)
     }
 
     /// Reads `1.36`, `v1.36` or `1.36.2`.
@@ -82,7 +102,7 @@ impl Minor {
         let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
         let has_fine_rest = parts.clone().count() <= 1 && parts.all(is_number);
         let minor = minor.filter(|minor| major == Some("1") && has_fine_rest && is_number(minor));
-        let minor = minor.and_then(|minor| minor.parse().ok()).map(Minor).ok_or_else(refused)?;
+        let minor = minor.and_then(|minor| minor.parse().ok()).map(Minor::of).ok_or_else(refused)?;
         if (Minor::OLDEST..=Minor::NEWEST).contains(&minor) { Ok(minor) } else { Err(refused()) }
     }
 
@@ -115,9 +135,35 @@ impl Default for Minor {
     }
 }
 
+impl PartialEq for Minor {
+    fn eq(&self, other: &Minor) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for Minor {}
+
+impl PartialOrd for Minor {
+    fn partial_cmp(&self, other: &Minor) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Minor {
+    fn cmp(&self, other: &Minor) -> Ordering {
+        self.number.cmp(&other.number)
+    }
+}
+
+impl Hash for Minor {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.number.hash(state);
+    }
+}
+
 impl fmt::Display for Minor {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "1.{}", self.0)
+        write!(out, "1.{}", self.number)
     }
 }
 

@@ -5,6 +5,7 @@ pub mod field;
 pub(crate) mod field_ref;
 mod error_list;
 pub mod json_path;
+pub mod gates;
 pub mod minor;
 pub mod names;
 mod number;

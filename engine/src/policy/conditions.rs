@@ -12,23 +12,17 @@ use super::evaluation::{Activation, OUT_OF_BUDGET};
 use super::expression::{self, Expression};
 use crate::cel::env::{Env, Expressions};
 use crate::cel::types::Type;
+use crate::meta::minor::Minor;
 use crate::value::Value;
 use crate::work;
 
-static NEW: LazyLock<Env> = LazyLock::new(|| work::essential(|| environment(Expressions::New)));
-static STORED: LazyLock<Env> = LazyLock::new(|| work::essential(|| environment(Expressions::Stored)));
+static STORED: LazyLock<Env> =
+    LazyLock::new(|| work::essential(|| Declarations::default().environment(Expressions::Stored)));
 
-fn environment(expressions: Expressions) -> Env {
-    Declarations::default().environment(expressions)
-}
-
-/// What is wrong with a condition of a webhook, in Kubernetes' words.
-pub fn fault(text: &str, expressions: Expressions) -> Option<String> {
-    let env = match expressions {
-        Expressions::New => &*NEW,
-        Expressions::Stored => &*STORED,
-    };
-    expression::compile(env, text, &[Type::Bool]).err()
+/// What that version of Kubernetes has against a condition of a webhook, in its words.
+pub fn fault(minor: Minor, text: &str, expressions: Expressions) -> Option<String> {
+    let env = Declarations { minor, ..Declarations::default() }.environment(expressions);
+    expression::compile(&env, text, &[Type::Bool]).err()
 }
 
 /// The conditions of a webhook as they are stored.
@@ -165,7 +159,7 @@ mod tests {
     #[test]
     fn an_expression_must_compile_to_a_bool() {
         let check = |expression: &str, expected: &str| {
-            assert_eq!(fault(expression, Expressions::New).as_deref(), Some(expected));
+            assert_eq!(fault(Minor::NEWEST, expression, Expressions::New).as_deref(), Some(expected));
         };
         check("request.name", "must evaluate to bool but got string");
         check(

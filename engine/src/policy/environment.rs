@@ -8,6 +8,7 @@ use crate::cel::declared::{DeclField, DeclType, ObjectType};
 use crate::cel::env::{Env, Expressions};
 use crate::cel::library::authorizer;
 use crate::cel::types::Type;
+use crate::meta::minor::Minor;
 use crate::value::Value;
 use crate::work;
 
@@ -25,12 +26,14 @@ pub struct Declarations {
     pub variables: Option<Arc<ObjectType>>,
     /// Whether an expression may ask who may do what.
     pub authorizer: bool,
+    /// The version of Kubernetes whose functions there are.
+    pub minor: Minor,
 }
 
 impl Default for Declarations {
     /// As match conditions of webhooks have it.
     fn default() -> Self {
-        Declarations { object: Type::Dyn, params: None, variables: None, authorizer: true }
+        Declarations { object: Type::Dyn, params: None, variables: None, authorizer: true, minor: Minor::NEWEST }
     }
 }
 
@@ -46,7 +49,7 @@ impl Declarations {
 
     /// The environment. The order of its variables is that of an activation; what some expressions lack comes last.
     pub fn environment(&self, expressions: Expressions) -> Env {
-        let mut env = Env::kubernetes(expressions)
+        let mut env = Env::of(self.minor, expressions)
             .with_variable("object", self.object.clone())
             .with_variable("oldObject", self.object.clone())
             .with_variable("namespaceObject", NAMESPACE.clone())

@@ -13,6 +13,7 @@ use crate::cel::declared::DeclType;
 use crate::cel::env::Env;
 use crate::cel::types::Type;
 use crate::crd::ServedVersion;
+use crate::meta::minor::Minor;
 use crate::schema::declare::declare;
 use crate::schema::structural::Structural;
 use crate::types;
@@ -45,7 +46,8 @@ pub fn check(policy: &Value, served: &[Arc<ServedVersion>], quantities: Quantiti
     let environments: Vec<(String, Env)> = kinds
         .iter()
         .map(|((group, version, kind), served)| {
-            (format!("{group}/{version}, Kind={kind}"), environment(spec, type_of(served, quantities), &params))
+            let env = environment(served.minor, spec, type_of(served, quantities), &params);
+            (format!("{group}/{version}, Kind={kind}"), env)
         })
         .collect();
     let mut warnings = Vec::new();
@@ -162,11 +164,12 @@ pub fn schema(version: &ServedVersion, quantities: Quantities) -> Option<Structu
 }
 
 /// What expressions may name where `object` is of this type. Variables are of the types that they have there.
-fn environment(spec: &Value, object: Type, params: &Option<Type>) -> Env {
+fn environment(minor: Minor, spec: &Value, object: Type, params: &Option<Type>) -> Env {
     let mut declared = Declarations {
         object,
         params: params.clone(),
         variables: Some(environment::no_variables()),
+        minor,
         ..Declarations::default()
     };
     for variable in spec.items_at(&["variables"]) {

@@ -14,12 +14,10 @@ use super::pattern::Pattern;
 use super::ratchet;
 use super::structural::{NestedValueValidation, Structural, StructuralOrBool, ValueValidation};
 use crate::meta::field::{Error, ErrorList, ErrorType, Path};
+use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
 use crate::value::{Map, Value, go_quote, json, number};
 use crate::work;
-
-/// The version of Kubernetes that began to forgive what an update leaves alone.
-pub const RATCHETS_SINCE: Minor = Minor::of(30);
 
 /// Bytes of the faults of a value that are kept; more are only counted. Each of them may quote much of the value or schema.
 const FAULTS_BYTES_MAX: usize = 2 << 20;
@@ -43,9 +41,9 @@ pub fn validate_update(path: &Path<'_>, new: &Value, old: &Value, schema: &Struc
     validate_update_in(Minor::NEWEST, path, new, old, schema)
 }
 
-/// [`validate_update`] in that version of Kubernetes: before 1.30 nothing passes because it was so before.
+/// [`validate_update`] in that version of Kubernetes: without `CRDValidationRatcheting` nothing passes because it was so before.
 pub fn validate_update_in(minor: Minor, path: &Path<'_>, new: &Value, old: &Value, schema: &Structural) -> ErrorList {
-    if minor < RATCHETS_SINCE {
+    if !minor.opens(Gate::CrdValidationRatcheting) {
         return validate_in(minor, path, new, schema);
     }
     let correlated = Correlated::new(new, old, schema);

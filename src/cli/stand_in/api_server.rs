@@ -24,6 +24,7 @@ use crate::auth::RequestHeader;
 use crate::controllers::{NodePlan, Profile, Switches};
 use crate::http::{Limits, SERVER_VERSION};
 use crate::kinds::runtime_config::RuntimeConfig;
+use crate::meta::gates::Gates;
 use crate::meta::minor::Minor;
 use crate::server::{Authority, Identity, Trust};
 use crate::store::{Config, Durability, Location};
@@ -38,7 +39,7 @@ const CONTROLLERS: &str = "SKIFF_CONTROLLERS";
 const TELLING_VERBOSITY: i64 = 2;
 
 /// The flags that change what this server does.
-const ACTING: [&str; 44] = [
+const ACTING: [&str; 45] = [
     "admission-control",
     "admission-control-config-file",
     "anonymous-auth",
@@ -53,6 +54,7 @@ const ACTING: [&str; 44] = [
     "enable-admission-plugins",
     "etcd-cafile",
     "etcd-servers",
+    "feature-gates",
     "help",
     "max-mutating-requests-inflight",
     "max-requests-inflight",
@@ -230,6 +232,9 @@ fn runtime_config(flags: &Flags) -> Result<RuntimeConfig, String> {
         Some(version) => emulated(version).map_err(|error| error.to_string())?,
         None => folder_minor(env::current_exe().ok().as_deref()),
     };
+    let gates =
+        Gates::parse(&flags.list("feature-gates").join(","), emulated_version).map_err(|error| error.to_string())?;
+    let emulated_version = emulated_version.with_gates(gates);
     Ok(RuntimeConfig::parse(&flags.list("runtime-config").join(","))?.for_minor(emulated_version))
 }
 

@@ -5,6 +5,7 @@ use axum::http::Response;
 
 use crate::kinds::Computed;
 use crate::memory::Full;
+use crate::meta::gates::Gate;
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Revision, Status};
 use crate::object;
@@ -78,7 +79,7 @@ pub(super) fn list_options(exchange: &Exchange, target: &Target) -> Result<(List
         LabelSelector::parse(&options.label_selector).map_err(|error| Status::bad_request(&error.to_string()))?;
     let fields =
         FieldSelector::parse(&options.field_selector).map_err(|error| Status::bad_request(&error.to_string()))?;
-    options.validate()?;
+    options.validate(target.version.minor.opens(Gate::WatchList))?;
     for field in fields.fields() {
         let selectable = match field {
             "metadata.name" => true,

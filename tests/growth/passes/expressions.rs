@@ -9,6 +9,7 @@ use kubeskiff::cel::eval::{Program, Value as Cel};
 use kubeskiff::cel::parser::parse_keeping_macros;
 use kubeskiff::cel::print::print;
 use kubeskiff::cel::types::Type;
+use kubeskiff::meta::minor::Minor;
 use kubeskiff::policy::conditions;
 use kubeskiff::schema::declare;
 use kubeskiff::schema::json_schema::ValidationRule;
@@ -88,7 +89,9 @@ pub fn passes() -> Vec<Pass> {
                 let declared = declare::declare(&structural(), false)?;
                 Some(estimate(&ENV.compile(text).ok()?, &declared))
             }),
-            pass("match condition", shape, size, text, |text| conditions::fault(text, Expressions::New).is_none()),
+            pass("match condition", shape, size, text, |text| {
+                conditions::fault(Minor::NEWEST, text, Expressions::New).is_none()
+            }),
         ]);
     }
     for (shape, rule) in RULES {

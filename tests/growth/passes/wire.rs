@@ -76,7 +76,7 @@ fn heads() -> Vec<Pass> {
     for (shape, text) in queries {
         passes.push(pass("query", shape, SIZE, text, |text| {
             let query = Query::parse(text);
-            let listed = ListOptions::decode(&query).map(|mut options| options.validate());
+            let listed = ListOptions::decode(&query).map(|mut options| options.validate(true));
             let deleted = DeleteOptions::decode(&query).map(|options| options.validate());
             (
                 listed.is_ok(),

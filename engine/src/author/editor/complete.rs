@@ -304,7 +304,8 @@ impl Workspace {
 
     /// What the expressions of a policy may name.
     pub(super) fn policy_environment(&self, around: &Around<'_>) -> Env {
-        let mut declarations = Declarations { variables: Some(no_variables()), ..Declarations::default() };
+        let mut declarations =
+            Declarations { variables: Some(no_variables()), minor: self.minor(), ..Declarations::default() };
         let read = yaml::decode(around.text.as_bytes()).unwrap_or_default();
         let served = crate::author::policies::served(&self.catalog);
         let spec = read.get("spec").unwrap_or(&Value::Null);

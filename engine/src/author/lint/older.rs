@@ -7,6 +7,7 @@ use crate::cel::library;
 use crate::crd::definition;
 use crate::meta::field::{Error, Subject};
 use crate::meta::format::Format;
+use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::value::Value;
@@ -70,9 +71,11 @@ fn ignored(
     }
     let versions = kind.definition.spec.versions.iter().zip(&newest.definition.spec.versions);
     for (index, (version, newest)) in versions.enumerate() {
-        if minor >= definition::SELECTABLE_FIELDS.known && version.selectable_fields != newest.selectable_fields {
+        if Gate::CustomResourceFieldSelectors.is_known_in(minor)
+            && version.selectable_fields != newest.selectable_fields
+        {
             let at = format!("spec.versions[{index}].selectableFields");
-            let gate = definition::SELECTABLE_FIELDS.gate;
+            let gate = Gate::CustomResourceFieldSelectors.name();
             let message = format!("`{at}` is dropped unless the feature gate {gate} is open");
             note(told, minor, &OLDER_IGNORES, &at, message, OLDER_IGNORES.remedy);
         }

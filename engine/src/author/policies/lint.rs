@@ -108,7 +108,7 @@ impl Linter<'_> {
                 return None;
             }
         };
-        let errors = kind.strategy.validate_create(&kind.served_version(), &decoded);
+        let errors = kind.strategy.validate_create(&kind.served_version_in(self.catalog.minor()), &decoded);
         for error in errors.iter() {
             self.tell(index, &POLICY_REFUSED, &error.field, error.to_string());
         }

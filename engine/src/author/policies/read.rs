@@ -81,7 +81,8 @@ fn note_variables(expr: &Expr, found: &mut BTreeSet<String>) {
 
 /// Every version that is served: of the built-in kinds, and of those of definitions.
 pub fn served(catalog: &Catalog) -> Vec<Arc<ServedVersion>> {
-    let config = RuntimeConfig::default();
-    let built_in = kinds::all().filter(|kind| config.serves(kind)).map(|kind| Arc::new(kind.served_version()));
+    let minor = catalog.minor();
+    let config = RuntimeConfig::of(minor);
+    let built_in = kinds::all().filter(|kind| config.serves(kind)).map(|kind| Arc::new(kind.served_version_in(minor)));
     built_in.chain(catalog.kinds().flat_map(|kind| kind.versions.iter().cloned())).collect()
 }

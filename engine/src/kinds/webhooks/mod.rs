@@ -13,6 +13,7 @@ use crate::crd::validate::conversion::{
 };
 use crate::crd::{Column, ServedVersion};
 use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::minor::Minor;
 use crate::meta::selector::LabelSelector;
 use crate::meta::{names, object_meta};
 use crate::object;
@@ -60,16 +61,16 @@ impl Strategy for WebhookConfiguration {
         object.make_object().entry("metadata").make_object().insert("generation", Value::Int(1));
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
-        validate(object)
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
+        validate(version.minor, object)
     }
 
     fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
         count_generation(new, old);
     }
 
-    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
-        validate_update(new, old)
+    fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
+        validate_update(version.minor, new, old)
     }
 
     fn allows_unconditional_update(&self) -> bool {
@@ -131,6 +132,8 @@ struct Requirements {
     match_conditions: bool,
     /// Expressions that may go on using what was there when they were written.
     expressions: BTreeSet<String>,
+    /// The version of Kubernetes that is asked.
+    minor: Minor,
 }
 
 impl Requirements {
@@ -141,10 +144,11 @@ impl Requirements {
         valid_label_values: true,
         match_conditions: true,
         expressions: BTreeSet::new(),
+        minor: Minor::NEWEST,
     };
 
     /// What `old` does not meet itself is not required of what follows it.
-    fn after(old: &Value, new: &Value) -> Self {
+    fn after(minor: Minor, old: &Value, new: &Value) -> Self {
         let hooks = webhooks(old);
         let mut seen = BTreeSet::new();
         let conditions = |configuration: &Value| -> Vec<Option<Value>> {
@@ -168,6 +172,7 @@ impl Requirements {
                 .flat_map(|hook| hook.items_at(&["matchConditions"]))
                 .map(|condition| condition.str_at(&["expression"]).to_owned())
                 .collect(),
+            minor,
         }
     }
 }
@@ -177,13 +182,13 @@ fn review_versions(webhook: &Value) -> Vec<String> {
 }
 
 /// What is wrong with a new configuration.
-fn validate(configuration: &Value) -> ErrorList {
-    validate_to(configuration, &Requirements::OF_NEW)
+fn validate(minor: Minor, configuration: &Value) -> ErrorList {
+    validate_to(configuration, &Requirements { minor, ..Requirements::OF_NEW })
 }
 
 /// What is wrong with a configuration that was changed.
-fn validate_update(new: &Value, old: &Value) -> ErrorList {
-    validate_to(new, &Requirements::after(old, new))
+fn validate_update(minor: Minor, new: &Value, old: &Value) -> ErrorList {
+    validate_to(new, &Requirements::after(minor, old, new))
 }
 
 fn validate_to(configuration: &Value, required: &Requirements) -> ErrorList {
@@ -240,7 +245,7 @@ fn validate_webhook(webhook: &Value, required: &Requirements, path: &Path<'_>) -
         let conditions = webhook.items_at(&["matchConditions"]);
         let fault = |text: &str| {
             let is_known = required.expressions.contains(text);
-            conditions::fault(text, if is_known { Expressions::Stored } else { Expressions::New })
+            conditions::fault(required.minor, text, if is_known { Expressions::Stored } else { Expressions::New })
         };
         errors.extend(validate_match_conditions(conditions, &fault, &path.child("matchConditions")));
     }

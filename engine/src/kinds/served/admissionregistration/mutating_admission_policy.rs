@@ -8,6 +8,7 @@ use crate::kinds::strategy::{Strategy, Subresource, Table};
 use crate::kinds::{Kind, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::policy::mutation::MutationType;
 use crate::value::Value;
@@ -48,16 +49,16 @@ impl Strategy for MutatingAdmissionPolicy {
         prepare::first_generation(object);
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
-        validate(object, None)
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
+        validate(version.minor, object, None)
     }
 
     fn prepare_update(&self, _: &ServedVersion, _: Subresource, new: &mut Value, old: &Value) {
         prepare::count_generation(new, old, &["spec"]);
     }
 
-    fn validate_update(&self, _: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
-        validate(new, Some(old))
+    fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
+        validate(version.minor, new, Some(old))
     }
 
     fn allows_unconditional_update(&self) -> bool {
@@ -69,12 +70,12 @@ impl Strategy for MutatingAdmissionPolicy {
     }
 }
 
-fn validate(object: &Value, old: Option<&Value>) -> ErrorList {
+fn validate(minor: Minor, object: &Value, old: Option<&Value>) -> ErrorList {
     let mut errors = metadata::validate_plain(object, false, names::name_is_dns1123_subdomain);
     let root = FieldRef::root(object);
     let spec = root.field("spec");
     errors.extend(policies::validate_head(&spec, true));
-    let mut compiler = Compiler::new(&spec, old);
+    let mut compiler = Compiler::new(minor, &spec, old);
     if old.is_none_or(|old| !prepare::equal(object.at(&["spec"]), old.at(&["spec"]))) {
         errors.extend(compiler.conditions(&spec.field("matchConditions")));
     }

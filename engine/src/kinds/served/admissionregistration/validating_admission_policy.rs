@@ -11,6 +11,7 @@ use crate::kinds::strategy::{Strategy, Subresource, Table, reset_beside_status};
 use crate::kinds::{Kind, conditions, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::object;
 use crate::value::{Value, json};
@@ -43,8 +44,8 @@ impl Strategy for ValidatingAdmissionPolicy {
         prepare::first_generation(object);
     }
 
-    fn validate_create(&self, _: &ServedVersion, object: &Value) -> ErrorList {
-        validate(object, None)
+    fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList {
+        validate(version.minor, object, None)
     }
 
     fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
@@ -52,10 +53,16 @@ impl Strategy for ValidatingAdmissionPolicy {
         prepare::count_generation(new, old, &["spec"]);
     }
 
-    fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
+    fn validate_update(
+        &self,
+        version: &ServedVersion,
+        subresource: Subresource,
+        new: &Value,
+        old: &Value,
+    ) -> ErrorList {
         match subresource {
             Subresource::Status => validate_status(new),
-            _ => validate(new, Some(old)),
+            _ => validate(version.minor, new, Some(old)),
         }
     }
 
@@ -72,12 +79,12 @@ impl Strategy for ValidatingAdmissionPolicy {
     }
 }
 
-fn validate(object: &Value, old: Option<&Value>) -> ErrorList {
+fn validate(minor: Minor, object: &Value, old: Option<&Value>) -> ErrorList {
     let mut errors = metadata::validate_plain(object, false, names::name_is_dns1123_subdomain);
     let root = FieldRef::root(object);
     let spec = root.field("spec");
     errors.extend(policies::validate_head(&spec, false));
-    let mut compiler = Compiler::new(&spec, old);
+    let mut compiler = Compiler::new(minor, &spec, old);
     if old.is_none_or(|old| !prepare::equal(object.at(&["spec"]), old.at(&["spec"]))) {
         errors.extend(compiler.conditions(&spec.field("matchConditions")));
     }
