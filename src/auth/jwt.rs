@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Header, Validation};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
@@ -159,64 +160,64 @@ impl TokenIssuer {
 
     /// Signs `claims`, of which the issuer is filled in.
     pub fn issue(&self, claims: Claims) -> Result<String, String> {
+        self.sign(&Claims { issuer: self.name().to_owned(), ..claims })
+    }
+
+    /// A token that says what `claims` do.
+    pub(super) fn sign(&self, claims: &impl Serialize) -> Result<String, String> {
         let header =
             Header { typ: None, kid: Some(self.key.public.id.clone()), ..Header::new(self.key.public.algorithm) };
-        let claims = Claims { issuer: self.name().to_owned(), ..claims };
-        jsonwebtoken::encode(&header, &claims, &self.key.private).map_err(|error| error.to_string())
+        jsonwebtoken::encode(&header, claims, &self.key.private).map_err(|error| error.to_string())
     }
 
     /// What a token says that is for one of `audiences`, and those of them; `None` for a token of somebody else.
     ///
     /// Errors: why a token that names us as its issuer is not ours, or not for these.
     pub fn read(&self, token: &str, audiences: &[String]) -> Result<Option<OwnToken>, String> {
-        let Some(key_id) = self.key_id_of(token) else { return Ok(None) };
+        let Some(key_id) = key_id_of(token, |issuer| self.names.iter().any(|name| issuer == *name)) else {
+            return Ok(None);
+        };
         let claims = self.verify(token, &key_id)?;
-        let common: Vec<_> = audiences.iter().filter(|wanted| claims.audiences.contains(wanted)).cloned().collect();
-        if common.is_empty() {
-            let (own, wanted) = (quote_list(&claims.audiences), quote_list(audiences));
-            return Err(format!("token audiences {own} is invalid for the target audiences {wanted}"));
-        }
-        Ok(Some(OwnToken { claims, audiences: common }))
-    }
-
-    /// The id of the key that a token says it was signed with, if it is well formed and says that it is ours; nothing of it
-    /// is verified.
-    fn key_id_of(&self, token: &str) -> Option<String> {
-        let mut parts = token.split('.');
-        let (header, payload, signature) = (parts.next()?, parts.next()?, parts.next()?);
-        let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
-        let object = |part: &str| json::decode(&decode(part)?).ok().filter(|value| value.as_object().is_some());
-        let is_whole = parts.next().is_none() && decode(signature).is_some();
-        let payload_of = object(payload)?;
-        let is_ours = self.names.iter().any(|name| payload_of.str_at(&["iss"]) == *name);
-        let key_id = object(header)?.str_at(&["kid"]).to_owned();
-        (is_whole && is_ours).then_some(key_id)
+        let audiences = common_audiences(&claims.audiences, audiences)?;
+        Ok(Some(OwnToken { claims, audiences }))
     }
 
     fn verify(&self, token: &str, key_id: &str) -> Result<Arc<Claims>, String> {
-        const NOT_SIGNED: &str = "go-jose/go-jose: error in cryptographic primitive";
-        let is_meant = |key: &VerifyingKey| key_id.is_empty() || key_id == key.id;
-        if !self.keys().any(is_meant) {
-            return Err("invalid signature, no keys found".to_owned());
-        }
         let digest: [u8; 32] = Sha256::digest(token).into();
         if let Some(claims) = self.verified().get(&digest) {
             return Ok(Arc::clone(claims));
         }
-        let own = self.known.iter().filter(|key| is_meant(key)).find_map(|key| signed_with(token, key));
-        let inherited = || {
-            let meant = self.inherited.iter().filter(|inherited| is_meant(&inherited.key));
-            let mut signed = meant.filter_map(|inherited| Some((signed_with(token, &inherited.key)?, inherited.until)));
-            signed.find(|(claims, until)| Stamp::of(&claims.id).is_none_or(|issued| issued <= *until))
-        };
-        let claims = own.or_else(|| inherited().map(|(claims, _)| claims));
-        let claims = claims.map(Arc::new).ok_or_else(|| NOT_SIGNED.to_owned())?;
+        let claims: Claims = self.signed(token, key_id, |claims: &Claims| Stamp::of(&claims.id))?;
+        let claims = Arc::new(claims);
         let mut verified = self.verified();
         if verified.len() >= VERIFIED_MAX {
             verified.clear();
         }
         verified.insert(digest, Arc::clone(&claims));
         Ok(claims)
+    }
+
+    /// What a token says that one of the keys has signed; `issued` is when that was, as far as it tells.
+    ///
+    /// Errors: none of the keys has.
+    pub(super) fn signed<C: DeserializeOwned>(
+        &self,
+        token: &str,
+        key_id: &str,
+        issued: impl Fn(&C) -> Option<Stamp>,
+    ) -> Result<C, String> {
+        const NOT_SIGNED: &str = "go-jose/go-jose: error in cryptographic primitive";
+        let is_meant = |key: &VerifyingKey| key_id.is_empty() || key_id == key.id;
+        if !self.keys().any(is_meant) {
+            return Err("invalid signature, no keys found".to_owned());
+        }
+        let own = self.known.iter().filter(|key| is_meant(key)).find_map(|key| signed_with(token, key));
+        let inherited = || {
+            let meant = self.inherited.iter().filter(|inherited| is_meant(&inherited.key));
+            let mut signed = meant.filter_map(|inherited| Some((signed_with(token, &inherited.key)?, inherited.until)));
+            signed.find(|(claims, until)| issued(claims).is_none_or(|issued| issued <= *until))
+        };
+        own.or_else(|| inherited().map(|(claims, _)| claims)).ok_or_else(|| NOT_SIGNED.to_owned())
     }
 
     fn verified(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], Arc<Claims>>> {
@@ -245,6 +246,29 @@ impl TokenIssuer {
     }
 }
 
+/// The id of the key that a token says it was signed with, if it is well formed and its issuer is one of ours; nothing of it is
+/// verified.
+pub(super) fn key_id_of(token: &str, is_ours: impl Fn(&str) -> bool) -> Option<String> {
+    let mut parts = token.split('.');
+    let (header, payload, signature) = (parts.next()?, parts.next()?, parts.next()?);
+    let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
+    let object = |part: &str| json::decode(&decode(part)?).ok().filter(|value| value.as_object().is_some());
+    let is_whole = parts.next().is_none() && decode(signature).is_some();
+    let payload = object(payload)?;
+    let key_id = object(header)?.str_at(&["kid"]).to_owned();
+    (is_whole && is_ours(payload.str_at(&["iss"]))).then_some(key_id)
+}
+
+/// Whom a token is for, of those that were asked about.
+pub(super) fn common_audiences(own: &[String], wanted: &[String]) -> Result<Vec<String>, String> {
+    let common: Vec<_> = wanted.iter().filter(|wanted| own.contains(wanted)).cloned().collect();
+    if common.is_empty() {
+        let (own, wanted) = (quote_list(own), quote_list(wanted));
+        return Err(format!("token audiences {own} is invalid for the target audiences {wanted}"));
+    }
+    Ok(common)
+}
+
 /// A key that another signs with, too.
 #[derive(Clone)]
 struct Inherited {
@@ -258,7 +282,7 @@ struct Inherited {
 /// It is in the token's id, which is a UUID of version 7. What the token says itself of its time follows a clock that may be
 /// set, in whole seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Stamp(u64);
+pub(super) struct Stamp(u64);
 
 const FRACTION_BITS: u32 = 12;
 
@@ -290,13 +314,13 @@ pub fn new_token_id() -> String {
 }
 
 /// What a token says, if it was signed with the private half of `key`.
-fn signed_with(token: &str, key: &VerifyingKey) -> Option<Claims> {
+fn signed_with<C: DeserializeOwned>(token: &str, key: &VerifyingKey) -> Option<C> {
     let mut validation = Validation::new(key.algorithm);
     // These are checked elsewhere, with Kubernetes' words.
     validation.required_spec_claims.clear();
     validation.validate_exp = false;
     validation.validate_aud = false;
-    jsonwebtoken::decode::<Claims>(token, &key.public, &validation).ok().map(|read| read.claims)
+    jsonwebtoken::decode::<C>(token, &key.public, &validation).ok().map(|read| read.claims)
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ const CLOCK: &str = "/skiff/v1/clock";
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  skiff plane fork --name test-1 --write test-1.kubeconfig\n  kubectl --kubeconfig test-1.kubeconfig get namespaces\n  \
-                  skiff plane clock test-1 --advance 24h\n  skiff plane delete test-1"
+                  skiff plane create empty --profile cluster\n  skiff plane clock test-1 --advance 24h\n  skiff plane delete test-1"
 )]
 pub struct Plane {
     #[command(subcommand)]
@@ -78,6 +78,19 @@ struct New {
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
 
+    /// Which controllers `*` stands for, server or cluster, as with `skiff serve`; without this and the two options that
+    /// follow, it has the controllers and nodes of the process
+    #[arg(long, value_name = "PROFILE")]
+    profile: Option<String>,
+
+    /// Controllers to run, as with `skiff serve`
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', allow_hyphen_values = true)]
+    controllers: Option<Vec<String>>,
+
+    /// Nodes that nothing is behind, as with `skiff serve`: 3,cpu=8,label=zone=a
+    #[arg(long, value_name = "N[,NAME=AMOUNT...]")]
+    simulate_nodes: Option<String>,
+
     #[arg(short, long, value_enum, default_value_t)]
     output: Output,
 
@@ -87,6 +100,10 @@ struct New {
 
 #[derive(Args)]
 struct Create {
+    /// Its name; one is made up where there is none
+    #[arg(value_name = "NAME", conflicts_with = "name")]
+    named: Option<String>,
+
     #[command(flatten)]
     new: New,
 }
@@ -167,7 +184,7 @@ impl Plane {
     /// Exit codes: 0 done, 1 for a failure.
     pub async fn run(self) -> ExitCode {
         let done = match self.command {
-            Command::Create(Create { new }) => new.run(None).await,
+            Command::Create(Create { named, new }) => New { name: new.name.clone().or(named), ..new }.run(None).await,
             Command::Fork(Fork { from, new }) => new.run(Some(&from)).await,
             Command::List(list) => list.run().await,
             Command::Delete(delete) => delete.run().await,
@@ -214,10 +231,21 @@ impl New {
         let path = self.path.as_deref().map(std::path::absolute).transpose().map_err(|error| error.to_string())?;
         let path = path.as_deref().map(|path| path.to_str().ok_or("the path is not UTF-8")).transpose()?;
         let mut wanted = Map::default();
-        for (field, text) in [("name", self.name.as_deref()), ("from", from), ("path", path)] {
+        let texts = [
+            ("name", self.name.as_deref()),
+            ("from", from),
+            ("path", path),
+            ("profile", self.profile.as_deref()),
+            ("simulateNodes", self.simulate_nodes.as_deref()),
+        ];
+        for (field, text) in texts {
             if let Some(text) = text {
                 wanted.insert(field, Value::from(text));
             }
+        }
+        if let Some(names) = &self.controllers {
+            let names = names.iter().map(|name| Value::from(name.as_str()));
+            wanted.insert("controllers", Value::Array(names.collect()));
         }
         let made = ask(&client, Method::POST, PLANES, Some(&Value::Object(wanted))).await?;
         if let Some(file) = &self.write {

@@ -37,10 +37,11 @@ use uuid::Uuid;
 
 use super::service_network;
 use super::serving::{ADMIN, Failure, SECRET_NAMES, Server, StoredSecrets, server_names, shown};
+use super::workloads::Workloads;
 use crate::audit;
 use crate::auth::{TokenIssuer, UserInfo};
-use crate::controllers;
-use crate::http::{self, App, Issuing, MAIN, Plane, Shared, Wanted, missing};
+use crate::controllers::{self, NodePlan, Switches};
+use crate::http::{self, App, Issuing, MAIN, Plane, Shared, Wanted, WantedWorkloads, missing};
 use crate::meta::Status;
 use crate::registry::Registry;
 use crate::server::{Authority, CertificateError, Connections, Gate, Identity, Kubeconfig, Open, Tls, Trust};
@@ -164,16 +165,29 @@ impl Planes {
         }
     }
 
-    async fn begin(&self, name: &Arc<str>, from: Option<String>, path: Option<PathBuf>) -> Result<Running, Failed> {
+    async fn begin(&self, name: &Arc<str>, wanted: Wanted) -> Result<Running, Failed> {
+        let Wanted { from, path, workloads, .. } = wanted;
+        let beside = self.beside(workloads.as_ref())?;
         let origin = from.as_deref().map(|from| self.origin(from)).transpose().map_err(Failed::Status)?;
         let listener = TcpListener::bind(SocketAddr::new(self.ip, 0)).await.map_err(told)?;
         let address = listener.local_addr().map_err(told)?;
         let origin = self.origin_of_new(origin, path).await?;
-        let begun = self.serve(name, from, listener, address, origin.clone()).await;
+        let begun = self.serve((name, from), (listener, address), origin.clone(), beside).await;
         if begun.is_err() {
             origin.registry.storage.close().await;
         }
         begun
+    }
+
+    /// What runs beside the requests of one: what is wanted, or what runs in all.
+    fn beside(&self, wanted: Option<&WantedWorkloads>) -> Result<(Switches, NodePlan), Failed> {
+        let server = &self.server;
+        let Some(wanted) = wanted else { return Ok((server.switches, server.nodes.clone())) };
+        let invalid = |why: String| Failed::Status(Status::bad_request(&why));
+        let workloads = Workloads::of_plane(wanted).map_err(invalid)?;
+        let switches = workloads.switches().map_err(|unknown| invalid(unknown.to_string()))?;
+        let stages = Arc::clone(&server.nodes.stages);
+        Ok((switches, NodePlan { stages, ..workloads.nodes() }))
     }
 
     /// The parts of a new one that are copied, or empty.
@@ -210,11 +224,10 @@ impl Planes {
     /// Fills a new one where it is empty, and has it answer.
     async fn serve(
         &self,
-        name: &Arc<str>,
-        from: Option<String>,
-        listener: TcpListener,
-        address: SocketAddr,
+        (name, from): (&Arc<str>, Option<String>),
+        (listener, address): (TcpListener, SocketAddr),
         origin: Origin,
+        (switches, nodes): (Switches, NodePlan),
     ) -> Result<Running, Failed> {
         let server = &self.server;
         let (registry, issuer) = (Arc::clone(&origin.registry), Arc::clone(&origin.issuer));
@@ -225,7 +238,7 @@ impl Planes {
             service_network::make(&registry, service_network::advertised(address)).await;
         }
         let url = format!("https://{}", shown(address));
-        let tokens = Arc::new(server.users.tokens(&registry.storage, &issuer, &registry.clock).map_err(told)?);
+        let tokens = Arc::new(server.users.tokens(&registry, &issuer).map_err(told)?);
         let authorizer = server.users.asked(&registry);
         let app = App::with(registry, authorizer, Arc::clone(&tokens), server.limits, Arc::clone(&self.logs));
         let app = app.with_issuing(Issuing { issuer, key_set_url: format!("{url}/openid/v1/jwks") });
@@ -241,10 +254,10 @@ impl Planes {
             identity: &administrator,
         };
         let kubeconfig = kubeconfig.to_yaml();
-        let (switches, nodes) = (server.switches, server.nodes.clone());
+        let authority_pem = authority.certificate_pem.clone();
+        let authority = controllers::Authority { issuer: Some(Arc::clone(&origin.issuer)), ..authority };
         // Last, as they would go on where anything before fails.
-        let controllers = controllers::start(Arc::clone(&origin.registry), switches, nodes, authority.clone(), begin);
-        let authority_pem = authority.certificate_pem;
+        let controllers = controllers::start(Arc::clone(&origin.registry), switches, nodes, authority, begin);
         let plane = Plane { name: Arc::clone(name), from, url, kubeconfig, authority_pem, created: Timestamp::now() };
         Ok(Running { plane: Arc::new(plane), origin, connections, controllers })
     }
@@ -252,9 +265,9 @@ impl Planes {
 
 #[async_trait]
 impl http::Planes for Planes {
-    async fn create(&self, Wanted { name, from, path }: Wanted) -> Result<Arc<Plane>, Status> {
-        let taken = self.take(name)?;
-        let running = self.begin(&taken.name, from, path).await.map_err(Failed::into_status)?;
+    async fn create(&self, mut wanted: Wanted) -> Result<Arc<Plane>, Status> {
+        let taken = self.take(wanted.name.take())?;
+        let running = self.begin(&taken.name, wanted).await.map_err(Failed::into_status)?;
         let plane = Arc::clone(&running.plane);
         self.known().insert(Arc::clone(&taken.name), Known::Running(running));
         Ok(plane)
@@ -307,7 +320,7 @@ async fn papers(storage: &Storage, address: SocketAddr) -> Result<Papers, Certif
     let administrator = authority.issue_client(ADMIN, &[UserInfo::MASTERS])?;
     let tls = Tls::new(Trust::of(&authority)?, &identity)?.remembering(SESSIONS);
     let certificate_pem = authority.certificate_pem().to_owned();
-    let authority = controllers::Authority { certificate_pem, signer: Some(Arc::new(authority)) };
+    let authority = controllers::Authority { certificate_pem, signer: Some(Arc::new(authority)), issuer: None };
     Ok(Papers { tls, authority, administrator })
 }
 

@@ -21,7 +21,7 @@ use super::ui::Ui;
 use super::users::Users;
 use super::workloads::Workloads;
 use crate::audit;
-use crate::controllers::Switches;
+use crate::controllers::{NodePlan, Switches};
 use crate::http::Limits;
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::memory::{Memory, parse_bytes};
@@ -181,6 +181,13 @@ impl Serve {
                 return ExitCode::from(2);
             }
         };
+        let nodes = match self.workloads.stages() {
+            Ok(stages) => NodePlan { stages, ..self.workloads.nodes() },
+            Err(why) => {
+                tell(why);
+                return ExitCode::from(2);
+            }
+        };
         // Until the server has ended.
         let _temporary =
             match self.temporary.map(|parent| Temporary::begin(&self.database.data_dir, parent)).transpose() {
@@ -190,7 +197,7 @@ impl Serve {
                     return ExitCode::FAILURE;
                 }
             };
-        match self.server(switches) {
+        match self.server(switches, nodes) {
             Ok(server) => server.run().await,
             Err(Failure(message)) => {
                 tell(message);
@@ -200,7 +207,7 @@ impl Serve {
     }
 
     /// What is to be served, once the data folder is there.
-    fn server(self, switches: Switches) -> Result<Server, Failure> {
+    fn server(self, switches: Switches, nodes: NodePlan) -> Result<Server, Failure> {
         let folder = &self.database.data_dir;
         let made = folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists()).last();
         let made = made.map(Path::to_owned);
@@ -229,7 +236,7 @@ impl Serve {
             users: self.users,
             network: self.network,
             switches,
-            nodes: self.workloads.nodes(),
+            nodes,
             logs: logs.into_iter().chain(traced()).collect(),
             ends_at_once: self.temporary.is_some(),
         })

@@ -24,7 +24,7 @@ use super::service_network::{self, Network};
 use super::ui::Opened;
 use super::users::{SIGNING_KEY, Users};
 use crate::audit;
-use crate::auth::{Authorizer, RequestHeader, UserInfo};
+use crate::auth::{Authorizer, RequestHeader, TokenIssuer, UserInfo};
 use crate::clock::Clock;
 use crate::controllers::{self, Controller, NodePlan, Switches};
 use crate::http::{self, App, Issuing, Limits, Shared};
@@ -140,12 +140,12 @@ impl Server {
         let (authorizer, policy) = self.users.authorizer(&storage, None);
         let url = format!("https://{}", shown(address));
         let issuer = Arc::new(self.users.token_issuer(&storage).await?);
-        let tokens = Arc::new(self.users.tokens(&storage, &issuer, &self.store.clock)?);
         let definitions = Definitions::new(&self.runtime_config);
         let clock = self.store.clock.clone();
         let registry = Arc::new(self.registry(storage.clone(), definitions, policy, authorizer.clone(), clock));
+        let tokens = Arc::new(self.users.tokens(&registry, &issuer)?);
         let begin = Arc::new(Notify::new());
-        let controllers = self.controllers(&registry, &papers, &begin);
+        let controllers = self.controllers(&registry, &papers, &issuer, &begin);
         let mut seed = std::mem::take(&mut self.seed);
         if !seed.is_empty() {
             // They decide on what is registered.
@@ -221,9 +221,18 @@ impl Server {
         Ok(())
     }
 
-    fn controllers(&self, registry: &Arc<Registry>, papers: &Shown, begin: &Arc<Notify>) -> JoinHandle<()> {
-        let authority =
-            controllers::Authority { certificate_pem: papers.authority_pem.clone(), signer: papers.signer.clone() };
+    fn controllers(
+        &self,
+        registry: &Arc<Registry>,
+        papers: &Shown,
+        issuer: &Arc<TokenIssuer>,
+        begin: &Arc<Notify>,
+    ) -> JoinHandle<()> {
+        let authority = controllers::Authority {
+            certificate_pem: papers.authority_pem.clone(),
+            signer: papers.signer.clone(),
+            issuer: Some(Arc::clone(issuer)),
+        };
         controllers::start(Arc::clone(registry), self.switches, self.nodes.clone(), authority, Arc::clone(begin))
     }
 

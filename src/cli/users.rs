@@ -10,7 +10,6 @@ use super::print::tell;
 use crate::auth::{
     AlwaysAllow, AlwaysDeny, Authorizer, NoSigningKey, SigningKey, TokenFile, TokenIssuer, Tokens, VerifyingKey,
 };
-use crate::clock::Clock;
 use crate::registry::{Current, Registry, StoredAccounts, StoredPolicy};
 use crate::store::{Storage, StoreError};
 
@@ -162,7 +161,7 @@ impl Users {
     /// Who knows bearer tokens: first the file, then the issuer of service accounts' tokens.
     ///
     /// Errors: what is wrong with the file.
-    pub fn tokens(&self, storage: &Storage, issuer: &Arc<TokenIssuer>, clock: &Clock) -> Result<Tokens, String> {
+    pub fn tokens(&self, registry: &Arc<Registry>, issuer: &Arc<TokenIssuer>) -> Result<Tokens, String> {
         let mut tokens = Tokens { api_audiences: issuer.api_audiences().to_vec(), ..Tokens::default() };
         if let Some(path) = &self.token_auth_file {
             let shown = path.display();
@@ -172,8 +171,8 @@ impl Users {
             file.warnings.iter().for_each(|warning| tell(format_args!("token file '{shown}': {warning}")));
             tokens.authenticators.push(Box::new(file));
         }
-        let (storage, issuer) = (storage.clone(), Arc::clone(issuer));
-        tokens.authenticators.push(Box::new(StoredAccounts { storage, issuer, clock: clock.clone() }));
+        let (registry, issuer) = (Arc::clone(registry), Arc::clone(issuer));
+        tokens.authenticators.push(Box::new(StoredAccounts { registry, issuer }));
         Ok(tokens)
     }
 }

@@ -1,13 +1,20 @@
-//! The options of controllers and of the nodes that are simulated for them.
+//! The options of controllers and of the nodes that are simulated for them: of the process, and of a control plane of its own.
+
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use crate::controllers::{NodePlan, Profile, Switches, UnknownController};
+use super::documents;
+use super::print::tell;
+use crate::controllers::{NodePlan, Profile, Stage, Switches, UnknownController};
+use crate::http::WantedWorkloads;
 
 /// How many nodes the profile `cluster` has, where nothing is said.
 const CLUSTER_NODES: usize = 3;
 /// What nodes need that are simulated.
-const WITH_NODES: [&str; 3] = ["simulated-nodes", "kube-scheduler", "node-lifecycle-controller"];
+const WITH_NODES: [&str; 4] =
+    ["simulated-nodes", "kube-scheduler", "node-lifecycle-controller", "taint-eviction-controller"];
 
 /// The options.
 #[derive(Args)]
@@ -24,6 +31,11 @@ pub struct Workloads {
     /// label=NAME=VALUE, as in 3,cpu=8,label=zone=a [default: 3 in the profile cluster]
     #[arg(long, value_name = "N[,NAME=AMOUNT...]")]
     simulate_nodes: Option<NodePlan>,
+
+    /// Files or folders with stages of pods, in the form of kwok (Stage of kwok.x-k8s.io/v1alpha1): what becomes of pods on
+    /// simulated nodes in place of what usually does
+    #[arg(long, value_name = "PATH")]
+    stages: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -33,6 +45,25 @@ enum ProfileArg {
 }
 
 impl Workloads {
+    /// Those of a control plane; what is not said is as without a word.
+    ///
+    /// # Errors
+    /// A profile that is not known, or nodes that are none.
+    pub fn of_plane(wanted: &WantedWorkloads) -> Result<Self, String> {
+        let profile = match wanted.profile.as_deref() {
+            None => ProfileArg::Server,
+            Some(name) => ProfileArg::from_str(name, false)
+                .map_err(|_| format!("the profile `{name}` is none of server and cluster"))?,
+        };
+        let nodes = wanted.simulate_nodes.as_deref().map(str::parse).transpose();
+        Ok(Workloads {
+            controllers: wanted.controllers.clone().unwrap_or_else(|| vec!["*".to_owned()]),
+            profile,
+            simulate_nodes: nodes.map_err(|why: String| format!("the nodes to simulate: {why}"))?,
+            stages: Vec::new(),
+        })
+    }
+
     /// Which controllers run. Errors: a name that none has.
     pub fn switches(&self) -> Result<Switches, UnknownController> {
         let profile = match self.profile {
@@ -46,12 +77,66 @@ impl Workloads {
         Ok(if self.simulate_nodes.is_some() { switches.with(&beside) } else { switches })
     }
 
-    /// The nodes that are simulated.
+    /// The nodes that are simulated, without stages.
     pub fn nodes(&self) -> NodePlan {
         let of_profile = match self.profile {
             ProfileArg::Server => NodePlan::default(),
             ProfileArg::Cluster => NodePlan { count: CLUSTER_NODES, ..NodePlan::default() },
         };
         self.simulate_nodes.clone().unwrap_or(of_profile)
+    }
+
+    /// The stages of the files; what stands beside them is named and left out.
+    ///
+    /// # Errors
+    /// A file that can't be read, or a stage that is not understood.
+    pub fn stages(&self) -> Result<Arc<[Stage]>, String> {
+        let mut stages = Vec::new();
+        for source in documents::read(&self.stages).map_err(|error| error.to_string())? {
+            for document in &source.documents {
+                match Stage::read(&document.value).map_err(|why| format!("`{}`: {why}", source.name))? {
+                    Some(stage) => stages.push(stage),
+                    None => tell(format_args!(
+                        "`{}`: {} `{}` is not a stage of pods, and is left out",
+                        source.name,
+                        document.value.str_at(&["kind"]),
+                        document.value.str_at(&["metadata", "name"])
+                    )),
+                }
+            }
+        }
+        Ok(stages.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_control_plane_has_what_it_is_said_to_have() {
+        let wanted = |profile: &str, controllers: Option<&str>, nodes: Option<&str>| WantedWorkloads {
+            profile: Some(profile.to_owned()),
+            controllers: controllers.map(|list| list.split(',').map(str::to_owned).collect()),
+            simulate_nodes: nodes.map(str::to_owned),
+        };
+        let read = |wanted: &WantedWorkloads| {
+            let workloads = Workloads::of_plane(wanted)?;
+            let switches = workloads.switches().map_err(|error| error.to_string())?;
+            Ok::<_, String>((switches, workloads.nodes().count))
+        };
+        let (cluster, count) = read(&wanted("cluster", None, None)).expect("it is known");
+        assert_eq!((cluster == Switches::SERVER, count), (false, CLUSTER_NODES));
+        assert_eq!(read(&wanted("server", None, None)), Ok((Switches::SERVER, 0)));
+        let (some, count) = read(&wanted("server", Some("*,deployment"), Some("2,cpu=4"))).expect("they are known");
+        assert_eq!((some == cluster, some == Switches::SERVER, count), (false, false, 2));
+        for (wanted, why) in [
+            (wanted("large", None, None), "the profile `large`"),
+            (wanted("server", Some("nonsense"), None), "nonsense"),
+            (wanted("server", None, Some("x")), "the nodes to simulate: "),
+        ] {
+            let told = read(&wanted).expect_err(why);
+            assert!(told.contains(why), "{told}");
+        }
     }
 }

@@ -326,7 +326,7 @@ pub(super) fn start_approving(means: &Means) -> Running {
 
 /// Starts the one that signs, where there is an authority with its key.
 pub(super) fn start_signing(means: &Means) -> Running {
-    let Some(signer) = means.signer.clone() else { return Box::pin(async {}) };
+    let Some(signer) = means.authority.signer.clone() else { return Box::pin(async {}) };
     let signing = Signing { client: means.client("certificate-controller"), signer };
     Box::pin(super::reconcile::run(Arc::clone(&means.registry), signing))
 }

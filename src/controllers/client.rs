@@ -1,5 +1,6 @@
 //! What controllers of workloads read and write, each under its own account, by the same way as clients do.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,6 +53,12 @@ impl Client {
     pub fn new(registry: &Arc<Registry>, recorder: &Recorder, account: &'static str) -> Self {
         let user = service_account(account);
         Client { registry: Arc::clone(registry), user, component: account, recorder: recorder.clone() }
+    }
+
+    /// The same as the controller manager itself, which some write as.
+    pub fn of_manager(mut self) -> Self {
+        self.user = UserInfo::authenticated("system:kube-controller-manager", Vec::new());
+        self
     }
 
     /// The same under another name in events.
@@ -200,16 +207,33 @@ impl Client {
     /// Merges a patch into an object.
     pub async fn merge(&self, kind: Kind, namespace: &str, name: &str, patch: &Value) -> Result<Value, Status> {
         let target = self.target(kind, Subresource::Main, namespace, name).await?;
+        self.patch_target(&target, PatchType::Merge, json::encode(patch)).await
+    }
+
+    /// Patches an object, or a part of it.
+    pub async fn patch(
+        &self,
+        kind: Kind,
+        part: Subresource,
+        object: &Value,
+        (patch_type, bytes): (PatchType, Vec<u8>),
+    ) -> Result<Value, Status> {
+        let (namespace, name) = place(object);
+        let target = self.target(kind, part, namespace, name).await?;
+        self.patch_target(&target, patch_type, bytes).await
+    }
+
+    async fn patch_target(&self, target: &Target, patch_type: PatchType, bytes: Vec<u8>) -> Result<Value, Status> {
         let request = PatchRequest {
-            patch_type: PatchType::Merge,
-            bytes: json::encode(patch).into(),
+            patch_type,
+            bytes: bytes.into(),
             field_validation: FieldValidation::Ignore,
             manager: CONTROLLER_MANAGER.to_owned(),
             force: false,
             dry_run: false,
             options: Value::Null,
         };
-        let written = self.registry.patch(&target, &self.user, &request, &mut Warnings::default()).await?;
+        let written = self.registry.patch(target, &self.user, &request, &mut Warnings::default()).await?;
         Ok(written.object)
     }
 
@@ -253,8 +277,8 @@ impl Client {
     }
 
     /// Records what was done for an object. Nobody waits for it.
-    pub fn tell(&self, object: &Value, type_: &'static str, reason: &'static str, message: String) {
-        self.recorder.record(Told::new(self.component, object, type_, reason, message));
+    pub fn tell(&self, object: &Value, type_: &'static str, reason: impl Into<Cow<'static, str>>, message: String) {
+        self.recorder.record(Told::new(self.component, object, type_, reason.into(), message));
     }
 
     pub fn tell_normal(&self, object: &Value, reason: &'static str, message: String) {

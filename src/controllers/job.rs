@@ -123,7 +123,7 @@ impl Jobs {
             self.release(tally.to_count.iter().map(|(pod, _)| *pod)).await?;
         }
         for (type_, reason, message) in &plan.events {
-            self.client.tell(&job, type_, reason, message.clone());
+            self.client.tell(&job, type_, *reason, message.clone());
         }
         if !plan.create.is_empty() {
             let made = create_pods(&self.client, &self.family, &job, self.pods_of(&job, &plan.create, &tally)).await;

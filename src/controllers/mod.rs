@@ -48,10 +48,12 @@ mod endpoints;
 mod disruption;
 mod autoscaler;
 mod certificate_requests;
+mod account_tokens;
 mod simulated;
 mod nodes;
 mod scheduler;
 mod node_lifecycle;
+mod taint_eviction;
 mod switches;
 
 use std::sync::Arc;
@@ -71,7 +73,7 @@ use self::policy_types::PolicyTypes;
 use self::queue::Queue;
 use self::recorder::Recorder;
 use self::switches::Means;
-use crate::auth::UserInfo;
+use crate::auth::{TokenIssuer, UserInfo};
 use crate::meta::Status;
 use crate::processor::background;
 use crate::registry::Registry;
@@ -79,7 +81,7 @@ use crate::store::{At, Collection, Moment, Storage};
 
 pub use self::aggregation::aggregate_roles;
 pub use self::certificate_requests::Sign;
-pub use self::simulated::NodePlan;
+pub use self::simulated::{NodePlan, Stage};
 pub use self::switches::{Controller, Profile, Switches, UnknownController};
 
 /// Who the controllers are to the registry.
@@ -99,6 +101,8 @@ pub struct Authority {
     pub certificate_pem: String,
     /// Who signs with its key; `None` where the key is not here.
     pub signer: Option<Arc<dyn Sign>>,
+    /// Who issues tokens of service accounts; `None` where none are issued.
+    pub issuer: Option<Arc<TokenIssuer>>,
 }
 
 /// Runs the controllers that are on for as long as this process holds the lease.
@@ -156,7 +160,7 @@ fn run(registry: &Arc<Registry>, switches: Switches, nodes: &NodePlan, authority
             registry: Arc::clone(registry),
             recorder: Recorder::start(registry),
             nodes: nodes.clone(),
-            signer: authority.signer.clone(),
+            authority: authority.clone(),
         };
         switches.start_workloads(&means, &mut running);
     }

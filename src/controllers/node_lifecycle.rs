@@ -1,25 +1,20 @@
-//! Nodes: what their conditions say stands in their taints, and pods go that do not tolerate those.
+//! Nodes: what their conditions say stands in their taints.
 //!
 //! DIFFERS: a node that says nothing any more stays as it is: nobody waits for its leases.
 //!
-//! Source: `pkg/controller/nodelifecycle` and `pkg/controller/tainteviction` of Kubernetes 1.37.
+//! Source: `pkg/controller/nodelifecycle` of Kubernetes 1.37.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
-use jiff::Timestamp;
-
-use super::client::{Client, NODES, PODS, is_going, key_of, left, sooner, time_at, written};
+use super::client::{Client, NODES, written};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::switches::{Means, Running};
-use super::{nodes, pods};
-use crate::kinds::pod_object::conditions::{self, Condition};
-use crate::meta::{Status, time};
+use crate::kinds::pod_object::conditions;
+use crate::meta::Status;
 use crate::object;
 use crate::store::{Collection, Entry};
-use crate::value::{Value, json};
+use crate::value::Value;
 
 /// The status of a condition for which a node has a taint.
 const TAINTS: [(&str, &str, &str); 6] = [
@@ -34,20 +29,6 @@ const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
 struct Lifecycle {
     client: Client,
-    /// The pods of each node.
-    bound: Mutex<Bound>,
-}
-
-#[derive(Default)]
-struct Bound {
-    pods: BTreeMap<String, BTreeSet<String>>,
-    nodes: BTreeMap<String, String>,
-}
-
-impl Lifecycle {
-    fn bound(&self) -> MutexGuard<'_, Bound> {
-        self.bound.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A key is the name of a node.
@@ -55,76 +36,19 @@ impl Reconciler for Lifecycle {
     const TASK: &str = "looking after nodes";
 
     fn collections(&self) -> Vec<Collection> {
-        vec![NODES.collection(), PODS.collection()]
-    }
-
-    fn forget(&self) {
-        *self.bound() = Bound::default();
+        vec![NODES.collection()]
     }
 
     fn note(&self, change: &Entry) -> Vec<String> {
-        if NODES.is(&change.collection) {
-            return vec![change.key.to_string()];
-        }
-        if !PODS.is(&change.collection) {
-            return Vec::new();
-        }
-        let mut bound = self.bound();
-        let known = bound.nodes.get(&*change.key).cloned();
-        match (&change.stored, known) {
-            // A pod stays on its node.
-            (Some(_), Some(_)) => Vec::new(),
-            (Some(stored), None) => {
-                let node = json::decode(&stored.bytes).ok().map(|pod| pod.str_at(&["spec", "nodeName"]).to_owned());
-                let Some(node) = node.filter(|node| !node.is_empty()) else { return Vec::new() };
-                bound.nodes.insert(change.key.to_string(), node.clone());
-                bound.pods.entry(node.clone()).or_default().insert(change.key.to_string());
-                vec![node]
-            }
-            (None, Some(node)) => {
-                bound.nodes.remove(&*change.key);
-                _ = bound.pods.get_mut(&node).map(|pods| pods.remove(&*change.key));
-                Vec::new()
-            }
-            (None, None) => Vec::new(),
-        }
+        if NODES.is(&change.collection) { vec![change.key.to_string()] } else { Vec::new() }
     }
 
     async fn reconcile(&self, name: &str) -> Result<Progress, Status> {
         let Some(node) = self.client.get(NODES, name).await? else { return Ok(Progress::Done) };
-        let node = match tainted(&node, &written(self.client.now())) {
-            Some(tainted) => self.client.update(NODES, &tainted).await?,
-            None => node,
-        };
-        let taints: Vec<Value> = node.items_at(&["spec", "taints"]).to_vec();
-        if !taints.iter().any(|taint| taint.str_at(&["effect"]) == "NoExecute") {
-            return Ok(Progress::Done);
+        if let Some(tainted) = tainted(&node, &written(self.client.now())) {
+            self.client.update(NODES, &tainted).await?;
         }
-        let bound: Vec<String> = self.bound().pods.get(name).into_iter().flatten().cloned().collect();
-        let (mut again, now) = (None, self.client.now());
-        for key in bound {
-            let Some(pod) = self.client.get(PODS, &key).await? else { continue };
-            match stays(&pod, &taints, now) {
-                Stay::ForGood => {}
-                Stay::For(pause) => again = sooner(again, Some(pause)),
-                Stay::No => self.evict(&pod).await?,
-            }
-        }
-        Ok(again.map_or(Progress::Done, Progress::After))
-    }
-}
-
-impl Lifecycle {
-    async fn evict(&self, pod: &Value) -> Result<(), Status> {
-        let message = "Taint manager: deleting due to NoExecute taint";
-        let said = Condition { kind: "DisruptionTarget", status: "True", reason: "DeletionByTaintManager", message };
-        let mut marked = pod.clone();
-        conditions::set(&mut marked, &said, &time::format_seconds(self.client.now()));
-        let status = marked.get("status").cloned().unwrap_or_default();
-        self.client.update_status(PODS, pod, status).await?;
-        let message = format!("Marking for deletion Pod {}", key_of(pod));
-        self.client.clone().called("taint-eviction-controller").tell_normal(pod, "TaintManagerEviction", message);
-        self.client.delete(PODS, pod, None).await
+        Ok(Progress::Done)
     }
 }
 
@@ -183,38 +107,9 @@ fn tainted(node: &Value, now: &Value) -> Option<Value> {
     Some(changed)
 }
 
-/// How long a pod may stay on a tainted node.
-#[derive(Debug, PartialEq, Eq)]
-enum Stay {
-    ForGood,
-    For(Duration),
-    No,
-}
-
-fn stays(pod: &Value, taints: &[Value], now: Timestamp) -> Stay {
-    if is_going(pod) || pods::is_over(pod) {
-        return Stay::ForGood;
-    }
-    let tolerations = pod.items_at(&["spec", "tolerations"]);
-    if nodes::untolerated(taints, tolerations, &["NoExecute"]).is_some() {
-        return Stay::No;
-    }
-    let mut shortest: Option<Duration> = None;
-    for taint in taints.iter().filter(|taint| taint.str_at(&["effect"]) == "NoExecute") {
-        let about = tolerations.iter().filter(|toleration| nodes::tolerates(toleration, taint));
-        let seconds = about.filter_map(|toleration| toleration.get("tolerationSeconds").and_then(Value::as_i64)).min();
-        let Some(seconds) = seconds else { continue };
-        match left(time_at(taint, &["timeAdded"]).unwrap_or(now), seconds.max(0), now) {
-            Some(pause) => shortest = sooner(shortest, Some(pause)),
-            None => return Stay::No,
-        }
-    }
-    shortest.map_or(Stay::ForGood, Stay::For)
-}
-
 /// Starts it.
 pub(super) fn start(means: &Means) -> Running {
-    let lifecycle = Lifecycle { client: means.client("node-controller"), bound: Mutex::default() };
+    let lifecycle = Lifecycle { client: means.client("node-controller") };
     Box::pin(super::reconcile::run(Arc::clone(&means.registry), lifecycle))
 }
 
@@ -247,18 +142,5 @@ mod tests {
         check(&ready("False"), Some(&not_ready));
         let cordoned = format!("spec: {{unschedulable: true}}\n{}", ready("True"));
         check(&cordoned, Some(&["node.kubernetes.io/unschedulable:NoSchedule"]));
-    }
-
-    #[test]
-    fn pods_stay_as_long_as_they_tolerate_it() {
-        let taints = [read("{key: k, effect: NoExecute, timeAdded: '2026-01-01T00:00:00Z'}")];
-        let check = |tolerations: &str, expected: Stay| {
-            let now = "2026-01-01T00:01:00Z".parse().expect("a time");
-            assert_eq!(stays(&read(&format!("spec: {{tolerations: {tolerations}}}")), &taints, now), expected);
-        };
-        check("[]", Stay::No);
-        check("[{key: k, operator: Exists}]", Stay::ForGood);
-        check("[{key: k, operator: Exists, tolerationSeconds: 300}]", Stay::For(Duration::from_secs(240)));
-        check("[{key: k, operator: Exists, tolerationSeconds: 30}]", Stay::No);
     }
 }

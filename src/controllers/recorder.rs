@@ -2,6 +2,7 @@
 //!
 //! Source: the event recorder of client-go 0.37, without its limits of rate.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 use std::sync::{Arc, Weak};
@@ -29,7 +30,7 @@ pub(super) struct Told {
     /// `involvedObject`.
     involved: Value,
     type_: &'static str,
-    reason: &'static str,
+    reason: Cow<'static, str>,
     message: String,
 }
 
@@ -38,7 +39,7 @@ impl Told {
         component: &'static str,
         object: &Value,
         type_: &'static str,
-        reason: &'static str,
+        reason: Cow<'static, str>,
         message: String,
     ) -> Self {
         let metadata = |field: &str| object.str_at(&["metadata", field]);
@@ -97,7 +98,7 @@ async fn write_all(registry: Weak<Registry>, mut waiting: mpsc::Receiver<Told>) 
 }
 
 /// The key of like events: who tells what of which object.
-type Like = (String, &'static str, String);
+type Like = (String, Cow<'static, str>, String);
 
 /// The events that were told before: the name of each, and how often it was told.
 #[derive(Default)]
@@ -120,7 +121,7 @@ impl Known {
             self.events.clear();
         }
         self.count += 1;
-        let like = (told.involved.str_at(&["uid"]).to_owned(), told.reason, told.message.clone());
+        let like = (told.involved.str_at(&["uid"]).to_owned(), told.reason.clone(), told.message.clone());
         // Of an object in cluster scope, the event is in the default namespace.
         let namespace = match told.involved.str_at(&["namespace"]) {
             "" => "default".to_owned(),
@@ -156,7 +157,7 @@ fn event(told: Told, name: &str, namespace: &str, at: &str) -> Value {
     object! {
         "metadata" => object! { "name" => name, "namespace" => namespace },
         "involvedObject" => told.involved,
-        "reason" => told.reason,
+        "reason" => told.reason.into_owned(),
         "message" => told.message,
         "source" => object! { "component" => told.component },
         "firstTimestamp" => at,
@@ -198,7 +199,7 @@ mod tests {
             "apiVersion" => "v1",
             "metadata" => object! { "name" => "p", "namespace" => "d", "uid" => "u" },
         };
-        let tell = |message: &str| Told::new("c", &object, "Normal", "R", message.to_owned());
+        let tell = |message: &str| Told::new("c", &object, "Normal", "R".into(), message.to_owned());
         let mut known = Known::default();
         let Write::Create(namespace, event) = known.write_of(tell("one"), Timestamp::UNIX_EPOCH) else {
             panic!("it is new")

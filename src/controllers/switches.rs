@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use super::certificate_requests::Sign;
 use super::client::Client;
 use super::recorder::Recorder;
 use super::simulated::NodePlan;
 use super::{
-    autoscaler, certificate_requests, cron_job, daemon_set, deployment, disruption, endpoint_slice, endpoints, job,
-    node_lifecycle, quota, replica_set, scheduler, simulated, stateful_set, time_to_live, volumes,
+    Authority, account_tokens, autoscaler, certificate_requests, cron_job, daemon_set, deployment, disruption,
+    endpoint_slice, endpoints, job, node_lifecycle, quota, replica_set, scheduler, simulated, stateful_set,
+    taint_eviction, time_to_live, volumes,
 };
 use crate::registry::Registry;
 
@@ -52,8 +52,8 @@ pub(super) struct Means {
     pub recorder: Recorder,
     /// The nodes that are simulated.
     pub nodes: NodePlan,
-    /// Who signs requests for certificates; `None` where the authority's key is not here.
-    pub signer: Option<Arc<dyn Sign>>,
+    /// The authority of clients, and who signs with its key and issues tokens, as far as they are here.
+    pub authority: Authority,
 }
 
 impl Means {
@@ -68,7 +68,7 @@ pub(super) type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Each controller of workloads: its name, an earlier or shorter one that means the same, and how it is started.
 type Workload = ([&'static str; 2], fn(&Means) -> Running);
-const WORKLOADS: [Workload; 21] = [
+const WORKLOADS: [Workload; 23] = [
     (["deployment-controller", "deployment"], deployment::start),
     (["replicaset-controller", "replicaset"], replica_set::start),
     (["replicationcontroller-controller", "replicationcontroller"], replica_set::start_replication),
@@ -87,9 +87,11 @@ const WORKLOADS: [Workload; 21] = [
     (["certificatesigningrequest-approving-controller", "csrapproving"], certificate_requests::start_approving),
     (["certificatesigningrequest-signing-controller", "csrsigning"], certificate_requests::start_signing),
     (["certificatesigningrequest-cleaner-controller", "csrcleaner"], certificate_requests::start_cleaning),
+    (["serviceaccount-token-controller", "serviceaccount-token"], account_tokens::start),
     (["simulated-nodes", "simulated-nodes"], simulated::start),
     (["kube-scheduler", "scheduler"], scheduler::start),
     (["node-lifecycle-controller", "nodelifecycle"], node_lifecycle::start),
+    (["taint-eviction-controller", "taint-eviction-controller"], taint_eviction::start),
 ];
 
 /// What `*` stands for.

@@ -50,7 +50,7 @@ pub use exchange::{PeerAddress, audit_id};
 pub use faults::Cut;
 pub use limits::Limits;
 pub use router::router;
-pub use skiff::planes::{MAIN, Plane, Planes, Wanted, missing};
+pub use skiff::planes::{MAIN, Plane, Planes, Wanted, WantedWorkloads, missing};
 pub use stopping::{Stop, Stopping};
 pub use strangers::Strangers;
 

@@ -1,34 +1,42 @@
 //! Whose token it is, as long as its account is there, and what it is bound to.
 //!
-//! Source: `pkg/serviceaccount/claims.go` of Kubernetes, release 1.36.
+//! Source: `pkg/serviceaccount/{claims,legacy}.go` of Kubernetes, release 1.36.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::auth::{Authenticated, Claims, LEEWAY_S, Named, OwnToken, TokenAuthenticator, TokenIssuer};
-use crate::clock::Clock;
+use super::{FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings};
+use crate::auth::{
+    Authenticated, Claims, LEEWAY_S, Named, OwnToken, SecretClaims, TokenAuthenticator, TokenIssuer, UserInfo,
+};
 use crate::meta::Status;
-use crate::store::{Collection, Storage, Stored};
-use crate::value::json;
+use crate::object;
+use crate::store::{Collection, Stored};
+use crate::value::{Value, base64, json};
 
 const INVALIDATED: &str = "service account token has been invalidated";
 
+/// The labels of a Secret that tell when its token was used last, and since when it is not to be used.
+const LAST_USED: &str = "kubernetes.io/legacy-token-last-used";
+const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
+
 /// Knows the tokens of accounts that are stored.
 pub struct StoredAccounts {
-    pub storage: Storage,
+    pub registry: Arc<Registry>,
     pub issuer: Arc<TokenIssuer>,
-    pub clock: Clock,
 }
 
 #[async_trait]
 impl TokenAuthenticator for StoredAccounts {
     async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Option<Authenticated>, String> {
-        let Some(OwnToken { claims, audiences }) = self.issuer.read(token, audiences)? else { return Ok(None) };
-        claims.check_time(self.clock.now().as_second())?;
+        let Some(OwnToken { claims, audiences }) = self.issuer.read(token, audiences)? else {
+            return self.authenticate_from_secret(token, audiences).await;
+        };
+        claims.check_time(self.registry.clock.now().as_second())?;
         if let Err(refusal) = self.check(&claims).await {
             // Another process may have made what is not there yet, or has made it anew.
-            if self.storage.catch_up().await.is_err() {
+            if self.registry.storage.catch_up().await.is_err() {
                 return Err(refusal);
             }
             self.check(&claims).await?;
@@ -38,6 +46,89 @@ impl TokenAuthenticator for StoredAccounts {
 }
 
 impl StoredAccounts {
+    async fn authenticate_from_secret(
+        &self,
+        token: &str,
+        audiences: &[String],
+    ) -> Result<Option<Authenticated>, String> {
+        let Some((claims, audiences)) = self.issuer.read_from_secret(token, audiences)? else { return Ok(None) };
+        claims.check()?;
+        if let Err(refusal) = self.check_secret(&claims, token).await {
+            if self.registry.storage.catch_up().await.is_err() {
+                return Err(refusal);
+            }
+            self.check_secret(&claims, token).await?;
+        }
+        Ok(Some(Authenticated { user: claims.user(), audiences }))
+    }
+
+    /// Whether the Secret holds the token, and the account is there that it was issued for.
+    async fn check_secret(&self, claims: &SecretClaims, token: &str) -> Result<(), String> {
+        const INVALIDATED: &str = "Token has been invalidated";
+        let SecretClaims { namespace, secret: name, account, account_uid, .. } = claims;
+        let stored = self.get("secrets", &format!("{namespace}/{name}")).await?.ok_or(INVALIDATED)?;
+        let secret = json::decode(&stored.bytes).map_err(|error| error.to_string())?;
+        if secret.at(&["metadata", "deletionTimestamp"]).is_some() {
+            return Err(INVALIDATED.to_owned());
+        }
+        if base64::decode(secret.str_at(&["data", "token"])).unwrap_or_default() != token.as_bytes() {
+            return Err("Token does not match server's copy".to_owned());
+        }
+        let Some(stored) = self.get("serviceaccounts", &format!("{namespace}/{account}")).await? else {
+            return Err(Status::not_found("", "serviceaccounts", account).message);
+        };
+        if stored.metadata_field("\"deletionTimestamp\"").is_some() {
+            return Err(format!("ServiceAccount {namespace}/{account} has been deleted"));
+        }
+        if *stored.uid != **account_uid {
+            return Err(format!("ServiceAccount UID ({}) does not match claim ({account_uid})", stored.uid));
+        }
+        self.note_use(&secret).await;
+        if secret.str_at(&["metadata", "labels", INVALID_SINCE]).is_empty() {
+            return Ok(());
+        }
+        Err(format!(
+            "the token in secret {namespace}/{name} for service account {namespace}/{account} has been marked invalid. Use \
+             tokens from the TokenRequest API or manually created secret-based tokens, or remove the '{INVALID_SINCE}' label \
+             from the secret to temporarily allow use of this token"
+        ))
+    }
+
+    /// Labels a Secret with the day on which its token was used last, once a day.
+    async fn note_use(&self, secret: &Value) {
+        let day = |time: jiff::Timestamp| time.strftime("%Y-%m-%d").to_string();
+        let now = self.registry.clock.now();
+        let tomorrow = now.checked_add(jiff::SignedDuration::from_hours(24)).unwrap_or(now);
+        let (known, today) = (secret.str_at(&["metadata", "labels", LAST_USED]), day(now));
+        if known == today || known == day(tomorrow) {
+            return;
+        }
+        let metadata =
+            object! { "uid" => secret.str_at(&["metadata", "uid"]), "labels" => object! { LAST_USED => today } };
+        let request = PatchRequest {
+            patch_type: PatchType::Merge,
+            bytes: json::encode(&object! { "metadata" => metadata }).into(),
+            field_validation: FieldValidation::Ignore,
+            manager: "kube-apiserver".to_owned(),
+            force: false,
+            dry_run: false,
+            options: Value::Null,
+        };
+        if let Err(status) = self.patch_secret(secret, &request).await {
+            tracing::warn!(status.message, "the use of a token could not be noted at its Secret");
+        }
+    }
+
+    async fn patch_secret(&self, secret: &Value, request: &PatchRequest) -> Result<(), Status> {
+        let resource = self.registry.resolve("", "secrets").await?.ok_or_else(Status::not_found_generic)?;
+        let version = Arc::clone(resource.storage());
+        let text = |field: &str| secret.str_at(&["metadata", field]).to_owned();
+        let (namespace, name) = (text("namespace"), text("name"));
+        let target = Target { resource, version, subresource: Subresource::Main, namespace, name };
+        let user = UserInfo::authenticated("system:apiserver", vec![UserInfo::MASTERS.to_owned()]);
+        self.registry.patch(&target, &user, request, &mut Warnings::default()).await.map(drop)
+    }
+
     /// Whether the account and what the token is bound to are there, and are those that it was issued for.
     async fn check(&self, claims: &Claims) -> Result<(), String> {
         let about = &claims.about;
@@ -74,10 +165,11 @@ impl StoredAccounts {
         let deleted = stored.metadata_field("\"deletionTimestamp\"").and_then(|text| json::decode(text).ok());
         let deleted =
             deleted.as_ref().and_then(|text| text.as_str()).and_then(|text| text.parse::<jiff::Timestamp>().ok());
-        deleted.is_some_and(|deleted| deleted.as_second() < self.clock.now().as_second().saturating_sub(LEEWAY_S))
+        deleted
+            .is_some_and(|deleted| deleted.as_second() < self.registry.clock.now().as_second().saturating_sub(LEEWAY_S))
     }
 
     async fn get(&self, plural: &str, key: &str) -> Result<Option<Arc<Stored>>, String> {
-        self.storage.get(&Collection::new("", plural), key).await.map_err(|error| error.to_string())
+        self.registry.storage.get(&Collection::new("", plural), key).await.map_err(|error| error.to_string())
     }
 }

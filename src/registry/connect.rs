@@ -1,4 +1,5 @@
-//! `/log`, `/exec` and others of a pod, which a kubelet would answer: here they end where one would have to be reached.
+//! `/log`, `/exec` and others of a pod, which a kubelet would answer: here they end where one would have to be reached. Of pods on
+//! simulated nodes, there are the logs that they are said to have.
 //!
 //! Source: `LogREST`, `ExecREST` and others of `pkg/registry/core/pod/rest`, release 1.36.
 
@@ -6,6 +7,7 @@ use crate::admission::Operation;
 use crate::admission::plugins::Charges;
 use crate::auth::UserInfo;
 use crate::kinds::pod_object::connect::{self, LogOptions};
+use crate::kinds::pod_object::simulated;
 use crate::meta::Status;
 use crate::store::Collection;
 use crate::value::{Value, json};
@@ -39,16 +41,20 @@ impl Registry {
 
     /// What a container of the pod wrote: nothing, while the pod has no node.
     ///
-    /// Errors: 400 for a container that is not there, 404, 422 for options that contradict themselves, 500 where the kubelet
+    /// Errors: 400 for a container that is not there or has not run, 404, 422 for options that contradict themselves, 500 where the kubelet
     /// would have to be asked.
-    pub async fn log(&self, target: &Target, container: &str, options: &LogOptions) -> Result<(), Status> {
+    pub async fn log(&self, target: &Target, container: &str, options: &LogOptions) -> Result<String, Status> {
         connect::check_log_options(options, &target.name)?;
         let pod = self.get_value(target, None).await?;
         let container = connect::container(&pod, container)?;
         if pod.str_at(&["spec", "nodeName"]).is_empty() {
-            return Ok(());
+            return Ok(String::new());
         }
-        let kubelet = self.kubelet_of(&pod).await?;
+        let node = self.node_of(&pod).await?;
+        if simulated::is_simulated(&node) {
+            return simulated::log(&pod, container, options, self.clock.now());
+        }
+        let kubelet = connect::kubelet(&node)?;
         let path = format!("/containerLogs/{}/{}/{container}", target.namespace, target.name);
         let why = connect::refused(&kubelet);
         Err(Status::plain(500, &format!("Get \"https://{kubelet}{path}\": {why}")))
@@ -62,7 +68,11 @@ impl Registry {
         if let Some(container) = container {
             connect::container(&pod, container)?;
         }
-        let kubelet = self.kubelet_of(&pod).await?;
+        let node = self.node_of(&pod).await?;
+        if simulated::is_simulated(&node) {
+            return Err(simulated::unreachable(&pod, target.subresource.name()));
+        }
+        let kubelet = connect::kubelet(&node)?;
         if !upgrades {
             return Err(Status::bad_request("Upgrade request required"));
         }
@@ -91,15 +101,14 @@ impl Registry {
         Err(Status::service_unavailable(&format!("error trying to reach service: {}", connect::refused(&address))))
     }
 
-    /// Where the kubelet of a pod's node listens.
-    async fn kubelet_of(&self, pod: &Value) -> Result<String, Status> {
+    /// The node that a pod is on.
+    async fn node_of(&self, pod: &Value) -> Result<Value, Status> {
         let name = connect::node(pod)?;
         let collection = Collection::new("", "nodes");
         let stored = self.storage.get(&collection, name).await;
         let stored = stored.map_err(|error| store_failed(&collection, "get", error))?;
         // The reference names the resource that was asked for.
         let stored = stored.ok_or_else(|| Status::not_found("", "pods", name))?;
-        let node = json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))?;
-        connect::kubelet(&node)
+        json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))
     }
 }

@@ -1,5 +1,6 @@
 //! Workloads that become ready without machines, by kubectl: rollouts, jobs, sets, budgets, nodes that come and go.
 
+use super::identity;
 use crate::kubectl::Kubectl;
 use crate::server::{Folder, Server};
 
@@ -8,16 +9,28 @@ const PATIENCE: &str = "--timeout=120s";
 
 struct Cluster {
     kubectl: Kubectl,
-    _server: Server,
+    server: Server,
     _folder: Folder,
 }
 
 /// A server with all controllers; `None` without a kubectl.
 fn cluster(arguments: &[&str]) -> Option<Cluster> {
-    let folder = Folder::for_test();
-    let server = Server::start(&folder.0, &[&["--store", "memory"], arguments].concat());
+    begin(Folder::for_test(), arguments)
+}
+
+fn begin(folder: Folder, arguments: &[&str]) -> Option<Cluster> {
+    let server = Server::start(&folder.0.join("data"), &[&["--store", "memory"], arguments].concat());
     let kubectl = Kubectl::of(&server)?;
-    Some(Cluster { kubectl, _server: server, _folder: folder })
+    Some(Cluster { kubectl, server, _folder: folder })
+}
+
+/// One with all controllers, whose pods go through the stages of a file.
+fn staged(stages: &str) -> Option<Cluster> {
+    let folder = Folder::for_test();
+    let file = folder.0.join("stages.yaml");
+    std::fs::write(&file, stages).expect("the folder is writable");
+    let file = file.to_str().expect("the path is text").to_owned();
+    begin(folder, &["--profile", "cluster", "--stages", &file])
 }
 
 impl Cluster {
@@ -37,6 +50,15 @@ impl Cluster {
     /// A path of an object.
     fn get(&self, object: &str, path: &str) -> String {
         self.ok(&format!("get {object} -o jsonpath={{{path}}}"))
+    }
+
+    /// The authority of the kubeconfig.
+    fn ca(&self) -> String {
+        let path = "{.clusters[0].cluster.certificate-authority-data}";
+        let encoded = self.ok(&format!("config view --raw -o jsonpath={path}"));
+        let decoded = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, encoded);
+        let text = String::from_utf8(decoded.expect("it is base64")).expect("it is PEM");
+        format!("{}\n", text.trim())
     }
 
     fn rolled_out(&self, object: &str) {
@@ -386,4 +408,192 @@ fn what_quotas_limit_is_free_again_when_it_goes() {
     assert_eq!(cluster.ok(&format!("get {reason}")), "FailedCreate");
     cluster.ok("scale deployment/web --replicas=1");
     cluster.wait("quota/few", ".status.used.pods", "1");
+}
+
+#[test]
+fn a_surge_of_a_daemon_set_brings_new_pods_before_old_ones_go() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    let set = |version: &str, weight: &str| {
+        format!(
+            "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {{name: agent}}\nspec:\n  selector: {{matchLabels: {{a: b}}}}\n  \
+             updateStrategy: {{rollingUpdate: {{maxSurge: 1, maxUnavailable: 0}}}}\n  template:\n    metadata: {{labels: {{a: b, v: {version}}}, \
+             annotations: {{pod-ready.stage.kwok.x-k8s.io/weight: '{weight}'}}}}\n    spec: {{containers: [{{name: c, image: i}}]}}"
+        )
+    };
+    cluster.apply(&set("one", "1"));
+    cluster.wait("daemonset/agent", ".status.numberAvailable", "3");
+    // New pods that are never ready: one comes, and none goes for it.
+    cluster.apply(&set("two", "0"));
+    cluster.ok(&format!("wait --for=create pod -l v=two {PATIENCE}"));
+    cluster.ok(&format!("wait --for=jsonpath={{.status.phase}}=Running pod -l v=two {PATIENCE}"));
+    // Of two pods of a node the older counts in the set's status, and times are in seconds: so the pods are asked.
+    assert_eq!(cluster.get("pods -l v=one", ".items[*].status.containerStatuses[*].ready"), "true true true");
+    cluster.apply(&set("three", "1"));
+    cluster.rolled_out("daemonset/agent");
+    assert_eq!(cluster.get("pods", ".items[*].metadata.labels.v"), "three three three");
+}
+
+/// A stage for pods of one index of a Job: they end in that phase.
+fn ending(index: u32, phase: &str, exit: u32) -> String {
+    format!(
+        "apiVersion: kwok.x-k8s.io/v1alpha1\nkind: Stage\nmetadata: {{name: ends-{index}}}\nspec:\n  \
+         resourceRef: {{apiGroup: v1, kind: Pod}}\n  selector:\n    matchLabels: {{batch.kubernetes.io/job-completion-index: '{index}'}}\n    \
+         matchExpressions: [{{key: .status.phase, operator: In, values: [Running]}}]\n  next:\n    statusTemplate: |\n      \
+         {{{{ $now := Now }}}}\n      phase: {phase}\n      containerStatuses:\n      {{{{ range .spec.containers }}}}\n      \
+         - name: {{{{ .name | Quote }}}}\n        image: {{{{ .image | Quote }}}}\n        imageID: ''\n        ready: false\n        restartCount: 0\n        \
+         state: {{terminated: {{exitCode: {exit}, reason: Staged, finishedAt: {{{{ $now | Quote }}}}}}}}\n      {{{{ end }}}}\n---\n"
+    )
+}
+
+fn indexed(name: &str, spec: &str, annotations: &str) -> String {
+    format!(
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: {name}}}\nspec:\n  completions: 3\n  parallelism: 3\n  completionMode: Indexed\n  \
+         {spec}\n  template:\n    metadata: {{annotations: {{{annotations}}}}}\n    spec: {{restartPolicy: Never, containers: [{{name: c, image: i}}]}}"
+    )
+}
+
+#[test]
+fn an_index_that_fails_too_often_fails_alone() {
+    let Some(cluster) = staged(&ending(1, "Failed", 7)) else { return };
+    cluster.apply(&indexed("each", "backoffLimitPerIndex: 0", ""));
+    cluster.ok(&format!("wait --for=condition=Failed job/each {PATIENCE}"));
+    assert_eq!(cluster.get("job/each", ".status.failedIndexes"), "1");
+    assert_eq!(cluster.get("job/each", ".status.completedIndexes"), "0,2");
+    assert_eq!(cluster.get("job/each", ".status.conditions[?(@.type==\"Failed\")].reason"), "FailedIndexes");
+    let pod = "pods -l batch.kubernetes.io/job-completion-index=1";
+    let ended = ".items[0].status.containerStatuses[0].state.terminated";
+    assert_eq!(cluster.get(pod, &format!("{ended}.reason")), "Staged");
+    assert_eq!(cluster.get(pod, &format!("{ended}.exitCode")), "7");
+}
+
+#[test]
+fn a_job_succeeds_by_the_index_that_it_names() {
+    let Some(cluster) = staged(&ending(0, "Succeeded", 0)) else { return };
+    // The others never end by themselves.
+    let endless = "pod-complete.stage.kwok.x-k8s.io/weight: '0'";
+    cluster.apply(&indexed("first", "successPolicy: {rules: [{succeededIndexes: '0'}]}", endless));
+    cluster.ok(&format!("wait --for=condition=Complete job/first {PATIENCE}"));
+    assert_eq!(cluster.get("job/first", ".status.completedIndexes"), "0");
+    assert_eq!(
+        cluster.get("job/first", ".status.conditions[?(@.type==\"SuccessCriteriaMet\")].reason"),
+        "SuccessPolicy"
+    );
+}
+
+#[test]
+fn a_cron_job_follows_the_clock_of_its_control_plane() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    let clock = |change: &str| cluster.kubectl.pipe_ok(change, "replace --raw /skiff/v1/clock -f -");
+    clock(r#"{"time": "2031-05-05T01:00:00Z"}"#);
+    cluster.apply(
+        "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: nightly}\nspec:\n  schedule: '0 3 * * *'\n  jobTemplate: {spec: {template: \
+         {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}",
+    );
+    clock(r#"{"advance": "1h59m"}"#);
+    assert_eq!(cluster.ok("get jobs -o name"), "");
+    clock(r#"{"advance": "2m"}"#);
+    cluster.wait("cronjob/nightly", ".status.lastScheduleTime", "2031-05-05T03:00:00Z");
+    cluster.ok(&format!("wait --for=jsonpath={{.status.lastSuccessfulTime}} cronjob/nightly {PATIENCE}"));
+    clock(r#"{"advance": "24h"}"#);
+    cluster.wait("cronjob/nightly", ".status.lastScheduleTime", "2031-05-06T03:00:00Z");
+}
+
+#[test]
+fn a_simulated_pod_says_what_it_is_said_to_say() {
+    let Some(cluster) = cluster(&PROFILE) else { return };
+    cluster.apply(
+        "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  annotations: {logs.skiff.kubeskiff.dev/c: \"one\\ntwo\\n\"}\n\
+         spec: {containers: [{name: c, image: i}, {name: quiet, image: i}]}",
+    );
+    cluster.ok(&format!("wait --for=condition=Ready pod/web {PATIENCE}"));
+    assert_eq!(cluster.ok("logs web -c c"), "one\ntwo\n");
+    assert_eq!(cluster.ok("logs web -c c --tail=1"), "two\n");
+    assert_eq!(cluster.ok("logs web -c quiet"), "");
+    let previous = cluster.kubectl.fails("logs web -c c --previous");
+    assert!(previous.contains("previous terminated container \"c\" in pod \"web\" not found"), "{previous}");
+    for (command, why) in [
+        ("exec web -c c -- true", "no command can be run in it"),
+        ("attach web -c c", "there is no process to attach to"),
+        ("port-forward web 18080:80", "no port of it can be reached"),
+    ] {
+        let told = cluster.kubectl.fails(command);
+        assert!(told.contains("pod web is on the simulated node") && told.contains(why), "{command}: {told}");
+    }
+}
+
+#[test]
+fn stages_of_kwok_are_followed() {
+    let stages = "apiVersion: kwok.x-k8s.io/v1alpha1\nkind: Stage\nmetadata: {name: says}\nspec:\n  resourceRef: {apiGroup: v1, kind: Pod}\n  \
+                  selector:\n    matchExpressions:\n    - {key: '.metadata.annotations[\"said\"]', operator: DoesNotExist}\n    \
+                  - {key: '.status.conditions.[] | select( .type == \"Ready\" ) | .status', operator: In, values: ['True']}\n  next:\n    \
+                  event: {type: Normal, reason: Said, message: it says something}\n    patches:\n    - type: merge\n      template: |\n        \
+                  metadata: {annotations: {said: 'yes', logs.skiff.kubeskiff.dev/c: {{ .metadata.name | Quote }}}}\n";
+    let Some(cluster) = staged(stages) else { return };
+    cluster.ok("run web --image=i");
+    cluster.apply("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i}]}");
+    cluster.wait("pod/p", ".metadata.annotations.said", "yes");
+    assert_eq!(cluster.ok("logs p"), "p\n");
+    let told = cluster.ok("get events --field-selector reason=Said");
+    assert!(told.contains("it says something"), "{told}");
+}
+
+#[test]
+fn stages_that_are_not_understood_are_refused_at_the_start() {
+    let folder = Folder::for_test();
+    let file = folder.0.join("stages.yaml");
+    let stage = "apiVersion: kwok.x-k8s.io/v1alpha1\nkind: Stage\nmetadata: {name: s}\nspec:\n  resourceRef: {kind: Pod}\n  \
+                 next: {statusTemplate: '{{ env }}'}\n";
+    std::fs::write(&file, stage).expect("the folder is writable");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_skiff"));
+    command.args(["serve", "--temporary", "--listen", "127.0.0.1:0", "--stages"]).arg(&file).arg("--data-dir");
+    let done = command.arg(folder.0.join("data")).output().expect("it runs");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.code() == Some(2) && said.contains("the stage `s`: a template has the functions"), "{said}");
+}
+
+#[test]
+fn a_secret_for_a_token_is_filled_and_goes_with_its_account() {
+    let Some(cluster) = cluster(&["--controllers", "*,serviceaccount-token"]) else { return };
+    let secret = |name: &str| {
+        format!(
+            "apiVersion: v1\nkind: Secret\nmetadata: {{name: {name}, annotations: {{kubernetes.io/service-account.name: ci}}}}\n\
+             type: kubernetes.io/service-account-token"
+        )
+    };
+    // Without its account there is none.
+    cluster.apply(&secret("early"));
+    cluster.ok(&format!("wait --for=delete secret/early {PATIENCE}"));
+    cluster.ok("create serviceaccount ci");
+    cluster.apply(&secret("ci-token"));
+    cluster.ok(&format!("wait --for=jsonpath={{.data.token}} secret/ci-token {PATIENCE}"));
+    let data = |field: &str| {
+        let encoded = cluster.get("secret/ci-token", &format!(".data.{field}"));
+        let decoded = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, encoded);
+        String::from_utf8(decoded.expect("it is base64")).expect("it is text")
+    };
+    assert_eq!(data("namespace"), "default");
+    assert_eq!(format!("{}\n", data("ca\\.crt").trim()), cluster.ca());
+    let uid = cluster.get("secret/ci-token", ".metadata.annotations.kubernetes\\.io/service-account\\.uid");
+    assert_eq!(uid, cluster.get("serviceaccount/ci", ".metadata.uid"));
+    let header = format!("Authorization: Bearer {}\r\n", data("token"));
+    let pods = |header: &str| identity::get(&cluster.server, "/api/v1/namespaces/default/pods", None, header).status;
+    assert_eq!(pods(&header), 200);
+    let used = cluster.get("secret/ci-token", ".metadata.labels.kubernetes\\.io/legacy-token-last-used");
+    assert_eq!(used.len(), "2026-01-01".len(), "{used}");
+    // Whoever administers the accounts may take it out of use.
+    cluster.ok("label secret ci-token kubernetes.io/legacy-token-invalid-since=2026-01-01");
+    assert_eq!(pods(&header), 401);
+    cluster.ok("label secret ci-token kubernetes.io/legacy-token-invalid-since-");
+    assert_eq!(pods(&header), 200);
+
+    // What an account names goes from it with the Secret.
+    cluster.apply(&secret("other"));
+    cluster.ok(&format!("wait --for=jsonpath={{.data.token}} secret/other {PATIENCE}"));
+    cluster.ok("patch serviceaccount ci --type=merge -p {\"secrets\":[{\"name\":\"other\"},{\"name\":\"kept\"}]}");
+    cluster.ok("delete secret other");
+    cluster.wait("serviceaccount/ci", ".secrets[*].name", "kept");
+
+    cluster.ok("delete serviceaccount ci");
+    cluster.ok(&format!("wait --for=delete secret/ci-token {PATIENCE}"));
+    assert_eq!(pods(&header), 401);
 }

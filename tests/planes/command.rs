@@ -39,6 +39,41 @@ async fn planes_are_made_copied_listed_and_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_plane_has_controllers_and_nodes_of_its_own() {
+    let server = Server::start(&[]).await;
+    let made = |arguments: &[&str]| {
+        let (code, made, said) = plane(&server.folder, &[arguments, &["-o", "json"]].concat());
+        assert_eq!(code, Some(0), "{said}");
+        let made: Value = serde_json::from_str(&made).expect("it is JSON");
+        (
+            made["name"].as_str().expect("it has one").to_owned(),
+            made["kubeconfig"].as_str().expect("it has one").to_owned(),
+        )
+    };
+    let (name, kubeconfig) = made(&["create", "large", "--simulate-nodes", "2,cpu=4"]);
+    assert_eq!(name, "large");
+    let large = Plane::new("large", kubeconfig).await;
+    large.until("/api/v1/nodes/node-1", 200).await;
+    assert_eq!(large.get("/api/v1/nodes/node-1").await["status"]["capacity"]["cpu"], "4");
+    let (_, kubeconfig) =
+        made(&["fork", "--name", "one", "--profile", "cluster", "--controllers", "*,-kube-scheduler"]);
+    let one = Plane::new("one", kubeconfig).await;
+    one.until("/api/v1/nodes/node-2", 200).await;
+    // The others are as the process has them, and a plane may have less than that.
+    let (_, kubeconfig) = made(&["create", "least", "--controllers", "-*"]);
+    let least = Plane::new("least", kubeconfig).await;
+    assert!(!least.has("/api/v1/nodes/node-0").await && !server.main.has("/api/v1/nodes/node-0").await);
+    for (arguments, why) in [
+        (["--profile", "huge"], "the profile `huge`"),
+        (["--controllers", "nonsense"], "not in the list of known controllers"),
+        (["--simulate-nodes", "many"], "the nodes to simulate"),
+    ] {
+        let (code, _, said) = plane(&server.folder, &[&["create"], &arguments[..]].concat());
+        assert!(code == Some(1) && said.contains(why), "{said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn clocks_are_moved() {
     let server = Server::start(&[]).await;
     plane(&server.folder, &["fork", "--name", "one"]);

@@ -1,27 +1,40 @@
 //! Nodes that nothing is behind: they are ready, and so is what is bound to them. No image and no command is run.
 //!
+//! A pod on one goes through the stages that files say ([`stages`]); where it fits none, it goes the usual way, which its annotations
+//! change ([`stage`]).
+//!
 //! Simulated is a node with kwok's annotation, and those of `--simulate-nodes`, which are made at the start. Nothing is
 //! renewed while nothing happens: such nodes have no leases, and nobody judges them by the time of their last word.
 
 mod node;
 mod plan;
 mod stage;
+mod stages;
+mod query;
+mod template;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
 
 use self::node::Block;
 use self::stage::{Addresses, Step};
+use self::stages::{Deed, Told};
+use self::template::Context;
 use super::client::{Client, NODES, PODS, written};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::switches::{Means, Running};
+use crate::kinds::pod_object::simulated;
 use crate::meta::Status;
 use crate::store::{Collection, Entry};
 use crate::value::{Value, json};
 
 pub use self::plan::NodePlan;
+pub use self::stages::Stage;
 
 /// What every bound pod's bytes contain.
 const BOUND: &[u8] = b"\"nodeName\":\"";
@@ -42,6 +55,15 @@ struct Nodes {
     next: u32,
     /// The node and the address of each pod.
     pods: HashMap<String, (String, Ipv4Addr)>,
+    /// The stage that each pod is in, if it is in one.
+    stays: HashMap<String, Stay>,
+}
+
+/// A pod in a stage.
+#[derive(Clone, Copy)]
+struct Stay {
+    stage: usize,
+    since: Timestamp,
 }
 
 struct Node {
@@ -70,7 +92,7 @@ impl Simulated {
             }
             return Ok(Progress::Done);
         };
-        if !node::is_simulated(&node) {
+        if !simulated::is_simulated(&node) {
             return Ok(Progress::Done);
         }
         let (is_first, block) = {
@@ -106,6 +128,9 @@ impl Simulated {
         let Some(addresses) = self.nodes().place(key, pod.str_at(&["spec", "nodeName"]), known) else {
             return Ok(Progress::Done);
         };
+        if let Some(progress) = self.follow_stage(key, &pod, addresses).await? {
+            return Ok(progress);
+        }
         match stage::next(&pod, addresses, self.client.now()) {
             Step::Nothing => Ok(Progress::Done),
             Step::After(pause) => Ok(Progress::After(pause)),
@@ -119,7 +144,58 @@ impl Simulated {
     }
 }
 
+impl Simulated {
+    /// Has a pod stay in the stage that it is in, or go on from it; `None` where it is in none.
+    async fn follow_stage(&self, key: &str, pod: &Value, at: Addresses) -> Result<Option<Progress>, Status> {
+        let (stages, now) = (&self.plan.stages, self.client.now());
+        if stages.is_empty() {
+            return Ok(None);
+        }
+        let Some(stay) = self.nodes().stay(key, stages, pod, now) else { return Ok(None) };
+        let stage = &stages[stay.stage];
+        let spent = Duration::try_from(now.duration_since(stay.since)).unwrap_or_default();
+        if let Some(left) = stage.delay(pod, now).checked_sub(spent).filter(|left| !left.is_zero()) {
+            return Ok(Some(Progress::After(left)));
+        }
+        self.nodes().stays.remove(key);
+        let context = Context { now, node: at.host, pod: at.pod };
+        match stage.deeds(pod, &context) {
+            Ok(deeds) => {
+                for deed in deeds {
+                    self.carry_out(deed, pod).await?;
+                }
+            }
+            Err(why) => tracing::warn!(key, "{why}"),
+        }
+        // What it is in next is told by the change.
+        Ok(Some(Progress::Done))
+    }
+
+    async fn carry_out(&self, deed: Deed, pod: &Value) -> Result<(), Status> {
+        match deed {
+            Deed::Tell(Told { is_warning, reason, message }) => {
+                let type_ = if is_warning { "Warning" } else { "Normal" };
+                self.client.tell(pod, type_, reason, message);
+                Ok(())
+            }
+            Deed::Patch(part, type_, bytes) => self.client.patch(PODS, part, pod, (type_, bytes)).await.map(drop),
+            Deed::Delete => self.client.delete(PODS, pod, Some(0)).await,
+        }
+    }
+}
+
 impl Nodes {
+    /// The stage that a pod is in, and since when: the one that it was in, as long as it fits that.
+    fn stay(&mut self, key: &str, stages: &[Stage], pod: &Value, now: Timestamp) -> Option<Stay> {
+        let known = self.stays.get(key).copied().filter(|stay| stages[stay.stage].fits(pod));
+        let stay = known.or_else(|| stages::stage_of(stages, pod).map(|stage| Stay { stage, since: now }));
+        match stay {
+            Some(stay) => _ = self.stays.insert(key.to_owned(), stay),
+            None => _ = self.stays.remove(key),
+        }
+        stay
+    }
+
     /// The addresses of a node, which is known from now on.
     fn block_of(&mut self, name: &str, pods_max: i64) -> Block {
         if let Some(node) = self.known.get(name) {
@@ -147,6 +223,7 @@ impl Nodes {
     }
 
     fn release(&mut self, key: &str) {
+        self.stays.remove(key);
         if let Some((node, address)) = self.pods.remove(key)
             && let Some(node) = self.known.get_mut(&node)
         {
@@ -204,6 +281,27 @@ pub(super) fn start(means: &Means) -> Running {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pod_stays_in_its_stage_as_long_as_it_fits() {
+        let stage = |name: &str, phase: &str| {
+            let text = format!(
+                "{{apiVersion: kwok.x-k8s.io/v1alpha1, kind: Stage, metadata: {{name: {name}}}, spec: {{resourceRef: {{kind: Pod}}, \
+                 selector: {{matchExpressions: [{{key: .status.phase, operator: In, values: [{phase}]}}]}}}}}}"
+            );
+            let object = crate::value::yaml::decode(text.as_bytes()).expect("YAML");
+            Stage::read(&object).expect("it is understood").expect("it is a stage")
+        };
+        let stages = [stage("a", "Pending"), stage("b", "Running")];
+        let mut nodes = Nodes::default();
+        let mut stay = |phase: &str, second: i64| {
+            let pod = crate::object! { "status" => crate::object! { "phase" => phase } };
+            let stay = nodes.stay("d/p", &stages, &pod, Timestamp::from_second(second).expect("a time"));
+            stay.map(|stay| (stay.stage, stay.since.as_second()))
+        };
+        assert_eq!([stay("Pending", 1), stay("Pending", 2)], [Some((0, 1)), Some((0, 1))]);
+        assert_eq!([stay("Running", 3), stay("Failed", 4), stay("Running", 5)], [Some((1, 3)), None, Some((1, 5))]);
+    }
 
     #[test]
     fn a_pod_has_an_address_of_its_node_until_it_is_gone() {

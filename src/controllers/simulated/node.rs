@@ -3,11 +3,10 @@
 use std::net::Ipv4Addr;
 
 use super::plan::NodePlan;
+use crate::kinds::pod_object::simulated;
 use crate::object;
 use crate::value::{Map, Value};
 
-/// The annotation of nodes that are simulated, as kwok has it.
-pub(super) const ANNOTATION: &str = "kwok.x-k8s.io/node";
 const VERSION: &str = "v1.37.0-simulated";
 
 /// The conditions of a node: what each says while all is well.
@@ -17,11 +16,6 @@ const CONDITIONS: [(&str, &str, &str, &str); 4] = [
     ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
     ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
 ];
-
-/// Whether a node is simulated.
-pub(super) fn is_simulated(node: &Value) -> bool {
-    node.at(&["metadata", "annotations", ANNOTATION]).and_then(Value::as_str) == Some("fake")
-}
 
 /// A node of the plan.
 pub(super) fn new(plan: &NodePlan, name: &str, block: &Block, now: &Value) -> Value {
@@ -44,7 +38,7 @@ pub(super) fn new(plan: &NodePlan, name: &str, block: &Block, now: &Value) -> Va
         "metadata" => object! {
             "name" => name,
             "labels" => labels,
-            "annotations" => object! { ANNOTATION => "fake" },
+            "annotations" => object! { simulated::NODE => "fake" },
         },
         "spec" => object! { "podCIDR" => block.text(), "podCIDRs" => vec![Value::String(block.text())] },
     };
@@ -167,7 +161,7 @@ mod tests {
     fn a_node_says_that_it_is_ready_and_what_it_has() {
         let plan: NodePlan = "1,cpu=2,label=zone=a".parse().expect("a plan");
         let node = new(&plan, "node-0", &Block::of(0, 110), &Value::from("now"));
-        assert!(is_simulated(&node));
+        assert!(simulated::is_simulated(&node));
         assert_eq!(node.str_at(&["status", "allocatable", "cpu"]), "2");
         assert_eq!(node.str_at(&["metadata", "labels", "zone"]), "a");
         let ready = node.items_at(&["status", "conditions"]).last().expect("there are some");

@@ -1,9 +1,12 @@
 //! How many nodes are simulated, and what each has: `3,cpu=8,memory=32Gi,label=zone=a`.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::meta::names::{is_qualified_name, is_valid_label_value};
 use crate::meta::quantity::Quantity;
+
+use super::stages::Stage;
 
 /// How many there may be.
 const NODES_MAX: usize = 1_000;
@@ -11,19 +14,21 @@ const NODES_MAX: usize = 1_000;
 const CAPACITY: [(&str, &str); 4] = [("cpu", "8"), ("ephemeral-storage", "100Gi"), ("memory", "32Gi"), ("pods", "110")];
 
 /// The nodes that are simulated from the start.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct NodePlan {
     pub count: usize,
     /// What each has, by the names of resources.
     pub capacity: Vec<(String, String)>,
     /// Labels beside those that every node has.
     pub labels: Vec<(String, String)>,
+    /// What files say of the pods on them.
+    pub stages: Arc<[Stage]>,
 }
 
 impl Default for NodePlan {
     fn default() -> Self {
         let capacity = CAPACITY.map(|(name, amount)| (name.to_owned(), amount.to_owned()));
-        NodePlan { count: 0, capacity: capacity.into(), labels: Vec::new() }
+        NodePlan { count: 0, capacity: capacity.into(), labels: Vec::new(), stages: Arc::default() }
     }
 }
 

@@ -15,7 +15,7 @@ use super::super::exchange::Exchange;
 use super::part;
 use super::refusal::Refusal;
 
-/// Speaks with what an object stands for, which nothing here does: an empty answer is all that can come of it.
+/// Speaks with what an object stands for, which nothing here does: a log of a simulated pod is all that can come of it.
 pub(super) async fn connect(
     app: &App,
     exchange: &Exchange,
@@ -23,6 +23,7 @@ pub(super) async fn connect(
 ) -> Result<Response<Body>, Refusal> {
     let query = |name: &str| exchange.query.first(name).unwrap_or_default();
     let number = |name: &str| exchange.query.first(name).and_then(|text| text.parse().ok());
+    let is_true = |name: &str| matches!(query(name), "1" | "t" | "T" | "true" | "TRUE" | "True");
     let registry = &app.registry;
     if action != Action::Log {
         let mut warnings = Warnings::default();
@@ -33,18 +34,23 @@ pub(super) async fn connect(
     }
     match action {
         Action::Log => {
-            let since = query("sinceTime");
-            if !since.is_empty() {
-                time::normalize(since).map_err(|error| Status::bad_request(&error.to_string()))?;
-            }
+            let since = match query("sinceTime") {
+                "" => None,
+                text => time::normalize(text).map_err(|error| Status::bad_request(&error.to_string()))?,
+            };
             let options = LogOptions {
                 tail_lines: number("tailLines"),
                 limit_bytes: number("limitBytes"),
                 since_seconds: number("sinceSeconds"),
-                since_time: !since.is_empty(),
+                since: since.and_then(|since| since.parse().ok()),
+                timestamps: is_true("timestamps"),
+                previous: is_true("previous"),
                 stream: !query("stream").is_empty(),
             };
-            registry.log(target, query("container"), &options).await?;
+            let log = registry.log(target, query("container"), &options).await?;
+            if !log.is_empty() {
+                return Ok(answer::text(exchange, 200, &log));
+            }
         }
         Action::Proxy => registry.proxy(target).await?,
         Action::ConnectService => registry.proxy_service(target).await?,

@@ -13,7 +13,7 @@ use crate::object;
 use crate::value::{Map, Value};
 
 /// What a request for a new one may say.
-pub(super) const FIELDS: [&str; 3] = ["name", "from", "path"];
+pub(super) const FIELDS: [&str; 6] = ["name", "from", "path", "profile", "controllers", "simulateNodes"];
 
 /// The control plane that the process began with. It is not in the list, and can't be deleted.
 pub const MAIN: &str = "main";
@@ -27,6 +27,16 @@ pub struct Wanted {
     pub from: Option<String>,
     /// The file to keep it in; none for memory.
     pub path: Option<PathBuf>,
+    /// What runs beside its requests; `None` for what runs in all of the process.
+    pub workloads: Option<WantedWorkloads>,
+}
+
+/// The controllers and the nodes of a control plane, in the words of the options of `skiff serve`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WantedWorkloads {
+    pub profile: Option<String>,
+    pub controllers: Option<Vec<String>>,
+    pub simulate_nodes: Option<String>,
 }
 
 /// A control plane, as its clients need it.
@@ -48,7 +58,7 @@ pub struct Plane {
 pub trait Planes: Send + Sync {
     /// Makes one, and returns when it answers.
     ///
-    /// Errors: 404 for one that is to be copied and is not there, 409 for a name that is taken, what its database says.
+    /// Errors: 400 for controllers that are not known, 404 for one that is to be copied and is not there, 409 for a name that is taken, what its database says.
     async fn create(&self, wanted: Wanted) -> Result<Arc<Plane>, Status>;
 
     /// All, in the order of their names.
@@ -86,8 +96,24 @@ pub(super) async fn create(all: &dyn Planes, fields: &Map) -> Answer {
     let path = text(fields, "path")?.filter(|path| !path.is_empty()).map(PathBuf::from);
     let owned = |text: &str| text.to_owned();
     let from = text(fields, "from")?.filter(|from| !from.is_empty()).map(owned);
-    let created = all.create(Wanted { name: name.map(owned), from, path }).await?;
+    let workloads = workloads(fields)?;
+    let created = all.create(Wanted { name: name.map(owned), from, path, workloads }).await?;
     Ok((201, value(&created)))
+}
+
+/// What is said of controllers and nodes; `None` where nothing is.
+fn workloads(fields: &Map) -> Result<Option<WantedWorkloads>, Status> {
+    let controllers = match fields.get("controllers") {
+        None | Some(Value::Null) => None,
+        Some(Value::Array(names)) => {
+            let texts: Option<Vec<String>> = names.iter().map(|name| name.as_str().map(str::to_owned)).collect();
+            Some(texts.ok_or_else(|| Status::bad_request("the field `controllers` has an item that is not a string"))?)
+        }
+        Some(_) => return Err(Status::bad_request("the field `controllers` is not a list of strings")),
+    };
+    let owned = |name: &str| Ok::<_, Status>(text(fields, name)?.filter(|text| !text.is_empty()).map(str::to_owned));
+    let wanted = WantedWorkloads { profile: owned("profile")?, controllers, simulate_nodes: owned("simulateNodes")? };
+    Ok(Some(wanted).filter(|wanted| *wanted != WantedWorkloads::default()))
 }
 
 pub(super) async fn delete(app: &App, name: &str) -> Answer {

@@ -5,6 +5,8 @@
 
 use std::net::IpAddr;
 
+use jiff::Timestamp;
+
 use crate::meta::Status;
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::object;
@@ -210,8 +212,12 @@ pub struct LogOptions {
     pub limit_bytes: Option<i64>,
     /// `sinceSeconds`
     pub since_seconds: Option<i64>,
-    /// Whether `sinceTime` is there.
-    pub since_time: bool,
+    /// `sinceTime`
+    pub since: Option<Timestamp>,
+    /// `timestamps`
+    pub timestamps: bool,
+    /// `previous`
+    pub previous: bool,
     /// Whether `stream` is there.
     pub stream: bool,
 }
@@ -228,7 +234,7 @@ pub fn check_log_options(options: &LogOptions, name: &str) -> Result<(), Status>
     };
     errors.extend(too_small("tailLines", options.tail_lines, 0, "must be greater than or equal to 0"));
     errors.extend(too_small("limitBytes", options.limit_bytes, 1, "must be greater than 0"));
-    if options.since_seconds.is_some() && options.since_time {
+    if options.since_seconds.is_some() && options.since.is_some() {
         let why = "at most one of `sinceTime` or `sinceSeconds` may be specified";
         errors.push(Error::forbidden(&Path::new(""), why));
     } else {

@@ -20,6 +20,7 @@ pub(crate) mod resize;
 pub mod binding;
 pub mod eviction;
 pub mod connect;
+pub mod simulated;
 pub(crate) mod deletion;
 mod ips;
 pub(crate) mod table;

@@ -1,0 +1,222 @@
+//! Secrets that hold tokens of service accounts: they are filled, go with their account, and are named by it no longer once they
+//! are gone.
+//!
+//! Source: `pkg/controller/serviceaccount/tokens_controller.go` of Kubernetes, release 1.36.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::client::{Client, Kind, read};
+use super::queue::Progress;
+use super::reconcile::Reconciler;
+use super::switches::{Means, Running};
+use crate::auth::{SecretClaims, TokenIssuer};
+use crate::meta::Status;
+use crate::store::{Collection, Entry, Stored};
+use crate::value::{Value, base64};
+
+const SECRETS: Kind = Kind("", "secrets");
+const ACCOUNTS: Kind = Kind("", "serviceaccounts");
+
+const TYPE: &str = "kubernetes.io/service-account-token";
+/// What the bytes of every such Secret contain.
+const OF_TYPE: &[u8] = b"\"kubernetes.io/service-account-token\"";
+const NAME: &str = "kubernetes.io/service-account.name";
+const UID: &str = "kubernetes.io/service-account.uid";
+
+struct AccountTokens {
+    client: Client,
+    issuer: Arc<TokenIssuer>,
+    authority_pem: String,
+    /// The account, and its uid if that is said, of each Secret that is known, by its key.
+    known: Mutex<HashMap<Arc<str>, (String, String)>>,
+}
+
+/// What is to be looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Look<'k> {
+    /// A Secret, by its key.
+    Secret(&'k str),
+    /// An account that is gone: its namespace, name and uid.
+    Account([&'k str; 3]),
+    /// A Secret that is gone: its namespace and name, and the name and the uid of its account.
+    Gone([&'k str; 4]),
+}
+
+impl<'k> Look<'k> {
+    fn key(&self) -> String {
+        match self {
+            Look::Secret(key) => format!("secret/{key}"),
+            Look::Account(parts) => format!("account/{}", parts.join("/")),
+            Look::Gone(parts) => format!("gone/{}", parts.join("/")),
+        }
+    }
+
+    fn read(key: &'k str) -> Option<Self> {
+        let (what, rest) = key.split_once('/')?;
+        let parts: Vec<&str> = rest.split('/').collect();
+        match what {
+            "secret" => Some(Look::Secret(rest)),
+            "account" => parts.try_into().ok().map(Look::Account),
+            _ => parts.try_into().ok().map(Look::Gone),
+        }
+    }
+}
+
+impl Reconciler for AccountTokens {
+    const TASK: &str = "seeing to tokens of service accounts";
+
+    fn collections(&self) -> Vec<Collection> {
+        vec![SECRETS.collection()]
+    }
+
+    fn forget(&self) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn note(&self, change: &Entry) -> Vec<String> {
+        match &change.stored {
+            None if ACCOUNTS.is(&change.collection) => {
+                let Some((namespace, name)) = change.key.split_once('/') else { return Vec::new() };
+                vec![Look::Account([namespace, name, &change.uid]).key()]
+            }
+            _ if SECRETS.is(&change.collection) => self.note_secret(change),
+            _ => Vec::new(),
+        }
+    }
+
+    async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
+        match Look::read(key) {
+            Some(Look::Secret(key)) => self.fill(key).await?,
+            Some(Look::Account(account)) => self.delete_of(account).await?,
+            Some(Look::Gone(secret)) => self.drop_reference(secret).await?,
+            None => {}
+        }
+        Ok(Progress::Done)
+    }
+}
+
+impl AccountTokens {
+    fn note_secret(&self, change: &Entry) -> Vec<String> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(stored) = &change.stored else {
+            let account = known.remove(&change.key).zip(change.key.split_once('/'));
+            let gone = |((account, uid), (namespace, name)): ((String, String), (&str, &str))| {
+                Look::Gone([namespace, name, &account, &uid]).key()
+            };
+            return account.map(gone).into_iter().collect();
+        };
+        let Some((account, uid)) = of_account(stored) else { return Vec::new() };
+        known.insert(Arc::clone(&change.key), (account, uid));
+        vec![Look::Secret(&change.key).key()]
+    }
+
+    /// Gives a Secret what it lacks; one whose account is not there goes.
+    async fn fill(&self, key: &str) -> Result<(), Status> {
+        let Some(mut secret) = self.client.get(SECRETS, key).await? else { return Ok(()) };
+        let text = |path: &[&str]| secret.str_at(path).to_owned();
+        let (namespace, name) = (text(&["metadata", "namespace"]), text(&["metadata", "name"]));
+        let (account, uid) = (text(&["metadata", "annotations", NAME]), text(&["metadata", "annotations", UID]));
+        let found = self.client.get(ACCOUNTS, &format!("{namespace}/{account}")).await?;
+        let found = found.filter(|found| is_meant(&uid, found.str_at(&["metadata", "uid"])));
+        let Some(found) = found else { return self.client.delete(SECRETS, &secret, None).await };
+        let uid = found.str_at(&["metadata", "uid"]);
+        let lacks = |field: &str| secret.str_at(&["data", field]).is_empty();
+        let authority = base64::encode(self.authority_pem.as_bytes());
+        let mut missing = Vec::new();
+        if !authority.is_empty() && secret.str_at(&["data", "ca.crt"]) != authority {
+            missing.push(("ca.crt", authority));
+        }
+        if lacks("namespace") {
+            missing.push(("namespace", base64::encode(namespace.as_bytes())));
+        }
+        if lacks("token") {
+            let token = self.issuer.issue_for_secret(&SecretClaims::new(&namespace, &name, &account, uid));
+            let token = token.map_err(|error| Status::internal_error(&format!("failed to generate token: {error}")))?;
+            missing.push(("token", base64::encode(token.as_bytes())));
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let data = secret.make_object().entry("data").make_object();
+        missing.into_iter().for_each(|(field, text)| _ = data.insert(field, Value::String(text)));
+        let annotations = secret.make_object().entry("metadata").make_object().entry("annotations").make_object();
+        annotations.insert(UID, Value::from(uid));
+        match self.client.update(SECRETS, &secret).await {
+            // Who changed it has it looked at again; one that is immutable stays as it is.
+            Err(status) if !matches!(status.code, 404 | 409 | 422) => Err(status),
+            _ => Ok(()),
+        }
+    }
+
+    /// Deletes the Secrets of an account that is gone.
+    async fn delete_of(&self, [namespace, name, uid]: [&str; 3]) -> Result<(), Status> {
+        let account = self.client.get(ACCOUNTS, &format!("{namespace}/{name}")).await?;
+        if account.is_some_and(|account| account.str_at(&["metadata", "uid"]) == uid) {
+            return Ok(());
+        }
+        let is_its = |stored: &Stored| of_account(stored).is_some_and(|(own, of)| own == name && is_meant(&of, uid));
+        for secret in self.client.list(SECRETS, namespace, is_its).await? {
+            self.client.delete(SECRETS, &secret, None).await?;
+        }
+        Ok(())
+    }
+
+    /// Has an account no longer name a Secret that is gone.
+    async fn drop_reference(&self, [namespace, secret, name, uid]: [&str; 4]) -> Result<(), Status> {
+        let Some(mut account) = self.client.get(ACCOUNTS, &format!("{namespace}/{name}")).await? else { return Ok(()) };
+        let names = |reference: &Value| reference.str_at(&["name"]) == secret;
+        if !is_meant(uid, account.str_at(&["metadata", "uid"])) || !account.items_at(&["secrets"]).iter().any(names) {
+            return Ok(());
+        }
+        let kept = account.items_at(&["secrets"]).iter().filter(|reference| !names(reference)).cloned().collect();
+        account.make_object().insert("secrets", Value::Array(kept));
+        self.client.update(ACCOUNTS, &account).await.map(drop)
+    }
+}
+
+/// The account of a Secret that holds, or is to hold, a token, and its uid as far as that is said.
+fn of_account(stored: &Stored) -> Option<(String, String)> {
+    if !stored.bytes.windows(OF_TYPE.len()).any(|window| window == OF_TYPE) {
+        return None;
+    }
+    let secret = read(stored).ok().filter(|secret| secret.str_at(&["type"]) == TYPE)?;
+    let said = |name: &str| secret.str_at(&["metadata", "annotations", name]).to_owned();
+    Some((said(NAME), said(UID)))
+}
+
+/// Whether an account with a uid is the one that is wanted, by its uid or by none.
+fn is_meant(wanted: &str, uid: &str) -> bool {
+    wanted.is_empty() || wanted == uid
+}
+
+/// Starts it; where no tokens are issued there is nothing for it to do.
+pub(super) fn start(means: &Means) -> Running {
+    let Some(issuer) = means.authority.issuer.clone() else { return Box::pin(async {}) };
+    let client = means.client("tokens-controller").of_manager();
+    let (authority_pem, known) = (means.authority.certificate_pem.clone(), Mutex::default());
+    let tokens = AccountTokens { client, issuer, authority_pem, known };
+    Box::pin(super::reconcile::run(Arc::clone(&means.registry), tokens))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_looked_at_stands_in_a_key() {
+        for look in [
+            Look::Secret("n/s"),
+            Look::Account(["n", "ci", "u"]),
+            Look::Gone(["n", "s", "ci", "u"]),
+            Look::Gone(["n", "s", "ci", ""]),
+        ] {
+            assert_eq!(Look::read(&look.key()), Some(look.clone()), "{look:?}");
+        }
+    }
+
+    #[test]
+    fn an_account_is_meant_by_its_uid_or_by_its_name_alone() {
+        assert!(is_meant("", "u") && is_meant("u", "u") && !is_meant("u", "v"));
+    }
+}

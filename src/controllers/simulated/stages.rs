@@ -1,0 +1,454 @@
+//! Stages that files say: which one a pod is in, how long it waits there, and what is done then.
+//!
+//! In: `Stage` objects of `kwok.x-k8s.io/v1alpha1` for pods. Out: for a pod the stage that it is in, and the steps of it. Of several
+//! that a pod fits, one is chosen by their weights, and a pod always has the same choice in the same state.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::query::{Query, text_of};
+use super::template::{Context, Template};
+use crate::meta::duration;
+use crate::object;
+use crate::registry::{PatchType, Subresource};
+use crate::value::{Value, json, yaml};
+
+const API_VERSION: &str = "kwok.x-k8s.io/v1alpha1";
+const KIND: &str = "Stage";
+
+/// A stage of pods.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    name: String,
+    /// What a pod fits; `None` for a stage that none fits.
+    selector: Option<Vec<Requirement>>,
+    weight: u64,
+    weight_from: Option<Query>,
+    delay: Length,
+    /// Up to how long it may be, where pods differ.
+    jitter: Option<Length>,
+    steps: Vec<Step>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Length {
+    fixed: Duration,
+    from: Option<Query>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Requirement {
+    of: Query,
+    operator: Operator,
+    values: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    In,
+    NotIn,
+    Exists,
+    DoesNotExist,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Step {
+    Event(Told),
+    Finalizers { add: Vec<String>, remove: Vec<String>, empty: bool },
+    Patch { part: Subresource, root: Option<String>, type_: PatchType, template: Template },
+    Delete,
+}
+
+/// An event of a stage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Told {
+    pub is_warning: bool,
+    pub reason: String,
+    pub message: String,
+}
+
+/// What is to be done for a pod at the end of a stage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Deed {
+    Tell(Told),
+    Patch(Subresource, PatchType, Vec<u8>),
+    Delete,
+}
+
+impl Stage {
+    /// Reads a stage; `None` for an object of another kind, and for a stage of other things than pods.
+    ///
+    /// # Errors
+    ///
+    /// What of it is not understood.
+    pub fn read(object: &Value) -> Result<Option<Self>, String> {
+        if object.str_at(&["apiVersion"]) != API_VERSION || object.str_at(&["kind"]) != KIND {
+            return Ok(None);
+        }
+        let name = object.str_at(&["metadata", "name"]);
+        let spec = object.get("spec").cloned().unwrap_or_default();
+        if spec.str_at(&["resourceRef", "kind"]) != "Pod" {
+            return Ok(None);
+        }
+        let stage = read_spec(name, &spec);
+        stage.map(Some).map_err(|why| format!("the stage `{name}`: {why}"))
+    }
+
+    /// Whether a pod may be in it.
+    pub(super) fn fits(&self, pod: &Value) -> bool {
+        self.selector.as_ref().is_some_and(|all| all.iter().all(|one| one.holds(pod)))
+    }
+
+    fn weight(&self, pod: &Value) -> u64 {
+        let said = self.weight_from.as_ref().and_then(|from| from.texts(pod).first()?.parse().ok());
+        said.unwrap_or(self.weight)
+    }
+
+    /// How long a pod stays.
+    pub(super) fn delay(&self, pod: &Value, now: Timestamp) -> Duration {
+        let delay = self.delay.of(pod, now);
+        let Some(most) = self.jitter.as_ref().map(|jitter| jitter.of(pod, now)) else { return delay };
+        match most.checked_sub(delay).and_then(|span| u64::try_from(span.as_millis()).ok()) {
+            // Less than the delay is the delay.
+            None => most,
+            Some(0) => delay,
+            Some(span) => delay + Duration::from_millis(luck(pod, &self.name) % span),
+        }
+    }
+
+    /// What is done for a pod at the end of its stay.
+    pub(super) fn deeds(&self, pod: &Value, context: &Context) -> Result<Vec<Deed>, String> {
+        let told = |why: String| format!("the stage `{}`: {why}", self.name);
+        self.steps.iter().filter_map(|step| step.deed(pod, context).map_err(told).transpose()).collect()
+    }
+}
+
+/// Which of the stages a pod is in.
+pub(super) fn stage_of(stages: &[Stage], pod: &Value) -> Option<usize> {
+    let fitting: Vec<(usize, u64)> = stages
+        .iter()
+        .enumerate()
+        .filter(|(_, stage)| stage.fits(pod))
+        .map(|(at, stage)| (at, stage.weight(pod)))
+        .collect();
+    let sum: u64 = fitting.iter().map(|(_, weight)| weight).sum();
+    if sum == 0 {
+        return fitting.first().map(|(at, _)| *at);
+    }
+    let mut left = luck(pod, "") % sum;
+    let chosen = fitting.iter().find(|(_, weight)| match left.checked_sub(*weight) {
+        None => true,
+        Some(rest) => {
+            left = rest;
+            false
+        }
+    });
+    chosen.map(|(at, _)| *at)
+}
+
+/// A number that a pod has in its present state.
+fn luck(pod: &Value, salt: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let field = |name: &str| pod.str_at(&["metadata", name]).to_owned();
+    (field("uid"), field("resourceVersion"), salt).hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Length {
+    /// What the pod says, as a Go duration or a time that it lasts until; else what the stage says.
+    fn of(&self, pod: &Value, now: Timestamp) -> Duration {
+        let said = self.from.as_ref().and_then(|from| from.texts(pod).into_iter().next());
+        let read = |text: &str| {
+            let until = |time: Timestamp| i64::try_from(time.duration_since(now).as_nanos()).unwrap_or(i64::MAX);
+            let nanos = text.parse().map(until).ok().or_else(|| duration::parse_go(text).ok())?;
+            Some(Duration::from_nanos(u64::try_from(nanos).unwrap_or_default()))
+        };
+        said.and_then(|text| read(&text)).unwrap_or(self.fixed)
+    }
+}
+
+impl Requirement {
+    fn holds(&self, pod: &Value) -> bool {
+        let found = self.of.texts(pod);
+        let is_in = || found.iter().any(|text| self.values.contains(text));
+        match self.operator {
+            Operator::In => is_in(),
+            Operator::NotIn => !is_in(),
+            Operator::Exists => !found.is_empty(),
+            Operator::DoesNotExist => found.is_empty(),
+        }
+    }
+}
+
+impl Step {
+    /// `None` where there is nothing to do.
+    fn deed(&self, pod: &Value, context: &Context) -> Result<Option<Deed>, String> {
+        match self {
+            Step::Event(told) => Ok(Some(Deed::Tell(told.clone()))),
+            Step::Delete => Ok(Some(Deed::Delete)),
+            Step::Finalizers { add, remove, empty } => {
+                let old: Vec<&str> =
+                    pod.items_at(&["metadata", "finalizers"]).iter().filter_map(Value::as_str).collect();
+                let mut new: Vec<&str> = if *empty { Vec::new() } else { old.clone() };
+                new.retain(|name| !remove.iter().any(|removed| removed == name));
+                new.extend(add.iter().map(String::as_str));
+                new.dedup();
+                if new == old {
+                    return Ok(None);
+                }
+                let list = new.into_iter().map(Value::from).collect();
+                let patch = object! { "metadata" => object! { "finalizers" => Value::Array(list) } };
+                Ok(Some(Deed::Patch(Subresource::Main, PatchType::Merge, json::encode(&patch))))
+            }
+            Step::Patch { part, root, type_, template } => {
+                let text = template.render(pod, context)?;
+                let made =
+                    yaml::decode(text.as_bytes()).map_err(|error| format!("its template makes no YAML: {error}"))?;
+                let patch = match root {
+                    Some(root) => object! { root.as_str() => made },
+                    None => made,
+                };
+                Ok(Some(Deed::Patch(*part, *type_, json::encode(&patch))))
+            }
+        }
+    }
+}
+
+fn read_spec(name: &str, spec: &Value) -> Result<Stage, String> {
+    let selector = match spec.get("selector").filter(|selector| !selector.is_null()) {
+        Some(selector) => Some(read_selector(selector)?),
+        None => None,
+    };
+    let mut steps = Vec::new();
+    if let Some(next) = spec.get("next") {
+        read_steps(next, &mut steps)?;
+    }
+    for step in spec.items_at(&["steps"]) {
+        read_steps(step, &mut steps)?;
+    }
+    let jitter = ["jitterDurationMilliseconds", "jitterDurationFrom"];
+    let has_jitter = jitter.iter().any(|field| spec.at(&["delay", field]).is_some());
+    Ok(Stage {
+        name: name.to_owned(),
+        selector,
+        weight: spec.get("weight").and_then(Value::as_i64).and_then(|weight| u64::try_from(weight).ok()).unwrap_or(0),
+        weight_from: read_from(spec.get("weightFrom"))?,
+        delay: read_length(spec, ["durationMilliseconds", "durationFrom"])?,
+        jitter: if has_jitter { Some(read_length(spec, jitter)?) } else { None },
+        steps,
+    })
+}
+
+fn read_length(spec: &Value, [fixed, from]: [&str; 2]) -> Result<Length, String> {
+    let millis = spec.at(&["delay", fixed]).and_then(Value::as_i64).and_then(|millis| u64::try_from(millis).ok());
+    let from = read_from(spec.at(&["delay", from]))?;
+    Ok(Length { fixed: Duration::from_millis(millis.unwrap_or_default()), from })
+}
+
+/// `{expressionFrom: QUERY}` or `{jq: {expression: QUERY}}`.
+fn read_from(from: Option<&Value>) -> Result<Option<Query>, String> {
+    let Some(from) = from.filter(|from| !from.is_null()) else { return Ok(None) };
+    expression(from, "expressionFrom").map(Some)
+}
+
+fn expression(of: &Value, field: &str) -> Result<Query, String> {
+    if of.get("cel").is_some_and(|cel| !cel.is_null()) {
+        return Err("expressions in CEL are not understood, but those in jq".to_owned());
+    }
+    match (of.str_at(&["jq", "expression"]), of.str_at(&[field])) {
+        ("", text) => Query::parse(text),
+        (text, _) => Query::parse(text),
+    }
+}
+
+fn read_selector(selector: &Value) -> Result<Vec<Requirement>, String> {
+    let mut all = Vec::new();
+    for (field, list) in [("matchLabels", "labels"), ("matchAnnotations", "annotations")] {
+        for (name, value) in
+            selector.get(field).and_then(Value::as_object).into_iter().flat_map(crate::value::Map::iter)
+        {
+            let of = Query::parse(&format!(".metadata.{list}[{}]", json::encode_to_string(&Value::from(name))))?;
+            all.push(Requirement { of, operator: Operator::In, values: vec![text_of(value)] });
+        }
+    }
+    for one in selector.items_at(&["matchExpressions"]) {
+        let said = one.get("jq").filter(|jq| !jq.is_null()).unwrap_or(one);
+        let operator = match said.str_at(&["operator"]) {
+            "In" => Operator::In,
+            "NotIn" => Operator::NotIn,
+            "Exists" => Operator::Exists,
+            "DoesNotExist" => Operator::DoesNotExist,
+            other => return Err(format!("the operator `{other}` is none of In, NotIn, Exists and DoesNotExist")),
+        };
+        let values = said.items_at(&["values"]).iter().map(text_of).collect();
+        all.push(Requirement { of: expression(one, "key")?, operator, values });
+    }
+    Ok(all)
+}
+
+/// What is done of `next`, or of one of `steps`.
+fn read_steps(next: &Value, steps: &mut Vec<Step>) -> Result<(), String> {
+    let is_there = |field: &str| next.get(field).is_some_and(|value| !value.is_null());
+    if is_there("apply") {
+        return Err("a step that applies other objects is not understood".to_owned());
+    }
+    if is_there("event") {
+        let text = |field: &str| next.str_at(&["event", field]).to_owned();
+        let told = Told { is_warning: text("type") == "Warning", reason: text("reason"), message: text("message") };
+        steps.push(Step::Event(told));
+    }
+    if is_there("finalizers") {
+        let names = |field: &str| {
+            let items = next.items_at(&["finalizers", field]).iter();
+            items.map(|item| item.str_at(&["value"]).to_owned()).collect()
+        };
+        let empty = next.at(&["finalizers", "empty"]).and_then(Value::as_bool) == Some(true);
+        steps.push(Step::Finalizers { add: names("add"), remove: names("remove"), empty });
+    }
+    if next.get("delete").and_then(Value::as_bool) == Some(true) {
+        steps.push(Step::Delete);
+    }
+    let template = next.str_at(&["statusTemplate"]);
+    if !template.is_empty() {
+        let (part, type_) = (Subresource::Status, PatchType::StrategicMerge);
+        steps.push(Step::Patch { part, root: Some("status".to_owned()), type_, template: Template::parse(template)? });
+    }
+    let one = next.get("patch").filter(|patch| !patch.is_null());
+    for patch in next.items_at(&["patches"]).iter().chain(one) {
+        steps.push(read_patch(patch)?);
+    }
+    Ok(())
+}
+
+fn read_patch(patch: &Value) -> Result<Step, String> {
+    let part = match patch.str_at(&["subresource"]) {
+        "" => Subresource::Main,
+        "status" => Subresource::Status,
+        other => return Err(format!("a patch of the subresource `{other}` is not understood")),
+    };
+    let type_ = match patch.str_at(&["type"]) {
+        "" | "strategic" => PatchType::StrategicMerge,
+        "merge" => PatchType::Merge,
+        "json" => PatchType::Json,
+        other => return Err(format!("the type of a patch `{other}` is none of json, merge and strategic")),
+    };
+    let root = Some(patch.str_at(&["root"]).to_owned()).filter(|root| !root.is_empty() && type_ != PatchType::Json);
+    Ok(Step::Patch { part, root, type_, template: Template::parse(patch.str_at(&["template"]))? })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    fn read(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("YAML")
+    }
+
+    fn stage(name: &str, spec: &str) -> Stage {
+        let text = format!(
+            "apiVersion: kwok.x-k8s.io/v1alpha1\nkind: Stage\nmetadata: {{name: {name}}}\nspec:\n  resourceRef: {{kind: Pod}}\n{spec}"
+        );
+        Stage::read(&read(&text)).expect("it is understood").expect("it is a stage of pods")
+    }
+
+    fn pod(uid: usize, more: &str) -> Value {
+        read(&format!("metadata: {{name: p, uid: u-{uid}, {more}}}\nspec: {{nodeName: n}}\nstatus: {{phase: Running}}"))
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_767_225_600 + second).expect("a time")
+    }
+
+    #[test]
+    fn a_pod_is_in_the_stage_that_it_fits() {
+        let stages = [
+            stage(
+                "a",
+                "  selector: {matchLabels: {l: x}, matchExpressions: [{key: .status.phase, operator: In, values: [Running]}]}",
+            ),
+            stage(
+                "b",
+                "  selector: {matchExpressions: [{jq: {expression: .metadata.deletionTimestamp, operator: Exists}}]}",
+            ),
+            stage("nobody's", ""),
+        ];
+        let check =
+            |more: &str, expected: Option<usize>| assert_eq!(stage_of(&stages, &pod(1, more)), expected, "{more}");
+        check("labels: {l: x}", Some(0));
+        check("labels: {l: y}", None);
+        check("deletionTimestamp: '2026-01-01T00:00:00Z'", Some(1));
+    }
+
+    #[test]
+    fn weights_choose_among_stages() {
+        let all = "  selector: {}\n  weightFrom: {expressionFrom: '.metadata.annotations.w'}\n";
+        let stages = [stage("a", &format!("{all}  weight: 1")), stage("b", "  selector: {}\n  weight: 3")];
+        let chosen = |more: &str| (0..400).filter(|uid| stage_of(&stages, &pod(*uid, more)) == Some(1)).count();
+        assert!((250..350).contains(&chosen("")), "{}", chosen(""));
+        assert_eq!(chosen("annotations: {w: '0'}"), 400);
+        assert_eq!(stage_of(&stages, &pod(7, "")), stage_of(&stages, &pod(7, "")));
+    }
+
+    #[test]
+    fn a_stage_lasts_as_long_as_it_or_the_pod_says() {
+        let plain =
+            "  delay: {durationMilliseconds: 2000, durationFrom: {expressionFrom: '.metadata.annotations[\"d\"]'}";
+        let one = stage("a", &format!("{plain}}}"));
+        assert_eq!(one.delay(&pod(1, ""), at(0)), Duration::from_secs(2));
+        assert_eq!(one.delay(&pod(1, "annotations: {d: 1m}"), at(0)), Duration::from_secs(60));
+        assert_eq!(one.delay(&pod(1, "annotations: {d: '2026-01-01T00:00:05Z'}"), at(1)), Duration::from_secs(4));
+        let varied = stage("a", &format!("{plain}, jitterDurationMilliseconds: 4000}}"));
+        let delays: Vec<Duration> = (0..50).map(|uid| varied.delay(&pod(uid, ""), at(0))).collect();
+        assert!(delays.iter().all(|delay| (2000..4000).contains(&delay.as_millis())), "{delays:?}");
+        assert!(delays.iter().any(|delay| *delay != delays[0]));
+        let less = stage("a", &format!("{plain}, jitterDurationMilliseconds: 500}}"));
+        assert_eq!(less.delay(&pod(1, ""), at(0)), Duration::from_millis(500));
+    }
+
+    #[test]
+    fn a_stage_ends_with_what_it_says() {
+        let one = stage(
+            "a",
+            "  next:\n    event: {type: Warning, reason: R, message: m}\n    finalizers: {add: [{value: x/y}], remove: [{value: a/b}]}\n    \
+             statusTemplate: |\n      phase: Failed\n      startTime: {{ Now | Quote }}\n    patches:\n    - {type: merge, template: \
+             'metadata: {annotations: {k: v}}'}\n  steps:\n  - delete: true",
+        );
+        let context = Context { now: at(0), node: Ipv4Addr::LOCALHOST, pod: Ipv4Addr::LOCALHOST };
+        let deeds = one.deeds(&pod(1, "finalizers: [a/b]"), &context).expect("they are made");
+        let told = Told { is_warning: true, reason: "R".to_owned(), message: "m".to_owned() };
+        let (main, status) = (Subresource::Main, Subresource::Status);
+        let expected = vec![
+            Deed::Tell(told),
+            Deed::Patch(main, PatchType::Merge, br#"{"metadata":{"finalizers":["x/y"]}}"#.to_vec()),
+            Deed::Patch(
+                status,
+                PatchType::StrategicMerge,
+                br#"{"status":{"phase":"Failed","startTime":"2026-01-01T00:00:00Z"}}"#.to_vec(),
+            ),
+            Deed::Patch(main, PatchType::Merge, br#"{"metadata":{"annotations":{"k":"v"}}}"#.to_vec()),
+            Deed::Delete,
+        ];
+        assert_eq!(deeds, expected);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_told() {
+        let check = |spec: &str, why: &str| {
+            let text = format!(
+                "apiVersion: kwok.x-k8s.io/v1alpha1\nkind: Stage\nmetadata: {{name: s}}\nspec: {{resourceRef: {{kind: Pod}}, {spec}}}"
+            );
+            let told = Stage::read(&read(&text)).expect_err(spec);
+            assert!(told.starts_with("the stage `s`: ") && told.contains(why), "{told}");
+        };
+        check("selector: {matchExpressions: [{key: .a, operator: Like}]}", "the operator `Like`");
+        check("selector: {matchExpressions: [{cel: {expression: 'true'}, operator: Exists}]}", "CEL");
+        check("next: {statusTemplate: '{{ if .a }}'}", "without an end");
+        check("next: {patches: [{subresource: exec, template: ''}]}", "the subresource `exec`");
+        check("steps: [{apply: {template: x}}]", "applies other objects");
+        assert_eq!(Stage::read(&read("apiVersion: v1\nkind: ConfigMap")), Ok(None));
+    }
+}

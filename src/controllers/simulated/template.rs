@@ -1,0 +1,607 @@
+//! Templates of stages: the part of Go's `text/template` that kwok's stages use.
+//!
+//! In: a text with actions in `{{ }}`, and a pod. Out: the text that they make. Variables, `if`, `range`, `with`, pipelines and the
+//! functions in [`FUNCTIONS`] are known; all else is refused when the text is read. What is made has a bound, and so have the steps.
+
+use std::net::Ipv4Addr;
+
+use jiff::Timestamp;
+
+use super::query::text_of;
+use crate::value::{Map, Value, json};
+
+/// How long a text may become, and how many actions may be carried out for it.
+const BYTES_MAX: usize = 1 << 20;
+const STEPS_MAX: usize = 100_000;
+/// How deep parentheses and blocks may be nested.
+const DEPTH_MAX: usize = 50;
+
+/// Go's, and kwok's.
+const FUNCTIONS: [&str; 19] = [
+    "and",
+    "default",
+    "dict",
+    "eq",
+    "index",
+    "len",
+    "ne",
+    "not",
+    "or",
+    "Now",
+    "NodeIP",
+    "NodeIPs",
+    "NodeIPWith",
+    "NodeIPsWith",
+    "NodeName",
+    "PodIPWith",
+    "PodIPsWith",
+    "Quote",
+    "Version",
+];
+
+/// A template, ready to be used.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Template(Vec<Node>);
+
+/// What a template is told beside the pod.
+pub(super) struct Context {
+    pub now: Timestamp,
+    pub node: Ipv4Addr,
+    pub pod: Ipv4Addr,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Node {
+    Text(String),
+    Print(Pipe),
+    /// A variable, and whether it is a new one.
+    Set(String, bool, Pipe),
+    If {
+        of: Pipe,
+        then: Vec<Node>,
+        otherwise: Vec<Node>,
+    },
+    With {
+        of: Pipe,
+        then: Vec<Node>,
+        otherwise: Vec<Node>,
+    },
+    Range {
+        of: Pipe,
+        index: Option<String>,
+        item: Option<String>,
+        then: Vec<Node>,
+        otherwise: Vec<Node>,
+    },
+}
+
+/// Commands, each of which gets what the one before made.
+type Pipe = Vec<Vec<Operand>>;
+
+#[derive(Clone, Debug, PartialEq)]
+enum Operand {
+    Literal(Value),
+    Function(String),
+    /// A path behind the dot.
+    Dot(Vec<String>),
+    Variable(String, Vec<String>),
+    Group(Pipe, Vec<String>),
+}
+
+impl Template {
+    /// Errors: what of the text is not understood.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut pieces = pieces(text)?.into_iter();
+        let (nodes, end) = block(&mut pieces, 0)?;
+        match end {
+            End::OfText => Ok(Template(nodes)),
+            End::Of(word) => Err(format!("the template has {{{{ {word} }}}} without a beginning")),
+        }
+    }
+
+    /// What it makes of a pod. Errors: a value that an action can't take, or a bound that is met.
+    pub fn render(&self, pod: &Value, context: &Context) -> Result<String, String> {
+        let mut run = Run { pod, context, variables: Vec::new(), text: String::new(), steps: 0 };
+        run.all(&self.0, pod)?;
+        Ok(run.text)
+    }
+}
+
+enum Piece {
+    Text(String),
+    Action(String),
+}
+
+/// Splits a text at its actions, and trims blanks where they say so.
+fn pieces(text: &str) -> Result<Vec<Piece>, String> {
+    let (mut pieces, mut rest, mut trims) = (Vec::new(), text, false);
+    loop {
+        let (before, action) = match rest.split_once("{{") {
+            Some((before, action)) => (before, Some(action)),
+            None => (rest, None),
+        };
+        let before = if trims { before.trim_start() } else { before };
+        let Some(action) = action else {
+            pieces.push(Piece::Text(before.to_owned()));
+            return Ok(pieces);
+        };
+        let (action, behind) = action.split_once("}}").ok_or("the template has {{ without }}")?;
+        let trimmed = action.strip_prefix("- ");
+        pieces.push(Piece::Text(if trimmed.is_some() { before.trim_end() } else { before }.to_owned()));
+        let action = trimmed.unwrap_or(action);
+        trims = action.ends_with(" -");
+        let action = action.strip_suffix(" -").unwrap_or(action).trim();
+        if !action.starts_with("/*") {
+            pieces.push(Piece::Action(action.to_owned()));
+        }
+        rest = behind;
+    }
+}
+
+/// What a block ends with.
+enum End {
+    OfText,
+    /// `end`, `else`, or `else if …`.
+    Of(String),
+}
+
+fn block(pieces: &mut std::vec::IntoIter<Piece>, depth: usize) -> Result<(Vec<Node>, End), String> {
+    if depth > DEPTH_MAX {
+        return Err(format!("the template is nested more than {DEPTH_MAX} deep"));
+    }
+    let mut nodes = Vec::new();
+    while let Some(piece) = pieces.next() {
+        let action = match piece {
+            Piece::Text(text) => {
+                nodes.push(Node::Text(text));
+                continue;
+            }
+            Piece::Action(action) => action,
+        };
+        let (word, rest) = action.split_once(char::is_whitespace).unwrap_or((&action, ""));
+        match word {
+            "end" | "else" => return Ok((nodes, End::Of(action))),
+            "if" | "with" | "range" => nodes.push(control(word, rest, pieces, depth)?),
+            _ => nodes.push(simple(&action)?),
+        }
+    }
+    Ok((nodes, End::OfText))
+}
+
+/// `if`, `with` or `range`, up to its end.
+fn control(word: &str, head: &str, pieces: &mut std::vec::IntoIter<Piece>, depth: usize) -> Result<Node, String> {
+    let (names, of) = match head.split_once(":=") {
+        Some((names, of)) if word == "range" => (names.split(',').map(variable).collect::<Result<Vec<_>, _>>()?, of),
+        _ => (Vec::new(), head),
+    };
+    let of = pipe(of)?;
+    let (then, end) = block(pieces, depth + 1)?;
+    let otherwise = match end {
+        End::OfText => return Err(format!("the template has {{{{ {word} }}}} without an end")),
+        End::Of(end) if end == "end" => Vec::new(),
+        End::Of(end) => match end.strip_prefix("else").map(str::trim).unwrap_or_default() {
+            "" => match block(pieces, depth + 1)? {
+                (otherwise, End::Of(end)) if end == "end" => otherwise,
+                _ => return Err(format!("the template has {{{{ {word} }}}} without an end")),
+            },
+            // It shares the end of the whole.
+            more => {
+                let (word, head) = more.split_once(char::is_whitespace).unwrap_or((more, ""));
+                if !matches!(word, "if" | "with") {
+                    return Err(format!("the template has {{{{ else {more} }}}}, which is not known"));
+                }
+                vec![control(word, head, pieces, depth + 1)?]
+            }
+        },
+    };
+    Ok(match (word, names.as_slice()) {
+        ("if", _) => Node::If { of, then, otherwise },
+        ("with", _) => Node::With { of, then, otherwise },
+        (_, []) => Node::Range { of, index: None, item: None, then, otherwise },
+        (_, [item]) => Node::Range { of, index: None, item: Some(item.clone()), then, otherwise },
+        (_, [index, item]) => Node::Range { of, index: Some(index.clone()), item: Some(item.clone()), then, otherwise },
+        _ => return Err("{{ range }} takes two variables at most".to_owned()),
+    })
+}
+
+fn variable(text: &str) -> Result<String, String> {
+    let name = text.trim().strip_prefix('$').filter(|name| name.bytes().all(is_of_name) && !name.is_empty());
+    name.map(str::to_owned).ok_or_else(|| format!("`{}` is not a variable of a template", text.trim()))
+}
+
+fn simple(action: &str) -> Result<Node, String> {
+    // A text may contain the sign, too.
+    if action.starts_with('$')
+        && let Some((name, of)) = action.split_once('=')
+    {
+        let declared = name.strip_suffix(':');
+        return Ok(Node::Set(variable(declared.unwrap_or(name))?, declared.is_some(), pipe(of)?));
+    }
+    Ok(Node::Print(pipe(action)?))
+}
+
+const fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+fn pipe(text: &str) -> Result<Pipe, String> {
+    let mut reader = Reader { rest: text, whole: text };
+    let pipe = reader.pipe(0)?;
+    reader.blanks();
+    if reader.rest.is_empty() { Ok(pipe) } else { Err(reader.misread()) }
+}
+
+/// Reads an action.
+struct Reader<'t> {
+    rest: &'t str,
+    whole: &'t str,
+}
+
+impl<'t> Reader<'t> {
+    fn misread(&self) -> String {
+        format!("the action `{}` of the template is not understood", self.whole.trim())
+    }
+
+    fn blanks(&mut self) {
+        self.rest = self.rest.trim_start();
+    }
+
+    fn takes(&mut self, sign: char) -> bool {
+        self.blanks();
+        let rest = self.rest.strip_prefix(sign);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    fn pipe(&mut self, depth: usize) -> Result<Pipe, String> {
+        if depth > DEPTH_MAX {
+            return Err(self.misread());
+        }
+        let mut pipe = Vec::new();
+        loop {
+            let mut command = Vec::new();
+            loop {
+                self.blanks();
+                if self.rest.is_empty() || self.rest.starts_with(['|', ')']) {
+                    break;
+                }
+                command.push(self.operand(depth)?);
+            }
+            let is_call = matches!(command.first(), Some(Operand::Function(_)));
+            if command.is_empty() || (command.len() > 1 || !pipe.is_empty()) && !is_call {
+                return Err(self.misread());
+            }
+            pipe.push(command);
+            if !self.takes('|') {
+                return Ok(pipe);
+            }
+        }
+    }
+
+    fn name(&mut self) -> &'t str {
+        let end = self.rest.bytes().position(|byte| !is_of_name(byte)).unwrap_or(self.rest.len());
+        let (name, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        name
+    }
+
+    /// `.a.b`, which may be empty.
+    fn path(&mut self) -> Result<Vec<String>, String> {
+        let mut path = Vec::new();
+        while let Some(rest) = self.rest.strip_prefix('.') {
+            self.rest = rest;
+            match self.name() {
+                "" => return Err(self.misread()),
+                name => path.push(name.to_owned()),
+            }
+        }
+        Ok(path)
+    }
+
+    fn operand(&mut self, depth: usize) -> Result<Operand, String> {
+        let rest = self.rest;
+        if self.takes('(') {
+            let pipe = self.pipe(depth + 1)?;
+            if !self.takes(')') {
+                return Err(self.misread());
+            }
+            return Ok(Operand::Group(pipe, self.path()?));
+        }
+        if let Some(behind) = rest.strip_prefix('$') {
+            self.rest = behind;
+            let name = self.name().to_owned();
+            return Ok(Operand::Variable(name, self.path()?));
+        }
+        if let Some(behind) = rest.strip_prefix('.') {
+            if behind.bytes().next().is_some_and(is_of_name) {
+                return Ok(Operand::Dot(self.path()?));
+            }
+            self.rest = behind;
+            return Ok(Operand::Dot(Vec::new()));
+        }
+        if let Some(quoted) = rest.strip_prefix('`') {
+            let (text, behind) = quoted.split_once('`').ok_or_else(|| self.misread())?;
+            self.rest = behind;
+            return Ok(Operand::Literal(Value::from(text)));
+        }
+        if let Some(quoted) = rest.strip_prefix('"') {
+            let mut is_escaped = false;
+            let end = quoted.find(|sign| {
+                let ends = sign == '"' && !is_escaped;
+                is_escaped = sign == '\\' && !is_escaped;
+                ends
+            });
+            let (text, behind) = rest.split_at(end.ok_or_else(|| self.misread())? + 2);
+            let value = json::decode(text.as_bytes()).map_err(|_| self.misread())?;
+            self.rest = behind;
+            return Ok(Operand::Literal(value));
+        }
+        let end = rest.find(|sign: char| sign.is_whitespace() || "|()".contains(sign)).unwrap_or(rest.len());
+        let (word, behind) = rest.split_at(end);
+        self.rest = behind;
+        match word {
+            "true" | "false" => Ok(Operand::Literal(Value::Bool(word == "true"))),
+            "nil" => Ok(Operand::Literal(Value::Null)),
+            _ => match word.parse() {
+                Ok(number) => Ok(Operand::Literal(Value::Int(number))),
+                Err(_) if FUNCTIONS.contains(&word) => Ok(Operand::Function(word.to_owned())),
+                Err(_) => Err(format!("a template has the functions {}, and not `{word}`", FUNCTIONS.join(", "))),
+            },
+        }
+    }
+}
+
+/// A template at work.
+struct Run<'r> {
+    pod: &'r Value,
+    context: &'r Context,
+    variables: Vec<(String, Value)>,
+    text: String,
+    steps: usize,
+}
+
+impl Run<'_> {
+    fn step(&mut self) -> Result<(), String> {
+        self.steps += 1;
+        if self.steps > STEPS_MAX || self.text.len() > BYTES_MAX {
+            return Err(format!("a template may make {BYTES_MAX} bytes in {STEPS_MAX} steps at most"));
+        }
+        Ok(())
+    }
+
+    fn all(&mut self, nodes: &[Node], dot: &Value) -> Result<(), String> {
+        // Variables are there until the end of their block.
+        let known = self.variables.len();
+        for node in nodes {
+            self.step()?;
+            match node {
+                Node::Text(text) => self.text.push_str(text),
+                Node::Print(of) => {
+                    let value = self.value(of, dot)?;
+                    let shown = if value.is_null() { "<no value>".to_owned() } else { text_of(&value) };
+                    self.text.push_str(&shown);
+                }
+                Node::Set(name, is_new, of) => {
+                    let value = self.value(of, dot)?;
+                    match self.variables.iter_mut().rev().find(|(known, _)| known == name) {
+                        Some((_, old)) if !is_new => *old = value,
+                        _ => self.variables.push((name.clone(), value)),
+                    }
+                }
+                Node::If { of, then, otherwise } => {
+                    let chosen = if is_true(&self.value(of, dot)?) { then } else { otherwise };
+                    self.all(chosen, dot)?;
+                }
+                Node::With { of, then, otherwise } => {
+                    let value = self.value(of, dot)?;
+                    if is_true(&value) { self.all(then, &value) } else { self.all(otherwise, dot) }?;
+                }
+                Node::Range { of, index, item, then, otherwise } => {
+                    let items = items(self.value(of, dot)?)?;
+                    if items.is_empty() {
+                        self.all(otherwise, dot)?;
+                    }
+                    for (key, value) in items {
+                        let outer = self.variables.len();
+                        self.variables.extend(index.clone().map(|name| (name, key)));
+                        self.variables.extend(item.clone().map(|name| (name, value.clone())));
+                        self.all(then, &value)?;
+                        self.variables.truncate(outer);
+                    }
+                }
+            }
+        }
+        self.variables.truncate(known);
+        Ok(())
+    }
+
+    fn value(&mut self, pipe: &[Vec<Operand>], dot: &Value) -> Result<Value, String> {
+        let mut last = None;
+        for command in pipe {
+            self.step()?;
+            let (first, rest) = command.split_first().ok_or("an action is empty")?;
+            let made = match first {
+                Operand::Function(name) => {
+                    let mut arguments = Vec::with_capacity(rest.len() + 1);
+                    for operand in rest {
+                        arguments.push(self.operand(operand, dot)?);
+                    }
+                    arguments.extend(last.take());
+                    self.call(name, &arguments)?
+                }
+                operand => self.operand(operand, dot)?,
+            };
+            last = Some(made);
+        }
+        Ok(last.unwrap_or_default())
+    }
+
+    fn operand(&mut self, operand: &Operand, dot: &Value) -> Result<Value, String> {
+        Ok(match operand {
+            Operand::Literal(value) => value.clone(),
+            Operand::Function(name) => self.call(name, &[])?,
+            Operand::Dot(path) => at(dot, path),
+            // The variable without a name is the whole.
+            Operand::Variable(name, path) if name.is_empty() => at(self.pod, path),
+            Operand::Variable(name, path) => {
+                let known = self.variables.iter().rev().find(|(known, _)| known == name);
+                at(&known.ok_or_else(|| format!("the template has no variable ${name}"))?.1, path)
+            }
+            Operand::Group(pipe, path) => at(&self.value(pipe, dot)?, path),
+        })
+    }
+
+    fn call(&self, name: &str, arguments: &[Value]) -> Result<Value, String> {
+        let address = |address: Ipv4Addr| Value::String(address.to_string());
+        let first = arguments.first().cloned().unwrap_or_default();
+        let pod = || if arguments.get(1).is_some_and(is_true) { self.context.node } else { self.context.pod };
+        Ok(match name {
+            "and" => arguments.iter().find(|value| !is_true(value)).or(arguments.last()).cloned().unwrap_or_default(),
+            "or" => arguments.iter().find(|value| is_true(value)).or(arguments.last()).cloned().unwrap_or_default(),
+            "not" => Value::Bool(!is_true(&first)),
+            "eq" => Value::Bool(arguments.iter().skip(1).any(|other| *other == first)),
+            "ne" => Value::Bool(arguments.iter().skip(1).all(|other| *other != first)),
+            "default" => arguments.get(1).filter(|value| is_true(value)).cloned().unwrap_or(first),
+            "dict" => {
+                let mut fields = Map::default();
+                for pair in arguments.chunks(2) {
+                    fields.insert(text_of(&pair[0]), pair.get(1).cloned().unwrap_or_default());
+                }
+                Value::Object(fields)
+            }
+            "index" => arguments.iter().skip(1).fold(first, |value, key| indexed(&value, key)),
+            "len" => match &first {
+                Value::Array(items) => number(items.len()),
+                Value::String(text) => number(text.len()),
+                Value::Object(fields) => number(fields.len()),
+                other => return Err(format!("the length of {} is not known", text_of(other))),
+            },
+            "Now" => Value::String(self.context.now.to_string()),
+            "Quote" => {
+                let text = if first.is_null() { String::new() } else { text_of(&first) };
+                Value::String(json::encode_to_string(&Value::String(text)))
+            }
+            "NodeIP" | "NodeIPWith" => address(self.context.node),
+            "NodeIPs" | "NodeIPsWith" => Value::Array(vec![address(self.context.node)]),
+            "NodeName" => Value::from(self.pod.str_at(&["spec", "nodeName"])),
+            "PodIPWith" => address(pod()),
+            "PodIPsWith" => Value::Array(vec![address(pod())]),
+            _ => Value::from(env!("CARGO_PKG_VERSION")),
+        })
+    }
+}
+
+/// Whether a value counts as true: what is empty or zero does not.
+fn is_true(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(value) => *value,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        number => number.as_i64() != Some(0),
+    }
+}
+
+fn number(number: usize) -> Value {
+    Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+fn at(value: &Value, path: &[String]) -> Value {
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    value.at(&path).cloned().unwrap_or_default()
+}
+
+fn indexed(value: &Value, key: &Value) -> Value {
+    match (value, key) {
+        (Value::Array(items), key) => {
+            let at = key.as_i64().and_then(|at| usize::try_from(at).ok());
+            at.and_then(|at| items.get(at)).cloned().unwrap_or_default()
+        }
+        (Value::Object(fields), Value::String(name)) => fields.get(name).cloned().unwrap_or_default(),
+        _ => Value::Null,
+    }
+}
+
+/// What a range goes over, with their numbers or names.
+fn items(value: Value) -> Result<Vec<(Value, Value)>, String> {
+    match value {
+        Value::Null => Ok(Vec::new()),
+        Value::Array(items) => Ok(items.into_iter().enumerate().map(|(at, item)| (number(at), item)).collect()),
+        Value::Object(fields) => {
+            let mut items: Vec<_> = fields.iter().map(|(name, item)| (Value::from(name), item.clone())).collect();
+            items.sort_by_key(|(name, _)| text_of(name));
+            Ok(items)
+        }
+        other => Err(format!("a range can't go over {}", text_of(&other))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    fn render(template: &str) -> Result<String, String> {
+        let pod = "metadata: {name: p, annotations: {a.b/c: x}}\nspec: {nodeName: host, hostNetwork: true, containers: [{name: c, \
+                   image: i}, {name: d}]}";
+        let pod = yaml::decode(pod.as_bytes()).expect("YAML");
+        let context = Context {
+            now: "2026-01-01T00:00:00Z".parse().expect("a time"),
+            node: Ipv4Addr::new(172, 31, 0, 1),
+            pod: Ipv4Addr::new(10, 64, 0, 2),
+        };
+        Template::parse(template)?.render(&pod, &context)
+    }
+
+    fn check(template: &str, expected: &str) {
+        assert_eq!(render(template), Ok(expected.to_owned()), "{template}");
+    }
+
+    #[test]
+    fn actions_print_what_they_stand_for() {
+        check("a {{ .metadata.name }} b", "a p b");
+        check("{{ .metadata.name | Quote }} {{ Quote .missing }} {{ .missing }}", "\"p\" \"\" <no value>");
+        check("{{ $now := Now }}{{ $now | Quote }}", "\"2026-01-01T00:00:00Z\"");
+        check("{{ index .metadata.annotations \"a.b/c\" }} {{ (index .spec.containers 0).name }}", "x c");
+        check("{{ or .missing ( index .metadata.annotations \"none\" ) \"d\" }}", "d");
+        check("{{ NodeIPWith .spec.nodeName }} {{ PodIPWith .spec.nodeName false }}", "172.31.0.1 10.64.0.2");
+        check("{{ PodIPWith .spec.nodeName ( or .spec.hostNetwork false ) }}", "172.31.0.1");
+        check("a {{- /* nothing */ -}} b{{- 1 -}} c", "ab1c");
+    }
+
+    #[test]
+    fn blocks_choose_and_repeat() {
+        check("{{ range .spec.containers }}[{{ .name }}]{{ end }}", "[c][d]");
+        check("{{ range $i, $c := .spec.containers }}{{ $i }}{{ $c.name }}{{ end }}", "0c1d");
+        check("{{ range .spec.none }}x{{ else }}none{{ end }}", "none");
+        check("{{ if .spec.none }}a{{ else if eq .spec.nodeName \"host\" }}b{{ else }}c{{ end }}", "b");
+        check("{{ with NodeIPsWith .spec.nodeName }}{{ index . 0 }}{{ end }}", "172.31.0.1");
+        check("{{ with .none }}a{{ else }}{{ .metadata.name }}{{ end }}", "p");
+        check("{{ $x := 1 }}{{ range .spec.containers }}{{ $x = 2 }}{{ end }}{{ $x }}", "2");
+        check("{{ if and (not .none) (ne .metadata.name \"q\") }}{{ $.metadata.name }}{{ end }}", "p");
+    }
+
+    #[test]
+    fn what_is_not_understood_is_told() {
+        for (template, why) in [
+            ("{{ .a", "the template has {{ without }}"),
+            ("{{ if .a }}", "the template has {{ if }} without an end"),
+            ("{{ end }}", "the template has {{ end }} without a beginning"),
+            ("{{ .a .b }}", "the action `.a .b` of the template is not understood"),
+            ("{{ $x }}", "the template has no variable $x"),
+            ("{{ range .metadata.name }}{{ end }}", "a range can't go over p"),
+        ] {
+            assert_eq!(render(template), Err(why.to_owned()));
+        }
+        let unknown = render("{{ env \"HOME\" }}").expect_err("it is not known");
+        assert!(unknown.ends_with("and not `env`"), "{unknown}");
+        assert!(Template::parse(&"{{ if .a }}".repeat(100)).is_err());
+    }
+
+    #[test]
+    fn what_is_made_is_bounded() {
+        let nested = "{{ range $.spec.containers }}".repeat(40) + &"{{ end }}".repeat(40);
+        assert!(render(&nested).expect_err("it does not end").contains("steps at most"));
+    }
+}

@@ -1,0 +1,169 @@
+//! Pods go from nodes whose taints they do not tolerate, at once or after the time for which they do.
+//!
+//! Source: `pkg/controller/tainteviction` of Kubernetes 1.37.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::client::{Client, NODES, PODS, is_going, key_of, left, sooner, time_at};
+use super::queue::Progress;
+use super::reconcile::Reconciler;
+use super::switches::{Means, Running};
+use super::{nodes, pods};
+use crate::kinds::pod_object::conditions::{self, Condition};
+use crate::meta::{Status, time};
+use crate::store::{Collection, Entry};
+use crate::value::{Value, json};
+
+struct TaintEviction {
+    client: Client,
+    /// The pods of each node.
+    bound: Mutex<Bound>,
+}
+
+#[derive(Default)]
+struct Bound {
+    pods: BTreeMap<String, BTreeSet<String>>,
+    nodes: BTreeMap<String, String>,
+}
+
+impl TaintEviction {
+    fn bound(&self) -> MutexGuard<'_, Bound> {
+        self.bound.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A key is the name of a node.
+impl Reconciler for TaintEviction {
+    const TASK: &str = "evicting pods from tainted nodes";
+
+    fn collections(&self) -> Vec<Collection> {
+        vec![NODES.collection(), PODS.collection()]
+    }
+
+    fn forget(&self) {
+        *self.bound() = Bound::default();
+    }
+
+    fn note(&self, change: &Entry) -> Vec<String> {
+        if NODES.is(&change.collection) {
+            return vec![change.key.to_string()];
+        }
+        if !PODS.is(&change.collection) {
+            return Vec::new();
+        }
+        let mut bound = self.bound();
+        let known = bound.nodes.get(&*change.key).cloned();
+        match (&change.stored, known) {
+            // A pod stays on its node.
+            (Some(_), Some(_)) => Vec::new(),
+            (Some(stored), None) => {
+                let node = json::decode(&stored.bytes).ok().map(|pod| pod.str_at(&["spec", "nodeName"]).to_owned());
+                let Some(node) = node.filter(|node| !node.is_empty()) else { return Vec::new() };
+                bound.nodes.insert(change.key.to_string(), node.clone());
+                bound.pods.entry(node.clone()).or_default().insert(change.key.to_string());
+                vec![node]
+            }
+            (None, Some(node)) => {
+                bound.nodes.remove(&*change.key);
+                _ = bound.pods.get_mut(&node).map(|pods| pods.remove(&*change.key));
+                Vec::new()
+            }
+            (None, None) => Vec::new(),
+        }
+    }
+
+    async fn reconcile(&self, name: &str) -> Result<Progress, Status> {
+        let Some(node) = self.client.get(NODES, name).await? else { return Ok(Progress::Done) };
+        let taints: Vec<Value> = node.items_at(&["spec", "taints"]).to_vec();
+        if !taints.iter().any(|taint| taint.str_at(&["effect"]) == "NoExecute") {
+            return Ok(Progress::Done);
+        }
+        let bound: Vec<String> = self.bound().pods.get(name).into_iter().flatten().cloned().collect();
+        let (mut again, now) = (None, self.client.now());
+        for key in bound {
+            let Some(pod) = self.client.get(PODS, &key).await? else { continue };
+            match stays(&pod, &taints, now) {
+                Stay::ForGood => {}
+                Stay::For(pause) => again = sooner(again, Some(pause)),
+                Stay::No => self.evict(&pod).await?,
+            }
+        }
+        Ok(again.map_or(Progress::Done, Progress::After))
+    }
+}
+
+impl TaintEviction {
+    async fn evict(&self, pod: &Value) -> Result<(), Status> {
+        let message = "Taint manager: deleting due to NoExecute taint";
+        let said = Condition { kind: "DisruptionTarget", status: "True", reason: "DeletionByTaintManager", message };
+        let mut marked = pod.clone();
+        conditions::set(&mut marked, &said, &time::format_seconds(self.client.now()));
+        let status = marked.get("status").cloned().unwrap_or_default();
+        self.client.update_status(PODS, pod, status).await?;
+        let message = format!("Marking for deletion Pod {}", key_of(pod));
+        self.client.tell_normal(pod, "TaintManagerEviction", message);
+        self.client.delete(PODS, pod, None).await
+    }
+}
+
+/// How long a pod may stay on a tainted node.
+#[derive(Debug, PartialEq, Eq)]
+enum Stay {
+    ForGood,
+    For(Duration),
+    No,
+}
+
+fn stays(pod: &Value, taints: &[Value], now: Timestamp) -> Stay {
+    if is_going(pod) || pods::is_over(pod) {
+        return Stay::ForGood;
+    }
+    let tolerations = pod.items_at(&["spec", "tolerations"]);
+    if nodes::untolerated(taints, tolerations, &["NoExecute"]).is_some() {
+        return Stay::No;
+    }
+    let mut shortest: Option<Duration> = None;
+    for taint in taints.iter().filter(|taint| taint.str_at(&["effect"]) == "NoExecute") {
+        let about = tolerations.iter().filter(|toleration| nodes::tolerates(toleration, taint));
+        let seconds = about.filter_map(|toleration| toleration.get("tolerationSeconds").and_then(Value::as_i64)).min();
+        let Some(seconds) = seconds else { continue };
+        match left(time_at(taint, &["timeAdded"]).unwrap_or(now), seconds.max(0), now) {
+            Some(pause) => shortest = sooner(shortest, Some(pause)),
+            None => return Stay::No,
+        }
+    }
+    shortest.map_or(Stay::ForGood, Stay::For)
+}
+
+/// Starts it.
+pub(super) fn start(means: &Means) -> Running {
+    let eviction = TaintEviction { client: means.client("taint-eviction-controller"), bound: Mutex::default() };
+    Box::pin(super::reconcile::run(Arc::clone(&means.registry), eviction))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    fn read(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("YAML")
+    }
+
+    #[test]
+    fn pods_stay_as_long_as_they_tolerate_it() {
+        let taints = [read("{key: k, effect: NoExecute, timeAdded: '2026-01-01T00:00:00Z'}")];
+        let check = |tolerations: &str, expected: Stay| {
+            let now = "2026-01-01T00:01:00Z".parse().expect("a time");
+            assert_eq!(stays(&read(&format!("spec: {{tolerations: {tolerations}}}")), &taints, now), expected);
+        };
+        check("[]", Stay::No);
+        check("[{key: k, operator: Exists}]", Stay::ForGood);
+        check("[{key: k, operator: Exists, tolerationSeconds: 300}]", Stay::For(Duration::from_secs(240)));
+        check("[{key: k, operator: Exists, tolerationSeconds: 30}]", Stay::No);
+    }
+}
