@@ -30,9 +30,9 @@ func Prepare(prepare func(*rest.Config) error, options ...Option) {
 
 // Fork gives the test a copy of the control plane that [Prepare] has described, with its objects, definitions and users, until
 // the test ends; and returns how to reach it as its administrator. Copies take milliseconds, and know nothing of each other.
-func Fork(t testing.TB) *rest.Config {
+func Fork(t testing.TB, options ...ForkOption) *rest.Config {
 	t.Helper()
-	return Prepared(t).Fork(t).Config
+	return Prepared(t).Fork(t, options...).Config
 }
 
 // Prepared is the control plane that [Prepare] has described; tests copy it, and leave it as it is.
@@ -50,10 +50,36 @@ func Prepared(t testing.TB) *ControlPlane {
 	return prepared.plane
 }
 
+// ForkOption says what runs in a copy beside its requests. Without any, that is what runs in the control plane that was
+// started; with some, what is not said is as without a word to `skiff serve`.
+type ForkOption func(*wanted)
+
+type wanted struct {
+	From          string   `json:"from"`
+	Profile       string   `json:"profile,omitempty"`
+	Controllers   []string `json:"controllers,omitempty"`
+	SimulateNodes string   `json:"simulateNodes,omitempty"`
+}
+
+// Profile is what `*` stands for among the controllers: server, or cluster for all, with nodes that are simulated.
+func Profile(name string) ForkOption {
+	return func(w *wanted) { w.Profile = name }
+}
+
+// Controllers are those that run, by kube-controller-manager's names: * for all of the profile, NAME, -NAME for all but that.
+func Controllers(names ...string) ForkOption {
+	return func(w *wanted) { w.Controllers = names }
+}
+
+// SimulateNodes are nodes that nothing is behind, as in 3,cpu=8,label=zone=a.
+func SimulateNodes(plan string) ForkOption {
+	return func(w *wanted) { w.SimulateNodes = plan }
+}
+
 // Fork makes a copy of the control plane as it is now, until the test ends.
-func (p *ControlPlane) Fork(t testing.TB) *ControlPlane {
+func (p *ControlPlane) Fork(t testing.TB, options ...ForkOption) *ControlPlane {
 	t.Helper()
-	fork, err := p.OpenFork()
+	fork, err := p.OpenFork(options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,13 +89,16 @@ func (p *ControlPlane) Fork(t testing.TB) *ControlPlane {
 
 // OpenFork makes a copy of the control plane as it is now, which belongs to no test: it ends with [ControlPlane.Stop], or with
 // the control plane that the first one is a copy of.
-func (p *ControlPlane) OpenFork() (*ControlPlane, error) {
-	first, from := p, "main"
+func (p *ControlPlane) OpenFork(options ...ForkOption) (*ControlPlane, error) {
+	first, wanted := p, wanted{From: "main"}
 	if p.first != nil {
-		first, from = p.first, p.name
+		first, wanted.From = p.first, p.name
+	}
+	for _, option := range options {
+		option(&wanted)
 	}
 	var made struct{ Name, Kubeconfig string }
-	if err := first.ask(http.MethodPost, "/skiff/v1/planes", map[string]string{"from": from}, &made); err != nil {
+	if err := first.ask(http.MethodPost, "/skiff/v1/planes", wanted, &made); err != nil {
 		return nil, err
 	}
 	fork := &ControlPlane{first: first, name: made.Name}

@@ -84,6 +84,30 @@ func TestAForkHasWhatWasPrepared(t *testing.T) {
 	}
 }
 
+func TestAForkHasControllersAndNodesOfItsOwn(t *testing.T) {
+	large := clientOf(t, skiff.Fork(t, skiff.Profile("cluster"), skiff.Controllers("*", "-cronjob"), skiff.SimulateNodes("1,cpu=4")))
+	for {
+		node, err := large.CoreV1().Nodes().Get(t.Context(), "node-0", metav1.GetOptions{})
+		if err == nil {
+			if cpu := node.Status.Capacity.Cpu().Value(); cpu != 4 {
+				t.Errorf("a node has %d processors", cpu)
+			}
+			break
+		}
+		if !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	nodes, err := clientOf(t, skiff.Fork(t)).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(nodes.Items) != 0 {
+		t.Errorf("another copy has %d nodes: %v", len(nodes.Items), err)
+	}
+	if _, err := skiff.Prepared(t).OpenFork(skiff.Profile("huge")); err == nil || !strings.Contains(err.Error(), "the profile `huge`") {
+		t.Error(err)
+	}
+}
+
 func TestAForkKnowsWhatItWasAsked(t *testing.T) {
 	first := skiff.New(t)
 	fork := first.Fork(t)

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::api::{ListParams, ObjectMeta, PostParams};
 use kube::{Api, Client, ResourceExt as _};
-use skiff::{ControlPlane, End, Error, Fault, Lost, Options};
+use skiff::{ControlPlane, End, Error, Fault, Lost, Options, Workloads};
 use tokio::task::JoinSet;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_skiff");
@@ -61,6 +61,27 @@ async fn a_copy_of_a_copy_knows_what_it_was_asked(plane: ControlPlane) -> Result
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     assert!(!fork.log().iter().any(|line| line.contains("none")));
+    Ok(())
+}
+
+#[skiff::test(program = PROGRAM)]
+async fn a_copy_has_controllers_and_nodes_of_its_own(plane: ControlPlane) -> Result<(), Error> {
+    let workloads = Workloads::cluster().controllers(["*", "-cronjob"]).simulate_nodes("1,cpu=4");
+    let fork = plane.fork_with(workloads).await?;
+    let nodes: Api<Node> = Api::all(fork.client().await?);
+    let node = loop {
+        if let Some(node) = nodes.get_opt("node-0").await.map_err(Error::Client)? {
+            break node;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    };
+    let capacity = node.status.and_then(|status| status.capacity).expect("it says what it has");
+    assert_eq!(capacity["cpu"].0, "4");
+    let bare = plane.fork().await?;
+    let none: Api<Node> = Api::all(bare.client().await?);
+    assert!(none.list(&ListParams::default()).await.map_err(Error::Client)?.items.is_empty());
+    let refused = plane.fork_with(Workloads::default().controllers(["nonsense"])).await.expect_err("it is not known");
+    assert!(refused.to_string().contains("nonsense"), "{refused}");
     Ok(())
 }
 

@@ -8,6 +8,19 @@ export interface Options {
   environment?: Readonly<Record<string, string>>;
 }
 
+/**
+ * What runs in a copy beside its requests, as with `skiff serve`. Where nothing is said, that is what runs in the control plane
+ * that was started.
+ */
+export interface Workloads {
+  /** What `*` stands for among the controllers: what an API server needs, or all, with nodes that are simulated. */
+  profile?: 'server' | 'cluster';
+  /** By kube-controller-manager's names: `*` for all of the profile, `NAME`, `-NAME` for all but that. */
+  controllers?: readonly string[];
+  /** Nodes that nothing is behind, as in `3,cpu=8,label=zone=a`. */
+  simulateNodes?: string;
+}
+
 /** Which requests a fault is for: all that is given must fit. */
 export interface Match {
   verbs?: readonly ('get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection' | (string & {}))[];
@@ -120,8 +133,10 @@ export class ControlPlane implements AsyncDisposable {
   /**
    * A copy of this control plane as it is now, with its objects, definitions and users, in milliseconds. Neither sees what
    * becomes of the other. It ends with `stop`, or with the first one.
+   *
+   * @throws where `workloads` are not known
    */
-  fork(): Promise<ControlPlane>;
+  fork(workloads?: Workloads): Promise<ControlPlane>;
   /** Ends the control plane, and removes what it had. It may be called again. */
   stop(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -160,6 +175,11 @@ export function withSkiff<Row extends unknown[]>(
  */
 export function withFork<Row extends unknown[]>(
   prepared: () => ControlPlane | Promise<ControlPlane>,
+  body: (context: Context, ...row: Row) => unknown,
+): (...row: Row) => Promise<void>;
+export function withFork<Row extends unknown[]>(
+  prepared: () => ControlPlane | Promise<ControlPlane>,
+  workloads: Workloads,
   body: (context: Context, ...row: Row) => unknown,
 ): (...row: Row) => Promise<void>;
 

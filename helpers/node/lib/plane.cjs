@@ -56,13 +56,13 @@ class ControlPlane {
     return new Clock(this.#asked());
   }
 
-  async fork() {
-    return this.forkOf('main');
+  async fork(workloads) {
+    return this.forkOf('main', workloads);
   }
 
   /** A copy of the control plane that has this name in the process of this one. */
-  async forkOf(from) {
-    const made = await this.#asked().send('POST', PLANES, { from });
+  async forkOf(from, { profile, controllers, simulateNodes } = {}) {
+    const made = await this.#asked().send('POST', PLANES, { from, profile, controllers, simulateNodes });
     const kubeconfig = path.join(path.dirname(this.kubeconfig), `${made.name}.kubeconfig`);
     await writeFile(kubeconfig, made.kubeconfig, { mode: 0o600 });
     return new Fork(this, made.name, made.url, kubeconfig);
@@ -112,8 +112,8 @@ class Fork extends ControlPlane {
     return this.#first.log.filter((line) => line.startsWith(prefix)).map((line) => line.slice(prefix.length));
   }
 
-  async fork() {
-    return this.#first.forkOf(this.#name);
+  async fork(workloads) {
+    return this.#first.forkOf(this.#name, workloads);
   }
 
   async stop() {
@@ -168,8 +168,10 @@ function withSkiff(...given) {
   return withPlane(() => start(options), body);
 }
 
-function withFork(prepared, body) {
-  return withPlane(async () => (await prepared()).fork(), body);
+function withFork(prepared, ...given) {
+  const body = given.pop();
+  const [workloads] = given;
+  return withPlane(async () => (await prepared()).fork(workloads), body);
 }
 
 /** A test with a control plane that is made for it. */

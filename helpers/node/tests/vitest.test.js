@@ -80,6 +80,15 @@ test('a copy of a copy knows what it was asked', async ({ skiff }) => {
   expect(existsSync(fork.kubeconfig)).toBe(false);
 });
 
+test('a copy has controllers and nodes of its own', async ({ skiff }) => {
+  const large = await skiff.fork({ profile: 'cluster', controllers: ['*', '-cronjob'], simulateNodes: '1,cpu=4' });
+  const nodes = (plane) => plane.load(new KubeConfig()).makeApiClient(CoreV1Api).listNode();
+  await expect.poll(async () => (await nodes(large)).items.map((node) => node.status.capacity.cpu)).toEqual(['4']);
+  const other = await skiff.fork();
+  expect((await nodes(other)).items).toEqual([]);
+  await expect(skiff.fork({ controllers: ['nonsense'] })).rejects.toThrow(/nonsense/);
+});
+
 test('a clock is frozen, moved and reset', async ({ skiff }) => {
   const { clock } = skiff;
   const begin = new Date('2031-02-03T04:05:06Z');

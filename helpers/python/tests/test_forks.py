@@ -45,6 +45,17 @@ def test_a_copy_of_a_copy_knows_what_it_was_asked() -> None:
         second.stop()
 
 
+def test_a_copy_has_controllers_and_nodes_of_its_own(skiff_fork: ControlPlane) -> None:
+    nodes = "/api/v1/nodes"
+    with skiff_fork.fork(profile="cluster", controllers=["*", "-cronjob"], simulate_nodes="1,cpu=4") as large:
+        while not (found := send(large, "GET", nodes)["items"]):
+            pass
+        assert found[0]["status"]["capacity"]["cpu"] == "4"
+    assert send(skiff_fork, "GET", nodes)["items"] == []
+    with pytest.raises(ApiError, match="nonsense"):
+        skiff_fork.fork(controllers=["nonsense"])
+
+
 def test_a_clock_is_frozen_moved_and_reset(skiff: ControlPlane) -> None:
     begin = datetime(2031, 2, 3, 4, 5, 6, tzinfo=timezone.utc)
     skiff.clock.freeze()

@@ -15,6 +15,36 @@ const PATH: &str = "/skiff/v1/planes";
 /// What the one is called that a process begins with.
 const MAIN: &str = "main";
 
+/// What runs in a copy beside its requests, as with `skiff serve`. Where nothing is said, that is what runs in the control
+/// plane that was started.
+#[derive(Clone, Debug, Default)]
+pub struct Workloads {
+    profile: Option<String>,
+    controllers: Option<Vec<String>>,
+    simulate_nodes: Option<String>,
+}
+
+impl Workloads {
+    /// All controllers, and nodes that are simulated.
+    #[must_use]
+    pub fn cluster() -> Self {
+        Workloads { profile: Some("cluster".to_owned()), ..Workloads::default() }
+    }
+
+    /// The controllers that run, by kube-controller-manager's names: `*` for all of the profile, `NAME`, `-NAME` for all but
+    /// that.
+    #[must_use]
+    pub fn controllers(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Workloads { controllers: Some(names.into_iter().map(Into::into).collect()), ..self }
+    }
+
+    /// Nodes that nothing is behind, as in `3,cpu=8,label=zone=a`.
+    #[must_use]
+    pub fn simulate_nodes(self, plan: impl Into<String>) -> Self {
+        Workloads { simulate_nodes: Some(plan.into()), ..self }
+    }
+}
+
 /// A copy, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Fork {
@@ -33,11 +63,27 @@ impl ControlPlane {
     ///
     /// The server does not answer, or the kubeconfig of the copy can't be written.
     pub async fn fork(&self) -> Result<ControlPlane, Error> {
+        self.fork_with(Workloads::default()).await
+    }
+
+    /// [`ControlPlane::fork`], with controllers and nodes of its own.
+    ///
+    /// # Errors
+    ///
+    /// As there, and where a controller or the nodes are not known.
+    pub async fn fork_with(&self, workloads: Workloads) -> Result<ControlPlane, Error> {
         let (first, from) = match self.as_fork() {
             None => (self, MAIN),
             Some(fork) => (&fork.first, &*fork.name),
         };
-        let made = first.send("POST", PATH, Some(json!({ "from": from }))).await?;
+        let Workloads { profile, controllers, simulate_nodes } = workloads;
+        let wanted = json!({
+            "from": from,
+            "profile": profile,
+            "controllers": controllers,
+            "simulateNodes": simulate_nodes,
+        });
+        let made = first.send("POST", PATH, Some(wanted)).await?;
         let text = |field: &str| made[field].as_str().unwrap_or_default().to_owned();
         let kubeconfig = first.kubeconfig().with_file_name(format!("{}.kubeconfig", text("name")));
         write_private(&kubeconfig, &text("kubeconfig")).map_err(Error::Run)?;

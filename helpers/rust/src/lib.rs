@@ -31,6 +31,7 @@ mod run;
 
 pub use clock::Clock;
 pub use faults::{End, Fault, Injected, Lost};
+pub use fork::Workloads;
 pub use kubeskiff_test_macros::test;
 pub use plane::{ControlPlane, Error, Options};
 pub use program::program;

@@ -214,12 +214,22 @@ class ControlPlane:
         """What time it is for this control plane alone."""
         return Clock(self._asked())
 
-    def fork(self) -> Fork:
+    def fork(
+        self,
+        *,
+        profile: Literal["server", "cluster"] | None = None,
+        controllers: Iterable[str] | None = None,
+        simulate_nodes: str | None = None,
+    ) -> Fork:
         """A copy of this control plane as it is now, with its objects, definitions and users, in milliseconds.
 
         Neither sees what becomes of the other. It ends with `stop`, at the end of a ``with``, or with the first one.
+
+        ``profile``, ``controllers`` and ``simulate_nodes`` say what runs in it beside its requests, as with ``skiff serve``:
+        ``fork(profile="cluster", controllers=["*", "-cronjob"], simulate_nodes="3,cpu=8")``. Without any, that is what runs
+        in the control plane that was started.
         """
-        return _fork(self, "main")
+        return _fork(self, "main", profile, controllers, simulate_nodes)
 
     def _asked(self) -> Api:
         if self._api is None:
@@ -253,9 +263,15 @@ class Fork(ControlPlane):
         prefix = f"[{self._name}] "
         return [said.removeprefix(prefix) for said in super().log_since(line) if said.startswith(prefix)]
 
-    def fork(self) -> Fork:
+    def fork(
+        self,
+        *,
+        profile: Literal["server", "cluster"] | None = None,
+        controllers: Iterable[str] | None = None,
+        simulate_nodes: str | None = None,
+    ) -> Fork:
         """A copy of this copy."""
-        return _fork(self._first, self._name)
+        return _fork(self._first, self._name, profile, controllers, simulate_nodes)
 
     def stop(self) -> None:
         """Ends it, and gives its memory back. It may be called again."""
@@ -267,9 +283,14 @@ class Fork(ControlPlane):
                 raise
 
 
-def _fork(first: ControlPlane, of: str) -> Fork:
+def _fork(
+    first: ControlPlane, of: str, profile: str | None, controllers: Iterable[str] | None, simulate_nodes: str | None
+) -> Fork:
     """A copy of the control plane that has the name ``of`` in the process of the first one."""
-    made = first._asked().send("POST", _PLANES, {"from": of})
+    wanted: dict[str, Any] = {"from": of, "profile": profile, "simulateNodes": simulate_nodes}
+    if controllers is not None:
+        wanted["controllers"] = list(controllers)
+    made = first._asked().send("POST", _PLANES, wanted)
     kubeconfig = first.kubeconfig.with_name(f"{made['name']}.kubeconfig")
     with open(kubeconfig, "w", encoding="utf-8", opener=_private) as file:
         file.write(made["kubeconfig"])

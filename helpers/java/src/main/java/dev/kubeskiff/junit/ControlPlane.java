@@ -48,6 +48,8 @@ public final class ControlPlane implements AutoCloseable {
     private final ControlPlane first;
     /** What it is called in the process of the server. */
     private final String name;
+    /** {@code null} until something is asked that is not of Kubernetes, and at the end. */
+    private KubernetesClient asking;
 
     private ControlPlane(Process server, Lines said, String url, Path kubeconfig) {
         this.server = server;
@@ -171,8 +173,23 @@ public final class ControlPlane implements AutoCloseable {
      * @return the copy
      */
     public ControlPlane fork() {
+        return forkOf(Map.of("from", name));
+    }
+
+    /**
+     * A copy of this control plane as {@link #fork()} makes it, with controllers and nodes of its own.
+     *
+     * @param workloads what runs in it beside its requests
+     * @return the copy
+     * @throws io.fabric8.kubernetes.client.KubernetesClientException if a controller or the nodes are not known
+     */
+    public ControlPlane fork(Workloads workloads) {
+        return forkOf(workloads.body(name));
+    }
+
+    private ControlPlane forkOf(Map<String, Object> wanted) {
         ControlPlane host = first == null ? this : first;
-        Map<String, Object> made = host.ask("POST", PLANES, Map.of("from", name));
+        Map<String, Object> made = host.ask("POST", PLANES, wanted);
         String madeName = (String) made.get("name");
         Path file = host.kubeconfig.resolveSibling(madeName + ".kubeconfig");
         try {
@@ -207,15 +224,30 @@ public final class ControlPlane implements AutoCloseable {
     /** The JSON that a request to what it has beside the API of Kubernetes is answered with. */
     @SuppressWarnings("unchecked")
     Map<String, Object> ask(String method, String path, Map<String, Object> body) {
-        try (KubernetesClient client = client()) {
-            String answer = client.raw(path, method, body);
-            return client.getKubernetesSerialization().unmarshal(answer, Map.class);
+        KubernetesClient client = asking();
+        String answer = client.raw(path, method, body);
+        return client.getKubernetesSerialization().unmarshal(answer, Map.class);
+    }
+
+    /** The client for that, which takes longer to make than to use. */
+    private synchronized KubernetesClient asking() {
+        if (asking == null) {
+            asking = client();
+        }
+        return asking;
+    }
+
+    private synchronized void endAsking() {
+        if (asking != null) {
+            asking.close();
+            asking = null;
         }
     }
 
     /** Ends the control plane, and removes what it had. It may be closed again. */
     @Override
     public void close() {
+        endAsking();
         if (first != null) {
             closeFork();
             return;

@@ -67,6 +67,20 @@ class ForkTest {
     }
 
     @Test
+    void aCopyHasControllersAndNodesOfItsOwn(ControlPlane plane, KubernetesClient client) throws InterruptedException {
+        Workloads workloads = Workloads.cluster().controllers("*", "-cronjob").simulateNodes("1,cpu=4");
+        try (ControlPlane large = plane.fork(workloads); KubernetesClient of = large.client()) {
+            while (of.nodes().withName("node-0").get() == null) {
+                Thread.sleep(1);
+            }
+            assertEquals("4", of.nodes().withName("node-0").get().getStatus().getCapacity().get("cpu").toString());
+        }
+        assertTrue(client.nodes().list().getItems().isEmpty());
+        Workloads unknown = Workloads.server().controllers("nonsense");
+        assertThrows(KubernetesClientException.class, () -> plane.fork(unknown));
+    }
+
+    @Test
     void aClockIsFrozenMovedAndReset(ControlPlane plane) {
         Clock clock = plane.clock();
         Instant begin = Instant.parse("2031-02-03T04:05:06Z");
