@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -55,7 +56,8 @@ async fn follow<C: Controller>(storage: &Storage, controller: &C) -> Result<(), 
         while under_way.len() < C::AT_ONCE
             && let Some(key) = queue.take(Instant::now())
         {
-            under_way.push(try_see_to(controller, key));
+            // In a box: what holds them keeps room for one from the start, also while there is nothing to do.
+            under_way.push(try_see_to(controller, key).boxed());
         }
         let due = queue.next_due().filter(|_| under_way.len() < C::AT_ONCE);
         tokio::select! {
@@ -86,4 +88,44 @@ async fn try_see_to<C: Controller>(controller: &C, key: C::Key) -> (C::Key, Prog
         }
     };
     (key, progress)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hint::black_box;
+    use std::task::{Context, Waker};
+
+    use super::*;
+    use crate::registry::fixture;
+
+    /// Looks at things with much in its hands.
+    struct Large(Storage);
+
+    impl Controller for Large {
+        type Key = String;
+        const AT_ONCE: usize = 8;
+        const TASK: &str = "looking at large things";
+
+        async fn begin(&self, _: &mut Queue<String>) -> Result<Moment, Status> {
+            Ok(self.0.now())
+        }
+
+        fn note(&self, _: &Entry, _: &mut Queue<String>) {}
+
+        async fn see_to(&self, _: &String) -> Result<Progress, Status> {
+            let held = black_box([0_u8; 100_000]);
+            tokio::task::yield_now().await;
+            Ok(if black_box(held)[0] == 0 { Progress::Done } else { Progress::Failed })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_controller_at_rest_keeps_no_room_for_its_work() {
+        let storage = fixture::registry().await.storage.clone();
+        let mut running = Box::pin(run(storage.clone(), Large(storage)));
+        let counted = allocation_counter::measure(|| {
+            _ = running.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        });
+        assert!(counted.bytes_current < 50_000, "{} bytes", counted.bytes_current);
+    }
 }
