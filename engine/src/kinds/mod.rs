@@ -78,7 +78,7 @@ use crate::value::Value;
 use strategy::Strategy;
 
 pub use crate::types::show_internal;
-pub use devices::{asks_for_admin_access, check_admin_access};
+pub use devices::{AdminAccess, admin_access, check_admin_access};
 pub use foreign::{Foreign, foreign};
 pub use pod::aggregate::of_containers as sum_of_containers;
 pub use rbac::GROUP as RBAC_GROUP;

@@ -2,7 +2,7 @@
 //!
 //! Source: `pkg/apis/admissionregistration/validation`, release 1.36.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cel::env::{Env, Expressions};
 use crate::cel::escape;
@@ -17,7 +17,7 @@ use crate::object;
 use crate::policy::environment::{Declarations, no_variables};
 use crate::policy::expression;
 use crate::policy::mutation::{CompileError, MutationType};
-use crate::value::Value;
+use crate::value::{Map, Value};
 
 use super::strategy::{Cell, Table};
 use super::{defaults, webhooks};
@@ -232,12 +232,32 @@ pub fn binding_table() -> Table {
     Table::named(vec![Column::string("PolicyName", ""), Column::string("ParamRef", "")], |object| {
         let reference = |name: &str| object.str_at(&["spec", "paramRef", name]).to_owned();
         let shown = match (reference("namespace").as_str(), reference("name").as_str()) {
-            (_, "") => "<unset>".to_owned(),
+            (_, "") => match object.at(&["spec", "paramRef", "selector"]) {
+                None | Some(Value::Null) => "<unset>".to_owned(),
+                Some(selector) => print_selector(selector),
+            },
             ("", name) => format!("*/{name}"),
             (namespace, name) => format!("{namespace}/{name}"),
         };
         Cell::named(object, vec![Cell::text(object.str_at(&["spec", "policyName"])), Cell::text(&shown)])
     })
+}
+
+/// A LabelSelector as its `String` in Go prints it.
+fn print_selector(selector: &Value) -> String {
+    let labels = selector.get("matchLabels").and_then(Value::as_object).into_iter().flat_map(Map::iter);
+    let labels: BTreeMap<&str, &str> = labels.map(|(key, value)| (key, value.as_str().unwrap_or_default())).collect();
+    let labels: String = labels.iter().map(|(key, value)| format!("{key}: {value},")).collect();
+    let print = |requirement: &Value| {
+        let values: Vec<&str> = requirement.items_at(&["values"]).iter().filter_map(Value::as_str).collect();
+        let (key, operator) = (requirement.str_at(&["key"]), requirement.str_at(&["operator"]));
+        format!("LabelSelectorRequirement{{Key:{key},Operator:{operator},Values:[{}],}},", values.join(" "))
+    };
+    let requirements: String = selector.items_at(&["matchExpressions"]).iter().map(print).collect();
+    format!(
+        "&LabelSelector{{MatchLabels:map[string]string{{{labels}}},\
+         MatchExpressions:[]LabelSelectorRequirement{{{requirements}}},}}"
+    )
 }
 
 /// Compiles the expressions of one policy: variables are known to those that come after them.

@@ -48,6 +48,20 @@ fn subdomain(name: &str, unit: &str) -> Vec<String> {
     faults
 }
 
+/// A DNS name: RFC 1123, in any case.
+pub fn is_dns1123_subdomain_caseless(name: &str) -> Vec<String> {
+    let mut faults = too_long(name, SUBDOMAIN_BYTES_MAX, "bytes");
+    if !has_labels_only(&name.to_ascii_lowercase()) {
+        faults.push(mismatch(
+            "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an \
+             alphanumeric character",
+            &format!("{LABEL_PATTERN}(\\.{LABEL_PATTERN})*"),
+            &["Example.com"],
+        ));
+    }
+    faults
+}
+
 /// A DNS name whose labels may hold underscores, as names of services do: `_http._tcp.example.com`.
 pub fn is_dns1123_subdomain_with_underscore(name: &str) -> Vec<String> {
     let mut faults = too_long(name, SUBDOMAIN_BYTES_MAX, "characters");

@@ -544,7 +544,15 @@ fn unexpected(expected: &str, found: &Value) -> MergeError {
 
 fn unknown_directive(directive: &Value, fields: Map) -> MergeError {
     let fields = go_print(&Value::Object(fields));
-    MergeError::Failed(format!("unknown patch type: {} in map: {fields}", go_print(directive)))
+    // What Go prints of a value that is to be a text and is not.
+    let printed = match directive {
+        Value::Null => "%!s(<nil>)".to_owned(),
+        Value::Bool(value) => format!("%!s(bool={value})"),
+        Value::Int(number) => format!("%!s(int64={number})"),
+        Value::Float(_) => format!("%!s(float64={})", go_print(directive)),
+        other => go_print(other),
+    };
+    MergeError::Failed(format!("unknown patch type: {printed} in map: {fields}"))
 }
 
 /// The field behind a directive's prefix: `$setElementOrder/FIELD`.
@@ -765,6 +773,14 @@ mod tests {
         for (patch, expected) in [
             (r#"{"containers":[{"image":"x"}]}"#, "map: map[image:x] does not contain declared merge key: name"),
             (r#"{"containers":["x"]}"#, "list element types are not identical: [[map[name:a]] [x]]"),
+            (
+                r#"{"containers":[{"name":"a","$patch":null}]}"#,
+                "unknown patch type: %!s(<nil>) in map: map[$patch:<nil> name:a]",
+            ),
+            (
+                r#"{"containers":[{"name":"a","$patch":5}]}"#,
+                "unknown patch type: %!s(int64=5) in map: map[$patch:5 name:a]",
+            ),
             (r#"{"containers":[{"$patch":"merge"}]}"#, "merging lists cannot yet be specified in the patch"),
             (r#"{"$setElementOrder/containers":"x"}"#, "expected a []interface {}, but received a string"),
         ] {

@@ -32,17 +32,20 @@ impl Registry {
         Ok(guards)
     }
 
-    /// What a new object asks of its namespace that this does not have.
-    pub(super) async fn unmet_demands(&self, target: &Target, object: &Value) -> Result<ErrorList, Status> {
+    /// What an object asks of its namespace that this does not have.
+    pub(super) async fn unmet_demands(
+        &self,
+        target: &Target,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> Result<ErrorList, Status> {
         let (group, plural) = (&target.version.group, &target.version.names.plural);
-        if !kinds::asks_for_admin_access(group, plural, object) {
-            return Ok(ErrorList::new());
-        }
+        let Some(access) = kinds::admin_access(group, plural, object, old) else { return Ok(ErrorList::new()) };
         let collection = self.definitions.namespaces();
         let stored = self.storage.get(&collection, &target.namespace).await;
         let stored = stored.map_err(|error| store_failed(&collection, "get", error))?;
         let namespace = stored.and_then(|stored| json::decode(&stored.bytes).ok());
-        Ok(kinds::check_admin_access(&target.namespace, namespace.as_ref()).into_iter().collect())
+        Ok(kinds::check_admin_access(access, &target.namespace, namespace.as_ref()).into_iter().collect())
     }
 }
 

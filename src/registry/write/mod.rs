@@ -142,7 +142,7 @@ impl Registry {
         }
         let claims = self.allocate(target, &mut new, old, dry_run).await?;
 
-        let unmet = if live.is_none() { self.unmet_demands(target, &new).await? } else { ErrorList::new() };
+        let unmet = self.unmet_demands(target, &new, old).await?;
         let new = (new, unmet);
         let mut new =
             prepared(target, new, old, (&Writer { user: &|| user.encode(), now: &now }, shares_labels), warnings)?;

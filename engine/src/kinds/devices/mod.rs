@@ -99,33 +99,65 @@ pub fn raw(field: &FieldRef<'_>, is_stored: bool, bytes_max: usize) -> Option<Er
 /// The label of a namespace in which devices may be asked for with administrative access.
 const ADMIN_ACCESS: &str = "resource.kubernetes.io/admin-access";
 
-/// Whether a new claim, or a template of claims, asks for administrative access to a device.
-pub fn asks_for_admin_access(group: &str, plural: &str, object: &Value) -> bool {
-    let requests = match (group, plural) {
-        ("resource.k8s.io", "resourceclaims") => object.items_at(&["spec", "devices", "requests"]),
-        ("resource.k8s.io", "resourceclaimtemplates") => object.items_at(&["spec", "spec", "devices", "requests"]),
-        _ => &[],
-    };
-    let is_true = |request: &Value, path: &[&str]| request.at(path).and_then(Value::as_bool) == Some(true);
-    // The older versions have it in the request itself.
-    requests.iter().any(|request| is_true(request, &["exactly", "adminAccess"]) || is_true(request, &["adminAccess"]))
+/// Administrative access to a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdminAccess {
+    /// A claim, or a template of claims, asks for it in this request.
+    Asked(usize),
+    /// An allocation grants it in this result.
+    Granted(usize),
 }
 
-/// What is wrong with such a claim in `namespace`, if there is one of that name.
+/// The administrative access that a new object asks for, or that the change of `old` to `object` is the first to grant.
+pub fn admin_access(group: &str, plural: &str, object: &Value, old: Option<&Value>) -> Option<AdminAccess> {
+    let is_true = |at: Option<&Value>| at.and_then(Value::as_bool) == Some(true);
+    let granted = |object: &Value| {
+        let results = object.items_at(&["status", "allocation", "devices", "results"]);
+        results.iter().position(|result| is_true(result.get("adminAccess")))
+    };
+    let requests = match (group, plural, old) {
+        ("resource.k8s.io", "resourceclaims", Some(old)) => {
+            return granted(object).filter(|_| granted(old).is_none()).map(AdminAccess::Granted);
+        }
+        ("resource.k8s.io", "resourceclaims", None) => object.items_at(&["spec", "devices", "requests"]),
+        ("resource.k8s.io", "resourceclaimtemplates", None) => {
+            object.items_at(&["spec", "spec", "devices", "requests"])
+        }
+        _ => &[],
+    };
+    // The older versions have it in the request itself.
+    let asks =
+        |request: &Value| is_true(request.at(&["exactly", "adminAccess"])) || is_true(request.get("adminAccess"));
+    requests.iter().position(asks).map(AdminAccess::Asked)
+}
+
+/// What is wrong with administrative access in `namespace`, if there is one of that name.
 ///
-/// Source: `AuthorizedForAdmin` of `pkg/registry/resource`, release 1.36.
-pub fn check_admin_access(name: &str, namespace: Option<&Value>) -> Option<Error> {
-    let root = Path::new("");
+/// Source: `AuthorizedForAdmin` and `AuthorizedForAdminStatus` of `pkg/registry/resource`, release 1.36.
+pub fn check_admin_access(access: AdminAccess, name: &str, namespace: Option<&Value>) -> Option<Error> {
+    match access {
+        AdminAccess::Asked(at) => {
+            let (spec, devices) = (Path::new("spec"), "devices");
+            refuse_admin_access(&spec.child(devices).child("requests").index(at), name, namespace)
+        }
+        AdminAccess::Granted(at) => {
+            let status = Path::new("status");
+            let allocation = status.child("allocation");
+            refuse_admin_access(&allocation.child("devices").child("results").index(at), name, namespace)
+        }
+    }
+}
+
+fn refuse_admin_access(path: &Path<'_>, name: &str, namespace: Option<&Value>) -> Option<Error> {
+    let path = path.child("adminAccess");
     let Some(namespace) = namespace else {
-        let why = format!(
-            "could not retrieve namespace {name} to verify admin access: namespaces {} not found",
-            crate::value::go_quote(name)
-        );
-        return Some(Error::internal(&root, why));
+        let name = crate::value::go_quote(name);
+        let why = format!("could not retrieve namespace to verify admin access: namespaces {name} not found");
+        return Some(Error::internal(&path, why));
     };
     let is_allowed = namespace.str_at(&["metadata", "labels", ADMIN_ACCESS]) == "true";
     let why = format!("admin access to devices requires the `{ADMIN_ACCESS}: true` label on the containing namespace");
-    (!is_allowed).then(|| Error::forbidden(&root, why))
+    (!is_allowed).then(|| Error::forbidden(&path, why))
 }
 
 #[cfg(test)]
@@ -140,17 +172,25 @@ mod tests {
     #[test]
     fn administrative_access_takes_a_labelled_namespace() {
         let claim = read("spec: {devices: {requests: [{name: a, exactly: {adminAccess: true}}]}}");
-        assert!(asks_for_admin_access("resource.k8s.io", "resourceclaims", &claim));
-        assert!(!asks_for_admin_access("resource.k8s.io", "resourceclaimtemplates", &claim));
-        let template = crate::object! { "spec" => claim };
-        assert!(asks_for_admin_access("resource.k8s.io", "resourceclaimtemplates", &template));
-        let told = |labels: &str| {
+        let access =
+            |plural: &str, object: &Value, old: Option<&Value>| admin_access("resource.k8s.io", plural, object, old);
+        let asked = Some(AdminAccess::Asked(0));
+        assert_eq!(access("resourceclaims", &claim, None), asked);
+        assert_eq!(access("resourceclaims", &claim, Some(&claim)), None);
+        assert_eq!(access("resourceclaimtemplates", &claim, None), None);
+        assert_eq!(access("resourceclaimtemplates", &crate::object! { "spec" => claim.clone() }, None), asked);
+        let allocated = read("status: {allocation: {devices: {results: [{request: a}, {adminAccess: true}]}}}");
+        assert_eq!(access("resourceclaims", &allocated, Some(&claim)), Some(AdminAccess::Granted(1)));
+        assert_eq!(access("resourceclaims", &allocated, Some(&allocated)), None);
+        let told = |access: AdminAccess, labels: &str| {
             let namespace = read(&format!("metadata: {{labels: {{{labels}}}}}"));
-            check_admin_access("n", Some(&namespace)).map(|error| error.to_string())
+            check_admin_access(access, "n", Some(&namespace)).map(|error| error.to_string())
         };
-        assert_eq!(told("resource.kubernetes.io/admin-access: 'true'"), None);
-        let why = "[]: Forbidden: admin access to devices requires the `resource.kubernetes.io/admin-access: true` label on the \
-                   containing namespace";
-        assert_eq!(told("other: 'true'").as_deref(), Some(why));
+        assert_eq!(told(AdminAccess::Asked(0), "resource.kubernetes.io/admin-access: 'true'"), None);
+        let why = "adminAccess: Forbidden: admin access to devices requires the `resource.kubernetes.io/admin-access: true` \
+                   label on the containing namespace";
+        let [asked, granted] = ["spec.devices.requests[0]", "status.allocation.devices.results[1]"];
+        assert_eq!(told(AdminAccess::Asked(0), ""), Some(format!("{asked}.{why}")));
+        assert_eq!(told(AdminAccess::Granted(1), ""), Some(format!("{granted}.{why}")));
     }
 }

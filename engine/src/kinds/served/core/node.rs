@@ -62,8 +62,13 @@ impl Strategy for Node {
         errors
     }
 
+    fn prepare_create(&self, _: &ServedVersion, object: &mut Value) {
+        drop_kubelet_configuration(object, None);
+    }
+
     fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         prepare::keep_other(subresource, new, old);
+        drop_kubelet_configuration(new, Some(old));
     }
 
     fn validate_update(
@@ -101,6 +106,16 @@ impl Strategy for Node {
 
     fn table(&self) -> Option<Table> {
         Some(table())
+    }
+}
+
+/// Configurations of kubelets by the API are gone: an object that has none gets none.
+fn drop_kubelet_configuration(new: &mut Value, old: Option<&Value>) {
+    for (part, field) in [("spec", "configSource"), ("status", "config")] {
+        let is_used = old.and_then(|old| old.at(&[part, field])).is_some_and(|used| !used.is_null());
+        if let Some(part) = new.get_mut(part).and_then(Value::as_object_mut).filter(|_| !is_used) {
+            part.remove(field);
+        }
     }
 }
 
@@ -335,13 +350,21 @@ fn cells(node: &Value) -> Vec<Cell> {
         let found = addresses.iter().find(|address| address.str_at(&["type"]) == type_);
         or(found.map_or("", |address| address.str_at(&["address"])), "<none>")
     };
+    let kernel = match info("kernelVersion") {
+        "" => "<unknown>",
+        version => version,
+    };
+    let kernel = match info("architecture") {
+        "" => kernel.to_owned(),
+        architecture => format!("{kernel} ({architecture})"),
+    };
     let mut cells = Cell::named(node, vec![Cell::text(&state(node)), or(&roles(node).join(","), "<none>")]);
     cells.extend([
         Cell::text(info("kubeletVersion")),
         address("InternalIP"),
         address("ExternalIP"),
         or(info("osImage"), "<unknown>"),
-        or(info("kernelVersion"), "<unknown>"),
+        Cell::text(&kernel),
         or(info("containerRuntimeVersion"), "<unknown>"),
     ]);
     cells

@@ -1,13 +1,11 @@
 //! ResourcePoolStatusRequest, resource.k8s.io/v1alpha3: somebody asks how many devices of a driver are free.
 //!
-//! The answer is written once, to the status. DIFFERS: what the types' markers ask of that answer (`+k8s:…`) is checked in its
-//! conditions alone.
+//! The answer is written once, to the status.
 //!
 //! Source: `pkg/apis/resource/validation` and `pkg/registry/resource/resourcepoolstatusrequest` of Kubernetes 1.36, with the
 //! types of 1.37.
 
 use crate::crd::{Column, Scope, ServedVersion};
-use crate::kinds::devices::{driver_name, pool_name};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};
 use crate::kinds::{Kind, conditions, defaults, metadata, prepare, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};
@@ -17,6 +15,9 @@ use crate::value::Value;
 
 const LIMIT_DEFAULT: i64 = 100;
 const LIMIT_MAX: i64 = 1000;
+const POOLS_MAX: usize = 1000;
+const POOL_BYTES_MAX: usize = 253;
+const ERROR_BYTES_MAX: usize = 256;
 
 pub static KINDS: [&Kind; 1] = [&Kind {
     plural: "resourcepoolstatusrequests",
@@ -46,9 +47,9 @@ impl Strategy for ResourcePoolStatusRequest {
         let root = FieldRef::root(object);
         let spec = root.field("spec");
         let (pool, limit) = (spec.field("poolName"), spec.field("limit"));
-        errors.extend(driver_name(&spec.field("driver")));
+        errors.extend(validate_driver(&spec.field("driver")));
         if pool.is_set() {
-            errors.extend(pool_name(&pool));
+            errors.extend(validate_pool_name(&pool));
         }
         if limit.int() < 1 {
             errors.push(limit.invalid("must be greater than or equal to 1"));
@@ -64,13 +65,17 @@ impl Strategy for ResourcePoolStatusRequest {
 
     fn validate_update(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = metadata::validate_update(new, old);
-        let (at, type_name) = match subresource {
-            Subresource::Status => ("status", "resource.v1alpha3.ResourcePoolStatusRequestStatus"),
-            _ => ("spec", "resource.v1alpha3.ResourcePoolStatusRequestSpec"),
-        };
+        let at = if subresource == Subresource::Status { "status" } else { "spec" };
+        let type_name = "resource.v1alpha3.ResourcePoolStatusRequestStatus";
         let root = FieldRef::root(new);
         if at == "status" && old.get(at).is_none_or(Value::is_null) {
-            errors.extend(conditions::validate(&root.field(at).field("conditions")));
+            let status = root.field(at);
+            if status.is_set() {
+                errors.extend(conditions::validate(&status.field("conditions")));
+                errors.extend(validate_status(&status));
+            }
+        } else if at == "spec" && !prepare::equal(new.get(at), old.get(at)) {
+            errors.push(Error::invalid(&Path::new(at), Value::Null, "field is immutable"));
         } else if !prepare::equal(new.get(at), old.get(at)) {
             let shown = show_internal(type_name, new.get(at).unwrap_or(&Value::Null));
             errors.push(Error::invalid(&Path::new(at), Value::Null, "field is immutable").shown_as(shown));
@@ -107,6 +112,87 @@ impl Strategy for ResourcePoolStatusRequest {
         let columns = [vec![name], first.map(text).into(), vec![pools], last.map(text).into()].concat();
         Some(Table { columns, cells })
     }
+}
+
+/// A DNS name in any case.
+fn validate_driver(driver: &FieldRef<'_>) -> ErrorList {
+    match driver.text() {
+        "" => std::iter::once(driver.required("")).collect(),
+        name => names::is_dns1123_subdomain_caseless(name).into_iter().map(|fault| driver.invalid(fault)).collect(),
+    }
+}
+
+/// DNS names with slashes between them.
+fn validate_pool_name(pool: &FieldRef<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    if pool.text().len() > POOL_BYTES_MAX {
+        errors.push(pool.too_long(POOL_BYTES_MAX as i64));
+    }
+    for (at, part) in pool.text().split('/').enumerate() {
+        if part.is_empty() {
+            errors.push(pool.invalid(format!("segment {at}: must not be empty")));
+            continue;
+        }
+        let faults = long_name_faults(part).into_iter();
+        errors.extend(faults.map(|fault| Error::invalid(pool.path(), part, format!("segment {at}: {fault}"))));
+    }
+    errors
+}
+
+/// What markers of types count in bytes.
+fn long_name_faults(name: &str) -> Vec<String> {
+    let in_bytes =
+        |fault: String| fault.strip_suffix(" characters").map_or(fault.clone(), |rest| format!("{rest} bytes"));
+    names::is_dns1123_subdomain(name).into_iter().map(in_bytes).collect()
+}
+
+fn validate_status(status: &FieldRef<'_>) -> ErrorList {
+    let mut errors = required_count(&status.field("poolCount"));
+    let pools = status.field("pools");
+    if pools.len() > POOLS_MAX {
+        errors.push(pools.too_many(POOLS_MAX as i64));
+        return errors;
+    }
+    for pool in pools.items() {
+        let name = pool.field("poolName");
+        errors.extend(validate_driver(&pool.field("driver")));
+        match name.text() {
+            "" => errors.push(name.required("")),
+            _ => errors.extend(validate_pool_name(&name)),
+        }
+        let generation = pool.field("generation");
+        match generation.int() {
+            0 => errors.push(generation.required("")),
+            _ => errors.extend(least(&generation, 0)),
+        }
+        for (count, min) in [
+            ("resourceSliceCount", 1),
+            ("totalDevices", 0),
+            ("allocatedDevices", 0),
+            ("availableDevices", 0),
+            ("unavailableDevices", 0),
+        ] {
+            errors.extend(least(&pool.field(count), min));
+        }
+        let (node, why) = (pool.field("nodeName"), pool.field("validationError"));
+        if node.is_set() {
+            errors.extend(long_name_faults(node.text()).into_iter().map(|fault| node.invalid(fault)));
+        }
+        if why.text().len() > ERROR_BYTES_MAX {
+            errors.push(why.too_long(ERROR_BYTES_MAX as i64));
+        }
+    }
+    errors
+}
+
+fn required_count(count: &FieldRef<'_>) -> ErrorList {
+    if count.is_set() { least(count, 0) } else { std::iter::once(count.required("")).collect() }
+}
+
+/// A number that is not below `min`, where it is set.
+fn least(number: &FieldRef<'_>, min: i64) -> ErrorList {
+    let is_below = number.is_set() && number.int() < min;
+    is_below.then(|| number.invalid(format!("must be greater than or equal to {min}"))).into_iter().collect()
 }
 
 fn cells(object: &Value) -> Vec<Cell> {
