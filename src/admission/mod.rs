@@ -173,6 +173,9 @@ pub trait Forms: Send + Sync {
         labels: &LabelSelector,
     ) -> Result<Vec<Value>, Status>;
 
+    /// Makes a namespace, with all that belongs to such a write; it may be there already.
+    async fn make_namespace(&self, name: &str) -> Result<(), Status>;
+
     /// Brings an object that was changed into the form that is stored: what the schema does not know is gone.
     fn settle(&self, object: Value) -> Result<Value, String>;
 }

@@ -6,12 +6,13 @@
 //! objects by `admission::Objects`, behind which stands the view. A quota's usage is written before the object is, as
 //! in the reference.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use ipnet::IpNet;
 
+use super::cluster::Config;
 use crate::admission::policies::{MutatingPolicies, ValidatingPolicies};
 use crate::admission::{
     Admission as Step, Chain, Configuration, DefaultTolerationSeconds, Figures, NamespaceLifecycle,
@@ -20,15 +21,18 @@ use crate::admission::{
 };
 use crate::auth::Authorizer;
 use crate::kinds::pod_object::namespace_tolerations::ClusterTolerations;
+use crate::kinds::quota::LimitedResources;
 use crate::meta::gates::Gate;
 use crate::meta::minor::Minor;
 use crate::policy::{Mutating, Validating};
 use crate::registry::{StoredNamespaces, StoredObjects, StoredPolicies, StoredWebhooks};
 use crate::store::Storage;
-use crate::webhook::{Client, ServiceAddress};
+use crate::value::Value;
+use crate::webhook::{Access, Address, Client, Endpoint, ServiceAddress};
 
 const NAMESPACE_LIFECYCLE: &str = "NamespaceLifecycle";
 const EVENT_RATE_LIMIT: &str = "EventRateLimit";
+const IMAGE_POLICY: &str = "ImagePolicyWebhook";
 /// The plugin that kube-apiserver has on and `skiff serve` off.
 pub const SERVICE_ACCOUNT: &str = "ServiceAccount";
 
@@ -49,6 +53,9 @@ struct Settings {
     node_selectors: plugins::NodeSelectors,
     tolerations: ClusterTolerations,
     event_rate_limit: plugins::EventRateLimit,
+    limited_resources: LimitedResources,
+    /// Set where the plugin is on.
+    image_policy: Option<(plugins::ImagePolicy, Endpoint)>,
 }
 
 impl Parts {
@@ -68,7 +75,10 @@ impl Parts {
 type Plugin = (&'static str, bool, fn(&Parts) -> Box<dyn Step>);
 
 /// Every admission plugin, in the order in which they are asked.
-const PLUGINS: [Plugin; 35] = [
+const PLUGINS: [Plugin; 37] = [
+    ("NamespaceAutoProvision", false, |parts| {
+        Box::new(plugins::NamespaceAutoProvision { objects: Arc::clone(&parts.objects) })
+    }),
     (NAMESPACE_LIFECYCLE, true, |parts| {
         Box::new(NamespaceLifecycle { namespaces: StoredNamespaces(parts.storage.clone()) })
     }),
@@ -81,6 +91,11 @@ const PLUGINS: [Plugin; 35] = [
     ("NodeRestriction", false, |parts| Box::new(plugins::NodeRestriction { objects: Arc::clone(&parts.objects) })),
     ("TaintNodesByCondition", true, |_| Box::new(plugins::TaintNodesByCondition)),
     ("AlwaysPullImages", false, |_| Box::new(plugins::AlwaysPullImages)),
+    (IMAGE_POLICY, false, |parts| {
+        let settings = parts.settings.image_policy.clone();
+        let (policy, endpoint) = settings.expect("what is on was configured at the start");
+        Box::new(plugins::ImagePolicyWebhook::new(policy, endpoint, Arc::clone(&parts.client)))
+    }),
     ("PodSecurity", true, |parts| {
         let settings = parts.settings.pod_security.clone();
         Box::new(PodSecurity { objects: Arc::clone(&parts.objects), settings })
@@ -143,20 +158,16 @@ const PLUGINS: [Plugin; 35] = [
         })
     }),
     ("ValidatingAdmissionWebhook", true, |parts| parts.webhooks(false)),
-    ("ResourceQuota", true, |parts| Box::new(plugins::ResourceQuota { objects: Arc::clone(&parts.objects) })),
+    ("ResourceQuota", true, |parts| {
+        let limited = parts.settings.limited_resources.clone();
+        Box::new(plugins::ResourceQuota { objects: Arc::clone(&parts.objects), limited })
+    }),
     ("AlwaysDeny", false, |_| Box::new(plugins::AlwaysDeny)),
 ];
 
 /// kube-apiserver's other plugins: what they do is not done here, so that they may be off and on as one likes.
-const OTHERS: [&str; 7] = [
-    "AlwaysAdmit",
-    "ImagePolicyWebhook",
-    "JobValidation",
-    "NamespaceAutoProvision",
-    "PersistentVolumeLabel",
-    "PodGroupProtection",
-    "PodGroupWorkloadExists",
-];
+const OTHERS: [&str; 5] =
+    ["AlwaysAdmit", "JobValidation", "PersistentVolumeLabel", "PodGroupProtection", "PodGroupWorkloadExists"];
 
 #[derive(Args)]
 pub struct Admission {
@@ -180,7 +191,8 @@ pub struct Admission {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub disable_admission_plugins: Vec<String>,
 
-    /// An AdmissionConfiguration, with what PodSecurity, EventRateLimit, PodNodeSelector and PodTolerationRestriction are told
+    /// An AdmissionConfiguration, with what PodSecurity, ResourceQuota, ImagePolicyWebhook, EventRateLimit, PodNodeSelector and
+    /// PodTolerationRestriction are told
     #[arg(long, value_name = "FILE")]
     pub admission_control_config_file: Option<PathBuf>,
 
@@ -233,6 +245,14 @@ impl Admission {
         if let Some(value) = told("PodTolerationRestriction") {
             settings.tolerations =
                 plugins::cluster_tolerations(value).map_err(|why| failed("PodTolerationRestriction", why))?;
+        }
+        if let Some(value) = told("ResourceQuota") {
+            settings.limited_resources =
+                plugins::limited_resources(value).map_err(|why| failed("ResourceQuota", why))?;
+        }
+        if self.is_on(IMAGE_POLICY) {
+            let policy = image_policy(told(IMAGE_POLICY)).map_err(|why| failed(IMAGE_POLICY, why))?;
+            self.settings.image_policy = Some(policy);
         }
         if self.is_on(EVENT_RATE_LIMIT) {
             self.settings.event_rate_limit =
@@ -291,4 +311,21 @@ impl Admission {
         let wanted = PLUGINS.iter().filter(|(name, ..)| self.is_on(name) && !is_gated(name));
         Chain(wanted.map(|(_, _, make)| make(&parts)).collect())
     }
+}
+
+/// What the plugin is told, and where the service is that its kubeconfig names.
+fn image_policy(configuration: Option<&Value>) -> Result<(plugins::ImagePolicy, Endpoint), String> {
+    let policy = plugins::ImagePolicy::parse(configuration)?;
+    if policy.kubeconfig.is_empty() {
+        return Err("invalid configuration: no configuration has been provided, try setting \
+                    KUBERNETES_MASTER environment variable"
+            .to_owned());
+    }
+    let config = Config::read(Some(Path::new(&policy.kubeconfig)), None)?;
+    if !config.server.starts_with("https://") {
+        return Err(format!("the server `{}` of the kubeconfig is no https address", config.server));
+    }
+    let Config { server, authority_pem, is_insecure, server_name, identity, headers } = config;
+    let access = Some(Arc::new(Access { is_insecure, server_name, identity, headers }));
+    Ok((policy, Endpoint { address: Address::Url(server), ca_bundle: authority_pem, access }))
 }

@@ -23,6 +23,7 @@ use crate::value::{Value, json};
 use crate::work;
 use crate::write::metadata::metadata_mut;
 
+use super::bootstrap;
 use super::decode::{missing_kind, type_meta};
 use super::derive::Undecodable;
 use super::mutated::Place;
@@ -246,6 +247,14 @@ impl Forms for ResourceForms<'_> {
             }
         }
         Ok(selected)
+    }
+
+    async fn make_namespace(&self, name: &str) -> Result<(), Status> {
+        let namespace = object! { "metadata" => object! { "name" => name } };
+        match self.registry.create_own("", "namespaces", "", bootstrap::MANAGER, namespace).await {
+            Err(status) if status.is_already_exists() => Ok(()),
+            done => done,
+        }
     }
 
     fn settle(&self, object: Value) -> Result<Value, String> {

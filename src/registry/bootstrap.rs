@@ -19,8 +19,8 @@ use crate::value::{Map, Value, json};
 
 const ROLES: &str = "clusterroles";
 const BINDINGS: &str = "clusterrolebindings";
-/// The manager that made them in a cluster.
-const MANAGER: &str = "kube-apiserver";
+/// The manager of what the server of a cluster makes itself.
+pub(super) const MANAGER: &str = "kube-apiserver";
 
 impl Registry {
     /// Makes the default roles and bindings as they are to be, all at once: on disk at the cost of one.

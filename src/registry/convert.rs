@@ -95,7 +95,7 @@ fn endpoint(config: &ClientConfig) -> Endpoint {
             }
         }
     };
-    Endpoint { address, ca_bundle }
+    Endpoint { address, ca_bundle, access: None }
 }
 
 /// Brings objects from one version of a resource to another. Every read and every write passes here.

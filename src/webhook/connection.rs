@@ -38,6 +38,8 @@ pub(super) struct Connections {
     path: String,
     /// What the certificate must be for.
     server_name: String,
+    /// Headers beside those of every call.
+    headers: Vec<(String, String)>,
     /// Where to connect to, or why there is nowhere.
     place: Result<String, String>,
     /// Where it is never connected to.
@@ -48,7 +50,10 @@ pub(super) struct Connections {
 
 impl Connections {
     pub fn new(endpoint: &Endpoint, services: &[ServiceAddress], denied: Arc<[IpNet]>) -> Result<Self, String> {
-        let connector = TlsConnector::from(Arc::new(trust::config(&endpoint.ca_bundle)?));
+        let access = endpoint.access.as_deref().cloned().unwrap_or_default();
+        let verifier = if access.is_insecure { trust::anybody() } else { trust::verifier(&endpoint.ca_bundle)? };
+        let connector = TlsConnector::from(Arc::new(trust::identified(verifier, access.identity.as_ref())?));
+        let headers = access.headers;
         let idle = Mutex::default();
         match &endpoint.address {
             Address::Service { namespace, name, port, path } => {
@@ -60,7 +65,7 @@ impl Connections {
                 let path = escaped(&cleaned(path.as_bytes()));
                 let url = format!("https://{authority}{path}");
                 let place = place.ok_or_else(|| format!("service \"{name}\" not found"));
-                Ok(Connections { url, authority, path, server_name, place, denied, connector, idle })
+                Ok(Connections { url, authority, path, server_name, headers, place, denied, connector, idle })
             }
             Address::Url(url) => {
                 let uri: Uri = url.parse().map_err(|error| format!("parse \"{url}\": {error}"))?;
@@ -69,8 +74,10 @@ impl Connections {
                 let path = escaped(&cleaned(&unescaped(uri.path())));
                 let url = format!("https://{authority}{path}");
                 let place = format!("{host}:{}", uri.port_u16().unwrap_or(443));
-                let server_name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-                Ok(Connections { url, authority, path, server_name, place: Ok(place), denied, connector, idle })
+                let bare = host.trim_start_matches('[').trim_end_matches(']');
+                let server_name = access.server_name.unwrap_or_else(|| bare.to_owned());
+                let place = Ok(place);
+                Ok(Connections { url, authority, path, server_name, headers, place, denied, connector, idle })
             }
         }
     }
@@ -144,13 +151,15 @@ impl Connections {
         limit: Duration,
         begun: &AtomicBool,
     ) -> Result<Answer, SendError> {
-        let request = Request::post(format!("{}?timeout={}s", self.path, limit.as_secs()))
+        let mut request = Request::post(format!("{}?timeout={}s", self.path, limit.as_secs()))
             .header(header::HOST, &self.authority)
             .header(header::USER_AGENT, concat!("skiff/", env!("CARGO_PKG_VERSION")))
             .header(header::ACCEPT, "application/json, */*")
-            .header(header::CONTENT_TYPE, "application/json")
-            .body(Full::new(body.clone()))
-            .map_err(|error| SendError::Answer(error.to_string()))?;
+            .header(header::CONTENT_TYPE, "application/json");
+        for (name, value) in &self.headers {
+            request = request.header(name.as_str(), value.as_str());
+        }
+        let request = request.body(Full::new(body.clone())).map_err(|error| SendError::Answer(error.to_string()))?;
         let response = connection.send_request(request).await.map_err(|_| SendError::Closed)?;
         begun.store(true, Ordering::Relaxed);
         let text = |name: header::HeaderName| {

@@ -12,6 +12,7 @@ pub mod patience;
 pub(crate) mod trust;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,6 +30,11 @@ pub const ANSWER_BYTES_MAX: usize = 8 << 20;
 /// The port of a service that names none.
 pub const SERVICE_PORT: u16 = 443;
 
+/// How often a call is tried that fails for a reason that passes, and how much longer each wait is than the one before.
+/// Source: `k8s.io/apiserver/pkg/util/webhook`, release 1.37, without its jitter.
+const TRIES: usize = 5;
+const BACKOFF_FACTOR: f64 = 1.5;
+
 /// How often a webhook may ask for another try by `Retry-After`. Source: client-go.
 const RETRIES_MAX: usize = 10;
 
@@ -41,6 +47,28 @@ pub struct Endpoint {
     pub address: Address,
     /// Certificates in PEM; empty for those that the system trusts.
     pub ca_bundle: Vec<u8>,
+    /// What a kubeconfig says beside; `None` for webhooks that objects name.
+    pub access: Option<Arc<Access>>,
+}
+
+/// Who calls an endpoint, and whom it believes.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct Access {
+    /// Whether anybody is believed to be the webhook.
+    pub is_insecure: bool,
+    /// What the certificate must be for, if not for the host.
+    pub server_name: Option<String>,
+    /// A certificate of the caller and its key, in PEM.
+    pub identity: Option<(Vec<u8>, Vec<u8>)>,
+    /// Headers of each call, with tokens.
+    pub headers: Vec<(String, String)>,
+}
+
+impl fmt::Debug for Access {
+    /// Tells no secrets.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Access").field("server_name", &self.server_name).finish_non_exhaustive()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -63,7 +91,7 @@ pub struct Manner {
 }
 
 impl Manner {
-    /// Conversion: the client has the limit.
+    /// Conversion, and reviews of images: the client has the limit.
     pub const fn of_conversion(limit: Duration) -> Self {
         let exceeded = [
             "context deadline exceeded (Client.Timeout exceeded while awaiting headers)",
@@ -111,6 +139,19 @@ fn unreadable(why: &str) -> String {
     format!("unexpected error when reading response body. Please retry. Original error: {why}")
 }
 
+/// A call that failed.
+struct Failure {
+    text: String,
+    /// Whether it is worth another try.
+    may_pass: bool,
+}
+
+impl From<String> for Failure {
+    fn from(text: String) -> Self {
+        Failure { text, may_pass: false }
+    }
+}
+
 /// Calls webhooks.
 pub struct Client {
     services: Vec<ServiceAddress>,
@@ -130,9 +171,39 @@ impl Client {
     ///
     /// What a server of 1.37 says of such a call.
     pub async fn post(&self, endpoint: &Endpoint, body: Bytes, manner: Manner) -> Result<Bytes, String> {
+        self.try_post(endpoint, body, manner).await.map_err(|failure| failure.text)
+    }
+
+    /// Posts as [`Client::post`] does, and again after `backoff` and longer where the reason of a failure may pass.
+    ///
+    /// # Errors
+    ///
+    /// What is said of the last try.
+    pub async fn post_patiently(
+        &self,
+        endpoint: &Endpoint,
+        body: Bytes,
+        manner: Manner,
+        mut backoff: Duration,
+    ) -> Result<Bytes, String> {
+        let mut tries = 1;
+        loop {
+            match self.try_post(endpoint, body.clone(), manner).await {
+                Err(failure) if failure.may_pass && tries < TRIES => sleep(backoff).await,
+                outcome => return outcome.map_err(|failure| failure.text),
+            }
+            backoff = backoff.mul_f64(BACKOFF_FACTOR);
+            tries += 1;
+        }
+    }
+
+    async fn try_post(&self, endpoint: &Endpoint, body: Bytes, manner: Manner) -> Result<Bytes, Failure> {
         let Manner { limit, exceeded: [without_answer, within_answer], reads_any_type } = manner;
         let connections = self.connections(endpoint)?;
-        let failed = |what: &str| format!("Post \"{}?timeout={}s\": {what}", connections.url(), limit.as_secs());
+        let failed = |what: &str| Failure {
+            text: format!("Post \"{}?timeout={}s\": {what}", connections.url(), limit.as_secs()),
+            may_pass: what.ends_with("connection reset by peer"),
+        };
         let begun = AtomicBool::new(false);
         let call = async {
             let mut tries = 0;
@@ -141,17 +212,22 @@ impl Client {
                 let answer = match connections.post(body.clone(), limit, &begun).await {
                     Ok(answer) => answer,
                     Err(CallError::Call(what)) => return Err(failed(&what)),
-                    Err(CallError::Answer(what)) => return Err(unreadable(&what)),
+                    Err(CallError::Answer(what)) => return Err(unreadable(&what).into()),
                 };
+                let may_pass = matches!(answer.status, 429 | 500 | 504) || answer.retry_after.is_some();
                 match answer.retry_after.filter(|_| tries < RETRIES_MAX) {
                     Some(wait) => sleep(wait).await,
-                    None => return answer.into_body(reads_any_type),
+                    None => return answer.into_body(reads_any_type).map_err(|text| Failure { text, may_pass }),
                 }
                 tries += 1;
             }
         };
         timeout(limit, call).await.unwrap_or_else(|_| {
-            if begun.load(Ordering::Relaxed) { Err(unreadable(within_answer)) } else { Err(failed(without_answer)) }
+            if begun.load(Ordering::Relaxed) {
+                Err(unreadable(within_answer).into())
+            } else {
+                Err(failed(without_answer))
+            }
         })
     }
 

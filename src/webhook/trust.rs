@@ -5,15 +5,27 @@ use std::sync::Arc;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
 /// The client's side of TLS for a webhook with these certificates of authorities.
 pub fn config(ca_bundle: &[u8]) -> Result<ClientConfig, String> {
+    identified(verifier(ca_bundle)?, None)
+}
+
+/// The client's side of TLS that shows a certificate, with its key, where there is one; both are PEM.
+pub(crate) fn identified(
+    verifier: Arc<dyn ServerCertVerifier>,
+    identity: Option<&(Vec<u8>, Vec<u8>)>,
+) -> Result<ClientConfig, String> {
     let config = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
-    let config = config.map_err(|error| error.to_string())?.dangerous();
-    Ok(config.with_custom_certificate_verifier(verifier(ca_bundle)?).with_no_client_auth())
+    let config = config.map_err(|error| error.to_string())?.dangerous().with_custom_certificate_verifier(verifier);
+    let Some((certificate, key)) = identity else { return Ok(config.with_no_client_auth()) };
+    let faulty = |error: &dyn std::fmt::Display| format!("the client certificate of the kubeconfig: {error}");
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate).collect();
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| faulty(&error))?;
+    config.with_client_auth_cert(chain.map_err(|error| faulty(&error))?, key).map_err(|error| faulty(&error))
 }
 
 /// Believes those whom these authorities have signed, in PEM, or the system's if there are none.

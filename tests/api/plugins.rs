@@ -1,7 +1,11 @@
 //! Admission plugins that kube-apiserver has off by default, all on at once.
 
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+
 use serde_json::{Value, json};
 
+use crate::https::{Https, Identity, Reply};
 use crate::server::{Answer, Folder, Server};
 
 const PLUGINS: &str = "AlwaysPullImages,DenyServiceExternalIPs,ExtendedResourceToleration,LimitPodHardAntiAffinityTopology,\
@@ -239,4 +243,195 @@ fn the_audit_log_has_what_the_audit_level_of_a_namespace_minds() {
         annotations["pod-security.kubernetes.io/audit-violations"],
         "would violate PodSecurity \"baseline:latest\": host namespaces (hostNetwork=true)"
     );
+}
+
+#[test]
+fn a_namespace_is_made_for_its_first_object() {
+    let folder = Folder::for_test();
+    let plugins = ["--store", "memory", "--enable-admission-plugins", "NamespaceAutoProvision"];
+    let server = Server::start(&folder.0, &plugins);
+    let (path, object) = ("/api/v1/namespaces/fresh/configmaps", json!({"metadata": {"name": "a"}}));
+    let tried = post(&server, &format!("{path}?dryRun=All"), &object);
+    assert_eq!((tried.status, &tried.json()["message"]), (404, &json!("namespaces \"fresh\" not found")));
+    assert_eq!(server.send("GET", path, &[], None).json()["items"], json!([]));
+    let made = post(&server, path, &object);
+    assert_eq!(made.status, 201, "{}", made.json());
+    let namespace = server.send("GET", "/api/v1/namespaces/fresh", &[], None).json();
+    assert_eq!(namespace["status"]["phase"], "Active", "{namespace}");
+    assert_eq!(namespace["metadata"]["labels"], json!({"kubernetes.io/metadata.name": "fresh"}));
+    assert_eq!(namespace["metadata"]["managedFields"][0]["manager"], "kube-apiserver");
+    let refused = post(&server, "/api/v1/namespaces/Not_Valid/configmaps", &object);
+    let why = refused.json()["message"].as_str().unwrap_or_default().to_owned();
+    assert!(
+        refused.status == 403 && why.starts_with("configmaps \"a\" is forbidden: Namespace \"Not_Valid\""),
+        "{why}"
+    );
+}
+
+#[test]
+fn what_is_limited_needs_a_quota() {
+    let folder = Folder::for_test();
+    let file = folder.0.join("admission.yaml");
+    let text = "
+        apiVersion: apiserver.config.k8s.io/v1
+        kind: AdmissionConfiguration
+        plugins:
+        - name: ResourceQuota
+          configuration:
+            apiVersion: apiserver.config.k8s.io/v1
+            kind: ResourceQuotaConfiguration
+            limitedResources:
+            - {resource: services, matchContains: [services.nodeports]}
+            - {resource: pods, matchScopes: [{scopeName: PriorityClass, operator: In, values: [system-node-critical]}]}";
+    std::fs::write(&file, text).expect("it is written");
+    let arguments = ["--store", "memory", "--admission-control-config-file", file.to_str().expect("it is text")];
+    let server = Server::start(&folder.0.join("data"), &arguments);
+    let services = "/api/v1/namespaces/default/services";
+    let service =
+        |name: &str, of: &str| json!({"metadata": {"name": name}, "spec": {"type": of, "ports": [{"port": 80}]}});
+    assert_eq!(post(&server, services, &service("a", "ClusterIP")).status, 201);
+    let refused = post(&server, services, &service("b", "NodePort"));
+    let why = "services \"b\" is forbidden: insufficient quota to consume: services.nodeports";
+    assert_eq!((refused.status, &refused.json()["message"]), (403, &json!(why)));
+    let spec = json!({"priorityClassName": "system-node-critical", "containers": [{"name": "c", "image": "i"}]});
+    let refused = post(&server, "/api/v1/namespaces/default/pods", &json!({"metadata": {"name": "p"}, "spec": spec}));
+    let why = "insufficient quota to match these scopes: [{PriorityClass In [system-node-critical]}]";
+    assert_eq!((refused.status, &refused.json()["message"]), (500, &json!(why)));
+    let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": {"services.nodeports": "1"}}});
+    let quotas = "/api/v1/namespaces/default/resourcequotas";
+    assert_eq!(post(&server, quotas, &quota).status, 201);
+    let status = json!({"status": {"hard": {"services.nodeports": "1"}, "used": {"services.nodeports": "0"}}});
+    let merge = [("Content-Type", "application/merge-patch+json")];
+    let counted = server.send("PATCH", &format!("{quotas}/q/status"), &merge, Some(status.to_string().as_bytes()));
+    assert_eq!(counted.status, 200, "{}", counted.json());
+    assert_eq!(post(&server, services, &service("b", "NodePort")).status, 201);
+}
+
+/// A service that decides about images, and what it was asked.
+struct Images {
+    https: Https,
+    identity: Identity,
+    asked: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Images {
+    /// It allows all images but `bad`, and fails for `broken`.
+    fn start() -> Images {
+        let identity = Identity::new("127.0.0.1");
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&asked);
+        let address: SocketAddr = (Ipv4Addr::LOCALHOST, 0).into();
+        let https = Https::listen(address, &identity, move |mut request| {
+            let mut review: Value = serde_json::from_str(request["review"].as_str()?).ok()?;
+            request["review"] = review.clone();
+            noted.lock().expect("no thread panics").push(request);
+            let images = review["spec"]["containers"].as_array()?.clone();
+            let has = |name: &str| images.iter().any(|container| container["image"] == name);
+            let is_allowed = !has("bad");
+            review["status"] = json!({"allowed": is_allowed, "auditAnnotations": {"seen": "yes"}});
+            if !is_allowed && images.len() == 1 {
+                review["status"]["reason"] = json!("it is bad");
+            }
+            let status = if has("broken") { 500 } else { 200 };
+            Some(Reply { status, content_type: "application/json".to_owned(), body: review.to_string() })
+        });
+        Images { https, identity, asked }
+    }
+
+    /// A server that asks it.
+    fn server(&self, folder: &Folder, policy: Value) -> Server {
+        self.identity.write_to(&folder.0);
+        let kubeconfig = folder.0.join("images.kubeconfig");
+        let config = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "images",
+            "contexts": [{"name": "images", "context": {"cluster": "images", "user": "server"}}],
+            "users": [{"name": "server", "user": {"token": "secret"}}],
+            "clusters": [{"name": "images", "cluster": {
+                "server": format!("https://{}/policy", self.https.address), "certificate-authority": "ca.pem",
+            }}],
+        });
+        std::fs::write(&kubeconfig, config.to_string()).expect("it is written");
+        let mut policy = policy;
+        policy["kubeConfigFile"] = json!(kubeconfig);
+        let configuration = json!({
+            "apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration",
+            "plugins": [{"name": "ImagePolicyWebhook", "configuration": {"imagePolicy": policy}}],
+        });
+        let file = folder.0.join("admission.yaml");
+        std::fs::write(&file, configuration.to_string()).expect("it is written");
+        let file = file.to_str().expect("it is text");
+        let log = folder.0.join("audit.log");
+        let arguments = [
+            ["--store", "memory"],
+            ["--enable-admission-plugins", "ImagePolicyWebhook"],
+            ["--admission-control-config-file", file],
+            ["--audit-log-path", log.to_str().expect("it is text")],
+        ];
+        Server::start(&folder.0.join("data"), arguments.as_flattened())
+    }
+
+    fn take_asked(&self) -> Vec<Value> {
+        std::mem::take(&mut *self.asked.lock().expect("no thread panics"))
+    }
+}
+
+fn run(server: &Server, name: &str, images: &[&str]) -> (u16, String) {
+    let containers = images.iter().enumerate();
+    let containers: Vec<Value> =
+        containers.map(|(at, image)| json!({"name": format!("c{at}"), "image": image})).collect();
+    let annotations = json!({"a.image-policy.k8s.io/b": "c", "other": "d"});
+    let pod = json!({"metadata": {"name": name, "annotations": annotations}, "spec": {"containers": containers}});
+    let answer = post(server, "/api/v1/namespaces/default/pods", &pod);
+    (answer.status, answer.json()["message"].as_str().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn a_service_decides_which_images_run() {
+    let (folder, images) = (Folder::for_test(), Images::start());
+    let server = images.server(&folder, json!({"retryBackoff": 1}));
+    assert_eq!(run(&server, "a", &["good"]), (201, String::new()));
+    let asked = images.take_asked();
+    assert_eq!(asked[0]["path"], "/policy?timeout=30s");
+    let annotations = json!({"a.image-policy.k8s.io/b": "c"});
+    let review = json!({
+        "apiVersion": "imagepolicy.k8s.io/v1alpha1", "kind": "ImageReview", "metadata": {},
+        "spec": {"containers": [{"image": "good"}], "annotations": annotations, "namespace": "default"},
+        "status": {"allowed": false},
+    });
+    assert_eq!((asked.len(), &asked[0]["review"]), (1, &review));
+    assert_eq!(run(&server, "b", &["good"]), (201, String::new()));
+    assert!(images.take_asked().is_empty(), "what was decided is remembered");
+    let why = "pods \"c\" is forbidden: image policy webhook backend denied one or more images: it is bad";
+    assert_eq!(run(&server, "c", &["bad"]), (403, why.to_owned()));
+    let why = "pods \"c\" is forbidden: one or more images rejected by webhook backend";
+    assert_eq!(run(&server, "c", &["bad", "good"]), (403, why.to_owned()));
+    images.take_asked();
+    let why = "pods \"d\" is forbidden: an error on the server (\"unknown\") has prevented the request from succeeding";
+    assert_eq!(run(&server, "d", &["broken"]), (403, why.to_owned()));
+    assert_eq!(images.take_asked().len(), 5, "a failure of the service is tried again");
+    assert_eq!(server.terminate().0, Some(0));
+    let log = std::fs::read_to_string(folder.0.join("audit.log")).expect("it is written");
+    assert!(log.contains("\"imagepolicywebhook.image-policy.k8s.io/seen\":\"yes\""), "{log}");
+}
+
+#[test]
+fn images_run_without_the_service_where_the_configuration_says_so() {
+    let (folder, images) = (Folder::for_test(), Images::start());
+    let server = images.server(&folder, json!({"retryBackoff": 1, "defaultAllow": true, "denyTTL": -1}));
+    assert_eq!(run(&server, "a", &["broken"]), (201, String::new()));
+    images.take_asked();
+    let denied = || run(&server, "b", &["bad"]).0;
+    assert_eq!([denied(), denied()], [403, 403]);
+    assert_eq!(images.take_asked().len(), 2, "denials are not remembered");
+    assert_eq!(server.terminate().0, Some(0));
+    let log = std::fs::read_to_string(folder.0.join("audit.log")).expect("it is written");
+    assert!(log.contains("\"imagepolicywebhook.image-policy.k8s.io/failed-open\":\"true\""), "{log}");
+}
+
+#[test]
+fn a_plugin_that_needs_a_configuration_does_not_start_without_one() {
+    let folder = Folder::for_test();
+    let (code, said) = Server::fail_to_start(&folder.0, &["--enable-admission-plugins", "ImagePolicyWebhook"]);
+    let why = "couldn't init admission plugin \"ImagePolicyWebhook\": no config specified";
+    assert!(code == Some(2) && said.contains(why), "{code:?} {said}");
 }

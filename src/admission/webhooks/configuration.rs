@@ -101,5 +101,6 @@ fn endpoint(config: &Value) -> Endpoint {
             path: config.str_at(&["service", "path"]).to_owned(),
         },
     };
-    Endpoint { address, ca_bundle: base64::decode(config.str_at(&["caBundle"])).unwrap_or_default() }
+    let ca_bundle = base64::decode(config.str_at(&["caBundle"])).unwrap_or_default();
+    Endpoint { address, ca_bundle, access: None }
 }

@@ -12,9 +12,7 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, Uri, header};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
-use rustls::crypto::ring;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -215,12 +213,5 @@ where
 
 fn tls_config(config: &Config) -> Result<ClientConfig, String> {
     let verifier = if config.is_insecure { trust::anybody() } else { trust::verifier(&config.authority_pem)? };
-    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-    let builder = builder.with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
-    let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
-    let Some((certificate, key)) = &config.identity else { return Ok(builder.with_no_client_auth()) };
-    let faulty = |error: &dyn std::fmt::Display| format!("the client certificate of the kubeconfig: {error}");
-    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate).collect();
-    let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| faulty(&error))?;
-    builder.with_client_auth_cert(chain.map_err(|error| faulty(&error))?, key).map_err(|error| faulty(&error))
+    trust::identified(verifier, config.identity.as_ref())
 }

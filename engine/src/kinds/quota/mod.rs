@@ -5,6 +5,7 @@
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/resourcequota` and `pkg/quota/v1`, release 1.36.
 
+mod limited;
 mod scopes;
 mod usage;
 
@@ -17,6 +18,7 @@ use crate::work;
 use super::pod::aggregate::Totals;
 use super::{defaults, resources};
 
+pub use limited::LimitedResources;
 pub use scopes::all_match;
 pub use usage::Counted;
 
@@ -31,12 +33,27 @@ pub struct Request<'r> {
     pub old: Option<&'r Value>,
 }
 
+/// Why quotas refuse a write, in Kubernetes' words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The write is forbidden.
+    Forbidden(String),
+    /// What Kubernetes tells as an error of the server.
+    Internal(String),
+}
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Self {
+        Refusal::Forbidden(why)
+    }
+}
+
 /// The quotas that count the object, with what they would then count.
 ///
 /// # Errors
 ///
-/// Why it is refused, in Kubernetes' words.
-pub fn charge(quotas: &[Value], request: &Request<'_>) -> Result<Vec<Value>, String> {
+/// Why it is refused: by a quota, or because none covers what is `limited`.
+pub fn charge(quotas: &[Value], request: &Request<'_>, limited: &LimitedResources) -> Result<Vec<Value>, Refusal> {
     let matching: Vec<&Value> =
         quotas.iter().filter(|quota| matches(quota, &request.counted, request.object)).collect();
     for quota in &matching {
@@ -46,13 +63,33 @@ pub fn charge(quotas: &[Value], request: &Request<'_>) -> Result<Vec<Value>, Str
     let negative: Vec<&str> =
         asked.iter().filter(|(_, amount)| amount.signum() < 0).map(|(name, _)| name.as_str()).collect();
     if !negative.is_empty() {
-        return Err(format!("quota usage is negative for resource(s): {}", negative.join(",")));
+        return Err(format!("quota usage is negative for resource(s): {}", negative.join(",")).into());
+    }
+    if uses_more(&matching, request, &asked) {
+        limited.check_covered(quotas, &matching, request, &asked)?;
     }
     let mut charged = Vec::new();
     for quota in matching {
         charged.extend(charge_one(quota, request, &asked)?);
     }
     Ok(charged)
+}
+
+/// Whether the write uses more of anything than what it replaces, for a quota or where there is none.
+fn uses_more(matching: &[&Value], request: &Request<'_>, asked: &Totals) -> bool {
+    let more = |old: Option<&Value>| {
+        let before = old.map(|old| request.counted.usage(old)).unwrap_or_default();
+        let is_more = |(name, amount): (&String, &Quantity)| match before.get(name) {
+            Some(before) => difference(amount, before).signum() > 0,
+            None => amount.signum() > 0,
+        };
+        asked.iter().any(is_more)
+    };
+    if matching.is_empty() {
+        return more(request.old);
+    }
+    let counts_it = |quota: &Value| request.old.filter(|old| matches(quota, &request.counted, old));
+    matching.iter().any(|quota| more(counts_it(quota)))
 }
 
 /// Whether a quota limits something that the object uses, and is for such objects.
@@ -165,7 +202,11 @@ mod tests {
 
     fn charge_pod(quota: &str, pod: &str) -> Result<Vec<Value>, String> {
         let counted = Counted { group: "", plural: "pods", subresource: "" };
-        charge(&[read(quota)], &Request { counted, object: &read(pod), old: None })
+        let charged =
+            charge(&[read(quota)], &Request { counted, object: &read(pod), old: None }, &LimitedResources::default());
+        charged.map_err(|refusal| match refusal {
+            Refusal::Forbidden(why) | Refusal::Internal(why) => why,
+        })
     }
 
     #[test]
@@ -187,8 +228,8 @@ mod tests {
         );
         let pod = "spec: {containers: [{name: c, resources: {requests: {cpu: 300m}}}]}";
         let counted = Counted { group: "", plural: "pods", subresource: "" };
-        let charged =
-            charge(std::slice::from_ref(&quota), &Request { counted, object: &read(pod), old: None }).expect("it fits");
+        let request = Request { counted, object: &read(pod), old: None };
+        let charged = charge(std::slice::from_ref(&quota), &request, &LimitedResources::default()).expect("it fits");
         let charge = difference_of(&quota, &charged[0]);
         assert_eq!(charge.keys().map(String::as_str).collect::<Vec<_>>(), ["pods", "requests.cpu"]);
         assert_eq!(refunded(&charged[0], &charge), quota);

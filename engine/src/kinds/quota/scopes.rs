@@ -7,28 +7,43 @@ use super::usage::{Counted, is_terminating};
 
 /// Whether the object is in every scope of the quota.
 pub fn all_match(quota: &Value, counted: &Counted<'_>, object: &Value) -> bool {
-    let scopes = quota.items_at(&["spec", "scopes"]).iter().filter_map(Value::as_str);
+    scopes_of(quota).all(|scope| scope.has(counted, object))
+}
+
+/// The scopes of a quota, in either form.
+pub(super) fn scopes_of(quota: &Value) -> impl Iterator<Item = Scope<'_>> {
+    let names = quota.items_at(&["spec", "scopes"]).iter().filter_map(Value::as_str);
     let selectors = quota.items_at(&["spec", "scopeSelector", "matchExpressions"]).iter();
-    let selectors = selectors.map(|selector| Scope {
-        name: selector.str_at(&["scopeName"]),
-        operator: selector.str_at(&["operator"]),
-        values: selector.items_at(&["values"]),
-    });
-    let exists = scopes.map(|name| Scope { name, operator: "Exists", values: &[] });
-    exists.chain(selectors).all(|scope| match (counted.group, counted.plural) {
-        ("", "pods") => scope.has_pod(object),
-        ("", "persistentvolumeclaims") => scope.has_claim(object),
-        _ => false,
-    })
+    names.map(|name| Scope { name, operator: "Exists", values: &[] }).chain(selectors.map(Scope::of))
 }
 
-struct Scope<'s> {
-    name: &'s str,
-    operator: &'s str,
-    values: &'s [Value],
+/// A scope that objects may be in.
+#[derive(Clone, Copy)]
+pub(super) struct Scope<'s> {
+    pub name: &'s str,
+    pub operator: &'s str,
+    pub values: &'s [Value],
 }
 
-impl Scope<'_> {
+impl<'s> Scope<'s> {
+    /// Reads a ScopedResourceSelectorRequirement.
+    pub fn of(selector: &'s Value) -> Self {
+        Scope {
+            name: selector.str_at(&["scopeName"]),
+            operator: selector.str_at(&["operator"]),
+            values: selector.items_at(&["values"]),
+        }
+    }
+
+    /// Whether the object is in it; of other kinds than pods and claims none is in any.
+    pub fn has(&self, counted: &Counted<'_>, object: &Value) -> bool {
+        match (counted.group, counted.plural) {
+            ("", "pods") => self.has_pod(object),
+            ("", "persistentvolumeclaims") => self.has_claim(object),
+            _ => false,
+        }
+    }
+
     fn has_pod(&self, pod: &Value) -> bool {
         match self.name {
             "Terminating" => is_terminating(pod),

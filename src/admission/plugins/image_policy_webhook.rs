@@ -1,0 +1,286 @@
+//! `ImagePolicyWebhook`: a service decides which images pods may run.
+//!
+//! In: the images of a new or changed pod, its annotations that are meant for the service, and its namespace. Out: what the service
+//! says, which is remembered for a while. It is asked at an address that a kubeconfig names.
+//!
+//! Source: `plugin/pkg/admission/imagepolicy`, release 1.36.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::forbidden;
+use crate::admission::{Admission, Attributes, Operation};
+use crate::meta::{Status, duration};
+use crate::object;
+use crate::value::{Map, Value, json};
+use crate::webhook::{Client, Endpoint, Manner, patience};
+
+const API_VERSION: &str = "imagepolicy.k8s.io/v1alpha1";
+/// What the keys of annotations in the audit log begin with.
+const AUDIT_PREFIX: &str = "imagepolicywebhook.image-policy.k8s.io/";
+/// What the keys of a pod's annotations have in them that the service is told.
+const ANNOTATION_PART: &str = ".image-policy.k8s.io/";
+const MANNER: Manner = Manner::of_conversion(Duration::from_secs(30));
+/// How many decisions are remembered.
+const DECISIONS_MAX: usize = 1024;
+
+/// What the configuration says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImagePolicy {
+    /// The file that says where the service is, and how it is asked.
+    pub kubeconfig: String,
+    allow_ttl: Duration,
+    deny_ttl: Duration,
+    retry_backoff: Duration,
+    /// Whether images are allowed where the service can't be asked.
+    default_allow: bool,
+}
+
+impl ImagePolicy {
+    /// Reads `imagePolicy` of the configuration, without which the plugin can't be.
+    ///
+    /// # Errors
+    ///
+    /// There is no configuration, a value is of another type, or out of its range.
+    pub fn parse(configuration: Option<&Value>) -> Result<Self, String> {
+        let configuration = configuration.ok_or("no config specified")?;
+        let policy = configuration.get("imagePolicy").unwrap_or(&Value::Null);
+        let limits =
+            |unit: Duration, max_s: u64, default: Duration| Limits { unit, max: Duration::from_secs(max_s), default };
+        let ttl = |default_s: u64| limits(Duration::from_secs(1), 30 * 60, Duration::from_secs(default_s));
+        let (unit, default) = (Duration::from_millis(1), Duration::from_millis(500));
+        let retry_backoff = limits(unit, 5 * 60, default).read(policy, "retryBackoff")?;
+        Ok(ImagePolicy {
+            kubeconfig: policy.str_at(&["kubeConfigFile"]).to_owned(),
+            allow_ttl: ttl(5 * 60).read(policy, "allowTTL")?,
+            deny_ttl: ttl(30).read(policy, "denyTTL")?,
+            retry_backoff,
+            default_allow: policy.get("defaultAllow").and_then(Value::as_bool) == Some(true),
+        })
+    }
+}
+
+/// What a time of the configuration may be: a number of units, 0 for the default, -1 for none.
+struct Limits {
+    unit: Duration,
+    max: Duration,
+    default: Duration,
+}
+
+impl Limits {
+    fn read(&self, policy: &Value, field: &str) -> Result<Duration, String> {
+        let number = match policy.get(field) {
+            None | Some(Value::Null) => 0,
+            Some(Value::Int(number)) => *number,
+            Some(_) => return Err(format!("imagePolicy.{field} is not an integer")),
+        };
+        let nanoseconds = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+        let asked = number.saturating_mul(nanoseconds(self.unit));
+        // Pauses may be as short as a nanosecond, times to live as a second: both are one unit at least.
+        let least = if self.unit < Duration::from_secs(1) { 1 } else { nanoseconds(self.unit) };
+        match number {
+            -1 => Ok(Duration::ZERO),
+            0 => Ok(self.default),
+            _ if (least..=nanoseconds(self.max)).contains(&asked) => Ok(Duration::from_nanos(asked.unsigned_abs())),
+            _ => {
+                let [least, most, asked] = [least, nanoseconds(self.max), asked].map(duration::print_go);
+                Err(format!("valid value is between {least} and {most}, got {asked}"))
+            }
+        }
+    }
+}
+
+/// What the service said of some images.
+#[derive(Clone, Debug)]
+struct Decision {
+    is_allowed: bool,
+    reason: String,
+    /// For the audit log, by their keys.
+    annotations: Vec<(String, String)>,
+}
+
+impl Decision {
+    fn decode(answer: &[u8]) -> Result<Self, String> {
+        let review = json::decode(answer).map_err(|error| error.to_string())?;
+        let annotations = review.at(&["status", "auditAnnotations"]).and_then(Value::as_object);
+        let annotations = annotations.into_iter().flat_map(Map::iter);
+        let annotation = |(key, value): (&str, &Value)| Some((key.to_owned(), value.as_str()?.to_owned()));
+        Ok(Decision {
+            is_allowed: review.at(&["status", "allowed"]).and_then(Value::as_bool) == Some(true),
+            reason: review.str_at(&["status", "reason"]).to_owned(),
+            annotations: annotations.filter_map(annotation).collect(),
+        })
+    }
+}
+
+/// A decision, until when it holds, and when it was last asked for.
+struct Remembered {
+    decision: Decision,
+    until: Instant,
+    used: Instant,
+}
+
+/// The plugin, with what it was told.
+pub struct ImagePolicyWebhook {
+    policy: ImagePolicy,
+    endpoint: Endpoint,
+    client: Arc<Client>,
+    decisions: Mutex<HashMap<String, Remembered>>,
+}
+
+impl ImagePolicyWebhook {
+    pub fn new(policy: ImagePolicy, endpoint: Endpoint, client: Arc<Client>) -> Self {
+        ImagePolicyWebhook { policy, endpoint, client, decisions: Mutex::default() }
+    }
+
+    /// What is decided about images, by the service or before.
+    async fn decide(&self, spec: &Value) -> Result<Decision, String> {
+        let key = json::encode_to_string(spec);
+        let now = Instant::now();
+        if let Some(known) = self.recall(&key, now) {
+            return Ok(known);
+        }
+        let review = object! {
+            "kind" => "ImageReview", "apiVersion" => API_VERSION, "metadata" => object! {}, "spec" => spec.clone(),
+            "status" => object! { "allowed" => false },
+        };
+        if !patience::give_up().await {
+            return Err(patience::CROWDED.to_owned());
+        }
+        let body = Bytes::from(json::encode(&review));
+        let answer = self.client.post_patiently(&self.endpoint, body, MANNER, self.policy.retry_backoff).await?;
+        let decision = Decision::decode(&answer)?;
+        self.remember(key, &decision, now);
+        Ok(decision)
+    }
+
+    fn recall(&self, key: &str, now: Instant) -> Option<Decision> {
+        let mut decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = decisions.get_mut(key).filter(|known| now < known.until)?;
+        known.used = now;
+        Some(known.decision.clone())
+    }
+
+    fn remember(&self, key: String, decision: &Decision, now: Instant) {
+        let ttl = if decision.is_allowed { self.policy.allow_ttl } else { self.policy.deny_ttl };
+        let mut decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
+        if decisions.len() >= DECISIONS_MAX {
+            let oldest = decisions.iter().min_by_key(|(_, known)| known.used).map(|(key, _)| key.clone());
+            oldest.map(|oldest| decisions.remove(&oldest));
+        }
+        decisions.insert(key, Remembered { decision: decision.clone(), until: now + ttl, used: now });
+    }
+}
+
+#[async_trait]
+impl Admission for ImagePolicyWebhook {
+    fn concerns_custom_resources(&self) -> bool {
+        false
+    }
+
+    async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
+        Ok(())
+    }
+
+    async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
+        let version = attributes.version;
+        let is_pods = version.group.is_empty() && version.names.plural == "pods";
+        let is_write = matches!(attributes.operation, Operation::Create | Operation::Update);
+        let lists: &[&str] = match attributes.subresource {
+            "" => &["containers", "initContainers"],
+            "ephemeralcontainers" => &["ephemeralContainers"],
+            _ => return Ok(()),
+        };
+        if !is_pods || !is_write {
+            return Ok(());
+        }
+        let decision = match self.decide(&spec_of(object, lists, attributes.namespace)).await {
+            Ok(decision) => decision,
+            Err(_) if self.policy.default_allow => {
+                attributes.told.annotate(format!("{AUDIT_PREFIX}failed-open"), "true");
+                return Ok(());
+            }
+            Err(why) => return Err(forbidden(attributes, object, &why)),
+        };
+        for (key, text) in &decision.annotations {
+            attributes.told.annotate(format!("{AUDIT_PREFIX}{key}"), text);
+        }
+        match (decision.is_allowed, decision.reason.as_str()) {
+            (true, _) => Ok(()),
+            (false, "") => Err(forbidden(attributes, object, "one or more images rejected by webhook backend")),
+            (false, reason) => {
+                let why = format!("image policy webhook backend denied one or more images: {reason}");
+                Err(forbidden(attributes, object, &why))
+            }
+        }
+    }
+}
+
+/// What the service is asked.
+fn spec_of(pod: &Value, lists: &[&str], namespace: &str) -> Value {
+    let containers = lists.iter().flat_map(|list| pod.items_at(&["spec", list]));
+    let images = containers.map(|container| match container.str_at(&["image"]) {
+        "" => object! {},
+        image => object! { "image" => image },
+    });
+    let images: Vec<Value> = images.collect();
+    let annotations = pod.at(&["metadata", "annotations"]).and_then(Value::as_object).into_iter().flat_map(Map::iter);
+    let mut told = object! {};
+    for (key, text) in annotations.filter(|(key, _)| key.contains(ANNOTATION_PART)) {
+        told.make_object().insert(key, text.clone());
+    }
+    let mut spec = object! {};
+    let fields = spec.make_object();
+    if !images.is_empty() {
+        fields.insert("containers", Value::from(images));
+    }
+    if told.as_object().is_some_and(|told| !told.is_empty()) {
+        fields.insert("annotations", told);
+    }
+    fields.insert("namespace", Value::from(namespace));
+    spec
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    fn read(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("the test is YAML")
+    }
+
+    #[test]
+    fn times_have_defaults_and_ranges() {
+        let parse = |policy: &str| ImagePolicy::parse(Some(&read(&format!("imagePolicy: {policy}"))));
+        let policy = parse("{kubeConfigFile: k, allowTTL: 2, denyTTL: -1}").expect("it is valid");
+        let (allow_ttl, retry_backoff) = (Duration::from_secs(2), Duration::from_millis(500));
+        let (kubeconfig, deny_ttl) = ("k".to_owned(), Duration::ZERO);
+        assert_eq!(policy, ImagePolicy { kubeconfig, allow_ttl, deny_ttl, retry_backoff, default_allow: false });
+        for (policy, expected) in [
+            ("{allowTTL: 1801}", "valid value is between 1s and 30m0s, got 30m1s"),
+            ("{denyTTL: -2}", "valid value is between 1s and 30m0s, got -2s"),
+            ("{retryBackoff: 300001}", "valid value is between 1ns and 5m0s, got 5m0.001s"),
+            ("{allowTTL: 1m}", "imagePolicy.allowTTL is not an integer"),
+        ] {
+            assert_eq!(parse(policy).err().as_deref(), Some(expected));
+        }
+        assert_eq!(ImagePolicy::parse(None).err().as_deref(), Some("no config specified"));
+    }
+
+    #[test]
+    fn the_service_is_told_images_its_annotations_and_the_namespace() {
+        let pod = read(
+            "{metadata: {annotations: {a.image-policy.k8s.io/b: c, other: d}}, \
+             spec: {containers: [{name: a, image: i}], initContainers: [{name: b, image: j}], \
+             ephemeralContainers: [{name: e, image: k}]}}",
+        );
+        let expected =
+            "{containers: [{image: i}, {image: j}], annotations: {a.image-policy.k8s.io/b: c}, namespace: shop}";
+        assert_eq!(spec_of(&pod, &["containers", "initContainers"], "shop"), read(expected));
+    }
+}
