@@ -20,7 +20,7 @@ use super::report::{self, show_junit};
 use super::watch::Watch;
 use crate::author::Catalog;
 use crate::author::policies::case::Setting;
-use crate::author::suite::{self, Case, Counts, Coverage, Expected, Stage, Suite};
+use crate::author::suite::{self, Case, Counts, Coverage, Expected, Part, Stage, Suite};
 use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::yaml::{self, Located, Place};
@@ -452,7 +452,7 @@ fn examples_of(path: &Path, name: &str, is_valid: bool) -> Result<Vec<Case>, Str
         path: String::new(),
         object,
         old: old.clone(),
-        is_status: false,
+        part: Part::Object,
         setting: Setting::default(),
         expected: match &lines {
             Some(lines) => Expected::Lines(lines.clone()),

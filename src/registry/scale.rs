@@ -9,14 +9,13 @@ use std::sync::Arc;
 
 use crate::apply::{FieldManager, PathElement, ScaleFields};
 use crate::auth::UserInfo;
-use crate::crd::nested::{NestedError, nested_int, nested_str, set_nested, split_path};
-use crate::crd::{Scale, SelectorForm};
-use crate::kinds::workloads::selector;
+use crate::crd::Scale;
+use crate::crd::nested::{set_nested, split_path};
 use crate::meta::field::{Error, Path};
 use crate::meta::{Status, names, object_meta};
-use crate::object;
 use crate::value::{Value, go_quote};
 use crate::write::metadata::{check_name, ensure_namespace, metadata_mut};
+use crate::write::scale::{API_VERSION, KIND, of_object, set_replicas};
 
 use super::built_in::SCALE;
 use super::convert::Conversions;
@@ -25,8 +24,6 @@ use super::patch::{applied, apply_failed, decode_applied, merge_strategically, p
 use super::write::{Desired, Presence, Write, uid_precondition};
 use super::{PatchRequest, PatchType, Registry, Target, UpdateRequest, Warnings, Written};
 
-const API_VERSION: &str = "autoscaling/v1";
-const KIND: &str = "Scale";
 /// The replicas of an object that has none, while it is changed: a change must not leave them so.
 const NOT_SET: i32 = i32::MIN;
 /// What Go says of a body that it can't read.
@@ -48,7 +45,7 @@ pub(super) enum ScaleRequest<'a> {
 /// The Scale of `object`. A missing field of replicas is a 500, as there.
 pub(super) fn read(target: &Target, object: &Value) -> Result<Value, Status> {
     let scale = declared(target)?;
-    let (value, found) = from_object(scale, object).map_err(|error| Status::plain(500, &error.to_string()))?;
+    let (value, found) = of_object(scale, object).map_err(|error| Status::plain(500, &error.to_string()))?;
     if found {
         Ok(value)
     } else {
@@ -61,9 +58,7 @@ pub(super) fn read(target: &Target, object: &Value) -> Result<Value, Status> {
 
 /// The Scale of `object`, whether or not it has the field of replicas.
 pub(super) fn shown(target: &Target, object: &Value) -> Result<Value, Status> {
-    from_object(declared(target)?, object)
-        .map(|(scale, _)| scale)
-        .map_err(|error| Status::plain(500, &error.to_string()))
+    of_object(declared(target)?, object).map(|(scale, _)| scale).map_err(|error| Status::plain(500, &error.to_string()))
 }
 
 /// Writes the replicas of a Scale that was changed into the object that it stands for.
@@ -80,56 +75,6 @@ fn declared(target: &Target) -> Result<&Scale, Status> {
 /// The same object as [`Target`] of the kind that its Scale is of.
 fn as_scale(target: &Target) -> Target {
     Target { resource: Arc::clone(&SCALE), version: Arc::clone(SCALE.storage()), ..target.clone() }
-}
-
-/// The Scale of `object`, and whether the field of replicas is there.
-fn from_object(scale: &Scale, object: &Value) -> Result<(Value, bool), NestedError> {
-    let replicas = nested_int(object, &split_path(&scale.spec_replicas_path))?;
-    let status = nested_int(object, &split_path(&scale.status_replicas_path))?;
-    let selector = selector_of(scale, object)?;
-    let mut value = object! {
-        "apiVersion" => API_VERSION,
-        "kind" => KIND,
-        "metadata" => object! {},
-        "spec" => object! {},
-        "status" => object! { "replicas" => as_int32(status.unwrap_or_default()) },
-    };
-    for name in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
-        if let Some(found) = object.at(&["metadata", name]) {
-            metadata_mut(&mut value).insert(name, found.clone());
-        }
-    }
-    set_replicas(&mut value, as_int32(replicas.unwrap_or_default()));
-    if let (false, Some(Value::Object(status))) = (selector.is_empty(), value.get_mut("status")) {
-        status.insert("selector", Value::from(selector));
-    }
-    Ok((value, replicas.is_some()))
-}
-
-/// The selector as text; empty if there is none.
-fn selector_of(scale: &Scale, object: &Value) -> Result<String, NestedError> {
-    let Some(path) = &scale.label_selector_path else { return Ok(String::new()) };
-    let path = split_path(path);
-    match scale.selector_form {
-        SelectorForm::Text => nested_str(object, &path).map(|text| text.unwrap_or_default().to_owned()),
-        // Only a valid one is stored.
-        SelectorForm::Requirements => Ok(selector::text(object.at(&path)).unwrap_or_default()),
-        SelectorForm::Labels => Ok(selector::set_text(object.at(&path))),
-    }
-}
-
-/// Go cuts a number to its lower bits.
-const fn as_int32(number: i64) -> i64 {
-    number as i32 as i64
-}
-
-/// Go leaves a zero out of the spec, but not out of the status.
-fn set_replicas(scale: &mut Value, replicas: i64) {
-    let Some(Value::Object(spec)) = scale.get_mut("spec") else { return };
-    match replicas {
-        0 => _ = spec.remove("replicas"),
-        _ => _ = spec.insert("replicas", Value::Int(replicas)),
-    }
 }
 
 impl Registry {
@@ -186,7 +131,7 @@ impl Registry {
     ) -> Result<Written, Status> {
         let written = self.write(target, write, warnings).await?;
         let (object, _) =
-            from_object(declared(target)?, &written.object).map_err(|error| Status::bad_request(&error.to_string()))?;
+            of_object(declared(target)?, &written.object).map_err(|error| Status::bad_request(&error.to_string()))?;
         Ok(Written { created: false, object, encoded: None })
     }
 }
@@ -202,7 +147,7 @@ pub(super) fn scaled(
     let paths = replicas_paths(target);
     let failed = |error: &dyn fmt::Display| Status::plain(500, &error.to_string());
     let fields = ScaleFields::of(live, &paths).map_err(|error| failed(&error))?;
-    let (mut present, found) = from_object(scale, live).map_err(|error| failed(&error))?;
+    let (mut present, found) = of_object(scale, live).map_err(|error| failed(&error))?;
     if !found {
         set_replicas(&mut present, NOT_SET.into());
     }

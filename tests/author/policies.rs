@@ -200,6 +200,46 @@ fn a_snapshot_holds_what_policies_said() {
 }
 
 #[test]
+fn a_suite_scales() {
+    let suite = "\
+policies: [scales.yaml]
+base:
+  apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: web}
+  spec:
+    replicas: 2
+    selector: {matchLabels: {app: web}}
+    template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: nginx}]}}
+cases:
+- name: a little more
+  subresource: scale
+  oldPatch: []
+  patch: [{op: replace, path: /spec/replicas, value: 4}]
+  expect: {object: {kind: Scale, spec: {replicas: 4}, status: {selector: app=web}}}
+- name: too much
+  subresource: scale
+  oldPatch: []
+  patch: [{op: replace, path: /spec/replicas, value: 40}]
+  expect: {message: not so fast}
+";
+    let policies = POLICIES
+        .replace(
+            "[harbour.example.com], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [boats]",
+            "[apps], \
+                 apiVersions: [v1], operations: [UPDATE], resources: [deployments/scale]",
+        )
+        .replace("object.spec.length <= int(params.data.length)", "object.spec.replicas <= 2 * oldObject.spec.replicas")
+        .replace("'no boat is longer than ' + params.data.length", "'not so fast'")
+        .replace("string(object.spec.length)", "string(object.spec.replicas)")
+        .replace("object.spec.crew < 3", "object.spec.replicas < 100");
+    let folder = files("policies-scale", &[("a.suite.yaml", suite), ("scales.yaml", &policies)]);
+    let output = skiff(&folder, &["test", "a.suite.yaml"]);
+    let printed = text(&output.stdout);
+    assert!(printed.contains("ok   a little more\n  ok   too much\n"), "{printed}{}", text(&output.stderr));
+}
+
+#[test]
 fn what_a_suite_has_not_tried_of_policies_is_told() {
     let cases = SUITE.split("- name: a long boat").next().expect("there is a part before");
     let folder = files("policies-coverage", &[("a.suite.yaml", cases)]);

@@ -55,12 +55,44 @@ pub struct Case {
     pub object: Value,
     /// The object that is stored; `None` where one is created.
     pub old: Option<Value>,
-    /// Whether the write goes to `/status`.
-    pub is_status: bool,
+    /// Where the write goes.
+    pub part: Part,
     /// Who asks, where, and with which parameters.
     pub setting: Setting,
     /// What must come of it.
     pub expected: Expected,
+}
+
+/// What a write is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Part {
+    /// The object.
+    #[default]
+    Object,
+    /// Its `/status`.
+    Status,
+    /// Its `/scale`. The case has the objects that the Scales stand for.
+    Scale,
+}
+
+impl Part {
+    /// What `subresource` of a case names.
+    pub fn of(case: &Value) -> Self {
+        match case.str_at(&["subresource"]) {
+            "status" => Part::Status,
+            "scale" => Part::Scale,
+            _ => Part::Object,
+        }
+    }
+
+    /// As rules name it; empty for the object.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Part::Object => "",
+            Part::Status => "status",
+            Part::Scale => "scale",
+        }
+    }
 }
 
 /// What cases are run with.
@@ -158,7 +190,7 @@ struct Start<'s> {
     base: Option<&'s Value>,
     object: Value,
     old: Option<Value>,
-    is_status: bool,
+    part: Part,
     expect: Value,
 }
 
@@ -167,9 +199,9 @@ impl<'s> Start<'s> {
         let object = patched(written.get("object").or(base), written.get("patch"))?;
         let old = written.get("oldObject").or(base.filter(|_| written.get("oldPatch").is_some()));
         let old = old.map(|old| patched(Some(old), written.get("oldPatch"))).transpose()?;
-        let is_status = written.str_at(&["subresource"]) == "status";
+        let part = Part::of(written);
         let expect = written.get("expect").cloned().unwrap_or_else(|| object! {});
-        Ok(Start { written, base, object, old, is_status, expect })
+        Ok(Start { written, base, object, old, part, expect })
     }
 
     /// Adds the case, or one for each row of its table.
@@ -203,7 +235,7 @@ impl<'s> Start<'s> {
     fn case(&self, name: String, path: String, (object, old): (Value, Option<Value>), row: Option<&Value>) -> Case {
         let expect = row.and_then(|row| row.get("expect")).unwrap_or(&self.expect);
         let (setting, expected) = (Setting::decode(self.written, row), Expected::Stated(expect.clone()));
-        Case { name, path, object, old, is_status: self.is_status, setting, expected }
+        Case { name, path, object, old, part: self.part, setting, expected }
     }
 }
 
@@ -285,7 +317,9 @@ pub fn run(case: &Case, stage: &Stage<'_>, snapshot: Option<&Value>, coverage: &
 pub(super) fn ratcheted(kind: Option<&Kind>, case: &Case, checked: &Checked) -> Vec<String> {
     let mut ratcheted: Vec<String> = checked.ratcheted.iter().map(Error::to_string).collect();
     let is_update = case.old.is_some() && matches!(case.setting.operation, None | Some(Operation::Update));
-    let version = kind.and_then(|kind| kind.served(&case.object)).filter(|_| is_update);
+    // Of a scale what was checked is not what is shown.
+    let is_whole = case.part != Part::Scale;
+    let version = kind.and_then(|kind| kind.served(&case.object)).filter(|_| is_update && is_whole);
     let Some(version) = version else { return ratcheted };
     let is_told = |error: &Error| {
         let is_it = |known: &Error| (&known.field, &known.detail) == (&error.field, &error.detail);
@@ -294,7 +328,7 @@ pub(super) fn ratcheted(kind: Option<&Kind>, case: &Case, checked: &Checked) -> 
     // A write goes to the status, or to all else.
     let is_written = |error: &Error| {
         let is_of_status = error.field == "status" || error.field.starts_with("status.");
-        !version.status || is_of_status == case.is_status
+        !version.status || is_of_status == (case.part == Part::Status)
     };
     let of_schema = validate::validate_in(version.minor, &Path::ROOT, &checked.object, &version.structural);
     let forgiven = of_schema.iter().filter(|error| !is_told(error) && is_written(error)).map(Error::to_string);
@@ -305,7 +339,7 @@ pub(super) fn ratcheted(kind: Option<&Kind>, case: &Case, checked: &Checked) -> 
 
 /// The request of a case past policies and checks, with all warnings; `None` for a kind that is not known.
 pub(super) fn admit(case: &Case, stage: &Stage<'_>, coverage: &mut policies::coverage::Coverage) -> Option<Admitted> {
-    let options = Options { traces: true, is_status: case.is_status, ..Options::default() };
+    let options = Options { traces: true, is_status: case.part == Part::Status, ..Options::default() };
     let mut check = |object: &Value| match (stage.catalog.of(object), &case.old) {
         (Some(kind), Some(old)) => update(kind, object, old, options),
         (Some(kind), None) => create(kind, object, options),
@@ -327,7 +361,7 @@ pub(super) fn admit(case: &Case, stage: &Stage<'_>, coverage: &mut policies::cov
     let sent = Sent {
         object: &case.object,
         old: case.old.as_ref(),
-        subresource: if case.is_status { "status" } else { "" },
+        subresource: case.part.name(),
         operation: case.setting.operation,
     };
     let admitted = admission.admit(sent, &mut check, &mut |note| coverage.note(note));

@@ -8,6 +8,7 @@
 //! Source: `BeforeCreate` and `BeforeUpdate` of `k8s.io/apiserver/pkg/registry/rest`, release 1.37.
 
 pub mod metadata;
+pub mod scale;
 
 use crate::crd::ServedVersion;
 use crate::kinds::strategy::{Strategy, Subresource};

@@ -144,7 +144,7 @@ impl Workspace {
             path: String::new(),
             object: object.clone(),
             old: None,
-            is_status: false,
+            part: suite::Part::Object,
             setting: Setting::decode(&Value::Null, None),
             expected: Expected::Stated(Value::Null),
         };

@@ -3,7 +3,7 @@
 use super::shown::{number, shortened};
 use crate::author::policies::case::Setting;
 use crate::author::policies::is_policy;
-use crate::author::suite::{Case, Expected};
+use crate::author::suite::{Case, Expected, Part};
 use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::Value;
@@ -194,7 +194,7 @@ impl Inputs {
             path: String::new(),
             object,
             old: self.first(Pane::Old).map(|document| document.value.clone()),
-            is_status: request.str_at(&["subresource"]) == "status",
+            part: Part::of(&request),
             setting: Setting::decode(&request, None),
             expected: Expected::Stated(Value::Null),
         })

@@ -5,10 +5,14 @@ use std::collections::BTreeMap;
 use super::lookup::DEFAULT_NAMESPACE;
 use super::{Asked, Policies, Target, Tell, Who};
 use crate::author::{Catalog, Checked};
+use crate::crd::nested::{set_nested, split_path};
 use crate::meta::Status;
 use crate::policy::Operation;
 use crate::value::Value;
 use crate::write::metadata::metadata_mut;
+use crate::write::scale;
+
+const SCALE: &str = "scale";
 
 /// What requests meet.
 pub struct Admission<'a> {
@@ -31,7 +35,7 @@ pub struct Sent<'a> {
     pub object: &'a Value,
     /// What was there before.
     pub old: Option<&'a Value>,
-    /// `""` or `status`.
+    /// `""`, `status` or `scale`; the objects are whole ones all the same.
     pub subresource: &'a str,
     /// `None` for what follows from the object: an update of what was there, a connection for its options, else a creation.
     pub operation: Option<Operation>,
@@ -73,6 +77,9 @@ impl Admission<'_> {
     /// What becomes of a request. `check` is what its kind has against an object, and is asked about the object as mutating
     /// policies leave it. `None` where the kind is not known.
     pub fn admit(&self, sent: Sent<'_>, check: &mut dyn FnMut(&Value) -> Checked, tell: Tell<'_>) -> Option<Admitted> {
+        if sent.subresource == SCALE {
+            return self.admit_scale(sent, check, tell);
+        }
         let target = Target::of(sent.object, sent.subresource, self.catalog)?;
         let operation = sent.operation.unwrap_or_else(|| target.operation(sent.old.is_some()));
         let namespace = self.namespace_of(&target, sent.object);
@@ -101,6 +108,48 @@ impl Admission<'_> {
         })
     }
 
+    /// The update of a Scale. What the kind has against the object is asked with the replicas of the Scale in it.
+    fn admit_scale(
+        &self,
+        sent: Sent<'_>,
+        check: &mut dyn FnMut(&Value) -> Checked,
+        tell: Tell<'_>,
+    ) -> Option<Admitted> {
+        let refused = |status: Status| Admitted { denial: Some(Refusal::of(status)), ..Admitted::default() };
+        let whole = Target::of(sent.object, "", self.catalog)?;
+        let Some(fields) = &whole.version.scale else { return Some(refused(Status::not_found_generic())) };
+        let namespace = self.namespace_of(&whole, sent.object);
+        let scale_of = |object: &Value| {
+            let scale = scale::of_object(fields, &self.decoded(&whole, object, &namespace));
+            scale.map(|(scale, _)| scale).map_err(|error| Status::plain(500, &error.to_string()))
+        };
+        let (scale, old) = match (scale_of(sent.object), scale_of(sent.old.unwrap_or(sent.object))) {
+            (Ok(scale), Ok(old)) => (scale, old),
+            (Err(status), _) | (_, Err(status)) => return Some(refused(status)),
+        };
+        let target = Target::of(sent.object, SCALE, self.catalog)?;
+        let asked = Asked {
+            target: &target,
+            operation: Operation::Update,
+            old: &old,
+            name: sent.object.str_at(&["metadata", "name"]),
+            namespace: &namespace,
+            who: self.who,
+            catalog: self.catalog,
+            beside: self.beside,
+        };
+        let mut check_whole = |changed: &Value| {
+            let mut object = sent.object.clone();
+            let replicas = |scale: &Value| scale.at(&["spec", "replicas"]).and_then(Value::as_i64).unwrap_or_default();
+            if replicas(changed) != replicas(&scale) {
+                let path = split_path(&fields.spec_replicas_path);
+                set_nested(&mut object, &path, Value::Int(replicas(changed))).expect("the Scale was read from it");
+            }
+            check(&object)
+        };
+        Some(self.written(&asked, &scale, &mut check_whole, tell))
+    }
+
     fn written(
         &self,
         asked: &Asked<'_>,
@@ -121,7 +170,9 @@ impl Admission<'_> {
         let sends_options = asked.operation == Operation::Connect || asked.target.takes_others();
         let final_object = changed.as_ref().unwrap_or(object);
         admitted.is_mutated = changed.is_some();
-        admitted.checked = if sends_options {
+        admitted.checked = if asked.target.subresource == SCALE {
+            Checked { object: final_object.clone(), prepared: final_object.clone(), ..check(final_object) }
+        } else if sends_options {
             Checked { object: final_object.clone(), prepared: final_object.clone(), ..Checked::default() }
         } else {
             check(final_object)

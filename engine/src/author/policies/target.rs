@@ -34,7 +34,7 @@ pub enum TargetError {
 pub struct Target {
     /// As the manifest names it.
     pub version: Arc<ServedVersion>,
-    /// `""`, `status`, or another part.
+    /// `""`, `status`, `scale`, or another part.
     pub subresource: String,
     versions: Vec<Arc<ServedVersion>>,
     strategy: &'static dyn Strategy,
@@ -64,6 +64,11 @@ impl Target {
                 let has_it = |version: &Arc<ServedVersion>| version.status;
                 let versions = target.versions.iter().filter(|version| has_it(version)).cloned().collect();
                 Some(Target { subresource: subresource.to_owned(), versions, ..target })
+            }
+            "scale" => {
+                let has_it = |version: &&Arc<ServedVersion>| version.scale.is_some();
+                let versions = target.versions.iter().filter(has_it).cloned().collect();
+                Some(Target { subresource: subresource.to_owned(), versions, sent: Some(&kinds::SCALE), ..target })
             }
             _ => Some(Target { subresource: subresource.to_owned(), ..target }),
         }
@@ -185,6 +190,10 @@ impl Target {
 
     /// What an object in `version` is merged by; `None` where nothing is known of it.
     pub(super) fn types(&self, version: &ServedVersion) -> Option<TypeSchema> {
+        // What a part takes has types where its kind is of the version that the resource is served in.
+        if self.sent.is_some_and(|sent| sent.api_version() != version.api_version()) {
+            return None;
+        }
         if self.is_custom {
             return Some(TypeSchema::of_custom_resource(&version.structural, version.preserve_unknown_fields));
         }
@@ -206,6 +215,11 @@ impl Target {
         let is_patched = matches!(mutated, Mutated::Patched(_));
         let (Mutated::Merged(mut object) | Mutated::Patched(mut object)) = mutated;
         let unfit = |why: String| if is_patched { Misread::Broken(why) } else { Misread::Fault(why) };
+        if self.is_custom && self.sent.is_some() {
+            // Kubernetes can't make a custom resource's Scale of what a policy made of it.
+            let why = "request to convert CR to an invalid group/version: autoscaling/v1";
+            return Err(Misread::Fault(why.to_owned()));
+        }
         for name in ["apiVersion", "kind"] {
             if object.str_at(&[name]).is_empty() {
                 object.make_object().insert(name, before.get(name).cloned().unwrap_or_default());

@@ -23,7 +23,9 @@ spec:
     name: v1
     served: true
     storage: true
-    subresources: {status: {}}
+    subresources:
+      status: {}
+      scale: {specReplicasPath: .spec.crew, statusReplicasPath: .status.crew}
     schema:
       openAPIV3Schema:
         type: object
@@ -177,6 +179,68 @@ fn an_update_a_deletion_and_a_status_are_requests_of_their_own() {
     assert!(!denied(&many, None, "", Some(Operation::Delete)));
     assert!(!denied(&boat("spec: {}, status: {moored: true}"), Some(&few), "status", None));
     assert!(denied(&boat("spec: {}, status: {moored: false}"), Some(&few), "status", None));
+}
+
+/// What becomes of a Scale.
+fn scale(manifests: &[Value], object: &Value, old: Option<&Value>) -> Admitted {
+    let sent = Sent { object, old, subresource: "scale", operation: None };
+    admit(manifests, sent, "{}", &mut Coverage::default())
+}
+
+#[test]
+fn of_a_scale_policies_see_the_scales() {
+    let rule = validating(
+        "validations: [{expression: \"request.kind.kind == 'Scale' && request.subResource == 'scale' && \
+         object.kind == 'Scale' && object.spec.replicas <= oldObject.spec.replicas + 2\", message: too many at once}]",
+    );
+    let (few, more, many) = (boat("spec: {}"), boat("spec: {crew: 3}"), boat("spec: {crew: 9}"));
+    let denied = |object: &Value, old: Option<&Value>| scale(&rule, object, old).denial.map(|denial| denial.message);
+    assert_eq!(denied(&more, Some(&few)), None);
+    assert_eq!(denied(&many, None), None, "it is scaled to what it has");
+    let why = "boats.harbour.example.com \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: too \
+               many at once";
+    assert_eq!(denied(&many, Some(&few)).as_deref(), Some(why));
+    let deployment = |replicas: i64| {
+        read(&format!(
+            "{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: a}}, spec: {{replicas: {replicas}, \
+             selector: {{matchLabels: {{a: b}}}}, template: {{metadata: {{labels: {{a: b}}}}, \
+             spec: {{containers: [{{name: c, image: i}}]}}}}}}}}"
+        ))
+    };
+    assert!(denied(&deployment(4), Some(&deployment(1))).is_some());
+    assert!(denied(&deployment(3), Some(&deployment(1))).is_none());
+    assert_eq!(
+        denied(&read("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}"), None).as_deref(),
+        Some("the server could not find the requested resource")
+    );
+}
+
+#[test]
+fn a_scale_is_changed_by_policies_and_held_to_what_its_object_must_be() {
+    let text = "[JSONPatch{op: 'replace', path: '/spec/replicas', value: 5}]";
+    let five = policy(
+        "Mutating",
+        &format!(
+            "failurePolicy: Fail, reinvocationPolicy: Never, mutations: [{{patchType: JSONPatch, jsonPatch: {{expression: \
+             \"{text}\"}}}}]"
+        ),
+        "matchResources: {}",
+    );
+    let deployment = read(
+        "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: prod}, spec: {replicas: 2, selector: {matchLabels: \
+         {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}",
+    );
+    let admitted = scale(&five, &deployment, None);
+    assert_eq!((admitted.denial, admitted.checked.errors.len()), (None, 0));
+    assert_eq!(admitted.checked.object.at(&["spec", "replicas"]), Some(&Value::Int(5)));
+    assert_eq!(admitted.checked.object.str_at(&["kind"]), "Scale");
+    let denial =
+        scale(&five, &boat("spec: {crew: 2}"), None).denial.expect("the Scale of a custom resource can't be changed");
+    assert!(denial.message.contains("request to convert CR to an invalid group/version"), "{}", denial.message);
+    let mut below = deployment.clone();
+    below.at_mut(&["spec"]).expect("it is there").make_object().insert("replicas", Value::Int(-1));
+    let errors = scale(&[], &below, Some(&deployment)).checked.errors;
+    assert_eq!(errors.iter().map(|rejected| rejected.error.field.as_str()).collect::<Vec<_>>(), ["spec.replicas"]);
 }
 
 #[test]
