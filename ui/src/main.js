@@ -32,6 +32,8 @@ let pause;
 let question;
 function changed() {
   clearTimeout(pause);
+  // An answer about older texts would undo what the forms wrote since.
+  question?.abort();
   document.body.dataset.state = "typing";
   pause = setTimeout(evaluate, PAUSE_MS);
 }
@@ -54,8 +56,8 @@ async function evaluate() {
 function show(answer) {
   minors.removeAttribute("aria-invalid");
   versions.show(answer.minors);
-  showWho(answer.user);
-  params.show(answer.params, (param) => setRequest("/param", { param }, "The request can't be read: write the parameter into it by hand."));
+  // Forms that are being written from are ahead of the answer.
+  if (edits === 0) showForms(answer);
   const faults = answer.findings.filter(({ severity }) => severity === "error").length;
   verdict.show(answer.verdict, faults, answer.markers, jump);
   rules.show(rules.section(), answer.rules, { jump, bound: (wanted) => edit("/bound", wanted) });
@@ -65,6 +67,11 @@ function show(answer) {
   for (const [pane, view] of Object.entries(editors)) {
     mark(view, answer.markers.filter((marker) => marker.pane === pane));
   }
+}
+
+function showForms(answer) {
+  showWho(answer.user);
+  params.show(answer.params, (param) => setRequest("/param", { param }, "The request can't be read: write the parameter into it by hand."));
 }
 
 function jump(pane, line) {
@@ -90,15 +97,24 @@ function setWho() {
   return setRequest("/user", { user: { name: user.value.trim(), groups: names } }, "The request can't be read: write the user into it by hand.");
 }
 
-/** Takes over an edit of the request that the program makes. */
-async function setRequest(path, wanted, otherwise) {
-  try {
-    const { text: edited } = await ask(path, { ...texts(), ...wanted });
-    if (edited === null) return toast(otherwise);
-    setText(editors.request, edited);
-  } catch (error) {
-    toast(error.message);
-  }
+let edits = 0;
+let lastEdit = Promise.resolve();
+
+/** Takes over an edit of the request that the program makes, after those before it. */
+function setRequest(path, wanted, otherwise) {
+  edits += 1;
+  lastEdit = lastEdit.then(async () => {
+    try {
+      const { text: edited } = await ask(path, { ...texts(), ...wanted });
+      if (edited === null) return toast(otherwise);
+      setText(editors.request, edited);
+    } catch (error) {
+      toast(error.message);
+    } finally {
+      edits -= 1;
+    }
+  });
+  return lastEdit;
 }
 
 /** Takes over an edit of the definition that the program makes. */
