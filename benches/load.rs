@@ -3,9 +3,10 @@
 //!     cargo bench --bench load
 //!     cargo bench --bench load -- hanging-webhook
 //!     cargo bench --bench load -- deployments
+//!     cargo bench --bench load -- workloads
 //!     cargo bench --bench load -- soak
 //!
-//! The second and the third show one part of the first. The last takes two minutes: a thousand watches, a write each 10 ms, and one client that does not read.
+//! Those in the middle show one part of the first. The last takes two minutes: a thousand watches, a write each 10 ms, and one client that does not read.
 //!
 //! It measures from outside, and its clients share the machine with the server: the figures are bounds, to be compared with
 //! others of the same machine. Durable figures stand beside what the disk takes for one fdatasync.
@@ -45,6 +46,8 @@ const WAITING: usize = 150;
 const DEFINITIONS: usize = 500;
 const STARTS: usize = 10;
 const DEPLOYMENTS: usize = 1_000;
+/// What the status of a Deployment has whose pods are all ready.
+const READY: &[u8] = br#""readyReplicas":3"#;
 /// How long reads are counted.
 const READ_FOR: Duration = Duration::from_secs(4);
 
@@ -61,6 +64,9 @@ fn main() -> Result<(), Failure> {
     if std::env::args().any(|argument| argument == "deployments") {
         return deployments(&folder);
     }
+    if std::env::args().any(|argument| argument == "workloads") {
+        return workloads(&folder);
+    }
     row("fdatasync of 4 KiB, p50", millis(percentile(&mut fdatasyncs(&folder)?, 50)));
     start(&folder)?;
     definitions(&folder)?;
@@ -71,6 +77,7 @@ fn main() -> Result<(), Failure> {
     namespace(&folder)?;
     hanging_webhook(&folder)?;
     deployments(&folder)?;
+    workloads(&folder)?;
     fs::remove_dir_all(&folder)?;
     Ok(())
 }
@@ -116,6 +123,44 @@ fn deployments(folder: &Path) -> Result<(), Failure> {
     row("create a Deployment, p50", millis(deployment));
     row("create a custom object with its fields, p50", millis(custom));
     row("the one in times of the other", format!("{:.2}", deployment.as_secs_f64() / custom.as_secs_f64()));
+    Ok(())
+}
+
+/// From the first POST until the pods of all Deployments are ready, on simulated nodes.
+fn workloads(folder: &Path) -> Result<(), Failure> {
+    const COLLECTION: &str = "/apis/apps/v1/namespaces/default/deployments";
+    const LOOK_EVERY: Duration = Duration::from_millis(100);
+    let arguments = ["--store", "memory", "--profile", "cluster", "--simulate-nodes", "40,cpu=16,memory=64Gi"];
+    let server = Server::start(&folder.join("workloads"), &arguments)?;
+    let next = AtomicUsize::new(0);
+    let (begun, cpu) = (Instant::now(), server.processor_time()?);
+    let (created, took) = side_by_side(&server, |client| {
+        let mut done = 0;
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= DEPLOYMENTS {
+                return Ok(done);
+            }
+            let labels = format!(r#"{{"app":"web-{at}"}}"#);
+            let body = format!(
+                r#"{{"apiVersion":"apps/v1","kind":"Deployment","metadata":{{"name":"web-{at}"}},"spec":{{"replicas":3,
+                "selector":{{"matchLabels":{labels}}},"template":{{"metadata":{{"labels":{labels}}},"spec":{{"containers":[
+                {{"name":"web","image":"example.com/web:1","resources":{{"requests":{{"cpu":"10m"}}}}}}]}}}}}}}}"#
+            );
+            client.expect(201, "POST", COLLECTION, body.as_bytes())?;
+            done += 1;
+        }
+    })?;
+    let mut client = server.connect()?;
+    let is_ready = |list: &[u8]| list.windows(READY.len()).filter(|window| *window == READY).count() == DEPLOYMENTS;
+    while !is_ready(&client.expect(200, "GET", COLLECTION, b"")?) {
+        thread::sleep(LOOK_EVERY);
+    }
+    let took_all = begun.elapsed();
+    row("Deployments created beside their controllers", per_second(created, took));
+    row("1,000 Deployments of 3 pods, first POST to ready", millis(took_all));
+    row("processor time of the server for them", millis(server.processor_time()? - cpu));
+    row("memory with them", mebibytes(server.resident_bytes()?));
     Ok(())
 }
 
@@ -292,7 +337,11 @@ fn objects(folder: &Path, durability: &str) -> Result<(), Failure> {
     row("get by one client", micros(begun.elapsed() / OBJECTS as u32));
     row("processor time of the server for a get", micros((server.processor_time()? - cpu) / OBJECTS as u32));
 
-    for (what, path) in [("lists of 5,000", collection.clone()), ("lists of 500", format!("{collection}?limit=500"))] {
+    for (what, path) in [
+        ("lists of 5,000", collection.clone()),
+        ("lists of 500", format!("{collection}?limit=500")),
+        ("lists by a label that none of 5,000 has", format!("{collection}?labelSelector=app%3Dnone")),
+    ] {
         let cpu = server.processor_time()?;
         let (lists, took) = side_by_side(&server, |client| {
             let (begun, mut done) = (Instant::now(), 0);
