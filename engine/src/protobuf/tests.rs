@@ -6,7 +6,7 @@ use super::messages::OPEN_API_V2;
 use super::*;
 use crate::kinds;
 use crate::types::Message;
-use crate::value::{Value, json};
+use crate::value::{Value, json, with_a_deep_stack};
 
 fn value(text: &str) -> Value {
     json::decode(text.as_bytes()).expect("the text is JSON")
@@ -178,12 +178,6 @@ fn malformed_bytes_are_told_in_gos_words() {
     ] {
         assert_eq!(open(body).map_err(|error| error.to_string()), Err(expected.to_owned()));
     }
-}
-
-/// Deep values need the stack that the server's threads have.
-fn with_a_deep_stack(test: impl FnOnce() + Send + 'static) {
-    let thread = std::thread::Builder::new().stack_size(64 << 20).spawn(test).expect("there is memory for a stack");
-    thread.join().expect("the test holds");
 }
 
 /// A definition whose schema is nested `levels` times in `not`.

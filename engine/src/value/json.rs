@@ -898,6 +898,7 @@ pub fn encode_string(text: &str, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::with_a_deep_stack;
 
     #[track_caller]
     fn check(text: &str, canonical: &str) {
@@ -983,15 +984,10 @@ mod tests {
     #[test]
     fn nesting_ends_at_the_limit() {
         let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
-        std::thread::Builder::new()
-            .stack_size(64 << 20)
-            .spawn(move || {
-                check(&nested(DEPTH_MAX), &nested(DEPTH_MAX));
-                check_error(nested(DEPTH_MAX + 1).as_bytes(), "invalid character '[' exceeded max depth");
-            })
-            .unwrap()
-            .join()
-            .unwrap();
+        with_a_deep_stack(move || {
+            check(&nested(DEPTH_MAX), &nested(DEPTH_MAX));
+            check_error(nested(DEPTH_MAX + 1).as_bytes(), "invalid character '[' exceeded max depth");
+        });
     }
 
     #[test]

@@ -202,6 +202,13 @@ macro_rules! object {
     }};
 }
 
+/// Runs `test` with the stack that the server's threads have: deep values need it.
+#[cfg(test)]
+pub(crate) fn with_a_deep_stack(test: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().stack_size(64 << 20).spawn(test).expect("there is memory for a stack");
+    thread.join().expect("the test holds");
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

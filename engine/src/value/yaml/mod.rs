@@ -545,7 +545,7 @@ fn push_go_syntax(text: &mut String, value: &Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::json;
+    use crate::value::{json, with_a_deep_stack};
 
     #[track_caller]
     fn check(yaml: &str, json: &str) {
@@ -656,9 +656,10 @@ mod tests {
         for level in 1..12 {
             text.push_str(&nested(level, &format!("*a{}", level - 1)));
         }
-        let decoded = std::thread::Builder::new().stack_size(64 << 20).spawn(move || decode(text.as_bytes()));
-        let error = decoded.expect("a thread").join().expect("no panic").expect_err("it is too deep");
-        assert_eq!(error.to_string(), "invalid character '[' exceeded max depth");
+        with_a_deep_stack(move || {
+            let error = decode(text.as_bytes()).expect_err("it is too deep");
+            assert_eq!(error.to_string(), "invalid character '[' exceeded max depth");
+        });
     }
 
     #[test]
