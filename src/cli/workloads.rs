@@ -12,9 +12,6 @@ use crate::http::WantedWorkloads;
 
 /// How many nodes the profile `cluster` has, where nothing is said.
 const CLUSTER_NODES: usize = 3;
-/// What nodes need that are simulated.
-const WITH_NODES: [&str; 4] =
-    ["simulated-nodes", "kube-scheduler", "node-lifecycle-controller", "taint-eviction-controller"];
 
 /// The options.
 #[derive(Args)]
@@ -71,10 +68,7 @@ impl Workloads {
             ProfileArg::Cluster => Profile::Cluster,
         };
         let switches = Switches::parse(&self.controllers, profile)?;
-        // One that is named, also to be left out, stays as it is.
-        let is_named = |name: &&str| self.controllers.iter().any(|item| item.trim_start_matches('-') == *name);
-        let beside: Vec<&str> = WITH_NODES.into_iter().filter(|name| !is_named(name)).collect();
-        Ok(if self.simulate_nodes.is_some() { switches.with(&beside) } else { switches })
+        Ok(if self.simulate_nodes.is_some() { switches.with_those_for_nodes(&self.controllers) } else { switches })
     }
 
     /// The nodes that are simulated, without stages.

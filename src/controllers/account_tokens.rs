@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::client::{Client, Kind, read};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::switches::{Means, Running};
+use super::workload::{Means, Running};
 use crate::auth::{SecretClaims, TokenIssuer};
 use crate::meta::Status;
 use crate::store::{Collection, Entry, Stored};

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::changes::Controller;
+use super::identity::service_account;
 use super::queue::{Progress, Queue};
-use super::service_account;
 use crate::kinds::RBAC_GROUP;
 use crate::meta::Status;
 use crate::meta::selector::LabelSelector;

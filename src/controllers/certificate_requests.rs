@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::authority::Sign;
 use super::client::{Client, Kind, left, sooner, time_at, written};
 use super::conditions::{self, holds};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::switches::{Means, Running};
+use super::workload::{Means, Running};
 use crate::auth::{Attributes, Authorizer as _, ResourceAttributes, UserInfo};
 use crate::kinds::certificates::{Request, RequestError, blocks};
 use crate::meta::Status;
@@ -34,15 +35,6 @@ const VALID_MIN_S: i64 = 600;
 /// After which requests go that are decided, and those that are not.
 const DECIDED_S: i64 = 3600;
 const PENDING_S: i64 = 24 * 3600;
-
-/// Who signs requests: the authority that the server's clients have their certificates from.
-pub trait Sign: Send + Sync {
-    /// A certificate in PEM for a request in DER, with usages in Kubernetes' words.
-    ///
-    /// # Errors
-    /// Why there can be none.
-    fn sign(&self, request: &[u8], usages: &[&str], valid_for: Duration) -> Result<String, String>;
-}
 
 struct Approving {
     client: Client,

@@ -9,7 +9,8 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::queue::{Progress, Queue};
 use crate::meta::Status;
-use crate::store::{Entry, Moment, Storage};
+use crate::registry::Registry;
+use crate::store::{At, Collection, Entry, Moment, Storage};
 
 /// How long a controller waits before it starts anew.
 const ANEW_AFTER: Duration = Duration::from_millis(500);
@@ -88,6 +89,22 @@ async fn try_see_to<C: Controller>(controller: &C, key: C::Key) -> (C::Key, Prog
         }
     };
     (key, progress)
+}
+
+/// Queues what each object of a collection is about, by its key; returns the moment after which changes are to be taken in.
+pub(super) async fn queue_all(
+    registry: &Registry,
+    collection: &Collection,
+    queue: &mut Queue<String>,
+    about: impl Fn(&str) -> String,
+) -> Result<Moment, Status> {
+    // Before the state is read: what changes meanwhile is seen twice rather than never.
+    let before = registry.storage.now();
+    let snapshot = registry.storage.snapshot(collection, At::Newest).await;
+    let snapshot = snapshot.map_err(|_| Status::internal_error("what is stored can't be read"))?;
+    let now = Instant::now();
+    snapshot.range("", None).for_each(|stored| queue.add(about(&stored.key), now));
+    Ok(before)
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::identity::{CONTROLLER_MANAGER, service_account};
 use super::recorder::{Recorder, Told};
-use super::{CONTROLLER_MANAGER, service_account};
 use crate::auth::UserInfo;
 use crate::meta::{Status, time};
 use crate::object;

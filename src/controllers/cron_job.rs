@@ -13,7 +13,7 @@ use super::family::Family;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::schedule::Schedule;
-use super::switches::{Means, Running};
+use super::workload::{Means, Running};
 use crate::meta::{Status, time_zone};
 use crate::object;
 use crate::store::{Collection, Entry};

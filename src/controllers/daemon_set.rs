@@ -16,7 +16,7 @@ use super::pod_control::{create_pods, delete_pods};
 use super::pods::{self, Availability};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::switches::{Means, Running};
+use super::workload::{Means, Running};
 use super::{conditions, nodes};
 use crate::meta::Status;
 use crate::object;

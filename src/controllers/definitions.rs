@@ -5,8 +5,9 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::changes::Controller;
+use super::changes::queue_all;
+use super::identity::{MANAGER, user};
 use super::queue::{Progress, Queue};
-use super::{MANAGER, queue_all, user};
 use crate::crd::definition::Condition;
 use crate::crd::names::{self, condition};
 use crate::crd::strategy::CLEANUP_FINALIZER;

@@ -14,7 +14,7 @@ use super::conditions::{self, Said};
 use super::pods;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::switches::{Means, Running};
+use super::workload::{Means, Running};
 use crate::kinds::pod_object::eviction;
 use crate::meta::Status;
 use crate::object;

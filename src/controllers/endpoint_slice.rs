@@ -9,7 +9,7 @@ use super::family::reference;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::services::{self, Member, SERVICES, Services, is_headless};
-use super::switches::{Means, Running};
+use super::workload::{Means, Running};
 use crate::meta::Status;
 use crate::object;
 use crate::store::{Collection, Entry};

@@ -22,7 +22,7 @@ use super::pod_control::{create_pods, delete_pods};
 use super::pods;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::switches::{Means, Running};
+use super::workload::{Means, Running};
 use crate::meta::Status;
 use crate::object;
 use crate::store::{Collection, Entry};

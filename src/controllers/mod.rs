@@ -10,9 +10,11 @@
 //! read from the log, and a reader that falls behind what the log keeps starts anew.
 //!
 //! Those that make workloads go on share more ([`reconcile`]): what they read and write ([`client`]), events ([`recorder`]), who
-//! owns what ([`family`]). Each of them is one file, which only the table of switches names; what it decides is a pure
+//! owns what ([`family`]). Each of them is one file, which only the table below names; what it decides is a pure
 //! function of objects and the time.
 
+mod identity;
+mod authority;
 mod queue;
 mod changes;
 mod metadata;
@@ -27,6 +29,7 @@ mod recorder;
 mod reconcile;
 mod family;
 mod conditions;
+mod workload;
 mod pods;
 mod template_hash;
 mod amounts;
@@ -55,165 +58,42 @@ mod scheduler;
 mod node_lifecycle;
 mod taint_eviction;
 mod switches;
+mod run;
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use tokio::sync::Notify;
-use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::Instant;
-use uuid::Uuid;
-
-use self::aggregation::Aggregation;
-use self::definitions::Definitions;
-use self::garbage::Garbage;
-use self::namespace_content::NamespaceContent;
-use self::namespaces::Namespaces;
-use self::policy_types::PolicyTypes;
-use self::queue::Queue;
-use self::recorder::Recorder;
-use self::switches::Means;
-use crate::auth::{TokenIssuer, UserInfo};
-use crate::meta::Status;
-use crate::processor::background;
-use crate::registry::Registry;
-use crate::store::{At, Collection, Moment, Storage};
+use self::workload::Workload;
 
 pub use self::aggregation::aggregate_roles;
-pub use self::certificate_requests::Sign;
+pub use self::authority::{Authority, Sign};
+pub use self::run::start;
 pub use self::simulated::{NodePlan, Stage};
 pub use self::switches::{Controller, Profile, Switches, UnknownController};
 
-/// Who the controllers are to the registry.
-const USER: &str = "system:apiserver";
-/// The manager of the fields that they set.
-const MANAGER: &str = "kube-apiserver";
-/// The manager of the fields that the controllers of Kubernetes' controller manager set.
-const CONTROLLER_MANAGER: &str = "kube-controller-manager";
-const LEASE: &str = "controllers";
-const LEASE_TTL: Duration = Duration::from_secs(15);
-const LEASE_RENEWED_EVERY: Duration = Duration::from_secs(5);
-
-/// The authority of the server's clients.
-#[derive(Clone, Default)]
-pub struct Authority {
-    /// Its certificate.
-    pub certificate_pem: String,
-    /// Who signs with its key; `None` where the key is not here.
-    pub signer: Option<Arc<dyn Sign>>,
-    /// Who issues tokens of service accounts; `None` where none are issued.
-    pub issuer: Option<Arc<TokenIssuer>>,
-}
-
-/// Runs the controllers that are on for as long as this process holds the lease.
-///
-/// The certificate of the authority is published in every namespace. Nothing is done before `begin` is notified: what controllers write is not
-/// to be waited for by those who only want to start.
-pub fn start(
-    registry: Arc<Registry>,
-    switches: Switches,
-    nodes: NodePlan,
-    authority: Authority,
-    begin: Arc<Notify>,
-) -> JoinHandle<()> {
-    tokio::spawn(async move {
-        begin.notified().await;
-        let holder = Uuid::new_v4().to_string();
-        loop {
-            if has_lease(&registry, &holder).await {
-                // They end when it is dropped.
-                let _running = run(&registry, switches, &nodes, &authority);
-                lose_lease(&registry, &holder).await;
-            }
-            tokio::time::sleep(LEASE_RENEWED_EVERY).await;
-        }
-    })
-}
-
-fn run(registry: &Arc<Registry>, switches: Switches, nodes: &NodePlan, authority: &Authority) -> JoinSet<()> {
-    let mut running = JoinSet::new();
-    let storage = || registry.storage.clone();
-    running.spawn(run_one(storage(), Definitions { registry: Arc::clone(registry) }));
-    if switches.is_on(Controller::Namespaces) {
-        running.spawn(run_one(storage(), Namespaces { registry: Arc::clone(registry) }));
-    }
-    let (accounts, publishes) = (switches.is_on(Controller::Accounts), switches.is_on(Controller::Authority));
-    if accounts || publishes {
-        let content = NamespaceContent {
-            registry: Arc::clone(registry),
-            accounts,
-            authority_pem: publishes.then(|| authority.certificate_pem.clone()),
-        };
-        running.spawn(run_one(storage(), content));
-    }
-    if switches.is_on(Controller::Aggregation) {
-        running.spawn(run_one(storage(), Aggregation { registry: Arc::clone(registry) }));
-    }
-    if switches.is_on(Controller::PolicyTypes) {
-        running.spawn(run_one(storage(), PolicyTypes { registry: Arc::clone(registry) }));
-    }
-    if switches.is_on(Controller::Garbage) {
-        running.spawn(run_one(storage(), Garbage::new(Arc::clone(registry))));
-    }
-    if switches.has_workloads() {
-        let means = Means {
-            registry: Arc::clone(registry),
-            recorder: Recorder::start(registry),
-            nodes: nodes.clone(),
-            authority: authority.clone(),
-        };
-        switches.start_workloads(&means, &mut running);
-    }
-    running
-}
-
-/// Runs a controller, which may compute for long.
-async fn run_one<C: changes::Controller>(storage: Storage, controller: C) {
-    background(changes::run(storage, controller)).await;
-}
-
-async fn has_lease(registry: &Registry, holder: &str) -> bool {
-    match registry.storage.lease(LEASE, holder, LEASE_TTL).await {
-        Ok(held) => held,
-        Err(error) => {
-            tracing::warn!(%error, "the lease of the controllers could not be renewed");
-            false
-        }
-    }
-}
-
-/// Renews the lease until it is another's.
-async fn lose_lease(registry: &Registry, holder: &str) {
-    loop {
-        tokio::time::sleep(LEASE_RENEWED_EVERY).await;
-        if !has_lease(registry, holder).await {
-            return;
-        }
-    }
-}
-
-/// Queues what each object of a collection is about, by its key; returns the moment after which changes are to be taken in.
-async fn queue_all(
-    registry: &Registry,
-    collection: &Collection,
-    queue: &mut Queue<String>,
-    about: impl Fn(&str) -> String,
-) -> Result<Moment, Status> {
-    // Before the state is read: what changes meanwhile is seen twice rather than never.
-    let before = registry.storage.now();
-    let snapshot = registry.storage.snapshot(collection, At::Newest).await;
-    let snapshot = snapshot.map_err(|_| Status::internal_error("what is stored can't be read"))?;
-    let now = Instant::now();
-    snapshot.range("", None).for_each(|stored| queue.add(about(&stored.key), now));
-    Ok(before)
-}
-
-fn user() -> UserInfo {
-    UserInfo::authenticated(USER, vec![UserInfo::MASTERS.to_owned()])
-}
-
-/// Who a controller of Kubernetes' controller manager is to webhooks.
-fn service_account(name: &str) -> UserInfo {
-    const NAMESPACE: &str = "kube-system";
-    UserInfo::authenticated(UserInfo::account_name(NAMESPACE, name), UserInfo::account_groups(NAMESPACE))
-}
+/// The controllers of workloads.
+const WORKLOADS: [Workload; 23] = [
+    Workload::new(["deployment-controller", "deployment"], deployment::start),
+    Workload::new(["replicaset-controller", "replicaset"], replica_set::start),
+    Workload::new(["replicationcontroller-controller", "replicationcontroller"], replica_set::start_replication),
+    Workload::new(["statefulset-controller", "statefulset"], stateful_set::start),
+    Workload::new(["daemonset-controller", "daemonset"], daemon_set::start),
+    Workload::new(["job-controller", "job"], job::start),
+    Workload::new(["cronjob-controller", "cronjob"], cron_job::start),
+    Workload::new(["ttl-after-finished-controller", "ttl-after-finished"], time_to_live::start),
+    Workload::new(["persistentvolume-binder-controller", "persistentvolume-binder"], volumes::start),
+    Workload::new(["persistentvolumeclaim-protection-controller", "pvc-protection"], volumes::start_protection),
+    Workload::new(["resourcequota-controller", "resourcequota"], quota::start),
+    Workload::new(["endpointslice-controller", "endpointslice"], endpoint_slice::start),
+    Workload::new(["endpoints-controller", "endpoint"], endpoints::start),
+    Workload::new(["disruption-controller", "disruption"], disruption::start),
+    Workload::new(["horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"], autoscaler::start),
+    Workload::new(
+        ["certificatesigningrequest-approving-controller", "csrapproving"],
+        certificate_requests::start_approving,
+    ),
+    Workload::new(["certificatesigningrequest-signing-controller", "csrsigning"], certificate_requests::start_signing),
+    Workload::new(["certificatesigningrequest-cleaner-controller", "csrcleaner"], certificate_requests::start_cleaning),
+    Workload::new(["serviceaccount-token-controller", "serviceaccount-token"], account_tokens::start),
+    Workload::for_nodes(["simulated-nodes", "simulated-nodes"], simulated::start),
+    Workload::for_nodes(["kube-scheduler", "scheduler"], scheduler::start),
+    Workload::for_nodes(["node-lifecycle-controller", "nodelifecycle"], node_lifecycle::start),
+    Workload::for_nodes(["taint-eviction-controller", "taint-eviction-controller"], taint_eviction::start),
+];

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::changes::Controller;
+use super::changes::queue_all;
+use super::identity::{CONTROLLER_MANAGER, user};
 use super::queue::{Progress, Queue};
-use super::{CONTROLLER_MANAGER, queue_all, user};
 use crate::kinds;
 use crate::meta::Status;
 use crate::object;

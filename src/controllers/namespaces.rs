@@ -8,9 +8,10 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::changes::Controller;
+use super::changes::queue_all;
+use super::identity::{CONTROLLER_MANAGER, service_account};
 use super::metadata::{self, Going};
 use super::queue::{Progress, Queue};
-use super::{CONTROLLER_MANAGER, queue_all, service_account};
 use crate::kinds;
 use crate::meta::{Revision, Status};
 use crate::object;

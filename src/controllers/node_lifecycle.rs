@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::client::{Client, NODES, written};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::switches::{Means, Running};
+use super::workload::{Means, Running};
 use crate::kinds::pod_object::conditions;
 use crate::meta::Status;
 use crate::object;

@@ -7,8 +7,9 @@
 use std::sync::Arc;
 
 use super::changes::Controller;
+use super::changes::queue_all;
+use super::identity::service_account;
 use super::queue::{Progress, Queue};
-use super::{queue_all, service_account};
 use crate::meta::Status;
 use crate::object;
 use crate::policy::type_check::{self, Warning};

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::client::{Client, Kind, read};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::switches::{Means, Running};
+use super::workload::{Means, Running};
 use crate::kinds::quota::{Counted, all_match};
 use crate::meta::Status;
 use crate::meta::quantity::Quantity;

@@ -11,7 +11,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 
-use super::CONTROLLER_MANAGER;
+use super::identity::CONTROLLER_MANAGER;
 use crate::meta::{Status, time};
 use crate::object;
 use crate::registry::{FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings};
@@ -185,7 +185,7 @@ async fn count_again(registry: &Registry, namespace: &str, name: &str, count: i6
         dry_run: false,
         options: Value::Null,
     };
-    registry.patch(&target, &super::user(), &request, &mut Warnings::default()).await.map(drop)
+    registry.patch(&target, &super::identity::user(), &request, &mut Warnings::default()).await.map(drop)
 }
 
 #[cfg(test)]

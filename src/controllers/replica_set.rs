@@ -15,7 +15,7 @@ use super::pod_control::{create_pods, delete_pods};
 use super::pods::{self, Availability};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::switches::Means;
+use super::workload::Means;
 use crate::meta::Status;
 use crate::object;
 use crate::store::{Collection, Entry};
@@ -171,12 +171,12 @@ impl ReplicaSets {
 }
 
 /// Starts the controller of ReplicaSets.
-pub(super) fn start(means: &Means) -> super::switches::Running {
+pub(super) fn start(means: &Means) -> super::workload::Running {
     Box::pin(super::reconcile::run(Arc::clone(&means.registry), ReplicaSets::new(means)))
 }
 
 /// Starts the controller of ReplicationControllers.
-pub(super) fn start_replication(means: &Means) -> super::switches::Running {
+pub(super) fn start_replication(means: &Means) -> super::workload::Running {
     Box::pin(super::reconcile::run(Arc::clone(&means.registry), ReplicaSets::of_replication_controllers(means)))
 }
 

@@ -16,7 +16,7 @@ use super::history::{self, POD_HASH};
 use super::pods::{self, Availability};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::switches::{Means, Running};
+use super::workload::{Means, Running};
 use crate::meta::Status;
 use crate::object;
 use crate::store::{Collection, Entry};

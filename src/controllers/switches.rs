@@ -4,20 +4,11 @@
 //! all. The others, which make workloads go on, run where they are named; until then they cost nothing.
 
 use std::fmt;
-use std::pin::Pin;
-use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use super::client::Client;
-use super::recorder::Recorder;
-use super::simulated::NodePlan;
-use super::{
-    Authority, account_tokens, autoscaler, certificate_requests, cron_job, daemon_set, deployment, disruption,
-    endpoint_slice, endpoints, job, node_lifecycle, quota, replica_set, scheduler, simulated, stateful_set,
-    taint_eviction, time_to_live, volumes,
-};
-use crate::registry::Registry;
+use super::WORKLOADS;
+use super::workload::Means;
 
 /// A controller that can be switched off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,54 +37,6 @@ const NAMES: [(Controller, [&str; 2]); 6] = [
     (Controller::PolicyTypes, ["validatingadmissionpolicy-status-controller", "validatingadmissionpolicy-status"]),
 ];
 
-/// What the controllers of workloads are started with.
-pub(super) struct Means {
-    pub registry: Arc<Registry>,
-    pub recorder: Recorder,
-    /// The nodes that are simulated.
-    pub nodes: NodePlan,
-    /// The authority of clients, and who signs with its key and issues tokens, as far as they are here.
-    pub authority: Authority,
-}
-
-impl Means {
-    /// A client for the controller of that service account.
-    pub fn client(&self, account: &'static str) -> Client {
-        Client::new(&self.registry, &self.recorder, account)
-    }
-}
-
-/// A controller at work, for as long as it is not dropped.
-pub(super) type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// Each controller of workloads: its name, an earlier or shorter one that means the same, and how it is started.
-type Workload = ([&'static str; 2], fn(&Means) -> Running);
-const WORKLOADS: [Workload; 23] = [
-    (["deployment-controller", "deployment"], deployment::start),
-    (["replicaset-controller", "replicaset"], replica_set::start),
-    (["replicationcontroller-controller", "replicationcontroller"], replica_set::start_replication),
-    (["statefulset-controller", "statefulset"], stateful_set::start),
-    (["daemonset-controller", "daemonset"], daemon_set::start),
-    (["job-controller", "job"], job::start),
-    (["cronjob-controller", "cronjob"], cron_job::start),
-    (["ttl-after-finished-controller", "ttl-after-finished"], time_to_live::start),
-    (["persistentvolume-binder-controller", "persistentvolume-binder"], volumes::start),
-    (["persistentvolumeclaim-protection-controller", "pvc-protection"], volumes::start_protection),
-    (["resourcequota-controller", "resourcequota"], quota::start),
-    (["endpointslice-controller", "endpointslice"], endpoint_slice::start),
-    (["endpoints-controller", "endpoint"], endpoints::start),
-    (["disruption-controller", "disruption"], disruption::start),
-    (["horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"], autoscaler::start),
-    (["certificatesigningrequest-approving-controller", "csrapproving"], certificate_requests::start_approving),
-    (["certificatesigningrequest-signing-controller", "csrsigning"], certificate_requests::start_signing),
-    (["certificatesigningrequest-cleaner-controller", "csrcleaner"], certificate_requests::start_cleaning),
-    (["serviceaccount-token-controller", "serviceaccount-token"], account_tokens::start),
-    (["simulated-nodes", "simulated-nodes"], simulated::start),
-    (["kube-scheduler", "scheduler"], scheduler::start),
-    (["node-lifecycle-controller", "nodelifecycle"], node_lifecycle::start),
-    (["taint-eviction-controller", "taint-eviction-controller"], taint_eviction::start),
-];
-
 /// What `*` stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
@@ -104,7 +47,7 @@ pub enum Profile {
     Cluster,
 }
 
-/// Which of the controllers run, in the order of [`NAMES`] and of [`WORKLOADS`].
+/// Which of the controllers run, in the order of `NAMES` and of `WORKLOADS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Switches([bool; NAMES.len()], [bool; WORKLOADS.len()]);
 
@@ -120,7 +63,7 @@ impl fmt::Display for UnknownController {
 }
 
 fn all_names() -> impl Iterator<Item = [&'static str; 2]> {
-    NAMES.iter().map(|(_, names)| *names).chain(WORKLOADS.iter().map(|(names, _)| *names))
+    NAMES.iter().map(|(_, names)| *names).chain(WORKLOADS.iter().map(|workload| workload.names))
 }
 
 impl Switches {
@@ -135,10 +78,11 @@ impl Switches {
         NAMES.iter().zip(self.0).any(|((known, _), is_on)| *known == controller && is_on)
     }
 
-    /// Those that run, and those of `names` beside.
-    pub fn with(mut self, names: &[&str]) -> Self {
-        for ((known, _), is_on) in WORKLOADS.iter().zip(&mut self.1) {
-            *is_on |= known.iter().any(|known| names.contains(known));
+    /// Those that run, and those that simulated nodes are of no use without, unless `list` names them.
+    pub fn with_those_for_nodes(mut self, list: &[String]) -> Self {
+        let is_named = |names: [&str; 2]| list.iter().any(|item| names.contains(&item.trim_start_matches('-')));
+        for (workload, is_on) in WORKLOADS.iter().zip(&mut self.1) {
+            *is_on |= workload.is_for_nodes && !is_named(workload.names);
         }
         self
     }
@@ -150,8 +94,8 @@ impl Switches {
 
     /// Starts the controllers of workloads that are on.
     pub(super) fn start_workloads(self, means: &Means, running: &mut JoinSet<()>) {
-        for ((_, start), _) in WORKLOADS.iter().zip(self.1).filter(|(_, is_on)| *is_on) {
-            running.spawn(start(means));
+        for (workload, _) in WORKLOADS.iter().zip(self.1).filter(|(_, is_on)| *is_on) {
+            running.spawn((workload.start)(means));
         }
     }
 
@@ -175,7 +119,7 @@ impl Switches {
                 None => is_of_profile && list.iter().any(|item| *item == "*"),
             }
         };
-        let workloads = WORKLOADS.map(|(names, _)| is_on(names, profile == Profile::Cluster));
+        let workloads = WORKLOADS.map(|workload| is_on(workload.names, profile == Profile::Cluster));
         Ok(Switches(NAMES.map(|(_, names)| is_on(names, true)), workloads))
     }
 }
@@ -215,11 +159,22 @@ mod tests {
         };
         assert!(!parse("*", Profile::Server).contains(&true));
         assert!(!parse("*", Profile::Cluster).contains(&false));
-        let names: Vec<&str> = WORKLOADS.iter().map(|([name, _], _)| *name).collect();
+        let names: Vec<&str> = WORKLOADS.iter().map(|workload| workload.names[0]).collect();
         let one = parse(&format!("*,{}", names[0]), Profile::Server);
         assert!(one[0] && !one[1..].contains(&true));
         let others = parse(&format!("*,-{}", names[0]), Profile::Cluster);
         assert!(!others[0] && !others[1..].contains(&false));
-        assert_eq!(Switches::NONE.with(&[names[1]]).1[..2], [false, true]);
+    }
+
+    #[test]
+    fn simulated_nodes_bring_what_they_need_unless_it_is_named() {
+        let names_on = |list: &[&str]| {
+            let list: Vec<_> = list.iter().map(|item| (*item).to_owned()).collect();
+            let Switches(_, on) = Switches::NONE.with_those_for_nodes(&list);
+            WORKLOADS.iter().zip(on).filter(|(_, is_on)| *is_on).map(|(it, _)| it.names[0]).collect::<Vec<_>>()
+        };
+        let all = ["simulated-nodes", "kube-scheduler", "node-lifecycle-controller", "taint-eviction-controller"];
+        assert_eq!(names_on(&["*"]), all);
+        assert_eq!(names_on(&["-scheduler", "taint-eviction-controller"]), ["simulated-nodes", all[2]]);
     }
 }

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::client::{Client, NODES, PODS, is_going, key_of, left, sooner, time_at};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::switches::{Means, Running};
+use super::workload::{Means, Running};
 use super::{nodes, pods};
 use crate::kinds::pod_object::conditions::{self, Condition};
 use crate::meta::{Status, time};

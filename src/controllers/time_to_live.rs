@@ -11,7 +11,7 @@ use super::client::{Client, JOBS, is_going, left, time_at};
 use super::conditions;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::switches::{Means, Running};
+use super::workload::{Means, Running};
 use crate::meta::Status;
 use crate::store::{Collection, Entry};
 use crate::value::Value;

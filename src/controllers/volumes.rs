@@ -11,7 +11,7 @@ use super::client::{Client, Kind, PODS, is_going, place};
 use super::pods;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::switches::{Means, Running};
+use super::workload::{Means, Running};
 use crate::meta::Status;
 use crate::meta::quantity::Quantity;
 use crate::meta::selector::LabelSelector;

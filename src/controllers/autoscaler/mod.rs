@@ -24,7 +24,7 @@ use super::client::{Client, Kind, PODS, int_at, left, place, written};
 use super::conditions::{self, Said};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::switches::{Means, Running};
+use super::workload::{Means, Running};
 use crate::meta::Status;
 use crate::meta::selector::LabelSelector;
 use crate::object;

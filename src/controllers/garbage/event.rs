@@ -1,6 +1,6 @@
 //! The event of a reference to an owner that is in another namespace.
 
-use crate::controllers::CONTROLLER_MANAGER;
+use crate::controllers::identity::CONTROLLER_MANAGER;
 use crate::meta::time;
 use crate::object;
 use crate::registry::{Registry, Target};

@@ -28,9 +28,9 @@ use tokio::time::Instant;
 use self::decide::{Action, Owner, decide};
 use self::graph::{Graph, Id, Place};
 use super::changes::Controller;
+use super::identity::{CONTROLLER_MANAGER, service_account};
 use super::metadata::{self, FOREGROUND, Going, ORPHAN, blocks, finalizers, references};
 use super::queue::{Progress, Queue};
-use super::{CONTROLLER_MANAGER, service_account};
 use crate::meta::Status;
 use crate::object;
 use crate::registry::{

@@ -18,7 +18,7 @@ use super::client::{Client, Kind, NODES, PODS, is_going, key_of, place};
 use super::pods;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::switches::{Means, Running};
+use super::workload::{Means, Running};
 use crate::kinds::pod_object::conditions::{self, Condition};
 use crate::meta::{Status, time};
 use crate::object;

@@ -27,7 +27,7 @@ use self::template::Context;
 use super::client::{Client, NODES, PODS, written};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
-use super::switches::{Means, Running};
+use super::workload::{Means, Running};
 use crate::kinds::pod_object::simulated;
 use crate::meta::Status;
 use crate::store::{Collection, Entry};

@@ -1,0 +1,26 @@
+//! The authority of the server's clients, as controllers need it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::auth::TokenIssuer;
+
+/// The authority of the server's clients.
+#[derive(Clone, Default)]
+pub struct Authority {
+    /// Its certificate.
+    pub certificate_pem: String,
+    /// Who signs with its key; `None` where the key is not here.
+    pub signer: Option<Arc<dyn Sign>>,
+    /// Who issues tokens of service accounts; `None` where none are issued.
+    pub issuer: Option<Arc<TokenIssuer>>,
+}
+
+/// Who signs requests: the authority that the server's clients have their certificates from.
+pub trait Sign: Send + Sync {
+    /// A certificate in PEM for a request in DER, with usages in Kubernetes' words.
+    ///
+    /// # Errors
+    /// Why there can be none.
+    fn sign(&self, request: &[u8], usages: &[&str], valid_for: Duration) -> Result<String, String>;
+}
