@@ -1,5 +1,7 @@
 //! What no compiler checks: which module may import which, and what must not stand in the source.
 
+mod circles;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -18,7 +18,7 @@ use super::impersonation::LastModes;
 use super::limits::{Limits, Places};
 use super::metrics::Metrics;
 use super::observe::Observer;
-use super::skiff::planes::Planes;
+use super::planes::Planes;
 use super::strangers::Strangers;
 
 /// Who issues tokens of service accounts.

@@ -17,6 +17,7 @@ mod metrics;
 mod exchange;
 mod faults;
 mod classify;
+mod planes;
 mod app;
 mod document_cache;
 mod shape;
@@ -49,8 +50,8 @@ pub use around::around;
 pub use exchange::{PeerAddress, audit_id};
 pub use faults::Cut;
 pub use limits::Limits;
+pub use planes::{MAIN, Plane, Planes, Wanted, WantedWorkloads, missing};
 pub use router::router;
-pub use skiff::planes::{MAIN, Plane, Planes, Wanted, WantedWorkloads, missing};
 pub use stopping::{Stop, Stopping};
 pub use strangers::Strangers;
 

@@ -4,8 +4,10 @@
 //! whether a group, a resource or a subresource exists is the router's question.
 //! Source: answers recorded from apiserver 1.37, whose handlers split paths in this way.
 
-use super::skiff;
 use crate::auth::{Attributes, ResourceAttributes};
+
+/// The beginning of all paths that are not of Kubernetes.
+pub const SKIFF_PREFIX: &str = "/skiff/v1/";
 
 /// What a path points at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,7 +149,7 @@ fn parse_tree(path: &str) -> Target {
     if let Some(document) = path.strip_prefix("/openapi/v3/") {
         return Target::OpenApiV3(document.to_owned());
     }
-    if let Some(rest) = path.strip_prefix(skiff::PREFIX) {
+    if let Some(rest) = path.strip_prefix(SKIFF_PREFIX) {
         return Target::Skiff(rest.to_owned());
     }
     if let Some(rest) = path.strip_prefix("/apis/") {

@@ -6,7 +6,7 @@
 
 mod clock;
 mod faults;
-pub(super) mod planes;
+mod planes;
 
 use axum::body::Body;
 use axum::http::{Method, Response};
@@ -17,13 +17,10 @@ use super::exchange::Exchange;
 use crate::meta::Status;
 use crate::value::{Map, Value, json};
 
-/// What all of these paths begin with.
-pub(super) const PREFIX: &str = "/skiff/v1/";
-
 /// An answer: its code and its JSON; the status in its place.
 type Answer = Result<(u16, Value), Status>;
 
-/// Answers a request for `path`, which stands behind [`PREFIX`].
+/// Answers a request for `path`, which stands behind [`SKIFF_PREFIX`](super::path::SKIFF_PREFIX).
 pub(super) async fn serve(app: &App, exchange: &Exchange, path: &str, body: Body) -> Response<Body> {
     match answer(app, exchange, path, body).await {
         Ok((code, value)) => {
