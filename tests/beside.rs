@@ -1,4 +1,5 @@
-//! What tests read from beside the project: the corpus and the cases of the CEL standard, in `../shared`.
+//! What tests read from beside the project: the corpus, the cases of the CEL standard and the facts of Go types, in
+//! `../shared`.
 //!
 //! Under CI they must be there. Elsewhere a test that lacks them says so in one line, with how many cases it leaves out,
 //! and passes.
@@ -21,6 +22,8 @@ pub const OBJECTS: Beside = Beside { file: "corpus/crs.jsonl.gz", cases: 5484, w
 pub const DOCUMENTS: Beside = Beside { file: "corpus/openapi.jsonl.gz", cases: 18, what: "documents of the corpus" };
 pub const STANDARD: Beside =
     Beside { file: "cel-spec/cel-spec.jsonl.gz", cases: 2456, what: "cases of the CEL standard" };
+
+pub const TYPES: Beside = Beside { file: "kinds/types.jsonl.gz", cases: 1596, what: "types of the published modules" };
 
 impl Beside {
     /// The JSON of its lines; `None` where the file is not there.

@@ -69,3 +69,4 @@ mod spec {
 mod supply;
 mod tidy;
 mod tour;
+mod types;

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use super::{Resource, resource};
 use crate::apply::TypeSchema;
 use crate::kinds::runtime_config::RuntimeConfig;
-use crate::kinds::{self, Form, Kind};
+use crate::kinds::{self, Kind};
 use crate::meta::minor::Minor;
 use crate::store::Collection;
 use crate::work;
@@ -66,10 +66,7 @@ fn make_resource(minor: Minor, kind: &'static Kind, served: &[&'static Kind]) ->
     // The others of this group are nowhere to be seen, unless objects are stored in them.
     for form in kind.forms().filter(|form| is_served(form) || form.group != kind.group || form.is_stored()) {
         let version = form.served_version_in(minor);
-        types.push(resource::lazily(move || match form.form {
-            Form::Typed => TypeSchema::of_message(form.message()),
-            Form::Definition => TypeSchema::of_custom_resource_definition(),
-        }));
+        types.push(resource::lazily(move || TypeSchema::of_message(form.message())));
         versions.push(crate::crd::ServedVersion { served: is_served(form), ..version }.into());
     }
     let stored = kind.forms().find(|form| form.is_stored()).unwrap_or(kind);

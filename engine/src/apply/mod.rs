@@ -41,6 +41,7 @@ mod reconcile;
 mod scale;
 mod times;
 mod of_message;
+mod of_structural;
 mod type_schema;
 mod typed;
 mod updater;

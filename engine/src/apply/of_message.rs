@@ -5,34 +5,75 @@
 //! Source: kube-openapi's `schemaconv` over the OpenAPI documents of Kubernetes 1.37.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::type_schema::{
     ATOMIC, BOOLEAN, Builder, DEDUCED, Items, ListKey, ListType, MapType, NUMERIC, OBJECT_META, OWN_METADATA, SCALAR,
-    STRING, Type, TypeId, keyed_by,
+    STRING, Scalar, Type, TypeId, TypeSchema, keyed_by,
 };
-use crate::types::{Codec, Field, Kind, Message, Shape};
+use crate::types::{self, Codec, Field, Kind, Message, Shape};
 use crate::value::{Value, json};
 use crate::work;
 
+impl TypeSchema {
+    /// The types of a built-in kind, whose objects are structs in the reference.
+    pub fn of_message(message: &'static Message) -> Self {
+        let mut structs = Structs::new(Builder::beside(common(false)), None);
+        let root = structs.root(message);
+        structs.builder.finish(root)
+    }
+}
+
+/// The types that every version has; `with_unknown` where metadata may have fields that nobody knows.
+pub(super) fn common(with_unknown: bool) -> &'static [Type] {
+    static COMMON: [LazyLock<Vec<Type>>; 2] = [
+        LazyLock::new(|| work::essential(|| common_types(None))),
+        LazyLock::new(|| work::essential(|| common_types(Some(DEDUCED)))),
+    ];
+    &COMMON[usize::from(with_unknown)]
+}
+
+fn common_types(unknown: Option<TypeId>) -> Vec<Type> {
+    let scalar = |scalar| Type { scalar: Some(scalar), ..Type::default() };
+    let anything = |map: TypeId, atomic| Type {
+        scalar: Some(Scalar::Untyped),
+        list: Some(ListType { element: ATOMIC, items: Items::Atomic }),
+        map: Some(MapType { element: Some(map), atomic, ..MapType::default() }),
+    };
+    let types = vec![
+        scalar(Scalar::String),
+        scalar(Scalar::Numeric),
+        scalar(Scalar::Boolean),
+        scalar(Scalar::Untyped),
+        anything(ATOMIC, true),
+        anything(DEDUCED, false),
+        Type::default(),
+        Type::default(),
+    ];
+    let mut structs = Structs::new(Builder::of_common(types), unknown);
+    let metadata = structs.map(types::object_meta(), OBJECT_META, false);
+    let own = MapType { is_own_metadata: true, ..metadata.clone() };
+    structs.builder.set(OBJECT_META, Type { map: Some(metadata), ..Type::default() });
+    structs.builder.set(OWN_METADATA, Type { map: Some(own), ..Type::default() });
+    structs.builder.into_types()
+}
+
 /// What makes types of messages.
-pub(super) struct Structs {
+struct Structs {
     builder: Builder,
     /// By the message and whether it is owned whole.
     known: HashMap<(*const Message, bool), TypeId>,
+    /// The type of fields that a struct does not have; `None` where it may have no others.
+    unknown: Option<TypeId>,
 }
 
 impl Structs {
-    pub fn new(builder: Builder) -> Self {
-        Structs { builder, known: HashMap::new() }
-    }
-
-    pub fn finish(self) -> Builder {
-        self.builder
+    fn new(builder: Builder, unknown: Option<TypeId>) -> Self {
+        Structs { builder, known: HashMap::new(), unknown }
     }
 
     /// The type of a whole object.
-    pub fn root(&mut self, message: &'static Message) -> TypeId {
+    fn root(&mut self, message: &'static Message) -> TypeId {
         let map = self.map(message, OWN_METADATA, message.is_atomic);
         self.builder.add(Type { map: Some(map), ..Type::default() })
     }
@@ -54,6 +95,8 @@ impl Structs {
             }
             // Go does not look into it.
             Codec::Json if message.name == "RawExtension" => ATOMIC,
+            // One or the other: the published schema names no type.
+            Codec::Json | Codec::SchemaOrArray | Codec::SchemaOrBool => DEDUCED,
             _ => {
                 let map = Some(MapType { element: Some(DEDUCED), ..MapType::default() });
                 self.builder.add(Type { map, ..Type::default() })
@@ -81,7 +124,7 @@ impl Structs {
             fields.push((field.json.into(), id));
         }
         fields.sort_by(|a, b| a.0.cmp(&b.0));
-        let element = fields.is_empty().then_some(DEDUCED);
+        let element = if fields.is_empty() { Some(DEDUCED) } else { self.unknown };
         MapType { fields, element, atomic: is_atomic, is_own_metadata: false }
     }
 
@@ -148,8 +191,6 @@ fn default_of(item: Option<&'static Message>, name: &str) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::apply::type_schema::TypeSchema;
-    use crate::types;
 
     #[test]
     fn a_number_or_a_text_may_be_anything_as_a_whole() {

@@ -594,7 +594,8 @@ fn ownership_of_the_replicas_goes_to_scale_and_back() {
 
 #[test]
 fn definitions_have_types_too() {
-    let types = TypeSchema::of_custom_resource_definition();
+    let types =
+        TypeSchema::of_message(crate::types::message_of_kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"));
     let check = |spec: &str, expected: &str| {
         let definition = value(&format!(r#"{{"apiVersion":"x","kind":"y","spec":{spec}}}"#));
         let message = types.validate(&definition, false).map_err(|errors| errors.to_string());

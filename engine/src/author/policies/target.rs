@@ -11,7 +11,7 @@ use crate::crd::ServedVersion;
 use crate::crd::write::{ReadError, split_api_version};
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::kinds::strategy::{Custom, Strategy};
-use crate::kinds::{self, Action, Form};
+use crate::kinds::{self, Action, Form, Kind};
 use crate::policy::Operation;
 use crate::policy::mutation::{Misread, Mutated};
 use crate::value::Value;
@@ -20,7 +20,7 @@ use crate::value::Value;
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum TargetError {
     /// A webhook does it, which is not asked here.
-    #[error("a webhook makes {api_version} of it, and nobody asks that here")]
+    #[error("a webhook converts it to {api_version}, and webhooks are not called here")]
     Webhook {
         /// The version that is wanted.
         api_version: String,
@@ -199,12 +199,9 @@ impl Target {
         }
         let (group, name, kind) = self.kind_in(version);
         let api_version = if group.is_empty() { name } else { format!("{group}/{name}") };
-        let is_definition = kinds::find(&version.group, &version.names.plural)
-            .is_some_and(|kind| kind.form == Form::Definition && self.sent.is_none());
-        if is_definition {
-            return Some(TypeSchema::of_custom_resource_definition());
-        }
-        kinds::type_of(&api_version, &kind).map(TypeSchema::of_message)
+        let definition = kinds::find(&version.group, &version.names.plural)
+            .filter(|kind| kind.form == Form::Definition && self.sent.is_none());
+        definition.map(Kind::message).or_else(|| kinds::type_of(&api_version, &kind)).map(TypeSchema::of_message)
     }
 
     /// Reads what a policy made of `before`, with the defaults of its version.
