@@ -127,6 +127,11 @@
 // Others use what is public here.
 #![warn(missing_docs, clippy::missing_errors_doc)]
 
+/// The examples of the page about the library, which the tests of the documentation compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/library.md")]
+pub struct Page;
+
 pub mod work;
 pub mod value;
 pub mod meta;

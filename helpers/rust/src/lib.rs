@@ -22,6 +22,8 @@
 //! The server is the program `skiff`: the one that the variable `SKIFF` names, else the one on the `PATH`. It ends with the
 //! process of the tests, also when that is killed.
 
+#![warn(missing_docs)]
+
 mod clock;
 mod faults;
 mod fork;
