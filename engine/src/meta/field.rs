@@ -165,6 +165,8 @@ pub enum Subject {
     Expression(Vec<ExpressionFault>),
     /// An expression that costs too much by the estimate, alone or with others.
     EstimatedCost,
+    /// What keeps a schema from being structural.
+    Structure,
 }
 
 /// One thing that is wrong with an expression.

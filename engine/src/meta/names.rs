@@ -34,6 +34,11 @@ pub fn is_dns1123_subdomain(name: &str) -> Vec<String> {
     subdomain(name, "characters")
 }
 
+/// The same, as declarative validation says it: `k8s-long-name`.
+pub fn is_long_name(name: &str) -> Vec<String> {
+    subdomain(name, "bytes")
+}
+
 /// The reference counts bytes everywhere, but calls them characters in names of objects.
 fn subdomain(name: &str, unit: &str) -> Vec<String> {
     let mut faults = too_long(name, SUBDOMAIN_BYTES_MAX, unit);

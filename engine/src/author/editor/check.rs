@@ -217,9 +217,7 @@ impl<'t> Document<'t> {
 
     fn repeated(&mut self, located: &Located) {
         for repeated in &located.repeated {
-            let text = repeated.to_string();
-            let message = text.split_once(": ").map_or(text.as_str(), |(_, message)| message).to_owned();
-            self.tell(self.range(repeated.place), Severity::Error, "duplicate-key", message);
+            self.tell(self.range(repeated.place), Severity::Error, "duplicate-key", repeated.key.to_string());
         }
     }
 

@@ -20,12 +20,10 @@ pub use older::older;
 use super::Kind;
 use super::catalog::Priced;
 use crate::crd::validate::expressions::{SchemaCosts, Step};
-use crate::crd::{Definition, ServedVersion, validate, warnings};
-use crate::meta::field::Path;
+use crate::crd::{ServedVersion, validate, warnings};
+use crate::meta::field::Subject;
 use crate::meta::minor::Minor;
 use crate::meta::unmarshal::UnmarshalError;
-use crate::schema::check;
-use crate::schema::convert::to_structural;
 use crate::schema::structural::{Structural, StructuralOrBool};
 use crate::value::Value;
 use lints::{DEPRECATED, NOT_STRUCTURAL, REFUSED};
@@ -123,11 +121,8 @@ fn schema_place(index: usize) -> String {
 fn look_at_definition(kind: &Kind, written: &Value, wanted: &dyn Fn(&Lint) -> bool, findings: &mut Vec<Finding>) {
     let mut found = Findings { version: "", is_used: true, wanted, findings };
     conventions::look_at_definition(&mut found, &kind.definition);
-    let structural = if kind.errors.is_empty() { Vec::new() } else { structural_errors(&kind.definition) };
     for error in &kind.errors {
-        let is_structural =
-            |(field, detail): &(String, String)| *detail == error.detail && error.field.ends_with(field.as_str());
-        let lint = if structural.iter().any(is_structural) { &NOT_STRUCTURAL } else { &REFUSED };
+        let lint = if error.subject == Subject::Structure { &NOT_STRUCTURAL } else { &REFUSED };
         let at = error.field.replacen(SHARED, &schema_place(0), 1);
         found.tell(&Node { path: "", at: &at }, lint, error.to_string(), lint.remedy);
     }
@@ -142,22 +137,6 @@ fn look_at_definition(kind: &Kind, written: &Value, wanted: &dyn Fn(&Lint) -> bo
     for warning in warnings::create(&kind.definition) {
         found.tell(&Node { path: "", at: "spec" }, &DEPRECATED, warning, "do without it: the server leaves it aside");
     }
-}
-
-/// What keeps the schemas of a definition from being structural, as the server tells it.
-fn structural_errors(definition: &Definition) -> Vec<(String, String)> {
-    let mut errors = Vec::new();
-    for version in &definition.spec.versions {
-        match version.schema.as_ref().and_then(Option::as_deref).map(to_structural) {
-            None => errors.push((String::new(), "schemas are required".to_owned())),
-            Some(Err(fault)) => errors.push((String::new(), fault.to_string())),
-            Some(Ok(schema)) => {
-                let found = check::validate_structural(&Path::ROOT, &schema);
-                errors.extend(found.into_vec().into_iter().map(|error| (error.field, error.detail)));
-            }
-        }
-    }
-    errors
 }
 
 /// Where a node is, for people and within the definition.

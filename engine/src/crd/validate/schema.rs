@@ -7,7 +7,7 @@ use super::expressions::{Context, SchemaCosts};
 use super::go_struct;
 use super::options::Options;
 use super::walk::validate_open_api;
-use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::field::{Error, ErrorList, Path, Subject};
 use crate::schema::check::validate_structural;
 use crate::schema::convert::to_structural;
 use crate::schema::json_schema::JsonSchema;
@@ -33,9 +33,12 @@ pub fn validate_schema(
     let mut structural = None;
     if options.require_structural {
         match to_structural(schema) {
-            Err(error) => not_convertible = Some(Error::invalid(&schema_path, "", error.to_string())),
+            Err(error) => {
+                let error = Error::invalid(&schema_path, "", error.to_string());
+                not_convertible = Some(error.about(Subject::Structure));
+            }
             Ok(converted) => {
-                let mut found = validate_structural(&schema_path, &converted);
+                let mut found = about_structure(validate_structural(&schema_path, &converted));
                 if found.is_empty() {
                     found = validate_defaults(options.minor, &converted, options.require_pruned_defaults, &schema_path);
                 }
@@ -53,6 +56,13 @@ pub fn validate_schema(
     }
     errors.extend(costs.check_total());
     (errors, context.map(|_| costs))
+}
+
+/// The errors, each as one that keeps the schema from being structural.
+fn about_structure(errors: ErrorList) -> ErrorList {
+    let mut found = ErrorList::new();
+    errors.into_vec().into_iter().for_each(|error| found.push(error.about(Subject::Structure)));
+    found
 }
 
 /// Whether `schema` itself has an extension that only structural schemas may have.

@@ -44,10 +44,15 @@ pub enum RepeatedKey {
 
 impl fmt::Display for Repeated {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let line = self.place.line;
-        match &self.key {
-            RepeatedKey::Text(key) => write!(out, "line {line}: key {} already set in map", go_quote(key)),
-            RepeatedKey::Other(key) => write!(out, "line {line}: key {key} already set in map"),
+        write!(out, "line {}: {}", self.place.line, self.key)
+    }
+}
+
+impl fmt::Display for RepeatedKey {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RepeatedKey::Text(key) => write!(out, "key {} already set in map", go_quote(key)),
+            RepeatedKey::Other(key) => write!(out, "key {key} already set in map"),
         }
     }
 }

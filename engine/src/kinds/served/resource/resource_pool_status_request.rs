@@ -133,17 +133,10 @@ fn validate_pool_name(pool: &FieldRef<'_>) -> ErrorList {
             errors.push(pool.invalid(format!("segment {at}: must not be empty")));
             continue;
         }
-        let faults = long_name_faults(part).into_iter();
+        let faults = names::is_long_name(part).into_iter();
         errors.extend(faults.map(|fault| Error::invalid(pool.path(), part, format!("segment {at}: {fault}"))));
     }
     errors
-}
-
-/// What markers of types count in bytes.
-fn long_name_faults(name: &str) -> Vec<String> {
-    let in_bytes =
-        |fault: String| fault.strip_suffix(" characters").map_or(fault.clone(), |rest| format!("{rest} bytes"));
-    names::is_dns1123_subdomain(name).into_iter().map(in_bytes).collect()
 }
 
 fn validate_status(status: &FieldRef<'_>) -> ErrorList {
@@ -176,7 +169,7 @@ fn validate_status(status: &FieldRef<'_>) -> ErrorList {
         }
         let (node, why) = (pool.field("nodeName"), pool.field("validationError"));
         if node.is_set() {
-            errors.extend(long_name_faults(node.text()).into_iter().map(|fault| node.invalid(fault)));
+            errors.extend(names::is_long_name(node.text()).into_iter().map(|fault| node.invalid(fault)));
         }
         if why.text().len() > ERROR_BYTES_MAX {
             errors.push(why.too_long(ERROR_BYTES_MAX as i64));
