@@ -48,7 +48,7 @@ const BESIDE: [(&str, &str); 22] = [
 ];
 
 /// What tests import beside: theirs go over the types and the bytes of every kind, and over objects of some.
-const IN_TESTS: [(&str, &str); 3] = [("types", "kinds"), ("protobuf", "kinds"), ("policy", "kinds")];
+const IN_TESTS: [(&str, &str); 4] = [("types", "kinds"), ("protobuf", "kinds"), ("policy", "kinds"), ("crd", "types")];
 
 /// Where there is source of ours.
 const FOLDERS: [&str; 11] = [

@@ -399,3 +399,69 @@ fn the_metadata_of_a_claim_template_has_labels_and_annotations_alone() {
         &["spec.metadata.name: Forbidden: cannot be set", "spec.metadata.finalizers: Forbidden: cannot be set"],
     );
 }
+
+#[test]
+fn a_definition_and_metadata_hold_every_published_field() {
+    let published = types::message_of_kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+    let mut sent = every_field(published, 2);
+    let fields = sent.make_object();
+    fields.insert("apiVersion", Value::from("apiextensions.k8s.io/v1"));
+    fields.insert("kind", Value::from("CustomResourceDefinition"));
+    fields.insert("metadata", object! { "name" => "a" });
+    let (definition, findings) = crate::crd::definition::decode(&sent).expect("it is of the published type");
+    assert_eq!(findings.unknown, [""; 0]);
+    assert_eq!(json::encode_to_string(&definition.encode()), json::encode_to_string(&sent));
+
+    let sent = every_field(types::object_meta(), 2);
+    let (decoded, unknown) = crate::meta::object_meta::decode(&sent).expect("it is of the published type");
+    assert_eq!(unknown, [""; 0]);
+    assert_eq!(json::encode_to_string(&decoded), json::encode_to_string(&sent));
+}
+
+/// An object that has every field of a type, each with a value that is not zero. A schema is within another `depth` times.
+fn every_field(message: &'static Message, depth: usize) -> Value {
+    let of_field = |field: &'static types::Field| {
+        let one = match field.kind {
+            types::Kind::Bool => Value::Bool(true),
+            types::Kind::Int32 | types::Kind::Int64 => Value::Int(1),
+            types::Kind::Double => Value::Float(1.5),
+            types::Kind::String => Value::from("a"),
+            types::Kind::Bytes => Value::from("YQ=="),
+            types::Kind::Message(inner) => of_message(inner.get(), depth)?,
+        };
+        Some(match field.shape {
+            types::Shape::List => Value::Array(vec![one]),
+            types::Shape::Map => object! { "a" => one },
+            _ => one,
+        })
+    };
+    let mut fields = crate::value::Map::new();
+    for field in message.members() {
+        if let Some(value) = of_field(field) {
+            fields.insert(field.json, value);
+        }
+    }
+    Value::Object(fields)
+}
+
+/// A value of a type; `None` for a schema below the last that is wanted.
+fn of_message(message: &'static Message, depth: usize) -> Option<Value> {
+    Some(match message.codec {
+        types::Codec::Time => Value::from("2026-01-02T03:04:05Z"),
+        types::Codec::Json | types::Codec::FieldsV1 => object! { "a" => 1 },
+        types::Codec::SchemaOrStringArray => Value::Array(vec![Value::from("a")]),
+        types::Codec::SchemaOrArray | types::Codec::SchemaOrBool => {
+            let schema = message.fields.iter().find_map(|field| match field.kind {
+                types::Kind::Message(inner) => Some(inner.get()),
+                _ => None,
+            });
+            return of_message(schema?, depth);
+        }
+        types::Codec::List => {
+            let types::Kind::Message(item) = message.fields.first()?.kind else { return None };
+            Value::Array(vec![of_message(item.get(), depth)?])
+        }
+        _ if message.name == "JSONSchemaProps" => every_field(message, depth.checked_sub(1)?),
+        _ => every_field(message, depth),
+    })
+}

@@ -198,3 +198,28 @@ fn map<T>(entries: &Map<T>, show: impl Fn(&T) -> String) -> String {
     let entries: Vec<String> = entries.iter().map(|(key, entry)| format!("{}:{}", text(key), show(entry))).collect();
     format!("{{{}}}", entries.join(","))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::types::message_named;
+
+    /// What is shown has the fields of the published type, whose names in Go are those of the internal one.
+    #[track_caller]
+    fn check(shown: &str, name: &str) {
+        let shown = json::decode(shown.as_bytes()).expect("it is JSON");
+        let shown: BTreeSet<String> = shown.as_object().expect("a struct").keys().map(str::to_owned).collect();
+        let published = message_named("apiextensions.v1", name).members();
+        assert_eq!(shown, published.map(crate::types::Field::go_name).collect::<BTreeSet<_>>(), "{name}");
+    }
+
+    #[test]
+    fn structs_are_shown_with_the_fields_that_are_published() {
+        check(&show_schema(&JsonSchema::default()), "JSONSchemaProps");
+        check(&show_rule(&ValidationRule::default()), "ValidationRule");
+        check(&show_column(&Column::default()), "CustomResourceColumnDefinition");
+        check(&show_scale(&Scale::default()), "CustomResourceSubresourceScale");
+    }
+}
