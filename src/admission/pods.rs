@@ -52,7 +52,7 @@ impl Admission for Priority {
                     classes.iter().map(|class| (class.str_at(&["metadata", "name"]), class)).collect();
                 let default = priority::default_class(&classes);
                 let outcome = priority::admit_create(object, |name| by_name.get(name).copied(), default);
-                outcome.map_err(|why| forbidden(attributes, object, &why))?;
+                outcome.map_err(|why| forbidden(attributes, object, &why.to_string()))?;
             }
             _ => {}
         }
@@ -204,7 +204,7 @@ impl Admission for RuntimeClass {
             return Ok(());
         }
         let class = self.class(attributes, object).await?;
-        runtime_class::admit(object, class.as_ref()).map_err(|why| forbidden(attributes, object, &why))
+        runtime_class::admit(object, class.as_ref()).map_err(|why| forbidden(attributes, object, &why.to_string()))
     }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
@@ -212,6 +212,6 @@ impl Admission for RuntimeClass {
             return Ok(());
         }
         let class = self.class(attributes, object).await?;
-        runtime_class::validate(object, class.as_ref()).map_err(|why| forbidden(attributes, object, &why))
+        runtime_class::validate(object, class.as_ref()).map_err(|why| forbidden(attributes, object, &why.to_string()))
     }
 }

@@ -3,8 +3,6 @@
 //! A file may hold private keys, public keys and certificates, RSA or ECDSA on P-256 or P-384; ring knows no P-521.
 //! Source: `keyutil.ParsePublicKeysPEM` of client-go and `keyIDFromPublicKey` of Kubernetes, release 1.36.
 
-use std::fmt;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey};
@@ -28,16 +26,9 @@ const P256_POINT_BYTES: usize = 65;
 const P384_POINT_BYTES: usize = 97;
 
 /// Why there is no key.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("the key of service account tokens can't be made or read")]
 pub struct NoSigningKey;
-
-impl fmt::Display for NoSigningKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the key of service account tokens can't be made or read")
-    }
-}
-
-impl std::error::Error for NoSigningKey {}
 
 /// The key that tokens are signed with.
 pub struct SigningKey {

@@ -3,10 +3,10 @@
 //! CSV is read by hand: the `csv` crate takes quotes that Go refuses, and its errors have no column.
 
 use std::collections::HashMap;
-use std::fmt;
 
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
+use thiserror::Error;
 
 use super::{Authenticated, TokenAuthenticator, UserInfo};
 
@@ -22,34 +22,20 @@ pub struct TokenFile {
 }
 
 /// Why a token file cannot be read.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Error)]
 pub enum TokenFileError {
     /// A record of so few columns.
+    #[error("must have at least 3 columns (token, user name, user uid), found {0}")]
     Columns(usize),
-    /// No CSV, with the line and the column in bytes, both from 1.
+    /// Not CSV, with the line and the column in bytes, both from 1.
+    #[error("is not CSV: {}parse error on line {line}, column {column}: {problem}", record(*.start_line, *.line))]
     Syntax { start_line: usize, line: usize, column: usize, problem: &'static str },
 }
 
-impl fmt::Display for TokenFileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TokenFileError::Columns(found) => {
-                write!(f, "must have at least 3 columns (token, user name, user uid), found {found}")
-            }
-            TokenFileError::Syntax { start_line, line, column, problem } if start_line == line => {
-                write!(f, "is no CSV: parse error on line {line}, column {column}: {problem}")
-            }
-            TokenFileError::Syntax { start_line, line, column, problem } => {
-                write!(
-                    f,
-                    "is no CSV: record on line {start_line}; parse error on line {line}, column {column}: {problem}"
-                )
-            }
-        }
-    }
+/// Which record can't be read, where it began on an earlier line.
+fn record(start_line: usize, line: usize) -> String {
+    if start_line == line { String::new() } else { format!("record on line {start_line}; ") }
 }
-
-impl std::error::Error for TokenFileError {}
 
 impl TokenFile {
     /// Reads records of `token,user,uid,"group1,group2"`; the groups are optional. The tokens are for `audiences`.
@@ -251,22 +237,22 @@ mod tests {
         check("a,b,c\nx,y", Some("must have at least 3 columns (token, user name, user uid), found 2"));
         check(
             "a,b,c,\"d",
-            Some("is no CSV: parse error on line 1, column 9: extraneous or missing \" in quoted-field"),
+            Some("is not CSV: parse error on line 1, column 9: extraneous or missing \" in quoted-field"),
         );
-        check("a,b\"c,d", Some("is no CSV: parse error on line 1, column 4: bare \" in non-quoted-field"));
+        check("a,b\"c,d", Some("is not CSV: parse error on line 1, column 4: bare \" in non-quoted-field"));
         check(
             "a,\"b\"c,d",
-            Some("is no CSV: parse error on line 1, column 5: extraneous or missing \" in quoted-field"),
+            Some("is not CSV: parse error on line 1, column 5: extraneous or missing \" in quoted-field"),
         );
         check(
             "a,\"b\nc\"d",
             Some(
-                "is no CSV: record on line 1; parse error on line 2, column 2: extraneous or missing \" in quoted-field",
+                "is not CSV: record on line 1; parse error on line 2, column 2: extraneous or missing \" in quoted-field",
             ),
         );
         check(
             "a,b,c\n\n\"x\n",
-            Some("is no CSV: parse error on line 3, column 4: extraneous or missing \" in quoted-field"),
+            Some("is not CSV: parse error on line 3, column 4: extraneous or missing \" in quoted-field"),
         );
         check("a,b,c\r", None);
         check("", None);

@@ -82,16 +82,9 @@ impl Places {
 }
 
 /// Why manifests can't be read.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct Unreadable(String);
-
-impl fmt::Display for Unreadable {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Unreadable {}
 
 impl Source {
     /// Manifests that no text of ours holds.

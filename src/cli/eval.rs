@@ -21,7 +21,7 @@ use super::print::{note, output, tell};
 use crate::author::check::node_at;
 use crate::author::convert;
 use crate::author::editor::names::Name;
-use crate::author::eval::{Evaluated, Evaluator, Variable, value_at};
+use crate::author::eval::{Evaluated, Evaluator, ExpressionError, Variable, value_at};
 use crate::author::{Catalog, Kind};
 use crate::crd::ServedVersion;
 use crate::object;
@@ -227,9 +227,9 @@ fn show_text(found: &Evaluated) -> String {
     out
 }
 
-fn show_json(found: &Result<Evaluated, String>) -> String {
+fn show_json(found: &Result<Evaluated, ExpressionError>) -> String {
     let shown = match found {
-        Err(fault) => object! { "fault" => fault.as_str() },
+        Err(fault) => object! { "fault" => fault.to_string() },
         Ok(found) => {
             let integer = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
             let part = |part: &crate::author::PartValue| {
@@ -237,7 +237,7 @@ fn show_json(found: &Result<Evaluated, String>) -> String {
             };
             let (value, error) = match &found.value {
                 Ok(value) => (Value::from(value.as_str()), Value::Null),
-                Err(error) => (Value::Null, Value::from(error.as_str())),
+                Err(error) => (Value::Null, Value::from(error.to_string())),
             };
             object! {
                 "type" => found.ty.as_str(),

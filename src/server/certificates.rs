@@ -2,7 +2,6 @@
 //!
 //! An RSA key alone would spend the start budget.
 
-use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use rcgen::{
@@ -11,6 +10,7 @@ use rcgen::{
 };
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, CertificateSigningRequestDer, PrivateKeyDer};
+use thiserror::Error;
 
 use super::Secrets;
 use crate::controllers::Sign;
@@ -24,47 +24,20 @@ const LEAF_DAYS: u64 = 730;
 const BACKDATE: Duration = Duration::from_secs(3600);
 
 /// Why a certificate could not be made or read.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum CertificateError {
-    Generate(rcgen::Error),
-    Parse(rustls_pki_types::pem::Error),
-    Tls(rustls::Error),
+    #[error("cannot make a certificate: {0}")]
+    Generate(#[from] rcgen::Error),
+    #[error("cannot read a certificate or key: {0}")]
+    Parse(#[from] rustls_pki_types::pem::Error),
+    #[error("cannot set up TLS: {0}")]
+    Tls(#[from] rustls::Error),
+    #[error("cannot verify client certificates: {0}")]
     Verifier(rustls::server::VerifierBuilderError),
+    #[error("cannot keep the CA: {0}")]
     Secrets(super::SecretsError),
+    #[error("the stored CA is not text")]
     NotText,
-}
-
-impl fmt::Display for CertificateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CertificateError::Generate(error) => write!(f, "cannot make a certificate: {error}"),
-            CertificateError::Parse(error) => write!(f, "cannot read a certificate or key: {error}"),
-            CertificateError::Tls(error) => write!(f, "cannot set up TLS: {error}"),
-            CertificateError::Verifier(error) => write!(f, "cannot verify client certificates: {error}"),
-            CertificateError::Secrets(error) => write!(f, "cannot keep the CA: {error}"),
-            CertificateError::NotText => write!(f, "the stored CA is not text"),
-        }
-    }
-}
-
-impl std::error::Error for CertificateError {}
-
-impl From<rcgen::Error> for CertificateError {
-    fn from(error: rcgen::Error) -> Self {
-        CertificateError::Generate(error)
-    }
-}
-
-impl From<rustls_pki_types::pem::Error> for CertificateError {
-    fn from(error: rustls_pki_types::pem::Error) -> Self {
-        CertificateError::Parse(error)
-    }
-}
-
-impl From<rustls::Error> for CertificateError {
-    fn from(error: rustls::Error) -> Self {
-        CertificateError::Tls(error)
-    }
 }
 
 /// A certificate authority: its certificate and its key.

@@ -10,26 +10,18 @@ use crate::meta::field::ERRORS_BYTES_MAX;
 use crate::work;
 
 /// Why an apply is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
     /// 409 `Conflict`: others own fields that the applier would change.
+    #[error("{0}")]
     Conflicts(Conflicts),
     /// 400 `BadRequest`, with this message.
+    #[error("{0}")]
     BadRequest(String),
     /// 500 without a reason, with this message: the object does not fit its types, or can't be converted.
+    #[error("{0}")]
     Failed(String),
 }
-
-impl fmt::Display for ApplyError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ApplyError::Conflicts(conflicts) => conflicts.fmt(out),
-            ApplyError::BadRequest(message) | ApplyError::Failed(message) => out.write_str(message),
-        }
-    }
-}
-
-impl std::error::Error for ApplyError {}
 
 /// Fields that others own, sorted by manager.
 #[derive(Clone, Debug, PartialEq, Eq)]

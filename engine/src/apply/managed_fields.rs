@@ -181,16 +181,9 @@ pub(super) struct Managers<'a> {
 }
 
 /// Why managedFields can't be used; the text is Kubernetes'.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct DecodeError(String);
-
-impl fmt::Display for DecodeError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for DecodeError {}
 
 /// Fields that tell objects apart, or that only the server sets, are nobody's.
 pub(super) fn without_identity(mut set: FieldSet) -> FieldSet {

@@ -74,7 +74,7 @@ const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// The versions of a resource: their types, and conversion between them.
 pub trait Versions {
-    /// The types of `api_version` (`group/version`); `None` where it is no version of this resource.
+    /// The types of `api_version` (`group/version`); `None` where it is not a version of this resource.
     fn types(&self, api_version: &str) -> Option<&TypeSchema>;
 
     /// What an object of `api_version` is before anything is set: for a built-in kind, its type's zero value.

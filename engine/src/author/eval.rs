@@ -3,15 +3,18 @@
 //! In: variables, each with a value and perhaps the node of a schema that declares it, and an expression. Out: what it comes
 //! to, its type, what it costs, and the values of its parts; or what is wrong with it.
 
+use thiserror::Error;
+
 use crate::author::editor::names::{Name, names};
 use crate::cel::ast::SourceInfo;
 use crate::cel::cost::{self, model::CALL_LIMIT};
 use crate::cel::declared::{DeclField, DeclType, ObjectType};
 use crate::cel::env::{Env, Expressions};
+use crate::cel::error::Issues;
 use crate::cel::escape::escape;
 use crate::cel::eval::host::Form;
 use crate::cel::eval::show::literal;
-use crate::cel::eval::{Binding, Program, Value as Cel};
+use crate::cel::eval::{Binding, EvalError, Program, Value as Cel};
 use crate::cel::types::Type;
 use crate::cel::{checker, parser};
 use crate::schema::declare::declare;
@@ -70,13 +73,24 @@ pub struct Evaluated {
     /// The type that is known beforehand.
     pub ty: String,
     /// Its value as an expression, or why there is none.
-    pub value: Result<String, String>,
+    pub value: Result<String, EvalError>,
     /// What this evaluation cost.
     pub cost: u64,
     /// The most that one evaluation may cost, whatever the values; only known where schemas declare the variables.
     pub cost_max: Option<u64>,
     /// What its parts came to.
     pub parts: Vec<PartValue>,
+}
+
+/// What is wrong with an expression, as a server tells it.
+#[derive(Debug, Error)]
+pub enum ExpressionError {
+    /// It does not compile.
+    #[error(transparent)]
+    Compile(#[from] Issues),
+    /// It can't be run.
+    #[error(transparent)]
+    Program(#[from] EvalError),
 }
 
 /// Expressions over the same variables.
@@ -107,11 +121,11 @@ impl Evaluator {
     /// Evaluates `text`.
     ///
     /// # Errors
-    /// What is wrong with it, as a server tells it.
-    pub fn evaluate(&self, text: &str) -> Result<Evaluated, String> {
+    /// It does not compile, or can't be run.
+    pub fn evaluate(&self, text: &str) -> Result<Evaluated, ExpressionError> {
         let ast = parser::parse_keeping_macros(SourceInfo::new(text), &self.env.library);
-        let checked = ast.and_then(|ast| checker::check(ast, &self.env)).map_err(|issues| issues.to_string())?;
-        let program = Program::new(&checked, &self.env).map_err(|error| error.to_string())?;
+        let checked = ast.and_then(|ast| checker::check(ast, &self.env))?;
+        let program = Program::new(&checked, &self.env)?;
         let bindings: Vec<Binding<'_>> = self.variables.iter().map(Variable::binding).collect();
         let evaluation = program.evaluate(&bindings, CALL_LIMIT);
         let parts = Trace::of(&checked, &self.env).values(&bindings).into_iter().skip(1);
@@ -122,7 +136,7 @@ impl Evaluator {
         let root = root.filter(|_| self.variables.iter().all(is_alike));
         Ok(Evaluated {
             ty: checked.result_type().to_string(),
-            value: evaluation.result.map(|value| literal(&value)).map_err(|error| error.to_string()),
+            value: evaluation.result.map(|value| literal(&value)),
             cost: evaluation.cost,
             cost_max: root.map(|root| cost::estimate(&checked, &root.decl).max),
             parts: parts.collect(),
@@ -195,7 +209,7 @@ properties:
     #[test]
     fn an_expression_has_a_type_a_value_a_cost_and_parts() {
         let found = evaluator().evaluate("self.names.all(n, n.first.size() > self.min)").expect("it compiles");
-        assert_eq!((found.ty.as_str(), found.value.as_deref()), ("bool", Ok("true")));
+        assert_eq!((found.ty.as_str(), found.value), ("bool", Ok("true".to_owned())));
         assert!(found.cost > 0 && found.cost_max.is_some_and(|max| max >= found.cost), "{}", found.cost);
         let parts: Vec<String> = found.parts.iter().map(|part| format!("{} = {}", part.text, part.value)).collect();
         assert_eq!(parts, ["self.names = [{\"first\": \"ann\"}]"]);
@@ -203,10 +217,10 @@ properties:
 
     #[test]
     fn what_is_wrong_is_told() {
-        let fault = evaluator().evaluate("self.mni + 1").err().unwrap_or_default();
+        let fault = evaluator().evaluate("self.mni + 1").err().map(|error| error.to_string()).unwrap_or_default();
         assert!(fault.contains("undefined field 'mni'"), "{fault}");
         let found = evaluator().evaluate("1 / (self.min - 2)").expect("it compiles");
-        assert_eq!(found.value, Err("division by zero".to_owned()));
+        assert_eq!(found.value.map_err(|error| error.to_string()), Err("division by zero".to_owned()));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //!
 //! Source: `ResourceConfig` of apiserver, release 1.37.
 
+use thiserror::Error;
+
 use super::Kind;
 use crate::meta::minor::Minor;
 
@@ -35,6 +37,16 @@ impl Stage {
     }
 }
 
+/// A value that is not a truth value.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("runtime-config: {name}={value}: the value must be true or false")]
+pub struct RuntimeConfigError {
+    /// The group, version, resource or stage.
+    pub name: String,
+    /// The value.
+    pub value: String,
+}
+
 impl RuntimeConfig {
     /// What that version of Kubernetes serves by default.
     pub fn of(minor: Minor) -> Self {
@@ -57,14 +69,14 @@ impl RuntimeConfig {
     /// # Errors
     ///
     /// A value that is not a truth value.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, RuntimeConfigError> {
         let mut config = RuntimeConfig::default();
         for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
             let (name, value) = entry.split_once('=').unwrap_or((entry, "true"));
             let value = match value.trim() {
                 "true" | "" => true,
                 "false" => false,
-                other => return Err(format!("runtime-config: {name}={other}: the value must be true or false")),
+                other => return Err(RuntimeConfigError { name: name.to_owned(), value: other.to_owned() }),
             };
             config.add(name.trim(), value);
         }

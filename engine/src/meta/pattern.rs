@@ -19,7 +19,6 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
-use std::fmt;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -161,19 +160,12 @@ impl PartialEq for Pattern {
 }
 
 /// Why a text is not a pattern; prints as Go's error does.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("error parsing regexp: {code}: `{fragment}`")]
 pub struct Error {
     code: &'static str,
     fragment: String,
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "error parsing regexp: {}: `{}`", self.code, self.fragment)
-    }
-}
-
-impl std::error::Error for Error {}
 
 fn error(code: &'static str, fragment: &str) -> Error {
     Error { code, fragment: fragment.to_owned() }

@@ -52,29 +52,18 @@ enum Format {
 }
 
 /// Why a text is not a quantity, or a sum not representable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// It is not a quantity.
+    #[error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
     Format,
     /// Its suffix is not known.
+    #[error("unable to parse quantity's suffix")]
     Suffix,
     /// No digits, or more than [`ZEROS_MAX`] zeros to write.
+    #[error("unable to parse numeric part of quantity")]
     Numeric,
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Error::Format => {
-                "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-            }
-            Error::Suffix => "unable to parse quantity's suffix",
-            Error::Numeric => "unable to parse numeric part of quantity",
-        })
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// The parts of a quantity's text.
 struct Parts<'t> {

@@ -13,29 +13,18 @@ use crate::value::Map;
 use crate::work;
 
 /// Why a schema can't be made structural, in Kubernetes' words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConvertError {
     /// A keyword that structural schemas don't have.
+    #[error("OpenAPIV3Schema '{0}' is not supported")]
     Unsupported(&'static str),
     /// `items` is an array.
+    #[error("OpenAPIV3Schema 'items' must be a schema, but is an array")]
     ItemsIsArray,
     /// `x-kubernetes-preserve-unknown-fields` is false.
+    #[error("internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined")]
     PreserveUnknownFieldsIsFalse,
 }
-
-impl std::fmt::Display for ConvertError {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ConvertError::Unsupported(keyword) => write!(out, "OpenAPIV3Schema '{keyword}' is not supported"),
-            ConvertError::ItemsIsArray => out.write_str("OpenAPIV3Schema 'items' must be a schema, but is an array"),
-            ConvertError::PreserveUnknownFieldsIsFalse => {
-                out.write_str("internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ConvertError {}
 
 /// The structural form of `schema`; a schema that passed validation always has one.
 ///

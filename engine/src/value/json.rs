@@ -28,10 +28,10 @@ pub const DEPTH_MAX: usize = 10_000;
 const STRICT_ERRORS_MAX: usize = 100;
 
 /// Why bytes are not JSON, in Go's words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The bytes are not JSON: `invalid character 'x' looking for beginning of value`. The offset counts the bytes read.
-    /// It is no JSON; where the reader stopped, in bytes.
+    /// The bytes are not JSON: `invalid character 'x' looking for beginning of value`.
+    #[error("{message}")]
     Syntax {
         /// What is wrong, in Go's words.
         message: String,
@@ -39,19 +39,9 @@ pub enum Error {
         offset: usize,
     },
     /// A number that no double can hold, as it was written.
+    #[error("json: cannot unmarshal number {0} into Go value of type float64")]
     Range(String),
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Syntax { message, .. } => out.write_str(message),
-            Error::Range(number) => write!(out, "json: cannot unmarshal number {number} into Go value of type float64"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// Counts the texts that were read on this thread, for tests that hold the budgets.
 #[doc(hidden)]

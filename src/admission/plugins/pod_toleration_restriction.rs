@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use super::{is_about, namespace};
 use crate::admission::configuration::{check_fields, check_type};
 use crate::admission::{Admission, Attributes, Objects, Operation};
-use crate::kinds::pod_object::namespace_tolerations::{self, ClusterTolerations};
+use crate::kinds::pod_object::namespace_tolerations::{self, ClusterTolerations, TolerationsError};
 use crate::meta::Status;
 use crate::value::Value;
 
@@ -73,8 +73,8 @@ fn is_concerned(attributes: &Attributes<'_>) -> bool {
 }
 
 /// In the reference it is an error without a code.
-fn refused(why: String) -> Status {
-    Status::plain(500, &why)
+fn refused(why: TolerationsError) -> Status {
+    Status::plain(500, &why.to_string())
 }
 
 #[cfg(test)]

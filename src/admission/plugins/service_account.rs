@@ -49,7 +49,7 @@ impl Admission for ServiceAccount {
             return Err(refused(&format!("no service account specified for pod {namespace}/{pod}")));
         }
         let account = self.account(attributes, object, name).await?;
-        service_account::check_secrets(object, &account, is_ephemeral).map_err(|why| refused(&why))
+        service_account::check_secrets(object, &account, is_ephemeral).map_err(|why| refused(&why.to_string()))
     }
 }
 

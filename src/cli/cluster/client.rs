@@ -1,6 +1,5 @@
 //! Requests to a server, one after the other over one connection.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,20 +41,13 @@ pub struct Forwarded {
 }
 
 /// Why there is no good answer.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
 pub struct Unanswered {
     /// The code of a bad answer.
     pub status: Option<u16>,
     text: String,
 }
-
-impl fmt::Display for Unanswered {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for Unanswered {}
 
 impl Client {
     /// Makes ready to ask.
@@ -67,7 +59,7 @@ impl Client {
         let tls = match uri.scheme_str() {
             Some("https") => Some(TlsConnector::from(Arc::new(tls_config(&config)?))),
             Some("http") => None,
-            _ => return Err(format!("the server `{}` is no http or https address", config.server)),
+            _ => return Err(format!("the server `{}` is not an http or https address", config.server)),
         };
         Ok(Client { config, uri, tls, connection: Mutex::default() })
     }

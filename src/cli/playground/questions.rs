@@ -125,7 +125,7 @@ impl Oversee for Clock {
 
 fn think(question: Question, body: &[u8]) -> Result<Value, String> {
     let sent = json::decode(body).map_err(|error| format!("the body is not JSON: {error}"))?;
-    let inputs = Inputs::read(&sent)?;
+    let inputs = Inputs::read(&sent).map_err(|error| error.to_string())?;
     let number = |name: &str| {
         let number = sent.get(name).and_then(Value::as_i64).and_then(|number| usize::try_from(number).ok());
         number.ok_or_else(|| format!("`{name}` is not a number"))

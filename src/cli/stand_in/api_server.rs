@@ -235,7 +235,8 @@ fn runtime_config(flags: &Flags) -> Result<RuntimeConfig, String> {
     let gates =
         Gates::parse(&flags.list("feature-gates").join(","), emulated_version).map_err(|error| error.to_string())?;
     let emulated_version = emulated_version.with_gates(gates);
-    Ok(RuntimeConfig::parse(&flags.list("runtime-config").join(","))?.for_minor(emulated_version))
+    let config = RuntimeConfig::parse(&flags.list("runtime-config").join(","));
+    Ok(config.map_err(|error| error.to_string())?.for_minor(emulated_version))
 }
 
 fn network(flags: &Flags) -> Result<Network, String> {

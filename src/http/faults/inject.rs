@@ -1,7 +1,5 @@
 //! What becomes of a request that meets a fault.
 
-use std::error::Error;
-use std::fmt;
 use std::future::Future;
 
 use axum::body::Body;
@@ -18,16 +16,9 @@ use super::fault::{Effect, Lost};
 use super::matching::Subject;
 
 /// Marks an answer that is not sent: among its extensions, it has the connection cut.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the connection is cut, as a fault asks for it")]
 pub struct Cut;
-
-impl fmt::Display for Cut {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("the connection is cut, as a fault asks for it")
-    }
-}
-
-impl Error for Cut {}
 
 /// Answers a request by `serve`, unless it meets a fault.
 pub async fn answer<'a, F>(
@@ -41,7 +32,7 @@ where
     F: Future<Output = Response<Body>>,
 {
     let met = match target {
-        // Who made faults can always remove them, and who looks after the process is not misled.
+        // Faults can always be removed, and health checks are not misled.
         Target::Skiff(_) | Target::Probe { .. } => None,
         _ => app.faults.meet(|| Subject::of(exchange, &target)),
     };

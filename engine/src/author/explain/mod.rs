@@ -8,6 +8,8 @@ mod rules;
 
 use crate::schema::structural::{Structural, StructuralOrBool};
 
+use thiserror::Error;
+
 use constraints::constraints;
 pub use rules::say;
 
@@ -49,17 +51,22 @@ pub struct Field {
     pub description: String,
 }
 
+/// The part of a path that no field has.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct UnknownField(pub String);
+
 /// Explains the field at `path`; empty for the whole object.
 ///
 /// # Errors
 /// The part of the path that no field has.
-pub fn explain(root: &Structural, path: &str) -> Result<Explained, String> {
+pub fn explain(root: &Structural, path: &str) -> Result<Explained, UnknownField> {
     let mut node = root;
     let mut is_required = false;
     let steps = path.split(['.', '[', ']']).filter(|step| !step.is_empty() && *step != "*");
     for step in steps {
         let holder = within(node);
-        let Some(below) = holder.properties.get(step) else { return Err(step.to_owned()) };
+        let Some(below) = holder.properties.get(step) else { return Err(UnknownField(step.to_owned())) };
         is_required = requires(holder, step);
         node = below;
     }

@@ -1,10 +1,12 @@
 //! The texts that were typed, read as far as they can be.
 
+use thiserror::Error;
+
 use super::shown::{number, shortened};
 use crate::author::policies::case::Setting;
 use crate::author::policies::is_policy;
 use crate::author::suite::{Case, Expected, Part};
-use crate::meta::minor::Minor;
+use crate::meta::minor::{Minor, MinorError};
 use crate::object;
 use crate::value::Value;
 use crate::value::yaml::{Broken, Located, Place, decode_each_located};
@@ -73,6 +75,17 @@ impl Marker {
     }
 }
 
+/// Fields of a question that can't be read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum InputError {
+    /// The field is not a text.
+    #[error("`{0}` is not a text")]
+    NotText(&'static str),
+    /// The field `minors` is not a list of versions.
+    #[error(transparent)]
+    Minors(#[from] MinorError),
+}
+
 /// The texts.
 pub struct Inputs {
     texts: [String; 4],
@@ -89,8 +102,8 @@ impl Inputs {
     /// reads it; one that is missing is empty.
     ///
     /// # Errors
-    /// The name of a field that is not a text; what is no minor.
-    pub fn read(sent: &Value) -> Result<Inputs, String> {
+    /// A field that is not a text, or minors that are not versions.
+    pub fn read(sent: &Value) -> Result<Inputs, InputError> {
         let mut inputs = Inputs {
             texts: Default::default(),
             documents: Default::default(),
@@ -102,7 +115,7 @@ impl Inputs {
             match sent.get(pane.name()) {
                 None | Some(Value::Null) => {}
                 Some(Value::String(text)) => inputs.texts[at] = text.to_string(),
-                Some(_) => return Err(format!("`{}` is not a text", pane.name())),
+                Some(_) => return Err(InputError::NotText(pane.name())),
             }
             for (index, read) in decode_each_located(inputs.texts[at].as_bytes()).into_iter().enumerate() {
                 match read {
@@ -202,12 +215,12 @@ impl Inputs {
 }
 
 /// The newest where nothing is asked for.
-fn minors(sent: Option<&Value>) -> Result<Vec<Minor>, String> {
+fn minors(sent: Option<&Value>) -> Result<Vec<Minor>, InputError> {
     match sent {
         None | Some(Value::Null) => Ok(vec![Minor::NEWEST]),
         Some(Value::String(text)) if text.trim().is_empty() => Ok(vec![Minor::NEWEST]),
-        Some(Value::String(text)) => Minor::parse_list(text).map_err(|error| error.to_string()),
-        Some(_) => Err("`minors` is not a text".to_owned()),
+        Some(Value::String(text)) => Ok(Minor::parse_list(text)?),
+        Some(_) => Err(InputError::NotText("minors")),
     }
 }
 

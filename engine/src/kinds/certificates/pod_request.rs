@@ -2,6 +2,7 @@
 //!
 //! Source: `pkg/apis/certificates/validation` of Kubernetes 1.36.
 
+use thiserror::Error;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::prelude::FromDer;
@@ -96,29 +97,52 @@ pub struct Validity {
     pub not_after: i64,
 }
 
+/// Why a chain of certificates does not answer a request, in Go's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ChainError {
+    /// There is no certificate.
+    #[error("issued certificate chain must contain at least one certificate")]
+    Empty,
+    /// The first block is not a certificate.
+    #[error("issued certificate chain must consist entirely of CERTIFICATE PEM blocks")]
+    LeafBlock,
+    /// The first certificate can't be read.
+    #[error("leaf certificate does not parse as valid X.509")]
+    Leaf,
+    /// The first certificate is for another key.
+    #[error("leaf certificate was not issued to the requested public key")]
+    Key,
+    /// A further block is not a certificate.
+    #[error("issued certificate chain must consist entirely of CERTFICATE PEM blocks")]
+    IntermediateBlock,
+    /// A further certificate can't be read.
+    #[error("intermediate certificate does not parse as valid X.509")]
+    Intermediate,
+}
+
 /// Reads the chain of certificates that a signer has issued for the key of `stub`, a PKCS#10 request.
 ///
 /// # Errors
 ///
-/// The text of Go's error.
-pub fn issued(chain: &str, stub: &[u8]) -> Result<Validity, String> {
+/// The chain is empty, has other blocks than certificates, or its first certificate is for another key.
+pub fn issued(chain: &str, stub: &[u8]) -> Result<Validity, ChainError> {
     let blocks = blocks(chain.as_bytes());
     let Some((leaf, others)) = blocks.split_first() else {
-        return Err("issued certificate chain must contain at least one certificate".to_owned());
+        return Err(ChainError::Empty);
     };
     let is_certificate = |block: &Block| block.label == "CERTIFICATE";
     if !is_certificate(leaf) {
-        return Err("issued certificate chain must consist entirely of CERTIFICATE PEM blocks".to_owned());
+        return Err(ChainError::LeafBlock);
     }
-    let leaf = certificate(&leaf.bytes).ok_or("leaf certificate does not parse as valid X.509")?;
+    let leaf = certificate(&leaf.bytes).ok_or(ChainError::Leaf)?;
     if request(stub).is_none_or(|request| request.certification_request_info.subject_pki.raw != leaf.public_key().raw) {
-        return Err("leaf certificate was not issued to the requested public key".to_owned());
+        return Err(ChainError::Key);
     }
     for other in others {
         if !is_certificate(other) {
-            return Err("issued certificate chain must consist entirely of CERTFICATE PEM blocks".to_owned());
+            return Err(ChainError::IntermediateBlock);
         }
-        certificate(&other.bytes).ok_or("intermediate certificate does not parse as valid X.509")?;
+        certificate(&other.bytes).ok_or(ChainError::Intermediate)?;
     }
     let validity = leaf.validity();
     Ok(Validity { not_before: validity.not_before.timestamp(), not_after: validity.not_after.timestamp() })
@@ -156,7 +180,7 @@ mod tests {
         assert!(issued(&certificate.pem(), &stub(&key)).is_ok());
         let other = stub(&rcgen::KeyPair::generate().expect("a key"));
         let told = issued(&certificate.pem(), &other).expect_err("it is another key");
-        assert_eq!(told, "leaf certificate was not issued to the requested public key");
+        assert_eq!(told.to_string(), "leaf certificate was not issued to the requested public key");
         assert!(issued("", &other).is_err());
     }
 }

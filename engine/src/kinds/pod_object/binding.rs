@@ -2,6 +2,8 @@
 //!
 //! Source: `BindingREST` of `pkg/registry/core/pod/storage` and `ValidatePodBinding`.
 
+use thiserror::Error;
+
 use crate::meta::Status;
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
@@ -36,21 +38,40 @@ fn validate(binding: &Value) -> ErrorList {
     errors
 }
 
+/// Why a pod can't be bound.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum BindError {
+    /// It is being deleted.
+    #[error("pod {0} is being deleted, cannot be assigned to a host")]
+    Deleted(String),
+    /// It has a node already.
+    #[error("pod {name} is already assigned to node {}", go_quote(.node))]
+    Assigned {
+        /// The pod.
+        name: String,
+        /// Its node.
+        node: String,
+    },
+    /// It waits for scheduling gates to be removed.
+    #[error("pod {0} has non-empty .spec.schedulingGates")]
+    Gated(String),
+}
+
 /// The pod, bound. `now` is RFC 3339.
 ///
 /// # Errors
 ///
-/// Why it can't be bound, for a conflict on `pods/binding`.
-pub fn bind(pod: &Value, binding: &Value, now: &str) -> Result<Value, String> {
+/// The pod is being deleted, has a node, or has scheduling gates: a [`conflict`].
+pub fn bind(pod: &Value, binding: &Value, now: &str) -> Result<Value, BindError> {
     let (name, node) = (pod.str_at(&["metadata", "name"]), pod.str_at(&["spec", "nodeName"]));
     if pod.at(&["metadata", "deletionTimestamp"]).is_some() {
-        return Err(format!("pod {name} is being deleted, cannot be assigned to a host"));
+        return Err(BindError::Deleted(name.to_owned()));
     }
     if !node.is_empty() {
-        return Err(format!("pod {name} is already assigned to node {}", go_quote(node)));
+        return Err(BindError::Assigned { name: name.to_owned(), node: node.to_owned() });
     }
     if !pod.items_at(&["spec", "schedulingGates"]).is_empty() {
-        return Err(format!("pod {name} has non-empty .spec.schedulingGates"));
+        return Err(BindError::Gated(name.to_owned()));
     }
     let mut bound = pod.clone();
     let fields = bound.make_object();
@@ -69,8 +90,8 @@ pub fn bind(pod: &Value, binding: &Value, now: &str) -> Result<Value, String> {
 }
 
 /// The conflict of a pod that can't be bound.
-pub fn conflict(name: &str, why: &str) -> Status {
-    Status::conflict("", "pods/binding", name, why)
+pub fn conflict(name: &str, why: &BindError) -> Status {
+    Status::conflict("", "pods/binding", name, &why.to_string())
 }
 
 #[cfg(test)]
@@ -98,6 +119,7 @@ mod tests {
         let bound = bind(&read("metadata: {name: a}"), &binding, "now").expect("it is bound");
         assert_eq!((bound.str_at(&["spec", "nodeName"]), bound.str_at(&["metadata", "labels", "l"])), ("node", "m"));
         assert!(conditions::is_true(&bound, "PodScheduled"));
-        assert_eq!(bind(&bound, &binding, "now"), Err("pod a is already assigned to node \"node\"".to_owned()));
+        let why = bind(&bound, &binding, "now").expect_err("it has a node");
+        assert_eq!(why.to_string(), "pod a is already assigned to node \"node\"");
     }
 }

@@ -40,18 +40,28 @@ pub fn check(path: &Path<'_>, text: &str) -> ErrorList {
     Error::invalid(path, text, why).into()
 }
 
+/// A text that is not an address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid IP[{index}]: {text}")]
+pub struct NotAnAddress {
+    /// Where it is in the list.
+    pub index: usize,
+    /// The text.
+    pub text: String,
+}
+
 /// Whether there is an address of each family.
 ///
 /// # Errors
 ///
 /// The first text that is not an address.
-pub fn families(texts: &[&str]) -> Result<bool, String> {
+pub fn families(texts: &[&str]) -> Result<bool, NotAnAddress> {
     let (mut v4, mut v6) = (false, false);
     for (index, text) in texts.iter().enumerate() {
         match parse(text).map(|ip| ip.to_canonical()) {
             Some(IpAddr::V4(_)) => v4 = true,
             Some(IpAddr::V6(_)) => v6 = true,
-            None => return Err(format!("invalid IP[{index}]: {text}")),
+            None => return Err(NotAnAddress { index, text: (*text).to_owned() }),
         }
     }
     Ok(v4 && v6)

@@ -3,6 +3,8 @@
 //! A namespace names both in annotations, as lists of tolerations in JSON; those of the cluster hold where it does not.
 //! Source: `plugin/pkg/admission/podtolerationrestriction` and `pkg/util/tolerations`.
 
+use thiserror::Error;
+
 use super::qos;
 use super::runtime_class::{covers, merge_tolerations};
 use crate::object;
@@ -21,13 +23,32 @@ pub struct ClusterTolerations {
     pub allowed: Vec<Value>,
 }
 
+/// Why a pod is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TolerationsError {
+    /// The annotation of the namespace is not JSON.
+    #[error("{0}")]
+    NotJson(String),
+    /// The annotation of the namespace is not a list of tolerations.
+    #[error("json: cannot unmarshal into Go value of type {0}")]
+    NotTolerations(&'static str),
+    /// The pod tolerates more than this scope, `namespace` or `cluster`, allows.
+    #[error("pod tolerations (possibly merged with namespace default tolerations) conflict with its {0} whitelist")]
+    Conflict(&'static str),
+}
+
 /// Gives a pod the tolerations of its namespace if it `is_new`, and, where it asks for resources, that of nodes which are
 /// short of memory.
 ///
 /// # Errors
 ///
 /// What is wrong with the annotation of the namespace.
-pub fn admit(pod: &mut Value, namespace: &Value, cluster: &ClusterTolerations, is_new: bool) -> Result<(), String> {
+pub fn admit(
+    pod: &mut Value,
+    namespace: &Value,
+    cluster: &ClusterTolerations,
+    is_new: bool,
+) -> Result<(), TolerationsError> {
     let mut more =
         if is_new { tolerations(namespace, DEFAULTS)?.unwrap_or_else(|| cluster.default.clone()) } else { Vec::new() };
     if qos::class(pod) != "BestEffort" {
@@ -44,7 +65,7 @@ pub fn admit(pod: &mut Value, namespace: &Value, cluster: &ClusterTolerations, i
 /// # Errors
 ///
 /// Why it is refused, or what is wrong with the annotation of the namespace.
-pub fn validate(pod: &Value, namespace: &Value, cluster: &ClusterTolerations) -> Result<(), String> {
+pub fn validate(pod: &Value, namespace: &Value, cluster: &ClusterTolerations) -> Result<(), TolerationsError> {
     let own = pod.items_at(&["spec", "tolerations"]);
     if own.is_empty() {
         return Ok(());
@@ -56,27 +77,25 @@ pub fn validate(pod: &Value, namespace: &Value, cluster: &ClusterTolerations) ->
     if allowed.is_empty() || own.iter().all(is_allowed) {
         return Ok(());
     }
-    Err(format!(
-        "pod tolerations (possibly merged with namespace default tolerations) conflict with its {scope} whitelist"
-    ))
+    Err(TolerationsError::Conflict(scope))
 }
 
 /// The tolerations in an annotation; `None` where there is no such annotation.
-fn tolerations(namespace: &Value, annotation: &str) -> Result<Option<Vec<Value>>, String> {
+fn tolerations(namespace: &Value, annotation: &str) -> Result<Option<Vec<Value>>, TolerationsError> {
     let Some(text) = namespace.at(&["metadata", "annotations", annotation]).and_then(Value::as_str) else {
         return Ok(None);
     };
     if text.is_empty() {
         return Ok(Some(Vec::new()));
     }
-    match json::decode(text.as_bytes()).map_err(|error| error.to_string())? {
+    match json::decode(text.as_bytes()).map_err(|error| TolerationsError::NotJson(error.to_string()))? {
         Value::Array(tolerations) if tolerations.iter().all(|toleration| toleration.as_object().is_some()) => {
             Ok(Some(tolerations))
         }
         Value::Null => Ok(Some(Vec::new())),
         other => {
             let wrong = if let Value::Array(_) = other { "v1.Toleration" } else { "[]v1.Toleration" };
-            Err(format!("json: cannot unmarshal into Go value of type {wrong}"))
+            Err(TolerationsError::NotTolerations(wrong))
         }
     }
 }
@@ -131,11 +150,14 @@ mod tests {
         let check = |tolerations: &str| validate(&pod(tolerations), &namespace, &cluster);
         assert_eq!(check("[]"), Ok(()));
         assert_eq!(check("[{key: a, operator: Equal, value: v}]"), Ok(()));
-        assert!(check("[{key: b, operator: Exists}]").is_err_and(|why| why.ends_with("its namespace whitelist")));
+        assert!(
+            check("[{key: b, operator: Exists}]")
+                .is_err_and(|why| why.to_string().ends_with("its namespace whitelist"))
+        );
         assert!(tolerations(&self::namespace(ALLOWED, "["), ALLOWED).is_err());
         // Where the namespace says nothing, the cluster does.
         let check = |tolerations: &str| validate(&pod(tolerations), &read("{}"), &cluster);
         assert_eq!(check("[{key: b}]"), Ok(()));
-        assert!(check("[{key: a}]").is_err_and(|why| why.ends_with("its cluster whitelist")));
+        assert!(check("[{key: a}]").is_err_and(|why| why.to_string().ends_with("its cluster whitelist")));
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Source: `plugin/pkg/admission/priority`.
 
+use thiserror::Error;
+
 use crate::value::Value;
 
 use super::keep;
@@ -20,6 +22,36 @@ fn value(class: &Value) -> i64 {
     class.get("value").and_then(Value::as_i64).unwrap_or_default()
 }
 
+/// Why a pod's priority is forbidden.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PriorityError {
+    /// There is no class of that name.
+    #[error("no PriorityClass with name {0} was found")]
+    NoClass(String),
+    /// The pod says another priority than its class.
+    #[error(
+        "the integer value of priority ({given}) must not be provided in pod spec; priority admission controller computed \
+         {computed} from the given PriorityClass name"
+    )]
+    Priority {
+        /// What the pod says.
+        given: i64,
+        /// What its class says.
+        computed: i64,
+    },
+    /// The pod says another preemption policy than its class.
+    #[error(
+        "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; priority admission controller \
+         computed {computed} from the given PriorityClass name"
+    )]
+    Preemption {
+        /// What the pod says.
+        given: String,
+        /// What its class says.
+        computed: String,
+    },
+}
+
 /// Sets the priority of a new pod. `find` looks up a class, `default` that of [`default_class`].
 ///
 /// # Errors
@@ -29,28 +61,19 @@ pub fn admit_create<'c>(
     pod: &mut Value,
     find: impl FnOnce(&str) -> Option<&'c Value>,
     default: Option<&'c Value>,
-) -> Result<(), String> {
+) -> Result<(), PriorityError> {
     let spec = pod.make_object().entry("spec");
     let name = spec.str_at(&["priorityClassName"]).to_owned();
-    let class = if name.is_empty() {
-        default
-    } else {
-        Some(find(&name).ok_or_else(|| format!("no PriorityClass with name {name} was found"))?)
-    };
+    let class =
+        if name.is_empty() { default } else { Some(find(&name).ok_or_else(|| PriorityError::NoClass(name.clone()))?) };
     let priority = class.map_or(PRIORITY, value);
     if let Some(given) = spec.get("priority").and_then(Value::as_i64).filter(|given| *given != priority) {
-        return Err(format!(
-            "the integer value of priority ({given}) must not be provided in pod spec; priority admission controller computed \
-             {priority} from the given PriorityClass name"
-        ));
+        return Err(PriorityError::Priority { given, computed: priority });
     }
     let policy = class.map_or(POLICY, |class| class.str_at(&["preemptionPolicy"]));
     let given = spec.str_at(&["preemptionPolicy"]);
     if !policy.is_empty() && !given.is_empty() && given != policy {
-        return Err(format!(
-            "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; priority admission controller \
-             computed {policy} from the given PriorityClass name"
-        ));
+        return Err(PriorityError::Preemption { given: given.to_owned(), computed: policy.to_owned() });
     }
     let fields = spec.make_object();
     fields.insert("priority", Value::Int(priority));
@@ -84,7 +107,8 @@ mod tests {
         let (mut pod, class) = (read(&format!("spec: {spec}")), read(class));
         let find = |name: &str| Some(&class).filter(|class| class.str_at(&["metadata", "name"]) == name);
         let default = default_class([&class]);
-        admit_create(&mut pod, find, default).map(|()| json::encode_to_string(pod.get("spec").unwrap_or(&Value::Null)))
+        let admitted = admit_create(&mut pod, find, default).map_err(|error| error.to_string());
+        admitted.map(|()| json::encode_to_string(pod.get("spec").unwrap_or(&Value::Null)))
     }
 
     #[test]

@@ -2,11 +2,32 @@
 //!
 //! Source: `plugin/pkg/admission/runtimeclass`.
 
+use thiserror::Error;
+
 use crate::kinds::semantic;
 use crate::value::Value;
 use crate::work;
 
-const MISMATCH: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
+/// Why a pod is forbidden.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RuntimeClassError {
+    /// Its overhead is another than that of its class.
+    #[error("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")]
+    Mismatch,
+    /// It has an overhead, and its class has none.
+    #[error("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")]
+    WithoutClass,
+    /// It selects other nodes than its class.
+    #[error("conflict: runtimeClass.scheduling.nodeSelector[{key}] = {of_class}; pod.spec.nodeSelector[{key}] = {own}")]
+    NodeSelector {
+        /// The label.
+        key: String,
+        /// Its value in the class.
+        of_class: String,
+        /// Its value in the pod.
+        own: String,
+    },
+}
 
 /// The name of the class that a new pod names.
 pub fn name(pod: &Value) -> Option<&str> {
@@ -23,7 +44,7 @@ pub fn not_found(name: &str) -> String {
 /// # Errors
 ///
 /// Why it is forbidden.
-pub fn admit(pod: &mut Value, class: Option<&Value>) -> Result<(), String> {
+pub fn admit(pod: &mut Value, class: Option<&Value>) -> Result<(), RuntimeClassError> {
     let Some(class) = class else { return Ok(()) };
     let spec = pod.make_object().entry("spec");
     if let Some(overhead) = class.get("overhead").filter(|overhead| !overhead.is_null()) {
@@ -31,7 +52,7 @@ pub fn admit(pod: &mut Value, class: Option<&Value>) -> Result<(), String> {
         let own = spec.get("overhead");
         let has_own = own.and_then(Value::as_object).is_some_and(|own| !own.is_empty());
         if has_own && !semantic::equal("overhead", own, fixed) {
-            return Err(MISMATCH.to_owned());
+            return Err(RuntimeClassError::Mismatch);
         }
         match fixed {
             Some(fixed) => _ = spec.make_object().insert("overhead", fixed.clone()),
@@ -45,15 +66,15 @@ pub fn admit(pod: &mut Value, class: Option<&Value>) -> Result<(), String> {
     Ok(())
 }
 
-fn select_nodes(spec: &mut Value, scheduling: &Value) -> Result<(), String> {
+fn select_nodes(spec: &mut Value, scheduling: &Value) -> Result<(), RuntimeClassError> {
     let Some(wanted) = scheduling.get("nodeSelector").and_then(Value::as_object) else { return Ok(()) };
     let selector = spec.make_object().entry("nodeSelector").make_object();
     for (key, value) in wanted.iter() {
         work::step();
         let (text, own) = (value.as_str().unwrap_or_default(), selector.get(key).and_then(Value::as_str));
         if let Some(own) = own.filter(|own| *own != text) {
-            let of_class = format!("runtimeClass.scheduling.nodeSelector[{key}] = {text}");
-            return Err(format!("conflict: {of_class}; pod.spec.nodeSelector[{key}] = {own}"));
+            let (key, of_class, own) = (key.to_owned(), text.to_owned(), own.to_owned());
+            return Err(RuntimeClassError::NodeSelector { key, of_class, own });
         }
         selector.insert(key, value.clone());
     }
@@ -106,13 +127,13 @@ pub(super) fn covers(other: &Value, one: &Value) -> bool {
 /// # Errors
 ///
 /// Why it is forbidden.
-pub fn validate(pod: &Value, class: Option<&Value>) -> Result<(), String> {
+pub fn validate(pod: &Value, class: Option<&Value>) -> Result<(), RuntimeClassError> {
     let own = pod.at(&["spec", "overhead"]).filter(|own| !own.is_null());
     match class.and_then(|class| class.get("overhead")).filter(|overhead| !overhead.is_null()) {
-        Some(overhead) if !semantic::equal("overhead", overhead.get("podFixed"), own) => Err(MISMATCH.to_owned()),
-        None if own.is_some() => {
-            Err("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead".to_owned())
+        Some(overhead) if !semantic::equal("overhead", overhead.get("podFixed"), own) => {
+            Err(RuntimeClassError::Mismatch)
         }
+        None if own.is_some() => Err(RuntimeClassError::WithoutClass),
         _ => Ok(()),
     }
 }
@@ -138,7 +159,7 @@ mod tests {
         assert!(validate(&pod, None).is_err());
         let told = admit(&mut read("spec: {nodeSelector: {a: c}}"), Some(&class));
         let conflict = "conflict: runtimeClass.scheduling.nodeSelector[a] = b; pod.spec.nodeSelector[a] = c";
-        assert_eq!(told, Err(conflict.to_owned()));
-        assert_eq!(admit(&mut read("spec: {overhead: {cpu: 200m}}"), Some(&class)), Err(MISMATCH.to_owned()));
+        assert_eq!(told.map_err(|error| error.to_string()), Err(conflict.to_owned()));
+        assert_eq!(admit(&mut read("spec: {overhead: {cpu: 200m}}"), Some(&class)), Err(RuntimeClassError::Mismatch));
     }
 }

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use thiserror::Error;
+
 use crate::kinds::defaults::structure;
 use crate::object;
 use crate::value::Value;
@@ -139,12 +141,58 @@ fn names_secrets(pod: &Value) -> bool {
         || CONTAINERS.iter().flat_map(|list| pod.items_at(&["spec", list])).any(in_container)
 }
 
+/// The first secret that a pod names and its account does not.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SecretError {
+    /// A variable of a container has it.
+    #[error(
+        "{what} {container} with envVar {variable} referencing secret.secretName=\"{secret}\" is not allowed because service \
+         account {account} does not reference that secret"
+    )]
+    Variable {
+        /// `container`, `init container` or `ephemeral container`.
+        what: &'static str,
+        /// The container's name.
+        container: String,
+        /// The variable's name.
+        variable: String,
+        /// The secret's name.
+        secret: String,
+        /// The account's name.
+        account: String,
+    },
+    /// A volume has it.
+    #[error(
+        "volume with secret.secretName=\"{secret}\" is not allowed because service account {account} does not reference that \
+         secret"
+    )]
+    Volume {
+        /// The secret's name.
+        secret: String,
+        /// The account's name.
+        account: String,
+    },
+    /// Images are pulled with it.
+    #[error(
+        "imagePullSecrets[{index}].name=\"{secret}\" is not allowed because service account {account} does not reference that \
+         imagePullSecret"
+    )]
+    Pulling {
+        /// Where it is in the list.
+        index: usize,
+        /// The secret's name.
+        secret: String,
+        /// The account's name.
+        account: String,
+    },
+}
+
 /// Whether a pod names secrets only that its account names, where the account asks for that. `is_ephemeral` is for writes of
 /// ephemeral containers: only these are looked at.
 ///
 /// # Errors
 /// The first secret that is not the account's.
-pub fn check_secrets(pod: &Value, account: &Value, is_ephemeral: bool) -> Result<(), String> {
+pub fn check_secrets(pod: &Value, account: &Value, is_ephemeral: bool) -> Result<(), SecretError> {
     let enforces = account.at(&["metadata", "annotations", ENFORCES]).and_then(Value::as_str).unwrap_or_default();
     if !matches!(enforces, "1" | "t" | "T" | "true" | "TRUE" | "True") {
         return Ok(());
@@ -153,38 +201,47 @@ pub fn check_secrets(pod: &Value, account: &Value, is_ephemeral: bool) -> Result
         account.items_at(&[list]).iter().map(|secret| secret.str_at(&["name"])).collect()
     };
     let (mountable, owner) = (names("secrets"), account.str_at(&["metadata", "name"]));
-    let why = |what: String| format!("{what} is not allowed because service account {owner} does not reference that");
     if is_ephemeral {
-        return check_containers(pod, CONTAINERS[2], "ephemeral container", &mountable)
-            .map_err(|what| why(what) + " secret");
+        return check_containers(pod, CONTAINERS[2], "ephemeral container", &mountable, owner);
     }
     for volume in pod.items_at(&["spec", "volumes"]).iter().filter(|volume| volume.get("secret").is_some()) {
         let name = volume.str_at(&["secret", "secretName"]);
         if !mountable.contains(name) {
-            return Err(why(format!("volume with secret.secretName=\"{name}\"")) + " secret");
+            return Err(SecretError::Volume { secret: name.to_owned(), account: owner.to_owned() });
         }
     }
     for (list, what) in [(CONTAINERS[0], "init container"), (CONTAINERS[1], "container")] {
-        check_containers(pod, list, what, &mountable).map_err(|what| why(what) + " secret")?;
+        check_containers(pod, list, what, &mountable, owner)?;
     }
     let pulling = names("imagePullSecrets");
-    for (at, secret) in pod.items_at(&["spec", "imagePullSecrets"]).iter().enumerate() {
+    for (index, secret) in pod.items_at(&["spec", "imagePullSecrets"]).iter().enumerate() {
         let name = secret.str_at(&["name"]);
         if !pulling.contains(name) {
-            return Err(why(format!("imagePullSecrets[{at}].name=\"{name}\"")) + " imagePullSecret");
+            return Err(SecretError::Pulling { index, secret: name.to_owned(), account: owner.to_owned() });
         }
     }
     Ok(())
 }
 
-fn check_containers(pod: &Value, list: &str, what: &str, mountable: &BTreeSet<&str>) -> Result<(), String> {
+fn check_containers(
+    pod: &Value,
+    list: &str,
+    what: &'static str,
+    mountable: &BTreeSet<&str>,
+    account: &str,
+) -> Result<(), SecretError> {
     for container in pod.items_at(&["spec", list]) {
         for env in container.items_at(&["env"]) {
             let Some(reference) = env.at(&["valueFrom", "secretKeyRef"]) else { continue };
             let (secret, name) = (reference.str_at(&["name"]), container.str_at(&["name"]));
             if !mountable.contains(secret) {
-                let variable = env.str_at(&["name"]);
-                return Err(format!("{what} {name} with envVar {variable} referencing secret.secretName=\"{secret}\""));
+                return Err(SecretError::Variable {
+                    what,
+                    container: name.to_owned(),
+                    variable: env.str_at(&["name"]).to_owned(),
+                    secret: secret.to_owned(),
+                    account: account.to_owned(),
+                });
             }
         }
     }
@@ -257,7 +314,8 @@ spec:
             "{metadata: {name: s, annotations: {kubernetes.io/enforce-mountable-secrets: 'true'}}, secrets: [{name: own}]}",
         );
         let check = |pod: &str, is_ephemeral: bool, expected: Result<(), &str>| {
-            assert_eq!(check_secrets(&read(pod), &account, is_ephemeral), expected.map_err(str::to_owned), "{pod}");
+            let checked = check_secrets(&read(pod), &account, is_ephemeral).map_err(|error| error.to_string());
+            assert_eq!(checked, expected.map_err(str::to_owned), "{pod}");
         };
         let volume = |name: &str| format!("spec: {{volumes: [{{name: v, secret: {{secretName: {name}}}}}]}}");
         check(&volume("own"), false, Ok(()));

@@ -1,7 +1,7 @@
 //! YAML 1.1, as Kubernetes reads and writes it.
 //!
-//! In: YAML, of which JSON is a part. Out: a [`Value`]; keys that are no text become text. Scalars mean what they mean to
-//! Go's YAML library: `on`, `y`, `017` and `1_000` are no text unless they stand in quotes. Written are blocks, lines of
+//! In: YAML, of which JSON is a part. Out: a [`Value`]; keys that are not text become text. Scalars mean what they mean to
+//! Go's YAML library: `on`, `y`, `017` and `1_000` are not text unless they stand in quotes. Output consists of blocks, lines of
 //! about 80 characters, and quotes where they are needed.
 //!
 //! # Why not a crate
@@ -40,17 +40,10 @@ pub use place::{Broken, Located, Place, Repeated, RepeatedKey, decode_all_locate
 /// Bytes of the texts that the aliases of a document may stand for: as many as a body has. The reference counts nodes alone.
 const ALIASED_BYTES_MAX: usize = 3 << 20;
 
-/// Why text is no YAML, or has no form in JSON, in Go's words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why text is not YAML, or has no form in JSON, in Go's words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct Error(String);
-
-impl fmt::Display for Error {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Error {}
 
 impl Error {
     fn yaml(text: impl fmt::Display) -> Self {

@@ -265,7 +265,7 @@ fn validate_issued(root: &FieldRef<'_>) -> Option<Error> {
     let stub = base64::decode(spec.field("stubPKCS10Request").text()).unwrap_or_default();
     let Validity { not_before, not_after } = match pod_request::issued(chain.text(), &stub) {
         Ok(validity) => validity,
-        Err(why) => return Some(chain.invalid(why)),
+        Err(why) => return Some(chain.invalid(why.to_string())),
     };
     let (from, until, refresh) = (status.field("notBefore"), status.field("notAfter"), status.field("beginRefreshAt"));
     for field in [&from, &until] {

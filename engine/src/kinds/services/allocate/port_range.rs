@@ -5,6 +5,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use thiserror::Error;
+
 use super::Refusal;
 
 /// How many ports the lower part has at least, if there are more, and at most; else one of so many.
@@ -26,11 +28,22 @@ impl Default for PortRange {
     }
 }
 
+/// A text that is not a range of ports.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PortRangeError {
+    /// It is not written as one.
+    #[error("`{0}` is not a range of ports, as 30000-32767 is")]
+    Syntax(String),
+    /// It ends before it begins, or beyond the last port.
+    #[error("`{0}` is not a range of ports between 0 and {PORT_MAX}")]
+    Bounds(String),
+}
+
 impl FromStr for PortRange {
-    type Err = String;
+    type Err = PortRangeError;
 
     /// Reads `30000-32767`, `30000+2767` or one port.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, PortRangeError> {
         let number = |text: &str| text.trim().parse::<i64>().ok();
         let ends = match (text.split_once('-'), text.split_once('+')) {
             (Some((first, last)), _) => number(first).zip(number(last)),
@@ -39,11 +52,11 @@ impl FromStr for PortRange {
             }
             (None, None) => number(text).map(|port| (port, port)),
         };
-        let (first, last) = ends.ok_or_else(|| format!("`{text}` is not a range of ports, as 30000-32767 is"))?;
+        let (first, last) = ends.ok_or_else(|| PortRangeError::Syntax(text.to_owned()))?;
         if (0..=last).contains(&first) && last <= PORT_MAX {
             Ok(PortRange { first, last })
         } else {
-            Err(format!("`{text}` is not a range of ports between 0 and {PORT_MAX}"))
+            Err(PortRangeError::Bounds(text.to_owned()))
         }
     }
 }
