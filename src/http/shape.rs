@@ -61,8 +61,11 @@ pub(super) fn go_type(target: &Target) -> String {
     let package = match (target.subresource, version.group.as_str()) {
         (Subresource::Scale, _) => return "v1.Scale".to_owned(),
         _ if target.resource.definition.is_some() => return "unstructured.Unstructured".to_owned(),
-        (_, "" | "events.k8s.io") => "core",
-        (_, group) => group.split('.').next().unwrap_or_default(),
+        (_, "") => "core",
+        (_, group) => {
+            let of_group = group.split('.').next().unwrap_or_default();
+            target.resource.strategy.internal_package().unwrap_or(of_group)
+        }
     };
     format!("{package}.{}", version.names.kind)
 }

@@ -144,6 +144,11 @@ pub trait Strategy: Send + Sync {
         None
     }
 
+    /// The Go package of the kind's internal type, where that is not the one of its group.
+    fn internal_package(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Annotations that stand for fields of Go's internal type.
     fn internal_annotations(&self) -> &'static [&'static str] {
         &[]

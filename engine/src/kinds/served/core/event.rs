@@ -84,6 +84,10 @@ type: Normal
 struct Event;
 
 impl Strategy for Event {
+    fn internal_package(&self) -> Option<&'static str> {
+        Some("core")
+    }
+
     fn convert(&self, object: &Value, api_version: &str) -> Option<Value> {
         let rename = |name: &str| {
             let names =
