@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         Ok(runtime) => {
             // A task of its own: the main thread has the stack that the system gives it.
             let code = runtime.block_on(async { tokio::spawn(cli::run()).await.unwrap_or(ExitCode::FAILURE) });
-            // Who still computes is not waited for.
+            // A thread that still computes is not waited for.
             runtime.shutdown_background();
             code
         }

@@ -42,7 +42,7 @@ impl Server {
         Server { runtime, router }
     }
 
-    /// The code and the body of an answer; `None` for what is no request, and where the answer has no end within `wait`.
+    /// The code and the body of an answer; `None` for what is not a request, and where the answer has no end within `wait`.
     pub fn send(&self, sent: Sent<'_>, wait: Duration) -> Option<(u16, Vec<u8>)> {
         let request = Request::builder().method(sent.method).uri(sent.path).header("accept", sent.accept);
         let request = request.header("content-type", sent.content_type).body(Body::from(sent.body.to_vec()));

@@ -52,7 +52,7 @@ type Match struct {
 	Namespace   string  `json:"namespace,omitempty"`
 	Name        string  `json:"name,omitempty"`
 	User        string  `json:"user,omitempty"`
-	// Path is a path, or what paths begin with before a "*": this alone is for those that are no resource.
+	// Path is a path, or what paths begin with before a "*": this alone is for those that are not resources.
 	Path string `json:"path,omitempty"`
 }
 
@@ -149,7 +149,7 @@ func (i *Injected) Remove() error {
 	return ignoreNotFound(i.plane.ask(http.MethodDelete, i.path, nil, nil))
 }
 
-// statusError is an answer that is no success.
+// statusError is an answer that is not a success.
 type statusError struct {
 	Code    int
 	Message string
@@ -194,7 +194,7 @@ func (p *ControlPlane) ask(method, path string, body, answer any) error {
 	defer response.Body.Close()
 	if response.StatusCode >= http.StatusBadRequest {
 		status := &statusError{Code: response.StatusCode}
-		// What is no Status has no message.
+		// An answer that is not a Status has no message.
 		_ = json.NewDecoder(response.Body).Decode(status)
 		return status
 	}

@@ -323,7 +323,7 @@ fn image_policy(configuration: Option<&Value>) -> Result<(plugins::ImagePolicy, 
     }
     let config = Config::read(Some(Path::new(&policy.kubeconfig)), None)?;
     if !config.server.starts_with("https://") {
-        return Err(format!("the server `{}` of the kubeconfig is no https address", config.server));
+        return Err(format!("the server `{}` of the kubeconfig is not an https address", config.server));
     }
     let Config { server, authority_pem, is_insecure, server_name, identity, headers } = config;
     let access = Some(Arc::new(Access { is_insecure, server_name, identity, headers }));

@@ -68,7 +68,7 @@ struct Add {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// Who sends them
+    /// The user that sends them
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
 

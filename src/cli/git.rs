@@ -13,7 +13,7 @@ use super::parallel;
 /// What git says, and that there is no git.
 pub fn read(reference: &str, path: &Path) -> Result<Vec<Source>, String> {
     if reference.starts_with('-') {
-        return Err(format!("`{reference}` is no commit"));
+        return Err(format!("`{reference}` is not a commit"));
     }
     // What is gone since is still below a folder that is there.
     let folder = path.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("."));

@@ -1,6 +1,6 @@
 //! Where log lines go: to stderr, by a thread of their own.
 //!
-//! Who logs never waits and never fails, whatever becomes of stderr: a line that can't be written is lost, and where a
+//! Logging never waits and never fails, whatever becomes of stderr: a line that can't be written is lost, and where a
 //! reader is slower than the lines come, those beyond a bound are, and their number is told.
 
 use std::io::{self, IsTerminal as _, Write};

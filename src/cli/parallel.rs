@@ -159,7 +159,7 @@ impl<'p> Progress<'p> {
         if self.next.is_some_and(|next| Instant::now() >= next) {
             self.next = Some(Instant::now() + DRAW_INTERVAL);
             self.is_drawn = true;
-            // Who can't be told how far the work is still gets what comes of it.
+            // Results are given even where progress can't be shown.
             _ = write!(io::stderr(), "\r\x1b[K{done} of {} {}", self.total, self.things);
         }
     }

@@ -31,8 +31,8 @@ use crate::value::{Value, json};
 /// A suite is a YAML file (schemas/suite.json describes it): definitions (`crds:`, or crd.yaml beside it), policies
 /// (`policies:`), objects, what they were before, who writes them, and what is expected. A folder with a crd.yaml is a suite, too: the objects in valid/ pass, those in invalid/
 /// give the errors of the .errors file beside them; an X.old.yaml is what X.yaml was before. Any other folder is searched for
-/// both. Afterwards stands how many rules have held and failed, and how many expressions of policies have; --coverage tells
-/// which have not.
+/// both. At the end it prints how many rules held and failed, and how many expressions of policies did; --coverage lists
+/// those that did not.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  skiff test crd-examples\n  skiff test boats.suite.yaml --update\n  skiff test --watch .\n  skiff test \

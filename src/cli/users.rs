@@ -20,13 +20,13 @@ pub const SIGNING_KEY: &str = "service-account-key";
 
 #[derive(Args)]
 pub struct Users {
-    /// Who may do what: everybody who is known everything, what roles and bindings say, or nobody anything; with several,
-    /// who is allowed by one is allowed
+    /// What users may do: everything, what roles and bindings allow, or nothing; with several modes, a request that one of
+    /// them allows is allowed
     #[arg(long, value_enum, value_name = "MODES", value_delimiter = ',', default_value = "AlwaysAllow")]
     pub authorization_mode: Vec<AuthorizationMode>,
 
-    /// Let in who shows neither a certificate nor a token, as system:anonymous, whom roles may allow something; not with
-    /// AlwaysAllow
+    /// Accept requests without a certificate or a token as those of system:anonymous, which roles may allow something; not
+    /// with AlwaysAllow
     #[arg(
         long, value_name = "true|false", num_args = 0..=1, require_equals = true, default_value_t = false,
         default_missing_value = "true", action = ArgAction::Set, hide_default_value = true

@@ -143,7 +143,7 @@ impl AccountTokens {
         let annotations = secret.make_object().entry("metadata").make_object().entry("annotations").make_object();
         annotations.insert(UID, Value::from(uid));
         match self.client.update(SECRETS, &secret).await {
-            // Who changed it has it looked at again; one that is immutable stays as it is.
+            // A change by another writer queues it again; one that is immutable stays as it is.
             Err(status) if !matches!(status.code, 404 | 409 | 422) => Err(status),
             _ => Ok(()),
         }

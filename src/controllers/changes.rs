@@ -81,7 +81,7 @@ async fn follow<C: Controller>(storage: &Storage, controller: &C) -> Result<(), 
 async fn try_see_to<C: Controller>(controller: &C, key: C::Key) -> (C::Key, Progress) {
     let progress = match controller.see_to(&key).await {
         Ok(progress) => progress,
-        // Somebody was faster.
+        // Another writer was faster.
         Err(status) if status.code == 409 => Progress::Failed,
         Err(status) => {
             tracing::warn!(message = status.message, ?key, "{} failed, it will be tried again", C::TASK);

@@ -167,7 +167,7 @@ impl Client {
         Ok(written.object)
     }
 
-    /// Gives an object the status, if it is still as it was read, and has another one. Who has changed it meanwhile wins: the
+    /// Gives an object the status, if it is still as it was read, and has another one. A writer that changed it meanwhile wins: the
     /// change that says so has it looked at again.
     pub async fn update_status(&self, kind: Kind, object: &Value, status: Value) -> Result<(), Status> {
         if object.get("status") == Some(&status) {

@@ -174,7 +174,7 @@ impl Future for Waiting {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Turn> {
         *self.waiter.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(context.waker().clone());
-        // Who is granted before the waker is there sees it here; who is granted later is woken.
+        // A grant made before the waker is there is seen here; a later one wakes.
         if !self.waiter.granted.load(Ordering::Acquire) {
             return Poll::Pending;
         }

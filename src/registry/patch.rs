@@ -244,7 +244,7 @@ pub(super) fn merge_strategically(
     Ok(decoded.object)
 }
 
-/// A patched object, as JSON, that is no object of its kind.
+/// A patched object, as JSON, that is not an object of its kind.
 fn unfit(text: &str, detail: &str) -> Status {
     Status::invalid("", "", "", &field::Error::invalid(&Path::new("patch"), text, detail).into())
 }

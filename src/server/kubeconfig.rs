@@ -77,7 +77,7 @@ impl Kubeconfig<'_> {
         if merged.is_null() {
             merged = object! { "apiVersion" => "v1", "kind" => "Config" };
         }
-        let fields = merged.as_object_mut().ok_or("it is no kubeconfig")?;
+        let fields = merged.as_object_mut().ok_or("it is not a kubeconfig")?;
         for (list, content) in [("clusters", "cluster"), ("users", "user"), ("contexts", "context")] {
             let mut entry = object! { "name" => name };
             let own = own.items_at(&[list]).first().and_then(|own| own.get(content)).cloned().unwrap_or_default();
@@ -115,7 +115,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Who finds it there is told what to do.
+        // Whoever finds it there reads what to do.
         _ = fs::remove_file(&self.0);
     }
 }

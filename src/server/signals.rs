@@ -31,7 +31,7 @@ pub fn stop_requested() -> io::Result<oneshot::Receiver<&'static str>> {
     };
     let (first, requested) = oneshot::channel();
     let waiting = async move {
-        // Who is gone already need not be told.
+        // A receiver that is gone needs no signal.
         _ = first.send(next(&mut signals).await);
         tokio::select! {
             _ = next(&mut signals) => process::exit(SECOND_SIGNAL),

@@ -151,7 +151,7 @@ impl Database {
         }
         let result = result.await.unwrap_or_else(|_| Err(closed()));
         if matches!(result, Err(WriteError::GuardFailed)) {
-            // Who decides anew must see what it failed by, also where another process wrote that.
+            // A writer that decides anew must see what it failed by, also where another process wrote that.
             self.catch_up().await.map_err(WriteError::Store)?;
         }
         result

@@ -122,7 +122,7 @@ impl FromStr for ServiceAddress {
 
     /// Reads `NAMESPACE/NAME[:PORT]=HOST:PORT`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let number = |port: &str| port.parse::<u16>().map_err(|_| "the port is no number below 65536");
+        let number = |port: &str| port.parse::<u16>().map_err(|_| "the port is not a number below 65536");
         let (service, address) = text.split_once('=').ok_or("expected NAMESPACE/NAME=HOST:PORT")?;
         let (namespace, name) = service.split_once('/').ok_or("expected NAMESPACE/NAME before `=`")?;
         let (name, port) = match name.split_once(':') {
@@ -255,7 +255,7 @@ mod tests {
         let all = read("n/a=localhost:1").expect("it is one");
         assert_eq!((all.port, all.name.as_str(), all.address.as_str()), (None, "a", "localhost:1"));
         assert_eq!(read("n/a:8443=[::1]:9").map(|service| service.port), Ok(Some(8443)));
-        assert_eq!(read("n/a:x=localhost:1"), Err("the port is no number below 65536"));
+        assert_eq!(read("n/a:x=localhost:1"), Err("the port is not a number below 65536"));
         assert_eq!(read("a=localhost:1"), Err("expected NAMESPACE/NAME before `=`"));
     }
 }

@@ -269,7 +269,7 @@ boats.harbour.example.com v1
     }
     check(&folder.join("crds"), &["diff", "--git", "HEAD", "boats.yaml"], 1, expected);
     for (reference, path, words) in
-        [("HEAD~7", "crds", "HEAD~7"), ("--all", "crds", "is no commit"), ("HEAD", "gone", "no manifest")]
+        [("HEAD~7", "crds", "HEAD~7"), ("--all", "crds", "is not a commit"), ("HEAD", "gone", "no manifest")]
     {
         let output = skiff(&folder, &["diff", &format!("--git={reference}"), path]);
         assert!(super::text(&output.stderr).contains(words) && output.status.code() == Some(2), "{output:?}");

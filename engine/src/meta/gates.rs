@@ -55,7 +55,7 @@ pub enum GateError {
     /// There is no `=`.
     #[error("missing bool value for {0}")]
     Missing(String),
-    /// What is behind the `=` is no truth value.
+    /// What is behind the `=` is not a truth value.
     #[error("invalid value of {0}={1}, err: strconv.ParseBool: parsing {1:?}: invalid syntax")]
     Invalid(String, String),
     /// The gates have one value only.

@@ -24,7 +24,7 @@ pub fn parse_float(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let size = match unsigned.to_ascii_lowercase().as_str() {
         "inf" | "infinity" => f64::INFINITY,
-        // A sign is not for what is no number.
+        // A text that is not a number has no sign.
         "nan" => return (unsigned.len() == text.len()).then_some(f64::NAN),
         lower if lower.starts_with(['+', '-']) => return None,
         lower => parse_size(lower)?,

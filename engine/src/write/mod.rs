@@ -19,7 +19,7 @@ use crate::value::Value;
 
 const METADATA: Path<'static> = Path::new("metadata");
 
-/// Who is told each evaluation of a rule.
+/// Receives each evaluation of a rule.
 pub type Observe<'o> = &'o mut dyn FnMut(Run<'_, '_>);
 
 /// The kind of an object that is written, and by whom it is.

@@ -21,7 +21,7 @@ class Api {
     };
   }
 
-  /** The JSON that a request with a JSON body is answered with; an error with `code` where that is no success. */
+  /** The JSON that a request with a JSON body is answered with; an error with `code` where that is not a success. */
   send(method, path, body) {
     const sent = body === undefined ? undefined : JSON.stringify(body);
     const headers = { 'Content-Type': 'application/json' };

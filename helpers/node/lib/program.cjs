@@ -16,7 +16,7 @@ function program() {
   if (named) {
     const found = named.includes(path.sep) ? named : onPath(named);
     if (!found || !existsSync(found)) {
-      throw new Error(`SKIFF is ${named}, which is no program`);
+      throw new Error(`SKIFF is ${named}, which is not a program`);
     }
     return path.resolve(found);
   }

@@ -132,7 +132,7 @@ impl Fault {
         self.matching("user", user.into())
     }
 
-    /// It is for this path, or those that begin with what stands before a `*`: this alone is for those that are no resource.
+    /// It is for this path, or those that begin with what stands before a `*`: this alone is for those that are not resources.
     #[must_use]
     pub fn path(self, path: &str) -> Self {
         self.matching("path", path.into())

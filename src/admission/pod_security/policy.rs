@@ -95,7 +95,7 @@ impl Policy {
         read(labels, "audit", Level::Privileged, &mut audit, &mut errors);
         read(labels, "warn", Level::Privileged, &mut warn, &mut errors);
         let says = |name: &str| labels.get(&format!("{PREFIX}{name}")).is_some();
-        // Who asks for more than nothing is warned, too.
+        // A request for more than nothing is warned of, too.
         if has_level && !says("warn") && enforce.level > warn.level {
             warn.level = enforce.level;
             if !says("warn-version") {

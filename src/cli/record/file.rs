@@ -227,7 +227,7 @@ fn asked_of(line: &Value, id: i64) -> Result<Asked, String> {
 }
 
 fn add_part(answer: &mut Answer, line: &Value) -> Result<(), String> {
-    let Content::Stream(parts, end) = &mut answer.content else { return Err("its answer is no stream".to_owned()) };
+    let Content::Stream(parts, end) = &mut answer.content else { return Err("its answer is not a stream".to_owned()) };
     let after = line.get("afterMs").and_then(Value::as_i64).unwrap_or_default();
     match line.get("end").and_then(Value::as_str) {
         Some(name) => {

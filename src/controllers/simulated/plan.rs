@@ -42,7 +42,7 @@ impl FromStr for NodePlan {
         let count = count.ok_or_else(|| format!("begin with a number of nodes, {NODES_MAX} at most"))?;
         let mut plan = NodePlan { count, ..NodePlan::default() };
         for part in parts {
-            let (name, value) = part.split_once('=').ok_or_else(|| format!("{part:?} is no NAME=VALUE"))?;
+            let (name, value) = part.split_once('=').ok_or_else(|| format!("{part:?} is not NAME=VALUE"))?;
             match name {
                 "label" => plan.labels.push(label(value)?),
                 _ => plan.set_capacity(name, value)?,
@@ -55,7 +55,7 @@ impl FromStr for NodePlan {
 impl NodePlan {
     fn set_capacity(&mut self, name: &str, amount: &str) -> Result<(), String> {
         if let Some(fault) = is_qualified_name(name).first() {
-            return Err(format!("{name:?} is no resource: {fault}"));
+            return Err(format!("{name:?} is not the name of a resource: {fault}"));
         }
         let quantity = Quantity::parse(amount).map_err(|error| format!("{name}={amount}: {error}"))?;
         if quantity.signum() < 0 {

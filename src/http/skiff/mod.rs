@@ -43,7 +43,7 @@ async fn answer(app: &App, exchange: &Exchange, path: &str, body: Body) -> Answe
         (Some("faults"), id, None) => faults::serve(app, exchange, id, body).await,
         (Some("planes"), None, _) if *method == Method::GET => planes::list(app),
         (Some("planes"), None, _) if *method == Method::POST => {
-            // Who may not make any is told so before what is wrong with the body.
+            // Where no control plane can be made, that is the answer, whatever is wrong with the body.
             let all = planes::all(app)?;
             planes::create(all, &fields(app, exchange, body, &planes::FIELDS).await?).await
         }

@@ -298,7 +298,7 @@ impl Store for Postgres {
 
     async fn compact(&self, to: Revision) -> Result<bool, StoreError> {
         let mut transaction = self.reading.begin().await?;
-        // Who finds the row locked leaves the work to who has it.
+        // A process that finds the row locked leaves the work to the holder of the lock.
         let from = sqlx::query("SELECT compacted_revision FROM compaction WHERE id = 1 FOR UPDATE SKIP LOCKED");
         let Some(from) = from.fetch_optional(&mut *transaction).await? else { return Ok(false) };
         let from = read_number(&from, 0)?;

@@ -78,7 +78,7 @@ impl Peers {
         }
         let Some(all) = self.read() else { return };
         for (slot, _) in self.others(&all) {
-            // Who is gone, or has not yet read what it was told before, need not be told.
+            // A peer that is gone, or has not yet read the last notice, needs no other.
             _ = self.telling.send_to(&[0], socket_of(&self.database, slot));
         }
     }

@@ -13,12 +13,12 @@ conventions\" are those of the Kubernetes community, cited by heading. `skiff li
 | severity | of what | shown |
 |---|---|---|
 | error | the server refuses the definition or the policy, or no object passes | always |
-| warning | something does not do what it seems to, and can be mended without harm to stored objects and clients | always |
+| warning | something does not do what it seems to, and can be corrected without harm to stored objects and clients | always |
 | advice | a convention that a new kind or version may follow; those in use can't, or have reasons not to | with `--severity advice`, or named by `--only` |
 
-What a finding is about is its author's to change. So nothing is told of fields within types of Kubernetes that a schema
-embeds (PodSpec, Condition, LabelSelector and the rest): they are known by their fields. Nor are warnings told of versions
-that are deprecated or no longer served, and what stands in several versions is told once. Policies are looked at with all
+What a finding is about is its author's to change. So nothing is reported about fields within types of Kubernetes that a schema
+embeds (PodSpec, Condition, LabelSelector and the rest): they are known by their fields. Nor are warnings reported for versions
+that are deprecated or no longer served, and what stands in several versions is reported once. Policies are looked at with all
 that lies beside them: which binding belongs to which policy, and what the definitions say of the objects that are matched.
 
 `--only ID,…` and `--ignore ID,…` choose lints for a run. The annotation `skiff.kubeskiff.dev/lint-ignore` of a definition,
@@ -33,7 +33,7 @@ changes nothing for objects; `skiff lint --fix` makes it and keeps the rest of t
 pub enum Severity {
     /// A convention that a new kind or version may follow; those that are in use can't, or have reasons not to.
     Advice,
-    /// What does not do what it seems to, and can be mended without harm to stored objects and to clients.
+    /// What does not do what it seems to, and can be corrected without harm to stored objects and to clients.
     Warning,
     /// The server refuses the definition or the policy, or no object passes.
     Error,
@@ -163,7 +163,7 @@ pub(super) const DEPRECATED: Lint = Lint {
 pub(super) const UNKNOWN_IGNORE: Lint = Lint {
     id: "unknown-ignore",
     severity: Severity::Warning,
-    finds: "The annotation `skiff.kubeskiff.dev/lint-ignore` names what is no lint.",
+    finds: "The annotation `skiff.kubeskiff.dev/lint-ignore` names something that is not a lint.",
     reason: "nothing is turned off by it",
     remedy: "correct the id; `skiff lint --list` has them all",
     is_fixed: false,

@@ -42,7 +42,7 @@ pub(in crate::author) const BINDING_WITHOUT_POLICY: Lint = Lint {
     id: "binding-without-policy",
     severity: Severity::Warning,
     finds: "A binding names a policy that is not among the files.",
-    reason: "a binding to nothing does nothing, and nobody is told",
+    reason: "a binding to nothing does nothing, and the server does not report it",
     remedy: "correct the name, or add the policy",
     is_fixed: false,
 };

@@ -30,7 +30,7 @@ pub fn complete(inputs: &Inputs, pane: Pane, line: usize, column: usize, who: Wh
     }
     let offered = workspace.complete(pane.name(), &text, text.position(offset));
     let Some(first) = offered.first() else { return show(0, Vec::new()) };
-    // All of them replace the same. A quote that is open stays, and is no part of the words to choose from.
+    // All of them replace the same. A quote that is open stays, and is not a part of the words to choose from.
     let written = &text.as_str()[text.offset(first.edit.range.start)..offset];
     let quote = &written[..usize::from(written.starts_with(['"', '\'']))];
     let replaced = written.chars().count() - quote.len();

@@ -274,7 +274,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// What has begun here is no key.
+    /// What began here is not a key.
     fn drop_key(&mut self) -> Scanned {
         let Some(key) = self.keys.last_mut().filter(|key| key.possible) else { return Ok(()) };
         key.possible = false;

@@ -80,7 +80,7 @@ impl Source {
         self.at.column == 0 && (0..3).all(|ahead| self.peek(ahead) == sign) && self.is_blank_or_end(3)
     }
 
-    /// Reads a character that is no line break.
+    /// Reads a character that is not a line break.
     pub fn take(&mut self) -> char {
         let character = self.peek(0);
         self.at.index += 1;

@@ -44,7 +44,7 @@ class Api:
     def send(self, method: str, path: str, body: Any = None) -> Any:
         """The JSON that a request with a JSON body is answered with.
 
-        Raises `ApiError` where that is no success.
+        Raises `ApiError` where that is not a success.
         """
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}

@@ -22,7 +22,7 @@ def program() -> Path:
     if named:
         found = shutil.which(named)
         if found is None:
-            raise ProgramNotFound(f"SKIFF is {named}, which is no program")
+            raise ProgramNotFound(f"SKIFF is {named}, which is not a program")
         return Path(found).absolute()
     for folder in _folders():
         if (folder / "skiff").is_file():

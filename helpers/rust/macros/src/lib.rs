@@ -38,7 +38,7 @@ fn expand(settings: TokenStream, mut function: ItemFn) -> Result<proc_macro2::To
 fn argument(parameter: &FnArg) -> Result<proc_macro2::TokenStream> {
     match parameter {
         FnArg::Typed(PatType { ty, .. }) => Ok(quote!(<#ty as ::skiff::FromPlane>::from_plane(&plane).await)),
-        FnArg::Receiver(this) => Err(Error::new_spanned(this, "a test is no method")),
+        FnArg::Receiver(this) => Err(Error::new_spanned(this, "a test is not a method")),
     }
 }
 

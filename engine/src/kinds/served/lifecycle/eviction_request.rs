@@ -1,6 +1,6 @@
 //! EvictionRequest and Eviction, lifecycle.k8s.io/v1alpha1: somebody asks for a pod to go, and how far that is.
 //!
-//! Served where they are asked for. What follows from one is a controller's: here nothing does. Checked are the markers of
+//! Served where they are asked for. Acting on one is the task of a controller, which is not here. It checks the markers of
 //! their types (`+k8s:…`), as there was no server to compare with; DIFFERS: those of the lists in the status of an Eviction are
 //! not.
 

@@ -7,7 +7,7 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * What happens to requests that a test chooses. It does one thing, if it is no delay alone; the other methods say for which
+ * What happens to requests that a test chooses. It does one thing, if it is not a delay alone; the other methods say for which
  * requests, how often, and more of what it does. All of them change this fault and return it.
  *
  * <pre>{@code
@@ -172,7 +172,7 @@ public final class Fault {
     }
 
     /**
-     * It is for a path: this alone is for those that are no resource.
+     * It is for a path: this alone is for those that are not resources.
      *
      * @param path the path, or what paths begin with before a {@code *}
      * @return the fault
