@@ -69,12 +69,12 @@ impl NamespaceContent {
         if !self.accounts || get(&self.registry, &accounts(), &format!("{namespace}/default")).await?.is_some() {
             return Ok(());
         }
-        make(&self.registry, "serviceaccounts", namespace, kinds::default_service_account()).await
+        make(&self.registry, "serviceaccounts", namespace, kinds::namespaces::default_account()).await
     }
 
     async fn make_authority(&self, namespace: &str) -> Result<(), Status> {
         let Some(authority_pem) = &self.authority_pem else { return Ok(()) };
-        let wanted = kinds::root_authority(authority_pem);
+        let wanted = kinds::namespaces::root_authority(authority_pem);
         match get(&self.registry, &config_maps(), &format!("{namespace}/{AUTHORITY}")).await? {
             Some(found) if found.get("data") == wanted.get("data") => Ok(()),
             Some(_) => restore(&self.registry, namespace, &wanted).await,

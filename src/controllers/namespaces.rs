@@ -216,7 +216,7 @@ async fn report(
 
 /// Takes the namespace's own finalizer away, so that it goes.
 async fn finish(registry: &Arc<Registry>, name: &str) -> Result<Progress, Status> {
-    let target = target(registry, name, Subresource::Part(kinds::FINALIZE)).await?;
+    let target = target(registry, name, Subresource::Part(kinds::namespaces::FINALIZE)).await?;
     match registry.finalize_namespace(&target, &service_account(ACCOUNT)).await {
         Err(status) if status.code != 404 => Err(status),
         // What others still keep is looked at again when they change it.

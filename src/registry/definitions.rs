@@ -288,13 +288,13 @@ impl Registry {
     pub async fn make_initial_namespaces(self: &Arc<Self>) -> Result<(), Status> {
         let registry = Arc::clone(self);
         let made = tokio::spawn(async move {
-            try_join_all(kinds::INITIAL_NAMESPACES.map(|name| registry.make_initial_namespace(name))).await
+            try_join_all(kinds::namespaces::INITIAL.map(|name| registry.make_initial_namespace(name))).await
         });
         made.await.map_err(|error| Status::internal_error(&error.to_string()))?.map(drop)
     }
 
     async fn make_initial_namespace(&self, name: &str) -> Result<(), Status> {
-        self.make_initial("", "namespaces", kinds::new_namespace(name)).await
+        self.make_initial("", "namespaces", kinds::namespaces::new(name)).await
     }
 
     /// Registers a definition as `kubectl apply` would: it is made, or its spec brought up to date.

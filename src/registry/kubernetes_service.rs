@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use futures_util::future::try_join4;
 
-use crate::kinds::DEFAULT_SERVICE_RANGE;
+use crate::kinds::services::ranges;
 use crate::meta::Status;
 use crate::object;
 use crate::value::{Value, json};
@@ -73,12 +73,12 @@ impl Registry {
     }
 
     async fn make_default_range(&self) -> Result<(), Status> {
-        let target = self.own_target(GROUP, "servicecidrs", DEFAULT_SERVICE_RANGE).await?;
+        let target = self.own_target(GROUP, "servicecidrs", ranges::DEFAULT).await?;
         let ranges: Vec<Value> = self.network.ranges().iter().map(|range| Value::String(range.to_string())).collect();
         let found = self.found(&target).await?;
         if found.is_none() {
             let range = object! {
-                "metadata" => object! { "name" => DEFAULT_SERVICE_RANGE },
+                "metadata" => object! { "name" => ranges::DEFAULT },
                 "spec" => object! { "cidrs" => ranges.clone() },
             };
             self.make_own(&target, range).await?;
@@ -103,7 +103,7 @@ impl Registry {
         let applied = object! {
             "apiVersion" => target.version.api_version(),
             "kind" => target.version.names.kind.as_str(),
-            "metadata" => object! { "name" => DEFAULT_SERVICE_RANGE },
+            "metadata" => object! { "name" => ranges::DEFAULT },
             "status" => object! { "conditions" => vec![ready] },
         };
         let request = PatchRequest {

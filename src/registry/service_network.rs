@@ -27,7 +27,7 @@ use crate::kinds::services::allocate::{
     give_back, give_back_node_ports,
 };
 use crate::kinds::services::{Families, Family, keep_allocated, set_cluster_ips, settle_families};
-use crate::kinds::{address_of_service, is_address_of_service, is_ready_range, ranges_of};
+use crate::kinds::services::{addresses, ranges};
 use crate::meta::Status;
 use crate::object;
 use crate::store::{self, At, Collection, Guard, Snapshot};
@@ -299,8 +299,8 @@ impl Registry {
             return Ok(self.network.ranges().to_vec());
         }
         let objects = snapshot.range("", None).filter_map(|stored| json::decode(&stored.bytes).ok());
-        let ready: Vec<Value> = objects.filter(is_ready_range).collect();
-        Ok(ready.iter().flat_map(ranges_of).filter_map(|range| IpRange::parse(range).ok()).collect())
+        let ready: Vec<Value> = objects.filter(ranges::is_ready).collect();
+        Ok(ready.iter().flat_map(ranges::ranges).filter_map(|range| IpRange::parse(range).ok()).collect())
     }
 
     pub(super) async fn newest(&self, collection: &Collection) -> Result<Snapshot, Status> {
@@ -319,7 +319,7 @@ impl Registry {
             let found = find(&holdings.addresses, &key);
             let is_own = |stored: &&store::Stored| {
                 let (namespace, name) = holdings.owner;
-                json::decode(&stored.bytes).is_ok_and(|address| is_address_of_service(&address, namespace, name))
+                json::decode(&stored.bytes).is_ok_and(|address| addresses::is_of_service(&address, namespace, name))
             };
             writes.extend(found.filter(is_own).map(|stored| store::Write {
                 collection: addresses(),
@@ -339,7 +339,7 @@ impl Registry {
     /// The IPAddress by which a service has an address.
     async fn claim(&self, ip: IpAddr, (namespace, name): (&str, &str)) -> Result<store::Write, Status> {
         let mut target = self.own_target(GROUP, "ipaddresses", "").await?;
-        let mut object = address_of_service(ip, namespace, name);
+        let mut object = addresses::of_service(ip, namespace, name);
         target.name = ip.to_string();
         let now = self.now();
         object = self.manage_fields(&target, |fields| fields.update(None, object.clone(), MANAGER, &now)).await;

@@ -6,8 +6,8 @@
 //!
 //! Source: `pkg/registry/core/service/{ipallocator,portallocator}/controller`, release 1.37.
 
+use crate::kinds::services::addresses;
 use crate::kinds::services::allocate::{held_addresses, held_ports};
-use crate::kinds::{is_address_of_service, is_managed_address};
 use crate::meta::Status;
 use crate::store::{self, Collection, Guard, Snapshot};
 use crate::value::{Map, Value, json};
@@ -90,7 +90,7 @@ impl Registry {
 fn addresses_of_nobody(state: &Repaired) -> Vec<store::Write> {
     let known = state.addresses.range("", None).filter(|stored| stored.revision <= state.services.revision());
     let is_nobodys = |stored: &&std::sync::Arc<store::Stored>| {
-        json::decode(&stored.bytes).is_ok_and(|address| is_managed_address(&address) && !is_held(state, &address))
+        json::decode(&stored.bytes).is_ok_and(|address| addresses::is_managed(&address) && !is_held(state, &address))
     };
     let deletion = |stored: &std::sync::Arc<store::Stored>| store::Write {
         collection: addresses(),
@@ -105,7 +105,7 @@ fn is_held(state: &Repaired, address: &Value) -> bool {
     let parent = |field: &str| address.str_at(&["spec", "parentRef", field]);
     let (namespace, name) = (parent("namespace"), parent("name"));
     let ip = address.str_at(&["metadata", "name"]);
-    is_address_of_service(address, namespace, name)
+    addresses::is_of_service(address, namespace, name)
         && state
             .service(&format!("{namespace}/{name}"))
             .is_some_and(|service| held_addresses(&service).any(|held| held.to_string() == ip))

@@ -55,6 +55,7 @@ pub mod pod_object;
 pub(crate) mod webhooks;
 pub(crate) mod network;
 pub mod services;
+pub mod namespaces;
 pub mod default_roles;
 mod token_request;
 pub mod layout;
@@ -85,16 +86,7 @@ pub use rbac::GROUP as RBAC_GROUP;
 pub use served::apiregistration::api_service::{available_here, group_rank, local as local_api_service};
 pub use served::core::binding::BINDING;
 pub use served::core::component_status::components;
-pub use served::core::config_map::root_authority;
-pub use served::core::namespace::{FINALIZE, INITIAL as INITIAL_NAMESPACES, new as new_namespace};
-pub use served::core::service_account::default as default_service_account;
 pub use served::networking::ingress_class::set_default_class;
-pub use served::networking::ip_address::{
-    is_managed as is_managed_address, is_of_service as is_address_of_service, of_service as address_of_service,
-};
-pub use served::networking::service_cidr::{
-    DEFAULT as DEFAULT_SERVICE_RANGE, is_ready as is_ready_range, ranges as ranges_of,
-};
 pub use token_request::TOKEN_REQUEST;
 
 /// What is known of a built-in kind.

@@ -6,7 +6,9 @@
 //!
 //! Source: `pkg/registry/core/service`, `pkg/api/service` and `pkg/apis/core/validation`, release 1.37.
 
+pub mod addresses;
 pub mod allocate;
+pub mod ranges;
 mod cluster_ips;
 mod columns;
 mod defaults;

@@ -3,28 +3,11 @@
 use crate::crd::{Column, ServedVersion};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::names;
-use crate::object;
 use crate::value::Value;
 
 use crate::kinds::data::{DATA_BYTES_MAX, decoded_bytes, entries};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, metadata};
-
-/// The ConfigMap that every namespace has: the authority to trust, in PEM.
-pub fn root_authority(authority_pem: &str) -> Value {
-    const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal \
-                               endpoints such as the internal service IP or kubernetes.default.svc. No other usage is \
-                               guaranteed across distributions of Kubernetes clusters.";
-    object! {
-        "apiVersion" => "v1",
-        "kind" => "ConfigMap",
-        "metadata" => object! {
-            "name" => "kube-root-ca.crt",
-            "annotations" => object! { "kubernetes.io/description" => DESCRIPTION },
-        },
-        "data" => object! { "ca.crt" => authority_pem },
-    }
-}
 
 pub static KINDS: [&Kind; 1] = [&Kind {
     plural: "configmaps",

@@ -9,21 +9,10 @@ use crate::object;
 use crate::value::Value;
 
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Action, Kind, Part, SINGLE_VERBS, defaults, metadata};
-
-/// Namespaces that are there from the start.
-pub const INITIAL: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+use crate::kinds::{Action, Kind, Part, SINGLE_VERBS, defaults, metadata, namespaces};
 
 /// The finalizer in the spec: the namespace's content goes first.
 const FINALIZER: &str = "kubernetes";
-
-/// The subresource by which a finalizer in the spec is taken away.
-pub const FINALIZE: &str = "finalize";
-
-/// A namespace to be created.
-pub fn new(name: &str) -> Value {
-    object! { "apiVersion" => "v1", "kind" => "Namespace", "metadata" => object! { "name" => name } }
-}
 
 pub static KINDS: [&Kind; 1] = [&Kind {
     plural: "namespaces",
@@ -31,7 +20,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     short_names: &["ns"],
     scope: Scope::Cluster,
     status: true,
-    parts: &[Part { name: FINALIZE, verbs: &["update"], kind: None, action: Action::Write }],
+    parts: &[Part { name: namespaces::FINALIZE, verbs: &["update"], kind: None, action: Action::Write }],
     verbs: SINGLE_VERBS,
     selectable_fields: &[".status.phase", ".name"],
     example: "metadata: {name: example}",
@@ -75,7 +64,7 @@ impl Strategy for Namespace {
     fn prepare_update(&self, _: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
         let kept: &[&str] = match subresource {
             Subresource::Status => &["spec"],
-            Subresource::Part(FINALIZE) => &["status"],
+            Subresource::Part(namespaces::FINALIZE) => &["status"],
             _ => &["spec", "status"],
         };
         let fields = new.make_object();

@@ -3,16 +3,10 @@
 use crate::crd::ServedVersion;
 use crate::meta::field::ErrorList;
 use crate::meta::names;
-use crate::object;
 use crate::value::Value;
 
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Action, Kind, Part, TOKEN_REQUEST, metadata};
-
-/// The account that every namespace has.
-pub fn default() -> Value {
-    object! { "apiVersion" => "v1", "kind" => "ServiceAccount", "metadata" => object! { "name" => "default" } }
-}
 
 pub static KINDS: [&Kind; 1] = [&Kind {
     plural: "serviceaccounts",

@@ -2,18 +2,14 @@
 //!
 //! Source: `pkg/registry/networking/ipaddress` and `pkg/apis/networking/validation` of Kubernetes 1.37.
 
-use std::net::IpAddr;
-
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::checks::named;
 use crate::kinds::network::addresses::check_canonical_address;
-use crate::kinds::services::Family;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, metadata, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
-use crate::object;
 use crate::value::Value;
 
 pub static KINDS: [&Kind; 1] = [&V1];
@@ -26,33 +22,6 @@ static V1: Kind = Kind {
     example: "metadata: {name: 10.9.8.7}\nspec: {parentRef: {resource: services, namespace: default, name: example}}",
     ..Kind::new("networking.k8s.io", "v1", "IPAddress", &IpAddress)
 };
-
-const MANAGED_BY: &str = "ipaddress.kubernetes.io/managed-by";
-const ALLOCATOR: &str = "ipallocator.k8s.io";
-
-/// The object that says that a service has an address.
-pub fn of_service(ip: IpAddr, namespace: &str, name: &str) -> Value {
-    let family = if ip.is_ipv4() { Family::V4 } else { Family::V6 };
-    let labels = object! { "ipaddress.kubernetes.io/ip-family" => family.name(), MANAGED_BY => ALLOCATOR };
-    let parent = object! { "resource" => "services", "namespace" => namespace, "name" => name };
-    object! {
-        "apiVersion" => V1.api_version(),
-        "kind" => V1.kind,
-        "metadata" => object! { "name" => ip.to_string(), "labels" => labels },
-        "spec" => object! { "parentRef" => parent },
-    }
-}
-
-/// Whether an address was allocated, and not made by somebody else.
-pub fn is_managed(address: &Value) -> bool {
-    address.str_at(&["metadata", "labels", MANAGED_BY]) == ALLOCATOR
-}
-
-/// Whether an address is that of a service.
-pub fn is_of_service(address: &Value, namespace: &str, name: &str) -> bool {
-    let parent = |field: &str| address.str_at(&["spec", "parentRef", field]);
-    (parent("group"), parent("resource"), parent("namespace"), parent("name")) == ("", "services", namespace, name)
-}
 
 struct IpAddress;
 

@@ -4,6 +4,7 @@
 
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::network::addresses::{check_canonical_prefix, parse_lenient_prefix};
+use crate::kinds::services::ranges::ranges;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};
 use crate::kinds::{Kind, metadata, prepare, show_internal};
 use crate::meta::field::{Error, ErrorList, Path};
@@ -23,19 +24,9 @@ static V1: Kind = Kind {
     ..Kind::new("networking.k8s.io", "v1", "ServiceCIDR", &ServiceCidr)
 };
 
-/// The range that the server was started with.
-pub const DEFAULT: &str = "kubernetes";
 /// One of each family.
 const RANGES_MAX: usize = 2;
 const UNCHANGED: &str = "field is immutable";
-
-/// Whether addresses are allocated of the range: nobody says that it is not ready, and it stays.
-pub fn is_ready(range: &Value) -> bool {
-    let conditions = range.items_at(&["status", "conditions"]).iter();
-    let ready = conditions.into_iter().find(|condition| condition.str_at(&["type"]) == "Ready");
-    let stays = range.at(&["metadata", "deletionTimestamp"]).is_none_or(Value::is_null);
-    stays && ready.is_none_or(|ready| ready.str_at(&["status"]) == "True")
-}
 
 struct ServiceCidr;
 
@@ -70,11 +61,6 @@ impl Strategy for ServiceCidr {
     fn reset_fields(&self, _: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
         reset_beside_status(subresource)
     }
-}
-
-/// The ranges of a ServiceCIDR.
-pub fn ranges(object: &Value) -> Vec<&str> {
-    object.items_at(&["spec", "cidrs"]).iter().map(|range| range.as_str().unwrap_or_default()).collect()
 }
 
 fn validate_ranges(object: &Value) -> ErrorList {
