@@ -1,4 +1,8 @@
 //! Work on many things at once.
+//!
+//! Not rayon: its results come in order only when all are there. Here they are taken in order while others are still being
+//! worked on, few wait for one that takes long, and nothing more is begun once the taker has enough. Not indicatif: the
+//! progress is one line that is drawn after a while, on a terminal alone.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};

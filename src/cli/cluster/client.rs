@@ -1,4 +1,7 @@
 //! Requests to a server, one after the other over one connection.
+//!
+//! Not kube-client: with its kubeconfig and rustls alone it brings 34 packages that the program has not, k8s-openapi with the
+//! types of all kinds among them. What is needed here is one request at a time, of bytes.
 
 use std::sync::Arc;
 use std::time::Duration;
