@@ -103,4 +103,14 @@ mod tests {
             r#"{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1","spec":{"versions":[{"name":"v1","schema":{"openAPIV3Schema":{"type":"object","properties":{"a":{"type":"string","x-unknown":1},"b":{"type":"array","items":{"type":"integer","minimum":1}}}}}}]}}"#,
         );
     }
+
+    #[test]
+    fn a_table_has_the_fields_that_are_published() {
+        for (layout, name) in [(&TABLE, "Table"), (&TABLE_COLUMN, "TableColumnDefinition"), (&TABLE_ROW, "TableRow")] {
+            let Struct(fields) = layout else { panic!("{name} is a struct") };
+            let shown: Vec<&str> = fields.iter().map(|(field, _)| *field).collect();
+            let published = types::message_named("meta.v1", name).members();
+            assert_eq!(shown, published.map(|field| field.json).collect::<Vec<_>>(), "{name}");
+        }
+    }
 }
