@@ -48,7 +48,7 @@ impl Controller for Aggregation {
         }
     }
 
-    async fn see_to(&self, (): &()) -> Result<Progress, Status> {
+    async fn reconcile(&self, (): &()) -> Result<Progress, Status> {
         aggregate(&self.registry).await.map(|_| Progress::Done)
     }
 }

@@ -33,7 +33,7 @@ pub(super) trait Controller: Sync {
     fn note(&self, change: &Entry, queue: &mut Queue<Self::Key>);
 
     /// Does what is to be done for a key as it is stored now. It may be done again, and be given up at any point.
-    fn see_to(&self, key: &Self::Key) -> impl Future<Output = Result<Progress, Status>> + Send;
+    fn reconcile(&self, key: &Self::Key) -> impl Future<Output = Result<Progress, Status>> + Send;
 }
 
 /// Runs a controller; where changes were missed it starts anew from what is stored.
@@ -58,7 +58,7 @@ async fn follow<C: Controller>(storage: &Storage, controller: &C) -> Result<(), 
             && let Some(key) = queue.take(Instant::now())
         {
             // In a box: what holds them keeps room for one from the start, also while there is nothing to do.
-            under_way.push(try_see_to(controller, key).boxed());
+            under_way.push(try_reconcile(controller, key).boxed());
         }
         let due = queue.next_due().filter(|_| under_way.len() < C::AT_ONCE);
         tokio::select! {
@@ -77,9 +77,9 @@ async fn follow<C: Controller>(storage: &Storage, controller: &C) -> Result<(), 
     }
 }
 
-/// [`Controller::see_to`], which says what failed.
-async fn try_see_to<C: Controller>(controller: &C, key: C::Key) -> (C::Key, Progress) {
-    let progress = match controller.see_to(&key).await {
+/// [`Controller::reconcile`], which says what failed.
+async fn try_reconcile<C: Controller>(controller: &C, key: C::Key) -> (C::Key, Progress) {
+    let progress = match controller.reconcile(&key).await {
         Ok(progress) => progress,
         // Another writer was faster.
         Err(status) if status.code == 409 => Progress::Failed,
@@ -129,7 +129,7 @@ mod tests {
 
         fn note(&self, _: &Entry, _: &mut Queue<String>) {}
 
-        async fn see_to(&self, _: &String) -> Result<Progress, Status> {
+        async fn reconcile(&self, _: &String) -> Result<Progress, Status> {
             let held = black_box([0_u8; 100_000]);
             tokio::task::yield_now().await;
             Ok(if black_box(held)[0] == 0 { Progress::Done } else { Progress::Failed })

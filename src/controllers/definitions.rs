@@ -43,7 +43,7 @@ impl Controller for Definitions {
         }
     }
 
-    async fn see_to(&self, group: &String) -> Result<Progress, Status> {
+    async fn reconcile(&self, group: &String) -> Result<Progress, Status> {
         let collection = self.registry.definitions.collection();
         let snapshot = self.registry.storage.snapshot(&collection, At::Newest).await;
         let snapshot = snapshot.map_err(|_| failed(&"definitions can't be read"))?;

@@ -51,7 +51,7 @@ impl Controller for NamespaceContent {
     }
 
     /// Makes what is missing in a namespace that is there to stay.
-    async fn see_to(&self, namespace: &String) -> Result<Progress, Status> {
+    async fn reconcile(&self, namespace: &String) -> Result<Progress, Status> {
         let registry = &self.registry;
         let Some(object) = get(registry, &registry.definitions.namespaces(), namespace).await? else {
             return Ok(Progress::Done);

@@ -61,7 +61,7 @@ impl Controller for Namespaces {
     }
 
     /// Goes on with a deletion.
-    async fn see_to(&self, name: &String) -> Result<Progress, Status> {
+    async fn reconcile(&self, name: &String) -> Result<Progress, Status> {
         let registry = &self.registry;
         let stored = registry.storage.get(&registry.definitions.namespaces(), name).await;
         let stored = stored.map_err(|error| Status::internal_error(&error.to_string()))?;

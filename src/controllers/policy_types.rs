@@ -44,7 +44,7 @@ impl Controller for PolicyTypes {
         }
     }
 
-    async fn see_to(&self, name: &String) -> Result<Progress, Status> {
+    async fn reconcile(&self, name: &String) -> Result<Progress, Status> {
         let failed = |_| Status::internal_error("the policy can't be read");
         let stored = self.registry.storage.get(&collection(), name).await.map_err(failed)?;
         let Some(policy) = stored.and_then(|stored| json::decode(&stored.bytes).ok()) else {

@@ -85,7 +85,7 @@ impl<R: Reconciler> Controller for Loop<R> {
         self.reconciler.note(change).into_iter().for_each(|key| queue.add_soon(key, now));
     }
 
-    async fn see_to(&self, key: &String) -> Result<Progress, Status> {
+    async fn reconcile(&self, key: &String) -> Result<Progress, Status> {
         match self.reconciler.reconcile(key).await {
             // It is gone, or what it depends on: the change that says so follows.
             Err(status) if status.code == 404 => Ok(Progress::Done),

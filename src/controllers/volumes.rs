@@ -75,7 +75,7 @@ impl Reconciler for Binder {
         if key == FIRST {
             return self.look_around().await;
         }
-        if key.contains('/') { self.see_to_claim(key).await } else { self.see_to_volume(key).await }
+        if key.contains('/') { self.reconcile_claim(key).await } else { self.reconcile_volume(key).await }
     }
 }
 
@@ -87,16 +87,16 @@ impl Binder {
         }
         for claim in self.client.list(CLAIMS, "", |_| true).await? {
             if claim.str_at(&["status", "phase"]) != "Bound" {
-                self.see_to_claim(&super::client::key_of(&claim)).await?;
+                self.reconcile_claim(&super::client::key_of(&claim)).await?;
             }
         }
         for volume in self.client.list(VOLUMES, "", |_| true).await? {
-            self.see_to_volume(volume.str_at(&["metadata", "name"])).await?;
+            self.reconcile_volume(volume.str_at(&["metadata", "name"])).await?;
         }
         Ok(Progress::Done)
     }
 
-    async fn see_to_claim(&self, key: &str) -> Result<Progress, Status> {
+    async fn reconcile_claim(&self, key: &str) -> Result<Progress, Status> {
         let Some(claim) = self.client.get(CLAIMS, key).await? else { return Ok(Progress::Done) };
         if claim.str_at(&["status", "phase"]) == "Bound" || is_going(&claim) {
             return Ok(Progress::Done);
@@ -187,7 +187,7 @@ impl Binder {
     }
 
     /// Frees or deletes a volume whose claim is gone.
-    async fn see_to_volume(&self, name: &str) -> Result<Progress, Status> {
+    async fn reconcile_volume(&self, name: &str) -> Result<Progress, Status> {
         let Some(volume) = self.client.get(VOLUMES, name).await? else { return Ok(Progress::Done) };
         let reference = |field: &str| volume.str_at(&["spec", "claimRef", field]);
         if reference("uid").is_empty() {
@@ -316,7 +316,7 @@ impl Reconciler for Protection {
     }
 
     async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
-        let Some((namespace, name)) = key.split_once('/') else { return self.see_to_volume(key).await };
+        let Some((namespace, name)) = key.split_once('/') else { return self.reconcile_volume(key).await };
         let is_it = |it: &crate::store::Stored| {
             (name.is_empty() || *it.key == *key) && it.metadata_field("\"deletionTimestamp\"").is_some()
         };
@@ -341,7 +341,7 @@ impl Reconciler for Protection {
 }
 
 impl Protection {
-    async fn see_to_volume(&self, name: &str) -> Result<Progress, Status> {
+    async fn reconcile_volume(&self, name: &str) -> Result<Progress, Status> {
         let Some(volume) = self.client.get(VOLUMES, name).await? else { return Ok(Progress::Done) };
         if is_going(&volume) && volume.str_at(&["status", "phase"]) != "Bound" {
             self.release(VOLUMES, &volume, VOLUME_FINALIZER).await?;

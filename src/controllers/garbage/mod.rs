@@ -94,8 +94,8 @@ impl Controller for Garbage {
         open.into_iter().for_each(|id| queue.add(id, now));
     }
 
-    async fn see_to(&self, id: &Id) -> Result<Progress, Status> {
-        match self.see_to_object(id).await {
+    async fn reconcile(&self, id: &Id) -> Result<Progress, Status> {
+        match self.reconcile_object(id).await {
             // It is gone: the change that says so follows.
             Err(status) if status.code == 404 => Ok(Progress::Done),
             outcome => outcome,
@@ -121,7 +121,7 @@ impl Garbage {
     }
 
     /// Does what is to be done with an object.
-    async fn see_to_object(&self, id: &Id) -> Result<Progress, Status> {
+    async fn reconcile_object(&self, id: &Id) -> Result<Progress, Status> {
         let Some(item) = self.read(&id.collection, &id.key).await? else { return Ok(Progress::Done) };
         let going = metadata::going(&item);
         let references = references(&item);

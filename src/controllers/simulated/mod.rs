@@ -82,7 +82,7 @@ impl Simulated {
     }
 
     /// Makes a node of the plan, or has one that is there say that it is ready.
-    async fn see_to_node(&self, name: &str) -> Result<Progress, Status> {
+    async fn reconcile_node(&self, name: &str) -> Result<Progress, Status> {
         let now = written(self.client.now());
         let Some(node) = self.client.get(NODES, name).await? else {
             let is_new = self.plan.names().any(|planned| planned == name) && self.nodes().made.insert(name.to_owned());
@@ -114,12 +114,12 @@ impl Simulated {
         let mark = mark.as_bytes();
         let has_mark = |bytes: &[u8]| bytes.windows(mark.len()).any(|window| window == mark);
         for pod in self.client.list(PODS, "", |stored| has_mark(&stored.bytes)).await? {
-            self.see_to_pod(&super::client::key_of(&pod)).await?;
+            self.reconcile_pod(&super::client::key_of(&pod)).await?;
         }
         Ok(())
     }
 
-    async fn see_to_pod(&self, key: &str) -> Result<Progress, Status> {
+    async fn reconcile_pod(&self, key: &str) -> Result<Progress, Status> {
         let Some(pod) = self.client.get(PODS, key).await? else {
             self.nodes().release(key);
             return Ok(Progress::Done);
@@ -267,7 +267,7 @@ impl Reconciler for Simulated {
     }
 
     async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
-        if key.contains('/') { self.see_to_pod(key).await } else { self.see_to_node(key).await }
+        if key.contains('/') { self.reconcile_pod(key).await } else { self.reconcile_node(key).await }
     }
 }
 
