@@ -346,7 +346,7 @@ impl Gate {
                 return Some(gate::not_local());
             }
             Door::Loopback => UserInfo::unsecured(),
-            Door::Tls(peer) => match self.who(peer, request.headers()).await {
+            Door::Tls(peer) => match self.authenticate(peer, request.headers()).await {
                 Some(user) => user,
                 None if gate::is_health_path(request.uri().path()) => return None,
                 None => return Some(self.refuse(peer, request)),

@@ -68,7 +68,7 @@ impl Gate {
     /// The user; `None` for a request without an identity that we issued.
     ///
     /// A certificate that is not ours does not count, and a token beside it does.
-    pub(super) async fn who(&self, peer: &Peer, headers: &HeaderMap) -> Option<UserInfo> {
+    pub(super) async fn authenticate(&self, peer: &Peer, headers: &HeaderMap) -> Option<UserInfo> {
         let peer = match peer {
             Peer::Proxy(itself) => match self.request_header.user_of(&named_texts(headers)) {
                 Some(user) => return Some(user),
@@ -177,7 +177,7 @@ mod tests {
         let who = async |peer, authorization: Option<&'static str>| {
             let mut headers = HeaderMap::new();
             authorization.map(|text| headers.insert(AUTHORIZATION, HeaderValue::from_static(text)));
-            gate.who(&peer, &headers).await.map(|user| user.name)
+            gate.authenticate(&peer, &headers).await.map(|user| user.name)
         };
         assert_eq!(who(Peer::Unnamed, None).await.as_deref(), Some("system:anonymous"));
         assert_eq!(who(Peer::Unnamed, Some("Basic abc")).await.as_deref(), Some("system:anonymous"));
@@ -190,9 +190,9 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer s3cret"));
         for peer in [Peer::Refused, Peer::Unnamed] {
-            let user = gate().who(&peer, &headers).await;
+            let user = gate().authenticate(&peer, &headers).await;
             assert_eq!(user.map(|user| user.name).as_deref(), Some("jane"));
-            assert_eq!(gate().who(&peer, &HeaderMap::new()).await, None);
+            assert_eq!(gate().authenticate(&peer, &HeaderMap::new()).await, None);
         }
     }
 
@@ -203,7 +203,7 @@ mod tests {
             headers.insert("upgrade", HeaderValue::from_static("websocket"));
             headers.insert("connection", HeaderValue::from_static("keep-alive, Upgrade"));
             headers.insert("sec-websocket-protocol", HeaderValue::from_static(protocols));
-            gate().who(&Peer::Unnamed, &headers).await.map(|user| user.name)
+            gate().authenticate(&Peer::Unnamed, &headers).await.map(|user| user.name)
         };
         assert_eq!(who("base64url.bearer.authorization.k8s.io.czNjcmV0, v1").await.as_deref(), Some("jane"));
         assert_eq!(who("base64url.bearer.authorization.k8s.io.czNjcmV0").await, None);
