@@ -15,7 +15,7 @@ use crate::registry::Registry;
 use super::document_cache::Documents;
 use super::faults::Faults;
 use super::impersonation::LastModes;
-use super::limits::{Limits, Places};
+use super::limits::{Limits, Permits};
 use super::metrics::Metrics;
 use super::observe::Observer;
 use super::planes::Planes;
@@ -58,7 +58,7 @@ pub struct App {
     pub(super) asked: Option<Arc<Notify>>,
     pub(super) documents: Arc<Documents>,
     pub(super) observer: Observer,
-    pub(super) places: Places,
+    pub(super) permits: Permits,
     pub(super) limits: Limits,
     pub(super) impersonations: LastModes,
     pub(super) processor: Arc<Processor>,
@@ -85,7 +85,7 @@ impl App {
             metrics.show_admission(&figures);
         }
         let metrics = Arc::new(metrics);
-        let places = Places::new(&limits, &metrics);
+        let permits = Permits::new(&limits, &metrics);
         let observer = Observer { metrics, logs };
         let Shared { documents, processor } = Shared::default();
         let (impersonations, faults) = (LastModes::default(), Arc::default());
@@ -99,7 +99,7 @@ impl App {
             asked: None,
             documents,
             observer,
-            places,
+            permits,
             limits,
             impersonations,
             processor,

@@ -1,7 +1,7 @@
 //! How many requests are at work at once, and for how long.
 //!
-//! A request that finds no place waits a moment, as most are done in a millisecond; then it is refused with 429. While it
-//! waits for a webhook, it has one of as many other places, so that a webhook that hangs keeps none from work but those
+//! A request that finds no permit waits a moment, as most are done in a millisecond; then it is refused with 429. While it
+//! waits for a webhook, it has one of as many other permits, so that a webhook that hangs keeps none from work but those
 //! who wait for it.
 //! DIFFERS: kube-apiserver never refuses members of `system:masters`. Here everybody whom the kubeconfig was made for is
 //! one, so the limits are for them, too; the stand-in for kube-apiserver has them wait for a minute.
@@ -19,12 +19,12 @@ use super::metrics::Metrics;
 use crate::processor::Expected;
 use crate::webhook::patience::Held;
 
-/// What clients are told that find no place.
+/// What clients are told that find no permit.
 pub(super) const TOO_MANY_REQUESTS: &str = "Too many requests, please try again later.";
-/// How long a request waits for a place.
-const PLACE_WAIT: Duration = Duration::from_secs(1);
+/// How long a request waits for a permit.
+const PERMIT_WAIT: Duration = Duration::from_secs(1);
 /// How long it waits where those who ask belong to `system:masters`, as under envtest.
-const MASTERS_PLACE_WAIT: Duration = Duration::from_secs(60);
+const MASTERS_PERMIT_WAIT: Duration = Duration::from_secs(60);
 
 /// How many requests that take long may be at work or wait for their turns.
 const LONG_MAX: usize = 1024;
@@ -38,21 +38,21 @@ pub struct Limits {
     pub mutating: usize,
     /// How long a request may take. A watch is answered at once and then goes on.
     pub request_timeout: Duration,
-    /// How long a request waits for a place before it is refused.
-    pub place_wait: Duration,
+    /// How long a request waits for a permit before it is refused.
+    pub permit_wait: Duration,
 }
 
 impl Default for Limits {
     /// kube-apiserver's.
     fn default() -> Self {
-        Limits { read_only: 400, mutating: 200, request_timeout: Duration::from_secs(60), place_wait: PLACE_WAIT }
+        Limits { read_only: 400, mutating: 200, request_timeout: Duration::from_secs(60), permit_wait: PERMIT_WAIT }
     }
 }
 
 impl Limits {
     /// The same where everybody belongs to `system:masters`, whom kube-apiserver does not refuse.
     pub fn of_masters(self) -> Self {
-        Limits { place_wait: MASTERS_PLACE_WAIT, ..self }
+        Limits { permit_wait: MASTERS_PERMIT_WAIT, ..self }
     }
 }
 
@@ -61,12 +61,12 @@ impl Limits {
 pub(super) enum RequestKind {
     ReadOnly,
     Mutating,
-    /// A watch: it holds no place.
+    /// A watch: it holds no permit.
     LongRunning,
 }
 
-/// The places there are.
-pub(super) struct Places {
+/// The permits there are.
+pub(super) struct Permits {
     read_only: Row,
     mutating: Row,
     /// For those that will take long, so that they keep no others from work: they wait for their turns.
@@ -83,51 +83,51 @@ struct Row {
     aside: Arc<Semaphore>,
 }
 
-/// A place that is taken until this is dropped.
-pub(super) struct Place {
+/// A permit that is taken until this is dropped.
+pub(super) struct Permit {
     permit: Mutex<Option<OwnedSemaphorePermit>>,
-    /// Set where there is any number of places, or this one is aside.
+    /// Set where there is any number of permits, or this one is aside.
     may_wait: AtomicBool,
     aside: Arc<Semaphore>,
     at_work: Gauge,
 }
 
 #[async_trait]
-impl Held for Place {
+impl Held for Permit {
     async fn give_up(&self) -> bool {
         if self.may_wait.load(Ordering::Relaxed) {
             return true;
         }
-        let Ok(Ok(aside)) = timeout(PLACE_WAIT, Arc::clone(&self.aside).acquire_owned()).await else { return false };
+        let Ok(Ok(aside)) = timeout(PERMIT_WAIT, Arc::clone(&self.aside).acquire_owned()).await else { return false };
         *self.permit.lock().unwrap_or_else(PoisonError::into_inner) = Some(aside);
         self.may_wait.store(true, Ordering::Relaxed);
         true
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.at_work.dec();
     }
 }
 
-impl Places {
+impl Permits {
     pub fn new(limits: &Limits, metrics: &Metrics) -> Self {
-        let row = |places: usize| Row {
-            free: (places > 0).then(|| Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS)))),
-            aside: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
+        let row = |permits: usize| Row {
+            free: (permits > 0).then(|| Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS)))),
+            aside: Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS))),
         };
-        Places {
+        Permits {
             read_only: row(limits.read_only),
             mutating: row(limits.mutating),
             long: row(LONG_MAX),
             at_work: ["readOnly", "mutating"].map(|kind| metrics.in_flight(kind)),
-            wait: limits.place_wait,
+            wait: limits.permit_wait,
         }
     }
 
-    /// A place for a request; `None` where there is none for it.
-    pub async fn take(&self, kind: RequestKind, expected: Expected) -> Option<Place> {
+    /// A permit for a request; `None` where there is none for it.
+    pub async fn take(&self, kind: RequestKind, expected: Expected) -> Option<Permit> {
         let [reading, changing] = &self.at_work;
         let (row, at_work) = match kind {
             RequestKind::ReadOnly => (&self.read_only, reading),
@@ -139,7 +139,7 @@ impl Places {
             None => None,
         };
         at_work.inc();
-        Some(Place {
+        Some(Permit {
             may_wait: AtomicBool::new(permit.is_none()),
             permit: Mutex::new(permit),
             aside: Arc::clone(&row.aside),
@@ -155,21 +155,21 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_finds_no_place_in_time_is_refused() {
         let limits = Limits { read_only: 1, mutating: 0, ..Limits::default() };
-        let places = Places::new(&limits, &Metrics::new());
-        let taken = places.take(RequestKind::ReadOnly, Expected::Short).await;
+        let permits = Permits::new(&limits, &Metrics::new());
+        let taken = permits.take(RequestKind::ReadOnly, Expected::Short).await;
         assert!(taken.is_some());
-        assert!(places.take(RequestKind::ReadOnly, Expected::Short).await.is_none());
-        assert!(places.take(RequestKind::Mutating, Expected::Short).await.is_some(), "it has places of its own");
+        assert!(permits.take(RequestKind::ReadOnly, Expected::Short).await.is_none());
+        assert!(permits.take(RequestKind::Mutating, Expected::Short).await.is_some(), "it has permits of its own");
         drop(taken);
-        assert!(places.take(RequestKind::ReadOnly, Expected::Short).await.is_some());
+        assert!(permits.take(RequestKind::ReadOnly, Expected::Short).await.is_some());
     }
 
     #[tokio::test(start_paused = true)]
     async fn masters_wait_for_a_place() {
         let limits = Limits { mutating: 1, ..Limits::default() }.of_masters();
-        let places = Places::new(&limits, &Metrics::new());
-        let taken = places.take(RequestKind::Mutating, Expected::Short).await;
-        let next = places.take(RequestKind::Mutating, Expected::Short);
+        let permits = Permits::new(&limits, &Metrics::new());
+        let taken = permits.take(RequestKind::Mutating, Expected::Short).await;
+        let next = permits.take(RequestKind::Mutating, Expected::Short);
         let (next, ()) = tokio::join!(next, async {
             tokio::time::sleep(Duration::from_secs(10)).await;
             drop(taken);
@@ -180,10 +180,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_waits_for_a_webhook_makes_room_as_long_as_there_is_some_aside() {
         let limits = Limits { read_only: 1, ..Limits::default() };
-        let places = Places::new(&limits, &Metrics::new());
-        let first = places.take(RequestKind::ReadOnly, Expected::Short).await.expect("there is one");
+        let permits = Permits::new(&limits, &Metrics::new());
+        let first = permits.take(RequestKind::ReadOnly, Expected::Short).await.expect("there is one");
         assert!(first.give_up().await && first.give_up().await, "it is asked before each call");
-        let second = places.take(RequestKind::ReadOnly, Expected::Short).await.expect("there is one again");
+        let second = permits.take(RequestKind::ReadOnly, Expected::Short).await.expect("there is one again");
         assert!(!second.give_up().await);
         drop(first);
         assert!(second.give_up().await);

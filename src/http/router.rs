@@ -134,7 +134,7 @@ async fn within_limits(
     };
     let share = exchange.share.get();
     let expected = share.map_or(Expected::Short, |share| share.expected());
-    let Some(place) = app.places.take(observed.kind(), expected).await else {
+    let Some(permit) = app.permits.take(observed.kind(), expected).await else {
         return share::too_many_requests(exchange, observed);
     };
     let is_change = observed.kind() == RequestKind::Mutating
@@ -150,7 +150,7 @@ async fn within_limits(
     if let Some(share) = share {
         share.set_deadline(Instant::now() + allowed);
     }
-    let answer = patience::holding(Arc::new(place), answer(app, exchange, target, body));
+    let answer = patience::holding(Arc::new(permit), answer(app, exchange, target, body));
     match timeout(allowed, answer).await {
         Ok(response) => response,
         Err(_) => {
