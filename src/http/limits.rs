@@ -72,7 +72,7 @@ pub(super) struct Permits {
     /// For those that will take long, so that they keep no others from work: they wait for their turns.
     long: Row,
     /// Of those that change nothing, and of the others.
-    at_work: [Gauge; 2],
+    in_flight: [Gauge; 2],
     wait: Duration,
 }
 
@@ -89,7 +89,7 @@ pub(super) struct Permit {
     /// Set where there is any number of permits, or this one is aside.
     may_wait: AtomicBool,
     aside: Arc<Semaphore>,
-    at_work: Gauge,
+    in_flight: Gauge,
 }
 
 #[async_trait]
@@ -107,7 +107,7 @@ impl Held for Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.at_work.dec();
+        self.in_flight.dec();
     }
 }
 
@@ -121,15 +121,15 @@ impl Permits {
             read_only: row(limits.read_only),
             mutating: row(limits.mutating),
             long: row(LONG_MAX),
-            at_work: ["readOnly", "mutating"].map(|kind| metrics.in_flight(kind)),
+            in_flight: ["readOnly", "mutating"].map(|kind| metrics.in_flight(kind)),
             wait: limits.permit_wait,
         }
     }
 
     /// A permit for a request; `None` where there is none for it.
     pub async fn take(&self, kind: RequestKind, expected: Expected) -> Option<Permit> {
-        let [reading, changing] = &self.at_work;
-        let (row, at_work) = match kind {
+        let [reading, changing] = &self.in_flight;
+        let (row, in_flight) = match kind {
             RequestKind::ReadOnly => (&self.read_only, reading),
             RequestKind::Mutating | RequestKind::LongRunning => (&self.mutating, changing),
         };
@@ -138,12 +138,12 @@ impl Permits {
             Some(free) => Some(timeout(self.wait, Arc::clone(free).acquire_owned()).await.ok()?.ok()?),
             None => None,
         };
-        at_work.inc();
+        in_flight.inc();
         Some(Permit {
             may_wait: AtomicBool::new(permit.is_none()),
             permit: Mutex::new(permit),
             aside: Arc::clone(&row.aside),
-            at_work: at_work.clone(),
+            in_flight: in_flight.clone(),
         })
     }
 }

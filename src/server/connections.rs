@@ -267,13 +267,13 @@ impl<S: Service> Connection<S> {
             if let Some(address) = address {
                 request.extensions_mut().insert(address);
             }
-            let at_work = activity.begin();
+            let in_flight = activity.begin();
             let answer = self.answer(request, &backlog, &door);
             async move {
                 let Ok(answer) = answer.await;
                 match answer.extensions().get::<Cut>() {
                     Some(cut) => Err(*cut),
-                    None => Ok(at_work.during(answer)),
+                    None => Ok(in_flight.during(answer)),
                 }
             }
         });

@@ -237,7 +237,7 @@ mod tests {
         let open = Open::new(2);
         let [first, second] = [open.activity(), open.activity()];
         let mut places = vec![open.admit(alive()).await, open.admit(alive()).await];
-        let at_work = first.begin();
+        let in_flight = first.begin();
         let admitted = tokio::spawn({
             let open = open.clone();
             async move { open.admit(alive()).await.is_some() }
@@ -248,7 +248,7 @@ mod tests {
         places.pop();
         assert!(admitted.await.expect("it does not panic"));
         assert_eq!(first.doing(), Doing::Something);
-        drop(at_work);
+        drop(in_flight);
         assert!(matches!(first.doing(), Doing::Nothing(_)));
         open.close_longest_idle();
         first.close_requested().await;
