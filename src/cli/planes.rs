@@ -244,7 +244,7 @@ impl Planes {
         let app = app.with_issuing(Issuing { issuer, key_set_url: format!("{url}/openid/v1/jwks") });
         let app = app.beside(Arc::clone(name), self.shared.clone(), Arc::clone(&begin));
         let gate = Gate::new(tokens).with_anonymous(server.users.lets_anonymous_in());
-        let gate = gate.with_strangers(app.strangers());
+        let gate = gate.with_failed_authentication(app.failed_authentication());
         let connections = Connections::among(http::router(app), gate, self.places.clone());
         connections.listen(listener, tls);
         let kubeconfig = Kubeconfig {

@@ -170,7 +170,9 @@ impl Server {
         let app = app.with_issuing(Issuing { issuer, key_set_url: format!("{url}/openid/v1/jwks") });
         let app = app.sharing(shared.clone()).with_planes(Arc::clone(&planes) as _);
         let gate = Gate::new(tokens).with_anonymous(server.users.lets_anonymous_in());
-        let gate = gate.with_request_header(papers.request_header.clone()).with_strangers(app.strangers());
+        let gate = gate
+            .with_request_header(papers.request_header.clone())
+            .with_failed_authentication(app.failed_authentication());
         let router = http::router(app);
         let opened = match server.ui {
             Some((address, writes)) => Some(Opened::new(address, writes, router.clone()).await?),

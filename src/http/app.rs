@@ -13,13 +13,13 @@ use crate::processor::Processor;
 use crate::registry::Registry;
 
 use super::document_cache::Documents;
+use super::failed_authentication::FailedAuthentication;
 use super::faults::Faults;
 use super::impersonation::LastModes;
 use super::limits::{Limits, Permits};
 use super::metrics::Metrics;
 use super::observe::Observer;
 use super::planes::Planes;
-use super::strangers::Strangers;
 
 /// Who issues tokens of service accounts.
 pub struct Issuing {
@@ -130,8 +130,8 @@ impl App {
     }
 
     /// Who tells of requests that are not let in.
-    pub fn strangers(&self) -> Strangers {
-        Strangers { logs: Arc::clone(&self.observer.logs), plane: Arc::clone(&self.plane) }
+    pub fn failed_authentication(&self) -> FailedAuthentication {
+        FailedAuthentication { logs: Arc::clone(&self.observer.logs), plane: Arc::clone(&self.plane) }
     }
 
     /// Takes in what roles and bindings are now, wherever they were changed.

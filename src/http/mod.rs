@@ -33,7 +33,7 @@ mod resources;
 mod around;
 mod share;
 mod watch_stream;
-mod strangers;
+mod failed_authentication;
 pub mod websocket;
 mod router;
 #[cfg(test)]
@@ -48,12 +48,12 @@ use crate::meta::minor::Minor;
 pub use app::{App, Issuing, Shared};
 pub use around::around;
 pub use exchange::{PeerAddress, audit_id};
+pub use failed_authentication::FailedAuthentication;
 pub use faults::Cut;
 pub use limits::Limits;
 pub use planes::{MAIN, Plane, Planes, Wanted, WantedWorkloads, missing};
 pub use router::router;
 pub use stopping::{Stop, Stopping};
-pub use strangers::Strangers;
 
 /// What the server says it is: clients compare it with their own version.
 pub const SERVER_VERSION: &str = concat!("v1.37.2+skiff-", env!("CARGO_PKG_VERSION"));

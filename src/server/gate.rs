@@ -10,7 +10,7 @@ use hyper::{HeaderMap, Request, Response, StatusCode};
 
 use super::tls::Peer;
 use crate::auth::{RequestHeader, Tokens, UserInfo, bearer_token};
-use crate::http::{Strangers, audit_id, websocket};
+use crate::http::{FailedAuthentication, audit_id, websocket};
 
 /// Paths that answer whoever asks.
 const HEALTH_PATHS: [&str; 3] = ["/healthz", "/livez", "/readyz"];
@@ -29,13 +29,13 @@ pub struct Gate {
     anonymous: bool,
     request_header: Arc<RequestHeader>,
     /// Told of whom it does not let in.
-    strangers: Option<Strangers>,
+    failed_authentication: Option<FailedAuthentication>,
 }
 
 impl Gate {
     /// A gate that takes the bearer tokens that `tokens` know.
     pub fn new(tokens: Arc<Tokens>) -> Self {
-        Gate { tokens, anonymous: false, request_header: Arc::default(), strangers: None }
+        Gate { tokens, anonymous: false, request_header: Arc::default(), failed_authentication: None }
     }
 
     /// The same, letting in who shows nothing about themselves, if so.
@@ -49,8 +49,8 @@ impl Gate {
     }
 
     /// The same, telling of whom it does not let in.
-    pub fn with_strangers(self, strangers: Strangers) -> Self {
-        Gate { strangers: Some(strangers), ..self }
+    pub fn with_failed_authentication(self, failed_authentication: FailedAuthentication) -> Self {
+        Gate { failed_authentication: Some(failed_authentication), ..self }
     }
 
     /// Refuses a request from nobody known.
@@ -59,8 +59,8 @@ impl Gate {
         if let Ok(id) = HeaderValue::from_str(&audit_id(request.headers())) {
             request.headers_mut().insert(AUDIT_ID, id);
         }
-        if let Some(strangers) = &self.strangers {
-            strangers.tell(request, *peer != Peer::Unnamed);
+        if let Some(failed_authentication) = &self.failed_authentication {
+            failed_authentication.tell(request, *peer != Peer::Unnamed);
         }
         unauthorized()
     }

@@ -19,12 +19,12 @@ use super::query::Query;
 
 /// Whom it is told.
 #[derive(Clone)]
-pub struct Strangers {
+pub struct FailedAuthentication {
     pub(super) logs: Arc<[Log]>,
     pub(super) plane: Arc<str>,
 }
 
-impl Strangers {
+impl FailedAuthentication {
     /// Writes the one line of a request that is answered 401. `certified` is whether its client showed a certificate.
     pub fn tell<B>(&self, request: &Request<B>, certified: bool) {
         if self.logs.is_empty() {
