@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use super::metrics::Metrics;
 use crate::processor::Expected;
-use crate::webhook::patience::Held;
+use crate::webhook::patience::Releasable;
 
 /// What clients are told that find no permit.
 pub(super) const TOO_MANY_REQUESTS: &str = "Too many requests, please try again later.";
@@ -93,8 +93,8 @@ pub(super) struct Permit {
 }
 
 #[async_trait]
-impl Held for Permit {
-    async fn give_up(&self) -> bool {
+impl Releasable for Permit {
+    async fn release(&self) -> bool {
         if self.may_wait.load(Ordering::Relaxed) {
             return true;
         }
@@ -182,10 +182,10 @@ mod tests {
         let limits = Limits { read_only: 1, ..Limits::default() };
         let permits = Permits::new(&limits, &Metrics::new());
         let first = permits.take(RequestKind::ReadOnly, Expected::Short).await.expect("there is one");
-        assert!(first.give_up().await && first.give_up().await, "it is asked before each call");
+        assert!(first.release().await && first.release().await, "it is asked before each call");
         let second = permits.take(RequestKind::ReadOnly, Expected::Short).await.expect("there is one again");
-        assert!(!second.give_up().await);
+        assert!(!second.release().await);
         drop(first);
-        assert!(second.give_up().await);
+        assert!(second.release().await);
     }
 }

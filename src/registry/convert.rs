@@ -71,7 +71,7 @@ impl Conversion {
             }
             Conversion::Webhook(webhook) => webhook,
         };
-        if !patience::give_up().await {
+        if !patience::release().await {
             return Err(ConversionError::Crowded(patience::CROWDED));
         }
         let uid = Uuid::new_v4().to_string();

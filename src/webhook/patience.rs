@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 tokio::task_local! {
-    static HELD: Arc<dyn Held>;
+    static HELD: Arc<dyn Releasable>;
 }
 
 /// What a request is told that finds too many others waiting.
@@ -17,21 +17,21 @@ pub const CROWDED: &str = "too many requests wait for webhooks, please try again
 
 /// What is held.
 #[async_trait]
-pub trait Held: Send + Sync {
+pub trait Releasable: Send + Sync {
     /// Gives it up, until the end of the request. False where too many wait for webhooks already: then no webhook is
     /// called.
-    async fn give_up(&self) -> bool;
+    async fn release(&self) -> bool;
 }
 
 /// Runs a request that holds `held`.
-pub async fn holding<F: Future>(held: Arc<dyn Held>, request: F) -> F::Output {
+pub async fn holding<F: Future>(held: Arc<dyn Releasable>, request: F) -> F::Output {
     HELD.scope(held, request).await
 }
 
 /// Gives up what the request that runs holds; false where it may not go on to wait.
-pub async fn give_up() -> bool {
+pub async fn release() -> bool {
     match HELD.try_with(Arc::clone) {
-        Ok(held) => held.give_up().await,
+        Ok(held) => held.release().await,
         Err(_) => true,
     }
 }

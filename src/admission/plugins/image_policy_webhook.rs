@@ -148,7 +148,7 @@ impl ImagePolicyWebhook {
             "kind" => "ImageReview", "apiVersion" => API_VERSION, "metadata" => object! {}, "spec" => spec.clone(),
             "status" => object! { "allowed" => false },
         };
-        if !patience::give_up().await {
+        if !patience::release().await {
             return Err(patience::CROWDED.to_owned());
         }
         let body = Bytes::from(json::encode(&review));

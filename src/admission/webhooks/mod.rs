@@ -189,7 +189,7 @@ impl<S: Source> Webhooks<S> {
                        v1beta1)";
             return Err(CallError::Failed(why.to_owned()));
         };
-        if !patience::give_up().await {
+        if !patience::release().await {
             return Err(CallError::Refused(Status::too_many_requests(patience::CROWDED, 1)));
         }
         let uid = Uuid::new_v4().to_string();
